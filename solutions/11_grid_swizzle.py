@@ -142,8 +142,8 @@ print(all(l2.as_published(b, *grid) == l2.raster(b, *grid) for grid in powers fo
 # can call it too. A wave that is a square reads least, and 264 blocks are a square of about 16 × 16. **Guess** before
 # you go on: is 16 then right for any C? What of one that is tall and narrow, and what of small ones?
 #
-# Counting settles it. `l2.waves((rows, columns), order, in_flight)` gives the tiles of every wave, and your `footprint`
-# says what each reads.
+# Count before you believe a rule; the counters of an H200 have the last word further down. `l2.waves((rows, columns),
+# order, in_flight)` gives the tiles of every wave, and your `footprint` says what each reads.
 #
 # **Exercise 11.3** (about 6 lines). Write `best_group(rows, columns, in_flight)`: of the heights 1, 2, 4, … (all powers
 # of two below `rows`) and `rows` itself, the one with which all waves together read the fewest tiles; of several that
@@ -304,10 +304,10 @@ for swept in all_sweep_results("gemm_orders"):
 # %% [markdown]
 # At 8192 the bytes alone take less time than the kernel, in both orders: the copies run beside the arithmetic, and as
 # long as they arrive in time, it does not matter where they came from. That is why a multiple of the traffic costs a
-# few percent and not a multiple of the time. Why does it cost anything? Because "in time" holds in the mean. A tile
-# that comes from memory takes longer than one from L2, and now and then it comes too late; with two buffers nothing
-# covers that. At the smaller sizes L2 holds most of A in any order; there is little to save, and the groups are not
-# faster.
+# few percent and not a multiple of the time. Why does it cost anything? A likely reason, which this page does not test:
+# "in time" holds on average. A tile from memory takes longer than one from L2, and now and then it arrives after the
+# tensor cores are ready for it; two buffers cannot cover that. At the smaller sizes L2 holds most of A in any order;
+# there is little to save, and the groups are not faster.
 #
 # So a hit rate is worth its time where memory is close to being the limit: on a GPU with a smaller L2 or less
 # bandwidth, and with faster arithmetic. Notebooks 13 and 14 bring the latter, and there the question is asked again.
@@ -394,9 +394,9 @@ show_figure("gemm_ladder_11")
 # <details><summary>2. The same kernel, with arithmetic twice as fast and the memory as it is. What does the order of
 # blocks bring now?</summary>
 #
-# More, as far as one can tell without measuring. The bytes take as long as before, and that is now twice the share of
-# the kernel's time: more of them come too late. Where they take longer than the arithmetic, the kernel waits for
-# memory, and fewer bytes are less time. Work out which it is before you expect a gain; notebook 14 measures.
+# More, as far as one can tell without measuring. The bytes take as long as before, which is now twice the share of the
+# kernel's time. Where they take longer than the arithmetic, the kernel waits for memory, and fewer bytes are less time.
+# Work out which it is before you expect a gain; notebook 14 measures.
 #
 # </details>
 #

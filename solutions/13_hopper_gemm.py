@@ -11,9 +11,10 @@
 # Notebook 12's kernel is as good as its instructions. On a Hopper GPU they are the wrong ones: `mma.sync` takes its
 # operands from registers, so threads have to carry them there, and it cannot reach the datasheet's rate.
 #
-# Hopper's tensor cores read shared memory themselves. Its memory unit copies whole tiles there by itself. What is left
-# for threads is to say *when*. You write a kernel that does nothing else, and at the end of this page it stands in one
-# cell, yours from the layouts to the launch. cuBLAS is what it is timed against.
+# Hopper's tensor cores read shared memory themselves, and its memory unit copies whole tiles there by itself. The
+# threads only decide *when*. You write a kernel that does nothing else, and at the end of this page it fits in one
+# cell: the layouts, the loop, the epilogue and the launch are yours; the step that issues the wgmmas and the
+# initialization of the barriers are the course's. It is timed against cuBLAS.
 #
 # The problem is that of notebook 09: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #

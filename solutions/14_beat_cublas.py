@@ -839,10 +839,10 @@ with suppress(NotImplementedError):  # until you have written it
 show_figure("gemm_any")
 
 # %% [markdown]
-# Each point is one shape. Read the medians, and then how far single shapes lie from them, on both sides: this beats
-# cuBLAS in the middle, and by no means everywhere.
+# Each point is one shape. Read the medians, and then the spread on both sides: the median is ahead of cuBLAS by about a
+# percent, and more than a third of the shapes are slower.
 #
-# cuBLAS is not the only one to stand beside. QuACK's GEMM is written in the same DSL, and tries its configurations at
+# cuBLAS is not the only reference. QuACK's GEMM is written in the same DSL, and tries its configurations at
 # a shape until it has the fastest. Both were timed beside cuBLAS on an H200, at three squares (`tutor sweep
 # gemm_quack`, which wants `quack-kernels`; the numbers are in `figures/data/sweeps/h200_gemm_quack.json`). At 8192 the
 # course's function was ahead of it. At 4096 and 2048, too, but by less than the pairs of a measurement differ among
