@@ -323,12 +323,13 @@ except Exception as error:
     print(error.message)
 
 # %% [markdown]
-# C++ has templates for this. A kernel takes its tile sizes, its number of stages, and its epilogue as `Constexpr`,
-# loops over them with `range_constexpr`, and none of that is left when the first thread starts.
+# This is the job of templates in C++. A kernel takes its sizes, its number of buffers, and its last operation as
+# `Constexpr`, loops over them with `range_constexpr`, and none of that is left when the first thread starts.
 #
 # **Exercise 04.2** (about 5 lines). Write `polynomial(coefficients, x, y)`: for every element,
-# y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known at compile time. Use Horner's
-# rule, from the last coefficient down: one multiplication and one addition for each. Which loop is of which kind?
+# y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known at compile time. Do it by
+# Horner's rule, from the last coefficient down: one multiplication and one addition for each. Which loop is of which
+# kind?
 
 
 # %%
