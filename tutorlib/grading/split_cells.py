@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 
 from tutorlib.grading.repaired_json import CHECK
 
+LINK = re.compile(r"\[([^\]\n]+)\]\(glossary\.ipynb#[\w-]+\)")  # which the built page adds to a term
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -34,7 +35,7 @@ def names_checked(pristine: NotebookNode) -> dict[str, str]:
 def without_page(text: str, pristine: NotebookNode) -> str:
     """A cell's text without the page's own paragraphs, which are there where cells of text were merged with it."""
     for cell in pristine.cells:
-        if cell.cell_type == "markdown" and cell.source in text:
+        if cell.cell_type == "markdown" and cell.source in (text := LINK.sub(r"\1", text)):
             text = text.replace(cell.source, "")
     return text
 
