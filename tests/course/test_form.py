@@ -1,16 +1,24 @@
-"""The form of a page: what it opens and closes with. A page joins by its name in PAGES."""
+"""The form of a page: what it opens and closes with. What is not needed further on follows as its appendix."""
 
 import re
 
 import pytest
 
 from tutorlib.course.contents import read_head
-from tutorlib.course.source import parse
+from tutorlib.course.source import SourceCell, parse
 from tutorlib.paths import SOLUTIONS, notebook_names
 
 PAGES = notebook_names()
 CAN, TAKES = "> **After this page you can** ", "> **It takes** about "
+APPENDIX = "## Appendix: "  # so each section after the main path begins
 QUESTION = re.compile(r"<details><summary>(\d)\. .+?</summary>\n\n.+?\n\n</details>", re.DOTALL)
+
+
+def parts(page: str) -> tuple[list[SourceCell], list[SourceCell]]:
+    """A page's cells: its main path and its appendix."""
+    cells = parse(SOLUTIONS / f"{page}.py")
+    first = next((at for at, cell in enumerate(cells) if cell.text.startswith(APPENDIX)), len(cells))
+    return cells[:first], cells[first:]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -23,8 +31,17 @@ def test_a_page_opens_with_what_it_teaches_and_takes(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_closes_with_what_to_remember_and_three_questions(page):
-    last = parse(SOLUTIONS / f"{page}.py")[-1].text
+    last = parts(page)[0][-1].text
     assert last.index("## What to remember\n\n") < last.index("## Test yourself\n\n")
     assert QUESTION.findall(last) == ["1", "2", "3"]
     assert not re.search("<summary>[^<]*`", last), "in HTML write <code>"
     assert last.endswith("</details>")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_appendix_has_its_time_in_the_head_and_on_the_page(page):
+    main, appendix = parts(page)
+    head = read_head(SOLUTIONS / f"{page}.py")
+    assert bool(head.appendix) == bool(appendix)
+    if appendix:
+        assert f"its appendix about {head.appendix} more" in main[0].text

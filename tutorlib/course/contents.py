@@ -9,6 +9,8 @@ A head is
     #     summary: One sentence.
     # ---
 
+and where the page has an appendix also `appendix: 30`, the minutes that it takes beyond the page's.
+
 The rows are the output of the cell that calls `show_contents`: a page that nobody ran has a table too, of the course
 and not of any reader. The heads are in the page's metadata, where `show_contents` finds them.
 """
@@ -22,7 +24,7 @@ from nbformat import NotebookNode, v4
 
 from tutorlib.course.build import student_notebook, text_of
 from tutorlib.course.source import BuildError, parse, read
-from tutorlib.notebook.contents import available, hours
+from tutorlib.notebook.contents import available, hours, time
 from tutorlib.notebook.standing import CONTENTS, Course, Head, course_of
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
 
@@ -36,7 +38,7 @@ def read_head(source: Path) -> Head:
     head = notebook.metadata.get("tutorlib", {})
     if found := list(faults(source.stem, title, head)):
         raise BuildError("\n".join(f"{source}:1: {fault}" for fault in found))
-    return Head(source.stem, title.removeprefix("# "), head["summary"], head["minutes"])
+    return Head(source.stem, title.removeprefix("# "), head["summary"], head["minutes"], head.get("appendix", 0))
 
 
 def faults(name: str, title: str, head: dict) -> Iterator[str]:
@@ -46,6 +48,9 @@ def faults(name: str, title: str, head: dict) -> Iterator[str]:
     minutes, summary = head.get("minutes"), head.get("summary")
     if not isinstance(minutes, int) or minutes <= 0:
         yield 'the head should have "minutes: 45", how long the notebook takes; solutions/00_start.py has one'
+    appendix = head.get("appendix", 0)
+    if not isinstance(appendix, int) or appendix < 0:
+        yield 'the head should have "appendix: 30", the minutes of its appendix, or no such line'
     if not isinstance(summary, str) or not summary or "\n" in summary:
         yield 'the head should have "summary: …", one sentence for the contents page; solutions/00_start.py has one'
 
@@ -57,7 +62,7 @@ def table(course: Course) -> str:
     for one in course.notebooks:
         title = f"[{one.head.title}]({one.head.name}.ipynb)<br>{one.head.summary}"
         given = "; ".join(filter(None, available(one.exercises, anywhere)))
-        rows.append([title, hours(one.head.minutes), str(one.max_points), given])
+        rows.append([title, time(one.head), str(one.max_points), given])
     total = (hours(course.minutes), course.max_points, available(course.exercises, anywhere)[0])
     rows.append(["**Total**", *(f"**{cell}**" for cell in total)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

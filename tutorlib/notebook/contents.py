@@ -13,7 +13,7 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.machine import device
 from tutorlib.measuring import targets
 from tutorlib.notebook.progress import NoRecord, best
-from tutorlib.notebook.standing import Course, Standing, State, course_of, heads
+from tutorlib.notebook.standing import Course, Head, Standing, State, course_of, heads
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
@@ -65,6 +65,11 @@ def points(part: Course | Standing) -> str:
 def hours(minutes: int) -> str:
     """90 → "90 min", 150 → "2.5 h", 860 → "14.5 h": to half an hour; never broken over two lines."""
     return f"{minutes}\N{NO-BREAK SPACE}min" if minutes < 120 else f"{round(minutes / 30) / 2:g}\N{NO-BREAK SPACE}h"
+
+
+def time(head: Head) -> str:
+    """How long a notebook takes, as HTML: its main path, and below it the appendix."""
+    return hours(head.minutes) + (f"<br><small>appendix: {hours(head.appendix)}</small>" if head.appendix else "")
 
 
 def table(course: Course) -> "Table":
@@ -139,7 +144,7 @@ def row(notebook: Standing) -> str:
     """One notebook."""
     cells = [
         f"<td>{link(notebook)}<br><small>{escape(notebook.head.summary)}</small></td>",
-        f'<td class="number">{hours(notebook.head.minutes)}</td>',
+        f'<td class="number">{time(notebook.head)}</td>',
         f'<td><span class="bar">{"".join(segment(notebook, one) for one in notebook.exercises)}</span></td>',
         f'<td class="number">{points(notebook)}</td>',
         f"<td>{here(notebook)}</td>",

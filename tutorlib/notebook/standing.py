@@ -16,12 +16,16 @@ State = Literal["passed", "partial", "failed", "not_run", "open"]
 
 @dataclass(frozen=True)
 class Head:
-    """What a notebook's source says of it. name: "05_copy_kernels"; title: "05 · A copy at the speed of light"."""
+    """A notebook as its source describes it. name: "05_copy_kernels"; title: "05 · A copy at the speed of light".
+
+    minutes: the time that the page takes without its appendix, which takes `appendix` more (0: it has none).
+    """
 
     name: str
     title: str
     summary: str = ""
     minutes: int = 0
+    appendix: int = 0
 
 
 @dataclass(frozen=True)
