@@ -10,14 +10,14 @@
 #
 # You will write matrix kernels for the GPU, in Python, and have each one checked as you go. By the last notebooks
 # yours run on Hopper's tensor cores and are timed beside cuBLAS. The first four need no GPU at all: they are about
-# *layouts*, the small algebra with which every one of those kernels says which thread touches which element.
+# *layouts*, the small algebra in which every one of those kernels says which thread touches which element.
 #
-# > **After this page you can** solve an exercise, read what its check says, and tell what an answer may lean on and
+# > **After this page you can** solve an exercise, read its check's message, and tell which tools an answer may use and
 # > how points are counted.
 # >
 # > **It takes** about 5 minutes, on any machine.
 #
-# Every page begins like that, and ends with what to remember and three questions to test yourself.
+# Every page opens like this one, and closes with what to remember and three questions to test yourself.
 
 # %% [markdown]
 # ## A page is read from the top
@@ -47,8 +47,8 @@ show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2),
 print(10 // 4, 12 // 4, 0 // 4)
 
 # %% [markdown]
-# The first one is a tile short. A grid launched with that number leaves the last elements of the matrix untouched,
-# which is the most common bug in a first kernel.
+# The first is one tile short. A grid launched with that number leaves the last elements of the matrix untouched,
+# the most common bug in a first kernel.
 #
 # **Exercise 00.1** (about 1 line). Write `ceil_div(n, tile)`: how many tiles of `tile` elements cover `n` elements.
 # Stay with integers: sizes can be larger than what a float holds exactly.
@@ -65,65 +65,66 @@ def ceil_div(n, tile):
 check("00.1", ceil_div)
 
 # %% [markdown]
-# Until you run a check, the page says *not run yet* below it. Run it: a right answer prints one line, with the points,
-# and any other makes the check raise. Then the message says which call went wrong, what your answer gave and what it
-# should have given. If your answer looks like a common mistake, it says so too. Here is one that rounds down:
+# Until you run a check, the page says *not run yet* below it. Run it: for a right answer it prints one line, with the
+# points; for any other it raises, and the message names the call that went wrong, the value that your answer returned
+# and the value expected. If the check recognizes a common mistake, it says so too. Here is an answer that rounds down:
 #
 #     ✗ 00.1 ceil_div: 1 of 3 cases right
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
 #       The last, partly filled tile is missing: // rounds down.
 #
-# That answer has part of the points: an exercise shares its points equally among its cases, rounded down to half a
-# point. You can change an answer and check it as often as you like.
+# That answer earns part of the points: an exercise divides its points equally among its cases, and the total is rounded
+# down to half a point. You can change an answer and check it as often as you like.
 #
-# From the second failure on, a check adds a hint where it knows one for that failure. And there are hints that you ask
-# for, from a nudge to nearly the answer. Run this cell more than once.
+# From the second failure on, a check adds a hint if it has one for that failure. You can also ask for hints, which go
+# from a nudge to nearly the answer. Run this cell more than once.
 
 # %%
 hint("00.1")
 
 # %% [markdown]
-# ## What an answer may lean on
+# ## What an answer may use
 #
-# An answer may call all of Python, NumPy, whatever its page imports, and functions of your own from other cells. One
-# thing it may not call is a library's function for the very thing that the exercise asks for. To an exercise that says
-# *write `compose`*, `return tl.compose(a, b)` is no answer, and its check says so:
+# An answer may use Python, NumPy, everything that its page imports, and functions of yours from other cells. It may not
+# call a library function that does the very thing the exercise asks for. Where the exercise says *write `compose`*,
+# `return tl.compose(a, b)` is not an answer, and the check says so:
 #
 #     ✗ 02.2 compose: it calls tl.compose, which does what you are asked to write.
-#       Page 00 says what an answer may lean on.
+#       Page 00 says what an answer may use.
 #
-# The course's own kernels are such a library, too, and so are the checks: what knows the answers is no tool.
-# There are no points for that, from `check` as from `tutor grade`: the two always agree. In the *next* exercise
-# `tl.compose` is a tool like any other, whether or not you have solved this one.
+# The same holds for the course's own kernels and for the checks: they contain the answers. Such an answer earns no
+# points, from `check` or from `tutor grade`: the two always agree. In the *next* exercise `tl.compose` is a tool like any
+# other, whether or not you have solved this one.
 #
-# NumPy's integers, truth values and arrays are as good as Python's. A list is no tuple, though.
+# NumPy's numbers and arrays are as good as Python's, and so is a list where a tuple is asked for.
 #
 # ## What this machine can check
 #
 # | exercises | right or wrong | how fast |
 # |---|---|---|
 # | layouts (00–03) | on any machine | – |
-# | kernels (04–12) | on any machine, simulated where there is no GPU | on a GPU, beside cuBLAS or torch's copy |
-# | Hopper's TMA and WGMMA | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
+# | kernels (04–12, 16–18) | on any machine, simulated where there is no GPU | on a GPU, beside cuBLAS or torch |
+# | Hopper's TMA and WGMMA (05, 13, 14) | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
+# | Blackwell's tcgen05 (15) | on any machine, simulated where there is no Blackwell GPU | on a Blackwell GPU |
 #
-# What your machine cannot run is reported as *not run*: never as passed, never as failed.
+# A check that your machine cannot run is reported as *not run*: never as passed, never as failed.
 #
 # ## Points
 #
-# What a check gives you is kept on this machine. The [contents page](contents.ipynb) shows your points so far, and so
-# does `tutor progress` in a terminal. The best attempt counts: a later one takes nothing away. The notebook also
-# records, invisibly, when you tried each exercise, for your class's report.
+# Your points are kept on this machine. The [contents page](contents.ipynb) shows them, and so does `tutor progress` in a
+# terminal. Your best attempt counts: a later one takes nothing away. The notebook also records, invisibly, when you
+# tried each exercise, for your class's report.
 #
 # `make grade` in a terminal grades the solved notebooks that come with the course. To grade your own, name a notebook
-# or the folder: `tutor grade notebooks`. The grader takes your answer cells and the cells of your own that they use,
-# puts them into a fresh copy of each page and runs that, so you are free to add cells, rename the file or scribble
-# anywhere else. Just don't delete or copy an answer cell.
+# or a folder: `tutor grade notebooks`. The grader takes your answer cells and the cells of yours that they use, puts
+# them into a fresh copy of the page and runs that. So you are free to add cells, rename the file or scribble anywhere
+# else. Just don't delete or copy an answer cell.
 #
 # ## What to remember
 #
 # - Write the answer where it says YOUR CODE HERE, run the cell, run the check below it.
-# - A grid is as many tiles as *cover* the data: divide and round up, in integers.
-# - What was not run is neither right nor wrong.
+# - A grid has as many tiles as it takes to *cover* the data: divide and round up, in integers.
+# - *Not run* means neither right nor wrong.
 #
 # ## Test yourself
 #
@@ -131,8 +132,8 @@ hint("00.1")
 #
 # <details><summary>1. How many tiles of 128 cover 4097 rows, and how many rows of the last are past the end?</summary>
 #
-# 33 tiles, since 32 · 128 = 4096 leaves one row. The last tile has that row and 127 that are not yours: a kernel must
-# not touch them.
+# 33 tiles, since 32 · 128 = 4096 leaves one row. The last tile holds that row and 127 past the end, which a kernel must
+# not touch.
 #
 # </details>
 #
@@ -144,6 +145,6 @@ hint("00.1")
 #
 # <details><summary>3. You have no GPU, and a check says "not run". Is your kernel wrong?</summary>
 #
-# Nobody knows yet. A simulator looks at everything that it can run without one; what is left waits for a GPU.
+# It is neither right nor wrong yet. A simulator judges all that it can run without a GPU; the rest waits for one.
 #
 # </details>

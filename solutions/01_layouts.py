@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 60
-#     summary: A shape and a stride say where each element lies in memory. Shapes nest.
+#     summary: A shape and a stride give the address of each element. Shapes nest.
 # ---
 
 # %% [markdown]
@@ -16,7 +16,7 @@
 # CuTe, the library under NVIDIA's fastest kernels, makes it a value that you can name, print, draw and compute with:
 # a **layout**. On this page you write its handful of functions yourself and see what each is for.
 #
-# > **After this page you can** say where an element lies, read a layout from a picture, describe any NumPy view as one,
+# > **After this page you can** compute an element's offset, read a layout from a picture, describe any NumPy view as one,
 # > take a row or a tile out of a tensor, and tell when 32 bits are too few.
 # >
 # > **It takes** about 60 minutes, on any machine.
@@ -36,7 +36,7 @@ from tutorlib.layouts.notation import layout
 # elements you move in memory when a coordinate goes up by one. `(4,3):(3,1)` is a matrix of 4 rows and 3 columns: the
 # next row is 3 elements away, the next column is 1.
 #
-# Each cell of the picture is a coordinate, and the number in it is its **offset** in memory. ---
+# Each cell of the picture is a coordinate, and the number in it is its **offset** in memory.
 
 # %%
 show_layout("(4,3):(3,1)")
@@ -49,9 +49,8 @@ L = layout("(4,3):(3,1)")
 print(L(2, 1))
 
 # %% [markdown]
-# The rule is one line: multiply each coordinate by the stride of its mode, and add. Here 2·3 + 1·1 = 7.
-#
-# (*Mode* is CuTe's word for one entry of a shape. A matrix has two modes.)
+# The rule is one line: multiply each coordinate by the stride of its mode, and add. Here 2·3 + 1·1 = 7. (A **mode** is
+# one entry of a shape, with its stride. A matrix has two modes.)
 #
 # **Exercise 01.1** (about 1 line). Write `offset(coord, stride)` for tuples of any length.
 
@@ -119,7 +118,7 @@ check("01.2", compact_strides)
 # ## One number for a coordinate
 #
 # A thread is often identified by one linear index, not by a row and a column. So a layout also takes a plain index and
-# first turns it into a coordinate. In which order? CuTe counts the **first mode fastest**, whatever the strides are:
+# first turns it into a coordinate. In which order? In CuTe the **first mode varies fastest**, whatever the strides are:
 # index 1 is row 1, column 0.
 
 # %%
@@ -127,8 +126,8 @@ L = layout("(4,3):(3,1)")
 print([L(index) for index in range(size(L))])
 
 # %% [markdown]
-# The offsets jump by 3, because walking down a column of a row-major matrix does. NumPy's `ravel` would have walked
-# along the row. Neither is wrong; they are two conventions, and this course uses CuTe's.
+# The offsets go up by 3, the distance from row to row of a row-major matrix. NumPy's `ravel` would have walked along
+# the row. Neither is wrong; they are two conventions, and this course uses CuTe's.
 #
 # **Exercise 01.3** (about 5 lines). Write `coordinate(index, shape)`: the tuple of coordinates for an index, first
 # mode fastest. For `(4, 3)` index 5 is `(1, 1)`.
@@ -181,8 +180,8 @@ check("01.4", layout_of)
 # ## A mode can be a layout
 #
 # Now the step that makes CuTe more than a stride calculator. Suppose a 4×8 matrix is stored as four 2×4 blocks, each
-# contiguous and column-major, the blocks themselves in row-major order. No pair of strides says that: going down the
-# rows you move by 1, then jump to the next block.
+# contiguous and column-major, the blocks themselves in row-major order. No pair of strides describes that: going down
+# the rows you move by 1, then jump to the next block.
 #
 # So let a mode be a shape of its own. The rows become `(2,2)`: two rows in a block, two blocks; the columns `(4,2)`:
 #
@@ -263,13 +262,13 @@ check("01.6", picture)
 
 # %% [markdown]
 # C is the *Morton* or Z order: cells that are close in the matrix mostly stay close in memory. You will meet its cousin
-# when thread blocks share data in the L2 cache.
+# on page 11, where thread blocks share data in the L2 cache.
 #
 # ## Size and cosize
 #
-# The **size** of a layout is the number of coordinates. Its **cosize** is how much memory it needs: one more than its
-# largest offset. Picture A has 24 cells and reaches further than 24, because every row is followed by two places that
-# it never touches. Drawn from the side of memory:
+# The **size** of a layout is the number of its coordinates. Its **cosize** is the memory that it spans: its largest
+# offset plus one. Picture A has 24 cells and a cosize above 24, because every row is followed by two elements that it
+# never touches. Here is a smaller one, drawn in the order of memory:
 
 # %%
 show_memory("(4,3):(5,1)", title="(4,3):(5,1): padding after each row")
@@ -279,8 +278,8 @@ L = layout("(4,3):(5,1)")
 print("size", size(L), " cosize", cosize(L))
 
 # %% [markdown]
-# Padding makes the cosize larger than the size. A stride of 0 makes it smaller: many coordinates, one place. When
-# you allocate shared memory for a tile, it is the cosize that counts.
+# Padding makes the cosize larger than the size. A stride of 0 makes it smaller: many coordinates share one offset. When
+# you allocate shared memory for a tile, allocate its cosize.
 #
 # **Exercise 01.7** (about 3 lines). Write `cosize_of(shape, stride)` for strides that are not negative; shapes may be
 # nested. `flatten` from `tensor_layouts` turns `(4, (2, 3))` into `(4, 2, 3)`.
@@ -312,9 +311,9 @@ last = big(69999, 69999)
 print(f"{last:,} against {2**31 - 1:,}; squeezed into 32 bits: {np.int64(last).astype(np.int32):,}")
 
 # %% [markdown]
-# That is a wild address, and the kernel that computes it fails or silently reads another matrix. The real CuTe is no
+# That is a wild address, and a kernel that computes it crashes or silently reads another matrix. The real CuTe is no
 # safer. Below, the same layout is made three times on your CPU: with everything known at compile time, with a 32-bit
-# stride that arrives at run time, and with a 64-bit one. (The import takes a few seconds.) Which of them go wrong?
+# stride that arrives at run time, and with a 64-bit one. (The import takes a few seconds.) Which of them overflow?
 
 # %%
 import cutlass
@@ -334,11 +333,11 @@ def last_offset(n: cutlass.Int32, wide: cutlass.Int64):
 last_offset(70000, 70000)
 
 # %% [markdown]
-# So a stride has a value *and* a type, and the two are separate facts. Only the 32-bit run-time stride overflowed; the
-# static layout and the 64-bit stride are right. Real code trips over both facts: CUTLASS 4.5.1 fixed how CuTe asks
-# which numbers divide a 64-bit stride, for arrays from JAX.
+# So a stride has a value *and* a type, and they are separate facts. Only the 32-bit run-time stride overflowed; the
+# static layout and the 64-bit stride are right. Libraries stumble over the type as well: CUTLASS 4.5.1 fixed how CuTe
+# derives the divisibility of a 64-bit stride, for arrays from JAX.
 #
-# The guard that people write first is `all(stride <= 2**31 - 1)`. It lets the matrix above through.
+# The guard that comes to mind first is `all(stride <= 2**31 - 1)`. It lets the matrix above through.
 #
 # **Exercise 01.8** (about 4 lines). Write `fits_int32(shape, stride)`: True if every offset of the layout fits in a
 # signed 32-bit integer. Shapes and strides are flat tuples here; a stride may be negative.
@@ -360,8 +359,8 @@ check("01.8", fits_int32)
 # %% [markdown]
 # ## A tensor is a pointer and a layout
 #
-# A layout says how far an element is from the first one. Add the address of the first one, and you have a **tensor**: a
-# pointer and a layout, and nothing else. By convention a tensor's name begins with its memory space: `mA` is the whole
+# A layout gives the distance of an element from the first one. Add the address of the first, and you have a **tensor**:
+# a pointer and a layout, and nothing else. By convention a tensor's name begins with its memory space: `mA` is the whole
 # matrix in global memory, `gA` a tile of it, `sA` a tile in shared memory, `rA` a fragment in registers. Here the
 # memory is a list, the pointer an offset.
 
@@ -373,7 +372,7 @@ print(A[2, 1], "at", A(2, 1))
 # %% [markdown]
 # Fix one coordinate and leave the other free, and you have a **slice**: a tensor again, over the same memory. CuTe
 # writes the free one `_` in C++ and `None` in Python. The fixed coordinates move the pointer; the free modes stay. So
-# row 2 is `5:1` from place 10 on. What is column 1?
+# row 2 is `5:1`, starting at offset 10. What is column 1?
 
 # %%
 row, column = A[2, None], A[None, 1]
@@ -384,8 +383,8 @@ print("A[_, 1]:", column.layout, "from", column.offset)
 show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", highlight=[(2, n) for n in range(5)])
 
 # %% [markdown]
-# This is how a kernel comes by its tile. All tiles of a matrix are one tensor of two modes, (inside the tile, which
-# tile); `tiles[None, block]` is the block's own: another pointer for each block, one layout for all.
+# This is how a kernel gets its tile. The tiles of a matrix form one tensor of two modes, (inside the tile, which tile);
+# `tiles[None, block]` is the tile of one block: each block has a pointer of its own, and all share one layout.
 #
 # **Exercise 01.9** (about 5 lines). Write `sliced(layout, coord)`: the pair (offset, Layout) of the slice. `coord` has
 # an entry for each mode of the layout, a number where it is fixed and `None` where it is free; a mode may be nested. At
@@ -431,8 +430,8 @@ for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (
     print(f"{one} and {other}: compatible {compatible(one, other)}, congruent {congruent(one, other)}")
 
 # %% [markdown]
-# Composition, on the next page, keeps this promise: it may split a mode of yours into two, and your coordinates go on
-# working.
+# Composition, on the next page, keeps this promise: it may split one of your modes into two, and your coordinates remain
+# valid.
 #
 # ## What to remember
 #
@@ -440,7 +439,7 @@ for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (
 # - Shapes nest. An index becomes a coordinate with the first mode fastest.
 # - The size counts coordinates, the cosize memory; padding and stride 0 pull the two apart.
 # - A tensor is a pointer and a layout. A slice moves the pointer and keeps the free modes.
-# - Whether offsets fit into 32 bits is asked of the largest offset, not of the strides.
+# - Whether 32 bits are enough depends on the extreme offsets, not on the strides.
 #
 # Next: layouts can be composed, cut and repeated, and the results are layouts again.
 #
@@ -449,12 +448,12 @@ for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (
 # <details><summary>1. Which layout has a 128×64 tile stored by rows, each padded to 72? And which, stored by columns,
 # each padded to 136?</summary>
 #
-# `(128,64):(72,1)` and `(128,64):(1,136)`. The padded length is the stride of the *other* mode, the one that walks from
+# `(128,64):(72,1)` and `(128,64):(1,136)`. The padded length is the stride of the *other* mode, the one that steps from
 # row to row or from column to column.
 #
 # </details>
 #
-# <details><summary>2. Which index has the coordinate (1,(0,2)) in the shape (4,(2,3)), and which offset has it in
+# <details><summary>2. Which index is the coordinate (1,(0,2)) in the shape (4,(2,3)), and which offset is it in
 # (4,(2,3)):(6,(1,2))?</summary>
 #
 # The first mode is fastest: 1 + 4·(0 + 2·2) = 17. The offset is 1·6 + 0·1 + 2·2 = 10. The index depends on the shape
@@ -465,6 +464,6 @@ for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (
 # <details><summary>3. Every row of a tensor is the same row in memory. What are its size and its cosize, for 32 rows of
 # 64?</summary>
 #
-# `(32,64):(0,1)`: size 2048, cosize 64. Reading it is a broadcast; writing it, 32 rows fight for one.
+# `(32,64):(0,1)`: size 2048, cosize 64. A read is a broadcast; a write is a race of 32 rows for the same 64 elements.
 #
 # </details>

@@ -2,23 +2,23 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 130
-#     summary: Compose, complement, divide, repeat, invert. You write them; their laws and CuTe judge.
+#     summary: Compose, complement, divide, repeat, invert. You write them; their laws and the real CuTe check them.
 # ---
 
 # %% [markdown]
 # # 02 · An algebra of layouts
 #
 # One kernel, four thread blocks, a row-major matrix: which element does thread 17 of block 2 load? You can derive the
-# formula, with its divisions and remainders. Then the rows are padded, or the tiles get another size, and you derive it
+# formula, with its divisions and remainders. Then the rows are padded, or the tile size changes, and you derive it
 # again.
 #
 # There is a better way. A layout is a function, and functions can be composed, cut, repeated and inverted. A few
-# operators do all of it, each takes layouts and gives a layout, and each obeys a law of one line. On this page you
-# write them, in two to seventeen lines each, and every kernel of this course is built with them. The last section
-# comes back to thread 17.
+# operators do all of it. Each takes layouts and returns a layout, and each obeys a law of one line. On this page you
+# write them, in two to seventeen lines each; every kernel of this course is built with them. The last section comes back
+# to thread 17.
 #
-# > **After this page you can** cut a matrix into tiles and repeat a block over a grid, say what CuTe's operators give
-# > and where they give something wrong, find how wide a copy can be, and build the layout by which threads share a
+# > **After this page you can** cut a matrix into tiles, repeat a block over a grid, predict the results of CuTe's
+# > operators and tell when they are wrong, find the widest possible copy, and build the layout by which threads share a
 # > tile.
 # >
 # > **It takes** about 130 minutes, on any machine. After exercise 02.8 is a good place to stop and come back.
@@ -48,14 +48,14 @@ from tutorlib.layouts.tiled_copy import tiled_copy_view
 # you have solved them: where an exercise wants `coalesce`, use `tl.coalesce`. An exercise may not call the operator
 # that it asks you to write; its check detects that.
 #
-# Your answers meet two judges. One is the operator's law, on layouts drawn at random. The other is CuTe itself: its
-# layout algebra runs while a kernel is compiled, on the CPU, so we can ask it. The first question imports `cutlass`,
-# which takes a few seconds; after that an answer takes milliseconds.
+# Two judges look at your answers. One is the operator's law, on random layouts. The other is CuTe itself: its layout
+# algebra runs on the CPU while a kernel is compiled, so we can ask it. The first question imports `cutlass`, which takes
+# a few seconds; each later one takes milliseconds.
 
 
 # %%
 def cute(operation, *args):
-    """What CuTe answers, as text."""
+    """CuTe's answer, as text."""
     (answer,) = ask([(operation, *args)])
     return f"refused: {answer.why}" if isinstance(answer, Refused) else text(answer)
 
@@ -65,7 +65,7 @@ print(cute("composition", layout("(8,4):(4,1)"), layout("(4,8):(8,1)")))
 # %% [markdown]
 # ## Coalesce: say it with fewer modes
 #
-# `(4,8):(1,4)` walks down four places, then moves on by four: it goes through 32 places in order. So does `32:1`.
+# `(4,8):(1,4)` walks down four elements, then moves on by four: it visits 32 elements in order. So does `32:1`.
 # **Coalesce** finds the shortest layout that is the same function of the index:
 #
 # > coalesce(L)(i) = L(i) for every index i, with as few modes as possible
@@ -83,11 +83,11 @@ show_layouts({"column-major": "(4,8):(1,4)", "its coalesce": "32:1"})
 print(text(tl.coalesce(layout("(2,(1,6),4):(1,(9,2),16)"))))
 
 # %% [markdown]
-# 2 and 6 became 12:1, because 2 = 2·1. The 4:16 stays, because 16 is not 12. And the mode of extent 1 never moves
-# anything, whatever its stride.
+# 2 and 6 became 12:1, because 2 = 2·1. The 4:16 stays, because 16 is not 12. A mode of extent 1 never contributes to
+# the offset, whatever its stride.
 #
 # **Exercise 02.1** (about 11 lines). Write `coalesce(layout)`. `flatten(layout.shape)` gives a flat tuple, also of a
-# plain number. Where one mode is left write it as CuTe does, without brackets, `Layout(32, 1)`; where none is left,
+# plain number. If one mode remains, write it as CuTe does, without brackets: `Layout(32, 1)`; if none remains,
 # `Layout(1, 0)`.
 
 
@@ -112,17 +112,17 @@ def coalesce(layout):
 check("02.1", coalesce)
 
 # %% [markdown]
-# **Keep this:** coalesce changes how a layout is written, never what it does. Where a mode `n:1` is left, n elements
-# lie side by side in memory. How many of them one instruction can move is asked at the end of this page.
+# **Keep this:** coalesce changes how a layout is written, never the function that it is. Where a mode `n:1` remains, n
+# elements are contiguous in memory. How many of them one instruction can move is the question at the end of this page.
 #
 # ## Composition: A after B
 #
-# Composition is what it is for any functions: ask B first, then A. B's offsets are A's indices.
+# Layouts compose as any functions do: B first, then A. B's offsets are A's indices.
 #
 # > (A ∘ B)(i) = A(B(i)) for every i, and B's coordinates stay valid
 #
-# Read it as "B chooses, A stores". A is a matrix in memory; B picks elements out of it, by index, in the order it
-# likes; A ∘ B says where in memory they are. Here A is a row-major 4×8, and B = (4,4):(2,8) takes every second index.
+# Read it as "B chooses, A stores". A is a matrix in memory; B picks elements of it, by index, in an order of its own;
+# A ∘ B gives their offsets in memory. Here A is a row-major 4×8, and B = (4,4):(2,8) takes every second index.
 
 # %%
 show_compose("(4,8):(8,1)", "(4,4):(2,8)")
@@ -143,7 +143,7 @@ print([A(8 * i) for i in range(4)])
 # %% [markdown]
 # Eight indices are two whole columns, so B stays in row 0: it skips A's first mode and takes every second column.
 #
-# Play with another one: click a cell of the result, and see which index of A it is.
+# Try another one: click a cell of the result to see which index of A it is.
 
 # %%
 explore_compose("(4,8):(8,1)", "8:2")
@@ -161,13 +161,13 @@ explore_compose("(4,8):(8,1)", "8:2")
 # **Exercise 02.2** (about 17 lines). Complete `compose(a, b)`. Walk over the modes of `tl.coalesce(a)` from the first
 # to the last, with two numbers: how many elements are left to place, and B's step in the present mode.
 #
-# - In the last mode, before any other rule: it takes whatever is left, whatever the step, also past its end. 8:3 ∘ 16:1
-#   is 16:3.
+# - The last mode comes before every other rule: it takes all that is left, whatever the step, even past its end.
+#   8:3 ∘ 16:1 is 16:3.
 # - Where the step is a multiple of the mode's extent, B steps over the mode: in the next one its step is step /
 #   extent.
-# - Where all that is left fits into the mode, (left - 1) · step < extent, it is placed there, and that is the end.
-# - Else the mode is filled: it takes extent / step elements, and the others go on in the next mode with step 1. Both
-#   divisions, extent by step and left by what the mode takes, must come out even. If one does not, raise `ValueError`.
+# - Where all that is left fits into the mode, (left - 1) · step < extent, place it there and stop.
+# - Otherwise fill the mode: it takes extent / step elements, and the rest go on in the next mode with step 1. Both
+#   divisions, of extent by step and of left by the number taken, must have no remainder. If one has, raise `ValueError`.
 
 
 # %%
@@ -213,9 +213,9 @@ print([A(B(i)) for i in range(3)])
 
 # %% [markdown]
 # No layout of three elements gives that: its offsets would be 0, d, 2d. Your `compose` raises. (Two elements always
-# are a layout, `2:d`; where they lie in two modes of A, `compose` raises all the same, as CuTe does.) CuTe refuses
-# this one too. Does it refuse all of the kind? Two more: `5:3` of another layout, and A again with one index more, 0,
-# 4, 8 and 12, the last of them past its end:
+# form a layout, `2:d`; if they lie in two modes of A, `compose` raises all the same, as CuTe does.) CuTe refuses this one
+# too. Does it refuse every such pair? Two more: `5:3` of another layout, and A again with one more index, 0, 4, 8 and 12,
+# the last of them past its end:
 
 # %%
 print(cute("composition", layout("(4,6):(1,10)"), layout("5:3")))
@@ -224,11 +224,11 @@ print(cute("composition", A, layout("4:4")))
 print("wanted:", [A(4 * i) for i in range(3)], " CuTe's answer:", [R(i) for i in range(3)])
 
 # %% [markdown]
-# The second answer is wrong, without any error. The condition "steps go evenly into modes" is yours to keep. It is one
-# reason why sizes in fast kernels are powers of two, and why it pays to know the law: it is a test you can run.
+# The second answer is wrong, without any error. The condition that steps divide modes is yours to keep. It is one reason
+# why sizes in fast kernels are powers of two, and why it pays to know the law: it is a test that you can run.
 #
-# There is one more way out of the law. Composing mode by mode is right only while B's modes don't carry into each
-# other, as 5 + 7 carries into the tens. In `(4,3):(1,1)` they do: indices 3 and 2 add up to 5, in another column.
+# The law can break in one more way. Composing mode by mode is right only while B's modes don't carry into each other, as
+# 5 + 7 carries into the tens. In `(4,3):(1,1)` they do: coordinates 3 and 2 add up to index 5, in another column.
 
 # %%
 A, B = layout("(4,2):(2,1)"), layout("(4,3):(1,1)")
@@ -238,12 +238,12 @@ print("A(B(3, 2)) =", A(B(3, 2)), " R(3, 2) =", R(3, 2))
 
 # %% [markdown]
 # CuTe makes the same assumption, and this is its second answer that breaks the law. Powers of two keep you safe here
-# too: where all extents and strides are powers of two and B's offsets don't repeat, each mode has bits of its own and
+# too: if all extents and strides are powers of two and B's offsets don't repeat, each mode has bits of its own and
 # nothing can carry.
 #
 # ### What composition is for
 #
-# Any B that lists indices in another order gives another view of A. Take the pairs of columns that lie four apart in
+# Any B that lists indices in another order gives another view of A. Take the pairs of columns that are four apart in
 # the row-major 4×8. An index moves by 4 to the next column, so by 16 to the column four further on: B =
 # `(4,(2,4)):(1,(16,4))` is (row, (which of the two, which pair)). Where is row 1, second column of pair 3?
 
@@ -256,8 +256,8 @@ print(text(pairs), pairs(1, (1, 3)))
 # Row 1, column 3 + 4 = 7: 1·8 + 7 = 15. You never wrote that formula.
 #
 # **Exercise 02.3** (about 2 lines). Transpose by composition. For a layout with two modes, write `transposed(layout)`
-# so that `transposed(L)(j, i) == L(i, j)`. Exchanging the two modes by hand works just as well, but the question is
-# about B: in which order must it list the indices of L?
+# so that `transposed(L)(j, i) == L(i, j)`. Exchanging the two modes by hand works just as well, but think about B: in
+# which order must it list the indices of L?
 
 
 # %%
@@ -272,20 +272,20 @@ def transposed(layout):
 check("02.3", transposed)
 
 # %% [markdown]
-# **Keep this:** A ∘ B is A's memory read in B's order. On the right stands what you pick, on the left where it lives.
-# In the next notebook a swizzle stands on the left.
+# **Keep this:** A ∘ B is A's memory read in B's order. The right operand picks, the left one stores. In the next notebook
+# the left one is a swizzle.
 #
 # ## Complement: what a layout leaves out
 #
-# Take the layout `4:2`. It reaches the offsets 0, 2, 4, 6. Suppose 24 places are to be filled with copies of it. Where
-# do the copies begin?
+# Take the layout `4:2`. It covers the offsets 0, 2, 4, 6. Suppose you want to fill 24 offsets with copies of it. Where do
+# the copies begin?
 
 # %%
 show_complement("4:2", 24)
 
 # %% [markdown]
-# One at 1, in the holes. Those two fill 0 to 7; then the same again at 8 and 16. The starts are 0, 1, 8, 9, 16, 17: the
-# layout `(2,3):(1,8)`. That is the **complement** of 4:2 in 24, and its law is:
+# One begins at 1, in the holes. Those two fill 0 to 7; then the same again at 8 and 16. The starts are 0, 1, 8, 9, 16, 17:
+# the layout `(2,3):(1,8)`. That is the **complement** of 4:2 in 24, and its law is:
 #
 # > every offset below the bound is L(i) + R(j) in exactly one way, and R's offsets ascend
 #
@@ -296,8 +296,8 @@ print(text(tl.complement(layout("8:1"), 24)), " ", text(tl.complement(layout("8:
 
 # %% [markdown]
 # **Exercise 02.4** (about 9 lines). Write `complement(layout, bound)`. Sort the modes by stride and fill the gaps from
-# the smallest up; at the end repeat as often as the bound needs, rounded up. Modes of extent 1 and of stride 0 reach
-# nothing new. Raise `ValueError` where the modes get in each other's way, as in `(4,2):(2,3)`.
+# the smallest up; at the end repeat as often as the bound needs, rounded up. Modes of extent 1 and of stride 0 add no
+# offset. Raise `ValueError` if two modes collide, as in `(4,2):(2,3)`.
 
 
 # %%
@@ -319,8 +319,9 @@ def complement(layout, bound):
 check("02.4", complement)
 
 # %% [markdown]
-# CuTe does not check that the layout leaves clean holes. `(4,2):(2,3)` reaches 0, 2, 4, 6 and 3, 5, 7, 9. No copy of
-# it can fill place 1: it would land on 3 as well. So there is no complement, and CuTe answers all the same:
+# CuTe does not check that copies of the layout fit into its holes. `(4,2):(2,3)` covers 0, 2, 4, 6 and 3, 5, 7, 9. No
+# copy of it can fill offset 1, because it would land on 3 as well. So there is no complement, and CuTe answers all the
+# same:
 
 # %%
 show_memory("(4,2):(2,3)")
@@ -329,17 +330,17 @@ show_memory("(4,2):(2,3)")
 print(cute("complement", layout("(4,2):(2,3)"), 24))
 
 # %% [markdown]
-# The third wrong answer, and a mode of extent 0 is all the warning you get. In a kernel it would be an empty loop.
-# Give such a layout to CuTe's `logical_product`, and it divides by that 0: the Python process ends. (`ask` looks
-# first, and does not pass such questions on.)
+# The third wrong answer, and a mode of extent 0 is the only warning. In a kernel it would be an empty loop. CuTe's
+# `logical_product` divides by that 0, and the Python process dies. (`ask` checks first, and does not pass such a question
+# on.)
 #
-# **Keep this:** L says where a piece lies, its complement says where all the other pieces lie. Together they name every
-# place once. That is a division, and it is next.
+# **Keep this:** L covers one tile, its complement gives the starts of all the others. Together they name every offset
+# once. That is a division, and it is next.
 #
 # ## Logical divide: cut into tiles
 #
-# Put the two together. B says which indices belong to tile 0. Its complement B\* in size(A) says where the tiles begin.
-# So (B, B\*) lists every index of A, tile after tile, and A ∘ (B, B\*) is A cut into tiles:
+# Put the two together. B lists the indices of tile 0. Its complement B\* in size(A) lists the tiles' starts. So (B, B\*)
+# lists every index of A, tile after tile, and A ∘ (B, B\*) is A cut into tiles:
 #
 # > (A ⊘ B)(i, j) = A(B(i) + B\*(j)): element i of tile j
 #
@@ -350,7 +351,7 @@ show_divide("(4,6):(6,1)", "4:2")
 
 # %% [markdown]
 # The tile need not be contiguous: 4:2 takes every second index. So one tile has rows 0 and 2 of two columns, the next
-# one rows 1 and 3, and so on through the pairs of columns: six tiles.
+# one rows 1 and 3, and so on through the pairs of columns: six tiles in all.
 #
 # Eight elements 3 apart, divided by 4:2. Which offsets are in tile 1? Say it before you run it.
 
@@ -384,11 +385,11 @@ ragged = ask([("logical_divide", layout("10:1"), layout("4:1"))])[0]
 print(text(ragged), "tile 2:", [ragged(i, 2) for i in range(4)])
 
 # %% [markdown]
-# Offsets 10 and 11 are not yours. Whoever uses the tile has to compare each coordinate with the true size before
-# touching memory: that is the predicate you will meet in the first kernels.
+# Offsets 10 and 11 are not yours. A kernel that uses the tile has to compare each coordinate with the true size before
+# it touches memory: that is the predicate of page 04.
 #
-# That was one mode. With two, a flat tile of 4 runs over the end of a column of 10 into the next one, and there is no
-# layout for that. `tl` refuses. CuTe?
+# That was one mode. With two, a flat tile of 4 runs over the end of a column of 10 into the next one, and no layout
+# describes that. `tl` refuses. Does CuTe?
 
 # %%
 A, B = layout("(10,2):(2,1)"), layout("4:1")
@@ -400,19 +401,19 @@ except ValueError as error:
     print("tl:", error)
 
 # %% [markdown]
-# The fourth wrong answer, as silent as the others. The cure is to cut each mode on its own, so that what sticks out
-# does so at the edge.
+# The fourth wrong answer, as silent as the others. The cure is to cut each mode on its own, so that only the edge tiles
+# stick out.
 #
-# **Keep this:** ⊘ gives (inside the tile, which tile). Tiles that don't divide are rounded up, and the edge tiles are
-# your responsibility.
+# **Keep this:** ⊘ gives (inside the tile, which tile). The number of tiles is rounded up, and the edge tiles are your
+# responsibility.
 #
 # ## Mode by mode: zipped and tiled divide
 #
 # A matrix is cut along rows and columns. So a tiler is a tuple, `(4,4)`, one tile for each mode, and each mode is
 # divided on its own. That gives ((inside, outside) of the rows, (inside, outside) of the columns).
 #
-# A thread block wants it sorted another way: here my tile, there the grid of tiles. **Zipped divide** gathers the
-# insides and the outsides:
+# A thread block wants another grouping: its tile in one mode, the grid of tiles in the other. **Zipped divide** gathers
+# the insides and the outsides:
 #
 # > (M,N,K) ⊘ (a,b,c) = ((a,b,c), (M/a,N/b,K/c))
 #
@@ -430,18 +431,17 @@ print("zipped: ", text(tl.zipped_divide(A, (4, 4))))
 print("tiled:  ", text(tl.tiled_divide(A, (4, 4))))
 
 # %% [markdown]
-# The same modes, in other brackets. **Tiled divide** keeps the tile in one mode and gives the grid's modes one each,
-# so that `tiled(tile, x, y)` reads like a kernel; `flat_divide` takes the tile's brackets away, too. Zipped, tiled
-# and flat are even the same function of the index, because their modes stand in one order: tile first. Logical is
-# not: its index 4 is not in the tile any more, it is row 4, which begins at 4·8 = 32. That is the 32 in its strides.
+# The same modes, in other brackets. **Tiled divide** keeps the tile in one mode and leaves the grid's modes separate, so
+# that `tiled(tile, x, y)` reads like a kernel; `flat_divide` removes the tile's brackets, too. Zipped, tiled and flat are
+# even the same function of the index, because their modes come in one order: tile first. Logical is not: its index 4 is
+# outside the tile; it is row 4, which begins at 4·8 = 32. That is the 32 in its strides.
 #
-# Here the last tiles stick out. Click a cell on either side to find it on the other, also a hatched one.
+# Here the last tiles stick out. Click a cell on either side to find it on the other; try a hatched one, too.
 
 # %%
 explore_divide("(10,8):(8,1)", "(4,4)")
 
 # %% [markdown]
-#
 # One trap before you write it. A plain number n as a tile means n:1 to CuTe. To `tl` it means the same on a plain mode,
 # but on a nested one it divides only the first part. These should be equal, and are not:
 
@@ -472,9 +472,9 @@ def zipped_divide(layout, tiler):
 check("02.6", zipped_divide)
 
 # %% [markdown]
-# Now it earns its keep. The 16×8 matrix is worked on by 4×2 thread blocks, each with a 4×4 tile. A block needs two
-# things: the offset at which its tile begins, and the layout inside. The first differs from block to block, and the
-# second doesn't. In CuTe kernels it is the line you will write first: `gA = local_tile(mA, tile, block)`.
+# Now it earns its keep. 4×2 thread blocks share the 16×8 matrix, each with a 4×4 tile. A block needs two things: the
+# offset at which its tile begins, and the layout inside. The first differs from block to block, the second does not. In
+# CuTe kernels this is the first line that you will write: `gA = local_tile(mA, tile, block)`.
 #
 # **Exercise 02.7** (about 2 lines). Write `block_tile(layout, tile, block)`: the pair (offset, Layout of the tile),
 # where `block` is (tile row, tile column). It should work for nested modes too; mind the trap above.
@@ -492,7 +492,7 @@ def block_tile(layout, tile, block):
 check("02.7", block_tile)
 
 # %% [markdown]
-# A tiler's parts may be layouts too. `(4, 2:4)` takes four rows, and two columns that lie four apart: the pairs of
+# A tiler's parts may be layouts too. `(4, 2:4)` takes four rows, and two columns that are four apart: the pairs of
 # columns from above, this time by division. Which offsets does the first tile hold?
 
 # %%
@@ -518,11 +518,11 @@ print(text(corners), [corners(0, column) for column in range(2)], [corners(row, 
 # ## Logical product: repeat a block
 #
 # Division takes a large layout apart; the product builds one. You have a small block, and want copies of it arranged as
-# a grid. Where may copies begin? Where the complement says. In which order? As the grid says:
+# a grid. The complement gives the offsets at which copies may begin, and the grid gives their order:
 #
 # > A ⊗ B = (A, A\* ∘ B), so (A ⊗ B)(i, j) = A(i) + A\*(B(j)): element i of copy j
 #
-# where A\* is the complement of A in size(A)·cosize(B), room for as many blocks as the grid reaches.
+# where A\* is the complement of A in size(A)·cosize(B), room for all the blocks of the grid.
 
 # %%
 show_product("(2,2):(4,1)", "(2,3):(1,2)")
@@ -533,12 +533,12 @@ show_product("(2,2):(4,1)", "(2,3):(1,2)")
 
 # %%
 for block in (layout("4:1"), layout("4:2")):
-    short_cut = Layout(block, Layout(4, 1 * size(block)))
-    print(text(block), " product:", text(tl.logical_product(block, layout("4:1"))), " short cut:", text(short_cut))
+    shortcut = Layout(block, Layout(4, 1 * size(block)))
+    print(text(block), " product:", text(tl.logical_product(block, layout("4:1"))), " shortcut:", text(shortcut))
 
 # %% [markdown]
-# With `4:2` the short cut puts its second copy at 4, on top of the block's third element. It is right where the block
-# fills its own places and leaves no holes.
+# With `4:2` the shortcut puts its second copy at 4, on top of the block's third element. It is right only for a block
+# without holes.
 #
 # **Exercise 02.8** (about 2 lines). Write `logical_product(block, grid)`.
 
@@ -555,22 +555,22 @@ def logical_product(block, grid):
 check("02.8", logical_product)
 
 # %% [markdown]
-# The product inherits the limits of what it is made of. Three copies of 4:2 would need the places 0, 1, 8: the
-# complement `(2,2):(1,8)` has four places, and three of them are no layout.
+# The product inherits the limits of complement and composition. Three copies of 4:2 would have to begin at 0, 1 and 8:
+# the complement `(2,2):(1,8)` has four starts, and its first three do not form a layout.
 
 # %%
 print(cute("logical_product", layout("4:2"), layout("3:1")))
 
 # %% [markdown]
-# **Keep this:** a product is how thread layouts are made: a warp of 8×4 threads, repeated 2×2 times. Divide what is in
-# memory, multiply what works on it, and compose the two.
+# **Keep this:** thread layouts are products: a warp of 8×4 threads, repeated 2×2 times. Divide the data, multiply the
+# threads, and compose the two.
 #
 # ## Blocked and raked: a product you can index by row and column
 #
 # ⊗ gives (inside the block, which copy). As a matrix you want (row, column). When block and grid are both matrices,
-# pair their modes: rows with rows, columns with columns. There are two ways to do it. **Blocked** runs inside the
-# block first, so each block stays in one piece. **Raked** runs over the copies first, so the blocks are interleaved
-# like the teeth of a rake. Where do the numbers 0 to 3, the first block, lie in each?
+# pair their modes: rows with rows, columns with columns. There are two ways to do it. **Blocked** runs inside the block
+# first, so each block stays in one piece. **Raked** runs over the copies first, so the blocks are interleaved like the
+# teeth of a rake. Where are the numbers 0 to 3, the first block, in each?
 
 # %%
 block, grid = layout("(2,2):(1,2)"), layout("(2,3):(3,1)")
@@ -581,7 +581,7 @@ show_layouts({"blocked": blocked, "raked": raked})
 # > blocked((i, p), (j, q)) = (A ⊗ B)((i, j), (p, q)), and raked((p, i), (q, j)) is the same
 #
 # **Exercise 02.9** (about 4 lines). Write `blocked_product(block, grid)` for two matrices. `tl.logical_product` has all
-# the strides already; they only stand in other brackets. `mode(mode(product, 0), 1)` is the block's columns.
+# the strides already, in other brackets. `mode(mode(product, 0), 1)` is the block's columns.
 
 
 # %%
@@ -598,13 +598,13 @@ check("02.9", blocked_product)
 
 # %% [markdown]
 # **Keep this:** blocked keeps a block together, raked spreads it. Take threads as the block and values as the grid:
-# the raked product spreads the threads, so that each thread's own values lie side by side.
+# the raked product spreads the threads, so that each thread's own values are contiguous.
 #
-# ## Inverses: what lies at this offset?
+# ## Inverses: from the offset to the index
 #
-# A layout leads from an index to an offset. Memory asks the other way: which index lies at offset 5? For a compact
-# layout that is a layout again. The **right inverse** goes as far as memory is filled without a gap, from offset 0
-# on:
+# A layout leads from an index to an offset. Sometimes you need the way back: which index is at offset 5? For a compact
+# layout the answer is a layout again. The **right inverse** covers the part of memory, from offset 0 on, that is filled
+# without a gap:
 #
 # > L(R(k)) = k for every k below size(R), and R is as long as it can be
 
@@ -615,8 +615,8 @@ print(text(R), [R(k) for k in range(10)], [L(R(k)) for k in range(10)])
 
 # %% [markdown]
 # Offsets 0 to 7 are the columns of row 0, whose indices are 4 apart: 8:4. After them comes the next row, one index
-# further: 4:1. With its rows padded to 16, what can be said about offset 8? Nothing lies there, so R stops. The **left
-# inverse** goes the other way round, R(L(i)) = i for every index, and may say anything where nothing lies:
+# further: 4:1. With rows padded to 16, no index is at offset 8, so R stops there. The **left inverse** inverts the other
+# way round, R(L(i)) = i for every index, and its value at an unused offset means nothing:
 
 # %%
 padded = layout("(4,8):(16,1)")
@@ -624,9 +624,9 @@ print("right:", text(tl.right_inverse(padded)), "  left:", text(tl.left_inverse(
 
 # %% [markdown]
 # **Exercise 02.10** (about 9 lines). Write `right_inverse(layout)`, for layouts that send no two indices to one offset.
-# Take the flat modes with their own distance *as indices*: 1 for the first, its extent for the second, the product of
-# the first two for the third. Sort by stride, and keep them as long as they fill memory without a gap: 1 first, then
-# always extent · stride. Modes of extent 1 don't count. Coalesce at the end.
+# Take the flat modes, each with its distance *in indices*: 1 for the first, its extent for the second, the product of
+# the first two extents for the third. Sort them by stride, and keep them as long as they fill memory without a gap:
+# stride 1 first, then always extent · stride of the one before. Modes of extent 1 don't count. Coalesce at the end.
 
 
 # %%
@@ -652,10 +652,9 @@ check("02.10", right_inverse)
 # %% [markdown]
 # ## How wide may a copy be?
 #
-# A thread moves up to 16 bytes with one instruction (32 from sm_100 on), if the elements are contiguous *where they
-# come from and where they go*, and are the same elements. So walk through A's memory in order and see where the same
-# elements lie in B: B ∘ R, where R is the right inverse of A, maps A's offsets to B's. As long as it counts 0, 1, 2, …
-# the two agree.
+# A thread moves up to 16 bytes with one instruction (32 from sm_100 on), if the elements are contiguous in *both* the
+# source and the destination, in the same order. So walk through A's memory in order and find the same elements in B:
+# B ∘ R, where R is the right inverse of A, maps A's offsets to B's. As long as it counts 0, 1, 2, … the two agree.
 
 # %%
 column_major, row_major, row_padded = layout("(4,8):(1,4)"), layout("(4,8):(8,1)"), layout("(4,8):(16,1)")
@@ -665,13 +664,13 @@ for name, b in {"itself": row_major, "padded rows": row_padded, "columns": colum
     print(f"rows to {name:12} {text(tl.coalesce(steps)):15} {together:3} elements together")
 
 # %% [markdown]
-# Coalesced, as here, a first mode `n:1` says that n elements stay together; any other first mode, that not even two do.
+# After coalescing, a first mode `n:1` means that n elements stay together; any other first mode, that not even two do.
 # Row-major to padded rows is as wide as a row. Row-major to column-major is one element at a time, whatever the tile:
 # that is half the trouble with a transpose. The other half is that on one side neighboring threads are a whole row
 # apart.
 #
-# **Exercise 02.11** (about 4 lines). Write `common_vector(a, b)`: how many elements lie side by side in both, from
-# offset 0 on. CuTe calls it `max_common_vector`.
+# **Exercise 02.11** (about 4 lines). Write `common_vector(a, b)`: the number of elements, from offset 0 on, that are
+# contiguous in both. CuTe calls it `max_common_vector`.
 
 
 # %%
@@ -687,9 +686,9 @@ def common_vector(a, b):
 check("02.11", common_vector)
 
 # %% [markdown]
-# That is the upper limit. A kernel takes the least of three: this number, the widest access, and what the *alignment*
-# allows. An access of 16 bytes needs an address that is a multiple of 16, so the pointer has to be one, and every
-# stride that is not inside the vector too. With rows of 65 values of bf16, row 1 begins at byte 130:
+# That is the upper limit. A kernel takes the least of three: this number, the widest access, and the width that the
+# *alignment* allows. An access of 16 bytes needs an address that is a multiple of 16, and so must be the pointer and,
+# in bytes, every stride outside the vector. With rows of 65 values of bf16, row 1 begins at byte 130:
 
 # %%
 for stride in (64, 65, 66, 68, 72):
@@ -697,21 +696,20 @@ for stride in (64, 65, 66, 68, 72):
     print(f"rows of {stride} bf16: {min(16, row_bytes & -row_bytes):2} bytes at once")
 
 # %% [markdown]
-# ## Who copies what: thread-value layouts
+# ## Thread-value layouts: which thread copies which element
 #
-# One question is left: a tile, and threads that share it. You say it with two small matrices. `threads` says how the
-# threads stand, `values` which elements each takes at a time. Here 8×4 threads, stored by rows, take four neighbors of
-# a row each:
+# One step remains: threads that share a tile. Two small matrices describe it. `threads` arranges the threads, `values`
+# the elements that each takes at a time. Here 8×4 threads, numbered by rows, take four neighbors of a row each:
 
 # %%
 threads, values = layout("(8,4):(4,1)"), layout("(1,4):(4,1)")
 print(text(tl.raked_product(threads, values)))
 
 # %% [markdown]
-# That is their raked product: at a (row, column) of the tile stands the number thread + 32 · value. A kernel asks the
-# other way, "I am thread t: which element is my value v?", and that is an inverse. Its index k = t + 32 · v, taken
-# apart into (t, v), makes it a **thread-value layout**, TV for short. You will meet it again in notebook 03; CuTe's
-# `make_layout_tv` gives it:
+# That is their raked product: it maps a (row, column) of the tile to the number thread + 32 · value. A kernel needs the
+# inverse: "I am thread t; which element is my value v?" Split the index of that inverse, k = t + 32 · v, into (t, v), and
+# you have a **thread-value layout**, TV for short. You will meet it again in notebook 03; CuTe's `make_layout_tv` builds
+# it:
 #
 # > TV(t, v) = the index in the tile, first mode fastest, at which the raked product has t + size(threads) · v
 #
@@ -735,8 +733,8 @@ TV = tiled_copy_view(threads, values, (8, 16)).layout
 show_tv(TV, (8, 16), title=f"{text(TV)}: who holds what of an 8×16 tile")
 
 # %% [markdown]
-# A CuTe `TiledCopy` is just this: an instruction of some width, and a TV layout that says which elements each thread
-# gives it. Change the threads to `(8,4):(1,8)` and see which of them then read one row.
+# A CuTe `TiledCopy` is just this: a copy instruction of some width, and a TV layout that assigns elements to threads.
+# Change the threads to `(8,4):(1,8)` and see which of them then read one row.
 
 # %%
 explore_tv("(8,4):(4,1)", "(1,4):(4,1)", "(8,16)")
@@ -756,9 +754,9 @@ print("block 2 begins at", tiles((0, 2)))
 print("its thread 17 loads", [tiles((0, 2)) + mine(17, v) for v in range(4)])
 
 # %% [markdown]
-# Block 2 is (0, 1), the first mode fastest: column 16. Thread 17 stands in row 4, and its four values begin at column
-# 4. So the element is (4, 20), at 4·32 + 20. Three lines, and none of them is a formula. When the rows are padded to
-#    40, only the first changes:
+# Block 2 is (0, 1), the first mode fastest: column 16. Thread 17 is in row 4, and its four values begin at column 4. So
+# its first element is (4, 20), at 4·32 + 20. Three lines, and none of them is a formula. When the rows are padded to 40
+# elements, only the first line changes:
 
 # %%
 tiles = tl.zipped_divide(layout("(16,32):(40,1)"), (Layout(8, 1), Layout(16, 1)))
@@ -769,14 +767,14 @@ print([tiles((0, 2)) + tl.compose(mode(tiles, 0), TV)(17, v) for v in range(4)])
 #
 # | operator | law | in a kernel |
 # |---|---|---|
-# | coalesce(A) | same function, fewest modes | what is contiguous? |
+# | coalesce(A) | same function, fewest modes | find contiguous elements |
 # | A ∘ B | R(i) = A(B(i)) | read A in another order; a swizzle on the left of it |
-# | complement(A, n) | A(i) + R(j) is every offset below n, once | where the other tiles begin |
+# | complement(A, n) | A(i) + R(j) is every offset below n, once | the starts of the other tiles |
 # | A ⊘ B | R(i, j) = A(B(i) + B\*(j)) | tiles for blocks, fragments for threads |
 # | zipped, tiled | ((a,b),(A/a,B/b)); ((a,b),A/a,B/b) | `local_tile` |
 # | A ⊗ B | R(i, j) = A(i) + A\*(B(j)) | warps out of threads, tiles out of atoms |
 # | blocked, raked | the same, by row and column | a block in one piece, or interleaved |
-# | right inverse | A(R(k)) = k | which index lies at this offset? |
+# | right inverse | A(R(k)) = k | the index at a given offset |
 # | layout_tv(T, V) | right inverse of the raked product | a `TiledCopy`'s threads and values |
 #
 # - Each law is a test that you can run. Four times on this page CuTe's answer broke one. When a kernel gives wrong
@@ -795,8 +793,8 @@ print([tiles((0, 2)) + tl.compose(mode(tiles, 0), TV)(17, v) for v in range(4)])
 # <details><summary>2. You divide 100 elements by 16:1. How many tiles are there, and what does the law say
 # about element (5, 6)?</summary>
 #
-# Seven tiles. Element 5 of tile 6 is index 101, which the layout does not have: the law is silent, and a kernel must
-# not touch it.
+# Seven tiles. Element 5 of tile 6 is index 101, which the layout does not have: the law says nothing about it, and a
+# kernel must not touch it.
 #
 # </details>
 #

@@ -9,16 +9,16 @@
 # # 03 · Swizzles: shared memory without bank conflicts
 #
 # A matrix kernel reads every element of its tiles many times, and it reads them from **shared memory**: a block's own
-# scratchpad, next to the arithmetic units. It can hand out 128 bytes in every clock. Whether it does depends on one
-# thing only, the *addresses* that the 32 threads of a warp ask for together. The same tile, stored under another
+# scratchpad, next to the arithmetic units. It can deliver 128 bytes per clock. Whether it does depends on one thing only,
+# the *addresses* that the 32 threads of a warp access together. The same tile, stored under another
 # layout, can take 32 times as long to read.
 #
-# On this page you count that cost, meet the two cures, padding and swizzling, and then look at the instructions that
-# all this is for: `ldmatrix` and `mma`, whose operands lie scattered over the threads of a warp in a pattern that is,
-# again, a layout.
+# On this page you count that cost, learn the two cures, padding and swizzling, and then look at the instructions that
+# need them: `ldmatrix` and `mma`, whose operands are scattered over the threads of a warp in a pattern that is, again, a
+# layout.
 #
 # > **After this page you can** count the wavefronts of an access, choose a padding or a swizzle for any tile, see both
-# > at work in a kernel, and say which lane of a warp holds which element of a matrix product.
+# > at work in a kernel, and tell which lane of a warp holds which element of a matrix product.
 # >
 # > **It takes** about 90 minutes, on any machine.
 
@@ -37,12 +37,12 @@ from tutorlib.models import banks
 # ## Thirty-two banks
 #
 # Shared memory is 32 **banks**, each 4 bytes wide, side by side. Consecutive words go to consecutive banks and after
-# 128 bytes it starts over: the byte at address `a` is in bank `a // 4 % 32`. In one pass, which the profiler calls a
-# **wavefront**, each bank gives one of its words. Lanes (the threads of a warp) that want the *same* word share it,
-# and that costs nothing. Two *different* words of one bank need two wavefronts: a **bank conflict**.
+# 128 bytes they start over: the byte at address `a` is in bank `a // 4 % 32`. In one pass, which the profiler calls a
+# **wavefront**, each bank delivers one of its words. Lanes (the threads of a warp) that read the *same* word share it at
+# no cost. Two *different* words of one bank need two wavefronts: a **bank conflict**.
 #
-# Take a 32×32 tile of fp32, stored by rows; here are its first four. The number in a cell is its bank, and a color
-# stands for four neighboring banks, 16 bytes. A warp reads row 0, one word per lane:
+# Take a 32×32 tile of fp32, stored by rows; here are its first four. The number in a cell is its bank, and each color
+# is four neighboring banks, 16 bytes. A warp reads row 0, one word per lane:
 
 # %%
 show_banks("(4,32):(32,1)", access=[(0, lane) for lane in range(32)])
@@ -54,12 +54,12 @@ show_banks("(4,32):(32,1)", access=[(0, lane) for lane in range(32)])
 show_banks("(32,32):(32,1)", access=[(lane, 0) for lane in range(32)])
 
 # %% [markdown]
-# A row is 32 words, so all words of a column are in the same bank, and it gives them out one by one.
+# A row is 32 words, so all words of a column are in the same bank, which delivers them one by one.
 #
-# Lanes can also ask for 8 or 16 bytes at once. A warp then wants 256 or 512 bytes, more than the banks can give in
-# one wavefront, so it goes through in groups of consecutive lanes: two halves of 16 lanes for 8 bytes, four quarters of
-# 8 lanes for 16 bytes. Conflicts only arise inside a group, and the groups' wavefronts add up. Sixteen bytes per lane
-# therefore cost at least 4, which is no loss, since they bring four times as much.
+# A lane can also read 8 or 16 bytes at once. A warp then needs 256 or 512 bytes, more than the banks deliver in one
+# wavefront, so the hardware serves it in groups of consecutive lanes: two halves of 16 lanes for 8 bytes, four quarters
+# of 8 lanes for 16 bytes. Conflicts arise only inside a group, and the groups' wavefronts add up. Sixteen bytes per lane
+# therefore cost at least 4 wavefronts, which is no loss, since they deliver four times as much.
 #
 # This is a model of the hardware. Notebook 05 puts it to the test: a transpose with these conflicts and without, timed.
 #
@@ -87,22 +87,22 @@ check("03.1", wavefronts)
 # %% [markdown]
 # From here on we count with `banks.wavefronts`, which takes offsets in elements, as layouts give them.
 #
-# **Keep this:** count *different words in one bank*, group by group. Everything else on this page is about where to
-# put elements so that the answer is one.
+# **Keep this:** count *different words in one bank*, group by group. The rest of this page is about placing elements so
+# that the count is one.
 
 # %% [markdown]
 # ## Padding
 #
-# The oldest cure: make the rows a little longer than they need to be. With a stride of 33 in place of 32, each row
-# starts one bank further, and a column visits all of them.
+# The oldest cure is to make the rows a little longer than they need to be. With a stride of 33 instead of 32, each row
+# starts one bank further on, and a column visits all of them.
 
 # %%
 show_banks("(32,32):(33,1)", access=[(lane, 0) for lane in range(32)])
 
 # %% [markdown]
-# Rows are still free of conflicts. The price is memory: one word for each row.
+# Rows are still free of conflicts. The price is memory: one word per row.
 #
-# With vectors the price goes up, because a 16-byte access needs a 16-byte aligned address. Take the tile that will
+# For vectors the price goes up, because a 16-byte access needs a 16-byte aligned address. Take the tile that will
 # feed the tensor cores from notebook 09 on, 128×64 values of bf16 (2 bytes), of which eight lanes at a time read 16
 # bytes each, one below the other. Before you run the cell: which of these strides is any good, and why not 65?
 
@@ -140,12 +140,12 @@ check("03.2", padded_stride)
 # %% [markdown]
 # ## Swizzling: move chunks inside their row
 #
-# Eight lanes times 16 bytes are one wavefront. So think in **chunks** of 16 bytes: the banks form eight places for
-# chunks, drawn in eight colors. Below is a tile of 8×8 chunks, stored by rows. Each column has one color: reading
+# Eight lanes times 16 bytes are one wavefront. So think in **chunks** of 16 bytes: the banks form eight slots for
+# chunks, drawn in eight colors. Below is a tile of 8×8 chunks, stored by rows. Each column has one color, and reading
 # down it takes eight wavefronts.
 #
 # Now leave every chunk in its row, and store chunk `c` of row `r` in slot `c ^ r` (XOR). No two rows use the same
-# order. Each row still has all colors, and now each column has them, too. No memory is lost.
+# order. Each row still has all colors, and now each column has them, too. No memory is wasted.
 
 # %%
 show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
@@ -189,8 +189,8 @@ def swizzle(b, m, s, offset):
 check("03.3", swizzle)
 
 # %% [markdown]
-# XOR is what makes this safe. Y itself never changes, so doing it twice gives the offset back: a swizzle is its own
-# inverse. Hence no two offsets meet, and within a period of 2^(M+S+B) offsets every place is used once.
+# XOR makes this safe. Y itself never changes, so applying the swizzle twice gives the offset back: a swizzle is its own
+# inverse. Hence no two offsets collide, and within a period of 2^(M+S+B) offsets each is used exactly once.
 
 # %%
 period = range(2 ** (3 + 3 + 3))
@@ -198,7 +198,7 @@ print("its own inverse:", all(S(S(offset)) == offset for offset in period))
 print("a permutation:  ", sorted(S(offset) for offset in period) == list(period))
 
 # %% [markdown]
-# Play with it. It opens with the tile of the diagram. What does the access cost with B = 0, 1, 2? Then type the layout
+# Try it. It opens with the tile of the diagram. What does the access cost with B = 0, 1, 2? Then type the layout
 # (8,32):(32,1), a tile of half the width: how many bits does it need? And what does M = 2 do to the 16 bytes of a lane?
 
 # %%
@@ -206,14 +206,14 @@ explore_swizzle()
 
 # %% [markdown]
 # **Keep this:** a swizzle is a function from offsets to offsets, composed with a layout on its right: `S ∘ L`. The code
-# that writes the tile and the code that reads it go through the same `S ∘ L`, and neither needs to know what it does.
+# that writes the tile and the code that reads it use the same `S ∘ L`, and neither needs to know its details.
 
 # %% [markdown]
 # ## In a kernel
 #
-# You have counted addresses so far. Here is a kernel that has them: one warp transposes 32×32 values of fp32 through
+# So far you have counted addresses. Here is a kernel that issues them: one warp transposes 32×32 values of fp32 through
 # shared memory. It writes rows of the tile and reads columns. You need not know CuTe's kernels yet; look at the two
-# lines with `tile[…]`, and at the one that says how the tile is stored.
+# lines with `tile[…]`, and at the one that sets the tile's layout.
 
 # %%
 import torch
@@ -245,21 +245,21 @@ def transposing(row_stride, bits):
 
 
 # %% [markdown]
-# `explain` runs it in a simulator, on any machine, and prints for each line of the source what its accesses cost and
-# what they would cost without a conflict: shared memory in wavefronts, global memory in *sectors* of 32 bytes. (The
-# compiler joins four reads of a row that follow each other into one of 16 bytes, where the tile lets it.) Which line is
-# marked, and by what factor is it too slow?
+# `explain` runs it in a simulator, on any machine, and prints for each line of the source the cost of its accesses and
+# the cost without a conflict: shared memory in wavefronts, global memory in **sectors** of 32 bytes. (The compiler joins
+# four consecutive reads of a row into one of 16 bytes where the tile's layout allows it.) Which line is marked, and by
+# what factor is it too slow?
 
 # %%
 src, dst = torch.randn(32, 32), torch.zeros(32, 32)
 explain(transposing(row_stride=32, bits=0), src, dst)
 
 # %% [markdown]
-# The line that is marked is the transposed read, and the lower picture is one access of it. The numbers are threads, a
-# column is a bank, and a row is 128 bytes of shared memory. A thread reads 16 bytes here, so it covers four banks.
-# Eight threads are served at a time, and all eight want the same four banks, so they take eight wavefronts in place of
-# one: a factor of 8, where 4-byte reads would cost 32. The dark ones wait. Now the two cures; the kernels are identical
-# except for the layout:
+# The marked line is the transposed read, and the lower picture is one access of it. The numbers are threads, a column
+# is a bank, and a row is 128 bytes of shared memory. A thread reads 16 bytes here, so it covers four banks. Eight
+# threads are served at a time, and all eight need the same four banks, so they take eight wavefronts instead of one: a
+# factor of 8, where 4-byte reads would cost 32. The dark ones wait. Now the two cures; the kernels are identical except
+# for the layout:
 
 # %%
 explain(transposing(row_stride=33, bits=0), src, dst)
@@ -269,9 +269,9 @@ explain(transposing(row_stride=32, bits=5), src, dst)
 
 # %% [markdown]
 # Both lines are down to the wavefronts that they need. The price shows in the instruction count: in neither tile do
-# four words of a row stay aligned and together, so the compiler reads them one by one; the swizzled tile also computes
-# an address for each of them. Look once more at ⟨5,0,5⟩: words one by one, so M = 0; all 32 banks, so B = 5; and rows
-# of 32 words, so S = 5.
+# four words of a row stay aligned and contiguous, so the compiler reads them one by one; for the swizzled tile it also
+# computes an address for each. Look once more at ⟨5,0,5⟩: words one by one, so M = 0; all 32 banks, so B = 5; and rows of
+# 32 words, so S = 5.
 
 # %% [markdown]
 # ## Which B, M and S?
@@ -286,12 +286,12 @@ for row_bytes in (128, 64, 32):
     print(f"rows of {row_bytes:3} bytes: {cost} wavefronts for 8 rows, {row_bytes // 16} chunks to choose from")
 
 # %% [markdown]
-# Shorter rows have fewer conflicts, because several of them fit side by side into the banks, and they leave less room
-# for moving. Both change together, so a swizzle always just suffices. Three questions decide it:
+# Shorter rows have fewer conflicts, because several of them fit side by side into the banks, and they offer fewer slots
+# to move a chunk to. Both shrink together, so a swizzle inside the row is always just enough. Three questions decide it:
 #
 # - **M**: how many elements must stay together? Those of one 16-byte chunk.
-# - **B**: how many chunks can a row move them among?
-# - **S**: how far up are the bits that tell apart rows which collide? Rows collide when they are 128 bytes apart.
+# - **B**: how many chunks of a row can trade places?
+# - **S**: how far up are the bits that distinguish colliding rows? Rows collide when they are 128 bytes apart.
 #
 # **Exercise 03.4** (about 3 lines). Write `choose_swizzle(row_bytes, element_bytes)`: the tuple `(B, M, S)` with the
 # fewest bits that reads eight chunks down any column in one wavefront. `row_bytes` is 32, 64 or 128; an element has
@@ -314,7 +314,7 @@ check("03.4", choose_swizzle)
 # %% [markdown]
 # These are the three swizzle modes of TMA and of Hopper's tensor cores, named 128B, 64B and 32B after the row. Counted
 # in bytes they are ⟨3,4,3⟩, ⟨2,4,3⟩ and ⟨1,4,3⟩; CUTLASS's `Layout_K_SW128_Atom` and its siblings spell them like that.
-# Here is the one for 64 bytes. Two neighboring rows share an order: they lie side by side in the banks and cannot
+# Here is the one for 64 bytes. Two neighboring rows share an order: they are side by side in the banks and cannot
 # collide.
 
 # %%
@@ -328,14 +328,14 @@ show_swizzle((2, 3, 3), "(8,32):(32,1)")
 # ## The swizzled 128-byte atom
 #
 # Eric Schreiber's [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), whose
-# ladder of GEMMs the notebooks from 09 on climb, defines its shared memory so:
+# ladder of GEMMs the notebooks from 09 on climb, defines its shared memory like this:
 #
 # > swizzled_128B_atom  =  Swizzle⟨3,3,3⟩ ∘ (8,(8,8)):(8,(1,64))
 #
-# Decode the layout with what you know. Eight rows; a column is a pair (element in the chunk, which chunk). An element
-# further is 1. A *row* further is 8 elements: the next row's chunk follows directly. A *chunk* further is 64 elements,
-# 128 bytes. So this is not a tile stored by rows at all. Its chunks are stored column by column, and each column of
-# eight chunks fills the banks exactly once:
+# You can decode the layout. It has eight rows, and a column is a pair (element in the chunk, which chunk). The next
+# element is 1 away. The next *row* is 8 elements away: its chunk follows directly. The next *chunk* is 64 elements away,
+# 128 bytes. So this tile is not stored by rows at all. Its chunks are stored column by column, and each column of eight
+# chunks fills the banks exactly once:
 
 # %%
 show_swizzle((3, 3, 3), "(8,(8,8)):(8,(1,64))")
@@ -356,8 +356,8 @@ for name in ("(8,(8,8)):(8,(1,64))", "(8,64):(64,1)"):
 
 # %% [markdown]
 # The atom stored by columns is slow to write, the one stored by rows is slow to read, and the *same* swizzle fixes
-# both: it only permutes chunks within 128 bytes, and makes row and column accesses free of conflicts. (Hardware that
-# reads shared memory by itself, TMA and the tensor cores of notebook 13, expects the one stored by rows.)
+# both: it only permutes chunks within 128 bytes, and frees row and column accesses of conflicts. (The hardware of
+# notebook 13 that accesses shared memory by itself, TMA and Hopper's tensor cores, expects the one stored by rows.)
 #
 # Why is the atom 64 values wide? ⟨3,3,3⟩ permutes eight chunks of 16 bytes, which are 128 bytes, all 32 banks. How many
 # values of bf16 is that?
@@ -368,8 +368,8 @@ print(32 * 4 // 2)
 # %% [markdown]
 # With K = 32 it works as well, as you saw above, but with another swizzle and another atom.
 #
-# A tile of 128×64 is this atom sixteen times, one below the other. `tile_to_shape` repeats it, and since an atom has
-# 512 elements, the next one starts 512 further on. The swizzle is left as it is: it repeats with the same period.
+# A tile of 128×64 is sixteen of these atoms, one below the other. `tile_to_shape` repeats it, and since an atom has 512
+# elements, the next one starts 512 further on. The swizzle stays as it is: it repeats with the same period.
 
 # %%
 atom = layout("(8,(8,8)):(8,(1,64))")
@@ -378,7 +378,7 @@ print(tile)
 
 # %% [markdown]
 # **Exercise 03.5** (about 4 lines). Write `tile_offset(row, column)`: the offset, in elements, of an element of that
-# 128×64 tile, with plain integer arithmetic. This is what a kernel computes for its addresses.
+# 128×64 tile, with plain integer arithmetic. A kernel computes its addresses like this.
 
 
 # %%
@@ -396,8 +396,8 @@ check("03.5", tile_offset)
 
 # %% [markdown]
 # The real CuTe DSL agrees. It evaluates such layouts while it traces the function, on any machine. The `0` in the
-# middle of what it prints is an offset that could be added before the swizzle; and a mode of one element never moves,
-# so its stride means nothing, 0 here and 8192 above.
+# middle of its output is an offset that could be added before the swizzle; and the stride of a mode with one element
+# means nothing, 0 here and 8192 above.
 
 # %%
 import cutlass.cute as cute
@@ -418,12 +418,12 @@ real_tile()
 # ## Thread-value layouts
 #
 # Now for the consumer of the tile. The tensor core instruction `mma.m16n8k16` multiplies a 16×16 matrix A with a 16×8
-# matrix B and adds the 16×8 result to C. No thread holds a whole matrix. The elements lie in *registers*, some in each
+# matrix B and adds the 16×8 result to C. No thread holds a whole matrix. The elements are in *registers*, some in each
 # of the 32 lanes, and the hardware fixes which.
 #
-# That "which" is a function of two arguments, the lane and the number of its value, and CuTe writes it as a layout of
-# two modes: a **thread-value layout**, TV for short. It does not map to memory but to the tile: its result is the index
-# of an element, counted down the columns, so row + 16·column for C. (T is the lane, V its value; the colors repeat
+# That assignment is a function of two arguments, the lane and the number of its value, and CuTe writes it as a layout
+# of two modes: a **thread-value layout**, TV for short. It does not map to memory but to the tile: its result is the
+# index of an element, counted down the columns, so row + 16·column for C. (T is the lane, V its value; the colors repeat
 # after eight lanes.)
 
 # %%
@@ -466,8 +466,8 @@ print(compose(layout("(16,8):(8,1)"), mma.c_layout))
 # %% [markdown]
 # The stride 1: values 0 and 1 go to neighboring places, and 8 bytes of fp32 can leave in one store.
 #
-# **Keep this:** a TV layout says who holds what. Compose a memory layout with it, memory ∘ TV, and you have every
-# address that every thread needs. CuTe's `TiledCopy` and `TiledMMA` are built on this one step.
+# **Keep this:** a TV layout maps each thread's values to elements. Compose a memory layout with it, memory ∘ TV, and you
+# have the address of every value of every thread. CuTe's `TiledCopy` and `TiledMMA` are built on this one step.
 #
 # ## The operands A and B
 #
@@ -508,10 +508,10 @@ show_tv(mma.b_layout, (8, 16))
 # supplied the address:
 
 # %%
-show_tv("(8,8):(1,8)", (8, 8), title="whose address it is: one row, one lane")
+show_tv("(8,8):(1,8)", (8, 8), title="addresses: each lane supplies one row's")
 
 # %%
-show_tv("((4,8),2):((16,1),8)", (8, 8), title="who receives it: a quarter of a row, one lane")
+show_tv("((4,8),2):((16,1),8)", (8, 8), title="values: each lane receives a quarter of a row")
 
 # %% [markdown]
 # With `.x4` it moves four matrices: lanes 0–7 give the rows of matrix 0, lanes 8–15 of matrix 1, and so on; and each
@@ -533,10 +533,10 @@ def ldmatrix_row(lane):
 check("03.8", ldmatrix_row)
 
 # %% [markdown]
-# ## What it all buys
+# ## The cures compared
 #
 # Put the pieces together for the 128×64 tile of bf16. A warp writes four rows, 16 bytes a lane, as `cp.async` will; a
-# warp reads four 8×8 matrices, as `ldmatrix.x4` will. Both move 512 bytes, so 4 wavefronts are the least.
+# warp reads four 8×8 matrices, as `ldmatrix.x4` will. Both move 512 bytes, so 4 wavefronts are the minimum.
 
 # %%
 write = [(row, 8 * chunk) for row in range(4) for chunk in range(8)]
@@ -562,16 +562,16 @@ for name, stored in tiles.items():
 #
 # - Cost = different words in one bank, summed over groups of 32, 16 or 8 lanes.
 # - Padding: an odd stride, counted in vectors. It costs memory.
-# - Swizzle⟨B,M,S⟩: row bits XORed into chunk bits. It costs no memory, and undoes itself.
-# - A TV layout says which lane holds which element. `ldmatrix` turns eight rows of 16 bytes into it.
-# - memory ∘ TV is every address that every thread needs.
+# - Swizzle⟨B,M,S⟩: row bits XORed into chunk bits. It costs no memory, and is its own inverse.
+# - A TV layout says which lane holds which element. `ldmatrix` distributes eight rows of 16 bytes accordingly.
+# - memory ∘ TV gives every address that every thread needs.
 #
 # ## Test yourself
 #
 # <details><summary>1. A warp reads 32 words of 4 bytes, all of them word 5. And now half of the lanes word 5, half word
 # 37. What does each cost?</summary>
 #
-# One wavefront: lanes share a word. Then two: 5 and 37 are different words of one bank, 37 = 5 + 32.
+# One wavefront: the lanes share a word. Then two: 5 and 37 are different words of one bank, 37 = 5 + 32.
 #
 # </details>
 #
@@ -583,7 +583,7 @@ for name, stored in tiles.items():
 # </details>
 #
 # <details><summary>3. Why can one <code>ldmatrix.x4</code> load A's fragment although a lane receives elements of rows
-# whose addresses other lanes supplied? ---</summary>
+# whose addresses other lanes supplied?</summary>
 #
 # Because addresses and values are two TV layouts. A lane supplies the address of a whole row of 16 bytes, and the
 # hardware hands each row to four lanes. The second layout is the fragment's.

@@ -150,12 +150,12 @@ def sorted_out(library: Library) -> tuple[dict[str, str], dict[str, Any]]:
 
 
 def leaning(does: str) -> WrongKind:
-    what = f"it {does}, which does what you are asked to write.\n  Page 00 says what an answer may lean on."
+    what = f"it {does}, which does what you are asked to write.\n  Page 00 says what an answer may use."
     return WrongKind(Flaw(what, Fail.LIBRARY))
 
 
 def asking(name: str) -> WrongKind:
-    what = f"it calls {name}, which belongs to the checks.\n  Page 00 says what an answer may lean on."
+    what = f"it calls {name}, which belongs to the checks.\n  Page 00 says what an answer may use."
     return WrongKind(Flaw(what, Fail.LIBRARY))
 
 
