@@ -93,8 +93,8 @@ hint("00.1")
 #       Page 00 says what an answer may use.
 #
 # The same holds for the course's own kernels and for the checks: they contain the answers. Such an answer earns no
-# points, from `check` or from `tutor grade`: the two always agree. In the *next* exercise `tl.compose` is a tool like any
-# other, whether or not you have solved this one.
+# points, from `check` or from `tutor grade`: the two always agree. In the *next* exercise `tl.compose` is a tool like
+# any other, whether or not you have solved this one.
 #
 # NumPy's numbers and arrays are as good as Python's, and so is a list where a tuple is asked for.
 #
@@ -111,8 +111,8 @@ hint("00.1")
 #
 # ## Points
 #
-# Your points are kept on this machine. The [contents page](contents.ipynb) shows them, and so does `tutor progress` in a
-# terminal. Your best attempt counts: a later one takes nothing away. The notebook also records, invisibly, when you
+# Your points are kept on this machine. The [contents page](contents.ipynb) shows them, and so does `tutor progress` in
+# a terminal. Your best attempt counts: a later one takes nothing away. The notebook also records, invisibly, when you
 # tried each exercise, for your class's report.
 #
 # `make grade` in a terminal grades the solved notebooks that come with the course. To grade your own, name a notebook

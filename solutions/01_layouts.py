@@ -16,8 +16,8 @@
 # CuTe, the library under NVIDIA's fastest kernels, makes it a value that you can name, print, draw and compute with:
 # a **layout**. On this page you write its handful of functions yourself and see what each is for.
 #
-# > **After this page you can** compute an element's offset, read a layout from a picture, describe any NumPy view as one,
-# > take a row or a tile out of a tensor, and tell when 32 bits are too few.
+# > **After this page you can** compute an element's offset, read a layout from a picture, describe any NumPy view as
+# > one, take a row or a tile out of a tensor, and tell when 32 bits are too few.
 # >
 # > **It takes** about 60 minutes, on any machine.
 
@@ -360,8 +360,8 @@ check("01.8", fits_int32)
 # ## A tensor is a pointer and a layout
 #
 # A layout gives the distance of an element from the first one. Add the address of the first, and you have a **tensor**:
-# a pointer and a layout, and nothing else. By convention a tensor's name begins with its memory space: `mA` is the whole
-# matrix in global memory, `gA` a tile of it, `sA` a tile in shared memory, `rA` a fragment in registers. Here the
+# a pointer and a layout, and nothing else. By convention a tensor's name begins with its memory space: `mA` is the
+# whole matrix in global memory, `gA` a tile of it, `sA` a tile in shared memory, `rA` a fragment in registers. Here the
 # memory is a list, the pointer an offset.
 
 # %%
@@ -430,8 +430,8 @@ for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (
     print(f"{one} and {other}: compatible {compatible(one, other)}, congruent {congruent(one, other)}")
 
 # %% [markdown]
-# Composition, on the next page, keeps this promise: it may split one of your modes into two, and your coordinates remain
-# valid.
+# Composition, on the next page, keeps this promise: it may split one of your modes into two, and your coordinates
+# remain valid.
 #
 # ## What to remember
 #

@@ -14,8 +14,8 @@
 #
 # There is a better way. A layout is a function, and functions can be composed, cut, repeated and inverted. A few
 # operators do all of it. Each takes layouts and returns a layout, and each obeys a law of one line. On this page you
-# write them, in two to seventeen lines each; every kernel of this course is built with them. The last section comes back
-# to thread 17.
+# write them, in two to seventeen lines each; every kernel of this course is built with them. The last section comes
+# back to thread 17.
 #
 # > **After this page you can** cut a matrix into tiles, repeat a block over a grid, predict the results of CuTe's
 # > operators and tell when they are wrong, find the widest possible copy, and build the layout by which threads share a
@@ -49,8 +49,8 @@ from tutorlib.layouts.tiled_copy import tiled_copy_view
 # that it asks you to write; its check detects that.
 #
 # Two judges look at your answers. One is the operator's law, on random layouts. The other is CuTe itself: its layout
-# algebra runs on the CPU while a kernel is compiled, so we can ask it. The first question imports `cutlass`, which takes
-# a few seconds; each later one takes milliseconds.
+# algebra runs on the CPU while a kernel is compiled, so we can ask it. The first question imports `cutlass`, which
+# takes a few seconds; each later one takes milliseconds.
 
 
 # %%
@@ -167,7 +167,8 @@ explore_compose("(4,8):(8,1)", "8:2")
 #   extent.
 # - Where all that is left fits into the mode, (left - 1) · step < extent, place it there and stop.
 # - Otherwise fill the mode: it takes extent / step elements, and the rest go on in the next mode with step 1. Both
-#   divisions, of extent by step and of left by the number taken, must have no remainder. If one has, raise `ValueError`.
+#   divisions, of extent by step and of left by the number taken, must have no remainder. If one has, raise
+#   `ValueError`.
 
 
 # %%
@@ -213,9 +214,9 @@ print([A(B(i)) for i in range(3)])
 
 # %% [markdown]
 # No layout of three elements gives that: its offsets would be 0, d, 2d. Your `compose` raises. (Two elements always
-# form a layout, `2:d`; if they lie in two modes of A, `compose` raises all the same, as CuTe does.) CuTe refuses this one
-# too. Does it refuse every such pair? Two more: `5:3` of another layout, and A again with one more index, 0, 4, 8 and 12,
-# the last of them past its end:
+# form a layout, `2:d`; if they lie in two modes of A, `compose` raises all the same, as CuTe does.) CuTe refuses this
+# one too. Does it refuse every such pair? Two more: `5:3` of another layout, and A again with one more index, 0, 4, 8
+# and 12, the last of them past its end:
 
 # %%
 print(cute("composition", layout("(4,6):(1,10)"), layout("5:3")))
@@ -224,11 +225,11 @@ print(cute("composition", A, layout("4:4")))
 print("wanted:", [A(4 * i) for i in range(3)], " CuTe's answer:", [R(i) for i in range(3)])
 
 # %% [markdown]
-# The second answer is wrong, without any error. The condition that steps divide modes is yours to keep. It is one reason
-# why sizes in fast kernels are powers of two, and why it pays to know the law: it is a test that you can run.
+# The second answer is wrong, without any error. The condition that steps divide modes is yours to keep. It is one
+# reason why sizes in fast kernels are powers of two, and why it pays to know the law: it is a test that you can run.
 #
-# The law can break in one more way. Composing mode by mode is right only while B's modes don't carry into each other, as
-# 5 + 7 carries into the tens. In `(4,3):(1,1)` they do: coordinates 3 and 2 add up to index 5, in another column.
+# The law can break in one more way. Composing mode by mode is right only while B's modes don't carry into each other,
+# as 5 + 7 carries into the tens. In `(4,3):(1,1)` they do: coordinates 3 and 2 add up to index 5, in another column.
 
 # %%
 A, B = layout("(4,2):(2,1)"), layout("(4,3):(1,1)")
@@ -272,20 +273,20 @@ def transposed(layout):
 check("02.3", transposed)
 
 # %% [markdown]
-# **Keep this:** A ∘ B is A's memory read in B's order. The right operand picks, the left one stores. In the next notebook
-# the left one is a swizzle.
+# **Keep this:** A ∘ B is A's memory read in B's order. The right operand picks, the left one stores. In the next
+# notebook the left one is a swizzle.
 #
 # ## Complement: what a layout leaves out
 #
-# Take the layout `4:2`. It covers the offsets 0, 2, 4, 6. Suppose you want to fill 24 offsets with copies of it. Where do
-# the copies begin?
+# Take the layout `4:2`. It covers the offsets 0, 2, 4, 6. Suppose you want to fill 24 offsets with copies of it. Where
+# do the copies begin?
 
 # %%
 show_complement("4:2", 24)
 
 # %% [markdown]
-# One begins at 1, in the holes. Those two fill 0 to 7; then the same again at 8 and 16. The starts are 0, 1, 8, 9, 16, 17:
-# the layout `(2,3):(1,8)`. That is the **complement** of 4:2 in 24, and its law is:
+# One begins at 1, in the holes. Those two fill 0 to 7; then the same again at 8 and 16. The starts are 0, 1, 8, 9, 16,
+# 17: the layout `(2,3):(1,8)`. That is the **complement** of 4:2 in 24, and its law is:
 #
 # > every offset below the bound is L(i) + R(j) in exactly one way, and R's offsets ascend
 #
@@ -331,16 +332,16 @@ print(cute("complement", layout("(4,2):(2,3)"), 24))
 
 # %% [markdown]
 # The third wrong answer, and a mode of extent 0 is the only warning. In a kernel it would be an empty loop. CuTe's
-# `logical_product` divides by that 0, and the Python process dies. (`ask` checks first, and does not pass such a question
-# on.)
+# `logical_product` divides by that 0, and the Python process dies. (`ask` checks first, and does not pass such a
+# question on.)
 #
 # **Keep this:** L covers one tile, its complement gives the starts of all the others. Together they name every offset
 # once. That is a division, and it is next.
 #
 # ## Logical divide: cut into tiles
 #
-# Put the two together. B lists the indices of tile 0. Its complement B\* in size(A) lists the tiles' starts. So (B, B\*)
-# lists every index of A, tile after tile, and A ∘ (B, B\*) is A cut into tiles:
+# Put the two together. B lists the indices of tile 0. Its complement B\* in size(A) lists the tiles' starts. So (B,
+# B\*) lists every index of A, tile after tile, and A ∘ (B, B\*) is A cut into tiles:
 #
 # > (A ⊘ B)(i, j) = A(B(i) + B\*(j)): element i of tile j
 #
@@ -431,10 +432,10 @@ print("zipped: ", text(tl.zipped_divide(A, (4, 4))))
 print("tiled:  ", text(tl.tiled_divide(A, (4, 4))))
 
 # %% [markdown]
-# The same modes, in other brackets. **Tiled divide** keeps the tile in one mode and leaves the grid's modes separate, so
-# that `tiled(tile, x, y)` reads like a kernel; `flat_divide` removes the tile's brackets, too. Zipped, tiled and flat are
-# even the same function of the index, because their modes come in one order: tile first. Logical is not: its index 4 is
-# outside the tile; it is row 4, which begins at 4·8 = 32. That is the 32 in its strides.
+# The same modes, in other brackets. **Tiled divide** keeps the tile in one mode and leaves the grid's modes separate,
+# so that `tiled(tile, x, y)` reads like a kernel; `flat_divide` removes the tile's brackets, too. Zipped, tiled and
+# flat are even the same function of the index, because their modes come in one order: tile first. Logical is not: its
+# index 4 is outside the tile; it is row 4, which begins at 4·8 = 32. That is the 32 in its strides.
 #
 # Here the last tiles stick out. Click a cell on either side to find it on the other; try a hatched one, too.
 
@@ -615,8 +616,8 @@ print(text(R), [R(k) for k in range(10)], [L(R(k)) for k in range(10)])
 
 # %% [markdown]
 # Offsets 0 to 7 are the columns of row 0, whose indices are 4 apart: 8:4. After them comes the next row, one index
-# further: 4:1. With rows padded to 16, no index is at offset 8, so R stops there. The **left inverse** inverts the other
-# way round, R(L(i)) = i for every index, and its value at an unused offset means nothing:
+# further: 4:1. With rows padded to 16, no index is at offset 8, so R stops there. The **left inverse** inverts the
+# other way round, R(L(i)) = i for every index, and its value at an unused offset means nothing:
 
 # %%
 padded = layout("(4,8):(16,1)")
@@ -707,9 +708,9 @@ print(text(tl.raked_product(threads, values)))
 
 # %% [markdown]
 # That is their raked product: it maps a (row, column) of the tile to the number thread + 32 · value. A kernel needs the
-# inverse: "I am thread t; which element is my value v?" Split the index of that inverse, k = t + 32 · v, into (t, v), and
-# you have a **thread-value layout**, TV for short. You will meet it again in notebook 03; CuTe's `make_layout_tv` builds
-# it:
+# inverse: "I am thread t; which element is my value v?" Split the index of that inverse, k = t + 32 · v, into (t, v),
+# and you have a **thread-value layout**, TV for short. You will meet it again in notebook 03; CuTe's `make_layout_tv`
+# builds it:
 #
 # > TV(t, v) = the index in the tile, first mode fastest, at which the raked product has t + size(threads) · v
 #

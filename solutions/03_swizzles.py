@@ -9,13 +9,13 @@
 # # 03 · Swizzles: shared memory without bank conflicts
 #
 # A matrix kernel reads every element of its tiles many times, and it reads them from **shared memory**: a block's own
-# scratchpad, next to the arithmetic units. It can deliver 128 bytes per clock. Whether it does depends on one thing only,
-# the *addresses* that the 32 threads of a warp access together. The same tile, stored under another
-# layout, can take 32 times as long to read.
+# scratchpad, next to the arithmetic units. It can deliver 128 bytes per clock. Whether it does depends on one thing
+# only, the *addresses* that the 32 threads of a warp access together. The same tile, stored under another layout, can
+# take 32 times as long to read.
 #
 # On this page you count that cost, learn the two cures, padding and swizzling, and then look at the instructions that
-# need them: `ldmatrix` and `mma`, whose operands are scattered over the threads of a warp in a pattern that is, again, a
-# layout.
+# need them: `ldmatrix` and `mma`, whose operands are scattered over the threads of a warp in a pattern that is, again,
+# a layout.
 #
 # > **After this page you can** count the wavefronts of an access, choose a padding or a swizzle for any tile, see both
 # > at work in a kernel, and tell which lane of a warp holds which element of a matrix product.
@@ -38,8 +38,8 @@ from tutorlib.models import banks
 #
 # Shared memory is 32 **banks**, each 4 bytes wide, side by side. Consecutive words go to consecutive banks and after
 # 128 bytes they start over: the byte at address `a` is in bank `a // 4 % 32`. In one pass, which the profiler calls a
-# **wavefront**, each bank delivers one of its words. Lanes (the threads of a warp) that read the *same* word share it at
-# no cost. Two *different* words of one bank need two wavefronts: a **bank conflict**.
+# **wavefront**, each bank delivers one of its words. Lanes (the threads of a warp) that read the *same* word share it
+# at no cost. Two *different* words of one bank need two wavefronts: a **bank conflict**.
 #
 # Take a 32×32 tile of fp32, stored by rows; here are its first four. The number in a cell is its bank, and each color
 # is four neighboring banks, 16 bytes. A warp reads row 0, one word per lane:
@@ -58,8 +58,8 @@ show_banks("(32,32):(32,1)", access=[(lane, 0) for lane in range(32)])
 #
 # A lane can also read 8 or 16 bytes at once. A warp then needs 256 or 512 bytes, more than the banks deliver in one
 # wavefront, so the hardware serves it in groups of consecutive lanes: two halves of 16 lanes for 8 bytes, four quarters
-# of 8 lanes for 16 bytes. Conflicts arise only inside a group, and the groups' wavefronts add up. Sixteen bytes per lane
-# therefore cost at least 4 wavefronts, which is no loss, since they deliver four times as much.
+# of 8 lanes for 16 bytes. Conflicts arise only inside a group, and the groups' wavefronts add up. Sixteen bytes per
+# lane therefore cost at least 4 wavefronts, which is no loss, since they deliver four times as much.
 #
 # This is a model of the hardware. Notebook 05 puts it to the test: a transpose with these conflicts and without, timed.
 #
@@ -246,9 +246,9 @@ def transposing(row_stride, bits):
 
 # %% [markdown]
 # `explain` runs it in a simulator, on any machine, and prints for each line of the source the cost of its accesses and
-# the cost without a conflict: shared memory in wavefronts, global memory in **sectors** of 32 bytes. (The compiler joins
-# four consecutive reads of a row into one of 16 bytes where the tile's layout allows it.) Which line is marked, and by
-# what factor is it too slow?
+# the cost without a conflict: shared memory in wavefronts, global memory in **sectors** of 32 bytes. (The compiler
+# joins four consecutive reads of a row into one of 16 bytes where the tile's layout allows it.) Which line is marked,
+# and by what factor is it too slow?
 
 # %%
 src, dst = torch.randn(32, 32), torch.zeros(32, 32)
@@ -270,8 +270,8 @@ explain(transposing(row_stride=32, bits=5), src, dst)
 # %% [markdown]
 # Both lines are down to the wavefronts that they need. The price shows in the instruction count: in neither tile do
 # four words of a row stay aligned and contiguous, so the compiler reads them one by one; for the swizzled tile it also
-# computes an address for each. Look once more at ⟨5,0,5⟩: words one by one, so M = 0; all 32 banks, so B = 5; and rows of
-# 32 words, so S = 5.
+# computes an address for each. Look once more at ⟨5,0,5⟩: words one by one, so M = 0; all 32 banks, so B = 5; and rows
+# of 32 words, so S = 5.
 
 # %% [markdown]
 # ## Which B, M and S?
@@ -287,7 +287,8 @@ for row_bytes in (128, 64, 32):
 
 # %% [markdown]
 # Shorter rows have fewer conflicts, because several of them fit side by side into the banks, and they offer fewer slots
-# to move a chunk to. Both shrink together, so a swizzle inside the row is always just enough. Three questions decide it:
+# to move a chunk to. Both shrink together, so a swizzle inside the row is always just enough. Three questions decide
+# it:
 #
 # - **M**: how many elements must stay together? Those of one 16-byte chunk.
 # - **B**: how many chunks of a row can trade places?
@@ -333,9 +334,9 @@ show_swizzle((2, 3, 3), "(8,32):(32,1)")
 # > swizzled_128B_atom  =  Swizzle⟨3,3,3⟩ ∘ (8,(8,8)):(8,(1,64))
 #
 # You can decode the layout. It has eight rows, and a column is a pair (element in the chunk, which chunk). The next
-# element is 1 away. The next *row* is 8 elements away: its chunk follows directly. The next *chunk* is 64 elements away,
-# 128 bytes. So this tile is not stored by rows at all. Its chunks are stored column by column, and each column of eight
-# chunks fills the banks exactly once:
+# element is 1 away. The next *row* is 8 elements away: its chunk follows directly. The next *chunk* is 64 elements
+# away, 128 bytes. So this tile is not stored by rows at all. Its chunks are stored column by column, and each column of
+# eight chunks fills the banks exactly once:
 
 # %%
 show_swizzle((3, 3, 3), "(8,(8,8)):(8,(1,64))")
@@ -423,8 +424,8 @@ real_tile()
 #
 # That assignment is a function of two arguments, the lane and the number of its value, and CuTe writes it as a layout
 # of two modes: a **thread-value layout**, TV for short. It does not map to memory but to the tile: its result is the
-# index of an element, counted down the columns, so row + 16·column for C. (T is the lane, V its value; the colors repeat
-# after eight lanes.)
+# index of an element, counted down the columns, so row + 16·column for C. (T is the lane, V its value; the colors
+# repeat after eight lanes.)
 
 # %%
 show_tv(mma.c_layout, (16, 8))
@@ -466,8 +467,8 @@ print(compose(layout("(16,8):(8,1)"), mma.c_layout))
 # %% [markdown]
 # The stride 1: values 0 and 1 go to neighboring places, and 8 bytes of fp32 can leave in one store.
 #
-# **Keep this:** a TV layout maps each thread's values to elements. Compose a memory layout with it, memory ∘ TV, and you
-# have the address of every value of every thread. CuTe's `TiledCopy` and `TiledMMA` are built on this one step.
+# **Keep this:** a TV layout maps each thread's values to elements. Compose a memory layout with it, memory ∘ TV, and
+# you have the address of every value of every thread. CuTe's `TiledCopy` and `TiledMMA` are built on this one step.
 #
 # ## The operands A and B
 #
