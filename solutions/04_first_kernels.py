@@ -323,13 +323,13 @@ except Exception as error:
     print(error.message)
 
 # %% [markdown]
-# This is the job of templates in C++. A kernel takes its sizes, its number of buffers, and its last operation as
-# `Constexpr`, loops over them with `range_constexpr`, and none of that is left when the first thread starts.
+# In C++ this is the job of templates. A kernel takes its sizes, its number of buffers, and its epilogue as `Constexpr`
+# and loops over them with `range_constexpr`; at run time none of that costs anything.
 #
 # **Exercise 04.2** (about 5 lines). Write `polynomial(coefficients, x, y)`: for every element,
-# y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known at compile time. Do it by
-# Horner's rule, from the last coefficient down: one multiplication and one addition for each. Which loop is of which
-# kind?
+# y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known at compile time. Use Horner's
+# rule, from the last coefficient down: one multiplication and one addition for each. Which of the two loops must be
+# `range_constexpr`?
 
 
 # %%
@@ -373,14 +373,14 @@ vectors = [torch.ones(n) for n in (3, 5, 3, 100, 5)]
 print("static layouts, compilations:", count([from_dlpack(v) for v in vectors]))
 
 # %% [markdown]
-# (The line appears at every call: each call is traced, as with `silent`.) One compilation for each shape.
-# `mark_layout_dynamic` takes the sizes out of the type and leaves them to run time. Now the same five:
+# (The line appears at every call: each call is traced, as with `silent`.) One compilation per shape.
+# `mark_layout_dynamic` takes the sizes out of the type and makes them run-time values. Now the same five:
 
 # %%
 print("dynamic layouts, compilations:", count([from_dlpack(v).mark_layout_dynamic() for v in vectors]))
 
 # %% [markdown]
-# One for all. What is left in the type? A `?` is a number that is supplied at run time, with `{i64}` one of 64 bits.
+# One for all. What remains in the type? A `?` is a number that is supplied at run time, with `{i64}` one of 64 bits.
 # The stride 1 is kept: a load of several elements at once needs to know that they are contiguous. In two dimensions:
 
 
@@ -448,8 +448,8 @@ def my_element():
 
 
 # %% [markdown]
-# What did the compiler make of `square_kernel`? Below are all the instructions of one thread, in PTX, the assembly
-# language of NVIDIA's GPUs. Look for the four steps: find the element (`%tid` is the thread, `%ctaid` the block), load,
+# How does the compiler translate `square_kernel`? Below are all the instructions of one thread, in PTX, NVIDIA's
+# virtual assembly language. Look for the four steps: find the element (`%tid` is the thread, `%ctaid` the block), load,
 # multiply, store.
 
 # %%
@@ -516,11 +516,11 @@ show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24)
 
 # %% [markdown]
 # Such a guard is called a **predicate**. Without one, those four threads read past the end of `a` and `b`, and write
-# past the end of `c`, into whatever lies there. Nothing warns you: the memory behind a tensor usually belongs to your
-# process too. The checker puts a guarded band around its outputs to catch it.
+# past the end of `c`, into other data. Nothing warns you: the memory behind a tensor usually belongs to your process
+# too. The checker puts guard bands around its outputs to catch it.
 #
-# Be careful about what you put inside the `if`. All threads of a block have to arrive at a barrier, so a barrier inside
-# a branch that some threads do not take is an error, and the compiler does not catch it:
+# Be careful about the code inside the `if`. All threads of a block have to arrive at a barrier, so a barrier inside a
+# branch that some threads do not take is an error, and the compiler does not catch it:
 
 
 # %%
@@ -541,7 +541,7 @@ print(compile_cute(half_a_barrier, [TensorSpec((128,))]).body)
 
 # %% [markdown]
 # Read the third to fifth line: threads above 63 jump over `bar.sync`, where the others wait for them. That kernel may
-# hang, or seem to work for years. The barrier goes outside the `if`. You will hunt one of these down in notebook 18.
+# hang, or seem to work for years. The barrier belongs outside the `if`. You will hunt one of these down in notebook 18.
 #
 # **Exercise 04.5** (about 4 lines). A vector addition for any size, compiled once: the checker passes dynamic
 # layouts. `cute.ceil_div(a, b)` divides and rounds up.
@@ -694,7 +694,7 @@ check("04.7", add_bias)
 # ## Coalescing: a warp reads together
 #
 # Why does it matter that x is the contiguous direction? A warp executes a load as one instruction with 32 addresses,
-# and device memory is read in **sectors** of 32 bytes. If neighboring threads read neighboring floats, a warp's 128
+# and device memory is accessed in **sectors** of 32 bytes. If neighboring threads read neighboring floats, a warp's 128
 # bytes are 4 sectors: the access is **coalesced**. If neighboring threads read down a column, each float is in a sector
 # of its own, and the warp moves 32 sectors to use 4 bytes of each. These two copies differ in one line:
 
@@ -732,29 +732,30 @@ for copy in (copy_along_rows, copy_down_columns):
     explain(copy, x, y)
 
 # %% [markdown]
-# Eight times the sectors. Is it eight times slower? This is measured: the speed of these two copies as a fraction of
+# Eight times the sectors. Is it eight times slower? Here is the measured speed of these two copies, as a fraction of
 # `torch`'s own copy, for a matrix of 1 GiB.
 
 # %%
 show_sweep("coalescing")
 
 # %% [markdown]
-# The order of two indices decides: more than a factor of four. (It is not the full factor of eight. Eight threads of
-# other warps want the same sectors soon after, and the caches still hold some of them.) The coalesced copy is not yet
-# as fast as `torch`'s either, since each thread moves a single float. Both gaps are the subject of the next page.
+# Exchanging two indices costs more than a factor of four. (It is not the full factor of eight: the block's other seven
+# warps need the same sectors soon after, and the caches still hold some of them.) The coalesced copy is not yet as fast
+# as `torch`'s either; each thread moves a single float. The next page closes both gaps.
 #
 # ## Threads that cooperate
 #
-# So far every thread had its own element. A **reduction** makes one number of many: a sum, a maximum. One thread per
-# row would be easy, and slow: at each step the 32 threads of a warp would read down a column. Give a whole block to
+# So far every thread had its own element. A **reduction** combines many numbers into one: a sum, a maximum. One thread
+# per row would be easy, and slow: at each step the 32 threads of a warp would read down a column. Give a whole block to
 # each row:
 #
-# 1. thread t goes through elements t, t + 128, t + 256, … and keeps the largest in a register. Neighboring threads read
-#    neighboring elements: coalesced;
-# 2. now each of 128 threads holds a number in a register, which no other thread can read. So each writes its number to
-#    **shared memory**;
-# 3. half of the threads combine their number with one of the other half; then a quarter, and so on. Seven steps for 128
-#    threads.
+# 1. Thread t visits elements t, t + 128, t + 256, … and keeps the largest in a register. Neighboring threads read
+#    neighboring elements: coalesced.
+# 2. Now each of 128 threads holds a number in a register, which no other thread can read. So each writes its number to
+#    **shared memory**.
+# 3. Half of the threads each combine their number with one of the other half; then a quarter, and so on: seven steps
+#    for
+#    128 threads.
 
 # %%
 show_reduction(8)
@@ -793,9 +794,9 @@ _ = run_on_gpu(every_third)
 
 # %% [markdown]
 # **Exercise 04.8** (about 12 lines). Write `row_max`: maxima[m] = the largest number of row m, for x of any M×N. Block
-# m has 128 threads for row m. Rows may be shorter than that: from which number should a thread without an element
-# start? (`cutlass.Float32(…)` turns a float of Python into one of the kernel.) The steps of the tree are known at
-# compile time: use `range_constexpr`. `max(a, b)` compares two run-time numbers.
+# m has 128 threads for row m. Rows may be shorter than that: with which number should a thread without an element
+# start? (`cutlass.Float32(…)` turns a Python float into a run-time one.) The steps of the tree are known at compile
+# time: use `range_constexpr`. `max(a, b)` compares two run-time numbers.
 
 
 # %%
@@ -832,8 +833,8 @@ check("04.8", row_max)
 # Where did you put the barrier of the loop? Inside the `if`, some threads would wait for the others forever.
 #
 # `explain` again: it counts device memory in sectors and shared memory in notebook 03's wavefronts, and draws the steps
-# of the first block's warps. In the first step of the tree two warps read and write, after that warp 0 alone. All warps
-# arrive at every barrier.
+# of the first block's warps. In the first step of the tree two warps read and write; after that, warp 0 alone. All
+# warps arrive at every barrier.
 
 # %%
 explain("04.8", row_max, shape=(2, 320))
@@ -849,10 +850,10 @@ explain("04.8", row_max, shape=(2, 320))
 #   `cute.printf` to run time.
 # - `Constexpr`, `range_constexpr`, and `const_expr` are resolved at compile time; everything else at run time.
 # - A static layout is part of the type: one compilation for each. A dynamic one keeps its rank and its stride 1.
-# - A thread's element is a layout of (thread, block). If it may lie outside the tensor, use a predicate.
+# - A thread's element is a layout of (thread, block). If it may be outside the tensor, use a predicate.
 # - x varies fastest: give it the contiguous direction, and a warp's accesses are coalesced.
-# - Another thread's shared memory writes may be read after a barrier, and all threads must arrive at a barrier.
-# - Four floats a thread are one load. How far that gets you is the next page: a copy at memory speed.
+# - Read another thread's writes to shared memory only after a barrier, at which all threads of the block must arrive.
+# - Four floats per thread are one load. The next page shows how far that goes: a copy at memory speed.
 #
 # ## Test yourself
 #
@@ -871,7 +872,7 @@ explain("04.8", row_max, shape=(2, 320))
 #
 # </details>
 #
-# <details><summary>3. In <code>row_max</code>, which barriers could go without a wrong result?</summary>
+# <details><summary>3. In <code>row_max</code>, which barriers could you remove without a wrong result?</summary>
 #
 # The last one: after the last step only thread 0 reads, and it reads its own write. Each of the others separates a
 # write from another thread's read. (Below 32 threads writer and reader are in one warp. Even there lockstep is not

@@ -12,17 +12,17 @@
 # copy with arithmetic in the middle; a GEMM that cannot fetch its tiles in time is slow, however good its mathematics.
 #
 # You climb a ladder of copy kernels. All have the same entry point, a host function `copy(src, dst)` for two row-major
-# matrices, and each rung changes a few lines. Before each rung you predict what it gains; at the end stands what was
-# measured, against `torch`'s own copy and the datasheet.
+# matrices, and each rung changes a few lines. Before each rung you predict its gain; at the end you compare with the
+# measured speeds, beside `torch`'s own copy and the datasheet.
 #
-# > **After this page you can** tell from a kernel's accesses what memory bills for them, write a TiledCopy, send data
-# > through shared memory by cp.async and by TMA with each wait and barrier in its place, and find bank conflicts and
-# > swizzle them away.
+# > **After this page you can** count the sectors of a kernel's accesses, write a TiledCopy, move data through shared
+# > memory by cp.async and by TMA with each wait and barrier in its place, and find bank conflicts and remove them with
+# > a swizzle.
 # >
 # > **It takes** about 110 minutes, on any machine; speed needs a GPU (sm_80), the last rung a Hopper. Without one, the
 # > course's own measurements are shown.
 #
-# *Bandwidth* on this page counts every byte twice: once read, once written.
+# *Bandwidth* on this page counts every byte twice: read once, written once.
 
 # %%
 import cutlass
@@ -45,14 +45,14 @@ from tutorlib.models.pipeline import Timeline
 from tutorlib.notebook.measured import show_counts, show_figure, show_ladder, show_sweep
 
 # %% [markdown]
-# ## What memory is billed by
+# ## The cost of an access: sectors
 #
-# A warp's 32 threads execute one load together, and memory answers in **sectors**: aligned pieces of 32 bytes. A
-# sector comes whole or not at all. So the price of a load is not the number of bytes that the warp asked for, but the
-# number of different sectors they lie in.
+# A warp's 32 threads execute one load together, and memory answers in **sectors**: 32 aligned bytes. A sector is moved
+# as a whole or not at all. So the cost of a load is not the number of bytes that the warp requests, but the number of
+# different sectors that contain them.
 #
-# Take 32 threads that read one bf16 number (2 bytes) each, from a matrix with rows of 4,096. Lying along a row, they
-# want 64 bytes in one piece. Lying down a column, they want the same number of bytes in 32 different rows.
+# Take 32 threads that read one bf16 number (2 bytes) each, from a matrix with rows of 4,096. Along a row, they read 64
+# contiguous bytes. Down a column, they read the same number of bytes from 32 different rows.
 
 # %%
 along, down = Layout(32, 1), Layout(32, 4096)  # thread → offset, in elements
@@ -63,10 +63,10 @@ for name, warp in {"along a row": along, "down a column": down}.items():
     )
 
 # %% [markdown]
-# **Exercise 05.1** (about 4 lines). Write `sectors(offsets, element_bytes, vector)`: how many sectors one load of a
-# warp touches. `offsets` holds, for each thread, the offset of the first element that it reads, counted in elements
-# from an address that is a multiple of 32; `vector` is how many consecutive elements each thread reads. Threads may
-# read the same element. An element may lie across the edge of a sector.
+# **Exercise 05.1** (about 4 lines). Write `sectors(offsets, element_bytes, vector)`: the number of sectors that one
+# load of a warp touches. `offsets` holds, for each thread, the offset of the first element that it reads, counted in
+# elements from an address that is a multiple of 32; `vector` is the number of consecutive elements that each thread
+# reads. Threads may read the same element. An element may straddle the boundary between two sectors.
 
 
 # %%
@@ -86,11 +86,11 @@ check("05.1", sectors)
 # %% [markdown]
 # ## The plumbing, once
 #
-# Every kernel below cuts both matrices into tiles and gives one tile to each thread block. That never changes, so it
-# stands here and the rungs use it. We start with tiles of 128×64 elements and 128 threads.
+# Every kernel below cuts both matrices into tiles and gives one tile to each thread block. That never changes, so the
+# rungs share these functions. We start with tiles of 128×64 elements and 128 threads.
 #
 # `cute.local_tile` is the ⊘ of notebook 02 with one tile picked out. Neighboring blocks take neighboring tiles of a
-# row, so blocks that run at the same time read memory that lies together.
+# row, so blocks that run at the same time read memory that is close together.
 
 # %%
 TILE = (128, 64)
@@ -122,27 +122,27 @@ def demand(divides, what):
 #
 # The picture shows a miniature: 8 threads, a tile of 8×4. Each color is a thread; *V3* is the fourth element that
 # it copies. All threads execute the same instruction at the same time, so look at one value, say *V0* everywhere,
-# and ask how the eight of them lie in memory.
+# and ask how far apart the eight of them are in memory.
 
 # %%
 show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
 
 # %% [markdown]
 # **Predict.** In the real tile, 32 threads of a warp read 32 rows: the bad case from above. Sixteen elements share a
-# sector, so the same 32 sectors will be asked for sixteen times in a row. If the L1 cache still holds them the next
-# time round, little is lost; an SM with 2,048 threads has to hold this much:
+# sector, so the warp requests the same 32 sectors sixteen times in a row. If the L1 cache still holds them each time,
+# little is lost; an SM with 2,048 threads has to hold this much:
 
 # %%
 print(f"{2048 * 32 // 1024} KiB of sectors, in {2048 * 128 // 1024} KiB of cache lines (128 bytes, one per thread)")
 
 # %% [markdown]
 # An SM of an H100 or H200 has 256 KiB for L1 and shared memory together (NVIDIA's Hopper whitepaper). It will be close,
-# and the stores have no such help before the L2. Write down a guess: what fraction of the bandwidth?
+# and no cache before the L2 helps the stores. Write down a guess: what fraction of the bandwidth?
 #
 # One word on loops. `range(64)` in a kernel is a loop of the machine code, unless the compiler finds it short.
-# `cutlass.range(64, unroll_full=True)` has its body 64 times instead: no counting and no jumping, and what depends on
-# the loop's number becomes a constant in an address. Loops that a kernel spends its time in are written so. (Unlike
-# with `range_constexpr`, it is the compiler that unrolls, not Python.) Which lines are gone in the second listing?
+# `cutlass.range(64, unroll_full=True)` repeats its body 64 times instead: no counter and no branch, and whatever
+# depends on the loop variable becomes a constant in an address. Write the loops in which a kernel spends its time like
+# that. (Unlike with `range_constexpr`, the compiler unrolls, not Python.) Which lines are gone in the second listing?
 
 
 # %%
@@ -202,8 +202,8 @@ def naive(src: cute.Tensor, dst: cute.Tensor):
 check("05.2", naive)
 
 # %% [markdown]
-# `explain` runs a kernel in the simulator and says what each line cost: here, a tile of 128×64 in sectors. `!` stands
-# where an access takes more than its bytes would need.
+# `explain` runs a kernel in the simulator and prints the cost of each line: here, of a tile of 128×64, in sectors. `!`
+# marks an access that takes more sectors than its bytes need.
 
 # %%
 _ = explain("05.2", naive, shape=TILE)
@@ -211,16 +211,16 @@ _ = explain("05.2", naive, shape=TILE)
 # %% [markdown]
 # ## Rung 2: coalesced
 #
-# The same loop, turned by 90 degrees: the threads lie *along* the row. 64 of them cover one row of the tile, the
-# other 64 the next; the loop walks down. At every step a warp now wants 64 bytes in one piece. In the miniature, 4 of 8
-# threads cover a row:
+# The same loop, turned by 90 degrees: the threads run *along* the row. 64 of them cover one row of the tile, the other
+# 64 the next; the loop walks down. At every step a warp now reads 64 contiguous bytes. In the miniature, 4 of 8 threads
+# cover a row:
 
 # %%
 show_tv("((4,2),4):((8,1),2)", (8, 4), "coalesced: neighbors in a row are neighboring threads")
 
 # %% [markdown]
-# **Exercise 05.3** (about 6 lines). Write it, unrolled and guarded like the first. `thread` picks a column, and which
-# of two rows; 64 steps cover the tile.
+# **Exercise 05.3** (about 6 lines). Write it, unrolled and guarded like the first. `thread` picks a column and one of
+# two rows; 64 steps cover the tile.
 
 
 # %%
@@ -251,18 +251,18 @@ check("05.3", coalesced)
 _ = explain("05.3", coalesced, shape=TILE)
 
 # %% [markdown]
-# Sixteen times fewer sectors. Is it sixteen times faster? And which is to blame, the loads or the stores? To find
-# out, an element can be fetched in one direction and stored in the other, with a turn through shared memory in
-# between. The table has each kernel's speed as a part of torch's copy. *Down* is the naive direction and *along* the
-# coalesced one; the first two rows are the kernels that you wrote. The two sizes differ in the pitch: rows that begin
-# 32 KiB apart, and 128 bytes more. Is it something about powers of two?
+# Sixteen times fewer sectors. Is it sixteen times faster? And which are to blame, the loads or the stores? To find out,
+# load in one direction and store in the other, with a transpose through shared memory in between. The table has each
+# kernel's speed as a fraction of torch's copy. *Down* is the naive direction and *along* the coalesced one; the first
+# two rows are the kernels that you wrote. The two sizes differ in the pitch: rows that begin 32 KiB apart, and 128
+# bytes more. Is the power of two to blame?
 
 # %%
 show_sweep("copy_naive")
 
 # %% [markdown]
-# It is not. But the naive copy loses more than a factor of sixteen. The hardware's counters say where; each number is
-# a multiple of the coalesced copy's: time, sectors that loads and stores touch, sectors that L2 had to give and take,
+# It is not. But the naive copy loses more than a factor of sixteen. The hardware's counters show where; each number is
+# a multiple of the coalesced copy's: time, sectors that loads and stores touch, sectors that L2 delivered and received,
 # bytes that device memory moved.
 
 # %%
@@ -278,25 +278,25 @@ show_counts(
 
 # %% [markdown]
 # Follow the row *naive* from left to right. Loads and stores touch sixteen times the sectors, as counted by hand. L1
-# catches next to nothing: nearly as many come from L2. And then device memory moves *more* than sixteen times the
-# bytes, about as many times more as the copy takes longer. A thread comes back to its sector only after its slow store,
-# and by then L2, written 2 bytes at a time by every SM at once, has had to give the sector up. It goes out with 2 of
-# its 32 bytes new, and has to come in again for the next 2.
+# hits are rare: nearly as many sectors come from L2. And then device memory moves *more* than sixteen times the bytes,
+# a factor close to that of the time. A thread returns to its sector only after its slow store. By then L2, which every
+# SM writes 2 bytes at a time, has evicted the sector: it goes out with 2 of its 32 bytes new, and has to come in again
+# for the next 2.
 #
 # The kernels that go through shared memory issue all their loads at once, and then all their stores. They touch as many
-# sectors, but come back to each while L2 still has it: device memory moves no more than it must, and what is left is
-# the price of the sectors themselves. Of the two, the stores cost more: L1 catches some of such loads, and none of the
-# stores. (Why is the last row faster than rung 2? Rung 3 tells.)
+# sectors, but return to each while L2 still has it: device memory moves no more than it must, and the remaining cost is
+# that of the sectors themselves. Stores cost more than loads, because L1 serves some of such loads and none of the
+# stores. (Why is the last row faster than rung 2? See rung 3.)
 #
-# **Keep this:** a cache repairs a bad access pattern as long as you come back soon. Where it fails, you pay more than
-# the sectors.
+# **Keep this:** a cache repairs a bad access pattern as long as you return soon. When it fails, you pay more than the
+# sectors.
 #
-# Rung 2 moves no byte in vain. Is that the speed of light? Not yet, and the reason is not *where* the loads go but *how
-# few* of them are in flight.
+# Rung 2 moves no unnecessary byte. Is that the speed of light? Not yet, and the reason is not *where* the loads go but
+# *how few* of them are in flight.
 #
 # A load takes several hundred nanoseconds. To keep the memory busy all that time, enough bytes must be in flight
-# (Little's law: bytes in flight = bandwidth × latency). This many bytes every SM of an H200 must have in flight to read
-# at half of the datasheet's bandwidth, while it writes at the other half:
+# (Little's law: bytes in flight = bandwidth × latency). To read at half of the datasheet's bandwidth while it writes at
+# the other half, every SM of an H200 must have this many bytes in flight:
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -305,8 +305,8 @@ for latency in (300, 600, 900):
     print(f"at {latency} ns: {needed / 1024:4.1f} KiB")
 
 # %% [markdown]
-# And this is what the loop above has: the compiler may not move a load before the store of the step before (for all
-# it knows, `dst` and `src` overlap), so each thread waits for its one element of 2 bytes.
+# And this is what the loop above has: the compiler may not move a load above the previous step's store (for all it
+# knows, `dst` and `src` overlap), so each thread waits for its one element of 2 bytes.
 
 # %%
 print(f"{2048 * 2 / 1024} KiB: an SM full of threads, with one bf16 element each")
@@ -325,12 +325,12 @@ print(f"{2048 * 2 / 1024} KiB: an SM full of threads, with one bf16 element each
 show_tv("((4,2),(4,4)):((32,1),(8,2))", (8, 16), "vectorized: a thread has 4 neighbors at once, V0 to V3")
 
 # %% [markdown]
-# `make_tiled_copy_tv(atom, threads, values)` takes two layouts: `threads` says how the threads lie over the tile, as
-# a matrix of thread numbers, and `values` what each of them takes at once. Then `get_slice(thread)` is one thread's
-# view of the whole, and `partition_S` and `partition_D` give its part of the source and of the destination, as
-# tensors of shape *(vector, how often down, how often across)*.
+# `make_tiled_copy_tv(atom, threads, values)` takes two layouts: `threads` arranges the threads over the tile, as a
+# matrix of thread numbers, and `values` the elements that each takes at once. Then `get_slice(thread)` is one thread's
+# view of the whole, and `partition_S` and `partition_D` give its part of the source and of the destination, as tensors
+# of shape *(vector, repetitions down, repetitions across)*.
 #
-# Watch it on the host; no GPU is needed for shapes:
+# Watch it on the host; shapes need no GPU:
 
 
 # %%
@@ -347,13 +347,13 @@ def look():
 look()
 
 # %% [markdown]
-# `make_fragment_like(share)` is a tensor in registers with a place for each element of the share, and no more: its
-# strides are its own. A copy from memory to memory is two, memory → registers and registers → memory, each of one
-# line: `cute.copy(tiled, from, to)` moves all of a thread's part. With `pred=mask` it leaves out the vectors whose
-# place in the mask is False.
+# `make_fragment_like(share)` is a tensor in registers with room for each element of the share, and no more: its strides
+# are its own. A copy from memory to memory is two, memory → registers and registers → memory, each of one line:
+# `cute.copy(tiled, from, to)` moves a thread's whole part. With `pred=mask` it skips the vectors whose entry in the
+# mask is False.
 #
-# Try other threads and values, and click an element to see all that its thread holds. What do you have to type to get
-# the pictures of rung 1 and rung 2? (Their tile is `(8,4)`.)
+# Try other threads and values, and click an element to see all elements of its thread. Which input gives the pictures
+# of rung 1 and rung 2? (Their tile is `(8,4)`.)
 
 # %%
 explore_tv(threads="(2,4):(4,1)", values="(1,4):(4,1)", tile="(8,16)")
@@ -362,15 +362,15 @@ explore_tv(threads="(2,4):(4,1)", values="(1,4):(4,1)", tile="(8,16)")
 # (Rung 1: threads `(8,1):(1,8)`, values `(1,4):(4,1)`. Rung 2: threads `(2,4):(4,1)`, values `(1,1):(1,1)`; the other
 # values of a thread are further steps down.)
 #
-# Sizes that do not divide the tile need predicates, one for each vector. A vector is inside or outside as a whole if
-# the number of columns is a multiple of 8; and its address is a multiple of 16 bytes, as a 128-bit access demands,
-# under the same condition. So the kernel asks for that, and this helper handles all other shapes: it looks at the
-# coordinates of the thread's vectors, which a TiledCopy cuts out of a tensor of coordinates as it does with data.
+# Sizes that are not multiples of the tile need predicates, one per vector. A vector is inside or outside as a whole if
+# the number of columns is a multiple of 8; under the same condition its address is a multiple of 16 bytes, as a 128-bit
+# access requires. So the kernel demands that, and this helper computes the predicates: it compares the coordinates of
+# the thread's vectors, which a TiledCopy partitions from a tensor of coordinates as it partitions data.
 
 
 # %%
 def inside(coordinates, shape):
-    """For each vector of a partition (V, M, N): whether it lies in the matrix. Booleans (1, M, N)."""
+    """For each vector of a partition (V, M, N): whether it is inside the matrix. Booleans (1, M, N)."""
     _, down, across = coordinates.shape
     mask = cute.make_rmem_tensor((1, down, across), cutlass.Boolean)
     for m in range(down):
@@ -380,22 +380,23 @@ def inside(coordinates, shape):
 
 
 # %% [markdown]
-# Two more things change, the tile's shape and the number of threads, so that this rung is four changes in all. 128×64
+# Two more things change, the tile's shape and the number of threads, so this rung is four changes in all. 128×64
 # elements of bf16 are 128 rows of 128 bytes; 64×128 are as many bytes in rows of 256. Device memory is read in bursts
-# from open pages, and longer pieces of a row mean fewer pages for each block. With 256 threads in place of 128, each
-# has half as much to fetch. Which of the four will matter? They are measured one by one below.
+# from open pages, and longer row segments mean fewer pages per block. With 256 threads instead of 128, each has half as
+# much to fetch. Which of the four will matter? They are measured one by one below.
 
 # %%
 WIDE = (64, 128)
 WIDE_THREADS = 256
 
 # %% [markdown]
-# **Predict.** How many bytes has each thread in flight now, and with 8 blocks of 256 threads on an SM (the registers
-# may allow fewer), how many has the SM? Compare with the table above.
+# **Predict.** How many bytes does each thread have in flight now, and, with 8 blocks of 256 threads on an SM (the
+# registers may allow fewer), how many does the SM have? Compare with the table above.
 #
-# **Exercise 05.4** (about 6 lines). In the host function, make the two layouts: vectors of `vector` elements along the
-# row, as many threads side by side as fill the 128 columns, the others below them. In the kernel, copy through
-# registers: a fragment that looks like your part of the source, all loads, then all stores, both with `pred=mask`.
+# **Exercise 05.4** (about 6 lines: 3 in the kernel, 3 in the host function). In the host function, make the two
+# layouts: vectors of `vector` elements along the row, as many threads side by side as fill the 128 columns, the others
+# below them. In the kernel, copy through registers: a fragment like your part of the source, all loads, then all
+# stores, both with `pred=mask`.
 
 
 # %%
@@ -431,49 +432,51 @@ def vectorized(src: cute.Tensor, dst: cute.Tensor):
 check("05.4", vectorized)
 
 # %% [markdown]
-# The four changes: each row is rung 2 with what its name says. *Both* are vectors, all loaded before the first store.
+# The four changes: each row is rung 2 with the change in its name. *Both* means vectors, all loaded before the first
+# store.
 
 # %%
 show_sweep("copy_rungs")
 
 # %% [markdown]
-# Loads first, or vectors: either brings nearly all of it, alone. Both put more bytes in flight, and memory needs no
-# more than that; which way they are requested matters little. (They differ in registers: a thread's 64 elements take 64
-# of them when loaded one by one, and 32 as vectors, two to a register.) With both, with longer pieces of a row, and
-# with more threads there is a little more each time.
+# Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight, and memory needs no
+# more than that; how they are requested matters little. (They differ in registers: a thread's 64 elements take 64 of
+# them when loaded one by one, and 32 as vectors, two to a register.) Combining the two, longer row segments, and more
+# threads each add a little more.
 #
 # **Keep this:** a fast copy is wide accesses, neighbors in neighboring threads, and many of them in flight before any
-# thread waits. The TiledCopy says the first two; the order of your lines says the third.
+# thread waits. The TiledCopy provides the first two; the order of your lines the third.
 
 # %% [markdown]
 # ## Rung 4: cp.async through shared memory
 #
-# So far every byte went through registers. `cp.async` (sm_80) sends 16 bytes from global to shared memory without
-# touching one: the thread issues it and goes on. It is how the GEMMs of notebooks 09 to 12 will fetch their tiles, and
+# So far every byte went through registers. `cp.async` (sm_80) copies 16 bytes from global to shared memory without
+# passing through one: the thread issues it and goes on. The GEMMs of notebooks 09 to 12 fetch their tiles this way, and
 # a copy is the smallest place to learn its three steps:
 #
 # 1. issue: `cute.copy` with an atom made from `cpasync.CopyG2SOp`, once for each vector;
-# 2. `cp_async_commit_group()` makes a group of what was issued, and `cp_async_wait_group(n)` waits until at most n
-#    groups are still in flight, here 0. Both speak of *this thread's* copies only;
-# 3. `sync_threads()`, so that every thread's copies have arrived before any thread reads what another one fetched. (It
-#    and the two of step 2 are in `cute.arch`.)
+# 2. commit and wait: `cp_async_commit_group()` makes the copies issued so far a group, and `cp_async_wait_group(n)`
+#    waits
+#    until at most n groups are still in flight, here 0. Both concern *this thread's* copies only;
+# 3. synchronize: `sync_threads()`, so that every thread's copies have arrived before any thread reads an element that
+#    another one fetched. (It and the two of step 2 are in `cute.arch`.)
 #
 # The tile is the 128×64 of Eric Schreiber's copy kernel, which reached 1.48 TB/s on an A100 (as published in
 # [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)).
 #
-# **Predict.** What does it gain for a copy? Count the bytes in flight: a tile of 128×64 bf16 is
+# **Predict.** What does a copy gain from it? Count the bytes in flight: a tile of 128×64 bf16 is
 
 # %%
 tile_bytes = TILE[0] * TILE[1] * 2
 print(f"{tile_bytes // 1024} KiB; an SM with {THREADS}-thread blocks up to 2,048 threads has {2048 // THREADS} of them")
 
 # %% [markdown]
-# Counted by threads; the shared memory (notebook 04 has its size) has room for a few blocks fewer. That is still more
-# than Little asked for, but so was rung 3: 64 bytes a thread, up to 128 KiB an SM. And the data still has to go from
-# shared memory through registers to `dst`. Write down your guess before you look at the figure below.
+# That is the limit by threads; the shared memory (notebook 04 has its size) has room for a few blocks fewer. That is
+# still more than Little's law demands, but so was rung 3: 64 bytes a thread, up to 128 KiB an SM. And the data still
+# has to go from shared memory through registers to `dst`. Write down your guess before you look at the figure below.
 #
 # **Exercise 05.5** (about 7 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
-# through registers to `dst`. `load` and `store` cut the tile in the same way; only their atoms differ.
+# through registers to `dst`. `load` and `store` partition the tile in the same way; only their atoms differ.
 
 
 # %%
@@ -522,13 +525,13 @@ def staged(src: cute.Tensor, dst: cute.Tensor):
 check("05.5", staged)
 
 # %% [markdown]
-# Is the barrier needed here? Both TiledCopies give a thread the same elements, so each reads only what it fetched
-# itself: for *this* kernel the wait alone would do. In the next one threads read what others wrote, and the barrier
-# is needed.
+# Is the barrier needed here? Both TiledCopies give a thread the same elements, so each reads only those that it fetched
+# itself: for *this* kernel the wait alone would do. In the next one, threads read elements that others wrote, and the
+# barrier is needed.
 #
-# **Keep this:** issue, commit, wait, barrier. What cp.async buys is the time between the issue and the wait, in which a
-# thread can do something else. A copy has nothing else to do; a GEMM has. This is what notebooks 10 and 12 will make of
-# it: with one buffer the arithmetic waits for every tile; with more, the next tiles are in flight meanwhile.
+# **Keep this:** issue, commit, wait, barrier. cp.async buys the time between the issue and the wait, in which a thread
+# can do something else. A copy has nothing else to do; a GEMM has. Notebooks 10 and 12 use it like this: with one
+# buffer the arithmetic waits for every tile; with more, the next tiles are in flight meanwhile.
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2, 3)))
@@ -536,20 +539,19 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for 
 # %% [markdown]
 # ## Rung 5: a transpose
 #
-# `dst` is now (N, M), with dst[n, m] = src[m, n]. Whatever you do without shared memory, either the loads or the
-# stores run down a column: the naive rung, for half of the traffic. The way out is to turn the data on the chip:
+# `dst` is now (N, M), with dst[n, m] = src[m, n]. Without shared memory, either the loads or the stores run down a
+# column: the naive rung, for half of the traffic. The way out is to turn the data on the chip:
 #
 # read a tile along its rows → write it to shared memory → barrier → **read it from shared memory along its columns**
 # → write it along the rows of `dst`.
 #
-# Both trips to memory are coalesced. The kernel does not know how the tile lies in shared memory: `tile_layout` says
-# where its element (row, column) is, `turned_layout` where (column, row) is. Two tensors, `tile` and `turned`, stand
-# for the same memory. Transposing is choosing the second layout: no data moves for it, the same memory is named
-# differently.
+# Both trips to memory are coalesced. The kernel does not know the layout of the tile in shared memory: `tile_layout`
+# gives the offset of its element (row, column), `turned_layout` that of (column, row). Two tensors, `tile` and
+# `turned`, name the same memory. To transpose is to choose the second layout: no data moves for it.
 #
-# Elements are fp32, a tile has 64×64 of them, and each access of a thread is one element. A thread writes a piece of a
-# row, as `mine.partition_D(tile)` says, and then reads as many elements of `turned`, which lie in other rows: **other
-# threads wrote them**.
+# Elements are fp32, a tile has 64×64 of them, and each access of a thread is one element. In each step a warp writes 32
+# consecutive elements of a row, as `mine.partition_D(tile)` partitions it; a thread then reads as many elements of
+# `turned` as it wrote, but they are in other rows: **other threads wrote them**.
 
 # %%
 TURN = 64
@@ -572,10 +574,10 @@ def launch_transpose(src, dst, tile_layout, turned_layout):
 
 
 # %% [markdown]
-# **Exercise 05.6** (about 8 lines). In the kernel, take the tile from `from_src` to `to_dst`: through registers into
-# `tile`, and out of `turned` through registers again, with whatever has to stand between. Before you check it, say what
-# would happen without that. In the host function, make `tile_layout` row-major, and `turned_layout` such that
-# (column, row) of it is (row, column) of the tile.
+# **Exercise 05.6** (about 8 lines: 6 in the kernel, 2 in the host function). In the kernel, take the tile from
+# `from_src` to `to_dst`: through registers into `tile`, and out of `turned` through registers again, with the
+# synchronization that this needs. Before you check it, predict the result without that. In the host function, make
+# `tile_layout` row-major, and `turned_layout` such that its (column, row) is (row, column) of the tile.
 
 
 # %%
@@ -619,16 +621,16 @@ def transpose(src: cute.Tensor, dst: cute.Tensor):
 check("05.6", transpose)
 
 # %% [markdown]
-# It is right, and it is slow. Where? Let the simulator say it: one line of the report has a mark, and the picture has
-# the 32 threads of one such access, each in the column of the bank that it wants.
+# It is right, and it is slow. Where? Ask the simulator: one line of the report is marked, and the picture shows the 32
+# threads of one such access, each in the column of its bank.
 
 # %%
 explain("05.6", transpose, shape=(TURN, TURN))
 
 # %% [markdown]
-# Notebook 03 has the reason: 32 threads that read down a column of this tile want 32 different words from one bank, and
-# a bank gives one word at a time. Here is a corner of the tile, with the bank of every element; outlined is what a warp
-# reads in one instruction.
+# Notebook 03 has the reason: 32 threads that read down a column of this tile need 32 different words of one bank, and a
+# bank delivers one word at a time. Here is a corner of the tile, with the bank of every element; the elements that a
+# warp reads in one instruction are outlined.
 
 # %%
 corner = layout(f"(32,32):({TURN},1)")
@@ -636,8 +638,8 @@ column = [(row, 0) for row in range(32)]
 show_banks(corner, access=column)
 
 # %% [markdown]
-# **Predict.** One wavefront leaves shared memory in a clock cycle. How many cycles does it need for a tile, and how
-# many has it got, if device memory delivers what the datasheet says? (Round numbers: an H200 at 2 GHz.)
+# **Predict.** Shared memory delivers one wavefront per clock cycle. How many cycles does a tile need, and how many are
+# available, if device memory delivers the datasheet's bandwidth? (Round numbers: an H200 at 2 GHz.)
 
 # %%
 instructions = TURN * TURN // 32
@@ -650,14 +652,13 @@ print(f"{moved / (h200.bandwidth / h200.sms) * 2e9:.0f} cycles in device memory"
 # %% [markdown]
 # ## Rung 6: swizzled
 #
-# Where an element lies inside the tile is your choice, as long as writing and reading agree. Padding each row by one
-# element would do; a **swizzle** does it without a spare byte, and it is what TMA and the tensor cores of the later
-# notebooks expect. Swizzle⟨B, M, S⟩ takes B bits of the offset that stand S places higher, and XORs them onto the B
-# bits from M on.
+# The position of an element inside the tile is your choice, as long as writer and reader agree. Padding each row by one
+# element would do; a **swizzle** needs no extra byte, and TMA and the tensor cores of the later notebooks expect one.
+# Swizzle⟨B, M, S⟩ XORs B bits of the offset into the B bits that start at bit M; it takes them from S bits higher up.
 #
 # Read the offset of this tile as bits: offset = 64·row + column, so the column is bits 0 to 5 and the row bits 6 to
 # 11. The bank of a 4-byte element is bits 0 to 4. With three bits of the row mixed in, eight rows get different banks,
-# and four rows still share one:
+# and four rows still share each of them:
 
 # %%
 show_banks(compose(Swizzle(3, 0, TURN.bit_length() - 1), corner), access=column)
@@ -687,45 +688,44 @@ check("05.7", transpose_swizzled)
 explain("05.7", transpose_swizzled, shape=(TURN, TURN))
 
 # %% [markdown]
-# **Keep this:** the kernel did not change by a letter. Layouts are values; a better one goes in where the worse one
-# was.
+# **Keep this:** the kernel did not change at all. Layouts are values; a better one replaces a worse one.
 
 # %% [markdown]
 # ## Rung 7: TMA
 #
-# Hopper has an engine for tiles, the Tensor Memory Accelerator. One thread hands it a descriptor (where the matrix
-# is, its shape, the tile's shape) and a tile's coordinate; it computes all addresses, fetches the tile into shared
-# memory, and counts the bytes that have arrived on an **mbarrier**, a counter in shared memory that threads can wait
-# for. On the way out it does the reverse, and is waited for as cp.async is, by groups. No registers, no address
-# arithmetic, no predicates: what lies outside the matrix is filled with zeros on the way in and left alone on the way
-# out. The rows must only begin at multiples of 16 bytes.
+# Hopper has an engine for tiles, the **Tensor Memory Accelerator**. One thread gives it a descriptor (the matrix's
+# address and shape, and the tile's shape) and a tile's coordinate; TMA computes all addresses, fetches the tile into
+# shared memory, and reports the bytes that have arrived to an **mbarrier**, a counter in shared memory that threads can
+# wait on. It stores a tile, too; you wait for a store by groups, as for cp.async. No registers, no address arithmetic,
+# no predicates: elements outside the matrix are filled with zeros by a load and skipped by a store. Rows must begin at
+# multiples of 16 bytes.
 #
-# An mbarrier counts two things: arrivals of threads, and bytes. Its **phase** ends when none of either is pending, and
-# the counter of arrivals starts over. A wait names the *parity* of a phase, and returns once the latest phase of that
-# parity is over. Here is one that takes 1 arrival, which announces 16 KiB:
+# An mbarrier counts two things: arrivals of threads, and bytes. Its **phase** completes when none of either is pending,
+# and the arrival count starts over. A wait names the *parity* of a phase, and returns once the latest phase of that
+# parity has completed. Here is one that expects 1 arrival, which announces 16 KiB:
 
 # %%
 show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes", 4096), ("arrive", 16384)])
 
 # %% [markdown]
-# On a fresh barrier `wait(1)` returns at once: the phase before the first one counts as odd, and as over. Notebook 13
-# makes use of that.
+# On a fresh barrier `wait(1)` returns at once: the phase before the first one counts as odd, and as completed. Notebook
+# 13 uses that.
 #
-# The steps, all in one warp (what has no prefix is in `cute.arch`):
+# The steps, all in one warp (names without a prefix are in `cute.arch`):
 #
-# 1. one thread (`with elect_one():`) makes the barrier ready for 1 arrival, makes that visible to the engine, and
-#    arrives, announcing how many bytes will come: `mbarrier_init(barrier, 1)`, `mbarrier_init_fence()`,
-#    `mbarrier_arrive_and_expect_tx(barrier, tile_bytes)`;
-# 2. `cute.copy(load, …, tma_bar_ptr=barrier)` starts the fetch. `cute.copy` of a TMA atom elects its one thread itself,
-#    so it comes after the `with`;
-# 3. `sync_warp()`: the other 31 threads must not look at a barrier that is not ready yet. Then all of them wait,
-#    `mbarrier_wait(barrier, 0)`: the barrier's first phase, number 0, is over when the announced bytes are there;
-# 4. `cute.copy(store, …)` starts the way out; `cp_async_bulk_commit_group()` and
-#    `cp_async_bulk_wait_group(0, read=True)` wait until the engine has read the tile. Before that the block must not
-#    end, because its shared memory would go to another.
+# 1. One thread (`with elect_one():`) initializes the barrier for 1 arrival, makes that visible to TMA, and arrives,
+#    announcing the number of bytes to expect: `mbarrier_init(barrier, 1)`, `mbarrier_init_fence()`,
+#    `mbarrier_arrive_and_expect_tx(barrier, tile_bytes)`.
+# 2. `cute.copy(load, …, tma_bar_ptr=barrier)` issues the load. `cute.copy` of a TMA atom elects its one thread itself,
+#    so it comes after the `with`.
+# 3. `sync_warp()`: the other 31 threads must not wait on a barrier before it is initialized. Then all of them wait,
+#    `mbarrier_wait(barrier, 0)`: the barrier's first phase, number 0, completes when the announced bytes have arrived.
+# 4. `cute.copy(store, …)` issues the store; `cp_async_bulk_commit_group()` and
+#    `cp_async_bulk_wait_group(0, read=True)` wait until TMA has read the tile. Until then the block must not end,
+#    because its shared memory would go to another block.
 #
-# `tma_partition` cuts both sides into what one TMA instruction moves; that part is plumbing and stands there. The tile
-# is the wide one again.
+# `tma_partition` cuts both sides into the boxes that one TMA instruction moves; that plumbing is given. The tile is the
+# wide one again.
 #
 # **Predict.** The threads now do next to nothing. Is the copy faster than rung 3?
 #
@@ -786,14 +786,14 @@ def tma(src: cute.Tensor, dst: cute.Tensor):
 check("05.8", tma)
 
 # %% [markdown]
-# **Keep this:** with TMA one thread moves a tile, and the hardware does the counting. An mbarrier counts two things,
-# arrivals and bytes; its phase is over when both are complete. In notebook 13 a ring of them becomes a pipeline.
+# **Keep this:** with TMA one thread moves a tile, and the hardware counts its bytes. An mbarrier counts two things,
+# arrivals and bytes; its phase completes when neither is pending. In notebook 13 a ring of them becomes a pipeline.
 #
 # ## The ladder, measured
 #
-# These are the answers of this notebook's solutions, each on 1 GiB, each in turns with torch's copy of as many bytes
-# (`tutor evidence 05` on your GPU adds yours). The last column is the time of the rung before over this one's, where
-# both had the same to do.
+# These are this notebook's solutions, each on 1 GiB, each timed in turns with torch's copy of as many bytes (`tutor
+# evidence 05` on your GPU adds yours). The last column is the time of the previous rung over this one's, where both do
+# the same work.
 
 # %%
 show_ladder("05")
@@ -804,58 +804,59 @@ show_figure("copy_ladder")
 # %% [markdown]
 # Compare with what you wrote down.
 #
-# - **Coalesced → vectorized.** No byte more or less crosses the memory bus. The number in flight has changed.
+# - **Coalesced → vectorized.** Exactly as many bytes cross the memory bus. Only the number in flight has changed.
 # - **cp.async and TMA** against the vectorized copy (compare the column *beside*; TMA's gain is over cp.async): where
-#   they are level, that is the answer and not a failure. Once enough bytes are in flight, the memory is the limit,
-#   and it does not care who asked. Both were made for kernels whose threads have something better to do; the gain
+#   they are level, that is the answer and not a failure. Once enough bytes are in flight, memory bandwidth is the
+#   limit, whichever instruction requests them. Both were made for kernels whose threads have other work to do; the gain
 #   comes when they do it. Where cp.async is a few percent behind, suspect its narrower tile before the instruction:
 #   give it `WIDE`, and measure.
-# - **The transposes** differ by a swizzle and nothing else. The slower one was predicted: divide the two numbers of
-#   cycles above, and compare with its *beside*. The better one is near the plain copy, because shared memory with one
-#   wavefront for each access is not what it waits for.
-# - **The datasheet** stays out of reach for every copy: it counts what the pins could carry in a second without
-#   refreshing the memory cells and without turning the bus around between reading and writing. torch's copy is the
+# - **The transposes** differ by a swizzle and nothing else. You predicted the slower one: divide the two numbers of
+#   cycles above, and compare with its *beside*. The better one is near the plain copy, because with one wavefront per
+#   access shared memory is not the bottleneck.
+# - **The datasheet** stays out of reach for every copy: it counts the bits that the pins could carry in a second
+#   without refreshing the memory cells and without turning the bus around between reads and writes. torch's copy is the
 #   realistic speed of light, and you wrote a kernel next to it.
 #
 # ## The last percent
 #
-# What could bring more? Longer pieces of a row for each block, down to a part of one row; telling the caches that
-# nothing will be needed again (*streaming*, or not to keep it in L1); TMA with a ring of tiles in flight. Before you
-# look at the table: which would you try first?
+# What could bring more? Longer row segments for each block, down to a part of one row; telling the caches that nothing
+# will be needed again (*streaming*, or no allocation in L1); TMA with a ring of tiles in flight. Before you look at the
+# table: which would you try first?
 
 # %%
 show_sweep("copy_best")
 
 # %% [markdown]
-# The best ask for the least: a single access of each thread, small blocks, each a piece of one row. New blocks begin
-# all the time, and what one waits for, another has long asked for. They are level with torch's copy, which is the
-# driver's own, or a hair ahead. The same single access in blocks of 512 or 1,024 threads falls behind: a block's place
-# is free only when its last thread is done. The hints cost a few percent; what they save, a copy has no use for. And a
-# ring in shared memory, which is what a GEMM will need, is no help to a kernel that only passes data on.
+# The best ones are the simplest: a single access per thread, and small blocks, each a segment of one row. New blocks
+# start all the time, and while one waits, others have already issued their loads. They are level with torch's copy,
+# which is the driver's own, or slightly ahead. The same single access in blocks of 512 or 1,024 threads falls behind. A
+# likely reason, not tested here: a block's slot becomes free only when its last warp finishes. The hints cost a few
+# percent; a copy has no use for the cache that they save. And a ring in shared memory, which a GEMM will need, does not
+# help a kernel that only passes data on.
 #
 # ## What to remember
 #
-# - Memory is billed by sectors of 32 bytes. Neighboring threads belong to neighboring elements of a row.
-# - Then it is a matter of bytes in flight: wide accesses, and all loads before the first store.
-# - cp.async: issue, commit, wait, barrier. The wait covers your own copies, the barrier those of all threads.
-# - What another thread wrote to shared memory is there after a barrier, and not before.
-# - Layouts are values: a transpose is a second layout, and a swizzle goes in where the plain layout was.
+# - Memory moves sectors of 32 bytes. Give neighboring threads neighboring elements of a row.
+# - Then bytes in flight decide: wide accesses, and all loads before the first store.
+# - cp.async: issue, commit, wait, barrier. The wait covers a thread's own copies, the barrier those of all threads.
+# - Another thread's writes to shared memory are visible after a barrier, and not before.
+# - Layouts are values: a transpose is a second layout, and a swizzled layout replaces the plain one.
 # - TMA: one thread, a descriptor, an mbarrier that counts bytes.
 #
 # ## Test yourself
 #
-# <details><summary>1. A warp reads fp32 numbers with a stride of 2. How many sectors, and what part of them is
-# wanted?</summary>
+# <details><summary>1. A warp reads fp32 numbers with a stride of 2. How many sectors, and what fraction of their bytes
+# is used?</summary>
 #
-# 32 threads lie in 256 bytes: 8 sectors, of which half of the bytes were asked for.
+# The 32 threads span 256 bytes: 8 sectors, half of whose bytes are used.
 #
 # </details>
 #
 # <details><summary>2. <code>cp_async_wait_group(0)</code> has returned. May a thread read an
 # element of the tile that another thread fetched?</summary>
 #
-# No. The wait is about this thread's own copies. After the barrier that follows it, yes: every thread has waited for
-# its own before it arrived there.
+# No. The wait covers this thread's own copies. After the barrier that follows it, yes: every thread has waited for its
+# own before it arrived there.
 #
 # </details>
 #

@@ -8,17 +8,17 @@
 # %% [markdown]
 # # 06 · Arrays, tiles, blocks
 #
-# So far you told every thread what to do. In *cuTile* you do not mention threads at all: you write what one **block**
-# does with whole **tiles**, and the compiler finds threads, shared memory, copies and tensor cores for it. The kernels
-# of this page are five to ten lines long, and they are the real thing: the same notation carries the GEMM of the next
-# page to cuBLAS's speed.
+# So far you programmed every thread. In *cuTile* you do not mention threads at all: you write what one **block** does
+# with whole **tiles**, and the compiler chooses threads, shared memory, copies and tensor cores. The kernels of this
+# page are five to ten lines long, and they are the real thing: the same notation brings the GEMM of the next page close
+# to cuBLAS.
 #
 # You need no GPU here. `run` below interprets a kernel block by block on ordinary torch tensors; on a GPU,
 # `ct.launch` runs the same kernel, and at the end of the page you write that line yourself. `check` interprets your
 # kernels, and launches them too where there is a GPU.
 #
-# > **After this page you can** write a kernel in tiles, say what stands in a tile beyond an array's edge, reduce and
-# > broadcast, and launch what you wrote from a function of your own.
+# > **After this page you can** write a kernel in tiles, choose the values that pad a tile beyond an array's edge,
+# > reduce and broadcast, and launch your kernel from a function of your own.
 # >
 # > **It takes** about 75 minutes, on any machine.
 
@@ -44,23 +44,23 @@ from tutorlib.simulate.cutile import run
 # - A **block** is one run of the kernel's body. The host launches a *grid* of them, and each asks for its own index
 #   with `ct.bid(axis)`.
 #
-# What connects them is *tile space*. Cut an array into tiles of one shape, number the tiles, and `ct.load(array, (i,
-# j), shape)` is the tile with number (i, j): an index counts **tiles**, never elements. Below, a 10×20 array is cut
-# into tiles of 4×8. Tiles at the end extend past the edge (hatched): the array need not be a multiple of them.
+# *Tile space* connects them. Cut an array into tiles of one shape, number the tiles, and `ct.load(array, (i, j),
+# shape)` is the tile with number (i, j): an index counts **tiles**, never elements. Below, a 10×20 array is cut into
+# tiles of 4×8. Tiles at the end extend past the edge (hatched): the array need not be a multiple of them.
 
 # %%
 show_tile_space((10, 20), (4, 8))
 
 # %% [markdown]
-# You can try other sizes here. Click an element: which tile has it, and at which place? Find sizes at which more than
-# half of all that the tiles cover is outside.
+# Try other sizes. Click an element: which tile has it, and at which position? Find sizes for which more than half of
+# the area that the tiles cover is outside.
 
 # %%
 explore_tile_space()
 
 # %% [markdown]
-# That a block works on the tile that has the block's own index is a habit and no law: the two grids are
-# different things, and on the next page we shuffle one against the other.
+# A block usually works on the tile that has the block's own index. That is a convention, not a law: the grid of blocks
+# and the grid of tiles are different things, and on the next page we permute one against the other.
 #
 # Here is a whole kernel. `ct.Constant` marks a parameter that is known when the kernel is compiled, as tile shapes
 # must be. Before you run the cell: which numbers does block (1, 0) move?
@@ -101,9 +101,9 @@ def add(a, b, c, tile: ct.Constant[int]):
 check("06.1", add)
 
 # %% [markdown]
-# You wrote no guard for the last tile, and none was needed. An array knows its size: a store drops what would fall
-# outside. That is the first thing you get for not using pointers. The second is that a tile which lies *wholly*
-# outside is a fault, and the interpreter says so. Here are a grid that is too small and one that is too large:
+# You wrote no guard for the last tile, and none was needed. An array knows its size: a store skips the elements
+# outside. That is the first benefit of not using pointers. The second is that a tile *wholly* outside is a fault, and
+# the interpreter reports it. Here are a grid that is too small and one that is too large:
 
 # %%
 for grid in [(2, 2), (4, 2)]:
@@ -111,13 +111,13 @@ for grid in [(2, 2), (4, 2)]:
         print(f"grid {grid}: {finding.message}")
 
 # %% [markdown]
-# A GPU reports neither: cuTile leaves it undefined what a block too many does there, and a result that is complete
-# by luck looks like one that is right.
+# A GPU reports neither: the behavior of the extra blocks is undefined in cuTile, and a result that is right by luck
+# looks like one that is right.
 #
 # ## Powers of two
 #
-# A tile is spread over the registers of a block's threads, in a layout that the compiler picks, and it only picks
-# among layouts whose sizes are powers of two. Ask for 48 rows, and cuTile refuses:
+# A tile is spread over the registers of a block's threads, in a layout that the compiler chooses among those whose
+# sizes are powers of two. Ask for 48 rows, and cuTile refuses:
 
 # %%
 try:
@@ -126,10 +126,10 @@ except ct.TileError as error:
     print(error.message)
 
 # %% [markdown]
-# So a row of 100 elements is loaded as a tile of 128, and 28 of its places hold no data. What do they hold? For a
-# store it does not matter. For anything that *combines* elements it does, and you choose it with `padding_mode`.
-# Without one the value is **undetermined**: cuTile promises nothing, and a kernel that relies on it may be right on
-# one GPU and wrong on the next. The interpreter puts NaN there, so that you notice.
+# So a row of 100 elements is loaded as a tile of 128, and 28 of its elements have no data. Which values do they get?
+# For a store it does not matter. For every operation that *combines* elements it does, and you choose it with
+# `padding_mode`. Without one the value is **undetermined**: cuTile promises nothing, and a kernel that relies on it may
+# be right on one GPU and wrong on the next. The interpreter puts NaN there, so that you notice.
 
 
 # %%
@@ -149,13 +149,13 @@ report = run(look, (1,), (torch.arange(6.0),))
 # ## Broadcasting
 #
 # Arithmetic on two tiles aligns their shapes at the **right** end. A missing size counts as 1, a size of 1 is
-# repeated, and any other difference is an error. As in NumPy, and as often got wrong. What about a tile of
-# (32, 1, 64) and one of (64, 2)?
+# repeated, and any other difference is an error: the same rule as in NumPy, and as easy to get wrong. What about a tile
+# of (32, 1, 64) and one of (64, 2)?
 #
 #     (32, 1, 64)
 #     (    64, 2)
 #
-# It is tempting to see the two 64s and match them. But 64 stands above 2, and neither is 1:
+# It is tempting to match the two 64s. But aligned at the right, 64 meets 2, and neither is 1:
 
 
 # %%
@@ -171,7 +171,7 @@ except ct.TileError as error:
 
 # %% [markdown]
 # **Exercise 06.2** (about 5 lines). Write `broadcast_shape(x, y)` in plain Python: the shape of the result for two
-# shapes (tuples of any length, the empty one too), or `None` where they do not fit.
+# shapes (tuples of any length, the empty one too), or `None` if they are incompatible.
 
 
 # %%
@@ -210,15 +210,15 @@ def scale_rows(x, s, y, tm: ct.Constant[int], tn: ct.Constant[int]):
 check("06.3", scale_rows)
 
 # %% [markdown]
-# ## A block may walk
+# ## A block may loop over tiles
 #
-# Nothing says that a block touches one tile. `ct.num_tiles(x, axis, shape)` is the size of the tile space along an
-# axis, and an ordinary `for` loop goes through it. Loops of this form are the whole GEMM of the next page.
+# A block is not limited to one tile. `ct.num_tiles(x, axis, shape)` is the size of the tile space along an axis, and an
+# ordinary `for` loop visits its tiles. The GEMM of the next page is such a loop.
 #
-# To add up what it meets on the way, a block needs functions that make a small tile of a large one. `ct.sum(tile, 1)`
-# and `ct.max(tile, 1)` run along axis 1 and leave it out; without an axis they take the whole tile. Others work on each
-# element: `ct.exp`, `ct.sqrt`, arithmetic, and `tile.astype(dtype)`, which converts. `x` below is bf16. Before you run
-# the cell: 1 + 256 + 1 + 1 is 259. What will bf16 make of it, with 8 significant bits?
+# To accumulate, a block needs **reductions**, which make a small tile of a large one. `ct.sum(tile, 1)` and
+# `ct.max(tile, 1)` reduce along axis 1 and remove it; without an axis they reduce the whole tile. Other functions work
+# on each element: `ct.exp`, `ct.sqrt`, arithmetic, and `tile.astype(dtype)`, which converts. `x` below is bf16. Before
+# you run the cell: 1 + 256 + 1 + 1 is 259. What does bf16 give, with 8 significant bits?
 
 
 # %%
@@ -235,12 +235,13 @@ def reduce(x):
 report = run(reduce, (1,), (torch.tensor([[1, 256, 1, 1], [1, 2, 3, 4]]).bfloat16(),))
 
 # %% [markdown]
-# A reduction keeps the dtype of its tile, and so does a sum that you carry from tile to tile. So convert first, and
-# carry fp32: memory is where numbers are small, arithmetic is where they are exact.
+# A reduction keeps the dtype of its tile, and so does an accumulator that you carry from tile to tile. So convert
+# first, and accumulate in fp32: keep numbers narrow in memory and wide in arithmetic. (The 258 depends on the order in
+# which the reduction adds; another order can give 256 or 260.)
 #
 # **Exercise 06.4** (about 6 lines). Write the kernel `row_sums(x, sums, tm, tn)`: sums[m] = Σₙ x[m, n]. Block i owns
-# rows i·tm to (i+1)·tm and walks along them in tiles of (tm, tn); it stores its sums once. x is bf16 here, sums is
-# fp32: add up in fp32.
+# rows i·tm to (i+1)·tm - 1 and loops over them in tiles of (tm, tn); it stores its sums once. x is bf16 here, sums is
+# fp32: accumulate in fp32.
 
 
 # %%
@@ -260,21 +261,21 @@ def row_sums(x, sums, tm: ct.Constant[int], tn: ct.Constant[int]):
 check("06.4", row_sums)
 
 # %% [markdown]
-# A warning from the checker's guard bands. On Hopper the compiler stores a one-dimensional tile by TMA, the copy engine
-# of notebook 05, and that writes whole 16 bytes. With cuda-tile 1.7.0 on an H200, a `sums` whose length is not a
-# multiple of four fp32 was overrun by the last of those 16 bytes. That goes unnoticed as long as no data is there,
-# since allocations are padded; in a view into a larger tensor there is some. The checker's `sums` are multiples of four
-# long, and you should keep outputs in multiples of 16 bytes.
+# The checker's guard bands found a trap here. On Hopper the compiler stores a one-dimensional tile by TMA, the copy
+# engine of notebook 05, which writes whole units of 16 bytes. With cuda-tile 1.7.0 on an H200, such a store wrote past
+# the end of a `sums` whose length is not a multiple of four fp32. You do not notice as long as no data is there, since
+# allocations are padded; in a view into a larger tensor there is. The lengths of the checker's `sums` are multiples of
+# four; keep your outputs in multiples of 16 bytes, too.
 #
 # ## A softmax
 #
-# softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. Written like this it fails for any row with a number above 88,
-# since exp(89) is more than fp32 holds. So every softmax subtracts the row's maximum first, which changes nothing in
-# exact arithmetic: it cancels.
+# softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. Written like this it fails for a row with a number of 89 or more,
+# since exp(89) overflows fp32. So every softmax subtracts the row's maximum first, which changes nothing in exact
+# arithmetic: it cancels.
 #
-# **Exercise 06.5** (about 4 lines). Write the kernel `softmax(x, y, tile)`. A block does one row, in one tile of shape
-# (1, tile), where `tile` is the smallest power of two that holds a row. Neither the maximum nor the sum may notice
-# the padding: there is one padding mode that is right for both.
+# **Exercise 06.5** (about 4 lines). Write the kernel `softmax(x, y, tile)`. A block computes one row, in one tile of
+# shape (1, tile), where `tile` is the smallest power of two that holds a row. The padding must affect neither the
+# maximum nor the sum: one padding mode is right for both.
 
 
 # %%
@@ -294,18 +295,18 @@ check("06.5", softmax)
 # %% [markdown]
 # ## The launch
 #
-# Nobody calls a kernel: the host *launches* it. That takes one line, and you have seen it in a comment:
+# You do not call a kernel; the host *launches* it. That takes one line, which you have seen in a comment:
 #
 #     ct.launch(stream, grid, kernel, arguments)
 #
-# - The **stream** is the queue that the launch is put into. Launches in one stream run in order, and the host does not
-#   wait for them. `torch.cuda.current_stream()` is the queue that torch's own kernels are in.
-# - The **grid** is a tuple of one to three numbers: how many blocks there are along each axis of `ct.bid`.
+# - The **stream** is the queue of the launch. Launches in one stream run in order, and the host does not wait for them.
+#   `torch.cuda.current_stream()` is the stream of torch's own kernels.
+# - The **grid** is a tuple of one to three numbers: the number of blocks along each axis of `ct.bid`.
 # - The **arguments** are a tuple: tensors on the GPU, numbers, and the constants that the kernel is compiled for. A
 #   constant that you have not used before compiles the kernel anew, which takes a second; after that it is cached.
 #
-# Around that line stands what makes a kernel a function for others: which tile, how many blocks. For `double`, in tiles
-# of 32×32:
+# The rest of a host function turns a kernel into something that others can call: it chooses the tile and the number of
+# blocks. For `double`, in tiles of 32×32:
 
 
 # %%
@@ -342,12 +343,12 @@ check("06.6", softmax_of)
 # %% [markdown]
 # ## A row longer than a tile
 #
-# A tile that holds a whole row lives in registers, and a row of 65,536 floats does not fit: the registers of an entire
-# SM have room for just that many. So a block walks along its row, as in `row_sums`. Read literally, the formula needs
-# three passes: one for the maximum, one for the sum, one for the results. Each pass reads the row from memory again.
+# A tile that holds a whole row lives in registers, and a row of 65,536 floats does not fit: an entire SM has exactly
+# that many registers, for all purposes. So a block loops over its row, as in `row_sums`. Read literally, the formula
+# needs three passes: one for the maximum, one for the sum, one for the results. Each pass loads the row again.
 #
 # The first two can be one. Let m be the largest element so far and s the sum of exp(x - m) so far. When a tile brings a
-# larger m′, every term of s was taken with the wrong maximum, by the same factor:
+# larger m′, every term of s was computed with the old maximum, and is off by the same factor:
 #
 # exp(x - m′) = exp(x - m) · exp(m - m′)
 #
@@ -382,23 +383,24 @@ check("06.7", long_softmax)
 
 # %% [markdown]
 # How fast is it? The table has the speed of such kernels, written as on this page, as a fraction of
-# `torch.softmax`, for matrices of 256 MiB with rows of different lengths. **Predict** first: where does one tile a row
-# win, where does it lose, and what does the third pass cost?
+# `torch.softmax`'s, for matrices of 256 MiB with rows of different lengths. **Predict** first: where does one tile per
+# row win, where does it lose, and what does the third pass cost?
 
 # %%
 show_sweep("softmax_rows")
 
 # %% [markdown]
-# One tile a row reads memory once, and wins as long as a row fits in the registers; at 65,536 elements it does not, and
-# the compiler spills. There the online kernel leads, and its lead over three passes is the pass that it saves, less the
-# arithmetic that it adds. Short rows are slow in all of them: a block with 4 KB of work hardly pays for its own start,
-# and a tile of 4,096 elements is three quarters padding. With several rows in one tile the short rows gain most.
-# `torch` has a kernel of its own for short rows, and is ahead at every length: notebook 07 tunes tiles and hints.
+# One tile per row reads memory once, and wins as long as a row fits in the registers; at 65,536 elements it does not,
+# and the compiler spills. There the online kernel leads. Its lead over three passes is small for a third of the loads
+# saved: it adds arithmetic, and the third pass may find part of its row in L2; the table cannot tell the two apart.
+# Short rows are slow in all of them: 4 KB of work hardly pay for starting a block, and a tile of 4,096 elements is
+# three quarters padding. With several rows in one tile the short rows gain most. `torch` has a kernel of its own for
+# short rows, and is ahead at every length; notebook 07 tunes tiles and hints.
 #
-# ## What the compiler made of it
+# ## The compiler's output
 #
-# `compile_cutile` compiles a kernel for a GPU that need not be here. This is `double` for Hopper, with arrays of
-# 4096×4096 and tiles of 64×64. You asked for a load and a store, and said nothing of threads or of vectors.
+# `compile_cutile` compiles a kernel for a GPU that this machine need not have. This is `double` for Hopper, with arrays
+# of 4096×4096 and tiles of 64×64. You wrote a load and a store, and mentioned neither threads nor vectors.
 
 # %%
 matrix = TensorSpec((4096, 4096))
@@ -408,24 +410,25 @@ print(*sorted(compiled.instructions))
 
 # %% [markdown]
 # `ld.global.v4` and `st.global.v4` are the 128-bit accesses that you arranged by hand in notebook 05: four words of 32
-# bits. (`ld.global` and `st.global` are the names that they begin with. All of them here go on with v4.)
+# bits. (`ld.global` and `st.global` are prefixes of these names, listed as well: all accesses here are v4.)
 #
 # ## What to remember
 #
 # - An array is memory, a tile is a value, a block is a run of the body. An index counts tiles.
-# - A store drops what is past the edge; a load pads it, with a value that you choose: 0 for a sum, -∞ for a maximum. A
-#   tile that lies wholly outside is a fault.
+# - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum. A
+#   tile wholly outside is a fault.
 # - Tile sizes are powers of two, known when the kernel is compiled. Shapes align at the right.
-# - A reduction keeps its tile's dtype: convert to fp32 before you add, and carry fp32.
-# - `ct.launch(stream, grid, kernel, arguments)`; the grid is a tuple, and it is the host that divides and rounds up.
+# - A reduction keeps its tile's dtype: convert to fp32 before you add, and accumulate in fp32.
+# - A softmax of any length needs two passes: rescale the running sum whenever the maximum grows.
+# - `ct.launch(stream, grid, kernel, arguments)`; the grid is a tuple, and the host divides and rounds up.
 #
 # ## Test yourself
 #
-# <details><summary>1. A kernel takes the product of each row's elements. With what must a row of 100 be padded in a
-# tile of 128, and which padding mode does that?</summary>
+# <details><summary>1. A kernel multiplies the elements of each row. Which value must pad a row of 100 in a tile of 128,
+# and which padding mode provides it?</summary>
 #
-# With 1, and none does. So mask by hand: `ct.where(there, tile, 1.0)`, where `there` compares `ct.arange(128)` with the
-# number of columns.
+# 1, and no mode provides it. So mask by hand: `ct.where(valid, tile, 1.0)`, where `valid` compares `ct.arange(128)`
+# with the number of columns.
 #
 # </details>
 #
@@ -440,7 +443,7 @@ print(*sorted(compiled.instructions))
 # <details><summary>3. A grid is larger than the array needs, and the result is right on your GPU. What have you
 # shown?</summary>
 #
-# Nothing. What a block does that loads and stores wholly outside is undefined; on another GPU, or with another version
-# of the compiler, it may write into what lies behind the array.
+# Nothing. A load or store wholly outside is undefined; on another GPU, or with another version of the compiler, it may
+# write into the memory behind the array.
 #
 # </details>
