@@ -69,6 +69,14 @@ WRONG_WHEN_RUN = [
         ),
         ("stores_in_no_group", "Waits for no group, since there is none.", without("bulk_commit_group()")),
         ("leaves_before_it_is_stored", "Ends while TMA still reads the tile.", without("bulk_wait_group(0")),
+        (
+            "stores_twice",
+            "Stores the tile twice.",
+            swap(
+                "    cute.copy(store, from_tile, to_dst)",
+                "    cute.copy(store, from_tile, to_dst)\n    cute.copy(store, from_tile, to_dst)",
+            ),
+        ),
         ("leaves_the_tile_inside", "Never stores it.", without("from_tile, to_dst)")),
         (
             "all_threads_announce",

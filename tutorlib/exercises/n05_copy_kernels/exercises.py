@@ -270,7 +270,7 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("cp.async.bulk.tensor", "mbarrier", "fence.mbarrier_init"),
         library=COURSE_COPIES,
-        limits=WorkLimits(at_most=(("cp.async.bulk.tensor", 6),)),
+        limits=WorkLimits(at_most=(("cp.async.bulk.tensor", 4),)),
         hints=(
             "mbarrier_init(barrier, 1): one thread arrives, the one that announces the bytes.",
             "The fetch is cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier), outside of elect_one.",
