@@ -22,7 +22,7 @@ class WorkLimits:
         number to at most four times what the solution issues, or at least half of it.
     in_step: (an opcode, another): the first may not be issued more often than the second, such as "bar.sync" than
         "cp.async.commit_group" in a pipeline that needs one barrier for each step along K.
-    blocks: the fewest blocks that may share the work.
+    blocks: the fewest blocks that may share the work. most_blocks: where set, the most that may be launched.
     overlap: of what is read from shared memory, the least share that is read while a cp.async is in flight.
     """
 
@@ -30,6 +30,7 @@ class WorkLimits:
     at_least: tuple[tuple[str, int], ...] = ()
     in_step: tuple[tuple[str, str], ...] = ()
     blocks: int = 1
+    most_blocks: int | None = None
     overlap: float = 0.0
 
     def exceeded(self, reports: "Sequence[Report]") -> str | None:
@@ -38,6 +39,9 @@ class WorkLimits:
         if blocks < self.blocks:
             what = f"{blocks:,} of {self.blocks:,} blocks do all of the work, and most SMs are idle."
             return Flaw(what, Fail.TOO_FEW_BLOCKS)
+        if self.most_blocks and blocks > self.most_blocks:
+            what = f"it launches {blocks:,} blocks, and {self.most_blocks:,} cover the output: the others are idle."
+            return Flaw(what, Fail.TOO_MANY(instruction="block"))
         for opcode, most in self.at_most:
             if (issued := count_issued(reports, opcode)) > most:
                 what = f"its warps issue {issued:,} {name(opcode)}; {most:,} are enough{busiest(reports, opcode)}."

@@ -49,16 +49,46 @@ from_minus_10_000 = kernel(
     swap("-cutlass.Float32.inf", "cutlass.Float32(-1e4)"),
 )
 
+idle_blocks = host(
+    "04.5",
+    "idle_blocks",
+    "Three times as many blocks as cover the vector.",
+    swap("cute.ceil_div(cute.size(c), THREADS)", "3 * cute.ceil_div(cute.size(c), THREADS)"),
+)
+a_block_for_128 = host(
+    "04.6",
+    "a_block_for_128",
+    "A block for each 128 elements, where its threads have room for 512.",
+    swap("4 * THREADS)", "THREADS)"),
+)
+two_barriers_a_step = kernel(
+    "04.8",
+    "two_barriers_a_step",
+    "A needless barrier in each step of the tree.",
+    swap(
+        "            partial[thread] = max(partial[thread], partial[thread + half])\n        cute.arch.sync_threads()",
+        "            partial[thread] = max(partial[thread], partial[thread + half])\n        cute.arch.sync_threads()\n"
+        "        cute.arch.sync_threads()",
+    ),
+)
+
 LESSONS = {
     "04.1": Lesson("a loop over as many elements as there are", named("04.1", "six_elements", "one_past", "a_hundred")),
     "04.2": Lesson("Horner's rule, unrolled while compiling", (by_powers, *named("04.2", "run_time_loop"))),
     "04.3": Lesson("the type of a tensor decides on a compilation", named("04.3", "once_a_call", "once_a_rank")),
     "04.4": Lesson("one element for each thread, by block and thread", (all_by_each_thread, every_32nd)),
-    "04.5": Lesson("a predicate before every access", named("04.5", "guards_the_store", "unguarded")),
-    "04.6": Lesson("one 16-byte access for four elements", named("04.6", "leaky_scalar", "leaky_strided")),
+    "04.5": Lesson("a predicate before every access", (idle_blocks, *named("04.5", "guards_the_store", "unguarded"))),
+    "04.6": Lesson(
+        "one 16-byte access for four elements", (a_block_for_128, *named("04.6", "leaky_scalar", "leaky_strided"))
+    ),
     "04.7": Lesson("coalesced access: x runs along the contiguous mode", (down_the_rows,)),
     "04.8": Lesson(
         "a coalesced loop, then a tree in shared memory",
-        (contiguous_pieces, from_minus_10_000, *named("04.8", "thread_0_alone", "no_barrier_in_the_tree")),
+        (
+            contiguous_pieces,
+            from_minus_10_000,
+            two_barriers_a_step,
+            *named("04.8", "thread_0_alone", "no_barrier_in_the_tree"),
+        ),
     ),
 }

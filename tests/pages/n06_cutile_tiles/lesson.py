@@ -1,6 +1,32 @@
 """The one thing each exercise of page 06 teaches, and answers without it."""
 
+from tests.pages.change import derive, swap
+from tests.pages.changed import right_answers
 from tests.pages.lesson import Lesson, named
+
+RIGHT = right_answers("06_cutile_tiles")
+PADDED = "padding_mode=ct.PaddingMode"
+
+
+def loads_twice(id, *changes):
+    return derive(RIGHT[id], "loads_twice", "Loads each tile a second time.", *changes)
+
+
+a_second_row = loads_twice(
+    "06.5",
+    swap("ct.max(row)", f"ct.max(ct.load(x, (i, 0), (1, tile), {PADDED}.NEG_INF))"),
+)
+a_second_tile = loads_twice(
+    "06.4",
+    swap("ct.sum(tile.astype(ct.float32), 1)", "ct.sum(tile.astype(ct.float32) * 0.5, 1)"),
+    swap(
+        "    ct.store(sums",
+        f"    for j in range(ct.num_tiles(x, 1, (tm, tn))):\n"
+        f"        tile = ct.load(x, (i, j), (tm, tn), {PADDED}.ZERO)\n"
+        "        total += ct.sum(tile.astype(ct.float32) * 0.5, 1)\n"
+        "    ct.store(sums",
+    ),
+)
 
 LESSONS = {
     "06.1": Lesson("indices count tiles, not elements", named("06.1", "index_in_elements", "first_tile_only")),
@@ -8,10 +34,11 @@ LESSONS = {
     "06.3": Lesson("a row's scale broadcast over its tile", named("06.3", "scales_columns", "by_elements")),
     "06.4": Lesson(
         "padding that does not count, accumulators in fp32",
-        named("06.4", "sums_the_padding", "tiles_summed_in_bf16", "floors_the_number_of_tiles"),
+        (a_second_tile, *named("06.4", "sums_the_padding", "tiles_summed_in_bf16", "floors_the_number_of_tiles")),
     ),
     "06.5": Lesson(
-        "softmax in one tile, the maximum subtracted", named("06.5", "overflows", "padded_with_zeros", "undetermined")
+        "softmax in one tile, the maximum subtracted",
+        (a_second_row, *named("06.5", "overflows", "padded_with_zeros", "undetermined")),
     ),
     "06.6": Lesson(
         "the host chooses tile and grid and launches", named("06.6", "exact_width", "always_4096", "torch_does_it")

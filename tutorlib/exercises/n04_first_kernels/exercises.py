@@ -187,7 +187,7 @@ EXERCISES = (
         counted=(4096,),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(blocks=8, at_most=(("", 4096),)),
+        limits=WorkLimits(blocks=8, most_blocks=32, at_most=(("", 4096),)),
         hints=(
             "Which element is this thread's? Its block stands block · 128 elements in.",
             "grid is a number of blocks: as many as there are pieces of 128 elements.",
@@ -203,7 +203,7 @@ EXERCISES = (
         counted=(1000,),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(blocks=2, at_most=(("", 2400),)),
+        limits=WorkLimits(blocks=2, most_blocks=8, at_most=(("", 2400),)),
         dynamic=True,
         hints=(
             "Two changes: one more block for the rest, and the threads of that block that have no element.",
@@ -221,7 +221,7 @@ EXERCISES = (
         counted=(2048,),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(blocks=2, at_most=(("", 1750),)),
+        limits=WorkLimits(blocks=2, most_blocks=4, at_most=(("", 1750),)),
         dynamic=True,
         divisible=4,
         requires=("ld.global.v4", "st.global.v4"),
@@ -259,7 +259,9 @@ EXERCISES = (
         counted=(5, 1000),
         lean=("ld.global",),
         once=True,
-        limits=WorkLimits(blocks=5, at_most=(("ld.shared", 255), ("", 6000))),  # one thread that reads all takes 640
+        limits=WorkLimits(  # one thread that reads all takes 640 ld.shared
+            blocks=5, most_blocks=5, at_most=(("ld.shared", 255), ("bar.sync", 160), ("", 6000))
+        ),
         dynamic=True,
         requires=("st.shared", "ld.shared", "bar.sync"),
         hints=(

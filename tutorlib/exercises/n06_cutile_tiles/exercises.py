@@ -159,6 +159,11 @@ WHOLE_AND_RAGGED = ((64, 96), (70, 70), (33, 129))
 ROWS_IN_FOURS = ((64, 96), (68, 70), (36, 129))
 
 
+def each_once(shape: Shape) -> dict[int, int]:
+    """The most elements of the first operand that a kernel's blocks may load: each one once."""
+    return {0: math.prod(shape)}
+
+
 def more_than_needed(shape: Shape, launched: "Sequence[Launched | Planned]") -> str | None:
     """Which launch has more blocks than there are rows, or a tile that is larger than a row needs."""
     for launch in launched:
@@ -180,6 +185,7 @@ EXERCISES = (
         shapes=((1024,), (1000,), (37,)),
         grid=lambda shape: (tiles(shape[0], 128),),
         constants=lambda shape: (128,),
+        loads=each_once,
         hints=(
             "Which tile of each array does block number ct.bid(0) work on?",
             "ct.load(a, (i,), (tile,)) gives the tile with index i. An index counts tiles, not elements.",
@@ -227,6 +233,7 @@ EXERCISES = (
         shapes=WHOLE_AND_RAGGED,
         grid=lambda shape: (tiles(shape[0], 16), tiles(shape[1], 32)),
         constants=lambda shape: (16, 32),
+        loads=each_once,
         hints=(
             "The tile of s has shape (tm,), that of x (tm, tn). Align them at the right: tm stands under tn.",
             "s[:, None] has shape (tm, 1).",
@@ -241,6 +248,7 @@ EXERCISES = (
         shapes=ROWS_IN_FOURS,
         grid=lambda shape: (tiles(shape[0], 8),),
         constants=lambda shape: (8, 32),
+        loads=each_once,
         hints=(
             "A block owns tm rows and walks along them: how many tiles is that? ct.num_tiles knows.",
             "The last tile of a row extends past the edge. What padding leaves a sum unchanged?",
@@ -257,6 +265,7 @@ EXERCISES = (
         shapes=((5, 64), (100, 100), (3, 1)),
         grid=lambda shape: (shape[0],),
         constants=lambda shape: (power_of_two(shape[1]),),
+        loads=each_once,
         hints=(
             "One block, one row, one tile of shape (1, tile) that holds the whole row and then some.",
             "The maximum must not see the padding, and the sum must not either. Which value satisfies both?",
