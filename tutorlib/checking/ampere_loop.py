@@ -89,7 +89,7 @@ class AmpereLoop(AmperePart):
         return self.find_weakness(stage)
 
     def find_weakness(self, stage: Stage) -> str:
-        """What a right loop does not do well enough, or ""."""
+        """The weakness of a right loop, or ""."""
         wanted = stage.stages - 1
         for tile, in_flight in sorted(stage.in_flight.items()):
             if in_flight < wanted and tile + wanted < stage.k_tiles:  # at the end of K a loop may drain as it likes

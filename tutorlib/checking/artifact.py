@@ -1,5 +1,5 @@
-"""What a judge has of an answer that is a kernel: it is traced where it lives, and simulated here; `artifact_launch`
-runs it.
+"""Artifacts of an answer that is a kernel. The answer's process traces it; the judge simulates the artifact here, and
+`artifact_launch` runs it.
 
 An artifact is plain data: PTX and the launches of a CuTe host function, Tile IR of a cuTile kernel, and lines of their
 source. All that is read as what a stranger wrote: while grading it comes from the student's process. What is looked at,
@@ -38,7 +38,7 @@ MOST_TILE_IR = 2**22  # bytes
 
 @dataclass
 class Artifact:
-    """What compilers make of an answer, asked for when it is needed.
+    """The compiled form of an answer, requested when it is needed.
 
     exercise: its id where the answer lives. operands: of its problem.
     """
@@ -72,7 +72,7 @@ class CuteArtifact(Artifact):
         return inspect_kernel(arch, reply["ptx"], cubin, dynamic_smem, by_ptxas=True)
 
     def launches(self, module: Module, shape: Shape, addresses: Sequence[int], here: bool = False) -> "list[Recorded]":
-        """What the host function launches on tensors at these addresses, which it does not touch.
+        """The launches of the host function on tensors at these addresses, which it does not access.
 
         module: its PTX. here: for the GPU at hand; otherwise for the simulator. Raises CompileFailed.
         """
@@ -184,7 +184,7 @@ def is_ptx(text: Any) -> bool:
 
 
 def finder_in(module: Module, marks: str, lines: dict[int, Any]) -> Find:
-    """Where an instruction stands in the reader's source. marks: the file whose line numbers are keys of `lines`."""
+    """An instruction's line in the reader's source. marks: the file whose line numbers are keys of `lines`."""
     known = {
         number: SourceLine(str(file), int(line), str(text), tuple((str(f), int(n)) for f, n in callers))
         for number, (file, line, text, callers) in lines.items()

@@ -58,7 +58,7 @@ class LaunchedCuteArtifact:
         return [(functions[one.launch.kernel], one) for one in launches]
 
     def recorded(self, module: Module, problem: Problem, shape: Shape) -> list[Relocatable]:
-        """What the host function launches, wherever its tensors lie. module: its PTX. Raises CompileFailed."""
+        """The host function's launches, for tensors at any address. module: its PTX. Raises CompileFailed."""
         shapes = [(problem.shape_of(operand, shape), operand.dtype) for operand in problem.operands]
         sizes = [math.prod(sides) * DTYPES[dtype].bytes for sides, dtype in shapes]
         first, second = (

@@ -1,7 +1,7 @@
 """Exercises whose answer is a cuTile kernel: the same answer is launched on a GPU and interpreted without one."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from tutorlib.checking.artifact import CutileArtifact
     from tutorlib.simulate.cutile import Accepted, Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+
+
+@dataclass(frozen=True)
+class Look:
+    """An inspection of a kernel in the answer's process, which receives it as plain data."""
+
+    def waste(self, kernel: CutileLauncher) -> str:
+        """Needless work of a right kernel, as a sentence, or ""."""
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +63,7 @@ class CutileExercise(KernelExercise):
     mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
     placed: "Callable[[Shape, Tensor], str | None] | None" = None
     loads: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
+    besides: Look = field(default_factory=Look)
 
     def accept(self, answer: Answer) -> CutileLauncher:
         import cuda.tile as ct
@@ -75,6 +85,7 @@ class CutileExercise(KernelExercise):
             return self.wrong_at(wrongs, self.shapes)
         repeated = next((one.repeated for one in seen.values() if self.once and one.repeated), "")
         wasted = repeated or next(filter(None, (self.loaded_again(shape, one) for shape, one in seen.items())), "")
+        wasted = wasted or self.besides.waste(kernel)
         return self.more_than_it_must(wasted) if wasted else None
 
     def loaded_again(self, shape: Shape, found: Interpretation) -> str:
@@ -103,7 +114,7 @@ class CutileExercise(KernelExercise):
         return None
 
     def without_gpu(self, artifact: "CutileArtifact", why: str) -> Verdict:
-        """What the simulator lacks is interpreted where the answer lives, on inputs that are drawn here."""
+        """A kernel that cannot be simulated is interpreted in the answer's process, on inputs drawn here."""
         from tutorlib.checking.artifact import InterpretedArtifact
 
         if self.simulated:
@@ -144,7 +155,7 @@ class CutileExercise(KernelExercise):
         return found
 
     def misplaced(self, shape: Shape, found: Interpretation) -> str | None:
-        """What `placed` says of the last launch."""
+        """The verdict of `placed` on the last launch."""
         (report,) = found.reports
         writers = list(report.writers.values())[len(self.problem.inputs)]
         return self.placed(shape, writers) if self.placed else None

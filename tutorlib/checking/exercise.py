@@ -1,4 +1,4 @@
-"""What an exercise is, and how an answer to it is graded."""
+"""Exercises, and how answers to them are graded."""
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
@@ -21,7 +21,7 @@ MARKS: dict[Status, str] = {"passed": "✓", "not_run": "–"}  # all others: �
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an exercise makes of an answer.
+    """An exercise's judgment of an answer.
 
     points: any number; `Exercise.grade` rounds it down to a half. lines: for the reader; not those of a passed check.
         Those that are a Flaw choose the remedy.
@@ -42,13 +42,13 @@ def wrong(*lines: str) -> Verdict:
 
 
 def not_run(why: str, points: float = 0) -> Verdict:
-    """What this machine cannot tell."""
+    """A verdict that this machine cannot reach."""
     return Verdict(points, (why,), "not_run")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What grading one exercise gave. `message` is for the reader, several lines where it failed, and then a Flaw.
+    """The result of grading one exercise. A failure's `message`, of several lines, is a Flaw.
 
     measurement: as Measurement.as_json has it. remedy: a hint for what went wrong, for `check` and the reports to a
     class. explained: whether the message names the cause, so that `check` shows no remedy.
@@ -117,12 +117,12 @@ class Exercise(ABC):
     needs: Feature | None = None
 
     def remedy_for(self, message: str) -> str:
-        """What the first remedy says that suits a failed check's message, or ""."""
+        """The first remedy that suits a failed check's message, or ""."""
         return next((remedy.says for remedy in self.remedies if remedy.suits(message)), "")
 
     @property
     def passed_line(self) -> str:
-        """What `check` prints for a right answer, the same every time."""
+        """The line that `check` prints for a right answer, the same every time."""
         return f"✓ {self.id} {self.title}: {count(self.points, 'point')}"
 
     @property
@@ -137,7 +137,7 @@ class Exercise(ABC):
 
     @abstractmethod
     def judge(self, served: Served) -> Verdict:
-        """What the exercise makes of the answer. What it may raise: see `grade_served`."""
+        """The verdict on the answer. It may raise whatever `grade_served` handles."""
 
     @final
     def grade(self, answer: Answer) -> Outcome:

@@ -1,5 +1,5 @@
 """Whether a judge's run is for points. `check` in a notebook is not: it tries the same calls every time, so that the
-reader can look into them. A run for points also tries what nobody can foresee.
+reader can look into them. A run for points also tries inputs drawn at random.
 """
 
 from collections.abc import Callable, Iterator

@@ -40,7 +40,7 @@ class HopperLoops(Inside):
         return self.build(answer)
 
     def roles(self, answer: Any) -> Sequence[WarpgroupWarps]:
-        """Who runs what. Raises WrongKind."""
+        """The warps and their functions. Raises WrongKind."""
         if self.loops == "both":
             if not isinstance(answer, tuple | list) or len(answer) != 2:
                 raise WrongKind(f"{answer!r} is not a pair of functions, (produce, consume).")
@@ -67,14 +67,14 @@ class HopperLoops(Inside):
 
     @property
     def settled(self) -> bool:
-        """What the loops order is a GEMM."""
+        """The rehearsal has shown that the loops compute a GEMM."""
         return True
 
     def rehearse(self, roles: Sequence[WarpgroupWarps], k_tiles: int, stages: int) -> str:
         return self.find_weakness(rehearse_roles(roles, k_tiles, stages))
 
     def find_weakness(self, block: HopperBlock) -> str:
-        """What right loops do not do well enough, or ""."""
+        """The weakness of right loops, or ""."""
         for (tile, _), idle in sorted(block.idle.items()):
             if self.deep and idle > 0:
                 return Flaw(

@@ -91,7 +91,7 @@ class HostArtifact(Artifact):
     _plans: dict[tuple[Shape, str], LaunchPlan] = field(default_factory=dict)
 
     def plan(self, shape: Shape, arch: str, sms: int) -> LaunchPlan:
-        """What it launches on tensors of this shape. Raises CompileFailed."""
+        """Its launches on tensors of this shape. Raises CompileFailed."""
         if (shape, arch) not in self._plans:
             try:
                 self._plans[shape, arch] = read_plan(self.ask(cutile_launches, shape, arch, sms), self.operands)

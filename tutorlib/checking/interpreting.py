@@ -41,14 +41,14 @@ class WrongResult:
 
 @dataclass(frozen=True)
 class Interpretation:
-    """What was found at one size: a fault or None, and the reports of the last launches."""
+    """The findings at one size: a fault or None, and the reports of the last launches."""
 
     wrong: Wrong | None
     reports: "tuple[Report, ...]" = ()
 
     @property
     def repeated(self) -> str:
-        """What is stored more than once, as a sentence; "" where nothing is."""
+        """Elements stored more than once, as a sentence, or ""."""
         return next((noticed_as(finding) + "." for report in self.reports for finding in report.repeats), "")
 
 

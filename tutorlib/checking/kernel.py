@@ -120,25 +120,25 @@ class KernelExercise(Exercise):
 
     @abstractmethod
     def accept(self, answer: Answer) -> Any:
-        """Where the answer lives: the kernel that it is or becomes part of. Raises WrongKind and Unwritten."""
+        """In the answer's process: the kernel that it is or becomes part of. Raises WrongKind and Unwritten."""
 
     def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | NotRehearsed | None:
-        """Where the answer lives: what is found of it without running it; None for nothing.
+        """In the answer's process: findings without running it, or None.
 
-        kernel: gives what `accept` made of the answer. Raises CompileFailed, WrongKind and Unwritten.
+        kernel: returns the kernel that `accept` made. Raises CompileFailed, WrongKind and Unwritten.
         """
         refuse_leaning(answer, self.library)
         return self.look_into(kernel())
 
     def look_into(self, kernel: Any) -> Verdict | None:
-        """Where the answer lives: what is found of the accepted kernel, besides what its artifact shows."""
+        """In the answer's process: findings in the accepted kernel that its artifact does not show."""
 
     @abstractmethod
     def artifact(self, served: Served) -> Any:
-        """The kernel as `examine`, `simulator` and `launcher` take it: what compilers make of the answer."""
+        """The compiled answer, as `examine`, `simulator` and `launcher` take it."""
 
     def examine(self, artifact: Any) -> Verdict | None:
-        """What any machine finds wrong with the artifact, before it runs; None for nothing. Raises CompileFailed."""
+        """Faults of the artifact that any machine finds before it runs, or None. Raises CompileFailed."""
 
     @abstractmethod
     def launcher(self, artifact: Any) -> Launcher:
@@ -157,8 +157,8 @@ class KernelExercise(Exercise):
         """The verdict on a kernel in which `examine` found nothing wrong, where it can neither run nor be simulated."""
 
     def judge(self, served: Served) -> Verdict:
-        """What is found where the answer lives, without running it, can only lower the points, and has the word where
-        it does. The artifact is looked at here, made into machine code, and run or simulated.
+        """Findings in the answer's process can only lower the points, and then they give the message. The artifact is
+        examined here, compiled to machine code, and run or simulated.
         """
         artifact = self.artifact(served)
         match served.ask(looked_at, self.id):
@@ -178,7 +178,7 @@ class KernelExercise(Exercise):
         return self.examine(artifact) or run(artifact)
 
     def judge_returned(self, served: Served) -> Verdict:
-        """An answer of which no more is needed than what it returns."""
+        """The verdict on an answer of which only the returned value is needed."""
         served.watch(self.library)
         return self.judge_artifact(self.artifact(served))
 
@@ -189,8 +189,8 @@ class KernelExercise(Exercise):
         return self.run(artifact)
 
     def run_for_points(self, artifact: Any) -> Verdict:
-        """As `run_or_simulate`, but that the simulator lacks something of the answer's is no excuse: whoever knows what
-        it lacks could take an exercise out of the sum.
+        """As `run_or_simulate`, but an instruction that the simulator lacks earns nothing: otherwise an
+        answer could take its exercise out of the total.
         """
         from tutorlib.simulate.ptx import NotSimulated
 
@@ -236,7 +236,7 @@ class KernelExercise(Exercise):
         return self.right_simulated(why)
 
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
-        """What a simulated kernel does more than it must, as a sentence; None for nothing."""
+        """Needless work of a simulated kernel, as a sentence, or None."""
         repeat = find_repeat(reports) if self.once else None
         zeros = None if self.padded else find_zeros(reports)
         waste = find_waste(reports, self.lean, self.slack) or repeat or zeros or self.limits.exceeded(reports)
@@ -248,7 +248,7 @@ class KernelExercise(Exercise):
         return next(filter(None, (self.order(self.size_counted, last.reshape(shape)) for last in storers)), None)
 
     def more_than_it_must(self, waste: str) -> Verdict:
-        """The verdict on a kernel that is right and does something in vain."""
+        """The verdict on a right kernel that does needless work."""
         if far_too_many(waste):
             return wrong(f"right at {by(self.size_counted)}, but " + waste, "Which part of it is this thread's?")
         points = max(self.correctness_points - 1, self.correctness_points / 2)
@@ -263,7 +263,7 @@ class KernelExercise(Exercise):
         return not_run(f"right, simulated; speed not run: {why}", self.correctness_points)
 
     def lacking(self, found: frozenset[str]) -> str | None:
-        """What these instructions lack, or have too much of, as a sentence."""
+        """A required instruction that is missing, or a forbidden one that is there, as a sentence, or None."""
         if missing := [name for name in self.requires if name not in found]:
             what = f"it compiles, but without {' and '.join(missing)}, which the exercise is about."
             return Flaw(what, *(Fail.LACKS(instruction=name) for name in missing))
@@ -299,7 +299,7 @@ class KernelExercise(Exercise):
             raise fault(error) from error
 
     def look_simulated(self, artifact: Any) -> tuple[dict[Shape, Wrong], str | None]:
-        """What the simulator notices of a kernel that a GPU found right, and what the kernel does in vain.
+        """Hazards that the simulator finds in a kernel whose results on a GPU are right, and its needless work.
 
         ({}, None) where the simulator cannot run it.
         """
@@ -340,7 +340,7 @@ class KernelExercise(Exercise):
         return Verdict(self.correctness_points * right / len(sizes), tuple(filter(None, lines)))
 
     def suspicion(self, wrongs: Collection[Shape], sizes: tuple[Shape, ...]) -> str:
-        """What the choice of sizes at which it is right suggests, or ""."""
+        """A mistake suggested by the sizes at which it is right, or ""."""
         rights = [shape for shape in sizes if shape not in wrongs]
         alike = len(rights) == 1 and len(set(rights[0])) == 1 < len(rights[0])
         if alike and rights[0] in self.whole:
@@ -366,7 +366,7 @@ class KernelExercise(Exercise):
         return self.judge_speed(measured, device.need_gpu())
 
     def judge_speed(self, measured: Measurement, gpu: device.GPU) -> Verdict:
-        """The verdict on a right kernel with this measurement: full points where nobody calibrated the GPU."""
+        """The verdict on a right kernel with this measurement: full points where the GPU has no target."""
         target = targets.target(f"sm_{gpu.arch}", self.id)
         verdict = self.verdict(measured, target, gpu)
         if verdict.points == self.points:
@@ -395,5 +395,5 @@ class KernelExercise(Exercise):
 
 
 def compiled_not_run(targets: tuple[str, ...], why: str) -> Verdict:
-    """What is said of a kernel that compiles, where nothing more can be told."""
+    """The verdict on a kernel that compiles and cannot run here."""
     return not_run(f"compiled for {' and '.join(targets)}; not run: {why}")

@@ -1,8 +1,7 @@
-"""What an answer leans on: an exercise is not solved by a library's function for the very thing that it asks for, nor
-by asking the checks.
+"""Library functions that an answer must not use: those that do what the exercise asks, and those of the checks.
 
-An answer that is plain Python is watched while it runs. One that a compiler reads is looked through: what its code
-names, and that of the reader's own functions which it names.
+The calls of a plain Python answer are watched while it runs. The code of an answer that a compiler reads is searched
+for names, together with the reader's own functions that it names.
 """
 
 import dis
@@ -44,7 +43,7 @@ class InModule:
 
 @dataclass(frozen=True)
 class Itself:
-    """An object that is the answer, or is called for it, however it was come by.
+    """An object that is the answer, or that computes it when called, under whatever name.
 
     place: where another process finds it.
     """
@@ -96,7 +95,7 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
 
 
 def as_told(library: Library) -> list[tuple[str, ...]]:
-    """The library in words, for another process: its names, and under each what stands there or where it does."""
+    """The library as plain data, for another process: each name with its attribute, or its module and name there."""
     told: list[tuple[str, ...]] = []
     for name, part in library.items():
         match part:
@@ -166,8 +165,8 @@ def asking(name: str) -> WrongKind:
 def calls_of(
     written: Mapping[CodeType, str], compiled: Mapping[int, str], objects: Mapping[int, str]
 ) -> Iterator[list[WrongKind]]:
-    """What is to be said of calls meanwhile, in a list that grows: of these functions, by their code or their ids, of
-    these objects, by their ids, and of what knows the answers.
+    """Collects an error for each call in the block: of these functions, by their code or their ids, of these objects,
+    by their ids, and of functions that know the answers.
 
     A call counts that comes from outside of the function's package, or from the caller of this function itself.
     """
@@ -281,7 +280,7 @@ def codes_of(value: Any) -> list[CodeType]:
 
 
 def named_by(function: FunctionType) -> Iterator[Any]:
-    """What stands for the names in a function's code: globals, parts of modules, what it closes over, defaults."""
+    """The values of the names in a function's code: globals, attributes of modules, closure variables, defaults."""
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     for cell in function.__closure__ or ():

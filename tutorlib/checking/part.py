@@ -1,4 +1,4 @@
-"""What an answer is to its kernel: the whole host function, or a part that the course builds a kernel around."""
+"""An answer's place in its kernel: the whole host function, or a part that the course builds a kernel around."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,18 +23,18 @@ class Part:
         return answer
 
     def simulated_host(self, answer: Answer) -> HostFunction:
-        """What is simulated in its place, where that would take too long."""
+        """The host function that is simulated: a smaller one where `host` would take too long."""
         return self.host(answer)
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        """What any machine finds wrong with the answer by itself; None for nothing.
+        """Faults that any machine finds in the answer by itself, or None.
 
         With points where the answer is right and not good enough, if its kernel is right, too. points: those for right
         results. Raises WrongKind, NotRehearsed, and the placeholder's NotImplementedError.
         """
 
     def lacks(self, compiled: Compiled) -> str:
-        """What is wrong with the compiled kernel, besides its instructions, as a sentence; "" for nothing."""
+        """A fault of the compiled kernel, besides its instructions, as a sentence, or ""."""
         return ""
 
     @property

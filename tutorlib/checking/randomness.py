@@ -1,5 +1,5 @@
-"""Where the inputs come from that nobody can foresee. A grading run fixes one seed for them, which it keeps secret
-until it is over and then names: the same seed draws the same inputs again.
+"""The seed of random inputs. A grading run fixes one, keeps it secret until the run is over, and then names it, so
+that the inputs can be drawn again.
 """
 
 import secrets

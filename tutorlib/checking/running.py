@@ -22,7 +22,7 @@ def find_fault(problem: Problem, launcher: Launcher, shape: Shape) -> Wrong | No
     """
     with turns.shared_turn():
         work = Work(problem, shape)
-    call = launcher.on(work)  # nobody waits while it is compiled
+    call = launcher.on(work)  # compiling needs no turn on the GPU
     with turns.shared_turn():
         return find_fault_of_calls(call, work)
 

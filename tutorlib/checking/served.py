@@ -31,7 +31,7 @@ class Served:
             self.__name__ = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the answer returns; it raises what the answer raises, and WrongKind where it is no function."""
+        """Call the answer. Raises the answer's own errors, and WrongKind if it is no function."""
         need_function(self)
         try:
             return self.called(*args, **kwargs)
@@ -54,7 +54,7 @@ class Served:
         self.exercises.setdefault(exercise.id, exercise)
 
     def ask(self, question: AnswerQuestion, *args: Any) -> Any:
-        """What the question's function returns, called with this answer. It raises what that raises."""
+        """The question's function, called with this answer."""
         return question(self, *args)
 
     def through(self, question: AnswerQuestion) -> Answer:
@@ -62,7 +62,7 @@ class Served:
         return update_wrapper(partial(self.ask, question), self, updated=())
 
     def where(self, error: BaseException) -> str:
-        """Where in the answer an exception comes from, as `place_in` has it."""
+        """The line of the answer that an exception comes from, as `place_in` words it."""
         return place_in(self.answer, error)
 
 

@@ -136,7 +136,7 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
 def each_launch(
     problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]
 ) -> "Iterator[tuple[Shape, Sequence[Report]]]":
-    """The reports at each size, whatever the result. Raises CompileFailed, NotSimulated and CannotLaunch."""
+    """The reports at each size, right or wrong. Raises CompileFailed, NotSimulated and CannotLaunch."""
     import torch
 
     for shape in shapes:
@@ -151,7 +151,7 @@ def first_finding(reports: "Sequence[Report]") -> "Finding | None":
 
 
 def luck(finding: "Finding") -> Wrong:
-    """What is said of a kernel that a GPU ran as if nothing was wrong with it."""
+    """The fault of a kernel that passed on a GPU by luck."""
     if finding.kind in HANGS:
         return Wrong("it came to an end on this GPU, by luck: " + finding.sentence, advice(finding))
     return Wrong("this GPU's result is right by luck: " + finding.sentence, advice(finding))
@@ -170,7 +170,7 @@ def cause(problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shap
 
 
 def advice(finding: "Finding") -> str:
-    """What mends it, or ""."""
+    """A remedy for the finding, or ""."""
     found = finding.sentence.failures
     return next((mends for hazard, mends in ADVICE if any(map(hazard.covers, found))), "")
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def in_cute(look: Callable[[], T]) -> T:
-    """What a function returns that is called where layouts can be made. Raises as `call_host` does."""
+    """The result of a function called inside a trace, where layouts can be made. Raises as `call_host` does."""
     from cutlass import cute
 
     seen: list[T] = []
@@ -63,7 +63,7 @@ def seen_as_layout(answer: Answer) -> Answer:
     return call
 
 
-BESIDE_X = 77.0  # what lies beside x: whoever reads it computes something else
+BESIDE_X = 77.0  # next to x in memory: reading it changes the result
 COMPUTING_S = 5  # of a call, a hundred times what a right one takes
 
 

@@ -92,7 +92,7 @@ class ValueExercise(Exercise):
 
 
 def blindness(answer: Answer, cases: Iterable[Case]) -> str:
-    """What an answer does that ignores its arguments: "returns 8 whatever it is given"; "" for any other.
+    """A sentence about an answer that ignores its arguments, "returns 8 whatever it is given"; "" for any other.
 
     It returns one value or raises one kind of error at every call of these cases, or returns one of its arguments
     unchanged. Such an answer is right in some cases by chance, and earns nothing with them.
@@ -122,7 +122,7 @@ def looks_same(got: Any, want: Any) -> bool:
 
 
 def value_or_error(answer: Answer, args: tuple) -> Any:
-    """What the answer returns, or the type of the exception that it raises.
+    """The answer's result, or the type of the exception that it raises.
 
     Raises Unwritten and WrongKind.
     """
@@ -135,7 +135,7 @@ def value_or_error(answer: Answer, args: tuple) -> Any:
 
 
 def likely_mistake(wrongs: Sequence[Wrong], right: Sequence[Case]) -> str:
-    """What the first known mistake says that would give the same verdict, or "".
+    """The message of the first known mistake with the same results, or "".
 
     It is as wrong as the answer wherever a case knows it, and right in the cases that are right. One call could agree
     by chance: two must, unless there is only one in all the cases that are wrong.
@@ -297,7 +297,7 @@ def plain(value: Any) -> Any:
 
 
 def too_wide(value: Any) -> str:
-    """What a value has more of than anybody compares: "64 modes"; "" where it has not. Raises as `parts`."""
+    """Why a value is too large to compare, "64 modes"; "" if it is not. Raises as `parts`."""
     for number, part in enumerate(parts(value)):
         if number >= MOST_PARTS:
             return f"{MOST_PARTS:,} parts"

@@ -19,7 +19,7 @@ CLUSTER_UNASKED = 8  # blocks of a cluster
 
 @dataclass(frozen=True)
 class LaunchConfig:
-    """What a launch says beside its kernel and the parameters. block: threads of a block; a tile block counts as one.
+    """A launch's configuration. block: threads of a block; a tile block counts as one.
 
     dynamic_smem: bytes. cluster: blocks of a cluster. cooperative: all blocks must run at once. overlapping: it may
     begin before the launch ahead of it has ended.
@@ -34,7 +34,7 @@ class LaunchConfig:
 
 
 def done(result: tuple) -> Any:
-    """What a function of the driver returned. Raises RuntimeError where it was an error."""
+    """The values of a driver call's result. Raises RuntimeError if it was an error."""
     from cuda.bindings import driver
 
     if result[0] != driver.CUresult.CUDA_SUCCESS:

@@ -1,4 +1,4 @@
-"""What instructions reach by themselves, on the GPU at hand: roofs that no datasheet names."""
+"""Throughput of single instructions on the GPU at hand: ceilings that no datasheet gives."""
 
 from itertools import pairwise
 from statistics import median

@@ -85,7 +85,7 @@ def paired(
 
 
 def host_us(call: Call, calls: int = 200) -> float:
-    """What a call takes the host, in µs: the kernel is queued, nobody waits for it."""
+    """The host's time for a call, in µs: the kernel is queued and not waited for."""
     import torch
 
     for _ in range(calls // 10):

@@ -1,4 +1,4 @@
-"""A broken kernel of notebook 18, or what somebody made of its source, ready to be launched or simulated."""
+"""A broken kernel of notebook 18, or a mend of its source, ready to be launched or simulated."""
 
 from dataclasses import replace
 from functools import cache, partial
@@ -33,12 +33,12 @@ def simulator_of(bug: Bug, text: str) -> "SimulatedLauncher":
 
 @cache
 def first_simulator_of(bug: Bug, text: str) -> Any:
-    """The dataclass, which keeps what it compiled; nobody calls it."""
+    """The dataclass, which caches its compilations."""
     return as_simulated(bug, launcher_of(bug, text))
 
 
 def as_simulated(bug: Bug, launcher: HuntedLauncher) -> "SimulatedLauncher":
-    """What `launcher_of` gave, for any machine."""
+    """The launcher of `launcher_of`, simulated, for any machine."""
     if isinstance(launcher, CudaLauncher):
         from tutorlib.simulate.ptx.languages.cpp import SimulatedCuda
 

@@ -1,4 +1,4 @@
-"""What a sweep over levers found, configuration by configuration, and what each lever gained."""
+"""The results of a sweep over levers, by configuration, and the gain of each lever."""
 
 from dataclasses import dataclass, replace
 

@@ -65,7 +65,7 @@ class Measurement:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Measurement":
-        """What `as_json` wrote. Raises TypeError where a field is missing."""
+        """The inverse of `as_json`. Raises TypeError for a missing field."""
         read = {**data, "shape": tuple(data["shape"]), "throttled": tuple(data.get("throttled", ()))}
         return cls(**read | {key: Alone(**data[key]) for key in ("alone", "baseline_alone") if key in data})
 
@@ -96,17 +96,17 @@ class Measurement:
 
     @property
     def rate(self) -> str:
-        """What it does in a second: "769 TFLOP/s", "4.21 TB/s"."""
+        """Its throughput: "769 TFLOP/s", "4.21 TB/s"."""
         return rate(self.tflops, self.gbps)
 
     @property
     def baseline_tflops(self) -> float | None:
-        """What the baseline did in the same run."""
+        """The baseline's, in the same run."""
         return self.tflops * self.median_us / self.baseline_us if self.tflops else None
 
     @property
     def baseline_gbps(self) -> float | None:
-        """What the baseline did in the same run."""
+        """The baseline's, in the same run."""
         return self.gbps * self.median_us / self.baseline_us if self.gbps else None
 
     def __str__(self) -> str:

@@ -46,7 +46,7 @@ def fresh(count: int) -> Mbarrier:
 
 @dataclass
 class RingPlace:
-    """Where one side is in the ring, as a PipelineState of CuTe. count: steps so far. order: of its loop, the next."""
+    """One side's position in the ring, as in CuTe's PipelineState. count: steps so far. order: its loop's next."""
 
     stages: int
     phase: int
@@ -134,7 +134,7 @@ class RingModel:
 
     @property
     def stuck(self) -> bool:
-        """Nobody can go on, and nothing is in flight."""
+        """Neither side can go on, and nothing is in flight."""
         return not self.in_flight and self.blocked("producer") and self.blocked("consumer")
 
     def step(self, side: Side) -> None:

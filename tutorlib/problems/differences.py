@@ -1,4 +1,4 @@
-"""What is wrong with a result, in words that help: which elements, in which pattern, and what that looks like."""
+"""Descriptions of a wrong result: which elements, in which pattern, and the mistake that this suggests."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ BLOCKS = (128, 64, 32, 16, 8)
 
 
 def wrong_elements(got: "Tensor", want: "Tensor", allowed: "Tensor") -> "Tensor":
-    """Where |got - want| > allowed, or either is NaN. allowed may be a scalar tensor: 0 asks for the same values."""
+    """A mask of |got - want| > allowed, or either NaN. allowed may be a scalar tensor: 0 asks for the same values."""
     if got.dtype == want.dtype and not allowed.any():
         return ~(got == want)
     return ~((got.double() - want.double()).abs() <= allowed)
@@ -113,7 +113,7 @@ def mode_pattern(where: "Tensor", noun: str) -> str:
 
 
 def likeness(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") -> str:
-    """What a wrong result looks like, or ""."""
+    """The mistake that a wrong result suggests, or ""."""
     if got.dim() == 2:
         turned = got.mT if got.shape[0] == got.shape[1] else got.reshape(tuple(reversed(got.shape))).mT
         if not wrong_elements(turned, want, allowed).any():
@@ -127,7 +127,7 @@ def likeness(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") ->
 
 
 def moved_block(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") -> str:
-    """Where the first wrong block's values belong, if another block of the right result has them; else ""."""
+    """The block of the right result that has the first wrong block's values, as a sentence, or ""."""
     rows, columns = want.shape
     allowed = allowed.expand_as(want)
     for size in BLOCKS:

@@ -25,7 +25,7 @@ def gelu_of(x: "Tensor") -> "Tensor":
 
 @cache
 def by_torch_compile(function: "Callable[..., Any]") -> "Callable[..., Any]":
-    """What torch.compile makes of it, for each shape anew."""
+    """The function compiled by torch.compile, anew for each shape."""
     import torch
 
     return torch.compile(function, dynamic=False)

@@ -49,7 +49,7 @@ class Output:
 
 
 class Snapshot:
-    """What a kernel left behind.
+    """A kernel's output.
 
     result: the output's values. unwritten: where they are still poison.
     """
@@ -66,7 +66,7 @@ class Snapshot:
         return self.result, self.unwritten
 
     def overrun(self) -> str | None:
-        """Where the kernel wrote outside its output, in words; None where both bands are untouched."""
+        """A sentence about writes outside the output, or None if both guard bands are untouched."""
         touched = self.memory != self.output.poison_bits
         before = touched[: self.output.band].flip(0).nonzero()[:, 0] + 1  # distances from the output
         after = touched[-self.output.band :].nonzero()[:, 0] + 1

@@ -36,7 +36,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a kernel computes, for every shape.
+    """The function that a kernel computes, for every shape.
 
     dims: the sizes that a shape names, one letter each: "MNK" for a GEMM, so that (512, 256, 64) has K = 64.
     reference: takes the inputs in high precision, returns the exact result.

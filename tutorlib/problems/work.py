@@ -18,7 +18,7 @@ PAUSE_CYCLES = 4_000_000  # 2 ms or more on any GPU: longer than the host needs 
 
 
 def new_generator() -> "Generator":
-    """A generator on the GPU that nobody can foresee."""
+    """A generator on the GPU with a secret seed."""
     import torch
 
     generator = torch.Generator(DEVICE)
@@ -85,7 +85,7 @@ def call_in_order(call: Call, output: Output) -> Snapshot:
 
 
 def call_in_peace(call: Call, output: Output) -> Snapshot:
-    """What a call leaves when nothing else is queued and it has all the time it needs. Raises KernelFault."""
+    """Call it with nothing else queued and no time limit, and keep its output. Raises KernelFault."""
     guarded(output.poison, TIME_LIMIT_S)
     guarded(call, TIME_LIMIT_S)
     return output.snapshot()

@@ -1,4 +1,4 @@
-"""What a loop calls of `cute.arch` to have mbarriers, while it is rehearsed."""
+"""`cute.arch`'s functions on mbarriers, as a rehearsed loop calls them."""
 
 from dataclasses import dataclass, replace
 from typing import Any

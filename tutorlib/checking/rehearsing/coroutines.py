@@ -39,7 +39,7 @@ class Actor:
 
     plays: Callable[[], None] = field(init=False)
     ready: Callable[[], bool] = field(default_factory=lambda: at_once, init=False)
-    patient: bool = field(default=False, init=False)  # goes on, ready or not, where nobody else can
+    patient: bool = field(default=False, init=False)  # goes on, ready or not, when no other can
     done: bool = field(default=False, init=False)
     turn: Any = field(default_factory=closed, init=False)
 
@@ -48,7 +48,7 @@ class Actor:
 class Turns:
     """Whose turn it is.
 
-    choose: one of those that can go on. idle: makes something happen where nobody can; False where nothing is left.
+    choose: one of those that can go on. idle: makes something happen when none can; False if nothing is left.
     stuck: raises what there is to say then.
     """
 
@@ -117,7 +117,7 @@ class Turns:
         me.ready, me.patient = at_once, False
 
     def hand_over(self) -> bool:
-        """Whether somebody else has got the turn."""
+        """Whether another coroutine has the turn."""
         before, after = self.running, self.next()
         if after is None:
             self.end(None)

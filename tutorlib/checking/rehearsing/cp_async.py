@@ -1,7 +1,7 @@
 """A main loop over cp.async, run on the CPU without data, to see whether it is safe.
 
 A GPU shows a missing wait or barrier now and then; this stage shows it always. It takes a main loop's orders (load,
-fetch, multiply and the real cute.arch calls) and assumes the worst that they allow: a copy arrives when somebody waits
+fetch, multiply and the real cute.arch calls) and assumes the worst that they allow: a copy arrives when a thread waits
 for its group and no sooner, and the other warps are one step behind until there is a barrier.
 """
 
@@ -20,7 +20,7 @@ NOTHING = -1  # in place of a K tile
 
 @dataclass
 class Buffer:
-    """What is known about one matrix's part of one buffer in shared memory.
+    """The state of one matrix's part of one buffer in shared memory.
 
     tile: the K tile that was sent there last, or NOTHING; line: by which line.
     group: the number of its commit group; None before the commit.
@@ -39,7 +39,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What a K block's registers hold: which tile's, from which buffer, by which line, and why not usable, or ""."""
+    """A K block in registers: its tile, its buffer, the line that fetched it, and why it is not usable, or ""."""
 
     tile: int
     buffer: int

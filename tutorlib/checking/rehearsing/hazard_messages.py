@@ -1,4 +1,4 @@
-"""What a rehearsal says of a hazard, whichever GPU it is for: who waits where, for what, and why that does not help."""
+"""Messages about a rehearsed hazard on any GPU: who waits where, for which phase, and why that does not help."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -54,7 +54,7 @@ def deadlock(
     ended_joint: str,
     progress: list[str],
 ) -> Flaw:
-    """Lines: who waits for what, and what would complete it; how far the others are; bytes that nobody expects.
+    """Lines: who waits for what, and what would complete it; how far the others are; bytes without an expect-tx.
 
     names: of several warps. lacking: what an mbarrier lacks for which those warps wait.
     """

@@ -106,7 +106,7 @@ class HopperBlock(HopperScene):
             )
 
     def check_free(self, line: CallSite, stage: int, overwrites: str) -> None:
-        """Everybody has read what lies in a stage, and the running warps know."""
+        """Raises Unsafe unless all warpgroups have read the stage, and the running warps know that."""
         if old := self.newest(stage):
             for group in self.done:
                 if has_read(group, old) not in self.me.knows:

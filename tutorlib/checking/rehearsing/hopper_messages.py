@@ -1,4 +1,4 @@
-"""What a rehearsal of a Hopper loop says of a hazard: at which line, at which K tile, stage and phase, and why."""
+"""Messages about a hazard in a Hopper loop: the line, the K tile, stage and phase, and the cause."""
 
 from functools import partial
 
@@ -89,7 +89,7 @@ def why_not_first(me: WarpgroupWarps, line: CallSite, load: Load) -> Flaw:
 
 
 def deadlock_of_block(now: HopperScene) -> Flaw:
-    """Who waits for what, and what would complete it: several lines."""
+    """Lines about the waiting warps, and what would complete their phases."""
     multiplied = ", ".join(
         f"{max(len(warps.issued) for warps in now.warps if warps.group == group)} by warpgroup {group}"
         for group in now.done
@@ -110,7 +110,7 @@ def deadlock_of_block(now: HopperScene) -> Flaw:
 
 
 def lacking(now: HopperScene, me: WarpgroupWarps, barrier: MBarrier) -> str:
-    """What a barrier lacks, and why that may be."""
+    """The arrivals or bytes that a barrier lacks, and a likely cause."""
     said = f", which lacks {barrier.lacks()}"
     passed = me.passed.get(barrier.name, 0)
     if barrier.complete > passed:
@@ -129,7 +129,7 @@ def ordinal(number: int) -> str:
 
 
 def unfinished(now: HopperScene) -> str:
-    """What the product lacks at the end, or ""."""
+    """A part missing from the finished product, or ""."""
     for warps in now.warps:
         if left := warps.issued[warps.retired :]:
             covered = bool(warps.groups) and warps.groups[-1] > warps.retired

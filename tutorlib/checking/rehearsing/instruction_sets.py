@@ -1,4 +1,4 @@
-"""What the DSL's functions do while a loop is rehearsed, for each kind of GPU.
+"""The DSL's functions during a rehearsal, for each GPU generation.
 
 An instruction set says, by module and name of the DSL, which method of the machine carries out the instruction, or what
 stands in its place.

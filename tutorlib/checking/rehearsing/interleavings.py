@@ -16,7 +16,7 @@ SEEDS = range(3)
 class Interleaving:
     """choose: one of the warps that can go on.
 
-    landing: of loads and commits: when nobody can go on without, as soon as they are ordered, or now and then, as
+    landing: of loads and commits: when no warp can go on without, as soon as they are issued, or now and then, as
     `some` says. last_first: whether commits go before loads that are older.
     """
 

@@ -62,7 +62,7 @@ class Wait:
 
 
 class HeldUp(NamedTuple):
-    """Where somebody waits, and for what; for which phase of which mbarrier, where it is one."""
+    """Where a thread waits, and for what; for which phase of which mbarrier, if it is one."""
 
     line: CallSite = NOWHERE
     what: str = ""
@@ -97,7 +97,7 @@ class Warps(Actor):
 
 
 class RehearsedSteps(SimpleNamespace):
-    """What a function gets in place of the kernel's steps: the same attributes and methods, without data."""
+    """Stands in for the kernel's steps: the same attributes and methods, without data."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -141,11 +141,11 @@ class RehearsalMachine(MBarrierCalls):
         return {}
 
     def steps(self, warps: Any) -> Any:
-        """What the function of these warps gets."""
+        """The argument of these warps' function."""
         raise NotImplementedError
 
     def give_up(self) -> None:
-        """Nobody can go on. Raises Unsafe."""
+        """A deadlock. Raises Unsafe."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -159,7 +159,7 @@ class RehearsalMachine(MBarrierCalls):
         """Raises Unsafe where these warps must not announce bytes."""
 
     def too_many_arrivals(self, me: Any, line: CallSite, barrier: MBarrier) -> str:
-        """What there is to say of an arrival that a phase does not await."""
+        """The message about an arrival beyond those that a phase awaits."""
         raise NotImplementedError
 
     # Running ----------------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class RehearsalMachine(MBarrierCalls):
 
     @property
     def me(self) -> Any:
-        """Who gives the order."""
+        """The warps that issue the instruction."""
         return self.turns.running
 
     def order(self, ready: Callable[[], bool] = lambda: True, patient: bool = False) -> tuple[Any, CallSite]:
@@ -198,7 +198,7 @@ class RehearsalMachine(MBarrierCalls):
             me.elected = outer
 
     def meet(self) -> None:
-        """The block's barrier: everybody knows what anybody knew."""
+        """The block's barrier: afterwards every thread knows what any of them knew."""
         me, number = self.me, self.meetings
         self.present.append(me)
         me.held_up = HeldUp(calling_line(), "all threads of the block, at a barrier")
@@ -222,7 +222,7 @@ class RehearsalMachine(MBarrierCalls):
 
     @property
     def stage_bytes(self) -> int:
-        """What full[stage] counts: of all blocks."""
+        """The bytes that full[stage] counts, of all blocks."""
         return sum(self.part_bytes) * self.blocks
 
     def loads(self, block: int = 0) -> list[Load]:
@@ -230,7 +230,7 @@ class RehearsalMachine(MBarrierCalls):
         return [load for stage in self.sent[block] for load in stage]
 
     def newest(self, stage: int, block: int = 0) -> Load | None:
-        """What was sent last to a stage."""
+        """The latest load into a stage."""
         return self.sent[block][stage][-1] if self.sent[block][stage] else None
 
     def refuse_elected(self, me: Any, line: CallSite, copy: str = "a TMA copy") -> None:
@@ -334,7 +334,7 @@ class RehearsalMachine(MBarrierCalls):
         self.changes += 1
 
     def refuse_all_lanes(self, me: Any, line: CallSite, barrier: MBarrier, who: str = "") -> None:
-        """Where elect_one() is missing."""
+        """An order by all lanes where elect_one() is missing."""
         if not me.elected and me.lanes > barrier.awaited:
             what = (
                 f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase, and all {LANES} lanes "

@@ -9,7 +9,7 @@ from tutorlib.problems.wrong import count
 
 @dataclass
 class Phase:
-    """What came in a phase. arrivals: by name of who arrived. expected, landed: bytes. line: of the last arrival."""
+    """A phase's arrivals and bytes. arrivals: by warps. expected, landed: bytes. line: of the last arrival."""
 
     arrivals: dict[str, int] = field(default_factory=dict)
     expected: int = 0
@@ -24,7 +24,7 @@ class MBarrier:
     pending: those that the current phase still lacks. bytes: those that it still lacks (PTX: tx-count), below zero
     where they landed before they were expected.
     phases: every phase so far, the current one last. gathered: what those know who arrived in it; published: what
-    somebody knows who has seen the phases before complete.
+    a thread knows after it has seen the earlier phases complete.
     """
 
     name: str
@@ -85,7 +85,7 @@ class MBarrier:
             self.phases.append(Phase())
 
     def lacks(self) -> str:
-        """What would complete the current phase, and what has come."""
+        """What the current phase still lacks, and its arrivals and bytes so far."""
         phase, parts = self.phases[-1], list[str]()
         if self.pending:
             if phase.arrivals:

@@ -1,4 +1,4 @@
-"""What becomes of a cutlass.pipeline.PipelineState that a helper advances, in a rehearsal."""
+"""A cutlass.pipeline.PipelineState that a helper advances, in a rehearsal."""
 
 import ast
 import inspect

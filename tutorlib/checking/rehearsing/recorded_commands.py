@@ -110,7 +110,7 @@ class Orders:
 
 
 def compare_threads(main_loop: Callable[..., None], orders: Orders, play: Callable[[int], S]) -> S:
-    """What `play` makes of the loop as thread 0; of every kind of thread, where the loop asks.
+    """The result of `play` for thread 0; for every kind of thread if the loop asks for its index.
 
     Raises Unsafe where some threads meet fewer barriers than others, DifferentThreads where they differ otherwise.
     """

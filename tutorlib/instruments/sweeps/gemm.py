@@ -74,7 +74,7 @@ def gemm_stages() -> Sweep:
 
 
 def gemm_depth() -> Sweep:
-    """Where stages matter: a grid that leaves each SM one block, and a K of a few tiles."""
+    """Cases in which stages matter: a grid that leaves each SM one block, and a K of a few tiles."""
     tiles = ((128, 128, 32), (128, 128, 64))
     shapes = ((1024, 1024, 1024), (4096, 4096, 256))
     return staged([GemmConfig(tile, stages=stages) for tile in tiles for stages in deepest(tile)], shapes)
@@ -145,7 +145,7 @@ def gemm_waves() -> Sweep:
 
 
 def gemm_tries() -> Sweep:
-    """What was tried to make the tuned rung faster, beside NVIDIA's kernel. Raises NoExample."""
+    """Attempts to make the tuned rung faster, beside NVIDIA's kernel. Raises NoExample."""
     problem = against_nvidia()
     candidates = tuple(
         Candidate(

@@ -12,7 +12,7 @@ from tutorlib.kernels.ampere.thread_share import Steps
 
 @dataclass(frozen=True)
 class LoopSchedule:
-    """Where the orders of `multistage` stand.
+    """The positions of `multistage`'s instructions.
 
     registers_ahead: a K block is fetched while the one before is multiplied; else just before its own multiplication,
         which takes fewer registers.

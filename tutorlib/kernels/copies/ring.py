@@ -27,7 +27,7 @@ class RingConfig:
 
 
 def tma_hint(config: RingConfig) -> dict[str, cutlass.Int64]:
-    """What a TMA copy is told besides its tensors."""
+    """A TMA copy's configuration."""
     return {"cache_policy": cutlass.Int64(EVICT_FIRST)} if config.evict_first else {}
 
 

@@ -1,4 +1,4 @@
-"""What a Hopper GEMM is compiled for: the configuration, its rules, and the sizes that follow from it."""
+"""The configuration of a Hopper GEMM, its rules, and the sizes that follow from it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -270,7 +270,7 @@ class HopperConfig:
     # Rules -----------------------------------------------------------------------------------------------------
 
     def broken_rules(self) -> Iterator[str]:
-        """What is wrong with this configuration, one sentence for each rule that it breaks."""
+        """A sentence for each rule that this configuration breaks."""
         for name, known in WORDS.items():
             if (word := getattr(self, name)) not in known:
                 yield f"{name} = {word!r} is none of {', '.join(known)}"

@@ -201,7 +201,7 @@ class Exchange:
 
     @cute.jit
     def add(self, tCrC: cute.Tensor, part: cutlass.Constexpr) -> None:
-        """What the others gave to this part, always in the same order."""
+        """Add the other blocks' contributions to this part, always in the same order."""
         thread, mine = self.me.in_tile * WARPGROUP + self.me.thread, self.part(tCrC, part)
         wait(self.arrived, Int32(0), self.config)
         for place in cutlass.range_constexpr(self.config.split_k - 1):
@@ -214,7 +214,7 @@ class Exchange:
 def make_exchange(
     sA: cute.Tensor, sB: cute.Tensor, memory: SmemAllocator, me: Here, config: cutlass.Constexpr
 ) -> Exchange:
-    """Where K is split. What others give comes to lie in the stages of the matrix with the larger tile."""
+    """With K split, other blocks' parts arrive in the stages of the matrix with the larger tile."""
     threads, fours = WARPGROUP * config.tile_warpgroups, config.accumulators // (4 * config.split_k)
     shape = (4, fours, threads, config.split_k - 1)
     layout = cute.make_layout(shape, stride=(1, 4 * threads, 4, 4 * threads * fours))
@@ -231,7 +231,7 @@ def make_exchange(
 
 @dataclass(frozen=True)
 class Finish:
-    """What a warp does with an item's accumulators."""
+    """A warp's epilogue for the accumulators of an item."""
 
     stores: Stores
     partials: Partials | None
@@ -241,7 +241,7 @@ class Finish:
 
     @cute.jit
     def item(self, tCrC: cute.Tensor, schedule: Schedule, number: Int32) -> None:
-        """Whoever has the end of a tile's K adds the other parts, in a fixed order, and stores; the others give."""
+        """The block with the last K blocks of a tile adds the other blocks' parts, in a fixed order, and stores."""
         place, _, k_end = schedule.item(number)
         k_tiles = schedule.plan.k_tiles.divisor
         if cutlass.const_expr(self.exchange is not None):

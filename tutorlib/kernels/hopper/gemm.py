@@ -31,7 +31,7 @@ TURN_BARRIER = 1  # and 2: named barriers, a ping-pong warpgroup's turn to multi
 
 @dataclass(frozen=True)
 class Multiply:
-    """What a warpgroup does with full stages.
+    """A warpgroup's main loop.
 
     tCrA, tCrB: (1, M or N atoms, K blocks, stages), descriptors of shared memory. tCrC: ((2, 2, N/8), M atoms, 1).
     """
@@ -194,7 +194,7 @@ def multiply_and_load(
 
 
 class Beside(NamedTuple):
-    """What the kernel takes beside A, B and C; None where its configuration needs it not.
+    """The kernel's arguments besides A, B and C; None where its configuration does not need them.
 
     scale_a, scale_b: fp32 by which C is multiplied, one each, or as in block_scaled.py.
     acc, flags: fp32 for a tile of every block, and zeroed int32 for its warps, where blocks share tiles.

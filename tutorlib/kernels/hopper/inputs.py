@@ -95,7 +95,7 @@ def major_of(matrix: Kind) -> Major:
 
 
 def layout_problem(name: str, matrix: Kind) -> str | None:
-    """What is wrong with a matrix of which neither rows nor, in A and B, columns follow one another."""
+    """A sentence about a matrix of which neither the rows nor, in A and B, the columns are contiguous."""
     either_way = name != "c" and str(matrix.dtype) != FP8
     if rows_follow(matrix) or (either_way and rows_follow(transposed(matrix))):
         return None

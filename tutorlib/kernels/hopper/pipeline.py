@@ -1,4 +1,4 @@
-"""Where a thread is, the ring of stages between the loads and the tensor cores, and the loads."""
+"""A thread's position, the ring of stages between the loads and the tensor cores, and the loads."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from tutorlib.kernels.hopper.timeline import Did, Trace
 
 @dataclass(frozen=True)
 class Here:
-    """Where a thread is.
+    """A thread's position.
 
     thread, warp: of its warpgroup. group: warpgroup of the block; in_tile: of those that share a tile.
     block: (M, N) place in the cluster; part: of K, where its blocks share that; rank: all of these as a number.
@@ -184,7 +184,7 @@ def make_operand(
 
 @dataclass(frozen=True)
 class Loads:
-    """What the producer does. stage_bytes: of all operands together."""
+    """The producer's loop. stage_bytes: of all operands together."""
 
     operands: tuple[TmaLoad, ...]
     stage_bytes: int

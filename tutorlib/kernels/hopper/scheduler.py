@@ -73,7 +73,7 @@ class Schedule:
     config: HopperConfig
 
     def share_begin(self, cluster: Int32) -> Int32:
-        """Where a cluster's share of the shared tiles begins, in K tiles counted through all of them."""
+        """The start of a cluster's share of the shared tiles, in K tiles counted through all of them."""
         return cluster * self.plan.share + cutlass.min(cluster, self.plan.longer_shares)
 
     @cute.jit

@@ -138,7 +138,7 @@ def round_tf32(data: Tensor) -> Tensor:
 
 
 def poison(dtype: ct.DType) -> Number:
-    """Stands where cuTile leaves a value undetermined: NaN, or a number that nobody means."""
+    """Stands where cuTile leaves a value undetermined: NaN, or an implausible number."""
     if category(dtype) == 2:
         return float("nan")
     return True if dtype == ct.bool_ else (2 ** (dtype.bitwidth - 1) - 1) // 3

@@ -196,7 +196,7 @@ class BlockBarriers:
             )  # fmt: skip
 
     def report_deadlock(self) -> None:
-        """Nobody runs any more, and these still wait."""
+        """No warp runs any longer, and these still wait."""
         for group in self.waiting:
             slot = int(self.state.slot[group.lanes[0]])
             here = group.lanes[self.state.slot[group.lanes] == slot]

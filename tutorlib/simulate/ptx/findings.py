@@ -28,15 +28,15 @@ class Finding:
 
     kind: "unwaited": shared memory is read, or written anew, while a cp.async into it may still be in flight;
         "race": two threads use the same shared memory, one of them to write, with no barrier between;
-        "unwritten": shared memory is read that nobody wrote;
-        "unset": what is stored or decides something comes from a register that nobody set;
+        "unwritten": shared memory is read that was never written;
+        "unset": what is stored or decides something comes from a register never set;
         "barrier": a barrier that not all threads of a block reach;
         "outside": an address in no tensor, or beyond the block's shared memory;
         "misaligned": an address that is no multiple of the access's size;
         "overlap": several blocks store different values to one place, or one loads what another stores;
         "divergent": an instruction of a whole warp that some of its threads do not reach;
         "proxy": TMA or wgmma reads what threads wrote, and no proxy fence lies between;
-        "mbarrier": an mbarrier that nobody made, or whose count of arrivals or bytes cannot be right;
+        "mbarrier": an mbarrier never initialized, or whose count of arrivals or bytes cannot be right;
         "deadlock": threads wait for something that cannot come any more;
         "registers": what a thread computes does not fit into the registers that setmaxnreg left it;
         "endless": the kernel does not end; "assertion": its own assert fails;

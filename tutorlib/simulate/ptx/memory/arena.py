@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from torch import Tensor
 
-GUARD = 2**20  # bytes between tensors: an index that is off by some rows lands in nobody's memory
+GUARD = 2**20  # bytes between tensors: an index that is off by some rows lands in no tensor
 ALIGNMENT = 512  # of what cudaMalloc and torch's allocator give
 POISON = 0xEB  # what an access outside of every tensor reads
 HOST_ALIGNMENT = 64  # of fresh memory on the host: an address that keeps to it stands for one of the GPU's

@@ -334,7 +334,7 @@ def commit(instruction: Instruction, site: int, state: State) -> Step:
 
 
 def wait(instruction: Instruction, site: int, state: State) -> Step:
-    """cp.async.bulk.wait_group{.read} n. That the bytes are in global memory, too, nobody in the block can tell."""
+    """cp.async.bulk.wait_group{.read} n. Threads of the block cannot tell when bytes have reached global memory."""
     still_open = int(state.source(instruction.operands[0], "s32", instruction)[0])
     return lambda where: state.units.bulk.wait(numbered(where, state), still_open)
 

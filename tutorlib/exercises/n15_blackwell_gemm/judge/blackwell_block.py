@@ -4,9 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tutorlib.checking.rehearsing import blackwell_messages as messages
 from tutorlib.checking.rehearsing.barrier_calls import BarrierPointer
-from tutorlib.checking.rehearsing.blackwell_warps import (
+from tutorlib.checking.rehearsing.call_site import CallSite, calling_line, existing
+from tutorlib.checking.rehearsing.instruction_sets import BLACKWELL
+from tutorlib.checking.rehearsing.interleavings import interleavings
+from tutorlib.checking.rehearsing.machine import LANES, Load, RehearsedSteps
+from tutorlib.checking.rehearsing.mbarrier import MBarrier
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
+from tutorlib.exercises.n15_blackwell_gemm.judge import blackwell_messages as messages
+from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_warps import (
     STORERS,
     BlackwellScene,
     Commit,
@@ -17,12 +23,6 @@ from tutorlib.checking.rehearsing.blackwell_warps import (
     over,
     taken,
 )
-from tutorlib.checking.rehearsing.call_site import CallSite, calling_line, existing
-from tutorlib.checking.rehearsing.instruction_sets import BLACKWELL
-from tutorlib.checking.rehearsing.interleavings import interleavings
-from tutorlib.checking.rehearsing.machine import LANES, Load, RehearsedSteps
-from tutorlib.checking.rehearsing.mbarrier import MBarrier
-from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.failure import Flaw
 from tutorlib.problems.wrong import count
 
