@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.artifact import CuteArtifact, CutileArtifact
-from tutorlib.checking.relocation import Relocatable, made_up_addresses, relocatable
+from tutorlib.checking.relocation import BY_ADDRESS, Relocatable, made_up_addresses, relocatable
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.driver import LaunchConfig, LaunchGrid, load_function, prepare
 from tutorlib.compiling.errors import CompileFailed
@@ -65,7 +65,7 @@ class LaunchedCuteArtifact:
             self.kernel.launches(module, shape, addresses, here=True) for addresses in made_up_addresses(len(sizes))
         )
         if len(first) != len(second):
-            raise CompileFailed("what it launches depends on where its tensors lie")
+            raise CompileFailed(BY_ADDRESS)
         return [relocatable(*both, module.kernels[both[0].kernel], sizes) for both in zip(first, second, strict=True)]
 
 

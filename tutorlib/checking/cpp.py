@@ -18,8 +18,8 @@ from tutorlib.problems.work import Launcher
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
-OF_SOURCE = " that returns the source"  # the function that is wanted
-INSPECTED = "sm_90"  # what an answer is compiled for, on every machine, to look at what the compiler made of it
+OF_SOURCE = " that returns the source"  # the function asked for
+INSPECTED = "sm_90"  # the target whose code every machine inspects
 
 
 @dataclass(frozen=True, kw_only=True)

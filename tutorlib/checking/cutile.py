@@ -48,10 +48,10 @@ class CutileExercise(KernelExercise):
     arch: the compute capability whose instructions are looked at; "": the oldest that has what it needs.
     inspected: the size at which they are; None: the largest, whose tiles may take long to compile.
     shapes: small ones, a few hundred elements along a mode: the interpreter runs them all.
-    once: here, whether no element of the output may be stored twice, by whichever block, at any of these sizes.
+    once: here, whether each element of the output must be stored only once, at any of these sizes.
     mistakes: takes a shape, gives wrong results that a message may name.
-    placed: takes a shape and, for each element of the output, the number of the block that stored it; returns which
-        block should have had another place, as a sentence, or None. A GPU tells that by the time alone.
+    placed: takes a shape and, for each element of the output, the number of the block that stored it; returns a
+        sentence about a misplaced block, or None. On a GPU only the time shows that.
     loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load.
     """
 
@@ -73,7 +73,7 @@ class CutileExercise(KernelExercise):
         return CutileLauncher(answer, self.grid, self.constants)
 
     def look_into(self, kernel: CutileLauncher) -> Verdict | None:
-        """Interpret it on every shape. What the interpreter lacks is no fault where a GPU can run the kernel."""
+        """Interpret it on every shape. A gap of the interpreter's is no fault if a GPU can run the kernel."""
         from tutorlib.simulate.cutile import NotSimulated
 
         accepted: Accepted = []
@@ -89,7 +89,7 @@ class CutileExercise(KernelExercise):
         return self.more_than_it_must(wasted) if wasted else None
 
     def loaded_again(self, shape: Shape, found: Interpretation) -> str:
-        """Which operand its blocks load more often than they must, as a sentence; "" for none."""
+        """A sentence about an operand that its blocks load more often than needed, or ""."""
         (report,) = found.reports
         for number, most in self.loads(shape).items():
             name = list(report.writers)[number]
@@ -107,7 +107,7 @@ class CutileExercise(KernelExercise):
         return CutileArtifact.of(served, self)
 
     def examine(self, artifact: "CutileArtifact") -> Verdict | None:
-        """Its instructions, where the exercise asks for some: compiling takes long."""
+        """Its instructions, if the exercise asks for some: compiling takes long."""
         if self.requires or self.forbids:
             lacks = self.lacking(self.compile_for(artifact, self.arch or str(self.needs.since)).instructions)
             return wrong(lacks) if lacks else None

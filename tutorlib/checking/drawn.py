@@ -1,4 +1,4 @@
-"""Calls that random numbers make: an answer is tried on inputs that it cannot have been written for."""
+"""Random calls: inputs that an answer cannot have been written for."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from random import Random
 
 @dataclass(frozen=True)
 class Drawn:
-    """Calls of which some are drawn. The grader draws others as well, so that no table of known calls is an answer.
+    """Calls, some of them random. The grader draws more, so that a table of the known calls earns nothing.
 
     draw: takes a seed, returns argument tuples.
     seed: of the drawn calls that every check tries; None if it tries `known` alone.
@@ -25,7 +25,7 @@ class Drawn:
 
 
 def beside(known: Sequence[tuple], draw: Callable[[Random], tuple], n: int = 8) -> Drawn:
-    """The known calls; the grader tries n more, which `draw` makes one by one of random numbers."""
+    """The known calls; the grader tries n more, each made by `draw`."""
 
     def others(seed: int) -> list[tuple]:
         rng = Random(seed)

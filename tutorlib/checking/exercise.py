@@ -25,8 +25,8 @@ class Verdict:
 
     points: any number; `Exercise.grade` rounds it down to a half. lines: for the reader; not those of a passed check.
         Those that are a Flaw choose the remedy.
-    status: follows from the points where it is None.
-    explained: whether the lines name the cause, so that no remedy has to.
+    status: None if it follows from the points.
+    explained: whether the lines name the cause, so that no remedy is needed.
     """
 
     points: float
@@ -37,7 +37,7 @@ class Verdict:
 
 
 def wrong(*lines: str) -> Verdict:
-    """No points, and why."""
+    """A verdict of no points, with its reasons."""
     return Verdict(0, lines)
 
 
@@ -77,8 +77,8 @@ When = FailureKind | Fault
 class Remedy:
     """A hint for one kind of failure.
 
-    when: a kind of failure, or a kind with some of its fields: the name of a case, an instruction. Several stand in a
-    tuple; one of them is enough.
+    when: a kind of failure, or a kind with some of its fields: the name of a case, an instruction. One of a tuple is
+    enough.
     says: what to look at, in a sentence or two.
     """
 
@@ -86,7 +86,7 @@ class Remedy:
     says: str
 
     def suits(self, message: str) -> bool:
-        """Whether a failed check's message, which is a Flaw, tells of such a failure."""
+        """Whether a failed check's message, a Flaw, reports such a failure."""
         whens = self.when if isinstance(self.when, tuple) else (self.when,)
         return any(meets(when, message) for when in whens)
 
@@ -102,11 +102,11 @@ class Exercise(ABC):
 
     id: "02.3", the third exercise of notebook 02.
     points: whole.
-    hints: from a nudge to nearly the answer; `hint` shows them one by one, and `check` never does: it could not know
-        whether they are about what went wrong.
-    remedies: hints for kinds of failure, the first that suits is taken. `check` shows it from the second failure on,
-        where the message does not name the cause already, and `hint` before all others.
-    needs: what a GPU must have to run it; None where any machine grades it.
+    hints: from a nudge to nearly the answer. `hint` shows them one by one; `check` does not, since it cannot know
+        whether they concern the failure.
+    remedies: hints for kinds of failure; the first that suits is taken. `check` shows it from the second failure on,
+        unless the message names the cause, and `hint` shows it before all others.
+    needs: the feature of a GPU that runs it; None if any machine grades it.
     """
 
     id: str
@@ -127,12 +127,12 @@ class Exercise(ABC):
 
     @property
     def points_anywhere(self) -> float:
-        """How many of its points a machine without a GPU can give."""
+        """The points that a machine without a GPU can give."""
         return 0 if self.needs else self.points
 
     @property
     def points_here(self) -> float:
-        """How many of its points this machine can give."""
+        """The points that this machine can give."""
         return self.points_anywhere if self.needs and device.why_not(self.needs) else self.points
 
     @abstractmethod
@@ -146,7 +146,7 @@ class Exercise(ABC):
 
     @final
     def grade_served(self, served: Served) -> Outcome:
-        """The answer's outcome. A fault that has nothing to do with the answer's own logic becomes one here.
+        """The answer's outcome, also for faults outside of the answer's own logic.
 
         These are: a placeholder, an answer of the wrong kind, a refused compilation, a kernel that crashes or hangs, a
         missing package or tool, an answer that takes all memory.
@@ -190,5 +190,5 @@ class Exercise(ABC):
     def outcome(
         self, status: Status, points: float, message: str, measurement: dict[str, Any] | None = None
     ) -> Outcome:
-        """An outcome of this exercise, with these words."""
+        """An outcome of this exercise with this message."""
         return Outcome(self.id, self.title, status, points, self.points, message, measurement)

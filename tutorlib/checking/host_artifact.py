@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.artifact import MOST_LAUNCHES, MOST_TILE_IR, Artifact
+from tutorlib.checking.artifact import MOST_LAUNCHES, MOST_TILE_IR, UNREADABLE, Artifact
 from tutorlib.checking.artifact_launch import cutile_arguments, load_entry, packed
 from tutorlib.checking.kernel_questions import cutile_launches
 from tutorlib.compiling.compiled import Compiled
@@ -46,7 +46,7 @@ class Placed:
 
         memory, dtype = memories[self.memory], getattr(torch, self.dtype, None)
         if not isinstance(dtype, torch.dtype) or not all(self.shape) or self.start % dtype.itemsize:
-            raise CompileFailed("what it launches cannot be read")
+            raise CompileFailed(UNREADABLE)
         last = sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
         if self.start + (last + 1) * dtype.itemsize > memory.numel():
             raise CompileFailed("it launches on a tensor that reaches beyond its memory")
@@ -96,7 +96,7 @@ class HostArtifact(Artifact):
             try:
                 self._plans[shape, arch] = read_plan(self.ask(cutile_launches, shape, arch, sms), self.operands)
             except (KeyError, TypeError, ValueError) as error:
-                raise CompileFailed("what it launches cannot be read") from error
+                raise CompileFailed(UNREADABLE) from error
         return self._plans[shape, arch]
 
 

@@ -29,17 +29,17 @@ class Taken:
 
     @cached_property
     def kernel(self) -> Any:
-        """The answer as its exercise takes it."""
+        """The kernel that the exercise accepts."""
         return self.exercise.accept(self.answer)
 
     @cached_property
     def tracer(self) -> Any:
-        """The kernel as a launcher that is simulated: it is compiled with lines of the reader's source."""
+        """The kernel as a simulated launcher, compiled with lines of the reader's source."""
         return self.exercise.tracer(self.answer)
 
 
 class NotRehearsed(Exception):
-    """The loop needs a compiler. The message says what the rehearsal met."""
+    """The loop needs a compiler. The message is the rehearsal's error."""
 
 
 def accepted_by(served: Served, id: str) -> Taken:
@@ -63,7 +63,7 @@ def looked_at(served: Served, id: str) -> dict[str, Any] | None:
 def cute_ptx(served: Served, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
     """PTX of a CuTe host function's kernels, for the problem's tensors at this shape and a compute capability.
 
-    Raises CompileFailed, and WrongKind where a part of the kernel was refused while it was traced.
+    Raises CompileFailed, and WrongKind if a part of the kernel is refused during tracing.
     """
     try:
         made = accepted_by(served, id).kernel.compiled(shape, arch)
@@ -101,7 +101,7 @@ def cute_launches(
 ) -> dict[str, Any]:
     """The launches of a CuTe host function on tensors at these addresses of another process.
 
-    gpu: the compute capability and the SMs of the one that will run it; None for the simulator.
+    gpu: its compute capability and SMs; None for the simulator.
     """
     from tutorlib.compiling.cute import cute_arguments
     from tutorlib.simulate.ptx.languages.cute_host import SMS, record_launches
@@ -155,7 +155,7 @@ def cutile_launches(served: Served, id: str, shape: tuple[int, ...], arch: str, 
 
 
 def source(served: Served, id: str) -> dict[str, Any]:
-    """The file in which a cuTile kernel stands, which may be a notebook's cell, and its lines."""
+    """The file of a cuTile kernel, possibly a notebook's cell, and its lines."""
     file = function_of(accepted_by(served, id).kernel.kernel).__code__.co_filename
     return {"file": file, "lines": linecache.getlines(file)}
 

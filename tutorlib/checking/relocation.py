@@ -18,6 +18,7 @@ WORD = struct.Struct("<Q")
 FIRST = 2**45  # where the first tensor is made out to lie, and how far behind one the next
 APART = 2**36
 STEP = 2**20  # the tensor of number n lies n + 1 of these further on in the second recording
+BY_ADDRESS = "its launches depend on the addresses of its tensors"
 ELSEWHERE = "a pointer of its launch leads out of its tensors"
 
 
@@ -58,7 +59,7 @@ def relocatable(first: Recorded, second: Recorded, kernel: Kernel, sizes: Sequen
     Raises CompileFailed where it was not one launch, and where what must be a pointer leads to none of the tensors.
     """
     if first.kernel != second.kernel or first.config != second.config:
-        raise CompileFailed("what it launches depends on where its tensors lie")
+        raise CompileFailed(BY_ADDRESS)
     raw, pointers = bytearray(first.parameters), []
     for at in range(0, len(raw) - WORD.size + 1, WORD.size):
         (one,), (other,) = (WORD.unpack_from(each.parameters, at) for each in (first, second))

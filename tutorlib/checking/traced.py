@@ -1,4 +1,4 @@
-"""Answers that make CuTe's own objects, looked at while CuTe traces a function: nothing is compiled for a GPU."""
+"""Answers that make CuTe's own objects, examined while CuTe traces a function: nothing is compiled for a GPU."""
 
 import os
 import resource

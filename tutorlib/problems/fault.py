@@ -8,6 +8,7 @@ from typing import Literal
 
 RESTART = "The CUDA context is broken: restart the kernel (Kernel → Restart Kernel) and run the page again."
 
+NOT_LAUNCHED = "it could not be launched: "
 # What the driver calls an error → what it means to the reader.
 MEANING = {
     "illegal memory access": "it read or wrote outside its tensors (illegal memory access).",
@@ -80,4 +81,4 @@ def fault(error: Exception) -> KernelFault:
         return KernelFault(f"{meaning or text} {RESTART}")
     if "out of memory" in text.lower():
         return KernelFault(meaning)
-    return KernelFault(meaning or f"it could not be launched: {text}", "failed")
+    return KernelFault(meaning or NOT_LAUNCHED + text, "failed")

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from tutorlib.failure import Fail, Flaw
 
+BY_LUCK = "the result is right by luck: "
+
 
 @dataclass(frozen=True)
 class Wrong:

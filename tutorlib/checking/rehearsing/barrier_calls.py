@@ -33,7 +33,7 @@ class BarrierPointer:
 
 
 class MBarrierCalls:
-    """Methods with the parameters of `cute.arch`'s functions; they end in the five orders that a machine has."""
+    """Methods with the parameters of `cute.arch`'s functions; they end in five instructions of the machine."""
 
     def arrive(self, barrier: MBarrier, times: Any = 1, expected: Any = None) -> None:
         """expected: bytes that each thread announces, or None."""

@@ -46,7 +46,7 @@ def is_machinery(file: str) -> bool:
 
 
 def existing(number: Any, most: int, said: str, of: str = "") -> int:
-    """A stage's, a tile's or a part's number as an int. said: the line and the order. of: "2 stages".
+    """A stage's, a tile's or a part's number as an int. said: the line and the call. of: "2 stages".
 
     Raises Unsafe where there are `most`, and this is none of them.
     """

@@ -14,7 +14,7 @@ from tutorlib.problems.wrong import count
 
 
 def named(several: list[WarpgroupWarps]) -> list[str]:
-    """ "the producer", "warpgroup 1"; a warpgroup that is all there goes by its own name."""
+    """ "the producer", "warpgroup 1"; a complete warpgroup is named as one."""
     found: list[str] = []
     for warps in several:
         together = sum(other.warps for other in several if other.group == warps.group)
@@ -23,7 +23,7 @@ def named(several: list[WarpgroupWarps]) -> list[str]:
 
 
 def why_not_free(now: HopperScene, me: WarpgroupWarps, line: CallSite, overwrites: str, old: Load, group: int) -> Flaw:
-    """Why a stage must not be overwritten yet, in which an old load is that a warpgroup reads."""
+    """Why a stage must not be overwritten yet: a warpgroup reads an older load there."""
     stage, barrier = old.stage, now.barriers["empty"][0][old.stage]
     for warps in now.warps:
         release = warps.releases.get(barrier.name)
@@ -69,7 +69,7 @@ def why_not_there(now: HopperScene, me: WarpgroupWarps, line: CallSite, stage: i
 
 
 def why_twice(me: WarpgroupWarps, line: CallSite, load: Load) -> Flaw:
-    """Which wait let a tile be read again."""
+    """The wait that let a tile be read again."""
     wait = me.waits.get(f"full[{load.stage}]")
     earlier = [multiplication for multiplication in me.issued if multiplication.load is load][-1]
     why = ""

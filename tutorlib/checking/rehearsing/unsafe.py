@@ -4,7 +4,7 @@ from tutorlib.failure import FailureKind, Fault, Flaw
 
 
 class Unsafe(Exception):
-    """The orders allow a wrong result. The message, a Flaw, says which, for the reader."""
+    """The instructions allow a wrong result. The message, a Flaw, says which, for the reader."""
 
     def __init__(self, words: str, *failures: Fault | FailureKind) -> None:
         super().__init__(Flaw(words, *failures) if failures else words)

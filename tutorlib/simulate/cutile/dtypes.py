@@ -44,7 +44,7 @@ LARGEST_FP8 = {ct.float8_e4m3fn: 448.0, ct.float8_e5m2: 57344.0}
 
 
 class DTypeName:
-    """What ct.float32 is in a kernel: equal to the dtype, and a function that converts to it, ct.float32(x)."""
+    """Stands for ct.float32 in a kernel: equal to the dtype, and a function that converts to it, ct.float32(x)."""
 
     def __init__(self, dtype: ct.DType, convert: Callable[[Any, ct.DType], Any]) -> None:
         self.dtype, self.convert = dtype, convert

@@ -13,7 +13,7 @@ NEVER = -1  # in Memory.writer: no block has stored here
 
 @dataclass(frozen=True)
 class Memory:
-    """What loads and stores go to: a view of a tensor.
+    """The target of loads and stores: a view of a tensor.
 
     data: the tensor in its storage dtype, written in place.
     writer: which block (by its place in the order) stored each element last; the shape of data.

@@ -22,7 +22,7 @@ from tutorlib.simulate.cutile.tile import Tile
 
 @dataclass(frozen=True)
 class Report:
-    """What a launch did.
+    """The effects of a launch.
 
     findings: in the order in which they were seen. blocks: how many ran. repeats: what was stored more than once, which
     is no fault. writers: for each tensor among the arguments, by the parameter's name, the number of the block that

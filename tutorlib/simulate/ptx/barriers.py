@@ -21,7 +21,7 @@ BARRIERS = 16
 
 @dataclass(frozen=True)
 class Reduction:
-    """What bar.red computes of all threads' predicates. holds: the predicate now; to: where the result goes."""
+    """bar.red's reduction of all threads' predicates. holds: the predicate now; to: the register of the result."""
 
     name: str
     holds: Callable[[], np.ndarray]

@@ -1,4 +1,4 @@
-"""What the simulator notices while a kernel runs, and a GPU would not tell."""
+"""Hazards that the simulator finds and a GPU hides."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -403,7 +403,7 @@ class SharedRaces:
         )  # fmt: skip
 
     def writer_at(self, piece: int) -> str:
-        """Who wrote a piece last."""
+        """The last writer of a piece."""
         writer = int(self.writer[piece])
         if writer < self.geometry.warps * WARP:
             return f"thread {writer}"
@@ -420,7 +420,7 @@ class SharedRaces:
 
 @dataclass(frozen=True)
 class Example:
-    """Where a fault was seen first. piece: its place among the pieces; access: among the accesses.
+    """The first occurrence of a fault. piece: its place among the pieces; access: among the accesses.
 
     thread, block: that access, or that TMA and the tensor cores access for.
     """

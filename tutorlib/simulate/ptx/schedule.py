@@ -76,7 +76,7 @@ class Freed(Protocol):
 
 
 class Meeting(Protocol):
-    """Where threads wait for others."""
+    """A place at which threads wait for others."""
 
     @property
     def waiting(self) -> Sequence[Freed]: ...
@@ -184,7 +184,7 @@ class Scheduler:
         return np.asarray(cohort.lanes & (~holds if instruction.negated else holds))
 
     def release(self, ready: list[Cohort]) -> None:
-        """Who waited where all have arrived now is ready."""
+        """Cohorts that waited at a place where all have arrived become ready."""
         for place in self.meetings:
             if place.waiting:
                 self.free(place.open(), ready)

@@ -208,7 +208,7 @@ def make_watch(
 
 
 def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents:
-    """Who gets at shared memory besides the threads."""
+    """The agents that access shared memory besides the threads."""
     opcodes = [instruction.opcode for instruction in instructions]
     stores = any(name.startswith("cp.async.bulk") and "bulk_group" in name for name in opcodes)
     multiplies = any(name.startswith("wgmma.mma_async") for name in opcodes)

@@ -112,7 +112,7 @@ class TensorMemory:
     # room ---------------------------------------------------------------------------------------------------------
 
     def allocate(self, site: int, slot: int, warp: int, columns: int) -> int:
-        """Where so many columns begin. A finding, and 0, where there are none."""
+        """First of `columns` free columns; 0 and a finding if none are free."""
         mine = self.allocated.setdefault(slot, {})
         if columns not in (32, 64, 128, 256, 512):
             self.findings.notice(

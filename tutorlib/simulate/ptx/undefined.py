@@ -23,7 +23,7 @@ OF_WARPS = (*MMA, "shfl", "movmatrix", "redux", "vote", "match")  # each lane's 
 
 @dataclass
 class Origin:
-    """Where undefined values come from: a finding, if they are used. lanes: in whose registers they are.
+    """The source of undefined values: a finding, if they are used. lanes: whose registers hold them.
 
     site: where they were read or, of registers that were never set, first computed with; -1: not yet.
     """
@@ -152,7 +152,7 @@ def spread(instruction: Instruction, origins: list[Origin], active: np.ndarray) 
 
 
 def use_of(instruction: Instruction) -> str:
-    """What it does with a register."""
+    """An instruction's use of a register."""
     first = instruction.parts[0]
     if first in MMA:
         return f"has {first} add to registers"

@@ -72,7 +72,7 @@ class BlackwellPart(Part):
 
     @property
     def settled(self) -> bool:
-        """What the loops order is a GEMM."""
+        """The rehearsal has shown that the loops compute a GEMM."""
         return True
 
 

@@ -39,7 +39,7 @@ class Allocation:
         return self.start + self.size
 
     def element(self, offset: int) -> str:
-        """What lies `offset` bytes from the start, as the reader indexes it; beyond the end the first index grows."""
+        """The element `offset` bytes from the start, as the reader indexes it; beyond the end the first index grows."""
         if self.width == 0:
             return f"byte {offset} of {self.name}"
         rest = offset // self.width

@@ -89,7 +89,7 @@ def show_thread(state: State, lane: int) -> str:
 
 
 def units_of(described: TensorMap, start: int) -> np.ndarray:
-    """Where the box's units of 16 bytes lie in shared memory, in the order of the box."""
+    """The addresses in shared memory of the box's units of 16 bytes, in the order of the box."""
     if start % 1024 == 0:
         return start + described.places
     return swizzle_units(start + np.arange(0, described.bytes, UNIT), described.swizzle)
