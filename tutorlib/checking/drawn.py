@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from random import Random
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -32,3 +33,22 @@ def beside(known: Sequence[tuple], draw: Callable[[Random], tuple], n: int = 8) 
         return [draw(rng) for _ in range(n)]
 
     return Drawn(others, known=known)
+
+
+def stretched(known: Sequence[tuple]) -> Drawn:
+    """The known calls, whose first argument is a layout; the grader tries some with its strides multiplied."""
+
+    def draw(rng: Random) -> tuple:
+        layout, *others = rng.choice(known)
+        return times(layout, rng.randint(2, 50)), *others
+
+    return beside(known, draw, 3)
+
+
+def times(layout: Any, factor: int) -> Any:
+    """The layout with its strides multiplied."""
+
+    def scaled(stride: int | tuple) -> int | tuple:
+        return tuple(map(scaled, stride)) if isinstance(stride, tuple) else factor * stride
+
+    return type(layout)(layout.shape, scaled(layout.stride))
