@@ -22,7 +22,7 @@ def mma_sync_tflops() -> float:
     from cutlass import cute
     from cutlass.cute.runtime import from_dlpack
 
-    from tutorlib.kernels.ampere.ceiling import CONFIG, K, flops, only_mma
+    from tutorlib.instruments.only_mma import CONFIG, K, flops, only_mma
 
     m, n, _ = CONFIG.tile
     blocks = BLOCKS * device.need_gpu().sms

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from tutorlib.instruments.sweeps.element_copies import make_element_copy
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
-from tutorlib.kernels.copies.by_element import make_element_copy
 from tutorlib.kernels.copies.config import CopyConfig
 from tutorlib.kernels.copies.directions import make_directed_copy
 from tutorlib.kernels.copies.registers import make_copy
