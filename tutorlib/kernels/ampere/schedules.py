@@ -16,7 +16,7 @@ class LoopSchedule:
 
     registers_ahead: a K block is fetched while its predecessor is multiplied; else just before its own multiplication,
         which takes fewer registers.
-    spread: A's load is issued after the first K block's multiplication, B's after that of a later one; else both before.
+    spread: A's load is issued after the first K block's multiplication, B's after a later one; else both before.
     branch: no load is issued after the last tile; else the last tile is loaded again, and the loop has no branch, so
         that the compiler can move instructions.
     unroll: K tiles in the compiled loop's body.
