@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.kernel_questions import NotRehearsed
-from tutorlib.checking.library_use import refuse_leaning
+from tutorlib.checking.library_use import refuse_library_use
 from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.served import Served
 from tutorlib.compiling.compiled import Compiled
@@ -52,7 +52,7 @@ class CuteExercise(KernelExercise):
 
     def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | NotRehearsed | None:
         """An answer that needs a compiler is run or simulated without a rehearsal."""
-        refuse_leaning(answer, self.library)
+        refuse_library_use(answer, self.library)
         found: Verdict | NotRehearsed | None
         try:
             found = self.part.look(answer, self.correctness_points)

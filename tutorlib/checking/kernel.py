@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
 from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.kernel_questions import NotRehearsed, looked_at
-from tutorlib.checking.library_use import Library, refuse_leaning
+from tutorlib.checking.library_use import Library, refuse_library_use
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import (
@@ -131,7 +131,7 @@ class KernelExercise(Exercise):
 
         kernel: returns the kernel that `accept` made. Raises CompileFailed, WrongKind and Unwritten.
         """
-        refuse_leaning(answer, self.library)
+        refuse_library_use(answer, self.library)
         return self.look_into(kernel())
 
     def look_into(self, kernel: Any) -> Verdict | None:

@@ -69,7 +69,7 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
     attributes, functions = sorted_out(library)
     objects = {id(part.value): name for name, part in library.items() if isinstance(part, Itself)}
     if read := next((attributes[name] for name in names_in(answer) if name in attributes), ""):
-        raise leaning(f"uses {read}")
+        raise used_library(f"uses {read}")
     written = {code: name for name, function in functions.items() for code in codes_of(function)[:1]}
     compiled = {id(function): name for name, function in functions.items() if not codes_of(function)}
 
@@ -80,14 +80,14 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
             try:
                 got = answer(*args, **kwargs)
                 if id(got) in objects:
-                    called.append(leaning(f"uses {objects[id(got)]}"))
+                    called.append(used_library(f"uses {objects[id(got)]}"))
                 return got
             except (MemoryError, RecursionError):  # raised by the hook, too, which Python then removes
                 exhausted = True
                 raise
             finally:
                 if sys.getprofile() is None and not exhausted:
-                    called.append(asking("sys.setprofile"))
+                    called.append(used_checks("sys.setprofile"))
                 if called:
                     raise called[0]
 
@@ -126,18 +126,18 @@ def from_words(told: Iterable[tuple[str, ...]]) -> Library:
     return library
 
 
-def refuse_leaning(answer: Any, library: Library) -> None:
+def refuse_library_use(answer: Any, library: Library) -> None:
     """Raises WrongKind if an answer that a compiler reads is one of these functions, or its code names one."""
     attributes, functions = sorted_out(library)
     if read := next((attributes[name] for name in names_in(answer) if name in attributes), ""):
-        raise leaning(f"uses {read}")
+        raise used_library(f"uses {read}")
     codes = {id(code): name for name, function in functions.items() for code in codes_of(function)}
     for value in within_reach(answer):
         for code in codes_of(value):
             if id(code) in codes:
-                raise leaning(f"calls {codes[id(code)]}")
+                raise used_library(f"calls {codes[id(code)]}")
         if isinstance(value, FunctionType) and is_of_the_checks(value.__module__, value.__qualname__):
-            raise asking(f"{value.__module__}.{value.__qualname__}")
+            raise used_checks(f"{value.__module__}.{value.__qualname__}")
 
 
 def sorted_out(library: Library) -> tuple[dict[str, str], dict[str, Any]]:
@@ -148,12 +148,12 @@ def sorted_out(library: Library) -> tuple[dict[str, str], dict[str, Any]]:
     return attributes, {name: function for name, function in found.items() if function is not None}
 
 
-def leaning(does: str) -> WrongKind:
+def used_library(does: str) -> WrongKind:
     what = f"it {does}, which does what you are asked to write.\n  Page 00 says what an answer may lean on."
     return WrongKind(Flaw(what, Fail.LIBRARY))
 
 
-def asking(name: str) -> WrongKind:
+def used_checks(name: str) -> WrongKind:
     what = f"it calls {name}, which belongs to the checks.\n  Page 00 says what an answer may lean on."
     return WrongKind(Flaw(what, Fail.LIBRARY))
 
@@ -182,13 +182,13 @@ def calls_of(
             if package(frame) == package(frame.f_back) and frame.f_back is not by:
                 return
             if code.co_name == "__call__" and id(frame.f_locals.get("self")) in objects:
-                called.append(leaning(f"uses {objects[id(frame.f_locals['self'])]}"))
+                called.append(used_library(f"uses {objects[id(frame.f_locals['self'])]}"))
             elif code in written:
-                called.append(leaning(f"calls {written[code]}"))
+                called.append(used_library(f"calls {written[code]}"))
             elif is_of_the_checks(module, code.co_qualname):
-                called.append(asking(f"{module}.{code.co_name}"))
+                called.append(used_checks(f"{module}.{code.co_name}"))
         elif event == "c_call" and id(arg) in compiled and package(frame) != arg.__module__:
-            called.append(leaning(f"calls {compiled[id(arg)]}"))
+            called.append(used_library(f"calls {compiled[id(arg)]}"))
 
     before = sys.getprofile()
     threading.setprofile(look)

@@ -11,7 +11,7 @@ from inspect import unwrap
 from typing import Any
 
 from tutorlib.checking.answer import Answer, WrongKind
-from tutorlib.checking.library_use import Library, on_its_own, refuse_leaning
+from tutorlib.checking.library_use import Library, on_its_own, refuse_library_use
 from tutorlib.dsl.cute.functions import has_own_mark
 
 AnswerQuestion = Callable[..., Any]  # takes the Served in the answer's process, then plain data
@@ -45,7 +45,7 @@ class Served:
         """
         need_function(self)
         if has_own_mark(self.answer):  # CuTe's @jit: a compiler reads it
-            refuse_leaning(self.answer, library or {})
+            refuse_library_use(self.answer, library or {})
         elif library is not None:
             self.called = on_its_own(self.answer, library)
 
