@@ -115,7 +115,7 @@ def load_entry(compiled: Compiled, kinds: tuple[str, ...]) -> Any:
     match entries_of(compiled.ptx):
         case [(name, takes)] if takes == kinds:
             return load_function(compiled.cubin, name)
-    raise CompileFailed("what was compiled takes other parameters than its tensors")
+    raise CompileFailed("the compiled kernel takes parameters other than its tensors")
 
 
 def packed(kinds: Sequence[str], values: Sequence[int]) -> tuple[bytes, list[int]]:

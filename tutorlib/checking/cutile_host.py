@@ -45,7 +45,7 @@ class HostExercise(KernelExercise):
         import cuda.tile as ct
 
         if isinstance(answer, ct.kernel):
-            raise WrongKind("that is the kernel; what is asked for is the Python function that launches it.")
+            raise WrongKind("that is the kernel; the exercise asks for the Python function that launches it.")
         return need_callable(answer)
 
     def artifact(self, served: Served) -> "HostArtifact":
@@ -93,7 +93,7 @@ class HostExercise(KernelExercise):
 
         found = interpret(self.problem, shape, launches, self.mistakes(shape)).wrong
         if not found and not stored:
-            return Wrong(f"no kernel that it launches stores to {self.problem.output.name}: ct.launch does that.")
+            return Wrong(f"it launches no kernel that stores to {self.problem.output.name}: call ct.launch.")
         if not found and (unlike := self.unlike(shape, last)):
             return Wrong(f"right, but {unlike}.")
         if found and not last:

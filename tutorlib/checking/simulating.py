@@ -51,9 +51,9 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the firs
         Hazard.RACE(earlier="init"),
         "Every thread that uses an mbarrier must know that it is initialized: a barrier after mbarrier_init.",
     ),
-    (Hazard.RACE(), "A barrier of the whole block belongs between the two."),
+    (Hazard.RACE(), "The two accesses need a barrier of the whole block between them."),
     (Hazard.UNWRITTEN(by="wgmma"), "The first wgmma of a tile must not add: ACCUMULATE is False there."),
-    (Hazard.UNWRITTEN(), "Which thread was to write it, and when?"),
+    (Hazard.UNWRITTEN(), "Which thread should write it, and when?"),
     (Hazard.UNSET(), "Set it before it is used: accumulators begin with fill(0.0)."),
     (
         Hazard.OUTSIDE(tensor="shared memory"),
@@ -73,9 +73,9 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the firs
     (Hazard.OVERLAP(), "Each block needs a part of the output of its own."),
     (
         Hazard.PROXY(),
-        "Threads and TMA reach shared memory by two ways: fence_proxy, a barrier, and only then TMA or wgmma.",
+        "Threads and TMA access shared memory through different proxies: fence_proxy, a barrier, then TMA or wgmma.",
     ),
-    (Hazard.DIVERGENT(), "All threads of a warp must come by: take it out of the branch."),
+    (Hazard.DIVERGENT(), "All threads of a warp must execute it: move it out of the branch."),
 )
 UNITS = {"shared": "wavefront", "global": "sector"}
 

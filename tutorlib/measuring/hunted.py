@@ -56,5 +56,5 @@ def launched(bug: Bug, text: str, name: str) -> Any:
     """The text's host function or kernel of this name. Raises CompileFailed."""
     found = getattr(module_from(text, bug.name), name, None)
     if found is None:
-        raise CompileFailed(f"the source has no {name} any more, which is what is launched")
+        raise CompileFailed(f"the source no longer has {name}, the function that is launched")
     return found

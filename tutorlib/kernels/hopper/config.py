@@ -293,7 +293,7 @@ class HopperConfig:
         if self.tile[0] > 256:
             yield f"tile M = {m}: a TMA box has at most 256 rows"
         if self.schedule == "pingpong" and self.mma_warpgroups != 2:
-            yield f"warpgroups = {self.mma_warpgroups}: ping-pong is a game for 2"
+            yield f"warpgroups = {self.mma_warpgroups}: ping-pong takes exactly 2"
         if not 1 <= self.mma_warpgroups <= 3:
             yield f"warpgroups = {self.mma_warpgroups}: 1 to 3 can multiply; more leave none enough registers"
         if not all(size in (1, 2, 4, 8) for size in self.cluster) or self.cluster_size > MAX_CLUSTER:
@@ -305,7 +305,7 @@ class HopperConfig:
         if self.dtype == "e4m3" and "mn" in self.majors:
             yield f"majors = {self.majors}: wgmma reads elements of 8 bits only where K is contiguous"
         if self.store_stages is not None and self.store_stages < 1:
-            yield f"store_stages = {self.store_stages}: results need at least one buffer on their way out"
+            yield f"store_stages = {self.store_stages}: the epilogue needs at least one buffer"
         if self.ab_stages < 2:
             yield f"{self.ab_stages} stages: loads can only run ahead of the tensor cores with 2 or more"
         if self.given_bytes > self.ab_stages * max(m, n) * row_bytes:
