@@ -178,7 +178,7 @@ WRONG = {
         answer("nobody_adds", "Leaves out the second pass.", split(second=()), "never wrote it"),
         answer("nobody_multiplies", "Leaves out the first pass.", split(first=False)),
         answer("parts_in_bf16", "Rounds each part.", split(dtype=torch.bfloat16)),
-        says("no kernel that it launches stores to c")(torch_adds),
+        says("it launches no kernel that stores to c")(torch_adds),
         says("wants a stream first")(a_number_for_the_stream),
     ],
 }
