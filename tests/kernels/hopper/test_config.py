@@ -23,7 +23,7 @@ BROKEN = [
     ({"cluster": (3, 1)}, "cluster = (3, 1): each side is 1, 2, 4 or 8"),
     ({"cluster": (4, 4)}, "cluster = (4, 4): each side is 1, 2, 4 or 8"),
     ({"tile": (128, 144, 64), "cluster": (4, 1)}, "cluster = (4, 1): a block's part of a shared load"),
-    ({"store_stages": -1}, "store_stages = -1: results need at least one buffer"),
+    ({"store_stages": -1}, "store_stages = -1: the epilogue needs at least one buffer"),
     ({"stages": 1}, "1 stages: loads can only run ahead"),
     ({"stages": 6}, "shared memory: "),
     ({"tile": (256, 256, 64)}, "registers: 256 for results"),

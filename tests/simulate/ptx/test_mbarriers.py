@@ -126,7 +126,7 @@ def test_a_parity_that_is_over_already():
     assert reads[0] == late[0] == "unwaited"
     assert "thread 0 of block 0 reads shared memory into which TMA, told to at line" in reads[1]
     assert "may still be copying: its mbarrier has not been waited for" in reads[1]
-    assert "TMA may write to shared memory of block 0 after that has ended" in late[1]
+    assert "TMA may write to shared memory of block 0, which has ended" in late[1]
 
 
 def test_an_mbarrier_that_others_cannot_know_of():
