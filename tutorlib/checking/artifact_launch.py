@@ -1,6 +1,6 @@
 """Artifacts, launched on the GPU at hand.
 
-What they run on and what they are compared with are the judge's own: inputs, outputs, stream and clock.
+Inputs, outputs, references, stream and clock are the judge's own.
 """
 
 import math
@@ -30,7 +30,7 @@ FORMS = {"ptr": "Q", "u32": "i"}  # as struct packs them
 
 @dataclass
 class LaunchedCuteArtifact:
-    """A launcher (`problems.work.Launcher`) for a CuTe host function: all that it launches, in order."""
+    """A launcher (`problems.work.Launcher`) for a CuTe host function: all of its launches, in order."""
 
     kernel: CuteArtifact
     _loaded: dict[Shape, list[tuple[Any, Relocatable]]] = field(default_factory=dict)
@@ -73,8 +73,7 @@ class LaunchedCuteArtifact:
 class LaunchedCutileArtifact:
     """A launcher (`problems.work.Launcher`) for a @ct.kernel.
 
-    As cuTile itself launches it: blocks of tiles, each of one thread as far as the caller knows. What a block needs the
-    driver reads in the cubin.
+    It launches as cuTile does: one thread for each tile block. The driver reads a block's needs from the cubin.
 
     grid: takes a shape, gives the number of blocks along x, y and z.
     """
@@ -91,7 +90,7 @@ class LaunchedCutileArtifact:
         return prepare(self._loaded[work.shape], LaunchConfig(self.grid(work.shape)), parameters, offsets)
 
     def load(self, problem: Problem, shape: Shape, kinds: tuple[str, ...]) -> Any:
-        """The function on the GPU at hand. Raises CompileFailed where it takes other parameters."""
+        """The function on the GPU at hand. Raises CompileFailed if it takes other parameters."""
         compiled = self.kernel.compiled(problem, shape, device.tile_target())
         return load_entry(compiled, kinds)
 
@@ -111,7 +110,7 @@ def cutile_arguments(args: Iterable["Tensor | int"]) -> tuple[tuple[str, ...], l
 
 
 def load_entry(compiled: Compiled, kinds: tuple[str, ...]) -> Any:
-    """The one kernel of a module, on the GPU at hand. Raises CompileFailed where it takes other parameters."""
+    """The one kernel of a module, on the GPU at hand. Raises CompileFailed if it takes other parameters."""
     match entries_of(compiled.ptx):
         case [(name, takes)] if takes == kinds:
             return load_function(compiled.cubin, name)
@@ -119,7 +118,7 @@ def load_entry(compiled: Compiled, kinds: tuple[str, ...]) -> Any:
 
 
 def packed(kinds: Sequence[str], values: Sequence[int]) -> tuple[bytes, list[int]]:
-    """Parameters as they lie in the parameter space, each at a multiple of its size, and where each begins."""
+    """Parameters in the layout of the parameter space, each at a multiple of its size, and their offsets."""
     raw, offsets = b"", []
     for kind, value in zip(kinds, values, strict=True):
         form = struct.Struct(f"<{FORMS[kind]}")

@@ -1,7 +1,7 @@
-"""The artifact of a host function that launches cuTile kernels: what it launches is written down where it lives.
+"""The artifact of a host function that launches cuTile kernels: the answer's process records its launches.
 
-That is carried out here, simulated or on the GPU, on the judge's tensors. What the host function computes besides by
-torch, it computes over there, where the tensors hold nothing.
+The judge carries them out, simulated or on the GPU, on its own tensors. Whatever else the host function computes with
+torch, it computes in its own process, on tensors of zeros.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from tutorlib.simulate.ptx.report import Report
 if TYPE_CHECKING:
     from torch import Tensor
 
-MOST_MEMORY = 2**28  # bytes that a host function has for itself
+MOST_MEMORY = 2**28  # bytes that a host function allocates
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Planned:
-    """A launch. args: all of the kernel's. taken: those that its code does not hold as constants."""
+    """A launch. args: all of the kernel's. taken: those that are not compiled in as constants."""
 
     tile_ir: bytes
     opt_level: int
@@ -70,7 +70,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """All that a host function launches, in order. memories: what it made besides, after None for each tensor."""
+    """A host function's launches, in order. memories: None for each tensor, then those that it allocated."""
 
     launches: tuple[Planned, ...]
     memories: tuple[bytes | None, ...]
@@ -101,7 +101,7 @@ class HostArtifact(Artifact):
 
 
 def read_plan(told: Any, operands: int) -> LaunchPlan:
-    """Raises KeyError, TypeError and ValueError where it is none."""
+    """Raises KeyError, TypeError and ValueError if the data is malformed."""
     memories = tuple(told["memories"])
     if list(memories[:operands]) != [None] * operands or not all(type(one) is bytes for one in memories[operands:]):
         raise ValueError("no memories")
@@ -180,7 +180,7 @@ class SimulatedHostArtifact:
 
 @dataclass
 class LaunchedHostArtifact:
-    """A launcher (`problems.work.Launcher`) for the GPU at hand, of what the host function launched over there."""
+    """A launcher (`problems.work.Launcher`) for the GPU at hand, of the host function's recorded launches."""
 
     kernel: HostArtifact
     _loaded: dict[bytes, Any] = field(default_factory=dict)
@@ -195,7 +195,7 @@ class LaunchedHostArtifact:
 
         def call() -> None:
             for memory, content in zip(made, first, strict=True):
-                memory.copy_(content)  # a call finds what the host function made, and not what the last one left there
+                memory.copy_(content)  # each call starts from the host function's memories, not from the last call's
             for launch in launches:
                 launch()
 

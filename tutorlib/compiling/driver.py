@@ -102,7 +102,7 @@ def prepare(function: Any, config: LaunchConfig, parameters: bytes, offsets: Seq
 
 
 def allow(function: Any, config: LaunchConfig) -> None:
-    """Ask the driver for what a function does not have by itself."""
+    """Request from the driver resources beyond a function's defaults."""
     from cuda.bindings import driver
 
     x, y, z = (*config.cluster, 1, 1)[:3]

@@ -61,7 +61,7 @@ class RingPlace:
 
 @dataclass(frozen=True)
 class Transfer:
-    """One operand's tile on its way into a stage."""
+    """One operand's tile in flight into a stage."""
 
     operand: str
     tile: int
@@ -113,7 +113,7 @@ class RingModel:
         self.consumer = RingPlace(self.stages, phase=1 if self.fault == FAULTS[2] else 0)
 
     def loop(self, side: Side) -> tuple[str, ...]:
-        """The orders of a side's loop, as the fault has them."""
+        """The instructions of a side's loop, with the fault."""
         orders = LOOPS[side]
         if side == "producer" and self.fault == FAULTS[5]:
             return orders[1:]

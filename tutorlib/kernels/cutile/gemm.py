@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SMEM = 227 * 1024  # bytes of shared memory that a block may have on sm_90, CUDA C++ Programming Guide, table 24
 ACCUMULATORS = 128  # registers for each thread: half of the 255 that it can address
 LEAST = 64  # accumulators: with fewer, a thread loads too much for what it computes
-STAGES = 2  # tiles of A and B in shared memory, at least: one in use, one on its way
+STAGES = 2  # tiles of A and B in shared memory, at least: one in use, one in flight
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ FOURS_AT_A_TIME = 16  # 16-byte loads of a thread in flight, half as many where 
 
 @dataclass(frozen=True)
 class Stores:
-    """A warp's way out for its rows of C: registers → stmatrix → its buffers in shared memory → TMA.
+    """A warp's epilogue for its rows of C: registers → stmatrix → its buffers in shared memory → TMA.
 
     Every warp has its own buffers and issues its own stores, so no warp waits for another.
 
@@ -102,7 +102,7 @@ def make_stores(tma_c: cute.CopyAtom, mC: cute.Tensor, sC: cute.Tensor, me: Here
 
 @dataclass(frozen=True)
 class Partials:
-    """Accumulators of a part of a tile's K, on their way to the block that adds them up.
+    """Accumulators of a slice of a tile's K, sent to the block that adds them up.
 
     Each block has a place in `acc` for one tile, and a flag for each warp: 1 while its accumulators lie there.
 

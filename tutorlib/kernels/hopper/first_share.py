@@ -80,7 +80,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Accumulators:
-    """One thread's accumulators in an epilogue, and the tiles on their way to C.
+    """One thread's accumulators in an epilogue, and their path to C.
 
     tCrC: the accumulators in fp32. stmatrix: the copy of a warp's accumulators into shared memory, as the MMA has them.
     tRsC: this thread's places there; tRrC: registers in bf16 of the same order, to be filled.

@@ -45,7 +45,7 @@ class Multiply:
 
     @cute.jit
     def step(self, state: PipelineState, first: cutlass.Constexpr, groups: cutlass.Constexpr = 1) -> None:
-        """As soon as the stage is full, start multiplying it; the first step of a tile forgets the old accumulators."""
+        """When the stage is full, issue its wgmmas; the first step of a tile discards the old accumulators."""
         self.ring.wait_full(state.index, state.phase)
         self.trace.stamp(Did.SEE_FULL, state.count)
         warpgroup.fence()
@@ -97,7 +97,7 @@ def make_multiply(
 
 @cute.jit
 def produce(schedule: Schedule, loads: Loads, config: cutlass.Constexpr) -> None:
-    """The producer warp: load every K tile of every item, as fast as the stages become free."""
+    """The producer warp: issue the loads of every K tile of every item as stages become free."""
     state = make_pipeline_state(PipelineUserType.Producer, config.ab_stages)
     for number in cutlass.range(schedule.items(), unroll=1):
         place, k_begin, k_end = schedule.item(number)
