@@ -25,10 +25,10 @@ def wrong_elements(got: "Tensor", want: "Tensor", allowed: "Tensor") -> "Tensor"
 
 
 def find_difference(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor", allowed: "Tensor") -> Wrong | None:
-    """None where the result is right, else what is wrong with it.
+    """The fault of a result, or None.
 
-    name: the output's, as the reader knows it. got: what it holds, and `unwritten` where nothing was written;
-    want: of the same shape, as exact as it is known; allowed: the largest error, which broadcasts to that shape.
+    name: the output's, as the reader knows it. got: its values; unwritten: the mask of those never written; want: the
+    exact result; allowed: the largest error, which broadcasts to its shape.
     """
     bad = wrong_elements(got, want, allowed)
     if not bad.any():
@@ -48,7 +48,7 @@ def find_difference(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor
 
 
 def fields(where: "Tensor", rule: str) -> dict[str, str]:
-    """Of a Difference: how many elements, and which."""
+    """The fields of a Difference: the number of elements, and the pattern."""
     along = next((mode for mode in MODES.get(where.dim(), ()) if rule.startswith(mode)), "")
     return {"elements": extent(where), "share": "all" if where.all() else "some", "along": along, "rule": rule}
 
@@ -68,7 +68,7 @@ def first(where: "Tensor") -> tuple[int, ...]:
 
 
 def extent(where: "Tensor") -> str:
-    """How many of the places: "all 64", "3 of 64"."""
+    """The number of places: "all 64", "3 of 64"."""
     wrong, total = int(where.sum()), where.numel()
     return f"all {total:,}" if wrong == total else f"{wrong:,} of {total:,}"
 

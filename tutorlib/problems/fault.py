@@ -1,4 +1,4 @@
-"""Running a kernel so that what goes wrong on the GPU becomes one line, and never a hang."""
+"""Runs a kernel so that a failure on the GPU becomes one line, and never a hang."""
 
 import re
 import textwrap
@@ -9,7 +9,7 @@ from typing import Literal
 RESTART = "The CUDA context is broken: restart the kernel (Kernel → Restart Kernel) and run the page again."
 
 NOT_LAUNCHED = "it could not be launched: "
-# What the driver calls an error → what it means to the reader.
+# The driver's name of an error → its meaning to the reader.
 MEANING = {
     "illegal memory access": "it read or wrote outside its tensors (illegal memory access).",
     "misaligned address": "it used an address that the access's width does not divide (misaligned address).",
@@ -66,7 +66,7 @@ def guarded(run: Callable[[], None], seconds: float) -> None:
                     f"it is still running after {seconds:g} s: does a loop never end? {RESTART}", "timeout"
                 )
             time.sleep(0.0002)
-        torch.cuda.synchronize()  # whatever runs on other streams
+        torch.cuda.synchronize()  # work on other streams, too
     except (KernelFault, NotImplementedError):
         raise
     except Exception as error:
