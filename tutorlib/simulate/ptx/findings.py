@@ -22,6 +22,10 @@ class SourceLine:
         return f"line {self.line}" + (f", `{self.text}`" if self.text else "")
 
 
+def never_written(who: str, start: int) -> str:
+    return f"{who} reads shared memory that was never written (byte {start:,})"
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing wrong with a kernel, whose result may be right by luck.

@@ -13,6 +13,7 @@ import numpy as np
 from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import NO_ACCESS
 from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import never_written
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.memory.access import SharedAccess
@@ -255,7 +256,7 @@ class SharedPort(Port):
             self.site,
             written(self.instruction),
             reaches,
-            lambda: f"{who} reads shared memory that was never written (byte {start:,})",
+            lambda: never_written(who, start),
         )
 
     def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:

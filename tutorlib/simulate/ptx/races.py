@@ -14,7 +14,7 @@ import numpy as np
 
 from tutorlib.failure import Fault, Flaw, Hazard
 from tutorlib.simulate.ptx.clocks import WarpClocks
-from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.findings import Findings, never_written
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
@@ -101,7 +101,7 @@ class SharedRaces:
             start = int(access.starts[at // many])
             self.report(
                 Hazard.UNWRITTEN(), access, slots, threads, unwritten, None,
-                lambda at: f"{self.who(at)} reads shared memory that was never written (byte {start:,})",
+                lambda at: never_written(self.who(at), start),
             )  # fmt: skip
         self.compare_with_fence(access, pieces, slots, threads)
         self.read[pieces, reader] = numbers
