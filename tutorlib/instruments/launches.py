@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.compiling.kept import CompiledKernels, cache_key, for_torch, load_or_compile
+from tutorlib.compiling.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.compiling.stages import compile_in_stages
 from tutorlib.machine import device

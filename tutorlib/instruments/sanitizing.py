@@ -22,7 +22,7 @@ from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.machine import device
 from tutorlib.machine.versions import this_machine
-from tutorlib.measuring.hunted import launcher_of
+from tutorlib.measuring.bug_launchers import launcher_of
 from tutorlib.measuring.results import sweep_file, write_json
 from tutorlib.measuring.sanitizer import NAME, TOOLS
 from tutorlib.paths import ROOT

@@ -8,7 +8,7 @@ import torch
 from tests.pages.change import derive, swap
 from tests.pages.n07_cutile_gemm.cutile_gemms import PARTS
 from tests.pages.table import answer, says
-from tutorlib.compiling.text import lasting_folder
+from tutorlib.compiling.source_files import lasting_folder
 from tutorlib.course.source import parse
 from tutorlib.paths import SOLUTIONS
 

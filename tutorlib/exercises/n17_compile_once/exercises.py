@@ -7,7 +7,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.compiling.kept import CompiledKernels
+from tutorlib.compiling.kernel_cache import CompiledKernels
 from tutorlib.exercises.n17_compile_once.cost_counts import (
     CONSTANTS,
     COST_MISTAKES,
@@ -88,7 +88,7 @@ def row_totals() -> Problem:
     return on_integers("row_totals", "MN", ("x",), reference, "M")
 
 
-COURSE = "tutorlib.compiling.kept"  # where the answers stand, too
+COURSE = "tutorlib.compiling.kernel_cache"  # where the answers stand, too
 
 EXERCISES = (
     ValueExercise(
