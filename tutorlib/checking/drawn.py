@@ -40,15 +40,15 @@ def stretched(known: Sequence[tuple]) -> Drawn:
 
     def draw(rng: Random) -> tuple:
         layout, *others = rng.choice(known)
-        return times(layout, rng.randint(2, 50)), *others
+        return scaled(layout, rng.randint(2, 50)), *others
 
     return beside(known, draw, 3)
 
 
-def times(layout: Any, factor: int) -> Any:
+def scaled(layout: Any, factor: int) -> Any:
     """The layout with its strides multiplied."""
 
-    def scaled(stride: int | tuple) -> int | tuple:
-        return tuple(map(scaled, stride)) if isinstance(stride, tuple) else factor * stride
+    def strides(stride: int | tuple) -> int | tuple:
+        return tuple(map(strides, stride)) if isinstance(stride, tuple) else factor * stride
 
-    return type(layout)(layout.shape, scaled(layout.stride))
+    return type(layout)(layout.shape, strides(layout.stride))

@@ -9,7 +9,7 @@ from random import Random
 
 from tensor_layouts import Layout, cosize, size, unwrap
 
-from tutorlib.checking.drawn import Drawn, beside, times
+from tutorlib.checking.drawn import Drawn, beside, scaled
 
 
 def drawn(seed: int, draw: Callable[[Random], tuple], n: int = 25) -> Drawn:
@@ -131,7 +131,7 @@ def compact(rng: Random) -> tuple[Layout]:
 
 def apart(rng: Random) -> tuple[Layout]:
     """A layout without an element at offset 1."""
-    return (times(random_layout(rng), rng.randint(2, 9)),)
+    return (scaled(random_layout(rng), rng.randint(2, 9)),)
 
 
 def filled(rng: Random, copies: tuple[int, ...] = (1, 2, 3, 5), holes: int = 1, more: int = 0) -> tuple[Layout, int]:
@@ -170,12 +170,12 @@ def grid_with_holes(rng: Random) -> tuple[Layout, Layout]:
 
 def block_with_holes(rng: Random) -> tuple[Layout, Layout]:
     block, grid = two_matrices(rng)
-    return times(block, rng.choice((2, 4))), grid
+    return scaled(block, rng.choice((2, 4))), grid
 
 
 def nothing_side_by_side(rng: Random) -> tuple[Layout, Layout]:
     one, other = two_ways_to_store(rng)
-    return times(one, rng.choice((2, 3, 4))), times(other, rng.choice((2, 3, 4)))
+    return scaled(one, rng.choice((2, 3, 4))), scaled(other, rng.choice((2, 3, 4)))
 
 
 def one_value(rng: Random) -> tuple[Layout, Layout]:
