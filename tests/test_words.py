@@ -28,6 +28,10 @@ TERMS = {  # private word → the field's term
 PAGES = sorted(SOLUTIONS.glob("[0-9][0-9]_*.py"))
 FILES = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 CODE = sorted((ROOT / "tutorlib").rglob("*.py"))
+CORE = (
+    *("checking", "compiling", "dsl", "instruments", "kernels", "layouts", "machine", "measuring", "models"),
+    *("problems", "simulate"),
+)
 GONE_FROM_CODE = ("under way", "dice", "dearer", "for ever", "per cent", "multiprocessors")
 
 
@@ -50,3 +54,16 @@ def test_readers_meet_the_fields_terms(path):
 def test_code_messages_and_docstrings_do_too(word):
     found = [path.name for path in CODE if re.search(rf"\b{word}\b", path.read_text(encoding="utf-8"))]
     assert found == [], TERMS[word]
+
+
+@pytest.mark.parametrize("folder", CORE)
+def test_the_core_names_its_actors(folder):
+    """A thread, the grader, a student: never a pronoun in their place."""
+    vague = re.compile(r"\b(nobody|somebody|anybody|everybody|whoever|whomever)\b", re.IGNORECASE)
+    found = {
+        path.name: words
+        for path in CODE
+        if path.is_relative_to(ROOT / "tutorlib" / folder)
+        if (words := vague.findall(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}

@@ -161,7 +161,8 @@ def grade_class(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NOTEBOOK]...", help="As --notebooks.")] = None,
     to: Annotated[Path, typer.Option("--out", help="Gradebook, CSV files and reports go here.")] = Path("graded"),
     asked: Annotated[
-        list[str] | None, typer.Option("--notebooks", help="What was asked for: 00 01 02; default: what anybody has.")
+        list[str] | None,
+        typer.Option("--notebooks", help="What was assigned: 00 01 02; default: all that was handed in."),
     ] = None,
     workers: Annotated[
         int, typer.Option(min=1, help="Submissions at a time; default: one for each core.", show_default=False)
@@ -368,7 +369,7 @@ def run_sweep(name: str, seconds: float | None, resume: bool, later: list[str]) 
 
 
 def closer_look(name: str, sweep: "Sweep") -> dict[str, Any]:
-    """What a sweep finds out besides its kernels; where that fails, a line says so, and the kernels are measured."""
+    """A sweep's findings besides its kernels; if that fails, a line says so, and the kernels are measured."""
     try:
         return sweep.look() if sweep.look else {}
     except Exception as error:

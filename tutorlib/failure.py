@@ -1,4 +1,4 @@
-"""What kind of failure a sentence tells of. Hints and tests name the kind; the words may change at any time."""
+"""Kinds of failure that messages report. Hints and tests name the kind; the wording may change at any time."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ class Fault:
     fields: frozenset[tuple[str, str]] = frozenset()
 
     def and_by(self, whom: str) -> "Fault":
-        """The same, done by somebody."""
+        """The same, with the actor."""
         return replace(self, fields=self.fields | {("by", whom)})
 
     def covers(self, other: "Fault") -> bool:
@@ -33,7 +33,7 @@ class FailureKind(StrEnum):
 
 
 class Fail(FailureKind):
-    """What can be wrong with answers of more than one page; the fields in brackets. A page has kinds of its own.
+    """Failures of answers on more than one page; the fields in brackets. A page has kinds of its own.
 
     NOT_WRITTEN; WRONG_KIND: it is something else than is asked for; NOT_JIT: it is no @cute.jit function; LIBRARY: it
     calls what does the exercise's work. DOES_NOT_COMPILE; LAUNCHES_NOTHING: it compiles no kernel; PARAMETERS: of one.
@@ -76,7 +76,7 @@ class Fail(FailureKind):
 
 
 class Difference(FailureKind):
-    """What is wrong with a kernel's result; `problems.differences` finds it.
+    """Errors in a kernel's result, found by `problems.differences`.
 
     WRONG, UNWRITTEN: the first such element [at: "c[0, 1]"; got, want: as the message has them; sign: of what is
     wanted, "-"], and all of them [elements: "all 4", "3 of 64"; share: "all" or "some"; along: "row", "column" or
@@ -89,7 +89,7 @@ class Difference(FailureKind):
 
 
 class Hazard(FailureKind):
-    """What a simulator notices while a kernel runs; `simulate.ptx.findings` explains each.
+    """Hazards that a simulator finds while a kernel runs; `simulate.ptx.findings` explains each.
 
     OUTSIDE [tensor]. RACE [earlier: what the other thread did, "write", "read", "init", or "store" in the same
     instruction; or lacks: "wgmma.fence"]. UNWAITED [lacks: "commit", "wait", "mbarrier", "stored", "end", "wgmma";

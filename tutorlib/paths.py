@@ -1,4 +1,4 @@
-"""Where the course's files are, and how its notebooks and exercises are named."""
+"""The paths of the course's files, and the names of its notebooks and exercises."""
 
 import re
 from pathlib import Path

@@ -7,9 +7,9 @@ import pytest
 from cutlass import cute
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
-from tutorlib.checking.traced import in_cute, seen_as_layout
 from tutorlib.exercises import find
 from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import CONFIGS, WARP, places, runs, share, smem_offset
+from tutorlib.exercises.n09_gemm_baseline.judge.traced import in_cute, seen_as_layout
 from tutorlib.kernels.ampere.layouts import smem_layout
 from tutorlib.kernels.ampere.thread_share import Steps, make_mma
 

@@ -53,7 +53,7 @@ def test_a_race_that_the_gpu_does_not_show_fails(on_gpu):
     assert outcome.status == "failed"
     assert "this GPU's result is right by luck: " in outcome.message
     assert "no barrier between" in outcome.message
-    assert "A barrier of the whole block belongs between the two." in outcome.message
+    assert "The two accesses need a barrier of the whole block between them." in outcome.message
 
 
 def test_a_wrong_result_is_explained_at_its_line(on_gpu):

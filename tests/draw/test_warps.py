@@ -2,8 +2,8 @@
 
 import cutlass
 
-from tutorlib.checking.traced import in_cute
 from tutorlib.draw.warps import show_columns, show_warps
+from tutorlib.exercises.n09_gemm_baseline.judge.traced import in_cute
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.thread_share import make_mma
 from tutorlib.paths import SOLUTIONS

@@ -11,11 +11,11 @@ from tutorlib.checking import randomness
 from tutorlib.checking.host_artifact import read_plan
 from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.text import module_from
+from tutorlib.compiling.source_files import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import remote_judge, sandboxed_kernel
 from tutorlib.machine import device
-from tutorlib.measuring import hunted, launchers
+from tutorlib.measuring import bug_launchers, launchers
 from tutorlib.paths import notebook_names
 
 
@@ -118,7 +118,7 @@ def test_the_judge_imports_no_mended_source(tmp_path, monkeypatch):
         imported.append(threading.get_ident())
         return module_from(text, name)
 
-    monkeypatch.setattr(hunted, "module_from", noted)
+    monkeypatch.setattr(bug_launchers, "module_from", noted)
     assert judged(tmp_path, "18.2", answer_to("18.2")).points == 2
     assert imported
     assert here not in imported

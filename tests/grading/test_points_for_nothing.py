@@ -8,9 +8,9 @@ import pytest
 from tensor_layouts import Layout
 
 from tests.checking.elsewhere import Near, answer_to, graded_for_points
-from tutorlib.checking.traced import layout_returned
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import find, of_notebook
+from tutorlib.exercises.n09_gemm_baseline.judge.traced import layout_returned
 from tutorlib.layouts.oracle import from_cute
 from tutorlib.paths import notebook_names
 

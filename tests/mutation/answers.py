@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tutorlib.compiling.text import lasting_folder
+from tutorlib.compiling.source_files import lasting_folder
 from tutorlib.course.answers import checks, needed_cells
 from tutorlib.course.source import SourceCell, parse
 from tutorlib.paths import SOLUTIONS

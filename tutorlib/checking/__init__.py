@@ -1,1 +1,1 @@
-"""What an exercise is, and how an answer is judged."""
+"""The kinds of exercise, and how an answer is judged."""

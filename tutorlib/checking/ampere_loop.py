@@ -1,4 +1,4 @@
-"""Answers that take the place of one part in the GEMM of `kernels.ampere`: any part, and its main loop."""
+"""Answers that replace one part of the GEMM in `kernels.ampere`: any part, and its main loop."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from tutorlib.problems.wrong import count
 K_TILES = (1, 2, 3, 8)  # a loop must work where it is shorter than its pipeline, too
 K_BLOCKS = 4
 ONE_BUFFER = GemmConfig()
-AMPERE_TIMED = ("80", "90")  # what the ladder is timed on, published and here
+AMPERE_TIMED = ("80", "90")  # the GPUs that the published ladder and this one are timed on
 COURSE_LOOPS = {
     "the course's main loop": InModule("tutorlib.kernels.ampere.main_loops", "single_buffer"),
     "the course's multistage loop": InModule("tutorlib.kernels.ampere.main_loops", "multistage"),
@@ -89,7 +89,7 @@ class AmpereLoop(AmperePart):
         return self.find_weakness(stage)
 
     def find_weakness(self, stage: Stage) -> str:
-        """What a right loop does not do well enough, or ""."""
+        """The weakness of a right loop, or ""."""
         wanted = stage.stages - 1
         for tile, in_flight in sorted(stage.in_flight.items()):
             if in_flight < wanted and tile + wanted < stage.k_tiles:  # at the end of K a loop may drain as it likes

@@ -1,4 +1,4 @@
-"""What an answer is, and what is raised of one that cannot be judged."""
+"""Answers, and the errors raised for those that cannot be judged."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,10 +1,9 @@
-"""What a judge has of an answer that is a kernel: it is traced where it lives, and simulated here; `artifact_launch`
-runs it.
+"""Artifacts of an answer that is a kernel. The answer's process traces it; the judge simulates the artifact here, and
+`artifact_launch` runs it.
 
 An artifact is plain data: PTX and the launches of a CuTe host function, Tile IR of a cuTile kernel, and lines of their
-source. All that is read as what a stranger wrote: while grading it comes from the student's process. What is looked at,
-simulated and launched is one and the same text: no machine code comes from there. See `compiling.tile_ir` for what else
-a cubin may hold.
+source. All of it is treated as untrusted: in grading it comes from the student's process. The judge examines, simulates
+and launches the same text, and takes no machine code from there: see `compiling.tile_ir` for the contents of a cubin.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from tutorlib.simulate.ptx.languages.cute_host import Recorded
 
+UNREADABLE = "its launches cannot be read"
 MOST_LAUNCHES = 64  # of one call
 MOST_PTX = 2**24  # characters
 MOST_TILE_IR = 2**22  # bytes
@@ -38,9 +38,9 @@ MOST_TILE_IR = 2**22  # bytes
 
 @dataclass
 class Artifact:
-    """What compilers make of an answer, asked for when it is needed.
+    """The compiled form of an answer, requested when it is needed.
 
-    exercise: its id where the answer lives. operands: of its problem.
+    exercise: its id. operands: their number in its problem.
     """
 
     answer: Served
@@ -54,10 +54,10 @@ class Artifact:
         return cls(served, exercise.id, len(exercise.problem.operands))
 
     def ask(self, question: AnswerQuestion, *args: Any) -> dict[str, Any]:
-        """Raises CompileFailed, also where the reply is none."""
+        """Raises CompileFailed, also for a malformed reply."""
         reply = self.answer.ask(question, self.exercise, *args)
         if not isinstance(reply, dict) or not is_ptx(reply.get("ptx", ".entry")):
-            raise CompileFailed("what was compiled cannot be read")
+            raise CompileFailed("the compiled kernel cannot be read")
         return reply
 
 
@@ -72,7 +72,7 @@ class CuteArtifact(Artifact):
         return inspect_kernel(arch, reply["ptx"], cubin, dynamic_smem, by_ptxas=True)
 
     def launches(self, module: Module, shape: Shape, addresses: Sequence[int], here: bool = False) -> "list[Recorded]":
-        """What the host function launches on tensors at these addresses, which it does not touch.
+        """The launches of the host function on tensors at these addresses, which it does not access.
 
         module: its PTX. here: for the GPU at hand; otherwise for the simulator. Raises CompileFailed.
         """
@@ -154,8 +154,8 @@ class SimulatedCutileArtifact:
 
 @dataclass
 class InterpretedArtifact:
-    """A launcher (`problems.work.Launcher`) that has the answer's own process interpret the kernel, and takes its word
-    for what comes of inputs that it cannot foresee.
+    """A launcher (`problems.work.Launcher`) that lets the answer's process interpret the kernel, on inputs that the
+    process cannot foresee, and accepts the result.
     """
 
     kernel: CutileArtifact
@@ -184,7 +184,7 @@ def is_ptx(text: Any) -> bool:
 
 
 def finder_in(module: Module, marks: str, lines: dict[int, Any]) -> Find:
-    """Where an instruction stands in the reader's source. marks: the file whose line numbers are keys of `lines`."""
+    """An instruction's line in the reader's source. marks: the file whose line numbers are keys of `lines`."""
     known = {
         number: SourceLine(str(file), int(line), str(text), tuple((str(f), int(n)) for f, n in callers))
         for number, (file, line, text, callers) in lines.items()
@@ -198,17 +198,17 @@ def finder_in(module: Module, marks: str, lines: dict[int, Any]) -> Find:
 
 
 def launches_of(module: Module, told: Any) -> "list[Recorded]":
-    """The launches that the host function made. Raises CompileFailed where they are none."""
+    """The host function's launches. Raises CompileFailed if the data is malformed."""
     try:
         return [read_launch(module, *one) for one in told[:MOST_LAUNCHES]]
     except (TypeError, ValueError) as error:
-        raise CompileFailed("its launches cannot be read") from error
+        raise CompileFailed(UNREADABLE) from error
 
 
 def read_launch(
     module: Module, kernel: Any, grid: Any, block: Any, smem: Any, parameters: Any, cluster: Any, *flags: Any
 ) -> "Recorded":
-    """One of them. Raises TypeError and ValueError where it is none."""
+    """One launch. Raises TypeError and ValueError if the data is malformed."""
     from tutorlib.simulate.ptx.languages.cute_host import Recorded
 
     sizes = [*grid, *block, *cluster, smem]

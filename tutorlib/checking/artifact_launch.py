@@ -1,6 +1,6 @@
 """Artifacts, launched on the GPU at hand.
 
-What they run on and what they are compared with are the judge's own: inputs, outputs, stream and clock.
+Inputs, outputs, references, stream and clock are the judge's own.
 """
 
 import math
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.artifact import CuteArtifact, CutileArtifact
-from tutorlib.checking.relocation import Relocatable, made_up_addresses, relocatable
+from tutorlib.checking.relocation import BY_ADDRESS, Relocatable, made_up_addresses, relocatable
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.driver import LaunchConfig, LaunchGrid, load_function, prepare
 from tutorlib.compiling.errors import CompileFailed
@@ -30,7 +30,7 @@ FORMS = {"ptr": "Q", "u32": "i"}  # as struct packs them
 
 @dataclass
 class LaunchedCuteArtifact:
-    """A launcher (`problems.work.Launcher`) for a CuTe host function: all that it launches, in order."""
+    """A launcher (`problems.work.Launcher`) for a CuTe host function: all of its launches, in order."""
 
     kernel: CuteArtifact
     _loaded: dict[Shape, list[tuple[Any, Relocatable]]] = field(default_factory=dict)
@@ -58,14 +58,14 @@ class LaunchedCuteArtifact:
         return [(functions[one.launch.kernel], one) for one in launches]
 
     def recorded(self, module: Module, problem: Problem, shape: Shape) -> list[Relocatable]:
-        """What the host function launches, wherever its tensors lie. module: its PTX. Raises CompileFailed."""
+        """The host function's launches, for tensors at any address. module: its PTX. Raises CompileFailed."""
         shapes = [(problem.shape_of(operand, shape), operand.dtype) for operand in problem.operands]
         sizes = [math.prod(sides) * DTYPES[dtype].bytes for sides, dtype in shapes]
         first, second = (
             self.kernel.launches(module, shape, addresses, here=True) for addresses in made_up_addresses(len(sizes))
         )
         if len(first) != len(second):
-            raise CompileFailed("what it launches depends on where its tensors lie")
+            raise CompileFailed(BY_ADDRESS)
         return [relocatable(*both, module.kernels[both[0].kernel], sizes) for both in zip(first, second, strict=True)]
 
 
@@ -73,8 +73,7 @@ class LaunchedCuteArtifact:
 class LaunchedCutileArtifact:
     """A launcher (`problems.work.Launcher`) for a @ct.kernel.
 
-    As cuTile itself launches it: blocks of tiles, each of one thread as far as the caller knows. What a block needs the
-    driver reads in the cubin.
+    It launches as cuTile does: one thread for each tile block. The driver reads a block's needs from the cubin.
 
     grid: takes a shape, gives the number of blocks along x, y and z.
     """
@@ -91,7 +90,7 @@ class LaunchedCutileArtifact:
         return prepare(self._loaded[work.shape], LaunchConfig(self.grid(work.shape)), parameters, offsets)
 
     def load(self, problem: Problem, shape: Shape, kinds: tuple[str, ...]) -> Any:
-        """The function on the GPU at hand. Raises CompileFailed where it takes other parameters."""
+        """The function on the GPU at hand. Raises CompileFailed if it takes other parameters."""
         compiled = self.kernel.compiled(problem, shape, device.tile_target())
         return load_entry(compiled, kinds)
 
@@ -111,15 +110,15 @@ def cutile_arguments(args: Iterable["Tensor | int"]) -> tuple[tuple[str, ...], l
 
 
 def load_entry(compiled: Compiled, kinds: tuple[str, ...]) -> Any:
-    """The one kernel of a module, on the GPU at hand. Raises CompileFailed where it takes other parameters."""
+    """The one kernel of a module, on the GPU at hand. Raises CompileFailed if it takes other parameters."""
     match entries_of(compiled.ptx):
         case [(name, takes)] if takes == kinds:
             return load_function(compiled.cubin, name)
-    raise CompileFailed("what was compiled takes other parameters than its tensors")
+    raise CompileFailed("the compiled kernel takes parameters other than its tensors")
 
 
 def packed(kinds: Sequence[str], values: Sequence[int]) -> tuple[bytes, list[int]]:
-    """Parameters as they lie in the parameter space, each at a multiple of its size, and where each begins."""
+    """Parameters in the layout of the parameter space, each at a multiple of its size, and their offsets."""
     raw, offsets = b"", []
     for kind, value in zip(kinds, values, strict=True):
         form = struct.Struct(f"<{FORMS[kind]}")

@@ -18,8 +18,8 @@ from tutorlib.problems.work import Launcher
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
-OF_SOURCE = " that returns the source"  # the function that is wanted
-INSPECTED = "sm_90"  # what an answer is compiled for, on every machine, to look at what the compiler made of it
+OF_SOURCE = " that returns the source"  # the function asked for
+INSPECTED = "sm_90"  # the target whose code every machine inspects
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class CppExercise(KernelExercise):
         return wrong(lacks) if lacks else None
 
     def wrong_code(self, compiled: CompiledCpp) -> str | None:
-        """What the compiled kernel lacks or has too much of, or None."""
+        """A requirement that the compiled kernel breaks, as a sentence, or None."""
         if misfit := wrong_parameters(compiled, len(self.problem.operands), len(self.problem.dims)):
             return misfit + "."
         if lacks := self.lacking(compiled.instructions):
@@ -85,7 +85,7 @@ class CppExercise(KernelExercise):
 
 
 def source_of(answer: Answer) -> str:
-    """What the answer returns. Raises WrongKind where that is no source, and Unwritten."""
+    """The source that the answer returns. Raises WrongKind if it is no string, and Unwritten."""
     source, fault = attempt(answer, ())
     if fault:
         raise WrongKind(fault.what)

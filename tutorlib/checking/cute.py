@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.kernel_questions import NotRehearsed
-from tutorlib.checking.library_use import refuse_leaning
+from tutorlib.checking.library_use import refuse_library_use
 from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.served import Served
 from tutorlib.compiling.compiled import Compiled
@@ -34,7 +34,7 @@ class CuteExercise(KernelExercise):
     divisible: what divides the contiguous mode's size; dynamic layouts carry it, so that 128-bit accesses compile.
     archs: the compute capabilities that it is compiled for where it cannot run; (): the oldest that has what it needs.
     spills: whether the kernel may use local memory, where registers go that a thread has no room for.
-    part: where the answer is a part of the kernel, or more is looked at than the kernel.
+    part: the answer's place in the kernel, and further inspections.
     """
 
     dynamic: bool = False
@@ -51,8 +51,8 @@ class CuteExercise(KernelExercise):
         return CuteLauncher(host, self.problem, self.dynamic, self.divisible)
 
     def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | NotRehearsed | None:
-        """An answer that does something which only a compiler understands is run, or simulated, without a rehearsal."""
-        refuse_leaning(answer, self.library)
+        """An answer that needs a compiler is run or simulated without a rehearsal."""
+        refuse_library_use(answer, self.library)
         found: Verdict | NotRehearsed | None
         try:
             found = self.part.look(answer, self.correctness_points)
@@ -80,7 +80,7 @@ class CuteExercise(KernelExercise):
         return CuteArtifact.of(served, self)
 
     def examine(self, artifact: "CuteArtifact") -> Verdict | None:
-        """Of what each of the GPUs runs, the instructions; of what the first one runs, all that is asked for."""
+        """The instructions for each GPU; spills and the part's demands for the first one."""
         compiled = [self.compile_for(artifact, arch) for arch in self.inspected]
         lacks = next(filter(None, (self.lacking(one.instructions) for one in compiled)), "")
         if not lacks and compiled[0].spill_bytes and not self.spills:

@@ -1,7 +1,7 @@
 """Exercises whose answer is a cuTile kernel: the same answer is launched on a GPU and interpreted without one."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 
+@dataclass(frozen=True)
+class Look:
+    """An inspection of a kernel in the answer's process, which receives it as plain data."""
+
+    def waste(self, kernel: CutileLauncher) -> str:
+        """Needless work of a right kernel, as a sentence, or ""."""
+        return ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CutileExercise(KernelExercise):
     """An exercise whose answer is a @ct.kernel.
@@ -39,10 +48,10 @@ class CutileExercise(KernelExercise):
     arch: the compute capability whose instructions are looked at; "": the oldest that has what it needs.
     inspected: the size at which they are; None: the largest, whose tiles may take long to compile.
     shapes: small ones, a few hundred elements along a mode: the interpreter runs them all.
-    once: here, whether no element of the output may be stored twice, by whichever block, at any of these sizes.
+    once: here, whether each element of the output must be stored only once, at any of these sizes.
     mistakes: takes a shape, gives wrong results that a message may name.
-    placed: takes a shape and, for each element of the output, the number of the block that stored it; returns which
-        block should have had another place, as a sentence, or None. A GPU tells that by the time alone.
+    placed: takes a shape and, for each element of the output, the number of the block that stored it; returns a
+        sentence about a misplaced block, or None. On a GPU only the time shows that.
     loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load.
     """
 
@@ -54,6 +63,7 @@ class CutileExercise(KernelExercise):
     mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
     placed: "Callable[[Shape, Tensor], str | None] | None" = None
     loads: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
+    besides: Look = field(default_factory=Look)
 
     def accept(self, answer: Answer) -> CutileLauncher:
         import cuda.tile as ct
@@ -63,7 +73,7 @@ class CutileExercise(KernelExercise):
         return CutileLauncher(answer, self.grid, self.constants)
 
     def look_into(self, kernel: CutileLauncher) -> Verdict | None:
-        """Interpret it on every shape. What the interpreter lacks is no fault where a GPU can run the kernel."""
+        """Interpret it on every shape. A gap of the interpreter's is no fault if a GPU can run the kernel."""
         from tutorlib.simulate.cutile import NotSimulated
 
         accepted: Accepted = []
@@ -75,10 +85,11 @@ class CutileExercise(KernelExercise):
             return self.wrong_at(wrongs, self.shapes)
         repeated = next((one.repeated for one in seen.values() if self.once and one.repeated), "")
         wasted = repeated or next(filter(None, (self.loaded_again(shape, one) for shape, one in seen.items())), "")
+        wasted = wasted or self.besides.waste(kernel)
         return self.more_than_it_must(wasted) if wasted else None
 
     def loaded_again(self, shape: Shape, found: Interpretation) -> str:
-        """Which operand its blocks load more often than they must, as a sentence; "" for none."""
+        """A sentence about an operand that its blocks load more often than needed, or ""."""
         (report,) = found.reports
         for number, most in self.loads(shape).items():
             name = list(report.writers)[number]
@@ -96,14 +107,14 @@ class CutileExercise(KernelExercise):
         return CutileArtifact.of(served, self)
 
     def examine(self, artifact: "CutileArtifact") -> Verdict | None:
-        """Its instructions, where the exercise asks for some: compiling takes long."""
+        """Its instructions, if the exercise asks for some: compiling takes long."""
         if self.requires or self.forbids:
             lacks = self.lacking(self.compile_for(artifact, self.arch or str(self.needs.since)).instructions)
             return wrong(lacks) if lacks else None
         return None
 
     def without_gpu(self, artifact: "CutileArtifact", why: str) -> Verdict:
-        """What the simulator lacks is interpreted where the answer lives, on inputs that are drawn here."""
+        """A kernel that cannot be simulated is interpreted in the answer's process, on inputs drawn here."""
         from tutorlib.checking.artifact import InterpretedArtifact
 
         if self.simulated:
@@ -144,7 +155,7 @@ class CutileExercise(KernelExercise):
         return found
 
     def misplaced(self, shape: Shape, found: Interpretation) -> str | None:
-        """What `placed` says of the last launch."""
+        """The verdict of `placed` on the last launch."""
         (report,) = found.reports
         writers = list(report.writers.values())[len(self.problem.inputs)]
         return self.placed(shape, writers) if self.placed else None

@@ -1,4 +1,4 @@
-"""Exercises whose answer is a Python function that launches cuTile kernels: the host's side of a kernel."""
+"""Exercises whose answer is a host function that launches cuTile kernels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.interpreting import WrongResult, interpret
 from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.part import need_callable
 from tutorlib.checking.served import Served
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.problems.problem import Shape
@@ -28,7 +29,7 @@ class HostExercise(KernelExercise):
     Every machine interprets what it launches, with a GPU of a few SMs in torch's place; one with a GPU then
     calls it there, too.
 
-    unlike: takes a shape and the launches, gives what they are not as the exercise asks, as a sentence, or None.
+    unlike: takes a shape and the launches, gives a sentence about a launch that is not as the exercise asks, or None.
     """
 
     patterned: bool = False  # it is interpreted on identity and ramp
@@ -44,10 +45,8 @@ class HostExercise(KernelExercise):
         import cuda.tile as ct
 
         if isinstance(answer, ct.kernel):
-            raise WrongKind("that is the kernel; what is asked for is the Python function that launches it.")
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
-        return answer
+            raise WrongKind("that is the kernel; the exercise asks for the Python function that launches it.")
+        return need_callable(answer)
 
     def artifact(self, served: Served) -> "HostArtifact":
         from tutorlib.checking.host_artifact import HostArtifact
@@ -60,7 +59,7 @@ class HostExercise(KernelExercise):
         return SimulatedHostArtifact(artifact)
 
     def run_for_points(self, artifact: "HostArtifact") -> Verdict:
-        """And the launches are as the exercise asks: the judge looks at those that it carries out."""
+        """The judge also compares the launches that it executes with those that the exercise asks for."""
         found, launcher = super().run_for_points(artifact), self.simulator(artifact)
         if found.points < self.correctness_points:
             return found
@@ -94,7 +93,7 @@ class HostExercise(KernelExercise):
 
         found = interpret(self.problem, shape, launches, self.mistakes(shape)).wrong
         if not found and not stored:
-            return Wrong(f"no kernel that it launches stores to {self.problem.output.name}: ct.launch does that.")
+            return Wrong(f"it launches no kernel that stores to {self.problem.output.name}: call ct.launch.")
         if not found and (unlike := self.unlike(shape, last)):
             return Wrong(f"right, but {unlike}.")
         if found and not last:

@@ -1,4 +1,4 @@
-"""What an exercise is, and how an answer to it is graded."""
+"""Exercises, and how answers to them are graded."""
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
@@ -21,12 +21,12 @@ MARKS: dict[Status, str] = {"passed": "✓", "not_run": "–"}  # all others: �
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an exercise makes of an answer.
+    """An exercise's judgment of an answer.
 
     points: any number; `Exercise.grade` rounds it down to a half. lines: for the reader; not those of a passed check.
         Those that are a Flaw choose the remedy.
-    status: follows from the points where it is None.
-    explained: whether the lines name the cause, so that no remedy has to.
+    status: None if it follows from the points.
+    explained: whether the lines name the cause, so that no remedy is needed.
     """
 
     points: float
@@ -37,18 +37,18 @@ class Verdict:
 
 
 def wrong(*lines: str) -> Verdict:
-    """No points, and why."""
+    """A verdict of no points, with its reasons."""
     return Verdict(0, lines)
 
 
 def not_run(why: str, points: float = 0) -> Verdict:
-    """What this machine cannot tell."""
+    """A verdict that this machine cannot reach."""
     return Verdict(points, (why,), "not_run")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What grading one exercise gave. `message` is for the reader, several lines where it failed, and then a Flaw.
+    """The result of grading one exercise. A failure's `message`, of several lines, is a Flaw.
 
     measurement: as Measurement.as_json has it. remedy: a hint for what went wrong, for `check` and the reports to a
     class. explained: whether the message names the cause, so that `check` shows no remedy.
@@ -77,8 +77,8 @@ When = FailureKind | Fault
 class Remedy:
     """A hint for one kind of failure.
 
-    when: a kind of failure, or a kind with some of its fields: the name of a case, an instruction. Several stand in a
-    tuple; one of them is enough.
+    when: a kind of failure, or a kind with some of its fields: the name of a case, an instruction. One of a tuple is
+    enough.
     says: what to look at, in a sentence or two.
     """
 
@@ -86,7 +86,7 @@ class Remedy:
     says: str
 
     def suits(self, message: str) -> bool:
-        """Whether a failed check's message, which is a Flaw, tells of such a failure."""
+        """Whether a failed check's message, a Flaw, reports such a failure."""
         whens = self.when if isinstance(self.when, tuple) else (self.when,)
         return any(meets(when, message) for when in whens)
 
@@ -102,11 +102,11 @@ class Exercise(ABC):
 
     id: "02.3", the third exercise of notebook 02.
     points: whole.
-    hints: from a nudge to nearly the answer; `hint` shows them one by one, and `check` never does: it could not know
-        whether they are about what went wrong.
-    remedies: hints for kinds of failure, the first that suits is taken. `check` shows it from the second failure on,
-        where the message does not name the cause already, and `hint` before all others.
-    needs: what a GPU must have to run it; None where any machine grades it.
+    hints: from a nudge to nearly the answer. `hint` shows them one by one; `check` does not, since it cannot know
+        whether they concern the failure.
+    remedies: hints for kinds of failure; the first that suits is taken. `check` shows it from the second failure on,
+        unless the message names the cause, and `hint` shows it before all others.
+    needs: the feature of a GPU that runs it; None if any machine grades it.
     """
 
     id: str
@@ -117,27 +117,27 @@ class Exercise(ABC):
     needs: Feature | None = None
 
     def remedy_for(self, message: str) -> str:
-        """What the first remedy says that suits a failed check's message, or ""."""
+        """The first remedy that suits a failed check's message, or ""."""
         return next((remedy.says for remedy in self.remedies if remedy.suits(message)), "")
 
     @property
     def passed_line(self) -> str:
-        """What `check` prints for a right answer, the same every time."""
+        """The line that `check` prints for a right answer, the same every time."""
         return f"✓ {self.id} {self.title}: {count(self.points, 'point')}"
 
     @property
     def points_anywhere(self) -> float:
-        """How many of its points a machine without a GPU can give."""
+        """The points that a machine without a GPU can give."""
         return 0 if self.needs else self.points
 
     @property
     def points_here(self) -> float:
-        """How many of its points this machine can give."""
+        """The points that this machine can give."""
         return self.points_anywhere if self.needs and device.why_not(self.needs) else self.points
 
     @abstractmethod
     def judge(self, served: Served) -> Verdict:
-        """What the exercise makes of the answer. What it may raise: see `grade_served`."""
+        """The verdict on the answer. It may raise whatever `grade_served` handles."""
 
     @final
     def grade(self, answer: Answer) -> Outcome:
@@ -146,7 +146,7 @@ class Exercise(ABC):
 
     @final
     def grade_served(self, served: Served) -> Outcome:
-        """The answer's outcome. A fault that has nothing to do with the answer's own logic becomes one here.
+        """The answer's outcome, also for faults outside of the answer's own logic.
 
         These are: a placeholder, an answer of the wrong kind, a refused compilation, a kernel that crashes or hangs, a
         missing package or tool, an answer that takes all memory.
@@ -190,5 +190,5 @@ class Exercise(ABC):
     def outcome(
         self, status: Status, points: float, message: str, measurement: dict[str, Any] | None = None
     ) -> Outcome:
-        """An outcome of this exercise, with these words."""
+        """An outcome of this exercise with this message."""
         return Outcome(self.id, self.title, status, points, self.points, message, measurement)

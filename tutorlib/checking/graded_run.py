@@ -1,5 +1,5 @@
-"""Whether a judge's run is for points. `check` in a notebook is not: it tries the same calls every time, so that the
-reader can look into them. A run for points also tries what nobody can foresee.
+"""Whether a judge's run is for points. `check` in a notebook is not: it tries the same calls every time, so that
+readers can reproduce them. A run for points also tries inputs drawn at random.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,11 +28,11 @@ def for_points() -> bool:
 
 
 def more_for_points(draw: Callable[[Random], T], n: int) -> list[T]:
-    """In a run for points n things that `draw` makes of fresh rng, one by one; none in another run."""
+    """In a run for points n values that `draw` makes of a fresh generator; none in another run."""
     rng = fresh_rng()
     return [draw(rng) for _ in range(n)] if for_points() else []
 
 
 def rng_of_run(seed: int) -> Random:
-    """In a run for points fresh ones; those with this seed in another run."""
+    """In a run for points a fresh generator; in another run, one with this seed."""
     return fresh_rng() if for_points() else Random(seed)

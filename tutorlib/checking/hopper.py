@@ -1,4 +1,4 @@
-"""Answers that are a Hopper GEMM's main loop over mbarriers, or one of its two roles."""
+"""Answers that are a Hopper GEMM's main loop over mbarriers, or one of its warp roles."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +23,9 @@ class HopperLoops(Inside):
     """Rehearsed on the CPU, where every hazard shows, before they are compiled and run.
 
     loops: "main" is one function that every warp runs; "produce" or "consume" one of two, "both" the pair of them.
-    other: where the answer is one of two, returns the course's own for the other one.
+    other: if the answer is one of two, returns the course's function for the other role.
     stages: the numbers of stages that it must work with.
-    deep: whether all stages must be in use while there is something left to load.
+    deep: whether all stages must be in use while tiles remain to be loaded.
     overlapped: whether a wgmma must be in flight when the next one is issued.
     """
 
@@ -40,7 +40,7 @@ class HopperLoops(Inside):
         return self.build(answer)
 
     def roles(self, answer: Any) -> Sequence[WarpgroupWarps]:
-        """Who runs what. Raises WrongKind."""
+        """The warps and their functions. Raises WrongKind."""
         if self.loops == "both":
             if not isinstance(answer, tuple | list) or len(answer) != 2:
                 raise WrongKind(f"{answer!r} is not a pair of functions, (produce, consume).")
@@ -67,14 +67,14 @@ class HopperLoops(Inside):
 
     @property
     def settled(self) -> bool:
-        """What the loops order is a GEMM."""
+        """The rehearsal has shown that the loops compute a GEMM."""
         return True
 
     def rehearse(self, roles: Sequence[WarpgroupWarps], k_tiles: int, stages: int) -> str:
         return self.find_weakness(rehearse_roles(roles, k_tiles, stages))
 
     def find_weakness(self, block: HopperBlock) -> str:
-        """What right loops do not do well enough, or ""."""
+        """The weakness of right loops, or ""."""
         for (tile, _), idle in sorted(block.idle.items()):
             if self.deep and idle > 0:
                 return Flaw(
@@ -92,5 +92,5 @@ class HopperLoops(Inside):
 
 
 def k_tiles_to_try(stages: int) -> list[int]:
-    """Fewer than stages, as many, and enough for every stage's phase to come round again."""
+    """Fewer than stages, as many, and enough for every stage's parity to repeat."""
     return sorted({1, max(stages - 1, 1), stages, stages + 1, 2 * stages + 1, 3 * stages + 2})

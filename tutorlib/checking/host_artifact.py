@@ -1,14 +1,14 @@
-"""The artifact of a host function that launches cuTile kernels: what it launches is written down where it lives.
+"""The artifact of a host function that launches cuTile kernels: the answer's process records its launches.
 
-That is carried out here, simulated or on the GPU, on the judge's tensors. What the host function computes besides by
-torch, it computes over there, where the tensors hold nothing.
+The judge carries them out, simulated or on the GPU, on its own tensors. Whatever else the host function computes with
+torch, it computes in its own process, on tensors of zeros.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.artifact import MOST_LAUNCHES, MOST_TILE_IR, Artifact
+from tutorlib.checking.artifact import MOST_LAUNCHES, MOST_TILE_IR, UNREADABLE, Artifact
 from tutorlib.checking.artifact_launch import cutile_arguments, load_entry, packed
 from tutorlib.checking.kernel_questions import cutile_launches
 from tutorlib.compiling.compiled import Compiled
@@ -23,7 +23,7 @@ from tutorlib.simulate.ptx.report import Report
 if TYPE_CHECKING:
     from torch import Tensor
 
-MOST_MEMORY = 2**28  # bytes that a host function has for itself
+MOST_MEMORY = 2**28  # bytes that a host function allocates
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Placed:
 
         memory, dtype = memories[self.memory], getattr(torch, self.dtype, None)
         if not isinstance(dtype, torch.dtype) or not all(self.shape) or self.start % dtype.itemsize:
-            raise CompileFailed("what it launches cannot be read")
+            raise CompileFailed(UNREADABLE)
         last = sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
         if self.start + (last + 1) * dtype.itemsize > memory.numel():
             raise CompileFailed("it launches on a tensor that reaches beyond its memory")
@@ -56,7 +56,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Planned:
-    """A launch. args: all of the kernel's. taken: those that its code does not hold as constants."""
+    """A launch. args: all of the kernel's. taken: those that are not compiled in as constants."""
 
     tile_ir: bytes
     opt_level: int
@@ -70,7 +70,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """All that a host function launches, in order. memories: what it made besides, after None for each tensor."""
+    """A host function's launches, in order. memories: None for each tensor, then those that it allocated."""
 
     launches: tuple[Planned, ...]
     memories: tuple[bytes | None, ...]
@@ -91,17 +91,17 @@ class HostArtifact(Artifact):
     _plans: dict[tuple[Shape, str], LaunchPlan] = field(default_factory=dict)
 
     def plan(self, shape: Shape, arch: str, sms: int) -> LaunchPlan:
-        """What it launches on tensors of this shape. Raises CompileFailed."""
+        """Its launches on tensors of this shape. Raises CompileFailed."""
         if (shape, arch) not in self._plans:
             try:
                 self._plans[shape, arch] = read_plan(self.ask(cutile_launches, shape, arch, sms), self.operands)
             except (KeyError, TypeError, ValueError) as error:
-                raise CompileFailed("what it launches cannot be read") from error
+                raise CompileFailed(UNREADABLE) from error
         return self._plans[shape, arch]
 
 
 def read_plan(told: Any, operands: int) -> LaunchPlan:
-    """Raises KeyError, TypeError and ValueError where it is none."""
+    """Raises KeyError, TypeError and ValueError if the data is malformed."""
     memories = tuple(told["memories"])
     if list(memories[:operands]) != [None] * operands or not all(type(one) is bytes for one in memories[operands:]):
         raise ValueError("no memories")
@@ -180,7 +180,7 @@ class SimulatedHostArtifact:
 
 @dataclass
 class LaunchedHostArtifact:
-    """A launcher (`problems.work.Launcher`) for the GPU at hand, of what the host function launched over there."""
+    """A launcher (`problems.work.Launcher`) for the GPU at hand, of the host function's recorded launches."""
 
     kernel: HostArtifact
     _loaded: dict[bytes, Any] = field(default_factory=dict)
@@ -195,7 +195,7 @@ class LaunchedHostArtifact:
 
         def call() -> None:
             for memory, content in zip(made, first, strict=True):
-                memory.copy_(content)  # a call finds what the host function made, and not what the last one left there
+                memory.copy_(content)  # each call starts from the host function's memories, not from the last call's
             for launch in launches:
                 launch()
 

@@ -1,4 +1,4 @@
-"""cuTile launches interpreted at one size and looked at from all sides: result, inputs, what was noticed."""
+"""cuTile launches interpreted at one size: their result, their inputs, and the findings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tutorlib.machine.threads import one_thread
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.output import Output
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.wrong import Wrong, input_changed
+from tutorlib.problems.wrong import BY_LUCK, Wrong, input_changed
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,10 +29,9 @@ Launches = Callable[..., "Sequence[Report]"]
 
 @dataclass(frozen=True)
 class WrongResult:
-    """A wrong result, to be recognised by its values.
+    """A wrong result, recognized by its values.
 
-    result: takes the inputs in float64; gives what a kernel with this mistake computes, or None where it is no other
-    than the right result.
+    result: takes the inputs in float64; gives the result of a kernel with this mistake, or None if that is right.
     """
 
     says: str
@@ -41,14 +40,14 @@ class WrongResult:
 
 @dataclass(frozen=True)
 class Interpretation:
-    """What was found at one size: a fault or None, and the reports of the last launches."""
+    """The findings at one size: a fault or None, and the reports of the last launches."""
 
     wrong: Wrong | None
     reports: "tuple[Report, ...]" = ()
 
     @property
     def repeated(self) -> str:
-        """What is stored more than once, as a sentence; "" where nothing is."""
+        """Elements stored more than once, as a sentence, or ""."""
         return next((noticed_as(finding) + "." for report in self.reports for finding in report.repeats), "")
 
 
@@ -56,7 +55,7 @@ class Interpretation:
 def interpret(
     problem: Problem, shape: Shape, launches: Launches, mistakes: Sequence[WrongResult] = ()
 ) -> Interpretation:
-    """Identity and ramp, then random inputs. A mistake is named that explains what is wrong with each of them.
+    """Identity and ramp, then random inputs. A mistake is named if it explains the errors with both.
 
     Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError.
     """
@@ -77,9 +76,9 @@ def interpret(
 
 
 class Interpreted:
-    """The launches on these inputs, into an output that is the checker's.
+    """The launches on these inputs, into the checker's own output.
 
-    reports: of the launches so far; seen: the output's values and where there are none, after the first of them.
+    reports: of the launches so far; seen: the output's values and the mask of unwritten ones, after the first.
     """
 
     def __init__(self, problem: Problem, shape: Shape, inputs: "tuple[Tensor, ...]", launches: Launches) -> None:
@@ -90,7 +89,7 @@ class Interpreted:
         self.seen: tuple[Tensor, Tensor] | None = None
 
     def fault(self) -> Wrong | None:
-        """The result, the inputs and what the interpreter noticed, but for elements left unwritten: those show."""
+        """A fault of the result, of the inputs, or among the interpreter's findings; unwritten elements show as NaN."""
         kept = [x.clone() for x in self.inputs]
         try:
             self.launch()
@@ -108,7 +107,7 @@ class Interpreted:
         findings = (finding for report in self.reports for finding in report.findings)
         noticed = next((noticed_as(finding) for finding in findings if finding.kind != "unwritten"), None)
         if found is None:
-            return Wrong("the result is right by luck: " + noticed + ".") if noticed else None
+            return Wrong(BY_LUCK + noticed + ".") if noticed else None
         self.output.poison()
         self.launch(undetermined=lambda dtype: 0)
         if not self.difference():
@@ -127,12 +126,12 @@ class Interpreted:
         return find_difference(self.problem.output.name, *self.output.as_it_is().seen, *self.expected)
 
     def shows(self, mistake: WrongResult) -> bool:
-        """Whether the first result is what this mistake gives, within the error that is allowed to it."""
+        """Whether the first result is this mistake's, within its error bound."""
         inputs = tuple(x.double() for x in self.inputs)
         if self.seen is None or (result := mistake.result(*inputs)) is None:
             return False
         got, unwritten = self.seen
-        lost = ~result.isfinite()  # too large for a dtype on the way
+        lost = ~result.isfinite()  # too large for a dtype in between
         if not lost.equal(~got.isfinite()):
             return False
         bound = self.problem.bound

@@ -1,4 +1,4 @@
-"""Exercises whose answer is a GPU kernel, whatever its language: what they have in common."""
+"""The base of exercises whose answer is a GPU kernel, in any language."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
 from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.kernel_questions import NotRehearsed, looked_at
-from tutorlib.checking.library_use import Library, refuse_leaning
+from tutorlib.checking.library_use import Library, refuse_library_use
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import (
@@ -47,28 +47,28 @@ SIMULATED = (MMA_SYNC, TMA, WGMMA, TCGEN05)
 
 @dataclass(frozen=True, kw_only=True)
 class KernelExercise(Exercise):
-    """An exercise whose answer becomes a kernel. Points are for right results, shared among all sizes, but one a tier.
+    """An exercise whose answer becomes a kernel. A tier is one point; right results share the others among all sizes.
 
-    problem: what it must compute; its tensors come in the order problem.operands.
+    problem: its function; the tensors come in the order problem.operands.
     shapes: sizes by problem.dims: (M, N) for a copy, (M, N, K) for a GEMM. One has all sizes equal, so that a
         message can tell a kernel that mixes them up; the others differ in every size.
-    bench_shape: the size that is timed, or None where speed is not asked for.
+    bench_shape: the size that is timed, or None if speed is not graded.
     tiers: for one point each, the fraction of the calibrated ratio that must be reached: (0.7, 0.9).
     requires, forbids: names of INSTRUCTIONS ("cp.async") that the compiled kernel must or must not have.
-    simulated_shapes: the sizes that the simulator runs where there is no GPU; (): all of `shapes`. Fewer where each
-        takes long to compile.
-    counted: which of these sizes is the one at which work is counted; (): the first.
-    lean: how opcodes begin whose accesses, at that size, may not move more than they need: "ld.shared" must be free of
-        bank conflicts, "st.global" move whole sectors. A GPU tells that by the time alone.
-    slack: how many times as much as they need those accesses may move.
+    simulated_shapes: the sizes that the simulator runs without a GPU; (): all of `shapes`. Fewer where each takes long
+        to compile.
+    counted: the simulated size at which work is counted; (): the first.
+    lean: prefixes of opcodes whose accesses, at that size, may not move more than they need: "ld.shared" must be free
+        of bank conflicts, "st.global" move whole sectors. On a GPU only the time shows that.
+    slack: the factor by which those accesses may exceed their need.
     limits: on the instructions and blocks that the kernel takes at that size.
     patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
     order: takes the counted size and, for each element of the output, the number of the block that stored it; returns
-        why the blocks are in the wrong order, as a sentence, or None. A GPU tells that by the time alone.
-    padded: whether TMA may load what is padding and nothing else. With it the result would be right, too.
-    whole: those of `shapes` that the exercise's tiles divide without a rest.
-    library: what of a library does the very thing that is asked; an answer that names it is told so.
+        why the blocks are in the wrong order, as a sentence, or None. On a GPU only the time shows that.
+    padded: whether TMA may load boxes of padding alone, which leaves the result right.
+    whole: those of `shapes` that the exercise's tiles divide.
+    library: functions that do what is asked; an answer that names one is refused.
     unseen: why the answer at hand could not be rehearsed, as the end of a sentence.
     """
 
@@ -99,7 +99,11 @@ class KernelExercise(Exercise):
     @property
     def sizes(self) -> tuple[Shape, ...]:
         """Every size at which the answer must be right, the timed one last."""
-        return (*self.shapes, self.bench_shape) if self.bench_shape else self.shapes
+        return (*self.shapes, *self.shapes_timed)
+
+    @property
+    def shapes_timed(self) -> tuple[Shape, ...]:
+        return (self.bench_shape,) if self.bench_shape else ()
 
     @property
     def sizes_simulated(self) -> tuple[Shape, ...]:
@@ -120,25 +124,25 @@ class KernelExercise(Exercise):
 
     @abstractmethod
     def accept(self, answer: Answer) -> Any:
-        """Where the answer lives: the kernel that it is or becomes part of. Raises WrongKind and Unwritten."""
+        """In the answer's process: the kernel that it is or becomes part of. Raises WrongKind and Unwritten."""
 
     def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | NotRehearsed | None:
-        """Where the answer lives: what is found of it without running it; None for nothing.
+        """In the answer's process: findings without running it, or None.
 
-        kernel: gives what `accept` made of the answer. Raises CompileFailed, WrongKind and Unwritten.
+        kernel: returns the kernel that `accept` made. Raises CompileFailed, WrongKind and Unwritten.
         """
-        refuse_leaning(answer, self.library)
+        refuse_library_use(answer, self.library)
         return self.look_into(kernel())
 
     def look_into(self, kernel: Any) -> Verdict | None:
-        """Where the answer lives: what is found of the accepted kernel, besides what its artifact shows."""
+        """In the answer's process: findings in the accepted kernel that its artifact does not show."""
 
     @abstractmethod
     def artifact(self, served: Served) -> Any:
-        """The kernel as `examine`, `simulator` and `launcher` take it: what compilers make of the answer."""
+        """The compiled answer, as `examine`, `simulator` and `launcher` take it."""
 
     def examine(self, artifact: Any) -> Verdict | None:
-        """What any machine finds wrong with the artifact, before it runs; None for nothing. Raises CompileFailed."""
+        """Faults of the artifact that any machine finds before it runs, or None. Raises CompileFailed."""
 
     @abstractmethod
     def launcher(self, artifact: Any) -> Launcher:
@@ -157,8 +161,8 @@ class KernelExercise(Exercise):
         """The verdict on a kernel in which `examine` found nothing wrong, where it can neither run nor be simulated."""
 
     def judge(self, served: Served) -> Verdict:
-        """What is found where the answer lives, without running it, can only lower the points, and has the word where
-        it does. The artifact is looked at here, made into machine code, and run or simulated.
+        """Findings in the answer's process can only lower the points, and then they give the message. The artifact is
+        examined here, compiled to machine code, and run or simulated.
         """
         artifact = self.artifact(served)
         match served.ask(looked_at, self.id):
@@ -178,19 +182,19 @@ class KernelExercise(Exercise):
         return self.examine(artifact) or run(artifact)
 
     def judge_returned(self, served: Served) -> Verdict:
-        """An answer of which no more is needed than what it returns."""
+        """The verdict on an answer of which only the returned value is needed."""
         served.watch(self.library)
         return self.judge_artifact(self.artifact(served))
 
     def run_or_simulate(self, artifact: Any) -> Verdict:
-        """On this machine's GPU, or without one. Raises CompileFailed and KernelFault."""
+        """Run on this machine's GPU, or simulate. Raises CompileFailed and KernelFault."""
         if reason := device.why_not(self.needs):
             return self.simulate(artifact, reason)
         return self.run(artifact)
 
     def run_for_points(self, artifact: Any) -> Verdict:
-        """As `run_or_simulate`, but that the simulator lacks something of the answer's is no excuse: whoever knows what
-        it lacks could take an exercise out of the sum.
+        """As `run_or_simulate`, but an instruction that the simulator lacks earns nothing: otherwise an
+        answer could take its exercise out of the total.
         """
         from tutorlib.simulate.ptx import NotSimulated
 
@@ -206,7 +210,7 @@ class KernelExercise(Exercise):
         return self.simulate_all(artifact, why)
 
     def simulate(self, artifact: Any, why: str) -> Verdict:
-        """Every size on the simulator, for a machine that lacks the GPU; `why` it does. Raises CompileFailed."""
+        """Simulate every size, on a machine that lacks the GPU. why: the reason. Raises CompileFailed."""
         from tutorlib.simulate.ptx import NotSimulated
 
         if not self.simulated:
@@ -224,9 +228,7 @@ class KernelExercise(Exercise):
         for shape in shapes:
             if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
                 wrongs[shape] = found
-            look = (
-                self.limits.exceeded if found else self.in_vain
-            )  # of a launch that failed there is no order of blocks
+            look = self.limits.exceeded if found else self.in_vain  # a failed launch has no order of blocks
             if shape == self.size_counted and (waste := look(launcher.reports)) and far_too_many(waste):
                 break  # the larger sizes would take minutes
         if wrongs:
@@ -236,7 +238,7 @@ class KernelExercise(Exercise):
         return self.right_simulated(why)
 
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
-        """What a simulated kernel does more than it must, as a sentence; None for nothing."""
+        """Needless work of a simulated kernel, as a sentence, or None."""
         repeat = find_repeat(reports) if self.once else None
         zeros = None if self.padded else find_zeros(reports)
         waste = find_waste(reports, self.lean, self.slack) or repeat or zeros or self.limits.exceeded(reports)
@@ -248,7 +250,7 @@ class KernelExercise(Exercise):
         return next(filter(None, (self.order(self.size_counted, last.reshape(shape)) for last in storers)), None)
 
     def more_than_it_must(self, waste: str) -> Verdict:
-        """The verdict on a kernel that is right and does something in vain."""
+        """The verdict on a right kernel that does needless work."""
         if far_too_many(waste):
             return wrong(f"right at {by(self.size_counted)}, but " + waste, "Which part of it is this thread's?")
         points = max(self.correctness_points - 1, self.correctness_points / 2)
@@ -263,7 +265,7 @@ class KernelExercise(Exercise):
         return not_run(f"right, simulated; speed not run: {why}", self.correctness_points)
 
     def lacking(self, found: frozenset[str]) -> str | None:
-        """What these instructions lack, or have too much of, as a sentence."""
+        """A required instruction that is missing, or a forbidden one that is there, as a sentence, or None."""
         if missing := [name for name in self.requires if name not in found]:
             what = f"it compiles, but without {' and '.join(missing)}, which the exercise is about."
             return Flaw(what, *(Fail.LACKS(instruction=name) for name in missing))
@@ -275,7 +277,7 @@ class KernelExercise(Exercise):
     def run(self, artifact: Any) -> Verdict:
         """Every size, then the time. A crash or a hang ends it. Raises CompileFailed and KernelFault.
 
-        What the GPU finds wrong the simulator explains, and a kernel that is right by luck is wrong.
+        The simulator explains wrong results, and finds hazards in kernels that are right by luck.
         """
         if context_broken():
             raise KernelFault(RESTART)
@@ -289,7 +291,7 @@ class KernelExercise(Exercise):
                 return self.wrong_at(lucky, self.sizes_simulated)
             if waste:
                 return self.more_than_it_must(waste)
-            return self.time(launcher, self.bench_shape) if self.bench_shape else Verdict(self.points)
+            return self.time(launcher) if self.shapes_timed else Verdict(self.points)
         except NotImplementedError:
             raise
         except KernelFault as error:
@@ -299,7 +301,7 @@ class KernelExercise(Exercise):
             raise fault(error) from error
 
     def look_simulated(self, artifact: Any) -> tuple[dict[Shape, Wrong], str | None]:
-        """What the simulator notices of a kernel that a GPU found right, and what the kernel does in vain.
+        """Hazards that the simulator finds in a kernel whose results on a GPU are right, and its needless work.
 
         ({}, None) where the simulator cannot run it.
         """
@@ -319,7 +321,7 @@ class KernelExercise(Exercise):
         return lucky, waste
 
     def cause(self, artifact: Any) -> str:
-        """Why a GPU found the kernel wrong, as far as the simulator knows; else ""."""
+        """The simulator's explanation of a wrong result on a GPU, or ""."""
         if not self.simulated:
             return ""
         try:
@@ -328,9 +330,9 @@ class KernelExercise(Exercise):
             return ""
 
     def wrong_at(self, wrongs: dict[Shape, Wrong], sizes: tuple[Shape, ...], cause: str = "") -> Verdict:
-        """The verdict where some of the sizes came out wrong; the message is about the first of them.
+        """The verdict if some sizes are wrong; the message is about the first of them.
 
-        cause: what the simulator knows of it besides.
+        cause: the simulator's explanation.
         """
         right = len(sizes) - len(wrongs)
         shape, found = next(iter(wrongs.items()))
@@ -340,7 +342,7 @@ class KernelExercise(Exercise):
         return Verdict(self.correctness_points * right / len(sizes), tuple(filter(None, lines)))
 
     def suspicion(self, wrongs: Collection[Shape], sizes: tuple[Shape, ...]) -> str:
-        """What the choice of sizes at which it is right suggests, or ""."""
+        """A mistake suggested by the sizes at which it is right, or ""."""
         rights = [shape for shape in sizes if shape not in wrongs]
         alike = len(rights) == 1 and len(set(rights[0])) == 1 < len(rights[0])
         if alike and rights[0] in self.whole:
@@ -357,16 +359,17 @@ class KernelExercise(Exercise):
             return f"It is right at {by(rights[0])}, where all sizes agree: is one size used in another's place?"
         return ""
 
-    def time(self, launcher: Launcher, shape: Shape) -> Verdict:
-        """The verdict on a right kernel, by its speed."""
+    def time(self, launcher: Launcher) -> Verdict:
+        """The verdict on a right kernel by its speed, at the shape at which it is slowest beside the baseline."""
+        known = [found for shape in self.shapes_timed if (found := recorded(self.id, shape))]
         try:
-            measured = recorded(self.id, shape) or measure(self.problem, launcher, shape)
+            measured = known or [measure(self.problem, launcher, shape) for shape in self.shapes_timed]
         except WrongWhenTimed as error:
             return wrong(f"right when checked, wrong while it was timed: {error}")
-        return self.judge_speed(measured, device.need_gpu())
+        return self.judge_speed(min(measured, key=lambda one: one.ratio), device.need_gpu())
 
     def judge_speed(self, measured: Measurement, gpu: device.GPU) -> Verdict:
-        """The verdict on a right kernel with this measurement: full points where nobody calibrated the GPU."""
+        """The verdict on a right kernel with this measurement: full points where the GPU has no target."""
         target = targets.target(f"sm_{gpu.arch}", self.id)
         verdict = self.verdict(measured, target, gpu)
         if verdict.points == self.points:
@@ -395,5 +398,5 @@ class KernelExercise(Exercise):
 
 
 def compiled_not_run(targets: tuple[str, ...], why: str) -> Verdict:
-    """What is said of a kernel that compiles, where nothing more can be told."""
+    """The verdict on a kernel that compiles and cannot run here."""
     return not_run(f"compiled for {' and '.join(targets)}; not run: {why}")

@@ -1,6 +1,6 @@
-"""What is asked of a kernel where its answer lives: functions of a Served are questions, as `served` has them.
+"""Questions about a kernel, answered in the process of its answer: see `served`.
 
-What kernels need is imported where it is used: many pages' answers are only called.
+Heavy modules are imported where they are used: many pages' answers are only called.
 """
 
 import ctypes
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 @dataclass
 class Taken:
-    """A kernel exercise and its answer. What was made of the answer once is kept."""
+    """A kernel exercise and its answer, which is compiled once."""
 
     exercise: Any  # a KernelExercise
     answer: Answer
 
     @cached_property
     def kernel(self) -> Any:
-        """The answer as its exercise takes it."""
+        """The kernel that the exercise accepts."""
         return self.exercise.accept(self.answer)
 
     @cached_property
     def tracer(self) -> Any:
-        """The kernel as a launcher that is simulated: it is compiled with lines of the reader's source."""
+        """The kernel as a simulated launcher, compiled with lines of the reader's source."""
         return self.exercise.tracer(self.answer)
 
 
 class NotRehearsed(Exception):
-    """The loop needs a compiler. The message says what the rehearsal met."""
+    """The loop needs a compiler. The message is the rehearsal's error."""
 
 
 def accepted_by(served: Served, id: str) -> Taken:
-    """Raises KeyError where nobody took it."""
+    """Raises KeyError for an exercise that was never taken."""
     if id not in served.kept:
         served.kept[id] = Taken(served.exercises[id], served.answer)
     one = served.kept[id]
@@ -52,7 +52,7 @@ def accepted_by(served: Served, id: str) -> Taken:
 
 
 def looked_at(served: Served, id: str) -> dict[str, Any] | None:
-    """What is found of an answer without running it: points and lines of a verdict, or why it was not rehearsed."""
+    """Findings without running the answer: points and lines of a verdict, or why it was not rehearsed."""
     one = accepted_by(served, id)
     found = one.exercise.look(one.answer, lambda: one.kernel)
     if isinstance(found, NotRehearsed):
@@ -63,7 +63,7 @@ def looked_at(served: Served, id: str) -> dict[str, Any] | None:
 def cute_ptx(served: Served, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
     """PTX of a CuTe host function's kernels, for the problem's tensors at this shape and a compute capability.
 
-    Raises CompileFailed, and WrongKind where a part of the kernel was refused while it was traced.
+    Raises CompileFailed, and WrongKind if a part of the kernel is refused during tracing.
     """
     try:
         made = accepted_by(served, id).kernel.compiled(shape, arch)
@@ -75,7 +75,7 @@ def cute_ptx(served: Served, id: str, shape: tuple[int, ...], arch: str) -> dict
 
 
 def tile_ir(served: Served, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
-    """What cuTile's own compiler makes of a kernel, for the problem's tensors at this shape. arch: "sm_90"."""
+    """The Tile IR of a cuTile kernel, for the problem's tensors at this shape. arch: "sm_90"."""
     from tutorlib.compiling.cutile import exported
     from tutorlib.measuring.launchers import tensor_specs
 
@@ -87,7 +87,7 @@ def tile_ir(served: Served, id: str, shape: tuple[int, ...], arch: str) -> dict[
 
 
 def cute_with_lines(served: Served, id: str, shape: tuple[int, ...]) -> dict[str, Any]:
-    """PTX of a CuTe host function's kernels, and what the line numbers in it mean."""
+    """PTX of a CuTe host function's kernels, and the source lines that its line numbers stand for."""
     from tutorlib.simulate.ptx.languages.cute_lines import STACKS, place_of
 
     made = accepted_by(served, id).tracer.compiled(shape)
@@ -99,9 +99,9 @@ def cute_with_lines(served: Served, id: str, shape: tuple[int, ...]) -> dict[str
 def cute_launches(
     served: Served, id: str, shape: tuple[int, ...], addresses: list[int], gpu: tuple[str, int] | None
 ) -> dict[str, Any]:
-    """What a CuTe host function launches on tensors that stand at these addresses of another process.
+    """The launches of a CuTe host function on tensors at these addresses of another process.
 
-    gpu: the compute capability and the SMs of the one that will run it; None for the simulator.
+    gpu: its compute capability and SMs; None for the simulator.
     """
     from tutorlib.compiling.cute import cute_arguments
     from tutorlib.simulate.ptx.languages.cute_host import SMS, record_launches
@@ -127,7 +127,7 @@ def cute_launches(
 
 
 def interpreted(served: Served, id: str, shape: tuple[int, ...], inputs: "list[Tensor]") -> dict[str, Any]:
-    """What a cuTile kernel makes of these inputs, block by block."""
+    """A cuTile kernel's result for these inputs, interpreted block by block."""
     import torch
 
     from tutorlib.problems.problem import torch_dtype
@@ -142,7 +142,7 @@ def interpreted(served: Served, id: str, shape: tuple[int, ...], inputs: "list[T
 
 
 def cutile_launches(served: Served, id: str, shape: tuple[int, ...], arch: str, sms: int) -> dict[str, Any]:
-    """What a host function launches of cuTile's kernels, on tensors that hold nothing."""
+    """The cuTile kernels that a host function launches, on tensors of zeros."""
     import torch
 
     from tutorlib.problems.problem import torch_dtype
@@ -155,13 +155,13 @@ def cutile_launches(served: Served, id: str, shape: tuple[int, ...], arch: str, 
 
 
 def source(served: Served, id: str) -> dict[str, Any]:
-    """The file in which a cuTile kernel stands, which may be a notebook's cell, and its lines."""
+    """The file of a cuTile kernel, possibly a notebook's cell, and its lines."""
     file = function_of(accepted_by(served, id).kernel.kernel).__code__.co_filename
     return {"file": file, "lines": linecache.getlines(file)}
 
 
 def tensor_at(address: int, shape: tuple[int, ...], dtype: DType) -> "Tensor":
-    """A row-major tensor at an address that is not this process's: nobody may read it."""
+    """A row-major tensor at another process's address: it must not be read."""
     import torch
 
     kind = getattr(torch, DTYPES[dtype].torch)

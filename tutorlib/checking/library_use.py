@@ -1,8 +1,7 @@
-"""What an answer leans on: an exercise is not solved by a library's function for the very thing that it asks for, nor
-by asking the checks.
+"""Library functions that an answer must not use: those that do what the exercise asks, and those of the checks.
 
-An answer that is plain Python is watched while it runs. One that a compiler reads is looked through: what its code
-names, and that of the reader's own functions which it names.
+The calls of a plain Python answer are watched while it runs. The code of an answer that a compiler reads is searched
+for names, together with the reader's own functions that it names.
 """
 
 import dis
@@ -44,7 +43,7 @@ class InModule:
 
 @dataclass(frozen=True)
 class Itself:
-    """An object that is the answer, or is called for it, however it was come by.
+    """An object that is the answer, or that computes it when called, under whatever name.
 
     place: where another process finds it.
     """
@@ -54,7 +53,7 @@ class Itself:
 
 
 Tool = Callable | property | InModule | Itself | str
-Library = Mapping[str, Tool]  # as the reader writes it → the function, where it stands, or an attribute's name
+Library = Mapping[str, Tool]  # the reader's spelling → the function, its place, or an attribute's name
 CHECKS = ("tutorlib.exercises", "tutorlib.course")  # whose functions know the answers
 PACKAGE = str(Path(__file__).parents[1])
 SITES = (folder for folder in sys.path if folder and any(Path(folder).glob("*.dist-info")))  # wherever pip installed to
@@ -62,15 +61,15 @@ INSTALLED = (PACKAGE, *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib
 
 
 def on_its_own(answer: Answer, library: Library) -> Answer:
-    """The answer, which raises WrongKind where it calls one of these functions or reads one of these attributes.
+    """The answer, wrapped: a call raises WrongKind if the answer calls one of these functions.
 
-    Only a call by the answer itself counts, under whatever name, and in helpers too; not one that the library makes on
-    the way to something else. Raises WrongKind at once where the answer's code names one of the attributes.
+    Calls by the answer and its helpers count, under any name; calls inside the library do not. Raises WrongKind at
+    once if the answer's code names one of the attributes.
     """
     attributes, functions = sorted_out(library)
     objects = {id(part.value): name for name, part in library.items() if isinstance(part, Itself)}
     if read := next((attributes[name] for name in names_in(answer) if name in attributes), ""):
-        raise leaning(f"uses {read}")
+        raise used_library(f"uses {read}")
     written = {code: name for name, function in functions.items() for code in codes_of(function)[:1]}
     compiled = {id(function): name for name, function in functions.items() if not codes_of(function)}
 
@@ -81,14 +80,14 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
             try:
                 got = answer(*args, **kwargs)
                 if id(got) in objects:
-                    called.append(leaning(f"uses {objects[id(got)]}"))
+                    called.append(used_library(f"uses {objects[id(got)]}"))
                 return got
-            except (MemoryError, RecursionError):  # of the hook too, which Python then takes away
+            except (MemoryError, RecursionError):  # raised by the hook, too, which Python then removes
                 exhausted = True
                 raise
             finally:
                 if sys.getprofile() is None and not exhausted:
-                    called.append(asking("sys.setprofile"))
+                    called.append(used_checks("sys.setprofile"))
                 if called:
                     raise called[0]
 
@@ -96,7 +95,7 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
 
 
 def as_told(library: Library) -> list[tuple[str, ...]]:
-    """The library in words, for another process: its names, and under each what stands there or where it does."""
+    """The library as plain data, for another process: each name with its attribute, or its module and name there."""
     told: list[tuple[str, ...]] = []
     for name, part in library.items():
         match part:
@@ -115,7 +114,7 @@ def as_told(library: Library) -> list[tuple[str, ...]]:
 
 
 def from_words(told: Iterable[tuple[str, ...]]) -> Library:
-    """The library that `as_told` told of, as far as its modules are imported here."""
+    """The inverse of `as_told`, as far as the modules are imported here."""
     library: dict[str, Tool] = {}
     for name, kind, *where in told:
         if kind == "attribute":
@@ -127,34 +126,34 @@ def from_words(told: Iterable[tuple[str, ...]]) -> Library:
     return library
 
 
-def refuse_leaning(answer: Any, library: Library) -> None:
-    """Raises WrongKind where an answer that a compiler reads is one of these functions, or its code names one."""
+def refuse_library_use(answer: Any, library: Library) -> None:
+    """Raises WrongKind if an answer that a compiler reads is one of these functions, or its code names one."""
     attributes, functions = sorted_out(library)
     if read := next((attributes[name] for name in names_in(answer) if name in attributes), ""):
-        raise leaning(f"uses {read}")
+        raise used_library(f"uses {read}")
     codes = {id(code): name for name, function in functions.items() for code in codes_of(function)}
     for value in within_reach(answer):
         for code in codes_of(value):
             if id(code) in codes:
-                raise leaning(f"calls {codes[id(code)]}")
+                raise used_library(f"calls {codes[id(code)]}")
         if isinstance(value, FunctionType) and is_of_the_checks(value.__module__, value.__qualname__):
-            raise asking(f"{value.__module__}.{value.__qualname__}")
+            raise used_checks(f"{value.__module__}.{value.__qualname__}")
 
 
 def sorted_out(library: Library) -> tuple[dict[str, str], dict[str, Any]]:
-    """The attributes, each → as the reader writes it, and the functions, as the reader writes them → themselves."""
+    """Each attribute → the reader's spelling; the reader's spelling → each function."""
     attributes = {part: name for name, part in library.items() if isinstance(part, str)}
     functions = {name: part for name, part in library.items() if not isinstance(part, str | Itself)}
     found = {name: part.found() if isinstance(part, InModule) else part for name, part in functions.items()}
     return attributes, {name: function for name, function in found.items() if function is not None}
 
 
-def leaning(does: str) -> WrongKind:
+def used_library(does: str) -> WrongKind:
     what = f"it {does}, which does what you are asked to write.\n  Page 00 says what an answer may use."
     return WrongKind(Flaw(what, Fail.LIBRARY))
 
 
-def asking(name: str) -> WrongKind:
+def used_checks(name: str) -> WrongKind:
     what = f"it calls {name}, which belongs to the checks.\n  Page 00 says what an answer may use."
     return WrongKind(Flaw(what, Fail.LIBRARY))
 
@@ -166,30 +165,30 @@ def asking(name: str) -> WrongKind:
 def calls_of(
     written: Mapping[CodeType, str], compiled: Mapping[int, str], objects: Mapping[int, str]
 ) -> Iterator[list[WrongKind]]:
-    """What is to be said of calls meanwhile, in a list that grows: of these functions, by their code or their ids, of
-    these objects, by their ids, and of what knows the answers.
+    """Collects an error for each call in the block: of these functions, by their code or their ids, of these objects,
+    by their ids, and of functions that know the answers.
 
-    A call counts that comes from outside of the function's package, or from the caller of this function itself.
+    A call counts if it comes from outside of the function's package, or from the caller of this function.
     """
     names = {code.co_name for code in written} | ({"__call__"} if objects else set())
     called: list[WrongKind] = []
     by = sys._getframe(2)  # beyond contextlib's
 
     def look(frame: FrameType, event: str, arg: Any) -> None:
-        if event == "call":  # of thousands one may count, and so the cheapest question comes first
+        if event == "call":  # of thousands one may count: the cheapest test comes first
             code, module = frame.f_code, str(frame.f_globals.get("__name__"))
             if code.co_name not in names and not module.startswith(CHECKS):
                 return
             if package(frame) == package(frame.f_back) and frame.f_back is not by:
                 return
             if code.co_name == "__call__" and id(frame.f_locals.get("self")) in objects:
-                called.append(leaning(f"uses {objects[id(frame.f_locals['self'])]}"))
+                called.append(used_library(f"uses {objects[id(frame.f_locals['self'])]}"))
             elif code in written:
-                called.append(leaning(f"calls {written[code]}"))
+                called.append(used_library(f"calls {written[code]}"))
             elif is_of_the_checks(module, code.co_qualname):
-                called.append(asking(f"{module}.{code.co_name}"))
+                called.append(used_checks(f"{module}.{code.co_name}"))
         elif event == "c_call" and id(arg) in compiled and package(frame) != arg.__module__:
-            called.append(leaning(f"calls {compiled[id(arg)]}"))
+            called.append(used_library(f"calls {compiled[id(arg)]}"))
 
     before = sys.getprofile()
     threading.setprofile(look)
@@ -207,7 +206,7 @@ def package(frame: FrameType | None) -> str:
 
 
 def is_of_the_checks(module: str | None, qualname: str) -> bool:
-    """Whether a function knows answers. Methods and inner functions do not count: a case hands some of them over."""
+    """Whether a function knows answers. Methods and inner functions do not count: cases pass some to the answer."""
     return str(module).startswith(CHECKS) and "." not in qualname
 
 
@@ -224,13 +223,13 @@ def names_in(answer: Any) -> Iterator[str]:
 
 
 def within_reach(answer: Any) -> Iterator[Any]:
-    """The answer, what its code names, and so on through the reader's own functions and what holds them."""
+    """The answer, the values that its code names, and those reachable through the reader's own functions."""
     seen: dict[int, Any] = {}
     left = [answer]
     while left:
         value = left.pop()
         if id(value) not in seen:
-            seen[id(value)] = value  # it stays alive, and its id its own
+            seen[id(value)] = value  # kept alive, so that its id stays unique
             yield value
             left += held_by(value)
             for function in own_functions(value):
@@ -251,14 +250,14 @@ def held_by(value: Any) -> Iterable[Any]:
 
 
 def own_functions(value: Any) -> list[FunctionType]:
-    """The reader's functions among a value and what it wraps; none of a library's."""
+    """The reader's functions among a value and the functions it wraps."""
     around = [value] if isinstance(value, FunctionType) else []
     functions = {id(one): one for one in (*around, plain_function(value)) if one}
     return [one for one in functions.values() if not one.__code__.co_filename.startswith(INSTALLED)]
 
 
 def plain_function(value: Any) -> FunctionType | None:
-    """The Python function under @cute.jit, in a @ct.kernel or behind a property; None where there is none."""
+    """The Python function under @cute.jit, in a @ct.kernel or behind a property, or None."""
     if isinstance(value, property):
         value = value.fget
     if isinstance(value, staticmethod | classmethod):
@@ -266,13 +265,13 @@ def plain_function(value: Any) -> FunctionType | None:
     value = inside_of_kernel(value)
     try:
         found = unwrap(value)
-    except Exception:  # of what makes up its attributes, as torch.classes does
+    except Exception:  # from objects that make up attributes, as torch.classes does
         return None
     return found if isinstance(found, FunctionType) else None
 
 
 def codes_of(value: Any) -> list[CodeType]:
-    """A function's code as it was written, and the codes of the functions inside it."""
+    """A function's code as written, and the codes of the functions inside it."""
     function = plain_function(value)
     codes = [code_as_written(function)] if function else []
     for code in codes:  # it grows
@@ -281,7 +280,7 @@ def codes_of(value: Any) -> list[CodeType]:
 
 
 def named_by(function: FunctionType) -> Iterator[Any]:
-    """What stands for the names in a function's code: globals, parts of modules, what it closes over, defaults."""
+    """The values of the names in a function's code: globals, attributes of modules, closure variables, defaults."""
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     for cell in function.__closure__ or ():

@@ -1,4 +1,4 @@
-"""What an answer is to its kernel: the whole host function, or a part that the course builds a kernel around."""
+"""An answer's place in its kernel: the whole host function, or a part that the course builds a kernel around."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,39 +7,38 @@ from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.compiling.compiled import Compiled
 
 HostFunction = Callable[..., None]  # a @cute.jit function
-BY_NAME = {"by_name": True}  # metadata of a field whose function the process of an answer has, too
+BY_NAME = {"by_name": True}  # metadata of a field whose function is sent by name
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
     """An answer that is the host function.
 
-    While grading a part crosses to the process of an answer as plain data; its functions go by name: see
-    `grading.wire`.
+    In grading a part is sent to the answer's process as plain data, its functions by name: see `grading.wire`.
     """
 
     def host(self, answer: Answer) -> HostFunction:
-        """The host function that has the answer inside. Raises WrongKind and Unwritten."""
+        """The host function around the answer. Raises WrongKind and Unwritten."""
         return answer
 
     def simulated_host(self, answer: Answer) -> HostFunction:
-        """What is simulated in its place, where that would take too long."""
+        """The host function that is simulated: a smaller one where `host` would take too long."""
         return self.host(answer)
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        """What any machine finds wrong with the answer by itself; None for nothing.
+        """Faults that any machine finds in the answer by itself, or None.
 
-        With points where the answer is right and not good enough, if its kernel is right, too. points: those for right
-        results. Raises WrongKind, NotRehearsed, and the placeholder's NotImplementedError.
+        A verdict with points is for a right answer that is not good enough. points: those for right results.
+        Raises WrongKind, NotRehearsed, and the placeholder's NotImplementedError.
         """
 
     def lacks(self, compiled: Compiled) -> str:
-        """What is wrong with the compiled kernel, besides its instructions, as a sentence; "" for nothing."""
+        """A fault of the compiled kernel, besides its instructions, as a sentence, or ""."""
         return ""
 
     @property
     def settled(self) -> bool:
-        """Whether an answer in which `look` found nothing is right: what a GPU would add is its speed."""
+        """Whether an answer without a fault by `look` is right, so that a GPU only adds its speed."""
         return False
 
 
@@ -47,7 +46,7 @@ class Part:
 class Inside(Part):
     """A function that the course's kernel calls; it is traced with it.
 
-    build: takes the answer, returns the host function that has it inside.
+    build: takes the answer, returns the host function around it.
     """
 
     build: Callable[[Answer], HostFunction] = field(metadata=BY_NAME)
@@ -57,7 +56,7 @@ class Inside(Part):
 
 
 def need_callable(answer: Answer) -> Answer:
-    """The answer. Raises WrongKind where it is no function."""
+    """The answer. Raises WrongKind if it is no function."""
     if not callable(answer):
         raise WrongKind(f"{answer!r} is not a function.")
     return answer

@@ -1,10 +1,9 @@
-"""Limits of a check in a notebook: an answer that never ends costs its check, and neither the page nor the kernel.
+"""Limits on a check in a notebook: an endless answer costs its check, and neither the page nor the kernel.
 
 The answer runs in the reader's own process, on the main thread. A timer's signal interrupts it four times a second to
 see whose code runs and to count its time, and at the limit raises an exception that no `except Exception` catches.
-Python runs a signal's handler between two of its own instructions. So one call of C code without an end, such as
-`sum(itertools.count())` or a compiled host function with an endless loop, ends with the notebook's kernel alone, as it
-does where the reader interrupts it. The grader ends processes instead, and has its own limits.
+Python runs signal handlers between its own instructions, so an endless call of C code, such as
+`sum(itertools.count())` or a compiled host function, ends only with the kernel. The grader kills processes instead.
 """
 
 import contextlib
@@ -22,12 +21,12 @@ from tutorlib.checking import library_use
 from tutorlib.checking.exercise import Answer, Exercise, Outcome, Verdict
 from tutorlib.checking.library_use import plain_function
 
-SECONDS = 30.0  # of computing on this thread: 15 times what the slowest right answer of the course takes
+SECONDS = 30.0  # of computing on this thread: 15 times the slowest right answer of the course
 WAITING = 300.0  # seconds that may pass while the answer sleeps or waits for another thread
-MEMORY = 2**32  # bytes that an answer may take beside what the notebook has
+MEMORY = 2**32  # bytes that an answer may allocate
 LOOK_S = 0.25  # between two looks
-AGAIN_S = 20e-6, 1e-3  # until it is ended once more where it caught its end: the first time, and from then on
-KEPT_WHOLE = [library_use.__file__], [contextlib.__file__]  # what they set for a while they must take back
+AGAIN_S = 20e-6, 1e-3  # until it is ended again after it has caught its end: the first time, and later ones
+KEPT_WHOLE = [library_use.__file__], [contextlib.__file__]  # they must restore the state that they change
 CUTE = "/nvidia_cutlass_dsl/"
 MOST_SPARED = 10_000  # looks
 IMPORT = "<frozen importlib._bootstrap>"
@@ -35,20 +34,19 @@ DEBUGGERS = "/bdb.py", "/pydevd.py", "/ipykernel/kernelbase.py"  # the last one 
 
 
 class OutOfPatience(BaseException):
-    """Ends the answer's own code. Not an Exception, which answers catch.
+    """Ends the answer's code. It is no Exception, since answers catch those.
 
-    call: the call of the answer that was ended, as the reader would type it.
+    call: the interrupted call of the answer, as the reader would type it.
     """
 
     call = ""
 
 
 def grade_patiently(exercise: Exercise, answer: Answer) -> Outcome:
-    """The outcome of an answer that runs in this process; "timeout" where it does not end.
+    """The outcome of an answer that runs in this process; "timeout" if it does not end.
 
-    An exercise that any machine grades has a limit of memory, and all that its judge computes counts: comparing a value
-    takes as long as the value is large. The judge of a kernel compiles and simulates, and only the time counts while
-    code of the answer runs.
+    An exercise that any machine grades has a memory limit, and its judge's time counts, too: comparing a large value
+    takes long. The judge of a kernel compiles and simulates; there only the time of the answer's code counts.
     """
     patience = Patience(whole=exercise.needs is None)
     try:

@@ -1,5 +1,5 @@
-"""Where the inputs come from that nobody can foresee. A grading run fixes one seed for them, which it keeps secret
-until it is over and then names: the same seed draws the same inputs again.
+"""The seed of random inputs. A grading run fixes one, keeps it secret until the run is over, and then names it, so
+that the inputs can be drawn again.
 """
 
 import secrets
@@ -13,7 +13,7 @@ _fixed: int | None = None
 
 
 def fix_seed(seed: int) -> None:
-    """From now on everything in this process is drawn with this seed."""
+    """Use this seed for all random inputs of this process."""
     global _fixed
     _fixed = seed
 
@@ -23,7 +23,7 @@ def new_seed() -> int:
 
 
 def fresh_rng(draw: str = "") -> Random:
-    """A generator of its own for each `draw`: one exercise's questions tell nothing of the next one's."""
+    """A separate generator for each `draw`: one exercise's inputs reveal nothing about the next one's."""
     return Random(f"{new_seed() if _fixed is None else _fixed} {draw}")
 
 

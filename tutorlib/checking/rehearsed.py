@@ -10,10 +10,10 @@ from tutorlib.failure import Flaw, failures_in
 
 
 def first_weakness(rehearsals: Iterable[tuple[str, Callable[[], str]]], safe: float = 0) -> Verdict | None:
-    """Of rehearsals, each with how it is described, the first that is not safe; else the first that finds something.
+    """The verdict of the first unsafe rehearsal, else of the first with a weakness. Each comes with its description.
 
-    Each returns what a safe loop does not do well enough, or "", and raises Unsafe. safe: the points of a safe one: of
-    a loop that is safe in all of them. Raises NotRehearsed.
+    A rehearsal returns a safe loop's weakness, or "", and raises Unsafe. safe: the points of a loop that is safe in all
+    of them. Raises NotRehearsed.
     """
     first: Verdict | None = None
     for said, rehearsal in rehearsals:
@@ -32,6 +32,6 @@ def first_weakness(rehearsals: Iterable[tuple[str, Callable[[], str]]], safe: fl
 
 
 def told_lines(told: str) -> list[str]:
-    """Line by line; the first one keeps what it tells of."""
+    """The lines of a Flaw; the first keeps its kinds."""
     first, *others = told.split("\n")
     return [Flaw(first, *failures_in([told])), *others]

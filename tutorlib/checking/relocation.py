@@ -1,8 +1,8 @@
 """A launch that another process recorded, on tensors at other addresses.
 
-That process never learns where the judge's tensors lie. It records the launch twice, on tensors at made-up addresses,
-and where the two recordings differ as the addresses do there stands a pointer: by itself, in a struct, or as the first
-word of a descriptor for TMA. A byte that differs otherwise was never set: the end of a descriptor, a gap in a struct.
+That process never learns the addresses of the judge's tensors. It records the launch twice, on tensors at made-up
+addresses. A word that differs as the addresses do is a pointer: a parameter, a member of a struct, or the first word of
+a TMA descriptor. A byte that differs otherwise was never set: the end of a descriptor, a gap in a struct.
 """
 
 import struct
@@ -15,21 +15,22 @@ from tutorlib.simulate.ptx.languages.cute_host import Recorded
 from tutorlib.simulate.ptx.memory import tensor_maps
 
 WORD = struct.Struct("<Q")
-FIRST = 2**45  # where the first tensor is made out to lie, and how far behind one the next
+FIRST = 2**45  # the made-up address of the first tensor, and the distance to the next
 APART = 2**36
-STEP = 2**20  # the tensor of number n lies n + 1 of these further on in the second recording
+STEP = 2**20  # in the second recording tensor n is moved by n + 1 of these
+BY_ADDRESS = "its launches depend on the addresses of its tensors"
 ELSEWHERE = "a pointer of its launch leads out of its tensors"
 
 
 def made_up_addresses(tensors: int) -> tuple[list[int], list[int]]:
-    """For the first recording and for the second."""
+    """The addresses for the first and the second recording."""
     first = [FIRST + n * APART for n in range(tensors)]
     return first, [address + (n + 1) * STEP for n, address in enumerate(first)]
 
 
 @dataclass(frozen=True)
 class Pointer:
-    """at: its place among the parameters, in bytes. It leads `offset` bytes into the tensor of this number."""
+    """at: its offset among the parameters, in bytes. It points `offset` bytes into the tensor of this number."""
 
     at: int
     tensor: int
@@ -38,14 +39,14 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Relocatable:
-    """A launch without its tensors. offsets: where each of its parameters begins."""
+    """A launch without its tensors. offsets: of its parameters."""
 
     launch: Recorded
     offsets: tuple[int, ...]
     pointers: tuple[Pointer, ...]
 
     def parameters(self, addresses: Sequence[int]) -> bytes:
-        """As the kernel gets them for tensors at these addresses."""
+        """The kernel's parameters for tensors at these addresses."""
         raw = bytearray(self.launch.parameters)
         for pointer in self.pointers:
             WORD.pack_into(raw, pointer.at, addresses[pointer.tensor] + pointer.offset)
@@ -55,10 +56,10 @@ class Relocatable:
 def relocatable(first: Recorded, second: Recorded, kernel: Kernel, sizes: Sequence[int]) -> Relocatable:
     """The launch that was recorded twice, at the `made_up_addresses` of tensors of these sizes in bytes.
 
-    Raises CompileFailed where it was not one launch, and where what must be a pointer leads to none of the tensors.
+    Raises CompileFailed if the two are not one launch, or a pointer leads out of the tensors.
     """
     if first.kernel != second.kernel or first.config != second.config:
-        raise CompileFailed("what it launches depends on where its tensors lie")
+        raise CompileFailed(BY_ADDRESS)
     raw, pointers = bytearray(first.parameters), []
     for at in range(0, len(raw) - WORD.size + 1, WORD.size):
         (one,), (other,) = (WORD.unpack_from(each.parameters, at) for each in (first, second))

@@ -1,4 +1,4 @@
-"""A kernel run at one size and looked at from all sides: its results, its inputs, its output's surroundings."""
+"""A kernel run at one size: its results, its inputs, its output's guard bands."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def find_fault(problem: Problem, launcher: Launcher, shape: Shape) -> Wrong | None:
-    """Three calls into one output: identity and ramp, then random inputs twice. None where all are right.
+    """Three calls into one output: identity and ramp, then random inputs twice. None if all are right.
 
-    Where the first is nearly right, the others have the word: a ramp's large numbers make much look like lost digits.
+    If the first is nearly right, the others decide: a ramp's large numbers make other errors look like lost digits.
     Raises CompileFailed and KernelFault.
     """
     with turns.shared_turn():
         work = Work(problem, shape)
-    call = launcher.on(work)  # nobody waits while it is compiled
+    call = launcher.on(work)  # compiling needs no turn on the GPU
     with turns.shared_turn():
         return find_fault_of_calls(call, work)
 
@@ -45,7 +45,7 @@ def find_fault_of_calls(call: Call, work: Work) -> Wrong | None:
 
 
 def find_fault_of_call(call: Call, work: Work, earlier: "tuple[Tensor, Tensor] | None") -> Wrong | None:
-    """One call: nothing but the output is written, and that rightly. `earlier`: what the last call should give."""
+    """A fault of one call: a wrong output, or a write elsewhere. earlier: the right result of the last call."""
     kept = [x.clone() for x in work.inputs]
     left = call_in_order(call, work.output)
     name = work.problem.output.name

@@ -1,4 +1,4 @@
-"""A kernel simulated at one size, where no GPU can run it: its results, its inputs, what it did on the way."""
+"""A kernel simulated at one size, without a GPU: its results, its inputs, the findings."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -7,18 +7,18 @@ from tutorlib.checking.randomness import fresh_generator
 from tutorlib.failure import Fail, Fault, Flaw, Hazard
 from tutorlib.machine.threads import one_thread
 from tutorlib.problems.differences import NEARLY, find_difference
-from tutorlib.problems.fault import KernelFault
+from tutorlib.problems.fault import NOT_LAUNCHED, KernelFault
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
-from tutorlib.problems.wrong import Wrong, by, count, input_changed
+from tutorlib.problems.wrong import BY_LUCK, Wrong, by, count, input_changed
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 HANGS = {Hazard.BARRIER, Hazard.ENDLESS, Hazard.DEADLOCK}
-BREAKS = {Hazard.OUTSIDE, Hazard.MISALIGNED, Hazard.ASSERTION, Hazard.DIVERGENT}  # no GPU gets past these unharmed
-ADVICE: tuple[tuple[Fault, str], ...] = (  # what mends a hazard: the first that covers it
+BREAKS = {Hazard.OUTSIDE, Hazard.MISALIGNED, Hazard.ASSERTION, Hazard.DIVERGENT}  # these end a kernel on any GPU
+ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the first that covers it
     (
         Hazard.UNWAITED(lacks="mbarrier", of="TMA"),
         "Wait for the phase of the mbarrier that counts TMA's bytes, before they are used.",
@@ -51,9 +51,9 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # what mends a hazard: the first that
         Hazard.RACE(earlier="init"),
         "Every thread that uses an mbarrier must know that it is initialized: a barrier after mbarrier_init.",
     ),
-    (Hazard.RACE(), "A barrier of the whole block belongs between the two."),
+    (Hazard.RACE(), "The two accesses need a barrier of the whole block between them."),
     (Hazard.UNWRITTEN(by="wgmma"), "The first wgmma of a tile must not add: ACCUMULATE is False there."),
-    (Hazard.UNWRITTEN(), "Which thread was to write it, and when?"),
+    (Hazard.UNWRITTEN(), "Which thread should write it, and when?"),
     (Hazard.UNSET(), "Set it before it is used: accumulators begin with fill(0.0)."),
     (
         Hazard.OUTSIDE(tensor="shared memory"),
@@ -73,9 +73,9 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # what mends a hazard: the first that
     (Hazard.OVERLAP(), "Each block needs a part of the output of its own."),
     (
         Hazard.PROXY(),
-        "Threads and TMA reach shared memory by two ways: fence_proxy, a barrier, and only then TMA or wgmma.",
+        "Threads and TMA access shared memory through different proxies: fence_proxy, a barrier, then TMA or wgmma.",
     ),
-    (Hazard.DIVERGENT(), "All threads of a warp must come by: take it out of the branch."),
+    (Hazard.DIVERGENT(), "All threads of a warp must execute it: move it out of the branch."),
 )
 UNITS = {"shared": "wavefront", "global": "sector"}
 
@@ -84,9 +84,9 @@ UNITS = {"shared": "wavefront", "global": "sector"}
 def find_simulated_fault(
     problem: Problem, launcher: "SimulatedLauncher", shape: Shape, patterned: bool = True
 ) -> Wrong | None:
-    """Two calls, identity and ramp, then random inputs. None where both are right and nothing was noticed.
+    """Two calls, identity and ramp, then random inputs. None if both are right, without findings.
 
-    Where the first is nearly right, the second has the word: a ramp's large numbers make much look like lost digits.
+    If the first is nearly right, the second decides: a ramp's large numbers make other errors look like lost digits.
     patterned: False leaves out the first. Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
     """
 
@@ -106,14 +106,14 @@ def find_simulated_fault(
 
 
 def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work: Work) -> Wrong | None:
-    """One call: what the simulator noticed, the inputs, the result."""
+    """A fault of one call: in the simulator's findings, the inputs, the result."""
     from tutorlib.simulate.ptx import CannotLaunch
 
     kept = [x.clone() for x in work.inputs]
     try:
         call()
     except CannotLaunch as error:
-        return Wrong("it could not be launched: " + error.args[0] + ".")
+        return Wrong(NOT_LAUNCHED + error.args[0] + ".")
     noticed = [finding for report in launcher.reports for finding in report.findings]
     if hangs := [finding for finding in noticed if finding.kind in HANGS]:
         endless = next((finding for finding in hangs if finding.kind == "deadlock"), hangs[0])  # nearer to the cause
@@ -129,14 +129,14 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
     if wrong and noticed:
         return Wrong(wrong.what, "Noticed while it was simulated: " + noticed[0].sentence)
     if noticed:
-        return Wrong("the result is right by luck: " + noticed[0].sentence, advice(noticed[0]))
+        return Wrong(BY_LUCK + noticed[0].sentence, advice(noticed[0]))
     return wrong
 
 
 def each_launch(
     problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]
 ) -> "Iterator[tuple[Shape, Sequence[Report]]]":
-    """The reports at each size, whatever the result. Raises CompileFailed, NotSimulated and CannotLaunch."""
+    """The reports at each size, right or wrong. Raises CompileFailed, NotSimulated and CannotLaunch."""
     import torch
 
     for shape in shapes:
@@ -151,14 +151,14 @@ def first_finding(reports: "Sequence[Report]") -> "Finding | None":
 
 
 def luck(finding: "Finding") -> Wrong:
-    """What is said of a kernel that a GPU ran as if nothing was wrong with it."""
+    """The fault of a kernel that passed on a GPU by luck."""
     if finding.kind in HANGS:
         return Wrong("it came to an end on this GPU, by luck: " + finding.sentence, advice(finding))
     return Wrong("this GPU's result is right by luck: " + finding.sentence, advice(finding))
 
 
 def cause(problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]) -> str:
-    """Why a GPU found a kernel wrong, as far as the simulator notices anything, as a sentence or two; else "".
+    """The simulator's explanation of a kernel that is wrong on a GPU, as a sentence or two, or "".
 
     Raises as `each_launch`.
     """
@@ -170,15 +170,15 @@ def cause(problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shap
 
 
 def advice(finding: "Finding") -> str:
-    """What mends it, or ""."""
+    """A remedy for the finding, or ""."""
     found = finding.sentence.failures
     return next((mends for hazard, mends in ADVICE if any(map(hazard.covers, found))), "")
 
 
 def find_waste(reports: "Sequence[Report]", opcodes: tuple[str, ...], slack: int = 1) -> str | None:
-    """Which access of these opcodes moves most in vain, and how much; None where none does.
+    """A sentence about the access of these opcodes that wastes most, or None.
 
-    opcodes: how they begin. slack: how many times as much as it needs an access may move.
+    opcodes: their prefixes. slack: the factor by which an access may exceed its need.
     """
     accesses = (access for report in reports for access in report.accesses)
     wasteful = [
@@ -188,17 +188,17 @@ def find_waste(reports: "Sequence[Report]", opcodes: tuple[str, ...], slack: int
 
 
 def find_repeat(reports: "Sequence[Report]") -> str | None:
-    """Which element two blocks store alike; None where no element is."""
+    """A sentence about an element that two blocks store alike, or None."""
     return next((finding.sentence for report in reports for finding in report.repeats), None)
 
 
 def find_zeros(reports: "Sequence[Report]") -> str | None:
-    """Which load of TMA's brings nothing but zeros; None where none does."""
+    """A sentence about a TMA load that brings only zeros, or None."""
     return next((finding.sentence for report in reports for finding in report.zeros), None)
 
 
 def describe_waste(access: "MemoryAccess") -> str:
-    """The cost of a warp's access in the mean, at its line."""
+    """The mean cost of a warp's access, at its line."""
     taken, needed = access.taken / access.warps, access.needed / access.warps
     at = f"{access.place}" if access.place else f"line {access.ptx_line} of the PTX"
     unit = UNITS[access.space]

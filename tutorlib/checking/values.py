@@ -1,4 +1,4 @@
-"""Exercises about what a function returns: laws, equalities, and the mistakes that they recognise."""
+"""Exercises whose answer is a function: laws and equalities of its results, and the known mistakes they recognize."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,19 +18,19 @@ from tutorlib.checking.served import AnswerQuestion, Served, place_in
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.problems.wrong import Wrong, count
 
-MOST_PARTS = 2**11  # of a value, all in all: laws look at each of them at every call, and no right one has a third
-DEEPEST = 100  # one within another
-MOST_MODES = 64  # of a layout, however nested; no right one has ten
+MOST_PARTS = 2**11  # of a value, nested ones included: laws look at each of them; right values have less than a third
+DEEPEST = 100  # levels of nesting
+MOST_MODES = 64  # of a layout, nested ones included; no right one has ten
 ORDINALS = ("first", "second", "third", "fourth")
-LARGEST = 2**16  # elements of an array that is told part by part; strides can make any number of one
+LARGEST = 2**16  # elements of an array compared one by one; strides of 0 can make any number of them
 
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that an answer must get right.
+    """One property that an answer must have.
 
     name: what the case is about, as the reader sees it ("a nested mode").
-    judge: takes the Served answer, or a function that goes by its name; returns None where it is right.
+    judge: takes the Served answer, or a function of the same name; returns None if it is right.
     calls: argument tuples that the case tries; () if it calls the answer in another way.
     reference: a function that does what is asked, where the case has one.
     """
@@ -43,7 +43,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong answer that people write, to be recognised by what it returns."""
+    """A wrong answer that people write, recognized by its results."""
 
     says: str
     answer: Answer
@@ -53,8 +53,8 @@ class Mistake:
 class Broken(Wrong):
     """A law that does not hold.
 
-    explained: a known mistake → at how many calls it is wrong in the same way; 0 where it differs somewhere.
-    calls: how many the case has.
+    explained: a known mistake → the number of calls at which it is wrong in the same way; 0 if it differs at any.
+    calls: of the case.
     """
 
     explained: Mapping[Mistake, int] = field(default_factory=dict)
@@ -66,8 +66,8 @@ class ValueExercise(Exercise):
     """An exercise whose answer is a function that any machine can call.
 
     cases: they share the points equally, so partial credit counts the cases that are right.
-    library: what of a library does the very thing that is asked; an answer that uses it is told so, and has no points.
-    through: what the cases call in the answer's place: a question that is asked of it.
+    library: functions that do what is asked; an answer that uses one gets no points.
+    through: a question that the cases call in the answer's place.
     """
 
     cases: tuple[Case, ...]
@@ -75,7 +75,7 @@ class ValueExercise(Exercise):
     through: AnswerQuestion | None = None
 
     def judge(self, served: Served) -> Verdict:
-        """The message is about the first case that is wrong."""
+        """The message is about the first wrong case."""
         served.watch(self.library)
         answer = served.through(self.through) if self.through else served
         wrongs = {case: wrong for case in self.cases if (wrong := case.judge(answer)) is not None}
@@ -92,7 +92,7 @@ class ValueExercise(Exercise):
 
 
 def blindness(answer: Answer, cases: Iterable[Case]) -> str:
-    """What an answer does that ignores its arguments: "returns 8 whatever it is given"; "" for any other.
+    """A sentence about an answer that ignores its arguments, "returns 8 whatever it is given"; "" for any other.
 
     It returns one value or raises one kind of error at every call of these cases, or returns one of its arguments
     unchanged. Such an answer is right in some cases by chance, and earns nothing with them.
@@ -122,7 +122,7 @@ def looks_same(got: Any, want: Any) -> bool:
 
 
 def value_or_error(answer: Answer, args: tuple) -> Any:
-    """What the answer returns, or the type of the exception that it raises.
+    """The answer's result, or the type of the exception that it raises.
 
     Raises Unwritten and WrongKind.
     """
@@ -135,10 +135,10 @@ def value_or_error(answer: Answer, args: tuple) -> Any:
 
 
 def likely_mistake(wrongs: Sequence[Wrong], right: Sequence[Case]) -> str:
-    """What the first known mistake says that would give the same verdict, or "".
+    """The message of the first known mistake with the same results, or "".
 
-    It is as wrong as the answer wherever a case knows it, and right in the cases that are right. One call could agree
-    by chance: two must, unless there is only one in all the cases that are wrong.
+    The mistake must fail with the answer in every wrong case that lists it, and pass in the right ones. Two calls must
+    agree, since one could by chance, unless the wrong cases have only one.
     """
     broken = [wrong for wrong in wrongs if isinstance(wrong, Broken)]
     enough = min(2, sum(wrong.calls for wrong in broken))
@@ -199,7 +199,7 @@ def wrong_by_error(answer: Answer, args: tuple, error: Exception, place: str = "
 
 
 def where(answer: Answer, error: BaseException) -> str:
-    """As `place_in`, of an answer or of a function that goes by its name."""
+    """`place_in`, for an answer or a function that wraps it."""
     inner = unwrap(answer)
     return inner.where(error) if isinstance(inner, Served) else place_in(inner, error)
 
@@ -207,8 +207,8 @@ def where(answer: Answer, error: BaseException) -> str:
 def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mistakes: Iterable[Mistake] = ()) -> Case:
     """A case that is right when `holds(got, *args)` is None for every argument tuple in `calls`.
 
-    `holds` returns what the answer broke, as the end of a sentence: "its offset 3 is missing". It gets NumPy's numbers
-    and arrays as plain ones.
+    `holds` returns the broken law as the end of a sentence: "its offset 3 is missing". It receives NumPy's numbers and
+    arrays as plain ones.
     """
     known, mistakes = tuple(calls), tuple(mistakes)
 
@@ -243,10 +243,9 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
 def explanations(
     answer: Answer, calls: Sequence[tuple], holds: Callable[..., str | None], mistakes: Sequence[Mistake]
 ) -> dict[Mistake, int]:
-    """Each mistake → at how many calls it returns the same wrong thing as the answer.
+    """Each mistake → the number of calls at which it returns the same wrong value as the answer.
 
-    0 where one of the two is right and the other is not, or where they are wrong in two ways. Nothing is known where
-    the answer raises.
+    0 if only one of the two is right at some call, or if they are wrong in different ways. {} if the answer raises.
     """
     wrongs = dict.fromkeys(mistakes, 0)
     for args in calls if mistakes else ():
@@ -266,7 +265,7 @@ def explanations(
 
 
 def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable[Mistake] = ()) -> Case:
-    """A case that is right when the answer returns `wanted(*args)` for every argument tuple in `calls`."""
+    """A case that is right if the answer returns `wanted(*args)` for every argument tuple in `calls`."""
 
     def holds(got: Any, *args: Any) -> str | None:
         want = wanted(*args)
@@ -297,7 +296,7 @@ def plain(value: Any) -> Any:
 
 
 def too_wide(value: Any) -> str:
-    """What a value has more of than anybody compares: "64 modes"; "" where it has not. Raises as `parts`."""
+    """Why a value is too large to compare, "64 modes"; "" if it is not. Raises as `parts`."""
     for number, part in enumerate(parts(value)):
         if number >= MOST_PARTS:
             return f"{MOST_PARTS:,} parts"
@@ -312,7 +311,7 @@ def has_more_modes(shape: Any) -> bool:
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """The value, and what tuples, lists, sets and dictionaries in it hold, one within another.
+    """The value, and the elements of tuples, lists, sets and dictionaries in it, at all levels.
 
     Raises RecursionError where it is nested too deeply.
     """
@@ -335,7 +334,7 @@ def parts(value: Any) -> Iterator[Any]:
 def same(got: Any, want: Any) -> bool:
     """Equal and of the same kind: True is not 1, and an object whose == cannot be trusted is not equal.
 
-    All that `plain` makes alike is alike.
+    Values that are equal after `plain` are equal.
     """
     got, want = plain(got), plain(want)
     if type(got) is not type(want):

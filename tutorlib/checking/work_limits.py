@@ -1,4 +1,4 @@
-"""How much work a kernel may take: the instructions that its warps issue, counted by the simulator."""
+"""Limits on a kernel's work: the instructions that its warps issue, counted by the simulator."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class WorkLimits:
     overlap: float = 0.0
 
     def exceeded(self, reports: "Sequence[Report]") -> str | None:
-        """The first limit that these launches miss, as a sentence; None where they keep all."""
+        """The first limit that these launches break, as a sentence, or None."""
         blocks = sum(report.blocks for report in reports)
         if blocks < self.blocks:
             what = f"{blocks:,} of {self.blocks:,} blocks do all of the work, and most SMs are idle."
@@ -71,12 +71,12 @@ class WorkLimits:
 
 
 def far_too_many(exceeded: str) -> bool:
-    """Whether a limit is exceeded by so much that nothing has been divided among the threads."""
+    """Whether a limit is exceeded so far that every thread seems to do all of the work."""
     return any(map(Fail.TOO_MANY(share="all").covers, failures_in([exceeded])))
 
 
 def count_issued(reports: "Sequence[Report]", opcode: str) -> int:
-    """How many instructions whose opcode begins so the warps issued."""
+    """The number of instructions issued whose opcode begins so."""
     return sum(one.warps for report in reports for one in report.issued if one.opcode.startswith(opcode))
 
 

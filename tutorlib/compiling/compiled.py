@@ -1,4 +1,4 @@
-"""What the compiler made of a kernel: registers, memory, instructions."""
+"""A compiled kernel's resources: registers, memory, instructions."""
 
 import re
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ INSTRUCTIONS = {
 
 @dataclass(frozen=True)
 class Compiled:
-    """What the compiler made of a host function's kernels; where there are several, the largest of each number.
+    """The compiled kernels of a host function; of several, the largest of each number.
 
     registers: for each thread.
     stack_bytes: local memory for each thread: arrays that cannot live in registers, and spilled registers.
@@ -68,7 +68,7 @@ class Compiled:
 
     @cached_property
     def spill_bytes(self) -> int | None:
-        """What each thread stores in local memory for want of registers; None where nobody says it.
+        """Bytes that each thread spills to local memory; None where no tool reports them.
 
         Asked for, it takes a second: ptxas compiles the kernel once more.
         """
@@ -76,7 +76,7 @@ class Compiled:
 
     @property
     def body(self) -> str:
-        """What the first kernel's threads do, in PTX: without its parameters, declarations and blank lines."""
+        """The first kernel's instructions in PTX, without its parameters, declarations and blank lines."""
         name, text = re.findall(r"\.entry (\w+)\(.*?\n\{\n(.*?)\n\}", self.ptx, re.DOTALL)[0]
         lines = (" ".join(line.split()) for line in text.replace(f"{name}_", "").split("\n"))
         code = (line for line in lines if line and not line.startswith((".reg", ".loc", "//")))

@@ -45,7 +45,7 @@ FILE = "kernel.cu"  # what nvcc is told the reader's source is called
 
 @dataclass(frozen=True)
 class Remark:
-    """What the compiler says about one line of the source: the instruction it chose, or why it could not choose one."""
+    """A compiler's remark on a line of the source: the instruction it chose, or why it could not choose one."""
 
     line: int
     text: str

@@ -48,7 +48,7 @@ def compile_cuda_kernel(source: str, arch: str) -> CompiledCpp:
 
 
 def nvcc(source: str, arch: str, kind: Literal["ptx", "cubin"]) -> bytes:
-    """What nvcc makes of a source. Raises as `compile_cuda`."""
+    """A source compiled by nvcc. Raises as `compile_cuda`."""
     source = textwrap.dedent(source).strip("\n")
     options = ["-std=c++20", "-arch", arch, f"-{kind}", "-lineinfo"]
     text = f'#line 1 "{FILE}"\n{source}\n'

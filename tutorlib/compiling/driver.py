@@ -19,7 +19,7 @@ CLUSTER_UNASKED = 8  # blocks of a cluster
 
 @dataclass(frozen=True)
 class LaunchConfig:
-    """What a launch says beside its kernel and the parameters. block: threads of a block; a tile block counts as one.
+    """A launch's configuration. block: threads of a block; a tile block counts as one.
 
     dynamic_smem: bytes. cluster: blocks of a cluster. cooperative: all blocks must run at once. overlapping: it may
     begin before the launch ahead of it has ended.
@@ -34,7 +34,7 @@ class LaunchConfig:
 
 
 def done(result: tuple) -> Any:
-    """What a function of the driver returned. Raises RuntimeError where it was an error."""
+    """The values of a driver call's result. Raises RuntimeError if it was an error."""
     from cuda.bindings import driver
 
     if result[0] != driver.CUresult.CUDA_SUCCESS:
@@ -102,7 +102,7 @@ def prepare(function: Any, config: LaunchConfig, parameters: bytes, offsets: Seq
 
 
 def allow(function: Any, config: LaunchConfig) -> None:
-    """Ask the driver for what a function does not have by itself."""
+    """Request from the driver resources beyond a function's defaults."""
     from cuda.bindings import driver
 
     x, y, z = (*config.cluster, 1, 1)[:3]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def packaged_program(package: str, name: str) -> Path | None:
-    """Where the package has the program of this name; None where it is not installed, or has none."""
+    """The path of the package's program of this name; None if it is not installed, or has none."""
     try:
         files = metadata.files(package) or []
     except metadata.PackageNotFoundError:

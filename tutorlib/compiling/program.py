@@ -20,7 +20,7 @@ WITHOUT_RUNTIME = ("--cudart", "none", "--cudadevrt", "none")
 
 
 def command(source: str, program: str, arch: str, nvcc: Sequence[str] = ("nvcc",)) -> list[str]:
-    """What builds a program from a file. arch: "sm_90", …"""
+    """The command that builds a program from a file. arch: "sm_90", …"""
     return [*nvcc, *OPTIONS, "-arch", arch, "-o", program, source]
 
 

@@ -16,7 +16,7 @@ class NoPtxas(ToolMissing):
 
 @cache
 def path() -> Path:
-    """Where it is, in the package nvidia-cuda-nvcc. Raises NoPtxas."""
+    """Its path, in the package nvidia-cuda-nvcc. Raises NoPtxas."""
     if (found := packaged_program("nvidia-cuda-nvcc", "ptxas")) is None:
         raise NoPtxas("there is no ptxas here: pip install nvidia-cuda-nvcc")
     return found

@@ -72,7 +72,7 @@ class TensorSpec:
         )
 
     def constraint(self) -> Any:
-        """What cuTile assumes of a contiguous torch tensor of this shape: int32 indices, multiples of 16 bytes.
+        """cuTile's assumptions about a contiguous torch tensor of this shape: int32 indices, multiples of 16 bytes.
 
         Sizes are never constants in cuTile's own launch, so `dynamic` makes no difference here.
         """

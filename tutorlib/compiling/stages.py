@@ -1,4 +1,4 @@
-"""Where the time of a compilation goes, stage by stage; the DSL's own stages, so no GPU is needed."""
+"""The time of a compilation, stage by stage; the DSL's own stages, so no GPU is needed."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tutorlib.dsl.cute.compiler import timed_steps
 
 @dataclass(frozen=True)
 class Stages:
-    """What one compilation took, in µs.
+    """The times of one compilation, in µs.
 
     trace: your Python is executed and recorded as IR. lower: the compiler's passes over the IR.
     machine_code: the last of them, LLVM and ptxas. host_code: machine code for the CPU, which makes the launch; 0

@@ -1,7 +1,7 @@
 """Tile IR, what cuTile makes of a kernel: plain data, without code for the host, which tileiras makes a cubin of.
 
 A cubin of tile kernels holds a program for the host, too (its section .nv.host), which the driver runs in the process
-that loads it: a cubin is loaded by nobody but those who trust whoever made it.
+that loads it: a cubin is safe to load only if its author is trusted.
 """
 
 import os
@@ -22,7 +22,7 @@ TOOLKIT = ("CUDA_HOME", "CUDA_PATH")  # another CUDA, whose libraries tileiras w
 
 @cache
 def tileiras_path() -> Path:
-    """Where tileiras is, in the package nvidia-cuda-tileiras or on the path. Raises ToolMissing."""
+    """The path of tileiras, in the package nvidia-cuda-tileiras or on PATH. Raises ToolMissing."""
     found = packaged_program("nvidia-cuda-tileiras", "tileiras")
     found = found or (Path(which) if (which := shutil.which("tileiras")) else None)
     if found is None:
@@ -32,7 +32,7 @@ def tileiras_path() -> Path:
 
 @lru_cache(maxsize=64)
 def compile_tile_ir(tile_ir: bytes, arch: str, opt_level: int = 3) -> Compiled:
-    """What cuTile itself makes of it, byte by byte. arch: "sm_90". Raises CompileFailed and ToolMissing."""
+    """A cubin, byte for byte as cuTile compiles it. arch: "sm_90". Raises CompileFailed and ToolMissing."""
     command: list[str | Path] = [tileiras_path(), "--gpu-name", arch, f"-O{opt_level}", "--lineinfo"]
     environment = {name: value for name, value in os.environ.items() if name not in TOOLKIT}
     with tempfile.TemporaryDirectory() as folder:
@@ -45,7 +45,7 @@ def compile_tile_ir(tile_ir: bytes, arch: str, opt_level: int = 3) -> Compiled:
 
 
 def inspect_tile_kernel(arch: str, cubin: bytes) -> Compiled:
-    """What there is to know of a tile kernel's cubin."""
+    """The resources of a tile kernel's cubin."""
     return inspect_kernel(arch, ptx_of(cubin), cubin, dynamic_smem=0, by_ptxas=False)
 
 

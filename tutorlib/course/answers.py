@@ -8,7 +8,7 @@ from importlib import util
 from pathlib import Path
 from typing import Any
 
-from tutorlib.compiling.text import lasting_folder
+from tutorlib.compiling.source_files import lasting_folder
 from tutorlib.course.source import SourceCell, parse, read_check
 from tutorlib.paths import SOLUTIONS
 

@@ -1,4 +1,4 @@
-"""Where in the reader's code the DSLs' errors say that they happened."""
+"""The lines of the reader's code in the DSLs' errors."""
 
 import re
 from typing import Any

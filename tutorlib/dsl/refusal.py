@@ -1,4 +1,4 @@
-"""One kind of a compiler's refusal, and the names that somebody meant."""
+"""One kind of a compiler's refusal, and the names that the author may have meant."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,7 @@ SHORT = {"cutlass.cute": "cute", "cutlass.cute.arch": "cute.arch", "cutlass.cute
 
 
 class RefusalKind(FailureKind):
-    """What a compiler refuses."""
+    """A kind of code that a compiler refuses."""
 
     TILE_MODES = "modes of a tile"
     RANKS = "ranks of a copy"
@@ -38,7 +38,7 @@ class Refusal:
     kind: RefusalKind | None = None
 
     def about(self, message: str) -> str:
-        """What to do, or "" where this is another refusal."""
+        """Advice, or "" if this is another refusal."""
         if not (found := re.search(self.words, message)):
             return ""
         advice = found.expand(self.advice) if isinstance(self.advice, str) else self.advice(found)
@@ -46,7 +46,7 @@ class Refusal:
 
 
 def nearest_name(found: re.Match[str]) -> str:
-    """Where a name is that a module does not have: in another module, or spelled a little differently."""
+    """Advice for a name that a module lacks: another module has it, or a similar name exists."""
     module, name = found.groups()
     places = [place for place in NAMESPACES if hasattr(import_module(place), name)]
     if places and module not in places:

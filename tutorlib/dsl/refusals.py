@@ -1,4 +1,4 @@
-"""What to do about a compiler's refusal: one sentence for each kind that readers meet."""
+"""Advice for a compiler's refusals: one sentence for each kind that readers meet."""
 
 from tutorlib.dsl.cute.refused_cute import CLEAR, CUTE, INLINED
 from tutorlib.dsl.cutile.refused_cutile import CUTILE

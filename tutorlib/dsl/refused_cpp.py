@@ -1,4 +1,4 @@
-"""What to do about nvcc's refusals of Tile C++: one sentence for each kind that readers meet."""
+"""Advice for nvcc's refusals of Tile C++: one sentence for each kind that readers meet."""
 
 import re
 from collections.abc import Sequence

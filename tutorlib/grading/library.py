@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.checking.exercise import Exercise
-from tutorlib.checking.library_use import as_told, leaning
+from tutorlib.checking.library_use import as_told, used_library
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import of_notebook, rooms
 from tutorlib.grading.transport import End, Lost
@@ -149,7 +149,7 @@ def serve_library(
     def call(key: str, *args: Any, **kwargs: Any) -> Any:
         if key in forbidden:
             refused.append(forbidden[key])
-            raise leaning(f"calls {forbidden[key]}")
+            raise used_library(f"calls {forbidden[key]}")
         return served(notebook)[key](*args, **kwargs)
 
     named: dict[str, Callable[..., Any]] = {key: partial(call, key) for key in served(notebook)}

@@ -16,7 +16,7 @@ from typing import Any
 from tutorlib.checking.exercise import Exercise, Outcome, wrong
 from tutorlib.checking.graded_run import judging_for_points
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.library_use import Library, as_told, leaning
+from tutorlib.checking.library_use import Library, as_told, used_library
 from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.grading.library import LibraryProcess, served_key
 from tutorlib.grading.sent_exercise import sent_form
@@ -96,7 +96,7 @@ def judge(
                     outcome = exercise.grade_served(answer)
             except Exception as error:  # a case that stumbles over what the answer returned
                 outcome = exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
-    return exercise.outcome_of(wrong(str(leaning(f"calls {refused[0]}")))) if refused else outcome
+    return exercise.outcome_of(wrong(str(used_library(f"calls {refused[0]}")))) if refused else outcome
 
 
 @contextmanager

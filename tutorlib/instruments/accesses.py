@@ -1,4 +1,4 @@
-"""What accesses to memory cost, counted twice: by a GPU's own counters, and by the simulator, for the same kernels.
+"""The cost of memory accesses, counted twice for the same kernels: by a GPU's counters and by the simulator.
 
 python -m tutorlib.instruments.accesses        # launches each kernel once, for ncu to look at
 """

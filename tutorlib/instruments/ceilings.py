@@ -1,4 +1,4 @@
-"""What instructions reach by themselves, on the GPU at hand: roofs that no datasheet names."""
+"""Throughput of single instructions on the GPU at hand: ceilings that no datasheet gives."""
 
 from itertools import pairwise
 from statistics import median
@@ -22,7 +22,7 @@ def mma_sync_tflops() -> float:
     from cutlass import cute
     from cutlass.cute.runtime import from_dlpack
 
-    from tutorlib.kernels.ampere.ceiling import CONFIG, K, flops, only_mma
+    from tutorlib.instruments.only_mma import CONFIG, K, flops, only_mma
 
     m, n, _ = CONFIG.tile
     blocks = BLOCKS * device.need_gpu().sms

@@ -21,11 +21,11 @@ from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
 
 STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each constant
 DOUBT = 0.02  # by which two estimates must differ, or two times, before the difference means something
-FAR_OFF = 1.5  # times the fastest one's time: what is slower still, nobody wants to know exactly
+FAR_OFF = 1.5  # times the fastest one's time: slower candidates all count the same
 UNSTEADY = 1.2  # times the usual time of a baseline, or that part of it: something else was going on
 FOLDS = 4  # of the shapes, in cross-validation
 MISS = 0.5  # weight of what estimates miss by, beside what choices cost
-CUBE = 3  # weight of a shape with M = N = K beside any other: there are few, and everybody compares at them
+CUBE = 3  # weight of a shape with M = N = K beside any other: there are few, and published comparisons use them
 
 
 Mnk = tuple[int, int, int]  # M, N, K
@@ -102,7 +102,7 @@ def is_possible(constants: Constants) -> bool:
 
 
 def loss(measured: Sequence[Timed], constants: Constants) -> float:
-    """What following the estimates costs, and what they miss by: a mean over shapes of logarithms.
+    """The cost of following the estimates, and their error: a mean over shapes of logarithms.
 
     Times scatter, so the choice counts as if it were in doubt: each configuration the less, the longer its estimate.
     What the estimates of a shape's configurations miss by together matters less than what each does beside the others.

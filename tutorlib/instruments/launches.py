@@ -1,4 +1,4 @@
-"""What first calls and later calls cost: python -m tutorlib.instruments.launches
+"""The cost of first and later calls: python -m tutorlib.instruments.launches
 
 First calls of three kernels, stage by stage, in three processes; on a machine without a GPU what comes before the
 loading. Where there is a GPU, also what a call costs the host in each way of keeping compiled kernels, and
@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.compiling.kept import CompiledKernels, cache_key, for_torch, load_or_compile
+from tutorlib.compiling.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.compiling.stages import compile_in_stages
 from tutorlib.machine import device
@@ -61,7 +61,7 @@ def first_calls() -> dict[str, dict[str, float]]:
 
 
 def warm_up_compiler() -> None:
-    """What the compiler does once in a process, and the driver, is not the kernels'."""
+    """Work that the compiler and the driver do once in a process is excluded."""
     from tutorlib.kernels.copies.config import CopyConfig
     from tutorlib.kernels.copies.registers import make_copy
 
@@ -278,7 +278,7 @@ def time_ways() -> dict[str, dict[str, float]]:
 
 
 def done_us(call: Call, calls: int) -> float:
-    """What a call takes until its kernels have run, where many follow each other, in µs."""
+    """The time of a call until its kernels have run, in a series of many, in µs."""
     import torch
 
     torch.cuda.synchronize()
@@ -297,7 +297,7 @@ class Failed(Exception):
 
 
 def in_a_process(*arguments: str) -> Any:
-    """What this command prints with these arguments. Raises Failed."""
+    """This command's output with these arguments. Raises Failed."""
     command = [sys.executable, "-m", "tutorlib.instruments.launches", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:

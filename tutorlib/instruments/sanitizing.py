@@ -1,4 +1,4 @@
-"""What compute-sanitizer says of each broken kernel of notebook 18: python -m tutorlib.instruments.sanitizing [BUG …]
+"""compute-sanitizer's reports on the broken kernels of notebook 18: python -m tutorlib.instruments.sanitizing [BUG …]
 
 It needs a GPU, and compute-sanitizer of the CUDA toolkit. Every tool runs every bug in a process of its own, some
 minutes for all, at the shape that its report is about. The verdicts go to figures/data/sweeps/GPU_sanitizer.json;
@@ -22,7 +22,7 @@ from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.machine import device
 from tutorlib.machine.versions import this_machine
-from tutorlib.measuring.hunted import launcher_of
+from tutorlib.measuring.bug_launchers import launcher_of
 from tutorlib.measuring.results import sweep_file, write_json
 from tutorlib.measuring.sanitizer import NAME, TOOLS
 from tutorlib.paths import ROOT
@@ -70,7 +70,7 @@ def sanitize(program: str, tool: str, name: str) -> dict[str, Any]:
 
 
 def read_verdict(output: str) -> dict[str, Any]:
-    """What a tool printed. It ended otherwise than "finished" where it printed no summary."""
+    """A tool's output. Its end is "finished" only with a summary."""
     said = [line.strip() for line in LINE.findall(output)]
     first = next((line for line in said if line and not line.startswith(BESIDE)), "")
     counts = COUNT.findall(output)

@@ -1,4 +1,4 @@
-"""What the blocks of a traced Hopper kernel wrote down, made small enough to keep."""
+"""Timestamps of a traced Hopper kernel's blocks, reduced for a file."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ def cycles_of(events: "Tensor") -> dict[str, int]:
 
 
 def block_of(events: "Tensor", window: int, producer: bool) -> dict[str, list[list[Any]]]:
-    """What the first block did in a window of so many SM cycles, in whose middle its second tile ends.
+    """The first block's events in a window of so many SM cycles around the end of its second tile.
 
     Role → [what, K tile or item, SM cycles since the window's begin], in order, with the last stamps before the window
     and the first after it. producer: the last role only loads.

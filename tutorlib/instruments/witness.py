@@ -1,4 +1,4 @@
-"""What a GPU gives for the solutions' kernels, kept so that any machine can compare the simulator with it.
+"""A GPU's results for the solutions' kernels, recorded so that any machine can compare the simulator with them.
 
 An output is kept as its distance from the exact result rounded once, element by element, in steps of its dtype: nearly
 all zeros, so that a matrix takes a few hundred bytes. Inputs come from a seed and have few bits, so that float64 adds
@@ -43,7 +43,7 @@ BINADES = 6  # inputs have exponents of so many sizes, which sums in fp32 must r
 
 
 class Changed(LookupError):
-    """What was kept belongs to other inputs, or to another exact result, than this machine makes. One line."""
+    """A record belongs to other inputs, or to another exact result, than this machine's. One line."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class GpuRecord:
 
     @classmethod
     def of_this_gpu(cls, with_outputs: bool) -> "GpuRecord":
-        """What its file has, to be added to; its outputs only where they are wanted."""
+        """The records in its file; their outputs only on request."""
         here = this_machine()
         file = sweep_file(here["gpu"], NAME)
         before = cls.read(file) if file.exists() else cls(here, "")
@@ -162,7 +162,7 @@ def take(known: Collection[tuple[str, Shape]] = ()) -> Iterator[Kept | str]:
 
 
 def count_accesses() -> Iterator[dict[str, dict[str, float]] | str]:
-    """What ncu counts of the kernels of `measuring.accesses`, in two parts; a line where one cannot be had."""
+    """ncu's counts for the kernels of `measuring.accesses`, in two parts; a line where one is unavailable."""
     from tutorlib.instruments import accesses
 
     try:

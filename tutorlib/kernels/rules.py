@@ -1,4 +1,4 @@
-"""What configurations of kernels have in common: they are refused in words."""
+"""Configurations of kernels, refused with a sentence for each rule that they break."""
 
 from operator import index
 from typing import Any

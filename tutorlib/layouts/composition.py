@@ -14,7 +14,7 @@ from tutorlib.layouts.notation import layout, text
 
 
 class NoLayout(ValueError):
-    """What is asked for is not a layout. The message is one line for the reader."""
+    """The result would be no layout. The message is one line for the reader."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from tensor_layouts import Layout, flatten, idx2crd, size
 
 from tutorlib.layouts.notation import Tree, layout, text
 
-LARGEST = 128 * 128  # cells; beyond that nobody sees anything
+LARGEST = 128 * 128  # cells; a larger picture shows nothing
 Cell = tuple[int, int]  # row, column
 Matrix = tuple[tuple[int, ...], ...]
 
@@ -57,7 +57,7 @@ class LayoutView:
     offsets: Matrix
 
     def at(self, cell: Cell) -> Place:
-        """What lies in a cell of the matrix."""
+        """The contents of a cell of the matrix."""
         where = coordinate(self.layout.shape, cell)
         terms = zip(flatten((where,)), flatten((self.layout.stride,)), strict=True)
         offset = self.offsets[cell[0]][cell[1]]

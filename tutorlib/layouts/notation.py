@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from tensor_layouts import ComposedLayout, Layout, Swizzle, congruent
 
-LONGEST = 200  # characters; nobody types more, and the parser's recursion stays shallow
+LONGEST = 200  # characters; it bounds the parser's recursion
 
 Tree = int | tuple["Tree", ...]
 Tiler: TypeAlias = Layout | tuple["Tiler | int", ...]
@@ -37,7 +37,7 @@ def layout(source: Any) -> Layout | ComposedLayout:
 
 
 def tiler(source: Any) -> Tiler:
-    """What cuts a layout: "(4,2)" or a tuple cuts mode by mode; "4:2" or 4 is a layout that picks flat indices.
+    """A tiler of a layout: "(4,2)" or a tuple cuts mode by mode; "4:2" or 4 is a layout that picks flat indices.
 
     Raises NotationError.
     """

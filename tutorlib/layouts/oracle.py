@@ -30,7 +30,7 @@ Answer: TypeAlias = Layout | int | tuple | Refused
 
 
 def ask(questions: Iterable[Question]) -> list[Answer]:
-    """What CuTe answers to ("composition", a, b), ("coalesce", a), ("crd2idx", (1, 2), a), …, in one trace.
+    """CuTe's answers to ("composition", a, b), ("coalesce", a), ("crd2idx", (1, 2), a), …, in one trace.
 
     The name is that of a function of `cutlass.cute`. Arguments are Layouts, ints and tuples of these; so a tiler is
     4, (2, 2) or (Layout(2, 4), 2). A question that CuTe refuses gets Refused and costs the others nothing; so does one

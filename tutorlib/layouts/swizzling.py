@@ -17,7 +17,7 @@ from tutorlib.models.banks import WARP, bank, wavefronts
 
 @dataclass(frozen=True)
 class Access:
-    """What the threads of a warp read at once: one cell each, and `vector` elements from there along the row."""
+    """The elements that a warp reads at once: `vector` along the row from each thread's cell."""
 
     cells: tuple[Cell, ...]
     vector: int

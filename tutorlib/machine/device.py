@@ -111,10 +111,10 @@ def why_not(feature: Feature) -> str | None:
 
 
 def compile_target() -> str:
-    """What CuTe compiles for on the GPU at hand: "sm_89", "sm_90a"."""
+    """CuTe's compilation target for the GPU at hand: "sm_89", "sm_90a"."""
     return cute_target(need_gpu().arch)
 
 
 def tile_target() -> str:
-    """What cuTile and Tile C++ compile for on the GPU at hand: "sm_89", "sm_90"."""
+    """cuTile's and Tile C++'s compilation target for the GPU at hand: "sm_89", "sm_90"."""
     return f"sm_{need_gpu().arch}"

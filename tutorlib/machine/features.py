@@ -1,4 +1,4 @@
-"""What a kernel can need of a GPU, and which GPUs have it.
+"""GPU features that kernels need, and the GPUs that have them.
 
 Compute capabilities are written as in a target's name: 90 for sm_90, 120 for sm_120.
 """
@@ -25,7 +25,7 @@ class Feature:
 
     @property
     def target(self) -> str:
-        """What CuTe compiles for where no GPU says otherwise: the oldest GPU that has them."""
+        """CuTe's default compilation target: the oldest GPU that has the feature."""
         return cute_target(str(self.since))
 
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ EVERY_S = 0.02  # the driver brings the energy counter up to date less often tha
 
 
 class Reading(NamedTuple):
-    """What the driver said at a time (s). joules: of energy since it was loaded; None where the GPU does not count."""
+    """The driver's readings at a time (s). joules: of energy since it was loaded; None where the GPU does not count."""
 
     seconds: float
     clocks: Clocks
@@ -24,7 +24,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True)
 class Draw:
-    """What a stretch of work took. clock_mhz: the median; watts: the mean, None where the GPU does not count energy."""
+    """Clock and power during some work. clock_mhz: the median; watts: the mean, None without an energy counter."""
 
     clock_mhz: int
     watts: float | None

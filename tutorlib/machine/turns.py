@@ -1,6 +1,6 @@
 """Turns on a GPU that several processes judge kernels with: results are looked at side by side, times taken alone.
 
-The processes share a folder, which an environment variable names; where there is none, nobody waits. A process that
+The processes share a folder, which an environment variable names; without one, no process waits. A process that
 dies gives its turn back.
 """
 
@@ -19,13 +19,13 @@ def shared_turn() -> AbstractContextManager[None]:
 
 
 def own_turn() -> AbstractContextManager[None]:
-    """A turn that nobody else has."""
+    """A turn that no other process shares."""
     return turn(fcntl.LOCK_EX)
 
 
 @contextmanager
 def turn(kind: int) -> Iterator[None]:
-    """Who asks first is first: one that wants to be alone is not overtaken by any that come later."""
+    """First come, first served: a process that wants to be alone is not overtaken by later ones."""
     folder = os.environ.get(TURNS)
     if folder is None:
         yield

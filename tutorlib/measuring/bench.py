@@ -26,7 +26,7 @@ class Times:
 
 
 def buffer_sets(bytes: int, l2: int) -> int:
-    """How many sets of tensors to rotate through so that 3 × the L2 passes before one is used again."""
+    """The number of tensor sets to rotate through, so that 3 × L2's size passes before one is used again."""
     return max(1, -(-3 * l2 // bytes))
 
 
@@ -70,7 +70,7 @@ def paired(
         for call in islice(cycle(calls), 2 * lead_in):
             call()
         spoil()
-        in_turn[-1][1]()  # so that what is timed first comes after a call too; the baseline writes elsewhere
+        in_turn[-1][1]()  # so that the first timed call follows another one, too; the baseline writes elsewhere
         marks[0].record()
         for call, mark in zip(calls, marks[1:], strict=True):
             call()
@@ -85,7 +85,7 @@ def paired(
 
 
 def host_us(call: Call, calls: int = 200) -> float:
-    """What a call takes the host, in µs: the kernel is queued, nobody waits for it."""
+    """The host's time for a call, in µs: the kernel is queued and not waited for."""
     import torch
 
     for _ in range(calls // 10):
@@ -100,7 +100,7 @@ def host_us(call: Call, calls: int = 200) -> float:
 
 
 def warm_up(kernels: Sequence[Call], baselines: Sequence[Call]) -> Pace:
-    """Run both until the clocks are up; their first calls, which may compile, do not count."""
+    """Run both until the clocks have risen; their first calls, which may compile, do not count."""
     import torch
 
     kernels[0]()

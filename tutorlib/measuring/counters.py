@@ -33,7 +33,7 @@ WAVES = "launch__waves_per_multiprocessor"  # blocks of the launch, over those t
 
 
 class NoCounters(RuntimeError):
-    """Nsight Compute counted nothing. The message is what it complaints, in one line."""
+    """Nsight Compute counted nothing. The message is its complaint, in one line."""
 
 
 def count(

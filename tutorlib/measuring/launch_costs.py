@@ -1,4 +1,4 @@
-"""What first and later calls cost, as `instruments.launches` recorded it: figures/data/sweeps/GPU_launches.json."""
+"""The cost of first and later calls, as `instruments.launches` recorded it: figures/data/sweeps/GPU_launches.json."""
 
 import json
 from typing import Any
@@ -11,6 +11,6 @@ FIRST, LATER, DONE, READY = "first calls", "later calls", "later calls until don
 
 
 def recorded_launches() -> list[dict[str, Any]]:
-    """What was recorded, a dictionary for each machine, those with a GPU first."""
+    """The records, a dictionary for each machine, those with a GPU first."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(SWEEPS.glob(f"*_{NAME}.json"))]
     return sorted(found, key=lambda one: one["machine"]["gpu"] is None)

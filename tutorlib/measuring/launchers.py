@@ -91,7 +91,7 @@ class CutileLauncher:
 
 @dataclass(frozen=True)
 class HostLauncher:
-    """A function that takes the problem's tensors, the output last, and launches what it likes."""
+    """A host function: it takes the problem's tensors, the output last, and launches kernels."""
 
     host: Callable[..., None]
 
@@ -173,7 +173,7 @@ class HopperLauncher:
 
 
 def launched_blocks(config: HopperConfig, shape: Shape) -> int:
-    """At most so many blocks run in a launch: those that the GPU at hand holds, or one for each part of each tile."""
+    """An upper bound on a launch's blocks: those that the GPU at hand holds, or one for each part of each tile."""
     if config.persistent:
         return device.need_gpu().sms * config.blocks_per_sm
     rows, columns = reversed(shape[:2]) if config.transposed else shape[:2]

@@ -1,4 +1,4 @@
-"""What a sweep over levers found, configuration by configuration, and what each lever gained."""
+"""The results of a sweep over levers, by configuration, and the gain of each lever."""
 
 from dataclasses import dataclass, replace
 
@@ -8,7 +8,7 @@ from tutorlib.problems.problem import Shape
 
 @dataclass(frozen=True)
 class Stack:
-    """A kernel with some levers pulled; levers: None where it is another kind of kernel.
+    """A kernel with some levers pulled; levers: None for another kind of kernel.
 
     added, on: the lever that it has beyond a row above it, and that one's name; "" where there is no such row.
     depth: how many rows it stands on.
@@ -31,7 +31,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class Gain:
-    """A lever pulled on a kernel that has some already. gains: shape → how much faster it makes it: 0.02 is 2 %."""
+    """A lever pulled on a kernel that has some already. gains: shape → its speedup: 0.02 is 2 %."""
 
     lever: str
     on: str

@@ -1,4 +1,4 @@
-"""Measuring: a kernel's launcher, timed beside the problem's baseline, every timed output looked at."""
+"""Measurements: a kernel's launcher timed beside the problem's baseline, every timed output checked."""
 
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ ATTEMPTS = 3  # at a measurement that is not too noisy
 
 
 class WrongWhenTimed(Exception):
-    """A call whose time was taken gave a wrong result; the message says what is wrong with it."""
+    """A timed call gave a wrong result; the message describes it."""
 
 
 def measure(
@@ -23,11 +23,11 @@ def measure(
 ) -> Measurement:
     """The kernel's time at a shape beside the baseline's, on the GPU at hand; a noisy measurement is taken again.
 
-    It may still be noisy then, and says so (`Measurement.noisy`).
-    regime: "cool": rounds of a few ms, and the GPU rests while their outputs are looked at; at least so many `pairs`.
+    It may still be noisy then: see `Measurement.noisy`.
+    regime: "cool": rounds of a few ms, between which the GPU rests while outputs are checked; at least `pairs` pairs.
         "sustained": seconds of both kernels, each alone and in turn, with their clocks and power; taken once.
-    Raises WrongWhenTimed where a timed call's output is wrong or an input was changed, and KernelFault; HostBound
-    where a sustained measurement would be the host's.
+    Raises WrongWhenTimed if a timed call's output is wrong or an input was changed, and KernelFault; HostBound if a
+    sustained measurement would measure the host.
     """
     with turns.own_turn():
         for _ in range(ATTEMPTS if regime == "cool" else 1):

@@ -1,4 +1,4 @@
-"""A measurement: a kernel's time beside a baseline's, and whether to believe it."""
+"""Measurements: a kernel's time beside a baseline's, and whether it can be trusted."""
 
 import statistics
 from dataclasses import asdict, dataclass
@@ -16,7 +16,7 @@ Regime = Literal["cool", "sustained"]  # short rounds between rests; or seconds 
 
 @dataclass(frozen=True)
 class Alone:
-    """A kernel back to back for seconds, nothing else beside it: its own power sets its clock.
+    """A kernel run back to back for seconds, alone, so that its own power sets its clock.
 
     us: for a launch. watts: None where the GPU does not count energy. power_limited: the power limit held the clock.
     """
@@ -40,7 +40,7 @@ class Measurement:
     ratio: median over the pairs of baseline time / kernel time, so above 1 is faster than the baseline.
     spread: distance of the quartiles of that ratio, divided by it.
     n: pairs. clock_mhz: the SM clock under load. throttled: the driver's reasons to slow down, or ().
-    tflops, gbps: what the median amounts to; the other is None.
+    tflops, gbps: throughput at the median; the other is None.
     regime: in which all this was taken. alone, baseline_alone: only where it is "sustained". The pairs share a clock
         there, so that a thriftier kernel gains nothing by it in `ratio`, and all in `alone_ratio`.
     """
@@ -65,7 +65,7 @@ class Measurement:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Measurement":
-        """What `as_json` wrote. Raises TypeError where a field is missing."""
+        """The inverse of `as_json`. Raises TypeError for a missing field."""
         read = {**data, "shape": tuple(data["shape"]), "throttled": tuple(data.get("throttled", ()))}
         return cls(**read | {key: Alone(**data[key]) for key in ("alone", "baseline_alone") if key in data})
 
@@ -96,17 +96,17 @@ class Measurement:
 
     @property
     def rate(self) -> str:
-        """What it does in a second: "769 TFLOP/s", "4.21 TB/s"."""
+        """Its throughput: "769 TFLOP/s", "4.21 TB/s"."""
         return rate(self.tflops, self.gbps)
 
     @property
     def baseline_tflops(self) -> float | None:
-        """What the baseline did in the same run."""
+        """The baseline's, in the same run."""
         return self.tflops * self.median_us / self.baseline_us if self.tflops else None
 
     @property
     def baseline_gbps(self) -> float | None:
-        """What the baseline did in the same run."""
+        """The baseline's, in the same run."""
         return self.gbps * self.median_us / self.baseline_us if self.gbps else None
 
     def __str__(self) -> str:

@@ -25,7 +25,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Result:
-    """What the solution of one exercise got, and its measurement where it is timed."""
+    """The grade of one exercise's solution, and its measurement if it is timed."""
 
     status: str
     points: float
@@ -34,7 +34,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Results:
-    """What the solutions reached on one GPU.
+    """The solutions' results on one GPU.
 
     machine: as `machine.versions.this_machine` gives it. date: of the last run, ISO. notebooks: by name; exercises:
     by id, in the course's order.
@@ -137,7 +137,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class SweepResults:
-    """What a sweep found on one GPU.
+    """A sweep's results on one GPU.
 
     complete: there was time for every kernel that fits, at every shape; some may still have failed: failures.
     counters: name of a kernel, or of the baseline, → name of a counter → what it counted.
@@ -158,7 +158,7 @@ class SweepResults:
 
     @property
     def baseline(self) -> str:
-        """What the kernels were timed beside."""
+        """The baseline that the kernels were timed beside."""
         return self.points[0].measurement.baseline
 
     @property
@@ -205,7 +205,7 @@ class SweepResults:
 
 
 def all_sweep_results(name: str) -> list[SweepResults]:
-    """What a sweep found on every GPU that it ran on, by file name. Raises NoData where that is none."""
+    """A sweep's results on every GPU that it ran on, by file name. Raises NoData if there is none."""
     found = [read_sweep(path) for path in sorted(SWEEPS.glob(f"*_{name}.json"))]
     if not found:
         raise NoData(f"not measured yet: run `tutor sweep {name}` on a machine with a GPU")
@@ -213,7 +213,7 @@ def all_sweep_results(name: str) -> list[SweepResults]:
 
 
 def known_sweeps(name: str) -> list[SweepResults]:
-    """The same; [] where nobody measured it."""
+    """The same; [] without a measurement."""
     try:
         return all_sweep_results(name)
     except NoData:

@@ -1,4 +1,4 @@
-"""What compute-sanitizer says of notebook 18's kernels, as `instruments.sanitizing` recorded it."""
+"""compute-sanitizer's reports on notebook 18's kernels, as `instruments.sanitizing` recorded them."""
 
 import json
 from typing import Any
@@ -10,5 +10,5 @@ TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
 
 
 def recorded_verdicts() -> list[dict[str, Any]]:
-    """What was recorded, a dictionary for each GPU."""
+    """The records, a dictionary for each GPU."""
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(SWEEPS.glob(f"*_{NAME}.json"))]

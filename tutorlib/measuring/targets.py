@@ -1,4 +1,4 @@
-"""What the solutions reach, by GPU architecture: the ratio to the baseline that tiers are fractions of.
+"""The solutions' ratios to the baseline, by GPU architecture: tiers are fractions of them.
 
 targets.json, written by `tutor calibrate`: {"sm_90": {"gpu": …, "driver": …, "date": …, "ratios": {"05.3": 0.99}}}.
 """
@@ -17,7 +17,7 @@ def load() -> dict[str, dict[str, Any]]:
 
 
 def target(arch: str, id: str) -> float | None:
-    """The calibrated ratio of an exercise on "sm_90"; None where nobody calibrated that."""
+    """The calibrated ratio of an exercise on "sm_90"; None if it was never calibrated."""
     return load().get(arch, {}).get("ratios", {}).get(id)
 
 

@@ -1,1 +1,1 @@
-"""What notebooks explain, as small functions: shared memory's banks, L2, software pipelines, occupancy."""
+"""Small models that notebooks explain: shared memory's banks, L2, software pipelines, occupancy."""

@@ -37,7 +37,7 @@ class DirectCall(NamedTuple):
 
 
 def compiled_for(call: DirectCall) -> Hashable:
-    """What is left of a call in the code that is compiled for it."""
+    """A call's properties that the code compiled for it depends on."""
     dtype, shape, stride, align, marked, factor = call
     layout: Hashable = shape, stride
     if marked == "layout":

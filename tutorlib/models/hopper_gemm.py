@@ -1,4 +1,4 @@
-"""What notebook 14 counts of a Hopper GEMM: registers, bytes of a step, masks, waves, a block's tiles, and its time."""
+"""Notebook 14's counts for a Hopper GEMM: registers, bytes of a step, masks, waves, a block's tiles, and its time."""
 
 from math import ceil
 from typing import TYPE_CHECKING, Any

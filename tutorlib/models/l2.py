@@ -87,7 +87,7 @@ class Traffic:
 def traffic(
     grid: TileGrid, order: Order, k_tiles: int, tile_bytes: tuple[int, int], in_flight: int, l2: int, drift: float = 0.0
 ) -> Traffic:
-    """What L2 sees of a GEMM whose blocks run `in_flight` at a time.
+    """L2 traffic of a GEMM whose blocks run `in_flight` at a time.
 
     k_tiles: tiles along K. tile_bytes: of one tile of A (bM × bK) and one of B (bN × bK). in_flight: SMs × blocks on
     each. l2: bytes. drift: how far apart, as a fraction, the paces of the slowest and the fastest block are.

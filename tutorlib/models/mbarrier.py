@@ -46,7 +46,7 @@ def fresh(count: int) -> Mbarrier:
 
 @dataclass
 class RingPlace:
-    """Where one side is in the ring, as a PipelineState of CuTe. count: steps so far. order: of its loop, the next."""
+    """One side's position in the ring, as in CuTe's PipelineState. count: steps so far. order: its loop's next."""
 
     stages: int
     phase: int
@@ -61,7 +61,7 @@ class RingPlace:
 
 @dataclass(frozen=True)
 class Transfer:
-    """One operand's tile on its way into a stage."""
+    """One operand's tile in flight into a stage."""
 
     operand: str
     tile: int
@@ -113,7 +113,7 @@ class RingModel:
         self.consumer = RingPlace(self.stages, phase=1 if self.fault == FAULTS[2] else 0)
 
     def loop(self, side: Side) -> tuple[str, ...]:
-        """The orders of a side's loop, as the fault has them."""
+        """The instructions of a side's loop, with the fault."""
         orders = LOOPS[side]
         if side == "producer" and self.fault == FAULTS[5]:
             return orders[1:]
@@ -134,7 +134,7 @@ class RingModel:
 
     @property
     def stuck(self) -> bool:
-        """Nobody can go on, and nothing is in flight."""
+        """Neither side can go on, and nothing is in flight."""
         return not self.in_flight and self.blocked("producer") and self.blocked("consumer")
 
     def step(self, side: Side) -> None:

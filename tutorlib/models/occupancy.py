@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SM:
-    """What the blocks on an SM share.
+    """The resources that the blocks on an SM share.
 
     shared: bytes of shared memory; reserved: how many of them each block loses to the system.
     registers: of 32 bits, in as many equal register files as there are partitions. A warp has all of its registers in

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Step:
-    """What happens to one tile, in ticks: its copy is issued, its data starts to flow, is there, is used, is done."""
+    """One tile's times, in ticks: its copy is issued, its data starts to flow, arrives, is used, is done with."""
 
     issued: int
     flows: int

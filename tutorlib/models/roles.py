@@ -1,4 +1,4 @@
-"""Who works when in a Hopper GEMM: a block's loads, its two warpgroups, its stores and its tensor cores, in ticks."""
+"""The timeline of a Hopper GEMM's block in ticks: its loads, its two warpgroups, its stores, its tensor cores."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -111,7 +111,7 @@ def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") ->
     import torch
 
     from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import put_inputs
-    from tutorlib.measuring.hunted import simulator_of
+    from tutorlib.measuring.bug_launchers import simulator_of
     from tutorlib.problems.work import Work
 
     bug = BUGS[name]

@@ -1,1 +1,1 @@
-"""A kernel's contract: what it computes, on which tensors, how exact; and one call of it, looked at from all sides."""
+"""A kernel's contract: its function, its tensors and its error bound; and one call of it, with all of its faults."""

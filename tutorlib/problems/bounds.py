@@ -1,4 +1,4 @@
-"""How large an error may be: bounds from rounding analysis."""
+"""Error bounds from rounding analysis."""
 
 import math
 from typing import TYPE_CHECKING

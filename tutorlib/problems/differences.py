@@ -1,4 +1,4 @@
-"""What is wrong with a result, in words that help: which elements, in which pattern, and what that looks like."""
+"""Descriptions of a wrong result: which elements, in which pattern, and the mistake that this suggests."""
 
 from typing import TYPE_CHECKING
 
@@ -18,17 +18,17 @@ BLOCKS = (128, 64, 32, 16, 8)
 
 
 def wrong_elements(got: "Tensor", want: "Tensor", allowed: "Tensor") -> "Tensor":
-    """Where |got - want| > allowed, or either is NaN. allowed may be a scalar tensor: 0 asks for the same values."""
+    """A mask of |got - want| > allowed, or either NaN. allowed may be a scalar tensor: 0 asks for the same values."""
     if got.dtype == want.dtype and not allowed.any():
         return ~(got == want)
     return ~((got.double() - want.double()).abs() <= allowed)
 
 
 def find_difference(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor", allowed: "Tensor") -> Wrong | None:
-    """None where the result is right, else what is wrong with it.
+    """The fault of a result, or None.
 
-    name: the output's, as the reader knows it. got: what it holds, and `unwritten` where nothing was written;
-    want: of the same shape, as exact as it is known; allowed: the largest error, which broadcasts to that shape.
+    name: the output's, as the reader knows it. got: its values; unwritten: the mask of those never written; want: the
+    exact result; allowed: the largest error, which broadcasts to its shape.
     """
     bad = wrong_elements(got, want, allowed)
     if not bad.any():
@@ -48,7 +48,7 @@ def find_difference(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor
 
 
 def fields(where: "Tensor", rule: str) -> dict[str, str]:
-    """Of a Difference: how many elements, and which."""
+    """The fields of a Difference: the number of elements, and the pattern."""
     along = next((mode for mode in MODES.get(where.dim(), ()) if rule.startswith(mode)), "")
     return {"elements": extent(where), "share": "all" if where.all() else "some", "along": along, "rule": rule}
 
@@ -68,7 +68,7 @@ def first(where: "Tensor") -> tuple[int, ...]:
 
 
 def extent(where: "Tensor") -> str:
-    """How many of the places: "all 64", "3 of 64"."""
+    """The number of places: "all 64", "3 of 64"."""
     wrong, total = int(where.sum()), where.numel()
     return f"all {total:,}" if wrong == total else f"{wrong:,} of {total:,}"
 
@@ -113,7 +113,7 @@ def mode_pattern(where: "Tensor", noun: str) -> str:
 
 
 def likeness(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") -> str:
-    """What a wrong result looks like, or ""."""
+    """The mistake that a wrong result suggests, or ""."""
     if got.dim() == 2:
         turned = got.mT if got.shape[0] == got.shape[1] else got.reshape(tuple(reversed(got.shape))).mT
         if not wrong_elements(turned, want, allowed).any():
@@ -127,7 +127,7 @@ def likeness(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") ->
 
 
 def moved_block(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") -> str:
-    """Where the first wrong block's values belong, if another block of the right result has them; else ""."""
+    """The block of the right result that has the first wrong block's values, as a sentence, or ""."""
     rows, columns = want.shape
     allowed = allowed.expand_as(want)
     for size in BLOCKS:

@@ -1,4 +1,4 @@
-"""Running a kernel so that what goes wrong on the GPU becomes one line, and never a hang."""
+"""Runs a kernel so that a failure on the GPU becomes one line, and never a hang."""
 
 import re
 import textwrap
@@ -8,7 +8,8 @@ from typing import Literal
 
 RESTART = "The CUDA context is broken: restart the kernel (Kernel → Restart Kernel) and run the page again."
 
-# What the driver calls an error → what it means to the reader.
+NOT_LAUNCHED = "it could not be launched: "
+# The driver's name of an error → its meaning to the reader.
 MEANING = {
     "illegal memory access": "it read or wrote outside its tensors (illegal memory access).",
     "misaligned address": "it used an address that the access's width does not divide (misaligned address).",
@@ -65,7 +66,7 @@ def guarded(run: Callable[[], None], seconds: float) -> None:
                     f"it is still running after {seconds:g} s: does a loop never end? {RESTART}", "timeout"
                 )
             time.sleep(0.0002)
-        torch.cuda.synchronize()  # whatever runs on other streams
+        torch.cuda.synchronize()  # work on other streams, too
     except (KernelFault, NotImplementedError):
         raise
     except Exception as error:
@@ -80,4 +81,4 @@ def fault(error: Exception) -> KernelFault:
         return KernelFault(f"{meaning or text} {RESTART}")
     if "out of memory" in text.lower():
         return KernelFault(meaning)
-    return KernelFault(meaning or f"it could not be launched: {text}", "failed")
+    return KernelFault(meaning or NOT_LAUNCHED + text, "failed")

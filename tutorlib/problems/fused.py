@@ -1,4 +1,4 @@
-"""GEMMs whose epilogue does more than round: what notebook 16's kernels compute."""
+"""GEMMs with fused epilogues: the problems of notebook 16's kernels."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from torch import Generator, Tensor
 
-TANH = 2.0**-11  # how far tanh.approx.f32 is off, at most (PTX ISA)
+TANH = 2.0**-11  # the largest error of tanh.approx.f32 (PTX ISA)
 STEEPEST = 1.13  # slope of GELU and of SiLU, whose largest are 1.13 and 1.10
 
 
@@ -25,7 +25,7 @@ def gelu_of(x: "Tensor") -> "Tensor":
 
 @cache
 def by_torch_compile(function: "Callable[..., Any]") -> "Callable[..., Any]":
-    """What torch.compile makes of it, for each shape anew."""
+    """The function compiled by torch.compile, anew for each shape."""
     import torch
 
     return torch.compile(function, dynamic=False)

@@ -1,4 +1,4 @@
-"""The output that a kernel writes to: it belongs to the checker, holds NaN, and lies between two guard bands."""
+"""The output of a kernel: it belongs to the checker, is filled with NaN, and has a guard band on either side."""
 
 import math
 from typing import TYPE_CHECKING
@@ -10,14 +10,14 @@ from tutorlib.problems.wrong import count
 if TYPE_CHECKING:
     from torch import Tensor
 
-GUARD = 2**20  # bytes of each band, so that a tile too many lands inside
+GUARD = 2**20  # bytes of each band: it catches a whole tile past the end
 POISON = {2: 0x7FEB, 4: 0x7FEBEBEB}  # a NaN in fp16, bf16 and fp32 whose other bits no arithmetic gives
 
 
 class Output:
     """Memory for one output and its guard bands, every element poisoned.
 
-    tensor: the part that the kernel gets, contiguous, of the operand's dtype.
+    tensor: the kernel's argument, contiguous, of the operand's dtype.
     memory: all of it, viewed as integers of the same width.
     """
 
@@ -40,7 +40,7 @@ class Output:
         self.memory.fill_(self.poison_bits)
 
     def snapshot(self) -> "Snapshot":
-        """A copy of the memory as it is when the current stream gets here."""
+        """A copy of the memory, made on the current stream."""
         return Snapshot(self, self.memory.clone())
 
     def as_it_is(self) -> "Snapshot":
@@ -49,7 +49,7 @@ class Output:
 
 
 class Snapshot:
-    """What a kernel left behind.
+    """A kernel's output.
 
     result: the output's values. unwritten: where they are still poison.
     """
@@ -62,11 +62,11 @@ class Snapshot:
 
     @property
     def seen(self) -> "tuple[Tensor, Tensor]":
-        """The values, and where there are none."""
+        """The values, and the mask of unwritten ones."""
         return self.result, self.unwritten
 
     def overrun(self) -> str | None:
-        """Where the kernel wrote outside its output, in words; None where both bands are untouched."""
+        """A sentence about writes outside the output, or None if both guard bands are untouched."""
         touched = self.memory != self.output.poison_bits
         before = touched[: self.output.band].flip(0).nonzero()[:, 0] + 1  # distances from the output
         after = touched[-self.output.band :].nonzero()[:, 0] + 1

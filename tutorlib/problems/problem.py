@@ -1,4 +1,4 @@
-"""A kernel's contract: which tensors it gets, what it must compute, how exact, and what that costs at least."""
+"""A kernel's contract: its tensors, its function, its error bound, and the least cost."""
 
 import math
 from collections.abc import Callable
@@ -20,9 +20,9 @@ class Operand:
 
     modes: one letter for each mode, "MK" for an (M, K) matrix.
     variance: the mode whose size divides the variance of random values ("K": they are scaled by K^-0.5), or "".
-    scale: what they are multiplied with besides.
-    pattern: what the identity-and-ramp case fills it with.
-    blocks: for each mode, how many of it share an element: (128, 1) for a scale of every 128 of K; (): one each.
+    scale: another factor of theirs.
+    pattern: its values in the identity-and-ramp case.
+    blocks: for each mode, the number of indices that share an element: (128, 1) for a scale of every 128 of K; (): 1.
     """
 
     name: str
@@ -36,12 +36,12 @@ class Operand:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a kernel computes, for every shape.
+    """The function that a kernel computes, for every shape.
 
     dims: the sizes that a shape names, one letter each: "MNK" for a GEMM, so that (512, 256, 64) has K = 64.
     reference: takes the inputs in high precision, returns the exact result.
     bound: takes that result, those inputs and the output's dtype; returns the largest |error| allowed, by element.
-        None where nothing is computed, so that nothing may differ.
+        None for a copy, which must be exact.
     flops: takes a shape; 0 where a problem only moves data.
     baseline: takes the output and the inputs, and runs the torch operation that a kernel is timed against.
     """
@@ -58,7 +58,7 @@ class Problem:
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """Every tensor in the order in which a kernel gets them: the output last."""
+        """Every tensor in the order of a kernel's parameters, the output last."""
         return (*self.inputs, self.output)
 
     def shape_of(self, operand: Operand, shape: Shape) -> Shape:
@@ -88,8 +88,8 @@ class Problem:
     def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
         """Inputs whose result names its own place: an identity times a ramp.
 
-        A result with rows and columns or two blocks exchanged is another one, and every value is exact in each
-        dtype of the course (integers up to 256 are, in bf16).
+        A result with rows and columns exchanged, or two blocks, differs, and every value is exact in each dtype of the
+        course (integers up to 256 are, in bf16).
         """
         return tuple(fill(op, self.shape_of(op, shape), device) for op in self.inputs)
 

@@ -1,4 +1,4 @@
-"""A GEMM's partial products: what blocks that share K leave behind, before they are added."""
+"""A GEMM's partial products: the results of blocks that share K, before they are added."""
 
 import math
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class PartialProducts(Problem):
     """parts (S, M, N) in fp32: part s is A·Bᵀ over the s-th of S runs of steps along K, each ⌈steps / S⌉ long.
 
-    step: how much of K one is. Later runs may be shorter, or empty: their part is 0.
+    step: its extent along K. Later runs may be shorter, or empty: their part is 0.
     """
 
     step: int = 1

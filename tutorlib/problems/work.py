@@ -1,4 +1,4 @@
-"""The tensors of one call, what makes a call of a kernel on them, and a call that is looked at from all sides."""
+"""The tensors of one call, launchers that make calls on them, and checked calls."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -18,7 +18,7 @@ PAUSE_CYCLES = 4_000_000  # 2 ms or more on any GPU: longer than the host needs 
 
 
 def new_generator() -> "Generator":
-    """A generator on the GPU that nobody can foresee."""
+    """A generator on the GPU with a secret seed."""
     import torch
 
     generator = torch.Generator(DEVICE)
@@ -59,12 +59,12 @@ class Launcher(Protocol):
     """A kernel for the GPU at hand, in whatever language: CuTe, cuTile, Tile C++, or torch in a test."""
 
     def on(self, work: Work) -> Call:
-        """A call of the kernel on these tensors. What compiles, compiles here. Raises CompileFailed."""
+        """A call of the kernel on these tensors, compiled. Raises CompileFailed."""
         ...
 
 
 def call_in_order(call: Call, output: Output) -> Snapshot:
-    """Poison the output, call, and copy what is there, all queued on the current stream behind a pause of the GPU.
+    """Poison the output, call, and copy the output, all queued on the current stream behind a pause of the GPU.
 
     A kernel that runs on another stream writes during the pause, and the poison covers what it wrote.
     Raises KernelFault.
@@ -72,7 +72,7 @@ def call_in_order(call: Call, output: Output) -> Snapshot:
     import torch
 
     left: list[Snapshot] = []
-    output.snapshot()  # memory and the copying kernels are got now: getting them waits for kernels that run
+    output.snapshot()  # allocate memory and load the copying kernels now: later that would wait for running kernels
 
     def run() -> None:
         torch.cuda._sleep(PAUSE_CYCLES)
@@ -85,7 +85,7 @@ def call_in_order(call: Call, output: Output) -> Snapshot:
 
 
 def call_in_peace(call: Call, output: Output) -> Snapshot:
-    """What a call leaves when nothing else is queued and it has all the time it needs. Raises KernelFault."""
+    """Call it with nothing else queued and no time limit, and keep its output. Raises KernelFault."""
     guarded(output.poison, TIME_LIMIT_S)
     guarded(call, TIME_LIMIT_S)
     return output.snapshot()

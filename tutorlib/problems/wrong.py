@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from tutorlib.failure import Fail, Flaw
 
+BY_LUCK = "the result is right by luck: "
+
 
 @dataclass(frozen=True)
 class Wrong:
@@ -22,7 +24,7 @@ def input_changed(name: str) -> Wrong:
 
 
 def count(n: float, thing: str) -> str:
-    """count(1, "point") is "1 point", count(0.5, "point") is "0.5 points"; past 2^62 nobody wants the number."""
+    """count(1, "point") is "1 point", count(0.5, "point") is "0.5 points"; past 2^62 it is "more than 2^62"."""
     number = f"{n:g}" if n <= 2**62 else "more than 2^62"
     return f"{number} {thing}{'' if n == 1 else 's'}"
 

@@ -17,7 +17,7 @@ from tutorlib.checking.rehearsing.unsafe import Unsafe
 from tutorlib.dsl.cute.plain_python import as_written
 
 CONSUMERS = 8
-MOST = 400  # orders of a loop, which has no end where it gives more
+MOST = 400  # instructions of a loop; one with more does not end
 
 
 class Fault(Exception):
@@ -26,7 +26,7 @@ class Fault(Exception):
 
 @dataclass
 class Recorder(MBarrierCalls):
-    """Takes a loop's orders down; every wait is over at once. Barriers are ("full", stage) and ("empty", stage)."""
+    """Records a loop's instructions; every wait is over at once. Barriers are ("full", stage) and ("empty", stage)."""
 
     k_tiles: int
     stages: int
@@ -34,15 +34,15 @@ class Recorder(MBarrierCalls):
     consumers: int = CONSUMERS
     stage_bytes: int = sum(PARTS)
     elected: bool = False
-    orders: list[tuple] = field(default_factory=list)
+    issued: list[tuple] = field(default_factory=list)
 
     def pointers(self, of: str) -> dict[str, BarrierPointer]:
         kinds = ("full", "empty")
         return {kind: BarrierPointer([[Named(kind, at) for at in range(self.stages)]], 0, of) for kind in kinds}
 
-    def say(self, *order: Any) -> None:
-        self.orders.append(order)
-        if len(self.orders) > MOST:
+    def say(self, *instruction: Any) -> None:
+        self.issued.append(instruction)
+        if len(self.issued) > MOST:
             raise Fault("no end")
 
     def stage(self, number: Any) -> int:
@@ -114,7 +114,7 @@ def record(role: WarpgroupWarps, k_tiles: int, stages: int) -> list[tuple]:
             as_written(role.function)(hopper_steps(recorder, role.loads))
     except Unsafe as unsafe:
         raise Fault("no such mbarrier") from unsafe
-    return recorder.orders
+    return recorder.issued
 
 
 class Actor(NamedTuple):
@@ -159,7 +159,7 @@ class Search:
 
     def explore(self) -> int:
         """How many states there are. Raises Fault."""
-        self.orders = [record(role, self.k_tiles, self.stages) for role in self.roles]
+        self.issued = [record(role, self.k_tiles, self.stages) for role in self.roles]
         start = State(
             tuple(Actor() for _ in self.roles),
             (Barrier(0, 1, 0),) * self.stages,
@@ -180,8 +180,8 @@ class Search:
 
     def steps(self, state: State) -> Iterator[State]:
         for number, actor in enumerate(state.actors):
-            if actor.place < len(self.orders[number]):
-                after = self.act(state, number, self.orders[number][actor.place])
+            if actor.place < len(self.issued[number]):
+                after = self.act(state, number, self.issued[number][actor.place])
                 if after is not None:
                     yield after
         for flight in state.flying:
@@ -200,10 +200,10 @@ class Search:
                 return True
         return False
 
-    def act(self, state: State, number: int, order: tuple) -> State | None:
+    def act(self, state: State, number: int, instruction: tuple) -> State | None:
         actor, role = state.actors[number], self.roles[number]
         done = actor._replace(place=actor.place + 1)
-        match order:
+        match instruction:
             case "wait", barrier, parity:
                 now = getattr(state, barrier.kind)[barrier.stage]
                 return self.with_actor(state, number, done) if now.complete % 2 != parity else None
@@ -244,7 +244,7 @@ class Search:
                         raise Fault("too many arrivals")
                     state = self.change(state, barrier, times, expected)
                 return self.with_actor(state, number, done)
-        raise ValueError(order)
+        raise ValueError(instruction)
 
     def with_actor(self, state: State, number: int, actor: Actor) -> State:
         return state._replace(actors=put(state.actors, number, actor))
@@ -271,7 +271,7 @@ class Search:
         return self.change(state, barrier, 0, -count)
 
     def check_end(self, state: State) -> None:
-        if any(actor.place < len(orders) for actor, orders in zip(state.actors, self.orders, strict=True)):
+        if any(actor.place < len(issued) for actor, issued in zip(state.actors, self.issued, strict=True)):
             raise Fault("deadlock")
         for role, actor in zip(self.roles, state.actors, strict=True):
             if role.group is not None and (

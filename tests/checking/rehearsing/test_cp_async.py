@@ -5,7 +5,7 @@ import pytest
 from cutlass import cute
 
 from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
-from tutorlib.checking.rehearsing.recorded_commands import DifferentThreads
+from tutorlib.checking.rehearsing.recorded_steps import DifferentThreads
 from tutorlib.checking.rehearsing.unsafe import Unsafe
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 

@@ -5,10 +5,11 @@ import pytest
 from tutorlib.checking.simulating import find_simulated_fault
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.instruments.sweeps.gemm import TRIES
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
-from tutorlib.kernels.ampere.schedules import TRIES, LoopSchedule, make_loop
+from tutorlib.kernels.ampere.schedules import LoopSchedule, make_loop
 from tutorlib.problems.catalogue import gemm
 from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import tutorlib.kernels.hopper as right
 from tests.pages.change import Change, DoesNotApply, place, swap, without
-from tutorlib.compiling.text import lasting_folder
+from tutorlib.compiling.source_files import lasting_folder
 from tutorlib.kernels.hopper.config import HopperConfig
 
 FOLDER = Path(right.__file__).parent

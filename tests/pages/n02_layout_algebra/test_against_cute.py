@@ -19,7 +19,7 @@ from tensor_layouts import Layout, cosize, flatten, mode, size
 from tests.pages.n02_layout_algebra.nested_layouts import bounded, compositions, divisions, layouts, tilings
 from tests.pages.n02_layout_algebra.solved_algebra import SOLVED, answer, table
 from tutorlib.exercises.n02_layout_algebra import laws
-from tutorlib.exercises.random_layouts import drawn, one_layout, two_matrices, two_ways_to_store
+from tutorlib.exercises.n02_layout_algebra.random_layouts import drawn, one_layout, two_matrices, two_ways_to_store
 from tutorlib.layouts.oracle import Refused, ask
 
 BATCH = 50  # questions in one trace

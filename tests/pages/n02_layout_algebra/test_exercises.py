@@ -7,7 +7,7 @@ from tests.pages.n02_layout_algebra.solved_algebra import SOLVED, table
 from tutorlib.checking import served
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
 from tutorlib.exercises.n02_layout_algebra.exercises import EXERCISES
-from tutorlib.exercises.random_layouts import composable, drawn
+from tutorlib.exercises.n02_layout_algebra.random_layouts import composable, drawn
 from tutorlib.layouts import oracle
 from tutorlib.paths import SOLUTIONS
 

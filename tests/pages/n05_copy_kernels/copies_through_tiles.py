@@ -252,7 +252,7 @@ MORE = {
             "never_initialises",
             "A barrier of whatever lies there.",
             without("mbarrier_init("),
-            words=("nobody has made one",),
+            words=("which was never initialized",),
         ),
         kernel(
             "05.8",

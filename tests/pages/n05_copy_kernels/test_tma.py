@@ -17,7 +17,7 @@ SAYS = {
     "waits_for_the_other_phase": ("its mbarrier has not been waited for", "cute.copy(store, from_tile, to_dst)"),
     "does_not_wait_for_the_tile": ("its mbarrier has not been waited for", "cute.copy(store, from_tile, to_dst)"),
     "made_for_two": ("waits forever", "lacks 1 of 2 arrivals", "mbarrier_wait(barrier, 0)"),
-    "never_made": ("nobody has made one there", "mbarrier_arrive_and_expect_tx"),
+    "never_made": ("which was never initialized", "mbarrier_arrive_and_expect_tx"),
     "waits_before_it_is_made": ("waits for the mbarrier", "makes at line", "with no barrier between"),
     "stores_in_no_group": ("ends while a TMA store may still be reading", "it is in no group"),
     "leaves_before_it_is_stored": ("ends while a TMA store may still be reading", "no thread waits for it to finish"),

@@ -213,8 +213,8 @@ WRONG = {
         answer("grid_is_a_list", "A list.", launching(grid=lambda x: [x.shape[0]]), "the grid should be a tuple"),
         answer("grid_is_a_number", "A number.", launching(grid=lambda x: x.shape[0]), "the grid should be a tuple"),
         says("cannot be called directly")(calls_the_kernel),
-        says("no kernel that it launches stores to y")(torch_does_it),
-        says("no kernel that it launches stores to y")(a_launch_for_show),
+        says("it launches no kernel that stores to y")(torch_does_it),
+        says("it launches no kernel that stores to y")(a_launch_for_show),
         says("wants a stream first")(no_stream),
         says("not a device")(a_device),
         says("that is the kernel")(

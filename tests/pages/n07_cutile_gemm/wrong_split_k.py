@@ -8,7 +8,7 @@ import torch
 from tests.pages.change import derive, swap
 from tests.pages.n07_cutile_gemm.cutile_gemms import PARTS
 from tests.pages.table import answer, says
-from tutorlib.compiling.text import lasting_folder
+from tutorlib.compiling.source_files import lasting_folder
 from tutorlib.course.source import parse
 from tutorlib.paths import SOLUTIONS
 
@@ -178,7 +178,7 @@ WRONG = {
         answer("nobody_adds", "Leaves out the second pass.", split(second=()), "never wrote it"),
         answer("nobody_multiplies", "Leaves out the first pass.", split(first=False)),
         answer("parts_in_bf16", "Rounds each part.", split(dtype=torch.bfloat16)),
-        says("no kernel that it launches stores to c")(torch_adds),
+        says("it launches no kernel that stores to c")(torch_adds),
         says("wants a stream first")(a_number_for_the_stream),
     ],
 }

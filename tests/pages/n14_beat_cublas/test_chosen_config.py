@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.stand_ins import H200, copied
+from tutorlib.checking import kernel
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.exercises.n14_beat_cublas.judge import chosen_config as chosen
 from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import ChosenExercise, compile_chosen, shown
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
@@ -33,9 +33,9 @@ RATIOS = dict(zip(TIMED, (1.1, 0.8), strict=True))
 def timed(monkeypatch):
     """A GPU on which everything is right, and the second shape slower."""
     monkeypatch.setattr(device, "need_gpu", lambda: H200)
-    monkeypatch.setattr(chosen, "recorded", lambda id, shape: None)
+    monkeypatch.setattr(kernel, "recorded", lambda id, shape: None)
     monkeypatch.setattr(
-        chosen,
+        kernel,
         "measure",
         lambda problem, launcher, shape: replace(copied(RATIOS[shape]), shape=shape, baseline="cuBLAS", gbps=None),
     )
@@ -45,7 +45,7 @@ def timed(monkeypatch):
 @pytest.mark.parametrize(("target", "points"), [(None, 3), (0.8, 3), (0.9, 2)])
 def test_the_shape_at_which_it_does_worst_counts(monkeypatch, target, points):
     monkeypatch.setattr(targets, "target", lambda arch, id: target)
-    verdict = EXERCISE.time_all(None)
+    verdict = EXERCISE.time(None)
     assert verdict.points == points
     assert verdict.measurement.shape == TIMED[1]
 
@@ -54,8 +54,8 @@ def test_the_shape_at_which_it_does_worst_counts(monkeypatch, target, points):
 def test_a_recorded_measurement_stands_for_all(monkeypatch):
     monkeypatch.setattr(targets, "target", lambda arch, id: 1.0)
     before = replace(copied(0.95), shape=TIMED[0], baseline="cuBLAS")
-    monkeypatch.setattr(chosen, "recorded", lambda id, shape: before if shape == TIMED[0] else None)
-    assert EXERCISE.time_all(None).measurement == before
+    monkeypatch.setattr(kernel, "recorded", lambda id, shape: before if shape == TIMED[0] else None)
+    assert EXERCISE.time(None).measurement == before
 
 
 @pytest.mark.usefixtures("no_gpu")

@@ -78,7 +78,7 @@ def test_memory_that_nobody_wrote_is_a_fault_when_it_is_used():
     copied = f"{PLACE} ld.shared.b32 %r8, [%r3]; mov.b32 %r9, %r8; {OUT}"
     report, _ = run(copied)
     assert kinds(report) == ["unwritten"]
-    assert "thread 0 of block 0 reads shared memory that nobody wrote (byte 0)" in report.findings[0].message
+    assert "thread 0 of block 0 reads shared memory that was never written (byte 0)" in report.findings[0].message
     assert not run(f"{PLACE} st.shared.b32 [%r3], 3; ld.shared.b32 %r9, [%r3]; {OUT}")[0].findings
 
 

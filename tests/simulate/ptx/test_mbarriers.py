@@ -106,7 +106,7 @@ def test_a_phase_that_never_ends_is_told_with_what_it_lacks():
         go(START + MAKE.format(3) + "@%p1 mbarrier.arrive.shared.b64 _, [%r1];" + WAIT.format(0) + OUT)[0],
         "deadlock",
         "warp 0 of block 0 waits forever: phase 0 (parity 0) of the mbarrier at byte 0, made at line",
-        "lacks 2 of 3 arrivals, and nobody is left to bring them",
+        "lacks 2 of 3 arrivals, and no running thread can supply them",
     )
 
 
@@ -126,7 +126,7 @@ def test_a_parity_that_is_over_already():
     assert reads[0] == late[0] == "unwaited"
     assert "thread 0 of block 0 reads shared memory into which TMA, told to at line" in reads[1]
     assert "may still be copying: its mbarrier has not been waited for" in reads[1]
-    assert "TMA may write to shared memory of block 0 after that has ended" in late[1]
+    assert "TMA may write to shared memory of block 0, which has ended" in late[1]
 
 
 def test_an_mbarrier_that_others_cannot_know_of():
@@ -135,9 +135,9 @@ def test_an_mbarrier_that_others_cannot_know_of():
 
 
 def test_an_mbarrier_that_nobody_made():
-    only(go(START + "mbarrier.arrive.shared.b64 _, [%r1];" + OUT)[0], "mbarrier", "nobody has made one there")
+    only(go(START + "mbarrier.arrive.shared.b64 _, [%r1];" + OUT)[0], "mbarrier", "which was never initialized")
     gone = MAKE.format(64) + "@%p1 mbarrier.inval.shared.b64 [%r1]; bar.sync 0; mbarrier.arrive.shared.b64 _, [%r1];"
-    only(go(START + gone + OUT)[0], "mbarrier", "nobody has made one there")
+    only(go(START + gone + OUT)[0], "mbarrier", "which was never initialized")
 
 
 def test_more_arrivals_than_it_was_made_for():

@@ -81,7 +81,7 @@ FAULTS = {
     "keeps_its_columns": (
         {"hold": derive(hold, "keeps_its_columns", "", swap(FREES, "        pass"))},
         "unwaited",
-        "that nobody frees",
+        "that were never freed",
     ),
 }
 

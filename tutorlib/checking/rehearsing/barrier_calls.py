@@ -1,4 +1,4 @@
-"""What a loop calls of `cute.arch` to have mbarriers, while it is rehearsed."""
+"""`cute.arch`'s functions on mbarriers, as a rehearsed loop calls them."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,7 +33,7 @@ class BarrierPointer:
 
 
 class MBarrierCalls:
-    """Methods with the parameters of `cute.arch`'s functions; they end in the five orders that a machine has."""
+    """Methods with the parameters of `cute.arch`'s functions; they end in five instructions of the machine."""
 
     def arrive(self, barrier: MBarrier, times: Any = 1, expected: Any = None) -> None:
         """expected: bytes that each thread announces, or None."""

@@ -1,4 +1,4 @@
-"""The line that gives an order, and the numbers that stand in it."""
+"""The line of a loop that issues an instruction, and the numbers in it."""
 
 import linecache
 import sys
@@ -10,11 +10,11 @@ from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.compiling.errors import is_readers
 from tutorlib.dsl.cute.functions import is_of_the_dsl
 
-HERE = str(Path(__file__).parent)
+MACHINERY = str(Path(__file__).parent), str(Path(__file__).parents[2] / "exercises")
 
 
 class CallSite(NamedTuple):
-    """Where an order stands."""
+    """A line of source."""
 
     file: str
     number: int
@@ -30,7 +30,7 @@ NOWHERE = CallSite("", 0)
 
 
 def calling_line(frame: FrameType | None = None) -> CallSite:
-    """The line of the main loop, or of a helper it calls, that gives the order which is being carried out.
+    """The line of the main loop, or of a helper it calls, that issues the instruction being carried out.
 
     frame: of another thread, which runs the loop.
     """
@@ -41,12 +41,12 @@ def calling_line(frame: FrameType | None = None) -> CallSite:
 
 
 def is_machinery(file: str) -> bool:
-    """Whether a file is of this folder, of the DSL or of Python's with-statements."""
-    return file.startswith(HERE) or is_of_the_dsl(file) or "contextlib" in file
+    """Whether a file is of the rehearsal, of the DSL or of Python's with-statements."""
+    return file.startswith(MACHINERY) or is_of_the_dsl(file) or "contextlib" in file
 
 
 def existing(number: Any, most: int, said: str, of: str = "") -> int:
-    """A stage's, a tile's or a part's number as an int. said: the line and the order. of: "2 stages".
+    """A stage's, a tile's or a part's number as an int. said: the line and the call. of: "2 stages".
 
     Raises Unsafe where there are `most`, and this is none of them.
     """

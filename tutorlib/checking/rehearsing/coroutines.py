@@ -1,4 +1,4 @@
-"""Functions that run side by side, one at a time, and change places only where they give an order."""
+"""Functions that run as coroutines and switch only where they issue an instruction."""
 
 import ctypes
 import sys
@@ -10,7 +10,7 @@ from typing import Any
 from tutorlib.checking.rehearsing.call_site import calling_line
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 
-PATIENCE = 5  # seconds without an order, after which a loop is held to be endless
+PATIENCE = 5  # seconds without an instruction, after which a loop counts as endless
 
 
 def closed() -> Any:
@@ -25,21 +25,21 @@ def at_once() -> bool:
 
 
 class Over(BaseException):
-    """Ends a function whose play has ended; no `except Exception` of a main loop catches it."""
+    """Ends a function when the rehearsal has ended; no `except Exception` of a main loop catches it."""
 
 
 def stop(thread: Thread) -> None:
-    """Let a thread raise Over wherever it is."""
+    """Raise Over in a thread, at whatever line it runs."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Over))
 
 
 @dataclass(eq=False)
 class Actor:
-    """A function in a play. ready: whether it can go on; asked while it waits for its turn."""
+    """A function of a rehearsal. ready: whether it can go on; called while it waits for its turn."""
 
     plays: Callable[[], None] = field(init=False)
     ready: Callable[[], bool] = field(default_factory=lambda: at_once, init=False)
-    patient: bool = field(default=False, init=False)  # goes on, ready or not, where nobody else can
+    patient: bool = field(default=False, init=False)  # goes on, ready or not, when no other can
     done: bool = field(default=False, init=False)
     turn: Any = field(default_factory=closed, init=False)
 
@@ -48,8 +48,8 @@ class Actor:
 class Turns:
     """Whose turn it is.
 
-    choose: one of those that can go on. idle: makes something happen where nobody can; False where nothing is left.
-    stuck: raises what there is to say then.
+    choose: one of those that can go on. idle: makes something happen when none can; False if nothing is left.
+    stuck: raises the deadlock's message then.
     """
 
     choose: Callable[[list[Any]], Any]
@@ -57,7 +57,7 @@ class Turns:
     stuck: Callable[[], None]
     actors: list[Any] = field(default_factory=list)
     running: Any = None
-    orders: int = 0
+    issued: int = 0
     error: BaseException | None = None
     over: bool = False
     curtain: Any = field(default_factory=closed)
@@ -82,14 +82,14 @@ class Turns:
     def await_end(self, threads: list[Thread]) -> None:
         seen = -1
         while not self.curtain.acquire(timeout=PATIENCE):
-            if self.orders == seen:
+            if self.issued == seen:
                 thread = threads[self.actors.index(self.running)]
                 line = calling_line(sys._current_frames().get(thread.ident or 0))
                 self.end(
                     Unsafe(f"{line}: the loop does not end: it goes round without issuing anything.", LoopFlaw.ENDLESS)
                 )
                 stop(thread)
-            seen = self.orders
+            seen = self.issued
 
     def act(self, actor: Any) -> None:
         actor.turn.acquire()
@@ -104,11 +104,11 @@ class Turns:
             self.end(error)
 
     def wait(self, ready: Callable[[], bool], patient: bool = False) -> None:
-        """The running one lets others go first, at least until it is ready."""
+        """Let others go first, at least until the running one is ready."""
         if self.over:
             raise Over
         me = self.running
-        self.orders += 1
+        self.issued += 1
         me.ready, me.patient = ready, patient
         if self.hand_over():
             me.turn.acquire()
@@ -117,7 +117,7 @@ class Turns:
         me.ready, me.patient = at_once, False
 
     def hand_over(self) -> bool:
-        """Whether somebody else has got the turn."""
+        """Whether another coroutine has the turn."""
         before, after = self.running, self.next()
         if after is None:
             self.end(None)

@@ -1,8 +1,8 @@
 """A main loop over cp.async, run on the CPU without data, to see whether it is safe.
 
-A GPU shows a missing wait or barrier now and then; this stage shows it always. It takes a main loop's orders (load,
-fetch, multiply and the real cute.arch calls) and assumes the worst that they allow: a copy arrives when somebody waits
-for its group and no sooner, and the other warps are one step behind until there is a barrier.
+A GPU shows a missing wait or barrier now and then; this stage shows it always. It takes a main loop's instructions
+(load, fetch, multiply and the real cute.arch calls) and assumes the worst that they allow: a copy arrives when a thread
+waits for its group and no sooner, and the other warps are one step behind until there is a barrier.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tutorlib.checking.rehearsing.call_site import CallSite, calling_line, existing
-from tutorlib.checking.rehearsing.recorded_commands import MATRICES, Orders, compare_threads
+from tutorlib.checking.rehearsing.recorded_steps import MATRICES, RecordedSteps, compare_threads
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.failure import Flaw
 from tutorlib.problems.wrong import count
@@ -20,11 +20,11 @@ NOTHING = -1  # in place of a K tile
 
 @dataclass
 class Buffer:
-    """What is known about one matrix's part of one buffer in shared memory.
+    """The state of one matrix's part of one buffer in shared memory.
 
-    tile: the K tile that was sent there last, or NOTHING; line: by which line.
+    tile: the K tile last loaded there, or NOTHING; line: of that load.
     group: the number of its commit group; None before the commit.
-    waited: this thread waited for the group. visible: there was a barrier after that, so all threads' copies are there.
+    waited: this thread waited for the group. visible: a barrier followed, so all threads' copies have arrived.
     read: fetched from since the last barrier. fetched: the K blocks that were fetched.
     """
 
@@ -39,7 +39,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What a K block's registers hold: which tile's, from which buffer, by which line, and why not usable, or ""."""
+    """A K block in registers: its tile, its buffer, the line that fetched it, and why it is not usable, or ""."""
 
     tile: int
     buffer: int
@@ -48,7 +48,7 @@ class Fetched:
 
 
 @dataclass
-class Stage(Orders):
+class Stage(RecordedSteps):
     """Stands in for kernels.ampere.thread_share.Steps: the same attributes and methods, without data.
 
     in_flight: for each K tile, the most tiles that were in flight at one of its multiplications.
@@ -72,11 +72,11 @@ class Stage(Orders):
     def all_buffers(self) -> list[Buffer]:
         return [buffer for matrix in MATRICES for buffer in self.buffers[matrix]]
 
-    def send(self, matrix: str, order: str, k_tile: Any, buffer: Any) -> None:
-        super().send(matrix, order, k_tile, buffer)
+    def send(self, matrix: str, call: str, k_tile: Any, buffer: Any) -> None:
+        super().send(matrix, call, k_tile, buffer)
         line = calling_line()
-        tile, at = int(k_tile), self.number(buffer, f"{line}: {order}({k_tile}, {buffer})")
-        says = f"{line}: {order}({tile}, {at})"
+        tile, at = int(k_tile), self.number(buffer, f"{line}: {call}({k_tile}, {buffer})")
+        says = f"{line}: {call}({tile}, {at})"
         existing(tile, self.k_tiles, says, f"{self.k_tiles} K tiles")
         old = self.buffers[matrix][at]
         if old.read:
@@ -124,7 +124,7 @@ class Stage(Orders):
         self.note(held.tile, block)
 
     def note(self, tile: int, block: int) -> None:
-        """How good the loop is, at this multiplication."""
+        """Note how much is in flight and prefetched at this multiplication."""
         in_flight = sum(b.tile != NOTHING and not b.waited for b in self.buffers[MATRICES[0]])
         self.in_flight[tile] = max(in_flight, self.in_flight.get(tile, 0))
         following = (tile, block + 1) if block + 1 < self.k_blocks else (tile + 1, 0)
@@ -143,7 +143,7 @@ class Stage(Orders):
         self.groups += 1
 
     def wait(self, open_groups: Any) -> None:
-        """All groups have arrived but the newest `open_groups`."""
+        """All groups but the newest `open_groups` have arrived."""
         super().wait(open_groups)
         for buffer in self.all_buffers:
             if buffer.group is not None and buffer.group < self.groups - int(open_groups):
@@ -155,7 +155,7 @@ class Stage(Orders):
             buffer.visible, buffer.read = buffer.waited, False
 
     def why_not(self, number: int) -> str:
-        """Why what lies in a buffer cannot be relied on, or ""."""
+        """Why a buffer cannot be read yet, or ""."""
         a, b = (self.buffers[matrix][number] for matrix in MATRICES)
         for matrix, buffer in zip(MATRICES, (a, b), strict=True):
             if buffer.tile == NOTHING:
@@ -184,8 +184,8 @@ class Stage(Orders):
             says += f"; tile {held.tile + 1} lies in buffer {tiles.index(held.tile + 1)}"
         return f"{says}."
 
-    def number(self, buffer: Any, order: str) -> int:
-        return existing(buffer, self.stages, order, count(self.stages, "buffer"))
+    def number(self, buffer: Any, call: str) -> int:
+        return existing(buffer, self.stages, call, count(self.stages, "buffer"))
 
     def unrolling(self, *args: Any) -> Iterator[int]:
         tiles: set[int] = set()
@@ -194,7 +194,7 @@ class Stage(Orders):
         self.open_loops = [others for others in self.open_loops if others is not tiles]
 
     def finish(self) -> None:
-        """Raises Unsafe where a part of the product is missing."""
+        """Raises Unsafe if a part of the product is missing."""
         wanted = {(tile, block) for tile in range(self.k_tiles) for block in range(self.k_blocks)}
         if missing := sorted(wanted - set(self.done)):
             tile, block = missing[0]
@@ -215,4 +215,4 @@ def rehearse(main_loop: Callable[..., None], k_tiles: int, k_blocks: int, stages
         stage.finish()
         return stage
 
-    return compare_threads(main_loop, Orders(k_tiles, k_blocks, stages), play)
+    return compare_threads(main_loop, RecordedSteps(k_tiles, k_blocks, stages), play)

@@ -1,4 +1,4 @@
-"""What a rehearsal says of a hazard, whichever GPU it is for: who waits where, for what, and why that does not help."""
+"""Messages about a rehearsed hazard on any GPU: who waits where, for which phase, and why that does not help."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ def who(names: Sequence[str], verb: str) -> str:
 
 
 def why_passed(wait: Wait) -> str:
-    """How a wait that ended before its time came to end."""
+    """How a wait ended that ended too early."""
     if wait.complete == 0:
         return "at once (a fresh mbarrier counts phase 1 as complete)"
     if wait.at_once:
@@ -26,9 +26,9 @@ def why_passed(wait: Wait) -> str:
 
 
 def about_wait(me: Warps, barrier: MBarrier, turn: int, needed: str) -> Flaw | None:
-    """Why the last wait for this mbarrier does not help, where its phase number `turn` was to be waited for.
+    """Why the last wait for this mbarrier does not cover its phase number `turn`; None if it does.
 
-    needed: which phase that is, in words. None where that was the phase.
+    needed: that phase, in words.
     """
     wait = me.waits.get(barrier.name)
     if wait is None:
@@ -43,7 +43,7 @@ def about_wait(me: Warps, barrier: MBarrier, turn: int, needed: str) -> Flaw | N
 
 
 def incomplete(what: str, barrier: MBarrier) -> Flaw:
-    """Of a phase that ended too early."""
+    """The hazard of a phase that ended too early."""
     return Flaw(what, LoopFlaw.WAIT(barrier=barrier.kind, why="incomplete"))
 
 
@@ -54,9 +54,9 @@ def deadlock(
     ended_joint: str,
     progress: list[str],
 ) -> Flaw:
-    """Lines: who waits for what, and what would complete it; how far the others are; bytes that nobody expects.
+    """Lines about a deadlock: the waiting warps and their phases, the progress of the others, bytes without expect-tx.
 
-    names: of several warps. lacking: what an mbarrier lacks for which those warps wait.
+    names: names several warps. lacking: describes what an mbarrier lacks for waiting warps.
     """
     waiting: dict[HeldUp, list[Warps]] = {}
     for warps in now.warps:

@@ -37,7 +37,7 @@ def specialised(produce: Callable[..., None], consume: Callable[..., None]) -> t
 
 
 def rehearse_roles(roles: Sequence[WarpgroupWarps], k_tiles: int, stages: int) -> "HopperBlock":
-    """Run loops side by side in many orders. Returns what the first order, the producer's, made of it.
+    """Run loops side by side in many interleavings. Returns the block of the first one, in which the producer leads.
 
     Raises Unsafe, and what the loops themselves raise.
     """
@@ -68,7 +68,7 @@ def hopper_steps(block: Any, loads_too: bool) -> RehearsedSteps:
 class HopperBlock(HopperScene):
     """A thread block, its stages and the warpgroups that multiply.
 
-    idle: for each K tile and those who multiply it, the fewest stages that lay idle meanwhile.
+    idle: for each K tile and the warps that multiply it, the fewest stages idle meanwhile.
     alone: K tiles whose wgmma was issued when all before it were over.
     """
 
@@ -86,7 +86,7 @@ class HopperBlock(HopperScene):
     # Loads ------------------------------------------------------------------------------------------------------
 
     def load(self, k_tile: Any, stage: Any) -> None:
-        me, line = self.order()
+        me, line = self.issue()
         tile, at = int(k_tile), self.number(stage, f"{line}: load({k_tile}, {stage})")
         self.check_announcement(me, line)
         self.refuse_elected(me, line)
@@ -106,7 +106,7 @@ class HopperBlock(HopperScene):
             )
 
     def check_free(self, line: CallSite, stage: int, overwrites: str) -> None:
-        """Everybody has read what lies in a stage, and the running warps know."""
+        """Raises Unsafe unless all warpgroups have read the stage, and the running warps know that."""
         if old := self.newest(stage):
             for group in self.done:
                 if has_read(group, old) not in self.me.knows:
@@ -115,11 +115,11 @@ class HopperBlock(HopperScene):
     # Multiplications --------------------------------------------------------------------------------------------
 
     def fence(self) -> None:
-        me, _ = self.order()
+        me, _ = self.issue()
         me.fenced = True
 
     def multiply(self, stage: Any, first: Any) -> None:
-        me, line = self.order()
+        me, line = self.issue()
         at = self.number(stage, f"{line}: multiply({stage}, {first})")
         if me.group is None:
             raise Unsafe(f"{line}: {me.name} has no accumulators: a producer only loads.", LoopFlaw.ROLE)
@@ -156,7 +156,7 @@ class HopperBlock(HopperScene):
                 )
 
     def commit(self) -> None:
-        me, _ = self.order()
+        me, _ = self.issue()
         me.groups.append(len(me.issued))
 
     def retire(self, group: Any) -> None:
@@ -168,7 +168,7 @@ class HopperBlock(HopperScene):
             self.measure(me.issued[until - 1].load)
         others = [other for other in self.warps if other.group == me.group and other is not me]
         me.held_up = HeldUp(calling_line(), "wgmmas that the other warps of the warpgroup have not issued")
-        self.order(lambda: all(len(other.issued) >= until for other in others))
+        self.issue(lambda: all(len(other.issued) >= until for other in others))
         if me.group is not None:
             me.knows |= {has_read(me.group, multiplication.load) for multiplication in me.issued[me.retired : until]}
             self.done[me.group] = max(self.done[me.group], until)

@@ -1,4 +1,4 @@
-"""What a rehearsal of a Hopper loop says of a hazard: at which line, at which K tile, stage and phase, and why."""
+"""Messages about a hazard in a Hopper loop: the line, the K tile, stage and phase, and the cause."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ from tutorlib.problems.wrong import count
 
 
 def named(several: list[WarpgroupWarps]) -> list[str]:
-    """ "the producer", "warpgroup 1"; a warpgroup that is all there goes by its own name."""
+    """ "the producer", "warpgroup 1"; a complete warpgroup is named as one."""
     found: list[str] = []
     for warps in several:
         together = sum(other.warps for other in several if other.group == warps.group)
@@ -23,7 +23,7 @@ def named(several: list[WarpgroupWarps]) -> list[str]:
 
 
 def why_not_free(now: HopperScene, me: WarpgroupWarps, line: CallSite, overwrites: str, old: Load, group: int) -> Flaw:
-    """Why a stage must not be overwritten yet, in which an old load is that a warpgroup reads."""
+    """Why a stage must not be overwritten yet: a warpgroup reads an older load there."""
     stage, barrier = old.stage, now.barriers["empty"][0][old.stage]
     for warps in now.warps:
         release = warps.releases.get(barrier.name)
@@ -69,7 +69,7 @@ def why_not_there(now: HopperScene, me: WarpgroupWarps, line: CallSite, stage: i
 
 
 def why_twice(me: WarpgroupWarps, line: CallSite, load: Load) -> Flaw:
-    """Which wait let a tile be read again."""
+    """The wait that let a tile be read again."""
     wait = me.waits.get(f"full[{load.stage}]")
     earlier = [multiplication for multiplication in me.issued if multiplication.load is load][-1]
     why = ""
@@ -89,7 +89,7 @@ def why_not_first(me: WarpgroupWarps, line: CallSite, load: Load) -> Flaw:
 
 
 def deadlock_of_block(now: HopperScene) -> Flaw:
-    """Who waits for what, and what would complete it: several lines."""
+    """Lines about the waiting warps, and what would complete their phases."""
     multiplied = ", ".join(
         f"{max(len(warps.issued) for warps in now.warps if warps.group == group)} by warpgroup {group}"
         for group in now.done
@@ -110,7 +110,7 @@ def deadlock_of_block(now: HopperScene) -> Flaw:
 
 
 def lacking(now: HopperScene, me: WarpgroupWarps, barrier: MBarrier) -> str:
-    """What a barrier lacks, and why that may be."""
+    """The arrivals or bytes that a barrier lacks, and a likely cause."""
     said = f", which lacks {barrier.lacks()}"
     passed = me.passed.get(barrier.name, 0)
     if barrier.complete > passed:
@@ -129,7 +129,7 @@ def ordinal(number: int) -> str:
 
 
 def unfinished(now: HopperScene) -> str:
-    """What the product lacks at the end, or ""."""
+    """A part missing from the finished product, or ""."""
     for warps in now.warps:
         if left := warps.issued[warps.retired :]:
             covered = bool(warps.groups) and warps.groups[-1] > warps.retired

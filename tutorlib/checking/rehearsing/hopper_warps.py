@@ -1,4 +1,4 @@
-"""Warps of a Hopper block: their wgmmas, the groups that these are committed in, and the stages that they free."""
+"""Warps of a Hopper block: their wgmmas, the commit groups, and the stages that they free."""
 
 from dataclasses import dataclass, field
 
@@ -33,7 +33,7 @@ class Release:
 class WarpgroupWarps(Warps):
     """group: of their warpgroup that multiplies, or None. loads: whether they may.
 
-    issued: multiplications; groups: how many there were at each commit; retired: how many are known to be over.
+    issued: multiplications; groups: their number at each commit; retired: the number known to be over.
     releases: the last one of each stage.
     """
 
@@ -56,7 +56,7 @@ class WarpgroupWarps(Warps):
 class HopperScene(RehearsalMachine):
     """A thread block, its stages and the warpgroups that multiply.
 
-    done: for each warpgroup, how many multiplications are over.
+    done: for each warpgroup, the number of finished multiplications.
     """
 
     done: dict[int, int] = field(init=False)

@@ -1,4 +1,4 @@
-"""What the DSL's functions do while a loop is rehearsed, for each kind of GPU.
+"""The DSL's functions during a rehearsal, for each GPU generation.
 
 An instruction set says, by module and name of the DSL, which method of the machine carries out the instruction, or what
 stands in its place.
@@ -75,7 +75,7 @@ TENSOR_MEMORY: InstructionSet = {  # Blackwell's, for the warps that allocate an
 def without_compiler(machine: Any, instruction_set: InstructionSet, *functions: Callable[..., Any]) -> Iterator[None]:
     """Loops, conditions and helpers of these functions are Python's, and a machine carries out their instructions.
 
-    An Unsafe that is raised meanwhile also says what it may come from that the orders do not show.
+    An Unsafe raised in the block also names a possible cause that the instructions do not show.
     """
     notes: list[str] = []
     names = {**instruction_set, "cutlass": {**plain_loops(), **instruction_set.get("cutlass", {})}}

@@ -1,4 +1,4 @@
-"""In which orders a rehearsal is tried: who goes first where several can go on, and when hardware does its part."""
+"""The interleavings of a rehearsal: which warps go first, and when hardware completes its operations."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ SEEDS = range(3)
 class Interleaving:
     """choose: one of the warps that can go on.
 
-    landing: of loads and commits: when nobody can go on without, as soon as they are ordered, or now and then, as
+    landing: of loads and commits: when no warp can go on without, as soon as they are issued, or now and then, as
     `some` says. last_first: whether commits go before loads that are older.
     """
 
@@ -33,9 +33,9 @@ def by_rank(roles: Sequence[Any], last_block_first: bool = False) -> Order:
 
 
 def interleavings(roles: Sequence[Any], has_commits: bool = False) -> list[Interleaving]:
-    """Of the roles in each order, the first one as given; then at random.
+    """The roles in each order, the given one first; then random orders.
 
-    has_commits: whether hardware has more to do than loads, which it may do in another order.
+    has_commits: whether hardware completes commits besides loads, possibly out of order.
     """
     ranks = list(permutations(roles))
     ends = ranks[0], ranks[-1]

@@ -1,7 +1,7 @@
-"""The machine on which functions of a kernel are rehearsed: warps that give orders, TMA loads and mbarriers, no data.
+"""The machine on which functions of a kernel are rehearsed: warps that issue instructions, TMA loads and mbarriers.
 
-Every order is judged by what the warps that give it can know, not by what happened to be the case: they know that a
-tile has landed, or that it has been read, where they waited for a phase of an mbarrier that this had to precede.
+It has no data. Each instruction is judged by what its warps can know, not by what has happened: they know that a tile
+has landed, or has been read, if they waited for a phase of an mbarrier that completes only afterwards.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ from tutorlib.problems.wrong import count
 LANES = 32
 PARTS = (16_384, 32_768)  # bytes of A's and of B's tile: 128×64 and 256×64 of bf16
 SMALLER_PARTS = (16_384, 24_576)  # 192×64 of B
-MOST_ORDERS = 20_000  # a loop that gives more does not end
+MOST_INSTRUCTIONS = 20_000  # a loop that issues more does not end
 MOST_TRIES = 1_000  # of a try_wait, with nothing changed meanwhile
 
 Fact = tuple[Any, ...]
@@ -32,10 +32,10 @@ Fact = tuple[Any, ...]
 
 @dataclass(eq=False)
 class Load:
-    """A K tile of a tile of C on its way into a block's stage.
+    """A K tile of a tile of C, loaded into a block's stage.
 
-    turn: how many were sent to this stage before. landed: parts. read_by: the multiplication of it, where there is one
-    for all.
+    turn: the number of earlier loads into this stage. landed: parts. read_by: its multiplication, if one reads all of
+    it.
     """
 
     k_tile: int
@@ -53,7 +53,7 @@ def landed(load: Load, part: int) -> Fact:
 
 @dataclass(frozen=True)
 class Wait:
-    """A wait for a phase of an mbarrier that is over. complete: phases that were, then. at_once: nothing held it up."""
+    """A finished wait for a phase of an mbarrier. complete: phases at its end. at_once: it did not block."""
 
     line: CallSite
     parity: int
@@ -62,7 +62,7 @@ class Wait:
 
 
 class HeldUp(NamedTuple):
-    """Where somebody waits, and for what; for which phase of which mbarrier, where it is one."""
+    """Where a thread waits, and for what; for which phase of which mbarrier, if it is one."""
 
     line: CallSite = NOWHERE
     what: str = ""
@@ -72,11 +72,11 @@ class HeldUp(NamedTuple):
 
 @dataclass(eq=False)
 class Warps(Actor):
-    """Warps that run one function in step. role: by which interleavings rank them. block: theirs, of the cluster.
+    """Warps that run one function in step. role: their rank in interleavings. block: their block in the cluster.
 
     knows: events that they can rely on. elected: inside elect_one().
-    waits: the last one for each mbarrier, by its name; passed: how many.
-    held_up: where and for what they wait.
+    waits: the last one for each mbarrier, by name; passed: their number.
+    held_up: the line at which they wait, and for what.
     """
 
     function: Callable[..., None]
@@ -92,20 +92,20 @@ class Warps(Actor):
 
     @property
     def lanes(self) -> int:
-        """Threads that carry out what they are told now."""
+        """Threads that execute the current instruction."""
         return self.warps if self.elected else self.warps * LANES
 
 
 class RehearsedSteps(SimpleNamespace):
-    """What a function gets in place of the kernel's steps: the same attributes and methods, without data."""
+    """Stands in for the kernel's steps: the same attributes and methods, without data."""
 
 
 @dataclass(eq=False, kw_only=True)
 class RehearsalMachine(MBarrierCalls):
-    """A block, or several of a cluster, and what has happened so far.
+    """A block, or the blocks of a cluster, and their state.
 
-    barriers: by kind and block. sent: loads, by block and stage. flying: what hardware has not carried out, the oldest
-    first. changes: how often something has happened. present: who has come to the block's barrier.
+    barriers: by kind and block. sent: loads, by block and stage. flying: operations in flight, the oldest first.
+    changes: a count of all events. present: warps that have arrived at the block's barrier.
     """
 
     instruction_set: ClassVar[InstructionSet]
@@ -134,22 +134,22 @@ class RehearsalMachine(MBarrierCalls):
             for kind, (number, arrivals) in self.barrier_kinds().items()
         }
 
-    # What a kind of GPU adds ------------------------------------------------------------------------------------
+    # What each GPU generation adds ------------------------------------------------------------------------------------
 
     def barrier_kinds(self) -> dict[str, tuple[int, int]]:
-        """How many mbarriers of each kind a block has, and the arrivals that each awaits."""
+        """For each kind the number of mbarriers in a block, and the arrivals that each awaits."""
         return {}
 
     def steps(self, warps: Any) -> Any:
-        """What the function of these warps gets."""
+        """The argument of these warps' function."""
         raise NotImplementedError
 
     def give_up(self) -> None:
-        """Nobody can go on. Raises Unsafe."""
+        """A deadlock. Raises Unsafe."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Raises Unsafe where a part of the result is missing, or not there yet."""
+        """Raises Unsafe if a part of the result is missing, or still in flight."""
         raise NotImplementedError
 
     def check_arrival(self, me: Any, line: CallSite, barrier: MBarrier) -> None:
@@ -159,7 +159,7 @@ class RehearsalMachine(MBarrierCalls):
         """Raises Unsafe where these warps must not announce bytes."""
 
     def too_many_arrivals(self, me: Any, line: CallSite, barrier: MBarrier) -> str:
-        """What there is to say of an arrival that a phase does not await."""
+        """The message about an arrival beyond those that a phase awaits."""
         raise NotImplementedError
 
     # Running ----------------------------------------------------------------------------------------------------
@@ -175,16 +175,16 @@ class RehearsalMachine(MBarrierCalls):
 
     @property
     def me(self) -> Any:
-        """Who gives the order."""
+        """The warps that issue the instruction."""
         return self.turns.running
 
-    def order(self, ready: Callable[[], bool] = lambda: True, patient: bool = False) -> tuple[Any, CallSite]:
-        """Others may go first; then, when it is ready, the order is carried out of those who gave it, in that line."""
+    def issue(self, ready: Callable[[], bool] = lambda: True, patient: bool = False) -> tuple[Any, CallSite]:
+        """Let other warps go first; return the warps that issue an instruction, once they are ready, and its line."""
         self.turns.wait(ready, patient)
         if self.interleaving.landing == "some" and self.interleaving.some():
             self.let_land()
         line = calling_line()
-        if self.turns.orders > MOST_ORDERS:
+        if self.turns.issued > MOST_INSTRUCTIONS:
             raise Unsafe(f"{line}: the loop does not end.", LoopFlaw.ENDLESS)
         return self.me, line
 
@@ -198,7 +198,7 @@ class RehearsalMachine(MBarrierCalls):
             me.elected = outer
 
     def meet(self) -> None:
-        """The block's barrier: everybody knows what anybody knew."""
+        """The block's barrier: afterwards every thread knows what any of them knew."""
         me, number = self.me, self.meetings
         self.present.append(me)
         me.held_up = HeldUp(calling_line(), "all threads of the block, at a barrier")
@@ -209,28 +209,28 @@ class RehearsalMachine(MBarrierCalls):
             self.present.clear()
             self.meetings += 1
             self.changes += 1
-        self.order(lambda: self.meetings > number)
+        self.issue(lambda: self.meetings > number)
 
     # Loads ------------------------------------------------------------------------------------------------------
 
     @property
     def part_bytes(self) -> tuple[int, int]:
-        """Of A's and of B's part of a load, in a pair half of B: not always the same, so that a number in
-        stage_bytes' place is found out."""
+        """Bytes of A's and B's parts of a load, in a pair half of B. They vary, so that a literal in place of
+        stage_bytes fails."""
         of_a, of_b = SMALLER_PARTS if self.stages == 3 else PARTS
         return of_a, of_b // self.blocks
 
     @property
     def stage_bytes(self) -> int:
-        """What full[stage] counts: of all blocks."""
+        """The bytes that full[stage] counts, of all blocks."""
         return sum(self.part_bytes) * self.blocks
 
     def loads(self, block: int = 0) -> list[Load]:
-        """All that were sent to a block's stages."""
+        """All loads into a block's stages."""
         return [load for stage in self.sent[block] for load in stage]
 
     def newest(self, stage: int, block: int = 0) -> Load | None:
-        """What was sent last to a stage."""
+        """The latest load into a stage."""
         return self.sent[block][stage][-1] if self.sent[block][stage] else None
 
     def refuse_elected(self, me: Any, line: CallSite, copy: str = "a TMA copy") -> None:
@@ -243,14 +243,14 @@ class RehearsalMachine(MBarrierCalls):
         self.begin(load)
 
     def begin(self, event: Any) -> None:
-        """Something that hardware carries out by itself."""
+        """Start an operation that hardware completes by itself."""
         self.flying.append(event)
         self.changes += 1
         while self.interleaving.landing == "early" and self.let_land():
             pass
 
     def let_land(self) -> bool:
-        """The next part of what has been in flight for longest. False where nothing is."""
+        """Land the next part of the oldest operation in flight. False if there is none."""
         if not self.flying:
             return False
         commits = [event for event in self.flying if not isinstance(event, Load)]
@@ -272,7 +272,7 @@ class RehearsalMachine(MBarrierCalls):
         self.barriers["full"][0][load.stage].land(self.part_bytes[part], landed(load, part))
 
     def has_landed(self, load: Load) -> bool:
-        """Whether the running warps know."""
+        """Whether the running warps know that it has landed."""
         return all(landed(load, part) in self.me.knows for part in range(len(self.part_bytes)))
 
     # MBarriers --------------------------------------------------------------------------------------------------
@@ -290,13 +290,13 @@ class RehearsalMachine(MBarrierCalls):
 
     def wait(self, barrier: MBarrier, phase: Any) -> None:
         at_once = self.begin_wait(barrier, phase)
-        self.order(lambda: barrier.passes(int(phase)))
+        self.issue(lambda: barrier.passes(int(phase)))
         self.end_wait(barrier, phase, at_once)
 
     def try_wait(self, barrier: MBarrier, phase: Any) -> bool:
-        """The others go on first; it fails where the phase is not complete then."""
+        """Let other warps go first; false if the phase is not complete then."""
         changes, at_once = self.changes, self.begin_wait(barrier, phase)
-        self.order(lambda: barrier.passes(int(phase)) or self.changes > changes, patient=True)
+        self.issue(lambda: barrier.passes(int(phase)) or self.changes > changes, patient=True)
         if barrier.passes(int(phase)):
             self.end_wait(barrier, phase, at_once)
             return True
@@ -306,7 +306,7 @@ class RehearsalMachine(MBarrierCalls):
         return False
 
     def begin_wait(self, barrier: MBarrier, phase: Any) -> bool:
-        """Whether nothing holds it up."""
+        """Whether it passes without blocking."""
         me, line = self.me, calling_line()
         if int(phase) not in (0, 1):
             raise Unsafe(f"{line}: phase {phase}: a wait is for a parity, 0 or 1.", LoopFlaw.PARITY)
@@ -321,8 +321,8 @@ class RehearsalMachine(MBarrierCalls):
         self.changes += 1
 
     def arrive(self, barrier: MBarrier, times: Any = 1, expected: Any = None) -> None:
-        """One thread after the other. expected: bytes for each, or None."""
-        me, line = self.order()
+        """Arrive with one thread after the other. expected: bytes for each, or None."""
+        me, line = self.issue()
         if expected is not None:
             self.check_announcement(me, line)
         self.check_arrival(me, line, barrier)
@@ -334,7 +334,7 @@ class RehearsalMachine(MBarrierCalls):
         self.changes += 1
 
     def refuse_all_lanes(self, me: Any, line: CallSite, barrier: MBarrier, who: str = "") -> None:
-        """Where elect_one() is missing."""
+        """Raises Unsafe if all lanes arrive and elect_one() is missing."""
         if not me.elected and me.lanes > barrier.awaited:
             what = (
                 f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase, and all {LANES} lanes "
@@ -343,7 +343,7 @@ class RehearsalMachine(MBarrierCalls):
             raise Unsafe(what, LoopFlaw.ALL_LANES)
 
     def expect(self, barrier: MBarrier, number: Any) -> None:
-        me, line = self.order()
+        me, line = self.issue()
         self.check_announcement(me, line)
         barrier.expect(me.lanes * int(number))
         self.changes += 1

@@ -1,4 +1,4 @@
-"""An mbarrier, as PTX defines it: a phase ends when all arrivals and all bytes that it waits for have come."""
+"""An mbarrier as PTX defines it: a phase completes when all expected arrivals and bytes have come."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +9,7 @@ from tutorlib.problems.wrong import count
 
 @dataclass
 class Phase:
-    """What came in a phase. arrivals: by name of who arrived. expected, landed: bytes. line: of the last arrival."""
+    """A phase's arrivals and bytes. arrivals: by warps. expected, landed: bytes. line: of the last arrival."""
 
     arrivals: dict[str, int] = field(default_factory=dict)
     expected: int = 0
@@ -21,10 +21,9 @@ class Phase:
 class MBarrier:
     """awaited: arrivals in each phase. kind: "full", "empty" and so on; at: which of these; block: whose.
 
-    pending: those that the current phase still lacks. bytes: those that it still lacks (PTX: tx-count), below zero
-    where they landed before they were expected.
-    phases: every phase so far, the current one last. gathered: what those know who arrived in it; published: what
-    somebody knows who has seen the phases before complete.
+    pending: arrivals that the current phase lacks. bytes: its tx-count, below zero if bytes landed before they were
+    expected. phases: all so far, the current one last. gathered: what its arriving threads know; published: what
+    a thread knows after it has seen the earlier phases complete.
     """
 
     name: str
@@ -43,7 +42,7 @@ class MBarrier:
 
     @property
     def complete(self) -> int:
-        """How many phases are."""
+        """The number of complete phases."""
         return len(self.phases) - 1
 
     def passes(self, parity: int) -> bool:
@@ -64,7 +63,7 @@ class MBarrier:
         self.settle()
 
     def land(self, number: int, event: Any) -> None:
-        """Bytes arrive, one after the other: a phase that awaits fewer is complete when the last of those is there."""
+        """Bytes land one after the other: a phase that awaits fewer completes with the last of those."""
         if self.pending == 0 and 0 < self.bytes < number:
             first = self.bytes
             self.land_whole(first)
@@ -85,7 +84,7 @@ class MBarrier:
             self.phases.append(Phase())
 
     def lacks(self) -> str:
-        """What would complete the current phase, and what has come."""
+        """What the current phase still lacks, and its arrivals and bytes so far."""
         phase, parts = self.phases[-1], list[str]()
         if self.pending:
             if phase.arrivals:

@@ -1,4 +1,4 @@
-"""What becomes of a cutlass.pipeline.PipelineState that a helper advances, in a rehearsal."""
+"""A cutlass.pipeline.PipelineState that a helper advances, in a rehearsal."""
 
 import ast
 import inspect
@@ -14,8 +14,8 @@ from tutorlib.dsl.cute.plain_state import clone_of
 def call_helper(notes: list[str], helper: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a @cute.jit function as another one calls it.
 
-    A state that it advances in a loop is, in the kernel, another one after the loop: the caller sees it only where it
-    is returned. notes: gets a sentence where it is not.
+    In the kernel a state that it advances in a loop is a new value after the loop, which the caller gets only by a
+    return. notes: receives a sentence if it is not returned.
     """
     from cutlass.pipeline import PipelineState
 

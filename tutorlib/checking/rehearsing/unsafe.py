@@ -1,17 +1,17 @@
-"""What is wrong with the orders of a rehearsed function."""
+"""Hazards in the instructions of a rehearsed function."""
 
 from tutorlib.failure import FailureKind, Fault, Flaw
 
 
 class Unsafe(Exception):
-    """The orders allow a wrong result. The message, a Flaw, says which, for the reader."""
+    """The instructions allow a wrong result. The message, a Flaw, says which, for the reader."""
 
     def __init__(self, words: str, *failures: Fault | FailureKind) -> None:
         super().__init__(Flaw(words, *failures) if failures else words)
 
 
 class LoopFlaw(FailureKind):
-    """What a rehearsal finds; the fields in brackets.
+    """Kinds of failure in a rehearsal; the fields in brackets.
 
     What is used: EMPTY: nothing was loaded there; UNCOMMITTED, UNWAITED: the copies; UNSEEN: other threads' copies, by
     no barrier; MIXED: two K tiles; NOT_FETCHED: registers; NOT_SUMMED: an accumulator; NOT_LANDED: a stage; BYTES: a
@@ -19,7 +19,7 @@ class LoopFlaw(FailureKind):
     What is overwritten: OVERWRITTEN [what: "being read", "needed", "loading"]; SUMS: of an accumulator.
     WAIT: for an mbarrier, it does not help [barrier: "full", "empty", "ready" or "free"; why: "missing", "early": it
     was for an earlier phase, or "incomplete": the phase ended too early].
-    DEADLOCK: somebody waits [barrier, at, block, phase; who; lacks: the first words of what it lacks; of: "bytes" or
+    DEADLOCK: an endless wait [barrier, at, block, phase; who; lacks: the first words of what it lacks; of: "bytes" or
     "arrivals"]; TOO_OFTEN: an arrival [barrier]; UNEXPECTED: bytes; LOADED [tiles: "1 of 3"]: how far it came.
     What is done twice, or never: TWICE, LOADED_TWICE, MISSING, UNWRITTEN; FIRST [given: "never", "again"].
     Who does it: ELECTED: one lane, where a warp must; ALL_LANES: a warp, where one lane must; ROLE: another role;

@@ -1,1 +1,1 @@
-"""What the course takes of the CuTe DSL besides its documented names."""
+"""The CuTe DSL's undocumented names that the course uses."""

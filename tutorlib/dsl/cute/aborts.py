@@ -1,4 +1,4 @@
-"""What ends the process inside the DSL's C++, or never ends, refused with a sentence instead."""
+"""Guards that refuse, with a sentence, calls that abort the process inside the DSL's C++ or never end."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -54,7 +54,7 @@ def no_abort() -> Iterator[None]:
 
 
 def of_a_copy_atom(make: Callable[..., Any]) -> Callable[..., Any]:
-    """What makes tiled copies, which raises TypeError of another thing in its atom's place."""
+    """A function that makes tiled copies, guarded: it raises TypeError for an argument that is no copy atom."""
     from cutlass import cute
 
     @wraps(make)

@@ -21,7 +21,7 @@ Mode = int | list[int | None]  # a number; or bits, divisibility, and which symb
 
 @contextmanager
 def compile_calls(host: Callable[..., None]) -> Iterator[list[dict[str, Any]]]:
-    """What cute.compile is called with meanwhile, in order, for `compiled_anew`; failures are left out.
+    """The arguments of cute.compile's calls in the block, in order, for `compiled_anew`, without those that fail.
 
     host: the function that is to be compiled; of each call is told whether it was this one.
     """

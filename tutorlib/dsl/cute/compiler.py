@@ -57,7 +57,7 @@ class StepTimes:
 
 @contextmanager
 def timed_steps() -> Iterator[StepTimes]:
-    """What CuTe's compilations take meanwhile; it is known once the block is over."""
+    """The time of CuTe's compilations in the block, known when the block ends."""
     from cutlass.cutlass_dsl import CuTeDSL
 
     dsl, times = CuTeDSL._get_dsl(), StepTimes()
@@ -108,7 +108,7 @@ class ReportingPasses:
 
 @contextmanager
 def error_output() -> Iterator[Callable[[], str]]:
-    """What is written to file descriptor 2 meanwhile, by C++ too, goes to a file; what is yielded reads it."""
+    """Redirects file descriptor 2, C++'s output included, to a file in the block; yields a function that reads it."""
     sys.stderr.flush()
     kept = os.dup(2)
     with tempfile.TemporaryFile() as file:

@@ -1,4 +1,4 @@
-"""What the CuTe DSL keeps on the functions that it decorates, and how one of them calls another."""
+"""The CuTe DSL's attributes on functions that it decorates, and how one of them calls another."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,7 +10,7 @@ HERE = str(Path(__file__).parent)
 
 
 def says_it_is_jit(function: Any) -> bool:
-    """Whether it is marked as a @cute.jit function; anybody can set the mark, which `is_jit` does not rely on alone."""
+    """Whether it carries the mark of a @cute.jit function. Any code can set the mark; `is_jit` also looks further."""
     return getattr(function, "_decorator_kind", None) == "jit"
 
 

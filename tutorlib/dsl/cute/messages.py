@@ -1,10 +1,10 @@
-"""What the CuTe DSL's errors say, in one line."""
+"""The CuTe DSL's errors in one line."""
 
 import re
 
 
 def cute_message(error: Exception) -> str:
-    """What is wrong, in one line, without the DSL's colours and boxes."""
+    """The cause, in one line, without the DSL's colors and boxes."""
     from cutlass.base_dsl.common import DSLBaseError
 
     if not isinstance(error, DSLBaseError):

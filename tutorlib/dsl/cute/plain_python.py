@@ -20,7 +20,7 @@ def as_written(function: Any) -> Callable[..., Any]:
 
 
 def plain_loops() -> dict[str, Any]:
-    """What takes the place of the DSL's own loops and conditions, by their names in `cutlass`."""
+    """Plain replacements for the DSL's loops and conditions, by their names in `cutlass`."""
     return {
         "range": lambda *args, **hints: range(*args),
         "range_constexpr": range,

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def move(state: Any, count: Any) -> None:
-    """A state goes on by so many stages."""
+    """Advance a state by n stages."""
     rounds, state._index = divmod(int(state._index) + int(count), state._stages)
     state._phase = int(state._phase) ^ (rounds & 1)
     state._count = int(state._count) + int(count)

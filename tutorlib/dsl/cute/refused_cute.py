@@ -1,4 +1,4 @@
-"""What to do where the CuTe DSL refuses a kernel, or ptxas what was inlined in one."""
+"""Advice for kernels that the CuTe DSL refuses, and for inlined PTX that ptxas refuses."""
 
 import re
 

@@ -1,1 +1,1 @@
-"""What the course takes of cuTile besides its documented names."""
+"""cuTile's undocumented names that the course uses."""

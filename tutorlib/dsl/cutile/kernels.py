@@ -1,4 +1,4 @@
-"""What cuTile keeps in a @ct.kernel."""
+"""The attributes of a @ct.kernel."""
 
 from types import FunctionType
 from typing import Any
@@ -11,7 +11,7 @@ def function_of(kernel: Any) -> FunctionType:
 
 
 def inside_of_kernel(value: Any) -> Any:
-    """What a @ct.kernel has as its function; any other value as it is. It does not import cuTile."""
+    """The function of a @ct.kernel; any other value unchanged. It does not import cuTile."""
     if any(kind.__module__.startswith("cuda.tile") for kind in type(value).__mro__):
         return getattr(value, "_pyfunc", value)
     return value

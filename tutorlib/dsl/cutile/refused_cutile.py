@@ -1,4 +1,4 @@
-"""What to do where cuTile refuses a kernel."""
+"""Advice for kernels that cuTile refuses."""
 
 from tutorlib.dsl.refusal import Refusal, nearest_keyword, nearest_name
 

@@ -11,7 +11,7 @@ import numpy as np
 import tensor_layouts as tl
 from tensor_layouts import Layout, size
 
-from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.drawn import Drawn, beside, stretched
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n01_layouts.arrays import (
@@ -62,7 +62,6 @@ from tutorlib.exercises.n01_layouts.sizes import (
     rows_of_matrix,
     span,
 )
-from tutorlib.exercises.random_layouts import stretched
 from tutorlib.failure import Fail
 from tutorlib.layouts.unnamed import PICTURES
 

@@ -7,10 +7,11 @@ from typing import Any
 
 from tensor_layouts import Layout, size
 
+from tutorlib.checking.drawn import stretched
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.values import Case, Mistake, law
 from tutorlib.exercises.n02_layout_algebra.laws import Lawbreak, Offsets, differs, of_layouts
-from tutorlib.exercises.random_layouts import drawn, stretched
+from tutorlib.exercises.n02_layout_algebra.random_layouts import drawn
 from tutorlib.failure import Flaw
 from tutorlib.layouts.notation import text
 from tutorlib.layouts.oracle import ask

@@ -5,17 +5,17 @@ from functools import partial
 import tensor_layouts as tl
 from tensor_layouts import Layout
 
+from tutorlib.checking.drawn import stretched
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, law
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
 from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute
 from tutorlib.exercises.n02_layout_algebra.laws import Lawbreak
-from tutorlib.exercises.random_layouts import (
+from tutorlib.exercises.n02_layout_algebra.random_layouts import (
     a_few_beside,
     composable,
     drawn,
     sticking_out,
-    stretched,
 )
 from tutorlib.failure import Fail
 

@@ -10,7 +10,7 @@ from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
 from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute
 from tutorlib.exercises.n02_layout_algebra.laws import Lawbreak
-from tutorlib.exercises.random_layouts import (
+from tutorlib.exercises.n02_layout_algebra.random_layouts import (
     a_few_beside,
     apart,
     block_and_grid,

@@ -9,9 +9,9 @@ import numpy as np
 from tutorlib.checking.exercise import Unwritten, is_placeholder
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.served import Served
-from tutorlib.checking.traced import call_on_vectors
 from tutorlib.checking.values import Case, Mistake
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.exercises.n04_first_kernels.judge.host_calls import call_on_vectors
 from tutorlib.exercises.n04_first_kernels.judge.multiplications import multiplications_each
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import Wrong

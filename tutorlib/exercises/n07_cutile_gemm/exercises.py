@@ -24,7 +24,7 @@ from tutorlib.exercises.n07_cutile_gemm.choices import (
     fits,
     no_spill,
 )
-from tutorlib.exercises.n07_cutile_gemm.judge.through_tf32 import ThroughTf32
+from tutorlib.exercises.n07_cutile_gemm.judge.through_tf32 import NoTf32
 from tutorlib.exercises.n07_cutile_gemm.orders import GRIDS, RAGGED_GRIDS, in_strips, ragged, strip_after_strip, whole
 from tutorlib.exercises.n07_cutile_gemm.shapes import (
     BENCH,
@@ -192,12 +192,12 @@ EXERCISES = (
             "occupancy blocks, each with 2 stages, have 227 * 1024 bytes together.",
         ),
     ),
-    ThroughTf32(
+    CutileExercise(
         id="07.6",
         title="gemm through tf32",
         points=3,
         problem=gemm_tf32(),
-        in_bf16=gemm("bf16"),
+        besides=NoTf32(problem=gemm("bf16"), shape=WHOLE[0]),
         shapes=SMALL,
         whole=WHOLE,
         once=True,

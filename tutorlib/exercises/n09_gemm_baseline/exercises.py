@@ -10,7 +10,6 @@ from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LO
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.traced import layout_returned
 from tutorlib.checking.values import Mistake, ValueExercise, equals, law, shorten
 from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import (
     SECTOR,
@@ -20,6 +19,7 @@ from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import (
     SmemLayout,
     WarpsOfMma,
 )
+from tutorlib.exercises.n09_gemm_baseline.judge.traced import layout_returned
 from tutorlib.exercises.n09_gemm_baseline.remedies import BASELINE_REMEDIES, ColumnFlaw
 from tutorlib.failure import Flaw
 from tutorlib.problems.catalogue import gemm

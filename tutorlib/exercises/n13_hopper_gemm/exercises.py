@@ -7,11 +7,11 @@ from random import Random
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.hopper import HopperLoops
-from tutorlib.checking.host_templates import with_loop
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import BYTES, Boxes, Fragments, RingLayout, TmaEpilogue
+from tutorlib.exercises.n13_hopper_gemm.judge.host_functions import with_loop
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
 

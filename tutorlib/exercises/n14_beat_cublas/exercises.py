@@ -3,11 +3,16 @@
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.hopper import HopperLoops
-from tutorlib.checking.host_templates import own_consumer, own_producer, with_consumer, with_producer
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.n14_beat_cublas.feeding import BYTES, MULTICAST, REGISTERS, member, members, splits, steps_in
 from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import ChosenExercise
+from tutorlib.exercises.n14_beat_cublas.judge.host_functions import (
+    own_consumer,
+    own_producer,
+    with_consumer,
+    with_producer,
+)
 from tutorlib.exercises.n14_beat_cublas.scales import dequantises
 from tutorlib.exercises.n14_beat_cublas.sharing import even, few_steps, of_an_h200, streams, uneven
 from tutorlib.exercises.n14_beat_cublas.tiles import (

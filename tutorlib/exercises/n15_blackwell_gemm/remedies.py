@@ -1,8 +1,8 @@
 """Remedies of notebook 15."""
 
 from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.rehearsing.tensor_memory import TensorMemoryFlaw
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
+from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_memory import TensorMemoryFlaw
 from tutorlib.failure import Fail
 
 BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {

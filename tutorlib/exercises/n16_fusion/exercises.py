@@ -1,11 +1,11 @@
 """Exercises of notebook 16: epilogues that do more than round, a layer that torch takes as its own, and two GPUs."""
 
-from tutorlib.checking import host_templates
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Inside
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises.n16_fusion.fakes import faked, symbolic
+from tutorlib.exercises.n16_fusion.judge import host_functions
 from tutorlib.exercises.n16_fusion.layers import swapped
 from tutorlib.exercises.n16_fusion.operators import counted, gradients
 from tutorlib.exercises.n16_fusion.parts import INTERLEAVING, interleaves, refuses, splits
@@ -37,7 +37,7 @@ EXERCISES = (
         points=2,
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
-        part=Inside(build=host_templates.elementwise),
+        part=Inside(build=host_functions.elementwise),
         library=course(OPS, "gelu"),
         hints=(
             "x * x is element by element, and so is every other operator; cute.math.tanh takes the whole of x.",
@@ -54,7 +54,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=FITTING,
         whole=WHOLE,
-        part=Inside(build=host_templates.with_bias_matrix),
+        part=Inside(build=host_functions.with_bias_matrix),
         library=course(FUSED, "every_row"),
         hints=(
             "A layout may send many coordinates to one place. By how much does the offset grow from row to row?",
@@ -70,7 +70,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=FITTING,
         whole=WHOLE,
-        part=Inside(build=host_templates.with_op),
+        part=Inside(build=host_functions.with_op),
         library=course(OPS, "bias_gelu", "gelu"),
         hints=(
             "Both arguments are values of the same shape, in fp32. What comes first, the bias or GELU?",
@@ -86,7 +86,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SHAPES[:1],
         whole=WHOLE,
-        part=Inside(build=host_templates.with_fetch),
+        part=Inside(build=host_functions.with_fetch),
         library=course(FUSED, "fetch_beside"),
         hints=(
             "fp32 registers of the accumulators' shape: cute.make_rmem_tensor(acc.tCrC.shape, Float32), filled with 0.",
@@ -104,7 +104,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=((130, 72, 40),),  # four tiles in which all warps have rows
         whole=WHOLE,
-        part=Inside(build=host_templates.with_reduction),
+        part=Inside(build=host_functions.with_reduction),
         requires=("bar.sync",),
         library=course(FUSED, "largest"),
         hints=(
@@ -137,7 +137,7 @@ EXERCISES = (
         problem=linear_swiglu(32),
         shapes=GATED,
         whole=GATED[1:],
-        part=Inside(build=host_templates.with_gate),
+        part=Inside(build=host_functions.with_gate),
         library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
         hints=(
             "tCrC's shape is (pairs, atoms, (neighbors, rest)), and rest is the slowest mode: its first half is gate.",

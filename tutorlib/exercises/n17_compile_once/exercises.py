@@ -7,7 +7,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.compiling.kept import CompiledKernels
+from tutorlib.compiling.kernel_cache import CompiledKernels
 from tutorlib.exercises.n17_compile_once.cost_counts import (
     CONSTANTS,
     COST_MISTAKES,
@@ -24,10 +24,10 @@ from tutorlib.exercises.n17_compile_once.cost_counts import (
     some_calls,
     some_members,
 )
-from tutorlib.exercises.n17_compile_once.judge.for_torch import CALLS, ForTorchExercise
+from tutorlib.exercises.n17_compile_once.judge.for_torch import CALLS, launch_costs
 from tutorlib.exercises.n17_compile_once.judge.saved_kernels import SAVING
 from tutorlib.exercises.n17_compile_once.judge.shared_storage import Member, StructExercise
-from tutorlib.exercises.n17_compile_once.judge.trials import KeptExercise
+from tutorlib.exercises.n17_compile_once.judge.trials import TrialsExercise
 from tutorlib.exercises.n17_compile_once.keys import (
     after_a_failure,
     alignments,
@@ -43,6 +43,7 @@ from tutorlib.exercises.n17_compile_once.keys import (
     two_of_them,
 )
 from tutorlib.exercises.n17_compile_once.remedies import COMPILE_ONCE_REMEDIES
+from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.compiling import compilations_of, per_call, struct_layout
 from tutorlib.problems.integers import on_integers
 from tutorlib.problems.problem import Problem
@@ -87,7 +88,7 @@ def row_totals() -> Problem:
     return on_integers("row_totals", "MN", ("x",), reference, "M")
 
 
-COURSE = "tutorlib.compiling.kept"  # where the answers stand, too
+COURSE = "tutorlib.compiling.kernel_cache"  # where the answers stand, too
 
 EXERCISES = (
     ValueExercise(
@@ -189,11 +190,13 @@ EXERCISES = (
         ),
         remedies=COMPILE_ONCE_REMEDIES["17.4"],
     ),
-    ForTorchExercise(
+    TrialsExercise(
         id="17.5",
         title="for_torch",
         points=5,
+        needs=MMA_SYNC,
         cases=CALLS,
+        launch_costs=launch_costs,
         tiers=(0.25, 1.0),
         library={"for_torch": InModule(COURSE, "for_torch")},
         hints=(
@@ -203,7 +206,7 @@ EXERCISES = (
         ),
         remedies=COMPILE_ONCE_REMEDIES["17.5"],
     ),
-    KeptExercise(
+    TrialsExercise(
         id="17.6",
         title="load_or_compile",
         points=3,

@@ -3,7 +3,7 @@
     python -m tutorlib.instruments.exploring RESULTS.jsonl [SECONDS [PROCESSES]]
 
 Compiling takes a second, timing a hundredth. So processes compile side by side, each its share of the configurations,
-and a file's lock hands the GPU round: whoever has it times what it has of a shape, beside cuBLAS. One that holds it for
+and a file's lock hands the GPU round: its holder times its candidates for a shape, beside cuBLAS. One that holds it for
 too long is stuck in its kernel: it is killed, and a fresh process goes on after that shape.
 """
 

@@ -16,11 +16,11 @@ from tutorlib.instruments.sweeps.hopper import changed
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.problems.problem import Shape
 
-STUCK = 15.0  # seconds that nobody needs the GPU for
+STUCK = 15.0  # seconds; no turn on the GPU takes as long
 
 
 class Share(NamedTuple):
-    """What a process times: for each shape its configurations, as JSON has them."""
+    """A process's work: for each shape its configurations, as JSON has them."""
 
     shape: Shape
     settings: list[dict[str, Any]]

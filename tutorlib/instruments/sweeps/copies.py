@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from tutorlib.instruments.sweeps.element_copies import make_element_copy
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
-from tutorlib.kernels.copies.by_element import make_element_copy
 from tutorlib.kernels.copies.config import CopyConfig
 from tutorlib.kernels.copies.directions import make_directed_copy
 from tutorlib.kernels.copies.registers import make_copy
@@ -85,12 +85,12 @@ def coalescing() -> Sweep:
 
 
 def copy_rungs() -> Sweep:
-    """What rung 3 changes, one thing at a time."""
+    """Rung 3's changes, one at a time."""
     return Sweep(PROBLEM, through_registers(STEPS), (LARGE,), pairs=PAIRS, seconds=12)
 
 
 def copy_naive() -> Sweep:
-    """Where the naive copy's time goes: loads or stores down a column, rows whose pitch is a power of two."""
+    """The cost of the naive copy's accesses: loads or stores down a column, rows whose pitch is a power of two."""
     naive = CopyConfig(vector=1, loads_first=False, down=True)
     direct = {"naive": naive, "coalesced": ONE_BY_ONE}
     turned = {
@@ -103,7 +103,7 @@ def copy_naive() -> Sweep:
 
 
 def copy_best() -> Sweep:
-    """What could be faster than rung 3: longer pieces of a row, hints for the caches, TMA with a ring of tiles."""
+    """Attempts to beat rung 3: longer pieces of a row, hints for the caches, TMA with a ring of tiles."""
     return Sweep(PROBLEM, (*through_registers(BEST), *rings()), (LARGE,), pairs=PAIRS, seconds=40)
 
 

@@ -108,7 +108,7 @@ def tile_split_k() -> Sweep:
 
 
 def tile_fp8() -> Sweep:
-    """What was tried for notebook 07's last rung, at 320×32576×7168, and what ncu says of it and of cuBLASLt."""
+    """Attempts at notebook 07's last rung, 320×32576×7168, and ncu's counts of it and of cuBLASLt."""
 
     def on_every_sm(name: str, kernel: ct.kernel, *constants: Any, blocks: float = 1) -> Candidate:
         launcher = CutileLauncher(

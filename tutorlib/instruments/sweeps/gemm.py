@@ -1,6 +1,7 @@
 """The sweeps of the GEMM ladder: all of its rungs, and those of notebooks 09 to 12 from closer by."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
 from tutorlib.kernels.ampere.parts import Order
-from tutorlib.kernels.ampere.schedules import TRIES, make_loop
+from tutorlib.kernels.ampere.schedules import LONG, SPREAD, TUNED, LoopSchedule, make_loop
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.ladder import AMPERE_RUNGS, LADDER, AmpereRung, HopperRung, Rung, in_eights
 from tutorlib.kernels.nvidia_example import against_nvidia
@@ -74,7 +75,7 @@ def gemm_stages() -> Sweep:
 
 
 def gemm_depth() -> Sweep:
-    """Where stages matter: a grid that leaves each SM one block, and a K of a few tiles."""
+    """Cases in which stages matter: a grid that leaves each SM one block, and a K of a few tiles."""
     tiles = ((128, 128, 32), (128, 128, 64))
     shapes = ((1024, 1024, 1024), (4096, 4096, 256))
     return staged([GemmConfig(tile, stages=stages) for tile in tiles for stages in deepest(tile)], shapes)
@@ -144,8 +145,44 @@ def gemm_waves() -> Sweep:
     return Sweep(problem, rungs(problem, ladder), shapes)
 
 
+AS_TAUGHT = LoopSchedule()
+
+
+@dataclass(frozen=True)
+class Try:
+    """A configuration and a schedule that might be faster; name: what is different about it."""
+
+    name: str
+    config: GemmConfig
+    schedule: LoopSchedule = AS_TAUGHT
+
+
+TALL = GemmConfig((256, 128, 32), (4, 2), 4)
+SMALL = GemmConfig((128, 128, 32), (2, 2), 4)
+DEEP = GemmConfig((128, 128, 64), (2, 2), 3)
+TRIES = (
+    Try("tuned", TUNED),
+    Try("tuned, no branch", TUNED, LoopSchedule(branch=False)),
+    Try("tuned, loads spread", TUNED, LoopSchedule(spread=True)),
+    Try("tuned, loads spread, no branch", TUNED, SPREAD),
+    Try("tuned, loads spread, no branch, 5 stages", replace(TUNED, stages=5), SPREAD),
+    Try("128×256×64, loads spread, no branch", LONG, SPREAD),
+    Try("128×256×64, loads spread, no branch, 4 stages", replace(LONG, stages=4), SPREAD),
+    Try("256×128×64, loads spread, no branch", GemmConfig((256, 128, 64), (4, 2), 3), SPREAD),
+    Try("128×128×32, loads spread, no branch", SMALL, SPREAD),
+    Try("tuned, no branch, unrolled", TUNED, LoopSchedule(branch=False, unroll=4)),
+    Try("tuned, registers not ahead", TUNED, LoopSchedule(registers_ahead=False)),
+    Try("tuned, other warps: 4×2 on 256×128", TALL, LoopSchedule(branch=False)),
+    Try("128×192, registers not ahead", GemmConfig((128, 192, 32), (2, 2), 4), LoopSchedule(registers_ahead=False)),
+    Try("192×128, registers not ahead", GemmConfig((192, 128, 32), (2, 2), 4), LoopSchedule(registers_ahead=False)),
+    Try("256×192, registers not ahead", GemmConfig((256, 192, 32), (4, 2), 4), LoopSchedule(registers_ahead=False)),
+    Try("128×128, two blocks", SMALL, LoopSchedule(branch=False)),
+    Try("128×128×64, loads spread, no branch", DEEP, SPREAD),
+)
+
+
 def gemm_tries() -> Sweep:
-    """What was tried to make the tuned rung faster, beside NVIDIA's kernel. Raises NoExample."""
+    """Attempts to make the tuned rung faster, beside NVIDIA's kernel. Raises NoExample."""
     problem = against_nvidia()
     candidates = tuple(
         Candidate(

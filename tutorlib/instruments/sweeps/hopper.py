@@ -111,7 +111,7 @@ def self_configuring(name: str = "chosen", dtype: DType = "bf16") -> Candidate:
 
 
 def launch_cost(problem: Problem, shape: Shape) -> dict[str, float]:
-    """What gemm(a, b, c) at a shape that it knows takes the host, and what the baseline takes it, in µs."""
+    """The host's time for gemm(a, b, c) at a known shape, and for the baseline, in µs."""
     work = Work(problem, shape)
     baseline = partial(problem.baseline, work.output.tensor, *work.inputs)
     return {
@@ -185,7 +185,7 @@ def hopper_levers() -> Sweep:
 
 
 def hopper_sustained() -> Sweep:
-    """What is left of the gains under the power limit, with watts and joules, for the ladder's rungs of these names."""
+    """The gains that remain under the power limit, with watts and joules, for the ladder's rungs of these names."""
     candidates = (
         on_hopper("plain", levered(())),
         on_hopper("multicast", levered(DEFERRED[:3])),

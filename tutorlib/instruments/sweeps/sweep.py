@@ -1,4 +1,4 @@
-"""What a sweep is, and how it is measured and counted."""
+"""Sweeps, and how they are measured and counted."""
 
 import sys
 from collections.abc import Callable, Collection, Iterator

@@ -1,4 +1,4 @@
-"""What a GEMM of notebooks 09 to 12 is put together from: each part may be the reader's."""
+"""The parts of a GEMM of notebooks 09 to 12: each may be the reader's."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,6 +1,6 @@
-"""Notebook 12's main loop with its orders in other places: what was tried to make it faster."""
+"""Notebook 12's main loop with its instructions at other positions: variants that may be faster."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import cutlass
 from cutlass import cute
@@ -12,13 +12,13 @@ from tutorlib.kernels.ampere.thread_share import Steps
 
 @dataclass(frozen=True)
 class LoopSchedule:
-    """Where the orders of `multistage` stand.
+    """The positions of `multistage`'s instructions.
 
-    registers_ahead: a K block is fetched while the one before is multiplied; else just before its own multiplication,
+    registers_ahead: a K block is fetched while its predecessor is multiplied; else just before its own multiplication,
         which takes fewer registers.
-    spread: A is sent for after the first K block's multiplication, B after that of a later one; else both before.
-    branch: nothing is sent for where no tile is left; else the last one is, once more, and the loop has no branch in
-        which the compiler could not move instructions.
+    spread: A's load is issued after the first K block's multiplication, B's after a later one; else both before.
+    branch: no load is issued after the last tile; else the last tile is loaded again, and the loop has no branch, so
+        that the compiler can move instructions.
     unroll: K tiles in the compiled loop's body.
     """
 
@@ -28,7 +28,9 @@ class LoopSchedule:
     unroll: int = 1
 
 
-SPREAD = LoopSchedule(spread=True, branch=False)  # the fastest of those that were tried
+TUNED = GemmConfig((128, 256, 32), (2, 4), 4)
+LONG = GemmConfig((128, 256, 64), (2, 4), 3)
+SPREAD = LoopSchedule(spread=True, branch=False)  # the fastest variant
 
 
 def make_loop(schedule: LoopSchedule) -> MainLoop:
@@ -97,38 +99,3 @@ def send_some(
         steps.a.load(tile, buffer)
     if cutlass.const_expr(b):
         steps.b.load(tile, buffer)
-
-
-@dataclass(frozen=True)
-class Try:
-    """A configuration and a schedule that might be faster; name: what is different about it."""
-
-    name: str
-    config: GemmConfig
-    schedule: LoopSchedule = LoopSchedule()
-
-
-TUNED = GemmConfig((128, 256, 32), (2, 4), 4)
-TALL = GemmConfig((256, 128, 32), (4, 2), 4)
-SMALL = GemmConfig((128, 128, 32), (2, 2), 4)
-LONG = GemmConfig((128, 256, 64), (2, 4), 3)
-DEEP = GemmConfig((128, 128, 64), (2, 2), 3)
-TRIES = (
-    Try("tuned", TUNED),
-    Try("tuned, no branch", TUNED, LoopSchedule(branch=False)),
-    Try("tuned, loads spread", TUNED, LoopSchedule(spread=True)),
-    Try("tuned, loads spread, no branch", TUNED, SPREAD),
-    Try("tuned, loads spread, no branch, 5 stages", replace(TUNED, stages=5), SPREAD),
-    Try("128×256×64, loads spread, no branch", LONG, SPREAD),
-    Try("128×256×64, loads spread, no branch, 4 stages", replace(LONG, stages=4), SPREAD),
-    Try("256×128×64, loads spread, no branch", GemmConfig((256, 128, 64), (4, 2), 3), SPREAD),
-    Try("128×128×32, loads spread, no branch", SMALL, SPREAD),
-    Try("tuned, no branch, unrolled", TUNED, LoopSchedule(branch=False, unroll=4)),
-    Try("tuned, registers not ahead", TUNED, LoopSchedule(registers_ahead=False)),
-    Try("tuned, other warps: 4×2 on 256×128", TALL, LoopSchedule(branch=False)),
-    Try("128×192, registers not ahead", GemmConfig((128, 192, 32), (2, 2), 4), LoopSchedule(registers_ahead=False)),
-    Try("192×128, registers not ahead", GemmConfig((192, 128, 32), (2, 2), 4), LoopSchedule(registers_ahead=False)),
-    Try("256×192, registers not ahead", GemmConfig((256, 192, 32), (4, 2), 4), LoopSchedule(registers_ahead=False)),
-    Try("128×128, two blocks", SMALL, LoopSchedule(branch=False)),
-    Try("128×128×64, loads spread, no branch", DEEP, SPREAD),
-)

@@ -65,7 +65,7 @@ class GlobalToShared:
 
 @dataclass(frozen=True)
 class Steps:
-    """What a main loop is made of, for one thread: load → (commit, wait, barrier) → fetch → multiply.
+    """The steps of a main loop, for one thread: load → (commit, wait, barrier) → fetch → multiply.
 
     k_tiles: how many steps of tile K cover the matrices' K.
     a, b: the operands' ways into shared memory. rA, rB: from there into registers.
@@ -107,7 +107,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Accumulators:
-    """What an epilogue works on: one thread's accumulators, and where they go.
+    """One thread's accumulators in an epilogue, and their places in C.
 
     tCrC: the accumulators in fp32. tCgC: their places in C, bf16. coordinates: these places' (row, column) in C.
         All three have the shape ((2 columns, 2 rows), M atoms, (4 N atoms, the rest)).

@@ -1,4 +1,4 @@
-"""What the Blackwell kernel can be told, what it takes of an SM, and the smallest shapes of its instruction."""
+"""The Blackwell kernel's configuration, its resources on an SM, and the smallest shapes of its instruction."""
 
 from dataclasses import dataclass
 
@@ -63,7 +63,7 @@ class BlackwellConfig:
 
     @property
     def stage_bytes(self) -> int:
-        """What a stage takes of one block's shared memory."""
+        """Bytes of a stage in one block's shared memory."""
         return (ROWS + self.b_rows) * self.tile[2] * BYTES
 
     @property

@@ -23,7 +23,7 @@ def meet(config: cutlass.Constexpr) -> None:
 
 @dataclass(frozen=True)
 class Holding:
-    """What a warp needs in order to hold tensor memory.
+    """A warp's handle on tensor memory.
 
     warp: its number, 0 to 5. columns: to allocate. address: 4 bytes of shared memory, for what alloc_tmem writes.
     crew: who does the work, for a pointer to the accumulators.
@@ -58,7 +58,7 @@ class Holding:
 
 @cute.jit
 def hold(holding: Holding) -> None:
-    """One warp allocates before anybody works, and frees when all have done their work."""
+    """One warp allocates before the others start, and frees when all are done."""
     if holding.warp == MMA_WARP:
         cute.arch.alloc_tmem(holding.columns, holding.address, holding.pair)
         cute.arch.relinquish_tmem_alloc_permit(holding.pair)

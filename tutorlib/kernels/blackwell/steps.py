@@ -1,4 +1,4 @@
-"""What the three loops of the Blackwell kernel are made of: a block's loads, multiplications and stores."""
+"""The steps of the Blackwell kernel's three loops: a block's loads, multiplications and stores."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -78,7 +78,7 @@ class Drain:
 
 @dataclass(frozen=True)
 class TileSteps:
-    """What a block's loops are made of, for a thread of any role.
+    """The steps of a block's loops, for a thread of any role.
 
     full, empty: mbarriers, one for each of `stages`. A phase of full[stage] ends with 1 arrival and the bytes that it
         announces, stage_bytes; one of empty[stage] when the multiplications that read it are committed to it.
@@ -119,7 +119,7 @@ class TileSteps:
 
     @property
     def stage_bytes(self) -> int:
-        """What full[stage] counts: of both blocks, where there are two."""
+        """Bytes that full[stage] counts: of both blocks, if there are two."""
         return self.config.stage_bytes * self.config.width
 
     @property

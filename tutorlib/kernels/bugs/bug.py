@@ -1,4 +1,4 @@
-"""What is known of a broken kernel before anybody has looked at it."""
+"""A broken kernel, as its user reports it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

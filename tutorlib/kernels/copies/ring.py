@@ -27,7 +27,7 @@ class RingConfig:
 
 
 def tma_hint(config: RingConfig) -> dict[str, cutlass.Int64]:
-    """What a TMA copy is told besides its tensors."""
+    """A TMA copy's configuration."""
     return {"cache_policy": cutlass.Int64(EVICT_FIRST)} if config.evict_first else {}
 
 
@@ -42,7 +42,7 @@ def fetch(
     stage_bytes: cutlass.Constexpr,
     config: cutlass.Constexpr,
 ) -> None:
-    """Start this block's i-th tile on its way into its stage."""
+    """Issue the load of this block's i-th tile into its stage."""
     tile, stage = first + i * config.blocks, i % config.stages
     across = cute.size(from_src, mode=[2])
     with cute.arch.elect_one():

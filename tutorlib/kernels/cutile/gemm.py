@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SMEM = 227 * 1024  # bytes of shared memory that a block may have on sm_90, CUDA C++ Programming Guide, table 24
 ACCUMULATORS = 128  # registers for each thread: half of the 255 that it can address
 LEAST = 64  # accumulators: with fewer, a thread loads too much for what it computes
-STAGES = 2  # tiles of A and B in shared memory, at least: one in use, one on its way
+STAGES = 2  # tiles of A and B in shared memory, at least: one in use, one in flight
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Config:
 
     @property
     def constants(self) -> tuple[int, ...]:
-        """What follows the three tensors among the kernel's arguments."""
+        """The kernel's arguments after the three tensors."""
         return (self.tm, self.tn, self.tk, self.group)
 
     def tiles(self, shape: tuple[int, ...]) -> int:
@@ -126,6 +126,6 @@ def tune(configs: Sequence[Config], a: "Tensor", b: "Tensor", c: "Tensor") -> Tu
 
 
 def compiled(config: Config, arch: str = "sm_90", dtype: DType = "bf16", size: int = 4096) -> Compiled:
-    """What the compiler makes of `persistent` for square matrices, on any machine."""
+    """`persistent`, compiled for square matrices, on any machine."""
     specs = [TensorSpec((size, size), dtype)] * 3
     return compile_cutile(persistent.replace_hints(**config.hints), [*specs, *config.constants], arch)

@@ -1,4 +1,4 @@
-"""What an epilogue computes, on values in registers: functions of TensorSSA that keep its shape."""
+"""Functions of an epilogue on values in registers: they take TensorSSA and keep its shape."""
 
 from typing import Any
 

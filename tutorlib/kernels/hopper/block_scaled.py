@@ -40,7 +40,7 @@ LANES = 32  # of a warp
 
 @dataclass(frozen=True)
 class ScaledMultiply:
-    """What a warpgroup does with full stages: multiply one K block, then add it to the accumulators with its scales.
+    """A warpgroup's main loop: multiply one K block, then add it to the accumulators with its scales.
 
     multiply.tCrC: ((2 columns, 2 rows, N/8), 1, 1) of one K block; accumulators: the same of a tile.
     sX: (2 of a thread, 4 threads, N/8, stages), the columns' scales. mW: (N/128, K/128), those of 128 rows.

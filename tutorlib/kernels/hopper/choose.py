@@ -1,6 +1,6 @@
-"""Which configuration for which shape: the least time by a small model of the machine, for every candidate.
+"""The choice of a configuration for a shape: the candidate with the least time in a small model of the machine.
 
-The model's constants stand in constants.json; `python -m tutorlib.instruments.fit_hopper` writes it from measurements.
+The model's constants are in constants.json; `python -m tutorlib.instruments.fit_hopper` writes it from measurements.
 """
 
 import json
@@ -35,7 +35,7 @@ class ShapeError(ValueError):
 
 @dataclass(frozen=True)
 class Constants:
-    """What the model takes from measurements; cycles and bytes are an SM's, and of tiles of 128×256.
+    """The model's measured constants; cycles and bytes are an SM's, for tiles of 128×256.
 
     mma_efficiency: of the tensor cores' rate, where nothing else limits. least: cycles of a K tile, however small.
     written: part of the bytes that TMA writes into shared memory for which wgmma's reads of it have to wait.
@@ -89,7 +89,7 @@ def fitted() -> Constants:
 
 
 class OpWork(NamedTuple):
-    """What a fused epilogue does for each sum beside rounding and storing it, in operations of a thread.
+    """A fused epilogue's work on each accumulator besides rounding and storing it, in operations of a thread.
 
     special: exp, tanh, rsqrt. arithmetic: additions, multiplications, fused or not. fetched: elements of a matrix.
     """
@@ -191,7 +191,7 @@ def cost(
 
 
 def exposed(config: HopperConfig, work: float, tile: float) -> float:
-    """Cycles of results' work during which nobody multiplies: in ping-pong the other warpgroup does, a tile."""
+    """Cycles of the epilogue that no multiplication hides: in ping-pong the other warpgroup multiplies meanwhile."""
     return max(work - tile, 0.0) if config.schedule == "pingpong" else work
 
 

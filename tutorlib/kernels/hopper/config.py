@@ -1,4 +1,4 @@
-"""What a Hopper GEMM is compiled for: the configuration, its rules, and the sizes that follow from it."""
+"""The configuration of a Hopper GEMM, its rules, and the sizes that follow from it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MBARRIER_BYTES = 8
 SMEM_ALIGNMENT = 1_024  # a swizzle pattern of 8 rows × 128 bytes begins at multiples of itself
 SCALES_ALIGNED = 32  # fp32 scales in the 128 bytes that TMA's addresses in shared memory are multiples of
 REGISTERS_PER_SM = 65_536
-REGISTERS_BESIDE_RESULTS = 26  # addresses, counters and one row of results on its way out
+REGISTERS_BESIDE_RESULTS = 26  # addresses, counters and one row of C in the epilogue
 WARPGROUP = 128  # threads
 MMA_M = 64  # rows of C that one wgmma of a warpgroup computes
 STORE_ROWS = MMA_M // 4  # of which each of its warps has these
@@ -32,7 +32,7 @@ Majors = tuple[Major, Major]
 
 @dataclass(frozen=True)
 class HopperConfig:
-    """How the work is cut up and who does it: all that is known at compile time besides the tensors' shapes.
+    """The division of the work, and its roles: all compile-time parameters besides the tensors' shapes.
 
     tile: (M, N, K) of a block's share of C and of one step along K.
     schedule: "plain": every warp multiplies, and one of them also issues the loads. "cooperative": a producer
@@ -41,7 +41,7 @@ class HopperConfig:
     warpgroups: that multiply; None: 2, or 1 where they would have to share 64 rows.
     cluster: blocks (M, N) that share their loads by multicast.
     stages: buffers for A and B; None: as many as fit.
-    store_stages: buffers for each warp's 16 rows on their way out; None: what is left, and at least 2.
+    store_stages: buffers for each warp's 16 rows in the epilogue; None: all that is left, at least 2.
     persistent: as many blocks as the GPU holds, each takes tile after tile; else one block for each tile.
     raster: direction in which tiles follow one another, inside a band that is `group` cluster tiles wide;
         snake: every other band is walked backwards. zigzag: so is K in every other tile, while L2 holds its end.
@@ -49,13 +49,13 @@ class HopperConfig:
         (N), wrapping round, so that neighbors do not ask L2 for the same lines at the same time.
     split_k: blocks of a cluster that share a tile's K, and its accumulators through distributed shared memory.
     stream_k: all blocks share the tiles of the last, partly filled wave.
-    defer_stores: a tile's results wait in registers until the next tile's multiplication is in flight.
+    defer_stores: a tile's accumulators wait in registers until the next tile's multiplication is in flight.
     lag: K tiles by which the other warpgroups of a tile begin later than the first, so that not all stop at once.
     blocks_per_sm: for which shared memory and registers must suffice.
     producer_registers, consumer_registers: of each thread after setmaxnreg; None: all that there are.
     l2_a, l2_b, l2_c: how long L2 should keep what is read or written: "normal", "evict_first" or "evict_last".
-    polls: barriers are asked again and again, rather than slept on.
-    pdl: start while the kernel before drains (programmatic dependent launch).
+    polls: waits for barriers poll, and do not suspend.
+    pdl: start while the previous kernel drains (programmatic dependent launch).
     transposed: columns of C are contiguous, not rows, as where A and B have changed places.
     majors: which mode of A, and of B, is contiguous: "k", or "mn", A's M and B's N.
     dtype: of A and B; C is bf16 where they are e4m3.
@@ -64,7 +64,7 @@ class HopperConfig:
         block_scaled.py says.
     turns: with block scales, the warpgroups use the tensor cores one after the other, so that one adds while the other
         multiplies. The other's turn begins, 1: when all wgmmas of a K tile are done, 2: when all but one are.
-    trace: every role writes down what it did when; see timeline.py.
+    trace: every role records timestamps of its events; see timeline.py.
     """
 
     tile: tuple[int, int, int] = (128, 256, 64)
@@ -270,7 +270,7 @@ class HopperConfig:
     # Rules -----------------------------------------------------------------------------------------------------
 
     def broken_rules(self) -> Iterator[str]:
-        """What is wrong with this configuration, one sentence for each rule that it breaks."""
+        """A sentence for each rule that this configuration breaks."""
         for name, known in WORDS.items():
             if (word := getattr(self, name)) not in known:
                 yield f"{name} = {word!r} is none of {', '.join(known)}"
@@ -293,7 +293,7 @@ class HopperConfig:
         if self.tile[0] > 256:
             yield f"tile M = {m}: a TMA box has at most 256 rows"
         if self.schedule == "pingpong" and self.mma_warpgroups != 2:
-            yield f"warpgroups = {self.mma_warpgroups}: ping-pong is a game for 2"
+            yield f"warpgroups = {self.mma_warpgroups}: ping-pong takes exactly 2"
         if not 1 <= self.mma_warpgroups <= 3:
             yield f"warpgroups = {self.mma_warpgroups}: 1 to 3 can multiply; more leave none enough registers"
         if not all(size in (1, 2, 4, 8) for size in self.cluster) or self.cluster_size > MAX_CLUSTER:
@@ -305,7 +305,7 @@ class HopperConfig:
         if self.dtype == "e4m3" and "mn" in self.majors:
             yield f"majors = {self.majors}: wgmma reads elements of 8 bits only where K is contiguous"
         if self.store_stages is not None and self.store_stages < 1:
-            yield f"store_stages = {self.store_stages}: results need at least one buffer on their way out"
+            yield f"store_stages = {self.store_stages}: the epilogue needs at least one buffer"
         if self.ab_stages < 2:
             yield f"{self.ab_stages} stages: loads can only run ahead of the tensor cores with 2 or more"
         if self.given_bytes > self.ab_stages * max(m, n) * row_bytes:

@@ -19,7 +19,7 @@ FOURS_AT_A_TIME = 16  # 16-byte loads of a thread in flight, half as many where 
 
 @dataclass(frozen=True)
 class Stores:
-    """A warp's way out for its rows of C: registers → stmatrix → its buffers in shared memory → TMA.
+    """A warp's epilogue for its rows of C: registers → stmatrix → its buffers in shared memory → TMA.
 
     Every warp has its own buffers and issues its own stores, so no warp waits for another.
 
@@ -102,7 +102,7 @@ def make_stores(tma_c: cute.CopyAtom, mC: cute.Tensor, sC: cute.Tensor, me: Here
 
 @dataclass(frozen=True)
 class Partials:
-    """Accumulators of a part of a tile's K, on their way to the block that adds them up.
+    """Accumulators of a slice of a tile's K, sent to the block that adds them up.
 
     Each block has a place in `acc` for one tile, and a flag for each warp: 1 while its accumulators lie there.
 
@@ -201,7 +201,7 @@ class Exchange:
 
     @cute.jit
     def add(self, tCrC: cute.Tensor, part: cutlass.Constexpr) -> None:
-        """What the others gave to this part, always in the same order."""
+        """Add the other blocks' contributions to this part, always in the same order."""
         thread, mine = self.me.in_tile * WARPGROUP + self.me.thread, self.part(tCrC, part)
         wait(self.arrived, Int32(0), self.config)
         for place in cutlass.range_constexpr(self.config.split_k - 1):
@@ -214,7 +214,7 @@ class Exchange:
 def make_exchange(
     sA: cute.Tensor, sB: cute.Tensor, memory: SmemAllocator, me: Here, config: cutlass.Constexpr
 ) -> Exchange:
-    """Where K is split. What others give comes to lie in the stages of the matrix with the larger tile."""
+    """With K split, other blocks' parts arrive in the stages of the matrix with the larger tile."""
     threads, fours = WARPGROUP * config.tile_warpgroups, config.accumulators // (4 * config.split_k)
     shape = (4, fours, threads, config.split_k - 1)
     layout = cute.make_layout(shape, stride=(1, 4 * threads, 4, 4 * threads * fours))
@@ -231,7 +231,7 @@ def make_exchange(
 
 @dataclass(frozen=True)
 class Finish:
-    """What a warp does with an item's accumulators."""
+    """A warp's epilogue for the accumulators of an item."""
 
     stores: Stores
     partials: Partials | None
@@ -241,7 +241,7 @@ class Finish:
 
     @cute.jit
     def item(self, tCrC: cute.Tensor, schedule: Schedule, number: Int32) -> None:
-        """Whoever has the end of a tile's K adds the other parts, in a fixed order, and stores; the others give."""
+        """The block with the last K blocks of a tile adds the other blocks' parts, in a fixed order, and stores."""
         place, _, k_end = schedule.item(number)
         k_tiles = schedule.plan.k_tiles.divisor
         if cutlass.const_expr(self.exchange is not None):

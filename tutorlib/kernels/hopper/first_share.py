@@ -32,7 +32,7 @@ class BoxCopy:
 
 @dataclass(frozen=True)
 class Steps:
-    """What a warp's main loop is made of.
+    """The steps of a warp's main loop.
 
     k_tiles: steps along K. full, empty: the first of `stages` mbarriers each. full: 1 arrival, and the bytes that it
     announces; empty: `consumers` arrivals, one of each warp. loads_too: whether this warp is the one that also loads.
@@ -56,7 +56,7 @@ class Steps:
 
     @property
     def stage_bytes(self) -> int:
-        """What TMA brings into one stage."""
+        """Bytes that TMA loads into one stage."""
         return self.a.box_bytes + self.b.box_bytes
 
     @property
@@ -80,7 +80,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Accumulators:
-    """What an epilogue works on: one thread's accumulators, and their way out.
+    """One thread's accumulators in an epilogue, and their path to C.
 
     tCrC: the accumulators in fp32. stmatrix: the copy of a warp's accumulators into shared memory, as the MMA has them.
     tRsC: this thread's places there; tRrC: registers in bf16 of the same order, to be filled.

@@ -1,4 +1,4 @@
-"""What becomes of a tile's accumulators before they are rounded: notebook 16's epilogues for notebook 14's GEMM."""
+"""Notebook 16's epilogues for notebook 14's GEMM, applied to accumulators before they are rounded."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -81,14 +81,14 @@ class FusedStores(Stores):
         return cute.recast_ptr(self.operand.iterator, dtype=Int32)
 
     def of_row(self, column: Int32) -> Any:
-        """What is beside 8 results; both rows have the same, so their mode has the stride 0."""
+        """The operand's elements for 8 results; both rows share them, so their mode has the stride 0."""
         registers = cute.make_rmem_tensor(cute.make_layout((2, 2)), Float32)  # (neighbors, pieces)
         for piece in range(2):
             registers[None, piece].store(self.pair(self.pairs, column + PIECE * piece))
         return cute.make_tensor(registers.iterator, cute.make_layout((2, 2, 2), stride=(1, 0, 2))).load().reshape((8,))
 
     def of_rows(self, row: Int32, column: Int32) -> Any:
-        """What is beside 8 results: (neighbors, rows, pieces)."""
+        """The operand's elements for 8 results: (neighbors, rows, pieces)."""
         registers = cute.make_rmem_tensor(cute.make_layout((2, 2, 2)), Float32)
         rows, columns = self.operand.shape
         for half in range(2):

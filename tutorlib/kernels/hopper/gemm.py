@@ -31,7 +31,7 @@ TURN_BARRIER = 1  # and 2: named barriers, a ping-pong warpgroup's turn to multi
 
 @dataclass(frozen=True)
 class Multiply:
-    """What a warpgroup does with full stages.
+    """A warpgroup's main loop.
 
     tCrA, tCrB: (1, M or N atoms, K blocks, stages), descriptors of shared memory. tCrC: ((2, 2, N/8), M atoms, 1).
     """
@@ -45,7 +45,7 @@ class Multiply:
 
     @cute.jit
     def step(self, state: PipelineState, first: cutlass.Constexpr, groups: cutlass.Constexpr = 1) -> None:
-        """As soon as the stage is full, start multiplying it; the first step of a tile forgets the old accumulators."""
+        """When the stage is full, issue its wgmmas; the first step of a tile discards the old accumulators."""
         self.ring.wait_full(state.index, state.phase)
         self.trace.stamp(Did.SEE_FULL, state.count)
         warpgroup.fence()
@@ -97,7 +97,7 @@ def make_multiply(
 
 @cute.jit
 def produce(schedule: Schedule, loads: Loads, config: cutlass.Constexpr) -> None:
-    """The producer warp: load every K tile of every item, as fast as the stages become free."""
+    """The producer warp: issue the loads of every K tile of every item as stages become free."""
     state = make_pipeline_state(PipelineUserType.Producer, config.ab_stages)
     for number in cutlass.range(schedule.items(), unroll=1):
         place, k_begin, k_end = schedule.item(number)
@@ -194,7 +194,7 @@ def multiply_and_load(
 
 
 class Beside(NamedTuple):
-    """What the kernel takes beside A, B and C; None where its configuration needs it not.
+    """The kernel's arguments besides A, B and C; None where its configuration does not need them.
 
     scale_a, scale_b: fp32 by which C is multiplied, one each, or as in block_scaled.py.
     acc, flags: fp32 for a tile of every block, and zeroed int32 for its warps, where blocks share tiles.

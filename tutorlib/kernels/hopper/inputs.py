@@ -1,4 +1,4 @@
-"""Which tensors the Hopper GEMM takes, and what it says of others."""
+"""The tensors that the Hopper GEMM takes, and its messages about others."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +13,7 @@ NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16", FP8: "e4m3"}
 
 
 class Kind(NamedTuple):
-    """All of a matrix but its place and its elements: what a launch is chosen by."""
+    """A matrix without its address and its elements: the key by which a launch is chosen."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -36,7 +36,7 @@ def name_of_dtype(dtype: "torch.dtype") -> str:
 
 
 def problem_of(a: Kind, b: Kind, c: Kind) -> str | None:
-    """Why gemm cannot take matrices of these kinds, in one line that says what to do; None where it can."""
+    """Why gemm cannot take matrices of these kinds, and what to do, in one line; None if it can."""
     for name, matrix in (("a", a), ("b", b)):
         if str(matrix.dtype) not in NAMES:
             return f"{name} is {matrix.dtype}: gemm multiplies bf16, fp16 or float8_e4m3fn"
@@ -86,7 +86,7 @@ def majors_of(a: Kind, b: Kind) -> Majors:
 
 
 def major_of(matrix: Kind) -> Major:
-    """Which mode is contiguous. Of a single column both are: then TMA decides."""
+    """The contiguous mode. In a single column both are: then TMA decides."""
     dtype, (rows, columns) = name_of_dtype(matrix.dtype), matrix.shape
     if dtype == "e4m3" or matrix.strides != (1, rows):
         return "k"
@@ -95,7 +95,7 @@ def major_of(matrix: Kind) -> Major:
 
 
 def layout_problem(name: str, matrix: Kind) -> str | None:
-    """What is wrong with a matrix of which neither rows nor, in A and B, columns follow one another."""
+    """A sentence about a matrix of which neither the rows nor, in A and B, the columns are contiguous."""
     either_way = name != "c" and str(matrix.dtype) != FP8
     if rows_follow(matrix) or (either_way and rows_follow(transposed(matrix))):
         return None

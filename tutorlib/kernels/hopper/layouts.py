@@ -39,7 +39,7 @@ def store_layout(rows: int, *buffers: int, config: HopperConfig) -> cute.Compose
 
 
 def buffers_layout(config: HopperConfig) -> cute.ComposedLayout:
-    """(64, store_columns, store_buffers, warpgroups) of C on its way out."""
+    """(64, store_columns, store_buffers, warpgroups) of C in the epilogue."""
     return store_layout(MMA_M, config.store_buffers, config.mma_warpgroups, config=config)
 
 

@@ -1,4 +1,4 @@
-"""Where a thread is, the ring of stages between the loads and the tensor cores, and the loads."""
+"""A thread's position, the ring of stages between the loads and the tensor cores, and the loads."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from tutorlib.kernels.hopper.timeline import Did, Trace
 
 @dataclass(frozen=True)
 class Here:
-    """Where a thread is.
+    """A thread's position.
 
     thread, warp: of its warpgroup. group: warpgroup of the block; in_tile: of those that share a tile.
     block: (M, N) place in the cluster; part: of K, where its blocks share that; rank: all of these as a number.
@@ -54,7 +54,7 @@ def locate(config: HopperConfig) -> Here:
 
 @cute.jit
 def wait(mbarrier: cute.Pointer, phase: Int32, config: cutlass.Constexpr) -> None:
-    """Until the phase of this parity is complete."""
+    """Wait until the phase of this parity is complete."""
     if cutlass.const_expr(config.polls):
         complete = cute.arch.mbarrier_try_wait(mbarrier, phase)
         while not complete:
@@ -69,7 +69,7 @@ class Ring:
 
     full: completes with one arrival and all bytes of a stage. empty: with one arrival of each warp, in this block or
         another of the cluster, that reads what this block loads.
-    peers: `empty` of the block that this lane tells when its warp has read a stage; tells: there is one for this lane.
+    peers: `empty` of the block on which this lane arrives when its warp has read a stage; tells: this lane has one.
     """
 
     full: cute.Pointer
@@ -106,7 +106,7 @@ class Ring:
 def make_ring(memory: SmemAllocator, me: Here, config: cutlass.Constexpr) -> Ring:
     """A block reads what the blocks in its row of the cluster load of A, and what those in its column load of B.
 
-    So lanes 0, 1, … of each warp have one of these blocks each to tell.
+    So lanes 0, 1, … of each warp arrive in one of these blocks each.
     """
     cluster_m, cluster_n = config.cluster
     lane = cute.arch.lane_idx()
@@ -125,7 +125,7 @@ def make_ring(memory: SmemAllocator, me: Here, config: cutlass.Constexpr) -> Rin
 
 @cute.jit
 def start(mbarriers: tuple[Any, ...], tmas: tuple[cute.CopyAtom, ...], me: Here, config: cutlass.Constexpr) -> None:
-    """Make the mbarriers, while the TMA descriptors are on their way, and wait until every block can see them."""
+    """Initialize the mbarriers while the TMA descriptors load, and wait until every block can see them."""
     if me.group == 0 and me.warp == 0:
         for tma in tmas:
             cpasync.prefetch_descriptor(tma)
@@ -146,7 +146,7 @@ def start(mbarriers: tuple[Any, ...], tmas: tuple[cute.CopyAtom, ...], me: Here,
 
 @dataclass(frozen=True)
 class TmaLoad:
-    """A matrix on its way into shared memory.
+    """The loads of a matrix into shared memory.
 
     source: (box, row tiles, K tiles) in global memory. target: (box, stages). blocks: mask of those that receive it.
     mode: its rows are C's rows, 0, or columns, 1.
@@ -184,7 +184,7 @@ def make_operand(
 
 @dataclass(frozen=True)
 class Loads:
-    """What the producer does. stage_bytes: of all operands together."""
+    """The producer's loop. stage_bytes: of all operands together."""
 
     operands: tuple[TmaLoad, ...]
     stage_bytes: int
@@ -193,7 +193,7 @@ class Loads:
 
     @cute.jit
     def issue(self, tile: tuple[Int32, Int32], k_tile: Int32, stage: Int32, phase: Int32) -> None:
-        """As soon as the stage has been read, start filling it with the K tile of C's (M, N) tile."""
+        """When the stage has been read, issue the loads of the K tile of C's (M, N) tile into it."""
         full = self.ring.full + stage
         self.ring.wait_empty(stage, phase)
         with cute.arch.elect_one():
@@ -204,7 +204,7 @@ class Loads:
 
     @cute.jit
     def finish(self, state: PipelineState) -> None:
-        """A block must not end while others of its cluster still tell it what they have read."""
+        """A block must not end while other blocks of its cluster still arrive on its mbarriers."""
         if cutlass.const_expr(self.ring.config.cluster_size > 1):
             for _ in cutlass.range(self.ring.config.ab_stages, unroll=1):
                 self.ring.wait_empty(state.index, state.phase)

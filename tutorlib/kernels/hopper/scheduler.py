@@ -1,7 +1,7 @@
-"""Which tiles of C, and which part of their K, a cluster of blocks works on, and in what order.
+"""The schedule of a cluster of blocks: its tiles of C, the part of their K, and their order.
 
-All of it is arithmetic on a cluster's number and on the how-manieth item it takes. Nothing is handed out at run time,
-so the producer and the warps that multiply find the same items without talking to each other.
+It is arithmetic on the numbers of a cluster and an item. Nothing is assigned at run time, so the producer and the warps
+that multiply find the same items without communication.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from tutorlib.kernels.hopper.pipeline import Here
 
 
 class Plan(NamedTuple):
-    """How the tiles go to the clusters: computed once, on the host.
+    """The assignment of tiles to clusters, computed once on the host.
 
     tiles: (M, N) of C in cluster tiles. k_tiles: steps along K of each.
     shared: so many tiles, the first in raster order, are cut evenly along K among all clusters.
@@ -73,12 +73,12 @@ class Schedule:
     config: HopperConfig
 
     def share_begin(self, cluster: Int32) -> Int32:
-        """Where a cluster's share of the shared tiles begins, in K tiles counted through all of them."""
+        """The start of a cluster's share of the shared tiles, in K tiles counted through all of them."""
         return cluster * self.plan.share + cutlass.min(cluster, self.plan.longer_shares)
 
     @cute.jit
     def parts(self) -> Int32:
-        """Of how many shared tiles this cluster has a part."""
+        """The number of shared tiles of which this cluster has a part."""
         begin, end = self.share_begin(self.me.cluster), self.share_begin(self.me.cluster + 1)
         parts = (end - 1) // self.plan.k_tiles - begin // self.plan.k_tiles + 1
         if end == begin:
@@ -86,7 +86,7 @@ class Schedule:
         return parts
 
     def items(self) -> Int32:
-        """How many items this cluster works on: parts of shared tiles, then whole tiles."""
+        """The number of this cluster's items: parts of shared tiles, then whole tiles."""
         whole = self.plan.whole + Int32(self.me.cluster < self.plan.longer_wholes)
         return self.parts() + whole if self.config.stream_k else whole
 
@@ -115,7 +115,7 @@ class Schedule:
         return tile, k_begin, k_end
 
     def k_tiles_of(self, number: Int32) -> Int32:
-        """How many K tiles this cluster's item has."""
+        """The number of K tiles of this cluster's item."""
         _, k_begin, k_end = self.item(number)
         return k_end - k_begin
 
@@ -123,7 +123,7 @@ class Schedule:
     def first_k_tile(self, number: Int32) -> tuple[Int32, Int32]:
         """(the item's first K tile in order of time, the step to the next one: 1 or -1).
 
-        In zigzag, blocks that are at it together turn round together: what came last is still in L2.
+        In zigzag, concurrent blocks turn round together: the last K tiles are still in L2.
         """
         tile, k_begin, k_end = self.item(number)
         later, k_step = Int32(0), Int32(1)

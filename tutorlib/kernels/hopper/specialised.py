@@ -1,7 +1,7 @@
 """The GEMM that notebook 14 builds: a warp that loads, warpgroups that multiply, and the reader's loops for both.
 
-Persistent: a block takes tile after tile, down bands of GROUP rows. While the results of one tile are on their way out,
-the producer fills the stages for the next. Every tile has mbarriers of its own, so that both loops can count from 0.
+Persistent: a block takes tile after tile, down bands of GROUP rows. During a tile's epilogue the producer fills
+the stages for the next. Every tile has mbarriers of its own, so that both loops can count from 0.
 """
 
 from collections.abc import Callable

@@ -14,7 +14,7 @@ EVENTS = 1_024  # that each role of a block can write down; later ones are lost
 
 
 class Did(IntEnum):
-    """What was just done."""
+    """An event that has just happened."""
 
     START = 0  # the block has set itself up
     ISSUE_LOAD = 1  # the stage was empty, its load is in flight
@@ -76,7 +76,7 @@ class Event(NamedTuple):
 
 
 def read(buffer) -> list[Event]:
-    """What an int32 tensor (blocks, roles, EVENTS, 4) on the CPU holds; it was filled with -1 before the launch."""
+    """The events in an int32 tensor (blocks, roles, EVENTS, 4) on the CPU, filled with -1 before the launch."""
     blocks, roles, _, _ = buffer.shape
     found = []
     for block in range(blocks):

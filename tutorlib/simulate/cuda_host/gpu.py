@@ -34,7 +34,7 @@ class AddingGpu:
         return pairs, np.random.default_rng(self.seed).integers(1, MOST_ADDED, len(pairs)).astype(np.float32)
 
     def add(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """What the kernel makes of these operands; plain sums of any that are not expected."""
+        """The kernel's result for these operands; for operands that are not expected, plain sums."""
         pairs, added = self.added
         wanted = operand_pairs(a, b)
         found = np.minimum(np.searchsorted(pairs, wanted), len(pairs) - 1)

@@ -9,7 +9,7 @@ from torch import Tensor
 from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE
 from tutorlib.simulate.cutile.errors import NotSimulated
 from tutorlib.simulate.cutile.findings import Launch
-from tutorlib.simulate.cutile.memory import NOBODY, Memory
+from tutorlib.simulate.cutile.memory import NEVER, Memory
 from tutorlib.simulate.cutile.raw_memory import RawMemory
 from tutorlib.simulate.cutile.tile import Tile, Value, as_shape
 from tutorlib.simulate.cutile.tile_space import TiledView
@@ -35,7 +35,7 @@ class Array(Memory):
             name,
             dtype,
             data,
-            torch.full(tensor.shape, NOBODY, dtype=torch.int32),
+            torch.full(tensor.shape, NEVER, dtype=torch.int32),
             launch,
             (0,) * n,
             annotation.index_dtype,

@@ -44,7 +44,7 @@ LARGEST_FP8 = {ct.float8_e4m3fn: 448.0, ct.float8_e5m2: 57344.0}
 
 
 class DTypeName:
-    """What ct.float32 is in a kernel: equal to the dtype, and a function that converts to it, ct.float32(x)."""
+    """Stands for ct.float32 in a kernel: equal to the dtype, and a function that converts to it, ct.float32(x)."""
 
     def __init__(self, dtype: ct.DType, convert: Callable[[Any, ct.DType], Any]) -> None:
         self.dtype, self.convert = dtype, convert
@@ -138,7 +138,7 @@ def round_tf32(data: Tensor) -> Tensor:
 
 
 def poison(dtype: ct.DType) -> Number:
-    """Stands where cuTile leaves a value undetermined: NaN, or a number that nobody means."""
+    """Stands where cuTile leaves a value undetermined: NaN, or an implausible number."""
     if category(dtype) == 2:
         return float("nan")
     return True if dtype == ct.bool_ else (2 ** (dtype.bitwidth - 1) - 1) // 3

@@ -1,4 +1,4 @@
-"""What the interpreter itself raises."""
+"""The interpreter's own exceptions."""
 
 
 class NotSimulated(NotImplementedError):

@@ -1,4 +1,4 @@
-"""What the interpreter notices while blocks run, and a GPU would not tell."""
+"""Hazards that the interpreter finds and a GPU hides."""
 
 import inspect
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What `ct` is while a kernel is interpreted, and the kernel's function with that in place of the real one.
+"""`ct` during interpretation, and the kernel's function with that in place of the real one.
 
 The interpreter puts its own `ct` into a copy of the function's globals. cuTile's DispatchMode would intercept its
 functions too, but it is private and may go with any release; and a loop's `range`, a builtin `min` of two tiles or

@@ -8,12 +8,12 @@ from torch import Tensor
 from tutorlib.simulate.cutile.dtypes import fit
 from tutorlib.simulate.cutile.findings import Launch
 
-NOBODY = -1  # in Memory.writer: no block has stored here
+NEVER = -1  # in Memory.writer: no block has stored here
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What loads and stores go to: a view of a tensor.
+    """The target of loads and stores: a view of a tensor.
 
     data: the tensor in its storage dtype, written in place.
     writer: which block (by its place in the order) stored each element last; the shape of data.
@@ -42,8 +42,8 @@ class Memory:
     def notice_overlap(self, where: tuple, new: Tensor, what: object) -> None:
         """Storing once more what is there already is no fault, so values are compared, NaN equal to NaN."""
         before = self.writer[where]
-        if (before != NOBODY).any():
-            number = int(before[before != NOBODY][0])
+        if (before != NEVER).any():
+            number = int(before[before != NEVER][0])
             who = "it" if number == self.launch.number else f"block {self.launch.show(number)}"
             self.launch.notice("repeat", self.name, f"stores {what}, where {who} has stored before")
         others = foreign(before, self.launch.number)
@@ -62,12 +62,12 @@ class Memory:
 
 
 def foreign(writer: Tensor, me: int) -> Tensor:
-    return (writer != NOBODY) & (writer != me)
+    return (writer != NEVER) & (writer != me)
 
 
 def never_stored(memory: Memory) -> str:
     """A sentence about the elements that no block stored; "" where all were, or none."""
-    missing = memory.writer == NOBODY
+    missing = memory.writer == NEVER
     if not missing.any() or missing.all():
         return ""
     where = missing.nonzero()

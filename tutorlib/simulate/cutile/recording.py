@@ -1,4 +1,4 @@
-"""What host code launches, written down in plain data: nothing is run, and there is nothing in the tensors.
+"""Records the launches of host code as plain data; nothing runs, and the tensors hold no data.
 
 Another process can carry it out, on memory of its own.
 """

@@ -22,7 +22,7 @@ from tutorlib.simulate.cutile.tile import Tile
 
 @dataclass(frozen=True)
 class Report:
-    """What a launch did.
+    """The effects of a launch.
 
     findings: in the order in which they were seen. blocks: how many ran. repeats: what was stored more than once, which
     is no fault. writers: for each tensor among the arguments, by the parameter's name, the number of the block that
@@ -48,9 +48,9 @@ def run(
     """Run a kernel over a grid of up to three sizes; tensors among the arguments are read and written in place.
 
     Blocks run one after another in the order of their index, x fastest. An operation gives what a GPU's gives up
-    to rounding; values that cuTile leaves undetermined are NaN, or a number that nobody means.
+    to rounding; values that cuTile leaves undetermined are NaN, or an implausible number.
 
-    accepted: what earlier runs compiled, where nobody changed a kernel since.
+    accepted: what earlier runs compiled, if no kernel has changed since.
     Raises cuda.tile.TileError where cuTile's compiler refuses the kernel for `arch`, NotSimulated where the
     interpreter lacks an operation, and what the kernel itself raises.
     """

@@ -79,7 +79,7 @@ def refuse(kernel: ct.kernel, args: Sequence[Any], arch: str, accepted: Accepted
 
 
 def constraint(parameter: Parameter, arg: Any) -> Any:
-    """What ct.launch would assume of the argument, but for its alignment."""
+    """ct.launch's assumptions about the argument, except its alignment."""
     if isinstance(arg, tuple):
         return TupleConstraint([constraint(parameter.item(n), item) for n, item in enumerate(arg)])
     if parameter.constant:

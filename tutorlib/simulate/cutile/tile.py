@@ -124,7 +124,7 @@ def as_shape(shape) -> tuple[int, ...]:
 
 
 def subtile(index, shape: tuple[int, ...]) -> tuple[slice, ...]:
-    """Where the subtile with this index lies in a tile that is cut into subtiles of this shape."""
+    """The slices of the subtile with this index, in a tile that is cut into subtiles of this shape."""
     return tuple(slice(i * n, (i + 1) * n) for i, n in zip(as_shape(index), shape, strict=True))
 
 
@@ -242,7 +242,7 @@ def where(condition: Value, x: Value, y: Value, /) -> Tile:
 
 
 def accumulation_dtype(acc: ct.DType) -> torch.dtype:
-    """What a tensor core sums in: fp16 results too are rounded once from fp32 here, which is at least as exact."""
+    """The dtype of accumulators. fp16 results, too, are rounded once from fp32, which is at least as exact."""
     return torch.float64 if acc == ct.float64 else torch.int32 if acc == ct.int32 else torch.float32
 
 

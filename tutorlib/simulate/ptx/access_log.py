@@ -1,4 +1,4 @@
-"""What each instruction's accesses to memory cost, counted from the addresses of every warp.
+"""The cost of each instruction's memory accesses, counted from the addresses of every warp.
 
 Addresses are kept as they come and counted many at a time.
 """
@@ -35,7 +35,7 @@ class Tally:
 
 @dataclass
 class AccessLog:
-    """What accesses there were.
+    """The accesses so far.
 
     tallies: by instruction and space. kept: (warps, 32) addresses, NO_ACCESS for lanes that take no part.
     latest: addresses and width of the last instruction, for a trace.

@@ -21,7 +21,7 @@ BARRIERS = 16
 
 @dataclass(frozen=True)
 class Reduction:
-    """What bar.red computes of all threads' predicates. holds: the predicate now; to: where the result goes."""
+    """bar.red's reduction of all threads' predicates. holds: the predicate now; to: the register of the result."""
 
     name: str
     holds: Callable[[], np.ndarray]
@@ -196,7 +196,7 @@ class BlockBarriers:
             )  # fmt: skip
 
     def report_deadlock(self) -> None:
-        """Nobody runs any more, and these still wait."""
+        """No warp runs any longer, and these still wait."""
         for group in self.waiting:
             slot = int(self.state.slot[group.lanes[0]])
             here = group.lanes[self.state.slot[group.lanes] == slot]

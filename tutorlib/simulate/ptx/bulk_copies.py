@@ -1,4 +1,4 @@
-"""TMA: copies between global and shared memory that nobody watches but an mbarrier, or a group (PTX ISA, 9.7.9.25).
+"""TMA: copies between global and shared memory that an mbarrier or a bulk group tracks (PTX ISA, 9.7.9.25).
 Stores into another block's shared memory (st.async) arrive like them.
 
 A copy into shared memory arrives when no thread can go on without it, all those in flight together. A copy out of
@@ -122,7 +122,7 @@ class BulkCopies:
             Hazard.UNWAITED,
             copy.site,
             lambda: Flaw(
-                f"{copy.carrier} may write to shared memory of block {block} after that has ended: nobody waits for it",
+                f"{copy.carrier} may write to shared memory of block {block}, which has ended: no thread waits for it",
                 Hazard.UNWAITED(lacks="end", by=copy.carrier),
             ),
         )

@@ -16,8 +16,8 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Agents:
-    """Who may use a block's shared memory, each with a component of the clocks: first its warps, then for each warp TMA
-    where it reads, then for each warpgroup the tensor cores, then for each mbarrier what TMA has written.
+    """The agents that use a block's shared memory, each with a component of the clocks: first its warps, then TMA's
+    reads for each warp, the tensor cores for each warpgroup, and TMA's writes for each mbarrier.
 
     stores: whether TMA reads. warpgroups: whose tensor cores read. mbarriers: as many as there may be.
     """
@@ -71,7 +71,7 @@ class WarpClocks:
         self.known.fill(0)
 
     def release(self, slots: np.ndarray, warps: np.ndarray, whole: bool = True) -> np.ndarray:
-        """What these warps know, (n, components), their own steps up to now included. They begin a new step.
+        """These warps' clocks, (n, components), their own steps up to now included. They begin a new step.
 
         whole: whether all threads of a warp do this together, which orders their own accesses, too.
         """

@@ -97,7 +97,7 @@ class ClusterBarriers:
         self.settle()
 
     def report_deadlock(self) -> None:
-        """Nobody runs any more, and these still wait."""
+        """No warp runs any longer, and these still wait."""
         for group in self.waiting:
             slot, warp = divmod(int(group.lanes[0]) // WARP, self.geometry.warps)
             block = self.geometry.show_block(self.first + slot)

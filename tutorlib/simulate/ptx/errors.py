@@ -1,4 +1,4 @@
-"""What the simulator itself raises."""
+"""The simulator's own exceptions."""
 
 
 class NotSimulated(NotImplementedError):

@@ -1,4 +1,4 @@
-"""What the simulator notices while a kernel runs, and a GPU would not tell."""
+"""Hazards that the simulator finds and a GPU hides."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,21 +22,25 @@ class SourceLine:
         return f"line {self.line}" + (f", `{self.text}`" if self.text else "")
 
 
+def never_written(who: str, start: int) -> str:
+    return f"{who} reads shared memory that was never written (byte {start:,})"
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing wrong with a kernel, whose result may be right by luck.
 
     kind: "unwaited": shared memory is read, or written anew, while a cp.async into it may still be in flight;
         "race": two threads use the same shared memory, one of them to write, with no barrier between;
-        "unwritten": shared memory is read that nobody wrote;
-        "unset": what is stored or decides something comes from a register that nobody set;
+        "unwritten": shared memory is read that was never written;
+        "unset": what is stored or decides something comes from a register never set;
         "barrier": a barrier that not all threads of a block reach;
         "outside": an address in no tensor, or beyond the block's shared memory;
         "misaligned": an address that is no multiple of the access's size;
         "overlap": several blocks store different values to one place, or one loads what another stores;
         "divergent": an instruction of a whole warp that some of its threads do not reach;
         "proxy": TMA or wgmma reads what threads wrote, and no proxy fence lies between;
-        "mbarrier": an mbarrier that nobody made, or whose count of arrivals or bytes cannot be right;
+        "mbarrier": an mbarrier never initialized, or whose count of arrivals or bytes cannot be right;
         "deadlock": threads wait for something that cannot come any more;
         "registers": what a thread computes does not fit into the registers that setmaxnreg left it;
         "endless": the kernel does not end; "assertion": its own assert fails;

@@ -68,7 +68,7 @@ Operand = Register | Immediate | Symbol | Address | Vector | ResultPair | Not | 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """What .loc says: file number and line; callers: the same of the calls that were inlined, the innermost first."""
+    """A .loc directive: file number and line; callers: the same of the calls that were inlined, the innermost first."""
 
     file: int
     line: int

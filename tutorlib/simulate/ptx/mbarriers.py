@@ -135,7 +135,7 @@ class Mbarriers:
                 Hazard.MBARRIER,
                 site,
                 lambda: Flaw(
-                    f"{self.who(lane)} {does} the mbarrier at {self.where(place, slot)}, and nobody has made one there",
+                    f"{self.who(lane)} {does} the mbarrier at {self.where(place, slot)}, which was never initialized",
                     Hazard.MBARRIER(lacks="init"),
                 ),
             )
@@ -273,7 +273,7 @@ class Mbarriers:
         return free
 
     def give_up(self) -> list[WaitingForPhase]:
-        """Nothing else can happen: everybody's try_wait returns, and says no. () where that has not helped before."""
+        """Nothing else can happen: every try_wait returns false. () where that has not helped before."""
         if self.gave_up >= IMPATIENT:
             return []
         self.gave_up += 1
@@ -283,7 +283,7 @@ class Mbarriers:
         return free
 
     def report_deadlock(self) -> None:
-        """Nobody runs any more, and these still wait."""
+        """No warp runs any longer, and these still wait."""
         for group in sorted(self.waiting, key=lambda group: group.site):
             waits = replace(group)
             self.findings.notice(
@@ -307,7 +307,7 @@ class Mbarriers:
             lacks["announcement"] = f"an announcement of {-mbarrier.missing:,} bytes that have come"
         return Flaw(
             f"phase {mbarrier.phase} (parity {parity}) of the mbarrier at {self.where(mbarrier.place, slot)}, made at "
-            f"{self.show(mbarrier.site)}, lacks {' and '.join(lacks.values())}, and nobody is left to bring them",
+            f"{self.show(mbarrier.site)}, lacks {' and '.join(lacks.values())}, and no running thread can supply them",
             *(Hazard.DEADLOCK(lacks=what) for what in lacks),
         )
 

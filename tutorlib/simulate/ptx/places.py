@@ -1,4 +1,4 @@
-"""Where an instruction stands in the reader's source.
+"""An instruction's line in the reader's source.
 
 Compilers keep that as .loc lines in the PTX (CuTe with --generate-line-info, nvcc with -lineinfo); for those that keep
 it elsewhere a function is passed that knows.
@@ -24,10 +24,10 @@ class Places:
 
 
 def by_loc(module: Module, source: str = "") -> Find:
-    """What .loc says: the innermost line of the file in which the kernel stands, so that of a library's function which
-    was inlined it is the line that called it.
+    """The place in .loc: the innermost line of the kernel's own file. For an inlined library function that is the line
+    of its call.
 
-    source: the text of that file, where it does not lie on disk.
+    source: the text of that file, if it is not on disk.
     """
     text = source.splitlines()
 

@@ -13,6 +13,7 @@ import numpy as np
 from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import NO_ACCESS
 from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import never_written
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.memory.access import SharedAccess
@@ -239,8 +240,8 @@ class SharedPort(Port):
         return lanes, data
 
     def look(self, lanes: Lanes, starts: np.ndarray) -> None:
-        """Compare a read with all that went before. What nobody wrote goes to the lanes that read it; where lanes
-        read for others of their warp, as in ldmatrix, to all of the warp."""
+        """Compare a read with all that went before. Bytes never written taint the lanes that read them; where
+        lanes read for others of their warp, as in ldmatrix, the whole warp."""
         unwritten = self.state.watch.races.on_read(self.access(lanes, starts))
         if unwritten is None:
             return
@@ -255,7 +256,7 @@ class SharedPort(Port):
             self.site,
             written(self.instruction),
             reaches,
-            lambda: f"{who} reads shared memory that nobody wrote (byte {start:,})",
+            lambda: never_written(who, start),
         )
 
     def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
@@ -302,7 +303,7 @@ class LocalPort(Port):
 
     @property
     def known(self) -> np.ndarray:
-        """Which of the bytes of each row somebody has set."""
+        """Which bytes of each row have been set."""
         return self.state.local_set.reshape(-1, self.width)
 
     def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:

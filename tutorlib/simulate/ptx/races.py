@@ -3,7 +3,7 @@
 For each piece of shared memory the last write is kept, and for each warp its last read since; every access is compared
 with those by their clocks, so that a fault shows whatever order the simulator happens to run warps in (Flanagan and
 Freund, FastTrack, PLDI 2009). A cp.async writes when its thread has waited for its group; in between the piece is in
-flight. So is what TMA writes, until somebody waits for its mbarrier; wgmma and TMA read from when they are told to
+flight. So is what TMA writes, until a thread waits for its mbarrier; wgmma and TMA read from when they are told to
 until they are waited for, and must not before a proxy fence has made visible what threads wrote (PTX ISA, 8.10).
 """
 
@@ -14,12 +14,12 @@ import numpy as np
 
 from tutorlib.failure import Fault, Flaw, Hazard
 from tutorlib.simulate.ptx.clocks import WarpClocks
-from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.findings import Findings, never_written
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 
-NOBODY, SEVERAL, NO_THREAD = -1, -2, -3  # in place of a thread
+NEVER, SEVERAL, NO_THREAD = -1, -2, -3  # in place of a thread
 NOT_IN_FLIGHT = -1
 BY_TMA = -1  # in place of a group of cp.async
 UNFENCED = np.int32(2**31 - 1)  # later than any step of a warp
@@ -69,11 +69,11 @@ class SharedRaces:
     def restart(self, first: int) -> None:
         """Make ready for the blocks from this one on."""
         self.first = first
-        self.writer.fill(NOBODY)
+        self.writer.fill(NEVER)
         self.written.fill(0)
         self.atomically.fill(False)
         self.flight.fill(NOT_IN_FLIGHT)
-        self.reader.fill(NOBODY)
+        self.reader.fill(NEVER)
         self.read.fill(0)
         self.fence.fill(0)
         self.unfenced.clear()
@@ -81,7 +81,7 @@ class SharedRaces:
     # accesses ---------------------------------------------------------------------------------------------------
 
     def on_read(self, access: SharedAccess) -> np.ndarray | None:
-        """For each lane whether it reads what nobody wrote; None where none does."""
+        """For each lane whether it reads bytes never written; None where none does."""
         self.copies.on_read(len(access.starts))
         pieces, slots, threads = self.spread(access)
         unwritten = self.compare_read_with_write(access, pieces, slots, threads)
@@ -101,7 +101,7 @@ class SharedRaces:
             start = int(access.starts[at // many])
             self.report(
                 Hazard.UNWRITTEN(), access, slots, threads, unwritten, None,
-                lambda at: f"{self.who(at)} reads shared memory that nobody wrote (byte {start:,})",
+                lambda at: never_written(self.who(at), start),
             )  # fmt: skip
         self.compare_with_fence(access, pieces, slots, threads)
         self.read[pieces, reader] = numbers
@@ -111,20 +111,20 @@ class SharedRaces:
     def compare_read_with_write(
         self, access: SharedAccess, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray
     ) -> np.ndarray:
-        """For each piece whether nobody wrote it."""
+        """For each piece whether it was never written."""
         in_flight = self.flight[pieces] != NOT_IN_FLIGHT
         writers, by = self.writer[pieces], self.acting(access, slots)
         unordered = (
             (self.written[pieces] > self.clocks.over(by, threads // WARP, slots, writers // WARP))
             & ((writers != threads) | (by != slots))
-            & (writers != NOBODY)
+            & (writers != NEVER)
             & ~in_flight
         )
         if in_flight.any():
             self.report_flight(access, pieces, threads, in_flight, "reads")
         if unordered.any():
             self.report_unordered_read(access, pieces, slots, threads, unordered)
-        return (writers == NOBODY) & ~in_flight
+        return (writers == NEVER) & ~in_flight
 
     def compare_with_fence(
         self, access: SharedAccess, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray
@@ -133,7 +133,7 @@ class SharedRaces:
         missing = (fences == UNFENCED) | (
             (fencers != warps) & (fences > self.clocks.over(slots, warps, slots, fencers))
         )
-        missing &= (self.writer[pieces] != NOBODY) & (self.flight[pieces] == NOT_IN_FLIGHT)
+        missing &= (self.writer[pieces] != NEVER) & (self.flight[pieces] == NOT_IN_FLIGHT)
         if missing.any():
             site = int(self.write_site[pieces[int(missing.argmax())]])
             self.report(
@@ -248,7 +248,7 @@ class SharedRaces:
         self.write_site[pieces] = access.site
         self.atomically[pieces] = False
         self.read[pieces] = 0
-        self.reader[pieces] = NOBODY
+        self.reader[pieces] = NEVER
         if self.has_proxies:
             self.fence[pieces] = 0
 
@@ -276,7 +276,7 @@ class SharedRaces:
         unordered = (
             (self.written[pieces] > self.clocks.over(by, threads // WARP, slots, writers // WARP))
             & ((writers != threads) | (by != slots))
-            & (writers != NOBODY)
+            & (writers != NEVER)
         )
         if unordered.any():
             unordered &= self.by_piece(access, changes())
@@ -316,7 +316,7 @@ class SharedRaces:
         self.write_site[pieces] = site
         self.atomically[pieces] = False
         self.read[pieces] = 0
-        self.reader[pieces] = NOBODY
+        self.reader[pieces] = NEVER
         if self.has_proxies:
             self.fence[pieces] = UNFENCED
             self.unfenced.append(pieces)
@@ -403,7 +403,7 @@ class SharedRaces:
         )  # fmt: skip
 
     def writer_at(self, piece: int) -> str:
-        """Who wrote a piece last."""
+        """The last writer of a piece."""
         writer = int(self.writer[piece])
         if writer < self.geometry.warps * WARP:
             return f"thread {writer}"
@@ -420,9 +420,9 @@ class SharedRaces:
 
 @dataclass(frozen=True)
 class Example:
-    """Where a fault was seen first. piece: its place among the pieces; access: among the accesses.
+    """The first occurrence of a fault. piece: its place among the pieces; access: among the accesses.
 
-    thread, block: who acts, or whom somebody acts for.
+    thread, block: that access, or that TMA and the tensor cores access for.
     """
 
     piece: int

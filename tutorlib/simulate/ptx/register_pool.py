@@ -94,7 +94,7 @@ class RegisterPool:
             )
 
     def report_deadlock(self) -> None:
-        """Nobody runs any more, and these still wait."""
+        """No warp runs any longer, and these still wait."""
         for group in self.waiting:
             slots, warps = self.warps_of(group.lanes)
             slot, whole = int(slots[0]), self.start * self.geometry.warps

@@ -1,4 +1,4 @@
-"""What a simulated launch did."""
+"""The results of a simulated launch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from tutorlib.simulate.ptx.trace import BlockTrace
 
 @dataclass(frozen=True)
 class MemoryAccess:
-    """What one instruction's accesses to one space cost, over the whole launch.
+    """The cost of one instruction's accesses to one space, over the whole launch.
 
     site: the instruction's number.
     space: "shared", where `taken` and `needed` are wavefronts, or "global", where they are sectors of 32 bytes.

@@ -76,7 +76,7 @@ class Freed(Protocol):
 
 
 class Meeting(Protocol):
-    """Where threads wait for others."""
+    """A place at which threads wait for others."""
 
     @property
     def waiting(self) -> Sequence[Freed]: ...
@@ -85,7 +85,7 @@ class Meeting(Protocol):
         ...
 
     def report_deadlock(self) -> None:
-        """Nobody runs any more, and these still wait."""
+        """No warp runs any longer, and these still wait."""
         ...
 
 
@@ -122,7 +122,7 @@ class Scheduler:
             place.report_deadlock()
 
     def go_on(self, ready: list[Cohort]) -> bool:
-        """Nobody is ready: let happen what may happen without the threads. Whether somebody is ready then."""
+        """With no warp ready, let TMA and tensor cores proceed, then timed waits end. Whether a warp is ready then."""
         units = self.state.units
         while not ready and (units.bulk.deliver() or units.tensor.deliver()):
             self.release(ready)
@@ -184,7 +184,7 @@ class Scheduler:
         return np.asarray(cohort.lanes & (~holds if instruction.negated else holds))
 
     def release(self, ready: list[Cohort]) -> None:
-        """Who waited where all have arrived now is ready."""
+        """Cohorts that waited at a place where all have arrived become ready."""
         for place in self.meetings:
             if place.waiting:
                 self.free(place.open(), ready)

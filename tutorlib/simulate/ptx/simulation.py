@@ -41,7 +41,7 @@ TMA_ELEMENT = 1  # bytes, at least, of which boxes in global memory have whole o
 MOST_THREADS = 1024  # of a block
 MOST_SHARED = 227 * 2**10  # bytes that a block may have, static and dynamic, on any GPU
 MOST_BLOCKS = 2**22  # of a grid, and
-MOST_VARIABLES = 2**28  # bytes of a module's own: more takes longer, or more memory, than anybody has
+MOST_VARIABLES = 2**28  # bytes of a module's own: a limit on time and memory
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ def module_sizes(module: Module) -> list[int]:
 def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: bool = True) -> Report:
     """Run a launch on an arena that holds its tensors; the module's own variables are added.
 
-    traced: write down what the first block does, in order. follow_unset: whether what comes of a register that nobody
-        has set is a fault where it counts; else it is NaN.
+    traced: write down what the first block does, in order. follow_unset: whether a value computed
+        from a register never set is a fault where it counts; else it is NaN.
     Raises NotSimulated and CannotLaunch.
     """
     kernel = launch.kernel
@@ -208,7 +208,7 @@ def make_watch(
 
 
 def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents:
-    """Who gets at shared memory besides the threads."""
+    """The agents that access shared memory besides the threads."""
     opcodes = [instruction.opcode for instruction in instructions]
     stores = any(name.startswith("cp.async.bulk") and "bulk_group" in name for name in opcodes)
     multiplies = any(name.startswith("wgmma.mma_async") for name in opcodes)

@@ -1,4 +1,4 @@
-"""What a kernel's instructions read and write while a batch of blocks runs: registers, memories, who is where.
+"""The state of a batch of blocks: registers, memories, the position of each lane.
 
 Lanes: every thread of every block of the batch, warp after warp, block after block, in arrays of one length. A block
 whose size is no multiple of 32 has lanes without a thread in its last warp, which never run.
@@ -92,7 +92,7 @@ class State:
         return self.registers[name]
 
     def at_first(self, name: str, dtype: np.dtype) -> int:
-        """What a register holds before it is set."""
+        """A register's value before it is set."""
         return UNSET >> 64 - 8 * dtype.itemsize if name in self.poisoned and dtype != np.bool_ else 0
 
     def source(self, operand: Operand, kind: str, instruction: Instruction) -> np.ndarray:
@@ -117,7 +117,7 @@ class State:
         return lambda: values
 
     def target(self, operand: Operand, kind: str, instruction: Instruction) -> np.ndarray:
-        """Where a result of this type goes. Of a wider register it is all of it, signed or not as the type is."""
+        """The destination of a result of this type. A wider register is set whole, extended as the type's sign asks."""
         if operand == Symbol("_"):
             return np.empty(self.geometry.lanes, numpy_type(kind))
         if not isinstance(operand, Register):

@@ -2,7 +2,7 @@
 
 A multiplication happens when nothing else can, together with the commits that follow it: then its operands are read
 from shared memory, its accumulators are in tensor memory, and mbarriers hear of it. Until a thread has waited for such
-an mbarrier it cannot know the accumulators, and nobody may have read them later than those who issue know of.
+an mbarrier it cannot know the accumulators. Reads of earlier accumulators must be known to the thread that issues.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from tutorlib.simulate.ptx.races import SharedRaces
 
 LANES, COLUMNS, LEAST = 128, 512, 32
 QUARTER = 32  # lanes that a warp may read
-POISON = np.float32(np.nan)  # what columns hold that nobody has written
+POISON = np.float32(np.nan)  # in columns never written
 ON_ITS_WAY = 0x7FD00000  # a NaN; with a column's number added what a register holds until tcgen05.wait has come by
 UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's clock: its tcgen05.ld may be in flight
 SumProducts = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
@@ -112,7 +112,7 @@ class TensorMemory:
     # room ---------------------------------------------------------------------------------------------------------
 
     def allocate(self, site: int, slot: int, warp: int, columns: int) -> int:
-        """Where so many columns begin. A finding, and 0, where there are none."""
+        """First of `columns` free columns; 0 and a finding if none are free."""
         mine = self.allocated.setdefault(slot, {})
         if columns not in (32, 64, 128, 256, 512):
             self.findings.notice(
@@ -217,8 +217,8 @@ class TensorMemory:
             Hazard.OUTSIDE,
             site,
             lambda: (
-                f"{self.who(slot, warp)} uses columns {column} to {column + columns - 1} of tensor memory; nobody "
-                "has allocated"
+                f"{self.who(slot, warp)} uses columns {column} to {column + columns - 1} of tensor memory, which "
+                "are not allocated"
             ),
         )
 
@@ -264,7 +264,7 @@ class TensorMemory:
                 self.findings.notice(
                     Hazard.UNWAITED,
                     commit.site,
-                    lambda: "a commit may arrive on an mbarrier of a block that has ended: nobody waits for it",
+                    lambda: "a commit may arrive on an mbarrier of a block that has ended: no thread waits for it",
                 )
                 continue
             seen = commit.knew.copy()
@@ -343,7 +343,7 @@ class TensorMemory:
                 site,
                 lambda columns=columns: (  # type: ignore[misc]
                     f"block {self.geometry.show_block(self.first + slot)} ends with {columns} columns of tensor memory "
-                    "that nobody frees: the next block on its SM waits for them forever"
+                    "that were never freed: the next block on its SM waits for them forever"
                 ),
                 apart=start,
             )

@@ -1,4 +1,4 @@
-"""What the warps of the first block did, one after another: for pictures."""
+"""The instructions of the first block's warps, in order: for pictures."""
 
 from dataclasses import dataclass, field
 from typing import Literal

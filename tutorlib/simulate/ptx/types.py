@@ -26,7 +26,7 @@ def is_type(part: str) -> bool:
 
 @cache
 def numpy_type(kind: str) -> DTypeLike:
-    """What a register of this type is looked at as. bf16, tf32, fp8 and pairs are bits: unsigned."""
+    """The NumPy dtype of a register of this type. bf16, tf32, fp8 and pairs are bits: unsigned."""
     if kind == "pred":
         return np.bool_
     width = bits_of(kind)

@@ -1,6 +1,6 @@
-"""Values that nobody has determined, followed until they count.
+"""Undetermined values, followed until they count.
 
-What comes from shared memory that nobody wrote is a fault when somebody computes with it: a pipeline may well fetch a
+A value from shared memory never written is a fault when a thread computes with it: a pipeline may well fetch a
 buffer ahead that it never uses. A register that was never set may be computed with, as compilers do where the result
 does not matter; it is a fault when what comes of it is stored or decides something.
 """
@@ -23,7 +23,7 @@ OF_WARPS = (*MMA, "shfl", "movmatrix", "redux", "vote", "match")  # each lane's 
 
 @dataclass
 class Origin:
-    """Where undefined values come from: a finding, if they are used. lanes: in whose registers they are.
+    """The source of undefined values: a finding, if they are used. lanes: whose registers hold them.
 
     site: where they were read or, of registers that were never set, first computed with; -1: not yet.
     """
@@ -60,7 +60,7 @@ class Undefined:
         lanes: np.ndarray,
         message: Callable[[], str],
     ) -> None:
-        """An instruction has read memory that nobody wrote into these registers, for these lanes (booleans)."""
+        """An instruction has read memory never written into these registers, for these lanes (booleans)."""
         for name in names:
             self.held[name] = Origin(kind, site, message, lanes)
 
@@ -152,7 +152,7 @@ def spread(instruction: Instruction, origins: list[Origin], active: np.ndarray) 
 
 
 def use_of(instruction: Instruction) -> str:
-    """What it does with a register."""
+    """An instruction's use of a register."""
     first = instruction.parts[0]
     if first in MMA:
         return f"has {first} add to registers"

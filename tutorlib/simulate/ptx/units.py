@@ -1,4 +1,4 @@
-"""What of the machine works beside a block's threads, or makes them wait for it."""
+"""The units that work beside a block's threads, or that threads wait at."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class Units:
 
     @property
     def meetings(self) -> "tuple[Mbarriers, Warpgroups, ClusterBarriers, RegisterPool]":
-        """Where threads wait."""
+        """The places at which threads wait."""
         return self.mbarriers, self.warpgroups, self.clusters, self.registers
 
     def restart(self, first: int) -> None:

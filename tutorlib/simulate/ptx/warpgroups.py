@@ -1,6 +1,6 @@
 """wgmma: four warps tell the tensor cores to multiply, and wait for it later (PTX ISA, 9.7.15).
 
-Nothing happens before somebody waits: then the operands are read from shared memory, and a warp's accumulators are in
+Nothing happens before a thread waits: then the operands are read from shared memory, and a warp's accumulators are in
 its registers when it has waited itself. Until then those registers belong to the tensor cores.
 """
 
@@ -322,7 +322,7 @@ class Warpgroups:
         self.touched[late] = FENCED
 
     def report_deadlock(self) -> None:
-        """Nobody runs any more, and these still wait."""
+        """No warp runs any longer, and these still wait."""
         for group in self.waiting:
             warp = int(group.lanes[0]) // WARP
             self.findings.notice(

@@ -10,9 +10,9 @@ from typing import Any
 from tutorlib.checking.ampere_loop import AmperePart, PartName
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.part import need_callable
-from tutorlib.checking.traced import in_cute
 from tutorlib.checking.values import shorten
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.exercises.n09_gemm_baseline.judge.traced import in_cute
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models import banks

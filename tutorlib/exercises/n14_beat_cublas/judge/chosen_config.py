@@ -13,14 +13,10 @@ from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw
-from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA, Feature, cute_target
 from tutorlib.measuring.launchers import HopperLauncher
-from tutorlib.measuring.measure import WrongWhenTimed, measure
-from tutorlib.measuring.measurement import Measurement
-from tutorlib.measuring.recorded import recorded
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.work import Call, Launcher, Work
+from tutorlib.problems.work import Call, Work
 from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
@@ -69,8 +65,8 @@ class ChosenExercise(KernelExercise):
     drawn: tuple[tuple[Shape, Shape], ...] = ()
 
     @property
-    def sizes(self) -> tuple[Shape, ...]:
-        return (*self.shapes, *self.timed)
+    def shapes_timed(self) -> tuple[Shape, ...]:
+        return self.timed
 
     def judge(self, served: Served) -> Verdict:
         return self.judge_returned(served)
@@ -136,21 +132,6 @@ class ChosenExercise(KernelExercise):
 
     def launcher(self, artifact: AnswerLauncher) -> AnswerLauncher:
         return artifact
-
-    def run(self, artifact: AnswerLauncher) -> Verdict:
-        verdict = super().run(artifact)
-        return self.time_all(artifact) if verdict.points == self.points and self.timed else verdict
-
-    def time_all(self, launcher: Launcher) -> Verdict:
-        """The verdict by the shape at which the kernel is slowest beside the baseline."""
-        known = [found for shape in self.timed if (found := recorded(self.id, shape))]
-        measured: list[Measurement] = known
-        if not known:
-            try:
-                measured = [measure(self.problem, launcher, shape) for shape in self.timed]
-            except WrongWhenTimed as error:
-                return wrong(f"right when checked, wrong while it was timed: {error}")
-        return self.judge_speed(min(measured, key=lambda one: one.ratio), device.need_gpu())
 
 
 def shapes_between(spans: tuple[tuple[Shape, Shape], ...]) -> list[Shape]:

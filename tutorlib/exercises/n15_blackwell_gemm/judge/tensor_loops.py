@@ -9,11 +9,11 @@ from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.rehearsed import first_weakness
-from tutorlib.checking.rehearsing.blackwell_block import BlackwellBlock, Extent, Loop, rehearse_tiles
-from tutorlib.checking.rehearsing.tensor_memory import rehearse_holding
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.ptx import allocated_columns
+from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_block import BlackwellBlock, Extent, Loop, rehearse_tiles
+from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_memory import rehearse_holding
 from tutorlib.failure import Flaw
 from tutorlib.problems.wrong import count
 
@@ -72,7 +72,7 @@ class BlackwellPart(Part):
 
     @property
     def settled(self) -> bool:
-        """What the loops order is a GEMM."""
+        """The rehearsal has shown that the loops compute a GEMM."""
         return True
 
 

@@ -1,4 +1,4 @@
-"""An exercise whose answer compiles a function once, for all calls with torch's tensors.
+"""Trials of an answer that compiles a function once, for all calls with torch's tensors.
 
 The judge takes what the answer calls cute.compile with, compiles its own function so, and calls, launches and times
 that. What is said of wrapping and of compiling where the answer lives can only lower the points.
@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Verdict, WrongKind, not_run, wrong
+from tutorlib.checking.exercise import WrongKind
 from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import with_reader_line
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.dsl.cute.compile_calls import compile_calls, compiled_anew
 from tutorlib.dsl.cute.compiler import counted_compilations
 from tutorlib.dsl.refusals import what_to_do
-from tutorlib.exercises.n17_compile_once.judge.trials import KeptExercise, first_line, vectors_of
+from tutorlib.exercises.n17_compile_once.judge.trials import first_line, vectors_of
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
-from tutorlib.machine import device, turns
-from tutorlib.machine.features import MMA_SYNC, Feature
+from tutorlib.machine import turns
 from tutorlib.measuring.bench import host_us
 from tutorlib.problems.wrong import count
 
@@ -41,42 +40,6 @@ ANEW = Flaw(
 )
 InOut = tuple["Tensor", "Tensor"]
 HostFunction = Callable[..., None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForTorchExercise(KeptExercise):
-    """The answer takes a @cute.jit function and arguments like those it will be called with, and compiles it.
-
-    On a GPU also a kernel, in a CUDA graph, and what a launch costs the host.
-
-    tiers: for a point each, torch's time for a launch over the answer's that must be reached.
-    """
-
-    needs: Feature = MMA_SYNC
-    tiers: tuple[float, ...]
-
-    @property
-    def points_anywhere(self) -> float:
-        return self.points - len(self.tiers)
-
-    def right(self, served: Served) -> Verdict:
-        if reason := device.why_not(self.needs):
-            return not_run(f"right on the CPU; a kernel's launch not timed: {reason}", self.points_anywhere)
-        with turns.shared_turn():
-            launch = kernel_compiled_as(served)
-            if said := fault_in_a_graph(launch):
-                return wrong(said)
-        with turns.own_turn():
-            return self.by_cost(*launch_costs(launch))
-
-    def by_cost(self, ours: float, torchs: float) -> Verdict:
-        """The verdict on a right answer, by µs of the host's time for a launch."""
-        missed = [tier for tier in self.tiers if torchs / ours < tier]
-        measured = f"A launch costs the host {ours:.1f} µs, torch.add's {torchs:.1f} µs."
-        if not missed:
-            return Verdict(self.points, (measured,))
-        more = f"The next point needs {torchs / min(missed):.1f} µs."
-        return Verdict(self.points - len(missed), (f"right. {measured}", more))
 
 
 # On the CPU -----------------------------------------------------------------------------------------------------------
@@ -200,16 +163,24 @@ def fault_in_a_graph(launch: HostFunction) -> str:
     return "captured in a CUDA graph, the kernel leaves another y: it runs on another stream than torch's."
 
 
-def launch_costs(launch: HostFunction) -> tuple[float, float]:
-    """µs of the host's time for a launch, and for torch's: the median pair."""
+def launch_costs(served: Served) -> tuple[float, float] | str:
+    """µs of the host's time for the answer's launch, and for torch's: the median pair; or what a CUDA graph breaks.
+
+    Raises CompileFailed and WrongKind.
+    """
     import torch
 
+    with turns.shared_turn():
+        launch = kernel_compiled_as(served)
+        if said := fault_in_a_graph(launch):
+            return said
     x, y = (torch.zeros(1024, device="cuda") for _ in range(2))
 
     def torch_add() -> None:
         torch.add(x, x, out=y)
 
-    pairs = [(host_us(partial(launch, x, y)), host_us(torch_add)) for _ in range(ROUNDS)]
+    with turns.own_turn():
+        pairs = [(host_us(partial(launch, x, y)), host_us(torch_add)) for _ in range(ROUNDS)]
     return sorted(pairs, key=lambda pair: pair[1] / pair[0])[ROUNDS // 2]
 
 

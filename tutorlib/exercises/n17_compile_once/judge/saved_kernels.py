@@ -16,7 +16,7 @@ from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.randomness import fresh_rng, new_seed
 from tutorlib.checking.served import Served
-from tutorlib.compiling.kept import for_torch
+from tutorlib.compiling.kernel_cache import for_torch
 from tutorlib.exercises.n17_compile_once.judge.trials import Trial, first_line, vectors_of
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.problems.wrong import count

@@ -1,13 +1,14 @@
-"""Exercises about compiled functions that are kept: each a number of trials that share the points."""
+"""Exercises about compiled functions: trials share the points, and a GPU may time a launch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.exercise import Exercise, Verdict
+from tutorlib.checking.exercise import Exercise, Verdict, not_run, wrong
 from tutorlib.checking.library_use import Library
 from tutorlib.checking.served import Served
 from tutorlib.compiling.errors import without_colours
+from tutorlib.machine import device
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
@@ -17,28 +18,46 @@ Trial = tuple[str, Callable[[Served], str]]  # what is tried, and what is wrong 
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptExercise(Exercise):
-    """An exercise whose answer deals with compiled functions.
+class TrialsExercise(Exercise):
+    """An exercise whose answer compiles, keeps or loads compiled functions.
 
-    cases: they share the points equally. library: as of a ValueExercise.
+    cases: they share the points equally, but one a tier. library: as of a ValueExercise.
+    launch_costs: on a GPU, µs of the host's time for the answer's launch and for torch's, or what is wrong with it.
+    tiers: for a point each, torch's time over the answer's that must be reached.
     """
 
     cases: tuple[Trial, ...]
     library: Library
+    launch_costs: Callable[[Served], tuple[float, float] | str] | None = None
+    tiers: tuple[float, ...] = ()
+
+    @property
+    def points_anywhere(self) -> float:
+        return self.points - len(self.tiers)
 
     def judge(self, served: Served) -> Verdict:
         served.watch(self.library)
         wrongs = [(what, said) for what, trial in self.cases if (said := trial(served))]
-        if not wrongs:
-            return self.right(served)
-        what, said = wrongs[0]
-        right = len(self.cases) - len(wrongs)
-        lines = (f"{right} of {count(len(self.cases), 'case')} right", f"{what}: " + said)
-        return Verdict(self.points_anywhere * right / len(self.cases), lines)
+        if wrongs:
+            what, said = wrongs[0]
+            right = len(self.cases) - len(wrongs)
+            lines = (f"{right} of {count(len(self.cases), 'case')} right", f"{what}: " + said)
+            return Verdict(self.points_anywhere * right / len(self.cases), lines)
+        if not self.launch_costs:
+            return Verdict(self.points)
+        if self.needs and (reason := device.why_not(self.needs)):
+            return not_run(f"right on the CPU; a kernel's launch not timed: {reason}", self.points_anywhere)
+        costs = self.launch_costs(served)
+        return wrong(costs) if isinstance(costs, str) else self.by_cost(*costs)
 
-    def right(self, served: Served) -> Verdict:
-        """The verdict on an answer that is right in all cases."""
-        return Verdict(self.points)
+    def by_cost(self, ours: float, torchs: float) -> Verdict:
+        """The verdict on a right answer, by the µs that `launch_costs` gave."""
+        missed = [tier for tier in self.tiers if torchs / ours < tier]
+        measured = f"A launch costs the host {ours:.1f} µs, torch.add's {torchs:.1f} µs."
+        if not missed:
+            return Verdict(self.points, (measured,))
+        more = f"The next point needs {torchs / min(missed):.1f} µs."
+        return Verdict(self.points - len(missed), (f"right. {measured}", more))
 
 
 def first_line(error: Exception) -> str:

@@ -13,7 +13,7 @@ from tutorlib.checking.simulating import BREAKS, find_fault_of_simulated_call
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.bugs.bug import Bug
-from tutorlib.measuring.hunted import simulator_of
+from tutorlib.measuring.bug_launchers import simulator_of
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.fault import KernelFault
 from tutorlib.problems.problem import Shape

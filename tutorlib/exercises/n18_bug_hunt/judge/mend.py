@@ -13,7 +13,7 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch
 from tutorlib.machine.features import cute_target
-from tutorlib.measuring.hunted import HuntedLauncher, as_simulated, launcher_of
+from tutorlib.measuring.bug_launchers import HuntedLauncher, as_simulated, launcher_of
 from tutorlib.measuring.launchers import CudaLauncher
 from tutorlib.problems.fault import KernelFault
 from tutorlib.problems.work import Launcher

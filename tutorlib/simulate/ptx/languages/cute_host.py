@@ -114,7 +114,7 @@ class Runtime:
         return SUCCESS
 
     def functions(self) -> dict[str, HostCall]:
-        """What each of CUDA's functions does here, and the types of its arguments."""
+        """The stand-ins for CUDA's functions, and the types of their arguments."""
         return {
             "_cudaLibraryGetKernel": (self.get_kernel, (POINTER, POINTER, POINTER)),
             "_cudaLaunchKernelEx": (self.launch, (POINTER, POINTER, POINTER)),

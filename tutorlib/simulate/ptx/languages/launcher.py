@@ -1,4 +1,4 @@
-"""What the three languages' simulated launchers have in common."""
+"""The base of the three languages' simulated launchers."""
 
 from typing import Protocol
 
@@ -24,5 +24,5 @@ class SimulatedLauncher(Protocol):
         ...
 
     def ptx(self, shape: Shape) -> str:
-        """What was compiled for a shape that it was called `on`."""
+        """The kernel compiled for a shape that it was called `on`."""
         ...

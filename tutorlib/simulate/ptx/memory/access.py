@@ -11,7 +11,7 @@ Carrier = Literal["TMA", "st.async"]  # what brings bytes that an mbarrier count
 
 @dataclass(frozen=True)
 class SharedAccess:
-    """What the lanes that take part in one instruction do to shared memory.
+    """One instruction's access to shared memory, by its active lanes.
 
     slots: the block in the batch whose memory it is. threads: each one's thread in the block. starts: addresses.
     width: bytes of each. by: the thread's block, where that is another one of the cluster.

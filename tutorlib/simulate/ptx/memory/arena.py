@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from torch import Tensor
 
-GUARD = 2**20  # bytes between tensors: an index that is off by some rows lands in nobody's memory
+GUARD = 2**20  # bytes between tensors: an index that is off by some rows lands in no tensor
 ALIGNMENT = 512  # of what cudaMalloc and torch's allocator give
 POISON = 0xEB  # what an access outside of every tensor reads
 HOST_ALIGNMENT = 64  # of fresh memory on the host: an address that keeps to it stands for one of the GPU's
@@ -39,7 +39,7 @@ class Allocation:
         return self.start + self.size
 
     def element(self, offset: int) -> str:
-        """What lies `offset` bytes from the start, as the reader indexes it; beyond the end the first index grows."""
+        """The element `offset` bytes from the start, as the reader indexes it; beyond the end the first index grows."""
         if self.width == 0:
             return f"byte {offset} of {self.name}"
         rest = offset // self.width

@@ -1,4 +1,4 @@
-"""Where a wgmma operand lies in shared memory, as its 64-bit descriptor says (PTX ISA, 9.7.15.5.1)."""
+"""Addresses of a wgmma operand in shared memory, from its 64-bit descriptor (PTX ISA, 9.7.15.5.1)."""
 
 from dataclasses import dataclass
 from functools import lru_cache

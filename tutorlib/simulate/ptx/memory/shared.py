@@ -2,7 +2,7 @@
 
 import numpy as np
 
-POISON = 0xEB  # bytes that nobody wrote: as bf16 a huge negative number, which no sum hides
+POISON = 0xEB  # bytes never written: as bf16 a huge negative number, which no sum hides
 ROW_ALIGNMENT = 1024
 
 

@@ -46,7 +46,7 @@ class TensorMap:
 
     @cached_property
     def places(self) -> np.ndarray:
-        """Where each 16 bytes of a box go, counted from the box's first byte, which lies at a multiple of 1,024."""
+        """The offset of each 16 bytes of a box from its first byte, whose address is a multiple of 1,024."""
         return swizzle_units(np.arange(0, self.bytes, 16), self.swizzle)
 
     def misses(self, at: tuple[int, ...]) -> bool:
@@ -54,7 +54,7 @@ class TensorMap:
         return any(first >= size or first + box <= 0 for first, size, box in zip(at, self.shape, self.box, strict=True))
 
     def inside(self, at: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-        """What of the box at these coordinates lies in the tensor: as slices of the tensor, and of the box."""
+        """The part of the box at these coordinates inside the tensor: slices of the tensor, and of the box."""
         whole, part = [], []
         for first, size, box in zip(at, self.shape, self.box, strict=True):
             begin, end = max(first, 0), max(min(first + box, size), max(first, 0))

@@ -49,7 +49,7 @@ def add_bf16(old: np.ndarray, more: np.ndarray) -> np.ndarray:
 
 
 def combination(operation: str, kind: str, instruction: Instruction) -> tuple[Combine, str]:
-    """What is done to the elements, and their type: a pair has two of them."""
+    """The operation on the elements, and their type: a pair has two of them."""
     if kind in ("bf16", "bf16x2"):
         if operation == "add":
             return add_bf16, "b16"

@@ -89,7 +89,7 @@ def show_thread(state: State, lane: int) -> str:
 
 
 def units_of(described: TensorMap, start: int) -> np.ndarray:
-    """Where the box's units of 16 bytes lie in shared memory, in the order of the box."""
+    """The addresses in shared memory of the box's units of 16 bytes, in the order of the box."""
     if start % 1024 == 0:
         return start + described.places
     return swizzle_units(start + np.arange(0, described.bytes, UNIT), described.swizzle)
@@ -104,19 +104,23 @@ def tensor_bytes(state: State, described: TensorMap) -> np.ndarray:
 
 
 def box_fits(state: State, site: int, lane: int, start: int, described: TensorMap) -> bool:
-    """Whether the box's place in shared memory is one that TMA takes; a finding where it is not."""
-    size, notice = state.shared.size, state.watch.findings.notice
-    who = partial(show_thread, state, lane)
+    """Whether TMA takes the box's place in shared memory; a finding if not."""
     if start % AT_SHARED:
         wrong = f"moves a box at byte {start:,} of shared memory, no multiple of {AT_SHARED}"
-        notice(Hazard.MISALIGNED, site, lambda: f"TMA, for {who()}, {wrong}")
+        who = show_thread(state, lane)
+        state.watch.findings.notice(Hazard.MISALIGNED, site, lambda: f"TMA, for {who}, {wrong}")
         return False
-    if start + described.bytes > size:
-        last = start + described.bytes - 1
-        wrong = f"reaches byte {last:,} of shared memory, of which the block has {size:,}"
-        notice(Hazard.OUTSIDE, site, lambda: f"TMA, for {who()}, {wrong}")
-        return False
-    return True
+    return ends_inside(state, site, lane, start + described.bytes)
+
+
+def ends_inside(state: State, site: int, lane: int, end: int) -> bool:
+    """Whether the block has so many bytes of shared memory; a finding if not."""
+    room = state.shared.size
+    if end > room:
+        wrong = f"reaches byte {end - 1:,} of shared memory, of which the block has {room:,}"
+        who = show_thread(state, lane)
+        state.watch.findings.notice(Hazard.OUTSIDE, site, lambda: f"TMA, for {who}, {wrong}")
+    return end <= room
 
 
 def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
@@ -293,16 +297,13 @@ def run_keeper(state: State, site: int, lane: int, target: int) -> Keep:
 
 
 def run_fits(state: State, site: int, lane: int, start: int, place: int, size: int) -> bool:
-    """Whether so many bytes from these two places on are what TMA takes; a finding where they are not."""
+    """Whether TMA takes so many bytes from these two places on; a finding if not."""
     notice, who, at = state.watch.findings.notice, show_thread(state, lane), place - state.arena.address
     if start % UNIT or place % UNIT or size % UNIT:
         what = f"copies {size:,} bytes between byte {start:,} of shared memory and an address in global memory"
         notice(Hazard.MISALIGNED, site, lambda: f"TMA, for {who}, {what}: all three must be multiples of {UNIT}")
         return False
-    if start + size > state.shared.size:
-        last, room = start + size - 1, state.shared.size
-        wrong = f"reaches byte {last:,} of shared memory, of which the block has {room:,}"
-        notice(Hazard.OUTSIDE, site, lambda: f"TMA, for {who}, {wrong}")
+    if not ends_inside(state, site, lane, start + size):
         return False
     if not state.arena.holds(at, at + size):
         nearest = state.arena.nearest(at)
@@ -334,7 +335,7 @@ def commit(instruction: Instruction, site: int, state: State) -> Step:
 
 
 def wait(instruction: Instruction, site: int, state: State) -> Step:
-    """cp.async.bulk.wait_group{.read} n. That the bytes are in global memory, too, nobody in the block can tell."""
+    """cp.async.bulk.wait_group{.read} n. Threads of the block cannot tell when bytes have reached global memory."""
     still_open = int(state.source(instruction.operands[0], "s32", instruction)[0])
     return lambda where: state.units.bulk.wait(numbered(where, state), still_open)
 

@@ -144,7 +144,7 @@ def unpack(packed: np.ndarray, of: str) -> list[np.ndarray]:
 
 @cache
 def fp8_values(kind: str) -> np.ndarray:
-    """What the 256 patterns of e4m3 or e5m2 mean, in float32 (PTX ISA, 5.2.3)."""
+    """The values of the 256 patterns of e4m3 or e5m2, in float32 (PTX ISA, 5.2.3)."""
     exponent_bits, bias = (4, 7) if kind == "e4m3" else (5, 15)
     mantissa_bits = 7 - exponent_bits
     pattern = np.arange(256)

@@ -47,7 +47,7 @@ class SharedOperand:
         return bits_of(self.kind) // 8
 
     def units(self, lanes: np.ndarray) -> np.ndarray:
-        """Where the 16 bytes lie that these lanes' descriptors name, (lanes, …) in the blocks' shared memory."""
+        """Addresses of the 16-byte units that these lanes' descriptors name, (lanes, …), in shared memory."""
         values = np.broadcast_to(self.descriptors, self.state.geometry.lanes)[lanes]
         made = {value: self.units_of(read_descriptor(value)) for value in set(values.tolist())}
         return np.stack([made[value] for value in values.tolist()])

@@ -67,7 +67,7 @@ class Tile:
         return row.reshape(WARP, -1), column.reshape(WARP, -1)
 
     def addresses(self) -> "Callable[[int], np.ndarray]":
-        """Where element n of each lane lies. Between rows (columns, where they are what is contiguous) lie `stride`
+        """The address of element n of each lane. Between rows (columns, where they are what is contiguous) lie `stride`
         elements."""
         row, column = self.coordinates()
         slow, fast = (row, column) if self.by_rows else (column, row)

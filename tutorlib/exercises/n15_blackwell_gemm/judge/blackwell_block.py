@@ -4,9 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tutorlib.checking.rehearsing import blackwell_messages as messages
 from tutorlib.checking.rehearsing.barrier_calls import BarrierPointer
-from tutorlib.checking.rehearsing.blackwell_warps import (
+from tutorlib.checking.rehearsing.call_site import CallSite, calling_line, existing
+from tutorlib.checking.rehearsing.instruction_sets import BLACKWELL
+from tutorlib.checking.rehearsing.interleavings import interleavings
+from tutorlib.checking.rehearsing.machine import LANES, Load, RehearsedSteps
+from tutorlib.checking.rehearsing.mbarrier import MBarrier
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
+from tutorlib.exercises.n15_blackwell_gemm.judge import blackwell_messages as messages
+from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_warps import (
     STORERS,
     BlackwellScene,
     Commit,
@@ -17,12 +23,6 @@ from tutorlib.checking.rehearsing.blackwell_warps import (
     over,
     taken,
 )
-from tutorlib.checking.rehearsing.call_site import CallSite, calling_line, existing
-from tutorlib.checking.rehearsing.instruction_sets import BLACKWELL
-from tutorlib.checking.rehearsing.interleavings import interleavings
-from tutorlib.checking.rehearsing.machine import LANES, Load, RehearsedSteps
-from tutorlib.checking.rehearsing.mbarrier import MBarrier
-from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.failure import Flaw
 from tutorlib.problems.wrong import count
 
@@ -49,7 +49,7 @@ class Extent:
 
 
 def rehearse_tiles(loops: dict[TileRole, Loop], size: Extent) -> list["BlackwellBlock"]:
-    """Run the loops side by side in many orders. Returns what they made of each.
+    """Run the loops side by side in many interleavings. Returns the block of each.
 
     Raises Unsafe, and what the loops themselves raise.
     """
@@ -133,7 +133,7 @@ class BlackwellBlock(BlackwellScene):
     # Loads ------------------------------------------------------------------------------------------------------
 
     def load(self, number: Any, k_tile: Any, stage: Any) -> None:
-        me, line = self.order()
+        me, line = self.issue()
         self.demand("produce", "loads", line)
         at = self.number(stage, self.stages, line, "stage")
         tile, k = self.number(number, self.tiles, line, "tile"), self.number(k_tile, self.k_tiles, line, "K tile")
@@ -153,7 +153,7 @@ class BlackwellBlock(BlackwellScene):
     # Multiplications --------------------------------------------------------------------------------------------
 
     def multiply(self, stage: Any, accumulator: Any, first: Any) -> None:
-        me, line = self.order()
+        me, line = self.issue()
         self.demand("multiply", "multiplies", line)
         at = self.number(stage, self.stages, line, "stage")
         into = self.number(accumulator, self.accumulators, line, "accumulator")
@@ -221,7 +221,7 @@ class BlackwellBlock(BlackwellScene):
         self.commit([mbar_ptr.in_block(rank) for rank in ranks], 2 if cta_group == CtaGroup.TWO else 1)
 
     def commit(self, barriers: list[MBarrier], group: int) -> None:
-        me, line = self.order()
+        me, line = self.issue()
         self.demand("multiply", "commits", line)
         if not me.elected:
             what = (
@@ -241,7 +241,7 @@ class BlackwellBlock(BlackwellScene):
     # Accumulators -----------------------------------------------------------------------------------------------
 
     def read(self, accumulator: Any, part: Any) -> None:
-        me, line = self.order()
+        me, line = self.issue()
         self.demand("store", "reads accumulators", line)
         at = self.number(accumulator, self.accumulators, line, "accumulator")
         which = self.number(part, self.parts, line, "part")
@@ -259,14 +259,14 @@ class BlackwellBlock(BlackwellScene):
         self.changes += 1
 
     def await_read(self) -> None:
-        me, _ = self.order()
+        me, _ = self.issue()
         if me.registers:
             me.awaited = True
             me.knows.add(taken(me, *me.registers))
             self.changes += 1
 
     def write(self, number: Any, part: Any) -> None:
-        me, line = self.order()
+        me, line = self.issue()
         self.demand("store", "writes", line)
         tile, which = int(number), int(part)
         if me.elected:

@@ -1,4 +1,4 @@
-"""mma.sync and nothing else: how fast a GEMM of notebooks 09 to 12 could be if its data came by itself."""
+"""mma.sync alone: the ceiling of the GEMMs of notebooks 09 to 12, without loads."""
 
 import cutlass
 from cutlass import Float32, cute

@@ -1,12 +1,12 @@
 """What a rehearsal of the Blackwell kernel's loops says of a hazard: at which line, of which tile, and why."""
 
 from tutorlib.checking.rehearsing import hazard_messages
-from tutorlib.checking.rehearsing.blackwell_warps import BlackwellScene, RoleWarps, Use
 from tutorlib.checking.rehearsing.call_site import CallSite
 from tutorlib.checking.rehearsing.hazard_messages import incomplete
 from tutorlib.checking.rehearsing.machine import Load
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
+from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_warps import BlackwellScene, RoleWarps, Use
 from tutorlib.failure import Flaw
 
 

@@ -1,69 +1,19 @@
-"""Answers that make CuTe's own objects, looked at while CuTe traces a function: nothing is compiled for a GPU."""
+"""Calls of a compiled host function on vectors in the CPU's memory, in a fork that may crash."""
 
 import os
 import resource
 import signal
 from collections.abc import Callable
-from functools import wraps
 from mmap import mmap
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from tutorlib.checking.cute import require_jit
-from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import call_host, compile_host
 
-T = TypeVar("T")
-
-
-def in_cute(look: Callable[[], T]) -> T:
-    """What a function returns that is called where layouts can be made. Raises as `call_host` does."""
-    from cutlass import cute
-
-    seen: list[T] = []
-
-    @cute.jit
-    def host() -> None:
-        seen.append(look())
-
-    call_host(host)
-    return seen[-1]
-
-
-def layout_returned(served: Served, *args: Any) -> Any:
-    """The CuTe layout that the answer makes, as one of tensor_layouts."""
-    return seen_as_layout(served)(*args)
-
-
-def seen_as_layout(answer: Answer) -> Answer:
-    """The function with CuTe's layouts turned into those of tensor_layouts. It raises what the answer raises."""
-    from cutlass import cute
-    from tensor_layouts import is_layout
-
-    from tutorlib.layouts.oracle import from_cute
-
-    def look(*args: Any) -> tuple[Any, Exception | None]:
-        try:
-            got = answer(*args)
-            if is_layout(got):
-                raise WrongKind("it returns a Layout of tensor_layouts; the kernel needs CuTe's: cute.make_layout.")
-            return (from_cute(got) if isinstance(got, cute.Layout) else got), None
-        except Exception as error:
-            return None, error
-
-    @wraps(answer)
-    def call(*args: Any) -> Any:
-        got, error = in_cute(lambda: look(*args))
-        if error:
-            raise error
-        return got
-
-    return call
-
-
-BESIDE_X = 77.0  # what lies beside x: whoever reads it computes something else
+BESIDE_X = 77.0  # next to x in memory: reading it changes the result
 COMPUTING_S = 5  # of a call, a hundred times what a right one takes
 
 

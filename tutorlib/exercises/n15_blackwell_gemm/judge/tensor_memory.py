@@ -41,7 +41,7 @@ class HeldColumns:
 
 
 def rehearse_holding(holds: Callable[..., None], columns: int) -> None:
-    """Run it in all six warps, in several orders. Raises Unsafe, and what the function itself raises."""
+    """Run it in all six warps, in several interleavings. Raises Unsafe, and what the function itself raises."""
     for ranks in ORDERS:
         warps = [Warps(holds, f"warp {number}", number) for number in range(WARPS)]
         MemoryBlock(warps=warps, interleaving=Interleaving(by_rank(ranks)), columns=columns).run()
@@ -76,7 +76,7 @@ class MemoryBlock(RehearsalMachine):
         )
 
     def alloc(self, num_columns: Any, smem_ptr_to_write_address: Any, is_two_cta: Any = None, **_: Any) -> None:
-        me, line = self.order()
+        me, line = self.issue()
         self.refuse_pair(is_two_cta, line)
         if me.elected:
             raise Unsafe(
@@ -112,7 +112,7 @@ class MemoryBlock(RehearsalMachine):
         self.changes += 1
 
     def relinquish(self, is_two_cta: Any = None, **_: Any) -> None:
-        _, line = self.order()
+        _, line = self.issue()
         self.refuse_pair(is_two_cta, line)
         self.relinquished_at = line
 
@@ -121,7 +121,7 @@ class MemoryBlock(RehearsalMachine):
             raise Unsafe(f"{line}: is_two_cta is for a pair of blocks, and this block is alone.", TensorMemoryFlaw.PAIR)
 
     def pointer(self) -> HeldColumns:
-        me, line = self.order()
+        me, line = self.issue()
         if ("allocated",) not in me.knows:
             raise Unsafe(
                 f"{line}: {me.name} reads the address, and cannot know that it has been written: meet() between "
@@ -132,7 +132,7 @@ class MemoryBlock(RehearsalMachine):
         return self.allocated
 
     def work(self, acc: Any) -> None:
-        me, line = self.order()
+        me, line = self.issue()
         if not isinstance(acc, HeldColumns):
             raise Unsafe(
                 f"{line}: work({acc!r}): it takes the pointer that holding.pointer() returns.",
@@ -148,7 +148,7 @@ class MemoryBlock(RehearsalMachine):
         self.changes += 1
 
     def dealloc(self, tmem_ptr: Any, num_columns: Any, is_two_cta: Any = None, **_: Any) -> None:
-        me, line = self.order()
+        me, line = self.issue()
         self.refuse_pair(is_two_cta, line)
         if me.elected:
             raise Unsafe(

@@ -1,4 +1,4 @@
-"""Random layouts for checks: a seed draws the same ones every time.
+"""Random layouts: a seed draws the same ones every time.
 
 Extents are powers of two and at most 64 elements are drawn. Powers of two divide each other, so every operator of the
 layout algebra has an answer, and a law can be tested at every index.
@@ -9,11 +9,11 @@ from random import Random
 
 from tensor_layouts import Layout, cosize, size, unwrap
 
-from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.drawn import Drawn, beside, scaled
 
 
 def drawn(seed: int, draw: Callable[[Random], tuple], n: int = 25) -> Drawn:
-    """n argument tuples, drawn one after the other from a generator with this seed."""
+    """n argument tuples, drawn from a generator with this seed."""
 
     def calls(seed: int) -> list[tuple]:
         rng = Random(seed)
@@ -23,35 +23,14 @@ def drawn(seed: int, draw: Callable[[Random], tuple], n: int = 25) -> Drawn:
 
 
 def a_few_beside(known: Sequence[tuple], draw: Callable[[Random], tuple], n: int = 3) -> Drawn:
-    """`beside`, with few drawn calls: a law takes long, and no table of known calls has a drawn layout's."""
+    """`beside`, with few random calls: a law takes long."""
     return beside(known, draw, n)
-
-
-def stretched(known: Sequence[tuple]) -> Drawn:
-    """The known calls, whose first argument is a layout; the grader tries some of them with that layout's strides
-    multiplied.
-    """
-
-    def draw(rng: Random) -> tuple:
-        layout, *others = rng.choice(known)
-        return times(layout, rng.randint(2, 50)), *others
-
-    return a_few_beside(known, draw)
-
-
-def times(layout: Layout, factor: int) -> Layout:
-    """The layout with its strides multiplied."""
-
-    def scaled(stride: int | tuple) -> int | tuple:
-        return tuple(map(scaled, stride)) if isinstance(stride, tuple) else factor * stride
-
-    return Layout(layout.shape, scaled(layout.stride))
 
 
 def random_layout(rng: Random, largest: int = 64, holes: bool = True) -> Layout:
     """Up to four modes of extent 1, 2, 4 or 8, stored in any order, often nested: (2,(4,8)):(32,(1,4)).
 
-    It has at most `largest` elements and sends no two of them to one place. holes: some places may be left free.
+    It has at most `largest` elements, at different offsets. holes: some offsets may be unused.
     """
     extents = [rng.choice((1, 2, 2, 4, 8)) for _ in range(rng.randint(1, 4))]
     while size(tuple(extents)) > largest:
@@ -71,7 +50,7 @@ def in_two(modes: list[int], cut: int) -> tuple:
 
 
 def one_layout(rng: Random) -> tuple[Layout]:
-    """What an operator on one layout takes."""
+    """The arguments of an operator on one layout."""
     return (random_layout(rng),)
 
 
@@ -127,7 +106,7 @@ def continuing(rng: Random) -> tuple[Layout]:
 
 
 def by_rows(rng: Random, pad: bool = False) -> tuple[Layout]:
-    """A row-major matrix, whose modes stay apart. pad: its rows may have room behind them."""
+    """A row-major matrix, whose modes stay apart. pad: its rows may be padded."""
     rows, columns = rng.randint(2, 9), rng.randint(2, 9)
     return (Layout((rows, columns), (columns + (rng.randint(1, 9) if pad else 0), 1)),)
 
@@ -151,12 +130,12 @@ def compact(rng: Random) -> tuple[Layout]:
 
 
 def apart(rng: Random) -> tuple[Layout]:
-    """A layout that has nothing at offset 1."""
-    return (times(random_layout(rng), rng.randint(2, 9)),)
+    """A layout without an element at offset 1."""
+    return (scaled(random_layout(rng), rng.randint(2, 9)),)
 
 
 def filled(rng: Random, copies: tuple[int, ...] = (1, 2, 3, 5), holes: int = 1, more: int = 0) -> tuple[Layout, int]:
-    """(layout, bound) for a complement: modes in any order; room for so many copies, and up to `more` beyond them.
+    """(layout, bound) for a complement: modes in any order; room for so many copies, and up to `more` elements beyond.
 
     holes: how far apart its elements can be.
     """
@@ -191,12 +170,12 @@ def grid_with_holes(rng: Random) -> tuple[Layout, Layout]:
 
 def block_with_holes(rng: Random) -> tuple[Layout, Layout]:
     block, grid = two_matrices(rng)
-    return times(block, rng.choice((2, 4))), grid
+    return scaled(block, rng.choice((2, 4))), grid
 
 
 def nothing_side_by_side(rng: Random) -> tuple[Layout, Layout]:
     one, other = two_ways_to_store(rng)
-    return times(one, rng.choice((2, 3, 4))), times(other, rng.choice((2, 3, 4)))
+    return scaled(one, rng.choice((2, 3, 4))), scaled(other, rng.choice((2, 3, 4)))
 
 
 def one_value(rng: Random) -> tuple[Layout, Layout]:

@@ -1,54 +1,8 @@
-"""Host functions that the course puts around an answer: gemm(a, b, c) with one part written by the student.
-
-They are compiled where the answer is, so the sandbox imports this module and none of `tutorlib.exercises`.
-"""
+"""The host functions around an answer: one part of a fused GEMM, or of a kernel of elements."""
 
 from collections.abc import Callable
 
 from tutorlib.checking.exercise import Answer
-
-# Notebook 13 ----------------------------------------------------------------------------------------------------------
-
-
-def with_loop(answer: Answer) -> Callable[..., None]:
-    """The course's kernel with this main loop."""
-    from tutorlib.kernels.hopper.first import Parts, make_first_gemm
-
-    return make_first_gemm(Parts(main_loop=answer))
-
-
-# Notebook 14 ----------------------------------------------------------------------------------------------------------
-
-
-def with_producer(produce: Answer) -> Callable[..., None]:
-    """The host function gemm(a, b, c) with this producer and the course's consumers."""
-    from tutorlib.kernels.hopper.config import HopperConfig
-    from tutorlib.kernels.hopper.specialised import make_specialised
-
-    return make_specialised(HopperConfig(), produce, own_consumer())
-
-
-def with_consumer(consume: Answer) -> Callable[..., None]:
-    """The host function gemm(a, b, c) with these consumers and the course's producer."""
-    from tutorlib.kernels.hopper.config import HopperConfig
-    from tutorlib.kernels.hopper.specialised import make_specialised
-
-    return make_specialised(HopperConfig(), own_producer(), consume)
-
-
-def own_producer() -> Answer:
-    from tutorlib.kernels.hopper.specialised import load_steps
-
-    return load_steps
-
-
-def own_consumer() -> Answer:
-    from tutorlib.kernels.hopper.specialised import multiply_steps
-
-    return multiply_steps
-
-
-# Notebook 16 ----------------------------------------------------------------------------------------------------------
 
 
 def elementwise(answer: Answer) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""The orders that a main loop over cp.async gives, written down; and whether all threads of a block give the same."""
+"""Records the instructions of a main loop over cp.async, and compares those of the threads of a block."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -10,34 +10,34 @@ from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.dsl.cute.plain_python import as_written
 
 MATRICES = ("A", "B")
-MOST_ORDERS = 100_000  # a loop that gives more does not end
+MOST_INSTRUCTIONS = 100_000  # a loop that issues more does not end
 THREADS = 128
 KINDS = (0, 31, THREADS // 2, THREADS - 1)  # threads that may differ: the first and last of a warp, of the block
 
-S = TypeVar("S", bound="Orders")
+S = TypeVar("S", bound="RecordedSteps")
 
 
 class DifferentThreads(Exception):
-    """Threads give different orders, or only some of them meet at a barrier: more than a rehearsal follows."""
+    """Threads issue different instructions, or only some reach a barrier: a rehearsal cannot follow that."""
 
 
 @dataclass(frozen=True)
 class OneMatrix:
     """Stands in for kernels.ampere.thread_share.GlobalToShared."""
 
-    orders: "Orders"
+    steps: "RecordedSteps"
     matrix: str
 
     def load(self, k_tile: Any, buffer: Any) -> None:
-        self.orders.send(self.matrix, f"{self.matrix.lower()}.load", k_tile, buffer)
+        self.steps.send(self.matrix, f"{self.matrix.lower()}.load", k_tile, buffer)
 
 
 @dataclass
-class Orders:
-    """Stands in for kernels.ampere.thread_share.Steps, for one thread, and writes down what it is told.
+class RecordedSteps:
+    """Stands in for kernels.ampere.thread_share.Steps, for one thread, and records its instructions.
 
-    asked: whether the loop wanted to know which thread it is.
-    log: the orders, each with its numbers. barriers: the lines of the barriers.
+    asked: whether the loop read the thread's index.
+    log: the instructions, each with its numbers. barriers: the lines of the barriers.
     """
 
     k_tiles: int
@@ -60,7 +60,7 @@ class Orders:
         for matrix in MATRICES:
             self.send(matrix, "load", k_tile, buffer)
 
-    def send(self, matrix: str, order: str, k_tile: Any, buffer: Any) -> None:
+    def send(self, matrix: str, call: str, k_tile: Any, buffer: Any) -> None:
         self.count("load", matrix, int(k_tile), int(buffer))
 
     def fetch(self, k_block: int, buffer: Any) -> None:
@@ -103,21 +103,21 @@ class Orders:
             as_written(main_loop)(self)
         return self
 
-    def count(self, *order: Any) -> None:
-        self.log.append(order)
-        if len(self.log) > MOST_ORDERS:
+    def count(self, *instruction: Any) -> None:
+        self.log.append(instruction)
+        if len(self.log) > MOST_INSTRUCTIONS:
             raise Unsafe("the loop does not end.", LoopFlaw.ENDLESS)
 
 
-def compare_threads(main_loop: Callable[..., None], orders: Orders, play: Callable[[int], S]) -> S:
-    """What `play` makes of the loop as thread 0; of every kind of thread, where the loop asks.
+def compare_threads(main_loop: Callable[..., None], steps: RecordedSteps, play: Callable[[int], S]) -> S:
+    """The result of `play` for thread 0; for every kind of thread if the loop asks for its index.
 
     Raises Unsafe where some threads meet fewer barriers than others, DifferentThreads where they differ otherwise.
     """
 
-    if not replace(orders, thread=0).run(main_loop).asked:
+    if not replace(steps, thread=0).run(main_loop).asked:
         return play(0)
-    scripts = [replace(orders, thread=thread).run(main_loop) for thread in KINDS]
+    scripts = [replace(steps, thread=thread).run(main_loop) for thread in KINDS]
     most = max(scripts, key=lambda script: len(script.barriers))
     fewest = min(scripts, key=lambda script: len(script.barriers))
     if len(most.barriers) > len(fewest.barriers):

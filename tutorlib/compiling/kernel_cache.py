@@ -24,7 +24,7 @@ def is_wide(tensor: "Tensor") -> bool:
 
 
 def cache_key(tensors: "Sequence[Tensor]", constants: tuple, arch: str) -> Hashable:
-    """What a function compiled for dynamic layouts depends on: equal where one compilation serves both.
+    """The key of a function compiled for dynamic layouts: equal where one compilation serves both.
 
     constants: the Constexpr arguments. 2, 2.0 and True are equal to Python, and other code.
     """
@@ -76,5 +76,5 @@ def load_or_compile(folder: Path, name: str, compile: Callable[[], Any]) -> Call
         handle, half = tempfile.mkstemp(suffix=".o", dir=folder)
         os.close(handle)
         compile().export_to_c(half, name)
-        os.replace(half, file)  # at once, so that nobody finds half a file
+        os.replace(half, file)  # atomic: no other process reads half a file
     return cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]

@@ -1,11 +1,11 @@
-"""A broken kernel of notebook 18, or what somebody made of its source, ready to be launched or simulated."""
+"""A broken kernel of notebook 18, or a mend of its source, ready to be launched or simulated."""
 
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.text import module_from
+from tutorlib.compiling.source_files import module_from
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch, CutileLaunch
 from tutorlib.measuring.launchers import CudaLauncher, CuteLauncher, CutileLauncher
 
@@ -33,12 +33,12 @@ def simulator_of(bug: Bug, text: str) -> "SimulatedLauncher":
 
 @cache
 def first_simulator_of(bug: Bug, text: str) -> Any:
-    """The dataclass, which keeps what it compiled; nobody calls it."""
+    """The dataclass, which caches its compilations."""
     return as_simulated(bug, launcher_of(bug, text))
 
 
 def as_simulated(bug: Bug, launcher: HuntedLauncher) -> "SimulatedLauncher":
-    """What `launcher_of` gave, for any machine."""
+    """The launcher of `launcher_of`, simulated, for any machine."""
     if isinstance(launcher, CudaLauncher):
         from tutorlib.simulate.ptx.languages.cpp import SimulatedCuda
 
@@ -56,5 +56,5 @@ def launched(bug: Bug, text: str, name: str) -> Any:
     """The text's host function or kernel of this name. Raises CompileFailed."""
     found = getattr(module_from(text, bug.name), name, None)
     if found is None:
-        raise CompileFailed(f"the source has no {name} any more, which is what is launched")
+        raise CompileFailed(f"the source no longer has {name}, the function that is launched")
     return found
