@@ -112,6 +112,7 @@ def grade(
 
     from tutorlib.course.source import BuildError
     from tutorlib.grading import all_notebooks, sandbox
+    from tutorlib.grading.junit import junit
     from tutorlib.grading.progress import progress
     from tutorlib.grading.run import GradingFailed, Limits
     from tutorlib.grading.submission import BadSubmission, read_submission
@@ -132,7 +133,6 @@ def grade(
             scores = all_notebooks.grade(
                 submission,
                 limits,
-                folder and folder.resolve(),
                 shown.done,
                 seed=seed,
                 sandboxed=sandboxed,
@@ -148,6 +148,9 @@ def grade(
     text = json.dumps(scores.as_json(), ensure_ascii=False, indent=1)
     if folder:
         (folder / "scores.json").write_text(text + "\n", encoding="utf-8")
+        for one in submission:
+            outcomes = [outcome for outcome in scores.outcomes if outcome.id[:2] == one.name[:2]]
+            (folder / f"{one.name}.xml").write_text(junit([(one.name, None, outcomes)]), "utf-8")
     if format == "json":
         typer.echo(text)
     else:

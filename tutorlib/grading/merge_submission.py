@@ -67,14 +67,13 @@ class Graft:
         self.before.clear()
         self.behind.clear()
 
-    def notebook(self) -> NotebookNode:
-        grafted = self.pristine.copy()
-        grafted.cells = [cell for cell in self.files if cell.id not in self.harmful] + self.added(self.behind, START)
+    def cells(self) -> list[NotebookNode]:
+        """The code cells to run, in order."""
+        cells = [cell for cell in self.files if cell.id not in self.harmful] + self.added(self.behind, START)
         for cell in self.pristine.cells:
-            grafted.cells += [*self.added(self.before, cell.id), self.planted(cell), *self.added(self.behind, cell.id)]
-        if not self.demos:
-            grafted.cells = without_demos(grafted.cells, self.names)
-        return grafted
+            cells += [*self.added(self.before, cell.id), self.planted(cell), *self.added(self.behind, cell.id)]
+        cells = [cell for cell in cells if cell.cell_type == "code"]
+        return cells if self.demos else without_demos(cells, self.names)
 
     def added(self, cells: dict[str, list[NotebookNode]], place: str) -> list[NotebookNode]:
         if len(self.harmful) >= MOST_HARMFUL:
