@@ -17,7 +17,7 @@ from tutorlib.course.build import student_notebook
 from tutorlib.course.source import parse
 from tutorlib.grading.cells import START, Sorted, sorted_within_limits
 from tutorlib.grading.local_modules import writing
-from tutorlib.grading.needed_cells import NO_NAMES, Names, without_demos
+from tutorlib.grading.needed_cells import Names, without_demos
 from tutorlib.grading.submission import Submitted
 from tutorlib.paths import SOLUTIONS
 
@@ -108,7 +108,7 @@ def graft(submitted: Submitted, found: Sorted, demos: bool = True) -> Graft:
     before = {place: [added_cell(next(ids), text)] for place, text in found.changed.items()}
     behind = {place: [added_cell(next(ids), text) for text in texts] for place, texts in found.added.items()}
     files = [added_cell(next(ids), writing(submitted.modules))] if submitted.modules else []
-    names = found.names | {cell.source: NO_NAMES for cell in files}
+    names = found.names | {cell.source: Names() for cell in files}
     answers, unusable = dict(found.answers), dict(found.unusable)
     return Graft(submitted.name, pristine, answers, unusable, before, behind, files, names, demos=demos)
 
