@@ -75,12 +75,12 @@ class End:
     def writer(self, lenient: bool = False) -> Writer:
         return Writer(self.handle, lenient, self.sends)
 
-    def handle(self, function: Any) -> dict[str, int]:
+    def handle(self, function: Any) -> tuple[str, int]:
         if isinstance(function, Far) and function.line is self and isinstance(function.number, int):
-            return {"yours": function.number}
+            return "yours", function.number
         if not any(function is one for one in self.kept):
             self.kept.append(function)
-        return {"mine": next(n for n, one in enumerate(self.kept) if one is function)}
+        return "mine", next(n for n, one in enumerate(self.kept) if one is function)
 
     def call(self, number: int | str, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Raises what the function raises, by its name, and Lost."""
