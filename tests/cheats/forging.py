@@ -64,7 +64,7 @@ from contextlib import suppress
 
 from tutorlib.grading import transport
 
-answered = transport.End.answer
+answered = transport.Endpoint.answer
 NAMES = (0, 1, -1, "grade", "judge", "watch", "eval", "__import__", True, None, [0])
 
 
@@ -75,7 +75,7 @@ def ask_first(self, number, args, kwargs):
     answered(self, number, args, kwargs)
 
 
-transport.End.answer = ask_first
+transport.Endpoint.answer = ask_first
 
 
 def answer(n):

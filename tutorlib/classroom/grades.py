@@ -9,8 +9,7 @@ from typing import Any
 from tutorlib.classroom.corrections import TOTAL, Correction, all_texts, corrected
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.handed_in import HandedIn, System
-from tutorlib.classroom.roster import Enrolled, Listed
-from tutorlib.classroom.rules import (
+from tutorlib.classroom.late_rules import (
     HandInTimes,
     LateNotebook,
     Rules,
@@ -19,6 +18,7 @@ from tutorlib.classroom.rules import (
     late_notebooks,
     of_one_download,
 )
+from tutorlib.classroom.roster import Enrolled, Listed
 from tutorlib.classroom.task import Graded, Judged
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names

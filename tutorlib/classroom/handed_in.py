@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from tutorlib.classroom.entries import EMPTY, Entry, broken, entries, hidden, legible, unpacked
-from tutorlib.classroom.left_out import UNOPENED, kind_by_suffix, lines_about, no_notebook
+from tutorlib.classroom.ungraded_files import UNOPENED, kind_by_suffix, lines_about, no_notebook
 from tutorlib.classroom.unpacking import UNPACKING, TooMuch, Unpacking
+from tutorlib.classroom.zip_entries import EMPTY, Entry, broken, entries, hidden, legible, unpacked
 from tutorlib.grading.limited_process import Exceeded, in_child
 from tutorlib.grading.local_modules import MOST_MODULES, is_module, is_other, line_of
 from tutorlib.paths import notebook_names
@@ -80,7 +80,7 @@ class HandedIn:
     modules: list[Entry] = field(default_factory=list)
 
 
-class NobodyHandedIn(Exception):
+class NothingHandedIn(Exception):
     """There is nothing to grade. One line."""
 
 
@@ -88,12 +88,12 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     """Each student's hand-in, by name, and a line for each file that is nobody's.
 
     folder: or the one zip that Moodle or Canvas gives for a class. without: a folder that is none of it.
-    Raises NobodyHandedIn.
+    Raises NothingHandedIn.
     """
     if not folder.exists():
-        raise NobodyHandedIn(f"{folder}: there is no such folder.")
+        raise NothingHandedIn(f"{folder}: there is no such folder.")
     if folder.is_file() and folder.suffix.lower() != ".zip":
-        raise NobodyHandedIn(f"{folder}: neither a folder nor a zip; name the folder of what was handed in.")
+        raise NothingHandedIn(f"{folder}: neither a folder nor a zip; name the folder of what was handed in.")
     belongs: dict[tuple[str, System, str], list[tuple[Owner, Entry]]] = {}
     stray = []
     for name in folders(folder, without):
@@ -107,11 +107,11 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
             own = replace(own, at=arrival_time(folder, entry, whole))
             belongs.setdefault((own.name, own.system, own.id), []).append((own, entry))
         elif not entry.parts:
-            raise NobodyHandedIn(f"{folder}: {entry.why_not}.")
+            raise NothingHandedIn(f"{folder}: {entry.why_not}.")
         else:
             stray.append(f"{entry.label}: {STRAY if is_notebook(entry.parts[-1]) else NO_NOTEBOOK}")
     if not belongs:
-        raise NobodyHandedIn(f"{folder}: there are no hand-ins: it holds no folder, zip or notebook of a student.")
+        raise NothingHandedIn(f"{folder}: there are no hand-ins: it holds no folder, zip or notebook of a student.")
     names = [name for name, *_ in belongs]
     students = []
     for (name, system, id), files in sorted(belongs.items()):

@@ -14,7 +14,7 @@ from typing import Literal
 from tutorlib.checking.exercise import Exercise
 from tutorlib.classroom.exports import write_whole
 from tutorlib.classroom.grades import Classroom, Grade
-from tutorlib.classroom.pages import render
+from tutorlib.classroom.report_pages import render
 from tutorlib.exercises import find
 from tutorlib.measuring.measurement import Measurement
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tutorlib.checking.exercise import Outcome
-from tutorlib.classroom.pace import times_in
+from tutorlib.classroom.solving_time import times_in
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.all_notebooks import grade
+from tutorlib.grading.grading_run import Limits
 from tutorlib.grading.limited_process import Exceeded, in_child
 from tutorlib.grading.local_modules import Modules, below
-from tutorlib.grading.run import Limits
 from tutorlib.grading.submission import READING, Submitted, newest, read_content, read_each
 from tutorlib.machine import device
 

@@ -11,12 +11,12 @@ from tutorlib.checking.randomness import new_seed
 from tutorlib.course.source import BuildError
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox
-from tutorlib.grading.cells import Sorted
-from tutorlib.grading.merge_submission import graft, sort
+from tutorlib.grading.grading_run import GradingFailed, Limits, grade_round
+from tutorlib.grading.merge_submission import merged_page, sort
 from tutorlib.grading.rounds import Round, rounds_of
-from tutorlib.grading.run import GradingFailed, Limits, grade_round
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.scratch import scratch_folder
+from tutorlib.grading.sorted_cells import Sorted
 from tutorlib.grading.submission import Submitted
 from tutorlib.machine.device import gpu
 
@@ -66,7 +66,7 @@ class GradedPage:
 
     outcomes: list[Outcome]
     broken: str = ""
-    stumbled: Mapping[str, str] = field(default_factory=dict)
+    failed_cells: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Grader:
             tuple(outcome for graded in results.values() for outcome in graded.outcomes),
             self.limits.seed,
             {name: graded.broken for name, graded in results.items() if graded.broken},
-            {name: graded.stumbled for name, graded in results.items() if graded.stumbled},
+            {name: graded.failed_cells for name, graded in results.items() if graded.failed_cells},
         )
 
     async def grade_one(self, submitted: Submitted, free: asyncio.Semaphore) -> GradedPage:
@@ -108,7 +108,7 @@ class Grader:
         return GradedPage(
             [outcomes[exercise.id] for exercise in of_notebook(submitted.name)],
             next((part.broken for part in parts if part.broken), ""),
-            {cell: why for part in parts for cell, why in part.stumbled.items()},
+            {cell: why for part in parts for cell, why in part.failed_cells.items()},
         )
 
     async def judge(self, submitted: Submitted, round: Round, free: asyncio.Semaphore) -> GradedPage:
@@ -117,9 +117,9 @@ class Grader:
         async with free:
             for _ in range(ATTEMPTS):
                 try:
-                    grafted = graft(submitted, self.found[submitted.name], self.demos)
-                    outcomes = await grade_round(grafted, round, self.limits, self.sandboxed)
-                    return GradedPage([*outcomes.values()], stumbled=grafted.stumbled)
+                    page = merged_page(submitted, self.found[submitted.name], self.demos)
+                    outcomes = await grade_round(page, round, self.limits, self.sandboxed)
+                    return GradedPage([*outcomes.values()], failed_cells=page.failed_cells)
                 except GradingFailed as error:
                     why = str(error)
                 except (BuildError, OSError):

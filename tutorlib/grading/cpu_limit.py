@@ -23,16 +23,16 @@ GRACE_S = 5.0  # of computing, after which the system ends this process: no thre
 
 
 @contextmanager
-def ended_after(seconds: float, apart: int | None, end: Callable[[], object]) -> Iterator[None]:
+def ended_after(seconds: float, excluded: int | None, end: Callable[[], object]) -> Iterator[None]:
     """While its block runs, call `end` once this process has computed for so many seconds, with all below it.
 
-    apart: the id of a child that is not counted, nor what is below it. end: called on another thread; the one that
+    excluded: the id of a child that is not counted, nor what is below it. end: called on another thread; the one that
     judges may be anywhere, and nothing but the end of the process ends that.
     """
-    until = computed(apart) + seconds
+    until = computed(excluded) + seconds
 
     def done() -> bool:
-        if over := computed(apart) > until:
+        if over := computed(excluded) > until:
             end()
         return over
 
@@ -57,12 +57,12 @@ def no_end(seconds: float) -> str:
     return f"judging it had no end after {LIMITS * seconds:g} seconds of computing"
 
 
-def computed(apart: int | None) -> float:
+def computed(excluded: int | None) -> float:
     """Seconds of computing, of this process and of those that it started and waited for, or still has."""
     process = psutil.Process()
     total = sum(process.cpu_times()[:4])
     for child in process.children():
         with suppress(psutil.NoSuchProcess):
-            if child.pid != apart:
+            if child.pid != excluded:
                 total += sum(sum(one.cpu_times()[:4]) for one in (child, *child.children(recursive=True)))
     return total

@@ -25,17 +25,17 @@ from jupyter_client.manager import KernelManager
 
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.randomness import fix_seed
-from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY, in_gb, wall_in
+from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY, in_gb, sandbox_compilers
 from tutorlib.exercises import find
 from tutorlib.grading.cpu_limit import LIMITS, ended_after, no_end
-from tutorlib.grading.library import SOCKET, LibraryProcess, page_of, served
+from tutorlib.grading.library_process import SOCKET, LibraryProcess, page_of, served
 from tutorlib.grading.remote_judge import judge
-from tutorlib.grading.sandbox import LARGEST_FILE, program_walled, walled_compiler
+from tutorlib.grading.sandbox import LARGEST_FILE, sandboxed_compiler, sandboxed_program
 from tutorlib.grading.transport import Late, Lost
 from tutorlib.grading.verdict import as_reported, tidy
 from tutorlib.machine import device, turns
 from tutorlib.machine.lineage import adopt_orphans
-from tutorlib.simulate.cuda_host.program_run import put_behind
+from tutorlib.simulate.cuda_host.program_run import sandbox_programs
 
 KERNEL = "tutorlib"  # the kernelspec that the grader has written
 POLL_S = 0.25
@@ -63,12 +63,12 @@ class PageCell:
 class JudgeSettings:
     """What the grader tells this process.
 
-    door: the folder that the kernel shares with it. wanted: the exercises to judge. seconds: the time limit of a cell.
+    sockets: the folder that the kernel shares with it. wanted: the exercises to judge. seconds: a cell's time limit.
     seed: of what the judge draws. memory: bytes that a process may allocate. pipe: the file descriptor to report to.
     """
 
     cells: list[PageCell]
-    door: str
+    sockets: str
     wanted: list[str]
     seconds: float
     seed: int
@@ -93,8 +93,8 @@ def main(settings: JudgeSettings) -> None:
     adopt_orphans()
     fix_seed(settings.seed)
     if settings.sandboxed:
-        wall_in(walled_compiler)
-        put_behind(program_walled)
+        sandbox_compilers(sandboxed_compiler)
+        sandbox_programs(sandboxed_program)
     JudgedPage(settings).run()
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
@@ -104,9 +104,9 @@ def main(settings: JudgeSettings) -> None:
 class Kernel:
     """The kernel's process and its shell channel, whose sockets are files in the folder of the connection file."""
 
-    def __init__(self, door: Path, memory: int) -> None:
+    def __init__(self, sockets: Path, memory: int) -> None:
         self.memory, self.received = memory, 0
-        manager = KernelManager(kernel_name=KERNEL, transport="ipc", connection_file=str(door / "kernel.json"))
+        manager = KernelManager(kernel_name=KERNEL, transport="ipc", connection_file=str(sockets / "kernel.json"))
         manager.start_kernel(stderr=subprocess.DEVNULL)
         assert manager.provisioner
         self.process: subprocess.Popen[bytes] = manager.provisioner.process  # type: ignore[attr-defined]
@@ -174,7 +174,7 @@ class JudgedPage:
     """A page while its cells run and its answers are judged."""
 
     def __init__(self, settings: JudgeSettings) -> None:
-        self.settings, self.seconds, self.door = settings, settings.seconds, Path(settings.door)
+        self.settings, self.seconds, self.sockets = settings, settings.seconds, Path(settings.sockets)
         os.set_inheritable(settings.pipe, False)
         self.pipe = os.fdopen(settings.pipe, "w", encoding="utf-8")
         self.ran: dict[str, bool] = {}  # exercise → whether its answer's cell ran to its end
@@ -187,7 +187,7 @@ class JudgedPage:
     def run(self) -> None:
         self.library = self.library_process()
         try:
-            self.kernel = Kernel(self.door, self.settings.memory)
+            self.kernel = Kernel(self.sockets, self.settings.memory)
         except Exception:
             self.report("end", PageCell("", ""), end=("error", "no kernel could be started"))
             raise
@@ -204,7 +204,7 @@ class JudgedPage:
         """The process that has what the page's library forbids, where the kernel is in a sandbox and has not."""
         if not self.settings.sandboxed or not served(page := page_of(self.settings.wanted)):
             return None
-        return LibraryProcess(self.door / SOCKET, page, self.seconds)
+        return LibraryProcess(self.sockets / SOCKET, page, self.seconds)
 
     def seen_of(self, cell: PageCell) -> dict[str, Any]:
         """How a cell went: `passed`, what it `raised`, the `outcome` of the answer it checks, what `end`s the run."""
@@ -241,7 +241,7 @@ class JudgedPage:
 
     def judge(self, cell: PageCell, exercise: Exercise) -> Outcome:
         """What the answer in the kernel gets when it is judged out here."""
-        address = self.door / "judge.sock"
+        address = self.sockets / "judge.sock"
         name = ast.parse(cell.source).body[0].value.args[1].id  # type: ignore[attr-defined]  # check("02.5", name)
         answer = f"globals().get({name!r})"
         serve = f"__import__('tutorlib.grading.sandboxed_kernel', fromlist=['serve']).serve({str(address)!r}, {answer})"

@@ -11,7 +11,7 @@ from py_compile import PycInvalidationMode, compile
 from tempfile import TemporaryDirectory
 from typing import TypeGuard
 
-from tutorlib.grading.library import ALGEBRA, served
+from tutorlib.grading.library_process import ALGEBRA, served
 from tutorlib.grading.sandbox import SYSTEM
 from tutorlib.paths import ROOT
 

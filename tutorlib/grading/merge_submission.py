@@ -15,9 +15,9 @@ from nbformat import NotebookNode, v4
 
 from tutorlib.course.build import student_notebook
 from tutorlib.course.source import parse
-from tutorlib.grading.cells import START, Sorted, sorted_within_limits
 from tutorlib.grading.local_modules import writing
 from tutorlib.grading.needed_cells import Names, without_demos
+from tutorlib.grading.sorted_cells import START, Sorted, sorted_within_limits
 from tutorlib.grading.submission import Submitted
 from tutorlib.paths import SOLUTIONS
 
@@ -25,7 +25,7 @@ MOST_HARMFUL = 3  # added cells that hang or end their kernel, before none is ru
 
 
 @dataclass
-class Graft:
+class MergedPage:
     """A notebook of the course with a student's code in it.
 
     answers: exercise id → the text of its answer cell.
@@ -34,7 +34,7 @@ class Graft:
     before, behind: cell of the pristine notebook → cells that run before and behind it.
     files: the cell that writes the files which were handed in beside the notebook, or none. names: of each student's
     text, as `needed_cells` wants them.
-    demos: whether cells run that no answer needs. stumbled: of a run with them, the course's own cell → what it raised.
+    demos: whether cells run that no answer needs. failed_cells: the course's own, in a run with those → what they raised.
     added_s: seconds that cells took which the student added.
     """
 
@@ -48,7 +48,7 @@ class Graft:
     names: dict[str, Names | None] = field(default_factory=dict)
     harmful: set[str] = field(default_factory=set)
     demos: bool = True
-    stumbled: dict[str, str] = field(default_factory=dict)
+    failed_cells: dict[str, str] = field(default_factory=dict)
     added_s: float = 0.0
 
     def leave_out(self, exercise: str, why: str) -> None:
@@ -101,7 +101,7 @@ def sort(submitted: Submitted) -> Sorted:
     return sorted_within_limits(submitted.cells, pristine_page(SOLUTIONS / f"{submitted.name}.py"))
 
 
-def graft(submitted: Submitted, found: Sorted, demos: bool = True) -> Graft:
+def merged_page(submitted: Submitted, found: Sorted, demos: bool = True) -> MergedPage:
     """The pristine notebook with what of a submission can run. Raises BuildError where the course itself is broken."""
     pristine = deepcopy(pristine_page(SOLUTIONS / f"{submitted.name}.py"))
     ids = (f"added-{n}" for n in itertools.count())
@@ -110,7 +110,7 @@ def graft(submitted: Submitted, found: Sorted, demos: bool = True) -> Graft:
     files = [added_cell(next(ids), writing(submitted.modules))] if submitted.modules else []
     names = found.names | {cell.source: Names() for cell in files}
     answers, unusable = dict(found.answers), dict(found.unusable)
-    return Graft(submitted.name, pristine, answers, unusable, before, behind, files, names, demos=demos)
+    return MergedPage(submitted.name, pristine, answers, unusable, before, behind, files, names, demos=demos)
 
 
 @cache

@@ -18,9 +18,9 @@ from tutorlib.checking.graded_run import judging_for_points
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.library_use import Library, as_told, leaning
 from tutorlib.checking.served import AnswerQuestion, Served
-from tutorlib.grading.library import LibraryProcess, served_key
+from tutorlib.grading.library_process import LibraryProcess, served_key
 from tutorlib.grading.sent_exercise import sent_form
-from tutorlib.grading.transport import End, Far, Lost
+from tutorlib.grading.transport import Endpoint, Lost, RemoteFunction
 from tutorlib.grading.watchdog import watching
 from tutorlib.grading.wire import EXERCISES
 
@@ -28,14 +28,14 @@ CONNECT_S = 10.0
 LOOK_S = 0.25
 
 
-class RemoteAnswer(Far, Served):
+class RemoteAnswer(RemoteFunction, Served):
     """The answer under judgement: function 0 of the kernel.
 
     name: by which messages call it. refused: keys of functions that the library process refuses.
     """
 
-    def __init__(self, line: End, name: str, refused: Collection[str] = ()) -> None:
-        Far.__init__(self, line, 0)
+    def __init__(self, line: Endpoint, name: str, refused: Collection[str] = ()) -> None:
+        RemoteFunction.__init__(self, line, 0)
         self.__name__, self.refused = name, refused
 
     def watch(self, library: Library | None) -> None:
@@ -66,28 +66,28 @@ def judge(
     seconds: for which it may keep the judge waiting, all its replies together.
     library: the process that has the page's library. name: the answer's, on its page. Raises Lost.
     """
-    with socket.socket(socket.AF_UNIX) as door:
-        mask = os.umask(0)  # the kernel may be another user's; the folder around the door lets in no third one
+    with socket.socket(socket.AF_UNIX) as listener:
+        mask = os.umask(0)  # the kernel may be another user's; the folder around the listener lets in no third one
         try:
-            door.bind(str(address))
+            listener.bind(str(address))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-            raise Lost("something stands where the judge opens its door") from None
+            raise Lost("something stands where the judge opens its listener") from None
         finally:
             os.umask(mask)
-        door.listen(1)
-        door.settimeout(CONNECT_S)
+        listener.listen(1)
+        listener.settimeout(CONNECT_S)
         try:
             start()
-            line, _ = door.accept()
+            line, _ = listener.accept()
         except TimeoutError:
             raise Lost("the kernel did not answer the judge") from None
         finally:
             with suppress(OSError):  # the kernel may have been there
                 address.unlink()
     with line, Connection(line.dup().detach()) as connection:
-        end = End(connection, seconds=seconds, sends=EXERCISES)
+        end = Endpoint(connection, seconds=seconds, sends=EXERCISES)
         refused: list[str] = []
         with looked_after(end, line), library.forbidding(exercise, refused) if library else nullcontext():
             try:
@@ -100,7 +100,7 @@ def judge(
 
 
 @contextmanager
-def looked_after(end: End, line: socket.socket) -> Iterator[None]:
+def looked_after(end: Endpoint, line: socket.socket) -> Iterator[None]:
     """Meanwhile hang up where the other end sends half a message, or reads none, for longer than it may."""
 
     def done() -> str:

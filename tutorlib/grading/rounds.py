@@ -19,7 +19,7 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.library_use import InModule, Itself, Tool
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import of_notebook
-from tutorlib.grading.library import served
+from tutorlib.grading.library_process import served
 from tutorlib.grading.sandbox import Replaced
 from tutorlib.paths import ROOT
 

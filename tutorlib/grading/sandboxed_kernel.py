@@ -12,7 +12,7 @@ from typing import Any
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.library_use import from_words
 from tutorlib.checking.served import Served
-from tutorlib.grading.transport import End
+from tutorlib.grading.transport import Endpoint
 from tutorlib.grading.wire import EXERCISES, judges_own
 from tutorlib.notebook.check import Printed
 
@@ -38,7 +38,7 @@ def serve(address: str, answer: Answer, kind: type[Served] = Served) -> None:
         line.connect(address)
         connection = Connection(line.detach())
     services = {service.__name__: quietly(service) for service in (ask, take, watch)}
-    end = End(connection, services, locate=served.where, takes=EXERCISES)
+    end = Endpoint(connection, services, locate=served.where, takes=EXERCISES)
     end.kept.append(quietly(served))
     end.serve()
 

@@ -31,10 +31,10 @@ class Late(Lost):
     """There was no reply before the deadline."""
 
 
-class Far:
+class RemoteFunction:
     """A function that lives at the other end."""
 
-    def __init__(self, line: "End", number: int | str) -> None:
+    def __init__(self, line: "Endpoint", number: int | str) -> None:
         self.line, self.number = line, number
         self.__name__ = "answer"
 
@@ -42,7 +42,7 @@ class Far:
         return self.line.call(self.number, args, kwargs)
 
 
-class End:
+class Endpoint:
     """One end of a line.
 
     kept: functions that the other end may call by their numbers. named: such that it may call by their names.
@@ -69,14 +69,16 @@ class End:
         self.kept: list[Callable[..., Any]] = []
         self.heard = select.poll()  # the connection's own poll makes one each time
         self.heard.register(connection, select.POLLIN)
-        self.reader = Reader(lambda number: Far(self, int(number)), lambda number: self.kept[int(number)], takes)
+        self.reader = Reader(
+            lambda number: RemoteFunction(self, int(number)), lambda number: self.kept[int(number)], takes
+        )
         self.sends = sends
 
     def writer(self, lenient: bool = False) -> Writer:
         return Writer(self.handle, lenient, self.sends)
 
     def handle(self, function: Any) -> tuple[str, int]:
-        if isinstance(function, Far) and function.line is self and isinstance(function.number, int):
+        if isinstance(function, RemoteFunction) and function.line is self and isinstance(function.number, int):
             return "yours", function.number
         if not any(function is one for one in self.kept):
             self.kept.append(function)

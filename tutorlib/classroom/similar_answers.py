@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.classroom.exports import as_csv, write_whole
 from tutorlib.classroom.grades import Classroom, Grade
-from tutorlib.classroom.pages import render, state_of
+from tutorlib.classroom.report_pages import render, state_of
 from tutorlib.classroom.statements import statements
 from tutorlib.course.source import parse
 from tutorlib.exercises import find

@@ -11,8 +11,8 @@ from tutorlib.classroom.corrections import Correction, read_corrections
 from tutorlib.classroom.gradebook import Gradebook
 from tutorlib.classroom.grades import Adjustments, Classroom
 from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.late_rules import HandInTimes, Rules, moodle_time, read_rules, read_times
 from tutorlib.classroom.roster import Directory, Enrolled, directory_of, enrolled, read_roster
-from tutorlib.classroom.rules import HandInTimes, Rules, moodle_time, read_rules, read_times
 from tutorlib.classroom.tables import read_text
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names
@@ -21,7 +21,7 @@ NONE = "none"  # as a file's name: what was given before no longer counts
 
 
 @dataclass(frozen=True)
-class GivenFiles:
+class InstructorFiles:
     """The files that this run was given: paths, or "none"; no path where what was given before still counts."""
 
     roster: Sequence[str] = ()
@@ -44,7 +44,7 @@ class Prepared:
     kept: str
 
 
-def prepared(students: list[HandedIn], files: GivenFiles, book: Gradebook) -> Prepared:
+def prepared(students: list[HandedIn], files: InstructorFiles, book: Gradebook) -> Prepared:
     """The class by its roster, and what comes on top of its points. Raises BadTable, GradebookFailed.
 
     The gradebook keeps the files as soon as all of them can be read.

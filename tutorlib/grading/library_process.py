@@ -23,7 +23,7 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.library_use import as_told, leaning
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import of_notebook, rooms
-from tutorlib.grading.transport import End, Lost
+from tutorlib.grading.transport import Endpoint, Lost
 
 SOCKET = "library.sock"  # in the folder that the student's process shares with the judge
 PACKAGES = ("tensor_layouts.", "tutorlib.layouts.", "tutorlib.models.")  # their functions take and return plain data
@@ -153,7 +153,7 @@ def serve_library(
         return served(notebook)[key](*args, **kwargs)
 
     named: dict[str, Callable[..., Any]] = {key: partial(call, key) for key in served(notebook)}
-    lines: dict[Connection, End] = {}
+    lines: dict[Connection, Endpoint] = {}
     while True:
         ready = wait([judge, listener, *lines])
         if judge in ready:  # before a call that arrives at the same time
@@ -165,7 +165,7 @@ def serve_library(
             refused = []
         elif listener in ready:
             line = Connection(listener.accept()[0].detach())
-            lines[line] = End(line, named)
+            lines[line] = Endpoint(line, named)
             if len(lines) > MOST_LINES:
                 hang_up(lines, next(iter(lines)))
         else:
@@ -180,7 +180,7 @@ def serve_library(
                 hang_up(lines, line)
 
 
-def hang_up(lines: dict[Connection, End], line: Connection) -> None:
+def hang_up(lines: dict[Connection, Endpoint], line: Connection) -> None:
     del lines[line]
     line.close()
 

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tutorlib.checking.randomness import new_seed
-from tutorlib.classroom.entries import Entry
 from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
 from tutorlib.classroom.handed_in import HandedIn, place_beside
-from tutorlib.classroom.left_out import lines_about
 from tutorlib.classroom.pool import Lane, graded_here
 from tutorlib.classroom.task import Graded, Needing, Settings, Task
+from tutorlib.classroom.ungraded_files import lines_about
 from tutorlib.classroom.unpacking import UNPACKING, TooMuch, Unpacking, Unreadable
+from tutorlib.classroom.zip_entries import Entry
 from tutorlib.grading.limited_process import Exceeded, in_child
 from tutorlib.grading.local_modules import LARGEST_MODULE, Modules
 from tutorlib.machine import device

@@ -20,12 +20,12 @@ from tutorlib.exercises import find
 from tutorlib.grading.cpu_limit import no_end
 from tutorlib.grading.forked_judge import start_judge
 from tutorlib.grading.judge_process import KERNEL, JudgeSettings, PageCell
-from tutorlib.grading.library import SOCKET, page_of
 from tutorlib.grading.library_client import LIBRARY
 from tutorlib.grading.library_copies import library_copies
-from tutorlib.grading.merge_submission import Graft
+from tutorlib.grading.library_process import SOCKET, page_of
+from tutorlib.grading.merge_submission import MergedPage
 from tutorlib.grading.rounds import Round
-from tutorlib.grading.sandbox import MEMORY, Replaced, on_path, walled
+from tutorlib.grading.sandbox import MEMORY, Replaced, on_path, sandboxed_command
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.verdict import verdict
 from tutorlib.machine.turns import TURNS
@@ -61,24 +61,24 @@ class Limits:
     turns: Path | None = None
 
 
-async def grade_round(graft: Graft, round: Round, limits: Limits, sandboxed: bool = True) -> dict[str, Outcome]:
+async def grade_round(page: MergedPage, round: Round, limits: Limits, sandboxed: bool = True) -> dict[str, Outcome]:
     """The outcomes of a round's exercises, by their ids.
 
     An answer that hangs or ends its kernel is left out, and the others go on in a fresh one. Raises GradingFailed.
     """
     outcomes: dict[str, Outcome] = {}
-    while wanted := [id for id in round.exercises if id in graft.answers and id not in outcomes]:
-        ended = await run(graft, wanted, limits, outcomes, round if sandboxed else None)
+    while wanted := [id for id in round.exercises if id in page.answers and id not in outcomes]:
+        ended = await run(page, wanted, limits, outcomes, round if sandboxed else None)
         if ended is not None:
             outcomes.setdefault(ended.id, ended)
-            graft.leave_out(ended.id, ended.message)
-    for id, why in graft.left_out.items():
+            page.leave_out(ended.id, ended.message)
+    for id, why in page.left_out.items():
         outcomes.setdefault(id, find(id).outcome("failed", 0, why))
     return {id: outcomes[id] for id in round.exercises}
 
 
 async def run(
-    graft: Graft,
+    page: MergedPage,
     wanted: Collection[str],
     limits: Limits,
     outcomes: dict[str, Outcome],
@@ -99,7 +99,7 @@ async def run(
     answer: dict[str, Any] = {}
     with scratch_folder() as folder:
         try:
-            async with judge_child(graft.cells(), folder, wanted, limits, round) as pipe:
+            async with judge_child(page.cells(), folder, wanted, limits, round) as pipe:
                 while line := await asyncio.wait_for(pipe.readline(), 2 * limits.seconds + SLACK_S):
                     report = json.loads(line)
                     exercise = report["exercise"]
@@ -107,15 +107,15 @@ async def run(
                         began = time.monotonic()
                         added = report["cell"] if report["role"] == "added" else ""
                         own = report["cell"] if not report["role"] else ""
-                        running = exercise if exercise in graft.answers else running
+                        running = exercise if exercise in page.answers else running
                     elif report["end"]:
                         end = tuple(report["end"])
-                    elif not report["role"] and graft.demos and not report["passed"]:
-                        graft.stumbled[own] = report["raised"]
+                    elif not report["role"] and page.demos and not report["passed"]:
+                        page.failed_cells[own] = report["raised"]
                     elif report["role"] == "added":
-                        graft.added_s += time.monotonic() - began
-                        if graft.added_s > ADDED * limits.seconds:
-                            graft.leave_out_all_added()
+                        page.added_s += time.monotonic() - began
+                        if page.added_s > ADDED * limits.seconds:
+                            page.leave_out_all_added()
                             return None
                     elif report["role"] == "answer":
                         answer = report
@@ -126,16 +126,16 @@ async def run(
         if end is None and outcomes.keys() >= set(wanted):
             return None
         if added:
-            graft.leave_out_added(added)
+            page.leave_out_added(added)
             return None
         status, what = end or ended_itself(pipe, limits)
-        if own and graft.demos:
-            graft.stumbled[own] = what
-            graft.leave_out_demos()
+        if own and page.demos:
+            page.failed_cells[own] = what
+            page.leave_out_demos()
             return None
         if not running:
             log = (folder / "log").read_text(errors="replace").split("\n")
-            raise GradingFailed(f"{graft.name} could not be run: {what}. {' '.join(log[-3:])}")
+            raise GradingFailed(f"{page.name} could not be run: {what}. {' '.join(log[-3:])}")
     return find(running).outcome(status, 0, what)
 
 
@@ -161,20 +161,22 @@ async def judge_child(
     folder: where everything is written that the run writes. wanted: the exercises that are to be judged. round: as in
     `run`.
     """
-    door = folder / "door"
-    door.mkdir()
-    own = inside(folder, door, wanted)
+    sockets = folder / "sockets"
+    sockets.mkdir()
+    own = kernel_environment(folder, sockets, wanted)
     replaced: dict[Path, Replaced] | None = None
     if round:
         replaced = {**round.replaced(folder / "redacted"), **library_copies(page_of(wanted), folder / "library")}
-    write_kernelspec(folder, door, own, replaced)
+    write_kernelspec(folder, sockets, own, replaced)
     read, write = os.pipe()
     page = [page_cell(cell) for cell in cells]
     sandboxed = round is not None
-    settings = JudgeSettings(page, str(door), [*wanted], limits.seconds, limits.seed, limits.memory, sandboxed, write)
+    settings = JudgeSettings(
+        page, str(sockets), [*wanted], limits.seconds, limits.seed, limits.memory, sandboxed, write
+    )
     with (folder / "log").open("wb") as log:
         turns = {TURNS: str(limits.turns)} if limits.turns else {}
-        pid = start_judge(settings, folder, environment(folder) | own | HOME | turns, log.fileno())
+        pid = start_judge(settings, folder, judge_environment(folder) | own | HOME | turns, log.fileno())
     os.close(write)
     pipe = Reports(limit=LARGEST_LINE)
     protocol = asyncio.StreamReaderProtocol(pipe)
@@ -194,7 +196,9 @@ def page_cell(cell: NotebookNode) -> PageCell:
     return PageCell(cell.id, cell.source, role.get("role", ""), role.get("exercise", ""), may_raise)
 
 
-def write_kernelspec(folder: Path, door: Path, own: dict[str, str], replaced: Mapping[Path, Replaced] | None) -> None:
+def write_kernelspec(
+    folder: Path, sockets: Path, own: dict[str, str], replaced: Mapping[Path, Replaced] | None
+) -> None:
     """A kernel of this Python, in a sandbox unless `replaced` is None. Its output is capped, and it writes no history.
 
     Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.
@@ -204,7 +208,7 @@ def write_kernelspec(folder: Path, door: Path, own: dict[str, str], replaced: Ma
     cap = "__import__('tutorlib.notebook.capped', fromlist=['x']).cap_displays(get_ipython())"
     argv += [f"--IPKernelApp.exec_lines={line}" for line in (cap, OWN_FOLDER, "from sys import exit; quit = exit")]
     if replaced is not None:
-        argv = walled(argv, folder, door, own, replaced)
+        argv = sandboxed_command(argv, folder, sockets, own, replaced)
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)
     spec.write_text(
@@ -212,18 +216,18 @@ def write_kernelspec(folder: Path, door: Path, own: dict[str, str], replaced: Ma
     )
 
 
-def inside(folder: Path, door: Path, wanted: Iterable[str]) -> dict[str, str]:
+def kernel_environment(folder: Path, sockets: Path, wanted: Iterable[str]) -> dict[str, str]:
     """The kernel's own variables: it writes to its scratch folder."""
     return {
         **dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"), str(folder)),
         JUDGED_OUTSIDE: " ".join(wanted),
-        LIBRARY: str(door / SOCKET),
+        LIBRARY: str(sockets / SOCKET),
         "PYTHONPATH": os.pathsep.join((str(ROOT), *on_path())),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
 
-def environment(folder: Path) -> dict[str, str]:
+def judge_environment(folder: Path) -> dict[str, str]:
     """This process's environment without what its own kernel and evidence are told."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", RECORDED, "JPY_"))}
     return kept | dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR"), str(folder))
