@@ -29,7 +29,7 @@ Where a process reads bytes that a student made, and its limits. C code (Python'
 no signal and no thread, so only the end of its process ends it:
 
 - A child process of `limited_process`, forked for the purpose, reads a notebook's file, of at most 32 MB (`submission`:
-  JSON; `repaired_json`: nbformat, symbol tables, regular expressions; 10 s of processor time and 1 GB); its cells, of at
+  JSON; `repaired_json`: nbformat, symbol tables, regular expressions; 10 s of processor time, 1 GB); its cells, of at
   most 2 MB (`sorted_cells`, `split_cells`, `needed_cells`: Python's parser and compiler, IPython's magics; 10 s and
   1 GB); the tries in its outputs (`classroom.solving_time`; the same); the answers that reports highlight and compare
   (`classroom.reports`, `classroom.similar_answers`: Pygments' lexers, on 16 kB of an answer); and a student's zips
@@ -45,8 +45,8 @@ no signal and no thread, so only the end of its process ends it:
   beside a notebook (`local_modules`: 20 of 256 kB each) pass through it unread; a cell of the page writes them to the
   sandbox's scratch folder, which is last on `sys.path`, and no other process imports them.
 
-`tutor class` itself only waits for children, so it answers a signal at any time. The operating system kills each process
-of its chain (command, fork server, worker, reader or judge, bubblewrap) when the one above it ends (`machine.lineage`).
+`tutor class` itself only waits for children, so it answers a signal at any time. The operating system kills each
+process of its chain (command, fork server, worker, reader or judge, bubblewrap) when the one above it ends (`machine.lineage`).
 
 What the sandbox promises (`sandbox` says what it shows, `supervisor` runs and watches it):
 - No process in it is root on the host, whoever grades: when root grades, each sandbox has a user of its own that the

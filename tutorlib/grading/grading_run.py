@@ -185,7 +185,7 @@ async def judge_child(
         yield pipe
     finally:
         transport.close()
-        kill_all(pid, folder)
+        kill_all(pid)
         pipe.status = os.waitpid(pid, 0)[1]
 
 
@@ -233,12 +233,11 @@ def judge_environment(folder: Path) -> dict[str, str]:
     return kept | dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR"), str(folder))
 
 
-def kill_all(pid: int, folder: Path) -> None:
-    """Kill a child, all below it, and those that lost their parent and still sit in `folder`."""
-    doomed = [one for one in psutil.process_iter(["cwd"]) if one.info["cwd"] == str(folder.resolve())]
-    with suppress(psutil.NoSuchProcess):
-        doomed += psutil.Process(pid).children(recursive=True)
-    for process in doomed:
+def kill_all(pid: int) -> None:
+    """Kill a judge's process and all below it. bubblewrap ends what is in a sandbox; without one, the judge has adopted
+    the processes that lost their parent.
+    """
+    for process in psutil.Process(pid).children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             process.kill()
     os.kill(pid, signal.SIGKILL)  # it is there, if only as a zombie, until it is waited for

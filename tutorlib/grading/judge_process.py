@@ -96,6 +96,10 @@ def main(settings: JudgeSettings) -> None:
         sandbox_compilers(sandboxed_compiler)
         sandbox_programs(sandboxed_program)
     JudgedPage(settings).run()
+    kill_children()
+
+
+def kill_children() -> None:
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             process.kill()
@@ -251,6 +255,7 @@ class JudgedPage:
     def give_up(self, cell: PageCell) -> None:
         """End this process, which judges without end; the grader goes on in a fresh one."""
         self.report("end", cell, end=("timeout", no_end(self.seconds)), passed=False, raised="")
+        kill_children()
         os._exit(1)
 
 

@@ -34,7 +34,7 @@ class MergedPage:
     before, behind: cell of the pristine notebook → cells that run before and behind it.
     files: the cell that writes the files which were handed in beside the notebook, or none. names: of each student's
     text, as `needed_cells` wants them.
-    demos: whether cells run that no answer needs. failed_cells: the course's own, in a run with those → what they raised.
+    demos: whether cells run that no answer needs. failed_cells: cells of the course's own that failed → over what.
     added_s: seconds that cells took which the student added.
     """
 
