@@ -46,7 +46,8 @@ no signal and no thread, so only the end of its process ends it:
   sandbox's scratch folder, which is last on `sys.path`, and no other process imports them.
 
 `tutor class` itself only waits for children, so it answers a signal at any time. The operating system kills each
-process of its chain (command, fork server, worker, reader or judge, bubblewrap) when the one above it ends (`machine.lineage`).
+process of its chain (command, fork server, worker, reader or judge, bubblewrap) when the one above it ends
+(`machine.lineage`).
 
 What the sandbox promises (`sandbox` says what it shows, `supervisor` runs and watches it):
 - No process in it is root on the host, whoever grades: when root grades, each sandbox has a user of its own that the
