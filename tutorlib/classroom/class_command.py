@@ -1,4 +1,4 @@
-"""What `tutor class` does, from a folder to a folder."""
+"""`tutor class`: grades a folder of hand-ins into a folder of results."""
 
 import signal
 from collections import Counter
@@ -50,7 +50,7 @@ ENDINGS = (AtWork, GradebookFailed, MachineFailed, NothingHandedIn, NotWritten, 
 
 @dataclass(frozen=True)
 class Summary:
-    """What to tell: lines about files and failures, a table of all students, whether any grading came to no end."""
+    """The output: lines about files and failures, a table of all students, whether any grading did not finish."""
 
     lines: list[str]
     table: Table

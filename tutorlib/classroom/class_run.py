@@ -1,4 +1,4 @@
-"""Grading a class into its gradebook: what is new or changed is graded, what is there already stays."""
+"""Grading a class into its gradebook: submissions that are new or changed; the others stay."""
 
 import fcntl
 import hashlib
@@ -35,7 +35,7 @@ class AtWork(Exception):
 class Run:
     """A class to grade.
 
-    wanted: the notebooks that were asked for; None: whatever anybody hands in. again: students to grade anew.
+    wanted: the notebooks that were asked for; None: all that were handed in. again: students to grade anew.
     workers: processes of this machine.
     """
 

@@ -1,4 +1,4 @@
-"""Who handed in what: a folder, a zip or a file of their own for each student, also as Moodle and Canvas name them."""
+"""The hand-ins by student: a folder, a zip or a file for each, also under Moodle's and Canvas's names."""
 
 import re
 import unicodedata
@@ -29,7 +29,7 @@ System = Literal["", "moodle", "canvas"]
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose a file is. written: the name as it stands there. id: the student's in Moodle or Canvas.
+    """The owner of a file. written: the name as the file or folder has it. id: the student's in Moodle or Canvas.
 
     attempt: Canvas counts uploads upwards. at: when it came, in seconds since 1970. download: the file's or folder's
     name where Moodle or Canvas chose it.
@@ -85,7 +85,7 @@ class NothingHandedIn(Exception):
 
 
 def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn], list[str]]:
-    """Each student's hand-in, by name, and a line for each file that is nobody's.
+    """Each student's hand-in, by name, and a line for each file without an owner.
 
     folder: or the one zip that Moodle or Canvas gives for a class. without: a folder that is none of it.
     Raises NothingHandedIn.
@@ -235,7 +235,7 @@ def folders(folder: Path, without: Path | None) -> list[str]:
 def zips_of_classes(found: list[Entry], alone: bool) -> tuple[set[str], set[str]]:
     """The zips that hold a whole class each; and those that could, but lie beside what single students handed in.
 
-    A student who packs somebody else's name must not answer for them. alone: whether there is no student's folder.
+    A student must not hand in for another by packing a zip with that name. alone: whether there is no student's folder.
     """
     inside: dict[str, list[bool]] = {}
     for entry in found:
@@ -285,7 +285,7 @@ def place_beside(entry: Entry) -> str:
 
 
 def of_file(stem: str) -> Owner | None:
-    """ "alice" owns alice.ipynb and alice_00_start.ipynb; nobody owns 00_start.ipynb."""
+    """ "alice" owns alice.ipynb and alice_00_start.ipynb; 00_start.ipynb has no owner."""
     for name in notebook_names():
         if stem.startswith(name):
             return None

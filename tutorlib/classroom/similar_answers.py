@@ -1,4 +1,4 @@
-"""Answers of a class that are more alike than chance makes them, for a person to read; no verdict, and no one's points.
+"""Answers of a class that are more alike than chance explains. The instructor reads them; no points depend on them.
 
 Two answers share statements (see `statements`). Such as the handed-out page or its solution has do not count; any other
 counts log2(answers to the exercise / answers that have it) bits, so that a statement of the whole class counts nothing.

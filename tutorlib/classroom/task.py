@@ -144,7 +144,7 @@ def times_of(contents: Mapping[Submitted, bytes], now: float) -> tuple[tuple[str
 def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, ...], str]:
     """The outcomes of its notebooks, and why one ended the grader, else "".
 
-    Those that need a GPU, which nobody else has meanwhile, side by side; others one by one, as each core has a task.
+    Notebooks that need the GPU, which this task has to itself, side by side; others in turn, as each core has a task.
     """
     settings, workers = task.settings, None if task.share == "gpu" else 1
     limits = Limits(seconds=settings.seconds)

@@ -1,4 +1,4 @@
-"""Lines about files that are not graded: one for each reason and archive, and one for a hand-in without a notebook."""
+"""Messages about files that are not graded: one for each reason and archive, one for a hand-in without a notebook."""
 
 from collections.abc import Iterable
 from pathlib import PurePath

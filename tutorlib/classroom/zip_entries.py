@@ -211,7 +211,7 @@ def unassigned(name: str) -> bool:
 
 
 def hidden(name: str) -> bool:
-    """Whether a file or folder is nobody's work: .ipynb_checkpoints, ._00_start.ipynb, __MACOSX."""
+    """Whether a tool made a file or folder: .ipynb_checkpoints, ._00_start.ipynb, __MACOSX."""
     return name.startswith((".", "__MACOSX"))
 
 

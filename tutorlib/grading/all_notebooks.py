@@ -1,4 +1,4 @@
-"""Grading all notebooks of a submission, side by side. Where the grader fails at one, it costs that one alone."""
+"""Grading all notebooks of a submission side by side. A notebook that the grader fails at costs no other."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ def grade(
     """Grade the notebooks of a submission side by side; on a GPU they take turns, and each has it alone for its times.
 
     graded: called with each notebook's name when it is done.
-    seed: of the inputs that the judge draws; None for one that nobody knows. The scores name it.
+    seed: of the inputs that the judge draws; None for a secret one. The scores name it.
     sandboxed: whether students' processes run in sandboxes. workers: how many of these at a time; None: `at_a_time`.
     demos: whether the page's own cells run too that no answer needs.
     Raises GradingFailed where there can be no sandbox, BuildError where the course itself is broken, OSError.

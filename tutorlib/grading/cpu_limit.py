@@ -1,8 +1,8 @@
-"""How much judging one answer may have this machine compute, and what happens where it is more.
+"""The limit on the processor time that judging one answer may take.
 
-What the student's process takes has a limit of its own. What is left is the judge's: simulating what a kernel does,
-compiling it, comparing. That is measured in computing, not in time that passes: a busy machine takes longer for the
-same, and whoever waits for a turn on the GPU computes nothing.
+The student's process has a limit of its own. This one is for the judge's work: simulating a kernel, compiling it,
+comparing results. It is in processor time and not in elapsed time: a busy machine takes longer for the same work, and
+waiting for a turn on the GPU takes no processor time.
 """
 
 import resource

@@ -63,7 +63,7 @@ def settle(folder: Path, environment: Mapping[str, str], pipe: int, log: int) ->
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(source, target)
-    os.closerange(3, pipe)  # also locks and pipes, which others take for the parent's while anybody has them open
+    os.closerange(3, pipe)  # also locks and pipes, which count as the parent's as long as any process has them open
     os.closerange(pipe + 1, os.sysconf("SC_OPEN_MAX"))
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  open until the process ends
     sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115

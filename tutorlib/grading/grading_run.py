@@ -36,7 +36,7 @@ from tutorlib.paths import ROOT
 SLACK_S = 300.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
 ADDED = 10  # time limits of one cell that the cells which a student added may take together
-NO_DEBUGGER = "import sys; sys.modules['debugpy'] = None"  # whose import takes long, and nobody steps through
+NO_DEBUGGER = "import sys; sys.modules['debugpy'] = None"  # whose import is slow, and no debugger attaches
 LAUNCHER = f"{NO_DEBUGGER}; from ipykernel import kernelapp; kernelapp.launch_new_instance()"
 OWN_FOLDER = "__import__('sys').path.append('')"  # as in any notebook, a cell may write a module; last: it hides none
 HOME = {"HOME": str(Path.home())}  # the judge's compilers keep what they made there

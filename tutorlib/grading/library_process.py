@@ -1,4 +1,4 @@
-"""The library functions of a page that some exercise of it forbids: they run outside the student's process.
+"""Runs the library functions that a page's exercises forbid, outside the student's process.
 
 In the sandbox each of them is a stub (`library_copies`) that asks the library process, which this module starts, by the
 function's name and with plain data. The library process has the real functions. It refuses those that the exercise
@@ -91,7 +91,9 @@ class LibraryProcess:
         """Raises OSError where the student's process has put something in the socket's place."""
         self.judge, theirs = Pipe()
         self.address.unlink(missing_ok=True)
-        with socket.socket(socket.AF_UNIX) as listener:  # closed here, so that nobody waits for a process that crashed
+        with socket.socket(
+            socket.AF_UNIX
+        ) as listener:  # closed here, so that no client waits for a process that crashed
             listener.bind(str(self.address))
             self.address.chmod(0o666)  # the sandbox may be another user's; the folder admits no third one
             listener.listen(64)

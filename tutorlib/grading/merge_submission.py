@@ -1,8 +1,8 @@
 """A student's code put into the pristine notebook.
 
 The pristine notebook is built from its source by this process, so a student may work in notebooks/ itself. Its cells
-run as the course has them. Beside them stand the cells that the student added, each in its place, and before a course
-cell that was changed, the student's version of it: what they raise does not matter, and so they can only add names.
+run unchanged. The cells that the student added run in their places, and the student's version of a changed course cell
+runs before the pristine one. They may raise, and can only add names.
 """
 
 import itertools
@@ -29,8 +29,8 @@ class MergedPage:
     """A notebook of the course with a student's code in it.
 
     answers: exercise id → the text of its answer cell.
-    left_out: exercise id → why its answer is not in the notebook. In its place stands code that fails and says so,
-        because a later answer may call it.
+    left_out: exercise id → why its answer is not in the notebook. Code in its place fails and says so, because a
+        later answer may call it.
     before, behind: cell of the pristine notebook → cells that run before and behind it.
     files: the cell that writes the files which were handed in beside the notebook, or none. names: of each student's
     text, as `needed_cells` wants them.

@@ -73,7 +73,7 @@ def judge(
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-            raise Lost("something stands where the judge opens its listener") from None
+            raise Lost("the path of the judge's socket is taken") from None
         finally:
             os.umask(mask)
         listener.listen(1)

@@ -1,4 +1,4 @@
-"""Notebooks as they come back: what tools and hands have broken in a notebook's JSON, set right where that is plain."""
+"""Repairs what tools and editors commonly break in a notebook's JSON."""
 
 import json
 import re
@@ -16,7 +16,7 @@ CHECK = re.compile(r"""^check\(\s*["'](\d\d\.\d+)["']\s*,\s*(\w+)\s*\)""", re.MU
 
 
 class TooLarge(Exception):
-    """A notebook that nobody wrote by hand. Says how large it may be."""
+    """A notebook too large to be written by hand. Says how large it may be."""
 
 
 def notebook(data: Any) -> NotebookNode:

@@ -40,7 +40,7 @@ PASSED_ON = (
     "CUDA_VISIBLE_DEVICES",  # the GPU that this submission has to itself
 )
 SEARCHED = ("CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH")  # gcc looks for headers and libraries there
-NOBODY = {"LOGNAME": "student"}  # there is no /etc/passwd inside, and torch's compiler asks who it works for
+NOBODY = {"LOGNAME": "student"}  # there is no /etc/passwd inside, and torch's compiler asks for the user's name
 SHARED_MEMORY = "/dev/shm"
 PROC = (  # of process 1, bubblewrap's own, there is nothing to read: its folder is empty
     *("--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys"),

@@ -50,7 +50,7 @@ class Endpoint:
     seconds: for which the other end may keep this one waiting, all its replies together.
     locate: says of an exception where it comes from, "" for nothing; it goes as a note of the exception's.
     sends, takes: the modules whose dataclasses this end sends, and those of which it makes what it is sent.
-    why_lost: what is said where the line breaks: whoever hangs up may know better.
+    why_lost: the message when the connection breaks; whichever function closes it may set a better one.
     """
 
     why_lost = GONE

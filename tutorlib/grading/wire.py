@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LARGEST = 2**28  # bytes of a message
 LONGEST_TEXT = 2**25  # bytes of one text
-LONGEST_LIST = 2**20  # elements, and of a range: whoever lists one of more never comes to its end
+LONGEST_LIST = 2**20  # elements, and of a range: listing a longer one would not end
 MOST_PARTS = 2**22  # in all lists of a message
 MOST_ELEMENTS = 2**26  # of an array, counted as often as its strides repeat them
 MOST_KEYS = 2**12  # in all sets and dictionaries of a message: numbers can be chosen that all have one hash
@@ -210,7 +210,7 @@ class Reader:
         return READERS[parts[0].kind](self, *parts[1:])
 
     def hashed(self, parts: Sequence[Any]) -> Sequence[Any]:
-        """What is to be keys, of which nobody sends so many."""
+        """Parts that become keys. Raises CannotCross for more than honest answers send."""
         self.keys += len(parts)
         if self.keys > MOST_KEYS:
             raise CannotCross("too many keys")
