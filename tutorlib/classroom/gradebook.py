@@ -41,7 +41,7 @@ create table if not exists outcomes (
     max_points integer not null,
     counts real not null,    -- how many points the exercise could give where it was graded
     message text not null,
-    measurement text,        -- as JSON; null: none
+    measurement text,        -- as JSON
     primary key (student, exercise)
 );
 create table if not exists remedies (
@@ -145,7 +145,7 @@ class Gradebook:
         outcomes = [
             (
                 *(one.outcome.id, one.outcome.title, one.outcome.status, one.outcome.points, one.outcome.max_points),
-                *(one.counts, one.outcome.message, json.dumps(one.outcome.measurement)),
+                *(one.counts, one.outcome.message, one.outcome.measurement and json.dumps(one.outcome.measurement)),
             )
             for one in graded.judged
         ]
@@ -217,7 +217,7 @@ class Gradebook:
         columns = "counts, measurement, exercise, title, status, points, max_points, message"
         remedies = dict(self.rows(student, "exercise, text", "remedies"))
         return tuple(
-            Judged(Outcome(id, *rest, json.loads(measured or "null"), remedies.get(id, "")), counts)
+            Judged(Outcome(id, *rest, measured and json.loads(measured), remedies.get(id, "")), counts)
             for counts, measured, id, *rest in self.rows(student, columns, "outcomes")
         )
 
