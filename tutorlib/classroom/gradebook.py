@@ -167,14 +167,14 @@ class Gradebook:
         with self.transaction() as db:
             db.executemany("delete from submissions where student = ?", [(one,) for one in students])
 
-    def keep(self, kind: str, given: Iterable[tuple[str, str]]) -> None:
+    def keep_files(self, kind: str, given: Iterable[tuple[str, str]]) -> None:
         """Keep text and name of the instructor's files of this kind, in place of those before."""
         utc = datetime.now(UTC).isoformat("T", "seconds")
         with self.transaction() as db:
             db.execute("delete from given where kind = ?", (kind,))
             db.executemany("insert into given values (?, ?, ?, ?)", [(kind, *one, utc) for one in given])
 
-    def given(self, kind: str) -> list[tuple[str, str]]:
+    def files(self, kind: str) -> list[tuple[str, str]]:
         """Text and name of the instructor's files of this kind, as they were last given."""
         with self.transaction() as db:
             found = db.execute("select text, file from given where kind = ? order by rowid", (kind,))

@@ -50,13 +50,13 @@ def prepared(students: list[HandedIn], files: InstructorFiles, book: Gradebook) 
     The gradebook keeps the files as soon as all of them can be read.
     """
     typed: dict[str, Sequence[str]] = vars(files)
-    texts = {kind: texts_of(named) if named else book.given(kind) for kind, named in typed.items()}
+    texts = {kind: texts_of(named) if named else book.files(kind) for kind, named in typed.items()}
     class_, lines = enrolled(students, [read_roster(*one) for one in texts["roster"]])
     directory = directory_of(class_)
 
     rules = next((read_rules(*one) for one in texts["rules"]), Rules())
     if not files.rules:
-        texts["times"] = book.given("times")
+        texts["times"] = book.files("times")
     else:
         texts["times"] = texts_of([str(Path(files.rules[0]).parent / rules.times)] if rules.times else [])
     times = HandInTimes()
@@ -71,7 +71,7 @@ def prepared(students: list[HandedIn], files: InstructorFiles, book: Gradebook) 
 
     for kind, given in texts.items():
         if typed["rules" if kind == "times" else kind]:
-            book.keep(kind, given)
+            book.keep_files(kind, given)
     names = ", ".join(f"--{kind} {file}" for kind in typed if not typed[kind] for _, file in texts[kind])
     kept = f"Used again, as in an earlier run: {names}. With `none` in place of the file it is not." if names else ""
     return Prepared(class_, directory, Adjustments(rules, times, corrections), lines, kept)

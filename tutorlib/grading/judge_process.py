@@ -132,7 +132,7 @@ class Kernel:
                 message = self.client.get_shell_msg(timeout=max(0.0, min(POLL_S, end - time.monotonic())))
                 self.received += characters(message)
                 if message["parent_header"].get("msg_id") == request and self.received <= MOST_RECEIVED:
-                    return message["content"]
+                    return dict(message["content"])
             except Empty:
                 if not alive:
                     raise KernelDied(self.ending()) from None
