@@ -34,7 +34,7 @@ KEPT = (  # of the algebra: they look at shapes and coordinates, or put modes in
     *("sort", "idx2crd", "crd2flat", "crd2offset", "crd2idx", "crd2crd", "slice_modes", "dice_modes", "safe_div"),
     "hier_unzip",
 )
-MOST_LINES = 256  # connections; each of the student's threads has one
+MOST_CONNECTIONS = 256  # each of the student's threads has one
 SLACK_S = 5.0  # beyond the time limit of one call: then the process counts as hung
 SENT_S = 1.0  # for the rest of a question whose first byte has arrived, and for taking the reply
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
@@ -155,9 +155,9 @@ def serve_library(
         return served(notebook)[key](*args, **kwargs)
 
     named: dict[str, Callable[..., Any]] = {key: partial(call, key) for key in served(notebook)}
-    lines: dict[Connection, Endpoint] = {}
+    endpoints: dict[Connection, Endpoint] = {}
     while True:
-        ready = wait([judge, listener, *lines])
+        ready = wait([judge, listener, *endpoints])
         if judge in ready:  # before a call that arrives at the same time
             try:
                 forbidden = judge.recv()
@@ -166,25 +166,25 @@ def serve_library(
             judge.send(refused)
             refused = []
         elif listener in ready:
-            line = Connection(listener.accept()[0].detach())
-            lines[line] = Endpoint(line, named)
-            if len(lines) > MOST_LINES:
-                hang_up(lines, next(iter(lines)))
+            connection = Connection(listener.accept()[0].detach())
+            endpoints[connection] = Endpoint(connection, named)
+            if len(endpoints) > MOST_CONNECTIONS:
+                hang_up(endpoints, next(iter(endpoints)))
         else:
-            line = next(one for one in lines if one in ready)
-            lines[line].seconds = SENT_S
+            connection = next(one for one in endpoints if one in ready)
+            endpoints[connection].seconds = SENT_S
             try:
                 with interrupted_after(seconds):
-                    there = lines[line].serve_once()
+                    there = endpoints[connection].serve_once()
             except Exception:  # a student's process may send anything
                 there = False
             if not there:
-                hang_up(lines, line)
+                hang_up(endpoints, connection)
 
 
-def hang_up(lines: dict[Connection, Endpoint], line: Connection) -> None:
-    del lines[line]
-    line.close()
+def hang_up(endpoints: dict[Connection, Endpoint], connection: Connection) -> None:
+    del endpoints[connection]
+    connection.close()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A line between two processes, over which each calls functions that live in the other."""
+"""A connection over which two processes call each other's functions."""
 
 import builtins
 import select
@@ -34,16 +34,16 @@ class Late(Lost):
 class RemoteFunction:
     """A function that lives at the other end."""
 
-    def __init__(self, line: "Endpoint", number: int | str) -> None:
-        self.line, self.number = line, number
+    def __init__(self, endpoint: "Endpoint", number: int | str) -> None:
+        self.endpoint, self.number = endpoint, number
         self.__name__ = "answer"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.line.call(self.number, args, kwargs)
+        return self.endpoint.call(self.number, args, kwargs)
 
 
 class Endpoint:
-    """One end of a line.
+    """One end of a connection.
 
     kept: functions that the other end may call by their numbers. named: such that it may call by their names.
     lenient: whether a result that cannot cross goes as Opaque; arguments that cannot are a TypeError at the caller's.
@@ -78,7 +78,7 @@ class Endpoint:
         return Writer(self.handle, lenient, self.sends)
 
     def handle(self, function: Any) -> tuple[str, int]:
-        if isinstance(function, RemoteFunction) and function.line is self and isinstance(function.number, int):
+        if isinstance(function, RemoteFunction) and function.endpoint is self and isinstance(function.number, int):
             return "yours", function.number
         if not any(function is one for one in self.kept):
             self.kept.append(function)
