@@ -224,14 +224,14 @@ def in_turns(**calls: Callable[[], object]) -> dict[str, list[float]]:
 
 def classes() -> Table:
     """What a class costs: how many submissions a minute, and what the grader adds to the notebooks themselves."""
-    seconds = in_turns(open=partial(grade_class, "--no-sandbox"), walled=grade_class, bare=execute_class)
-    a_minute = statistics.median(60 * STUDENTS / one for one in seconds["walled"])
+    seconds = in_turns(open=partial(grade_class, "--no-sandbox"), sandboxed=grade_class, bare=execute_class)
+    a_minute = statistics.median(60 * STUDENTS / one for one in seconds["sandboxed"])
     table = Table(title=f"tutor class: {STUDENTS} submissions of 00 to 03, {AT_ONCE} at once, with its own start")
     for name in ("what", "goal", "median of the pairs"):
         table.add_column(name, justify="left" if name == "what" else "right")
     table.add_row("submissions a minute", "at least 10", f"{a_minute:.1f}")
-    for what, other in (("walled in : not", "open"), ("walled in : bare nbclient", "bare")):
-        pairs = zip(seconds["walled"], seconds[other], strict=True)
+    for what, other in (("sandboxed : not", "open"), ("sandboxed : bare nbclient", "bare")):
+        pairs = zip(seconds["sandboxed"], seconds[other], strict=True)
         table.add_row(what, "at most 1.2", f"{statistics.median(ours / theirs for ours, theirs in pairs):.2f}")
     return table
 

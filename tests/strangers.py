@@ -2,7 +2,7 @@
 
 They are for a course with one page, 60, of two exercises with 2 points each; both ask for answer(n) = (n + 1, 2 * n).
 A cheat says in its first comment what it tries and what it deserves: the points of its answer, or those of both; and
-where the wall makes its cell fail, by which exception: another one would be a slip of its own, before any attack.
+where the sandbox makes its cell fail, by which exception: another one would be a slip of its own, before any attack.
 """
 
 import inspect
@@ -79,7 +79,7 @@ class Cheat:
 
     name: "reading/hints". text: with its comment. deserves: an answer's points, or those of each answer of a page.
     exercise: whose answer it is.
-    stopped_by: the exception that ends its cell behind the wall; "" where none may.
+    stopped_by: the exception that ends its cell in the sandbox; "" where none may.
     """
 
     name: str

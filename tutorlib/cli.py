@@ -112,8 +112,9 @@ def grade(
 
     from tutorlib.course.source import BuildError
     from tutorlib.grading import all_notebooks, sandbox
-    from tutorlib.grading.progress import progress
-    from tutorlib.grading.run import GradingFailed, Limits
+    from tutorlib.grading.grading_run import GradingFailed, Limits
+    from tutorlib.grading.junit import junit
+    from tutorlib.grading.progress_display import progress
     from tutorlib.grading.submission import BadSubmission, read_submission
 
     try:
@@ -132,7 +133,6 @@ def grade(
             scores = all_notebooks.grade(
                 submission,
                 limits,
-                folder and folder.resolve(),
                 shown.done,
                 seed=seed,
                 sandboxed=sandboxed,
@@ -142,12 +142,15 @@ def grade(
         raise fail(str(error)) from None
     for name, why in scores.broken.items():
         err.print(f"{name} could not be graded: {why}", style="yellow", markup=False)
-    for name, cells in scores.stumbled.items():
+    for name, cells in scores.failed_cells.items():
         for cell, why in cells.items():
             err.print(f"{name}: the course's own cell {cell} failed: {why}", style="yellow", markup=False)
     text = json.dumps(scores.as_json(), ensure_ascii=False, indent=1)
     if folder:
         (folder / "scores.json").write_text(text + "\n", encoding="utf-8")
+        for one in submission:
+            outcomes = [outcome for outcome in scores.outcomes if outcome.id[:2] == one.name[:2]]
+            (folder / f"{one.name}.xml").write_text(junit([(one.name, None, outcomes)]), "utf-8")
     if format == "json":
         typer.echo(text)
     else:
@@ -198,18 +201,20 @@ def grade_class(
     What is there already and has not changed stays as it is. Then OUT/grades.csv and the other files are written anew.
     A roster, rules and corrections apply in later runs, too, until you give others, or "none".
     """
-    from tutorlib.classroom import command
-    from tutorlib.classroom.given import GivenFiles
+    from tutorlib.classroom import class_command
+    from tutorlib.classroom.instructor_files import InstructorFiles
     from tutorlib.classroom.task import Settings
 
     wanted = tuple(sorted(set(chosen([*(asked or ()), *(names or ())])))) if asked or names else None
     settings = Settings(timeout, sandboxed, seed)
     try:
-        files = GivenFiles(roster or (), [rules] if rules else (), corrections or ())
-        summary = command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err, files, naming)
-    except command.ENDINGS as error:
+        files = InstructorFiles(roster or (), [rules] if rules else (), corrections or ())
+        summary = class_command.grade_folder(
+            folder, to, settings, wanted, again or (), workers, ray, err, files, naming
+        )
+    except class_command.ENDINGS as error:
         raise fail(str(error)) from None
-    except command.Ended as error:
+    except class_command.Ended as error:
         ended = fail(str(error), error.status)
         if ray:  # whose threads can crash a process that takes its leave
             os._exit(error.status)

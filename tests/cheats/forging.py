@@ -64,7 +64,7 @@ from contextlib import suppress
 
 from tutorlib.grading import transport
 
-answered = transport.End.answer
+answered = transport.Endpoint.answer
 NAMES = (0, 1, -1, "grade", "judge", "watch", "eval", "__import__", True, None, [0])
 
 
@@ -75,7 +75,7 @@ def ask_first(self, number, args, kwargs):
     answered(self, number, args, kwargs)
 
 
-transport.End.answer = ask_first
+transport.Endpoint.answer = ask_first
 
 
 def answer(n):
@@ -99,11 +99,12 @@ def answer(n):
 # %% colliding_hashes
 # Sets of numbers that all have one hash, written by hand: whoever puts them together compares each with all others.
 # deserves: 0
-from tutorlib.grading.wire import HEAD, Writer
+from msgpack import packb
 
-numbers = ",".join(str(k * (2**61 - 1)) for k in range(200_000))
-text = f'["returned",{{"set":[{numbers}]}}]'.encode()
-Writer.message = lambda self, value: HEAD.pack(len(text)) + text
+from tutorlib.grading.wire import TAGS, Writer
+
+text = packb(["returned", [TAGS["set"], *([TAGS["int"], hex(k * (2**61 - 1))] for k in range(200_000))]])
+Writer.message = lambda self, value: text
 
 
 def answer(n):
@@ -185,7 +186,7 @@ from ipykernel import get_connection_file
 from tutorlib.grading.wire import Writer
 
 door = Path(get_connection_file()).with_name("judge.sock")
-writer = Writer(lambda function: {"mine": 0}, lenient=True)
+writer = Writer(lambda function: ("mine", 0), lenient=True)
 
 
 def wait_at_the_door():
@@ -422,29 +423,36 @@ def answer(n):
     return 0
 
 
-# %% odd_json
-# Replies that are JSON to some: keys twice, numbers without end, and what comes behind the end.
+# %% odd_messages
+# Replies that are msgpack to some: tags that stand alone or in each other, numbers without end, what comes behind it.
 # deserves: 0
 from itertools import cycle
 
-from tutorlib.grading.wire import HEAD, Writer
+from msgpack import ExtType, Timestamp, packb
 
-TEXTS = (
-    '["raised","ValueError","","",""],["returned",{"tuple":[1,0]}]',
-    '["returned",{"tuple":[0],"tuple":[1,{"mine":0}]}]',
-    '["returned",[1e999,-1e999,-0.0,NaN]]',
-    '["returned",{"int":"0x' + "f" * 100_000 + '"}]',
-    '["returned",{"int":"_1_0"}]',
-    '["returned",{"scalar":["<U999999",4]}]1234',
-    '["returned",{"yours":0}]',
-    '["returned",{"array":["<i8",[1,1,1,1],[8,8,8,8],-8,8]}]12345678',
+from tutorlib.grading.wire import TAGS, Writer
+
+PARTS = (
+    [TAGS["tuple"], TAGS["tuple"], 1],
+    [TAGS["tuple"], [TAGS["mine"], 0], [TAGS["yours"], 0]],
+    [float("inf"), -float("inf"), -0.0, float("nan")],
+    [TAGS["int"], "0x" + "f" * 100_000],
+    [TAGS["int"], "_1_0"],
+    [TAGS["scalar"], "<U999999", b"1234"],
+    [TAGS["yours"], 0],
+    [TAGS["array"], "<i8", [1, 1, 1, 1], [8, 8, 8, 8], -8, b"12345678"],
+    [TAGS["array"], "<i8", [2**31, 2**31], [0, 0], 0, b"12345678"],
+    ExtType(100, b""),
+    Timestamp(1),
 )
-texts = cycle(text.encode() for text in TEXTS)
+BEHIND = packb(["raised", "ValueError", "", "", ""])
+texts = cycle(
+    [BEHIND + BEHIND, *(packb(["returned", one]) for one in PARTS), b"\x92\xa8returned" + b"\x91" * 900 + b"\x90"]
+)
 
 
 def message(self, value):
-    text = next(texts)
-    return HEAD.pack(text.rindex(b"]") + 1) + text
+    return next(texts)
 
 
 Writer.message = message

@@ -659,7 +659,7 @@ from multiprocessing.connection import Connection
 from tutorlib.grading.wire import Writer
 
 send_bytes = Connection.send_bytes
-question = Writer(lambda function: {"mine": 0}).message(["call", 99, (), {}])
+question = Writer(lambda function: ("mine", 0)).message(["call", 99, (), {}])
 
 
 def send(self, message, *args):

@@ -18,8 +18,8 @@ from tests import bombs
 from tests.classroom.a_class import RIGHT, left_running, points_in, start
 from tests.classroom.test_handed_in import notes, zip_of
 from tests.trial_course import Course, make_course
+from tutorlib.classroom import class_run, reports, similar_answers
 from tutorlib.classroom import handed_in as handed_in_module
-from tutorlib.classroom import report, run, similar
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.grades import Grade, grades_of
 from tutorlib.classroom.handed_in import HandedIn, handed_in
@@ -95,7 +95,7 @@ def test_a_class_of_bombs_is_ended_at_any_moment(course, hand_ins, tmp_path, num
 
 @pytest.fixture
 def little(monkeypatch):
-    for module in (handed_in_module, run):
+    for module in (handed_in_module, class_run):
         monkeypatch.setattr(module, "UNPACKING", LITTLE)
 
 
@@ -104,7 +104,7 @@ def test_what_swells_does_so_in_another_process(tmp_path, little, packing):
     (tmp_path / "eve.zip").write_bytes(bombs.swelling(packing))
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     ((eve,), _) = handed_in(tmp_path)
-    files = run.files_of(eve, "")
+    files = class_run.files_of(eve, "")
     assert files.read == ()
     assert re.search(
         r"eve\.zip/00_start\.ipynb: (cannot be unpacked: it needs more memory|larger than 32 MB)", files.notes[0]
@@ -123,7 +123,7 @@ def test_what_has_too_much_in_it_has_a_line_and_the_neighbor_is_read(tmp_path, l
     (tmp_path / "joe.zip").rename(tmp_path / "Joe_7_assignsubmission_file_work.zip")
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "00_start.ipynb").write_text("{}")
-    monkeypatch.setattr(run, "UNPACKING", UNPACKING)
+    monkeypatch.setattr(class_run, "UNPACKING", UNPACKING)
     monkeypatch.setattr(handed_in_module, "UNPACKING", replace(UNPACKING, size=1))
     students, stray = handed_in(tmp_path)
     assert stray == []
@@ -131,7 +131,7 @@ def test_what_has_too_much_in_it_has_a_line_and_the_neighbor_is_read(tmp_path, l
     lines = notes(tmp_path)
     assert len(lines) == 2
     assert all(re.search("unpacking (it|them) has more in it than is read", line) for line in lines), lines
-    assert [run.files_of(one, "").read for one in students if one.student == "ann"] == [
+    assert [class_run.files_of(one, "").read for one in students if one.student == "ann"] == [
         (("ann/00_start.ipynb", b"{}"),)
     ]
 
@@ -140,10 +140,10 @@ def test_files_that_cannot_be_read_have_a_hash_of_their_own(tmp_path, monkeypatc
     (tmp_path / "eve").mkdir()
     (tmp_path / "eve" / "00_start.ipynb").write_text("{}")
     ((eve,), _) = handed_in(tmp_path)
-    monkeypatch.setattr(run, "UNPACKING", replace(LITTLE, size=1))
-    files = run.files_of(eve, "")
+    monkeypatch.setattr(class_run, "UNPACKING", replace(LITTLE, size=1))
+    files = class_run.files_of(eve, "")
     assert files.notes == ("None of the files is read: unpacking them has more in it than is read.",)
-    assert files.content == run.files_of(eve, "").content != run.files_of(eve, "another version").content
+    assert files.content == class_run.files_of(eve, "").content != class_run.files_of(eve, "another version").content
 
 
 def test_tries_are_looked_for_in_another_process():
@@ -159,9 +159,9 @@ def test_an_answer_that_keeps_the_lexer_busy_costs_its_own_lines(monkeypatch):
             pass
         return {text: {1}}
 
-    monkeypatch.setattr(similar, "statements", lexed)
-    monkeypatch.setattr(similar, "LEXING", replace(similar.LEXING, computing_s=1))
-    assert similar.statements_of(["bomb", "a = 1"]) == {"": {"": {1}}, "a = 1": {"a = 1": {1}}, "bomb": {}}
+    monkeypatch.setattr(similar_answers, "statements", lexed)
+    monkeypatch.setattr(similar_answers, "LEXING", replace(similar_answers.LEXING, computing_s=1))
+    assert similar_answers.statements_of(["bomb", "a = 1"]) == {"": {"": {1}}, "a = 1": {"a = 1": {1}}, "bomb": {}}
 
 
 def test_a_page_whose_answers_cannot_be_highlighted_has_none(monkeypatch):
@@ -172,8 +172,8 @@ def test_a_page_whose_answers_cannot_be_highlighted_has_none(monkeypatch):
             os.kill(os.getpid(), signal.SIGKILL)
         return f"answers: {len(grade.submission.graded.answers)}"
 
-    monkeypatch.setattr(report, "student_page", page)
-    assert report.page_in_child(graded_once(), ("00_start",), "") == "answers: 0"
+    monkeypatch.setattr(reports, "student_page", page)
+    assert reports.page_in_child(graded_once(), ("00_start",), "") == "answers: 0"
 
 
 def graded_once() -> Grade:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import second_wall
+from tests import outer_sandbox
 from tests.classroom.a_class import points_in
 from tests.honest.answers import PLAIN
 from tests.strangers import FULL, KINDS, HandIn, answered, cheats, contents, of_cheats, saved, strangers_course
@@ -24,7 +24,7 @@ LONG = bool(os.environ.get("TUTORLIB_LONG"))
 STOPPED_BY = {cheat.name: cheat.stopped_by for kind in KINDS for cheat in cheats(kind)}
 CHEATS = [cheat for cheat in of_cheats() if LONG or cheat.name.removeprefix("cheats/") in SAMPLE]
 
-pytestmark = pytest.mark.skipif(bool(second_wall.why_not()), reason="needs the right to build a second wall")
+pytestmark = pytest.mark.skipif(bool(outer_sandbox.why_not()), reason="needs the right to build an outer sandbox")
 
 
 def a_class() -> dict[str, HandIn | None]:
@@ -55,9 +55,9 @@ def out(tmp_path_factory) -> Path:
         else:
             saved(answered(page, PLAIN, PLAIN), folder / student)
     before = contents(course.root), contents(folder)
-    wall = partial(second_wall.within, left=left)
+    outer = partial(outer_sandbox.within, left=left)
     args = ("class", folder, "--out", root / "out", "--timeout", TIMEOUT, "--notebooks", "60")
-    done = course.tutor(*args, around=wall, limit_s=7200, TMPDIR=str(temporary))
+    done = course.tutor(*args, around=outer, limit_s=7200, TMPDIR=str(temporary))
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert not left.read_text().split()
@@ -88,7 +88,7 @@ def test_everybody_in_the_class_gets_what_they_deserve(graded, student):
 
 @pytest.mark.parametrize("student", [student for student, cheat in STUDENTS.items() if cheat])
 def test_no_attack_fails_of_itself(told, student):
-    """Its cell runs to its end, or is stopped by what the wall hides."""
+    """Its cell runs to its end, or is stopped by what the sandbox hides."""
     fails = re.match(r"your cell fails: (\w+)", told[student])
     stopped_by = STOPPED_BY[STUDENTS[student].name.removeprefix("cheats/")]
     assert not fails or fails[1] == stopped_by, told[student]

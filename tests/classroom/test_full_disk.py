@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import second_wall
+from tests import outer_sandbox
 from tests.classroom.a_class import hand_in, points_in
 from tests.trial_course import Course, make_course
 
@@ -23,7 +23,7 @@ cp -a "$full/." "$kept" || exit 126
 exit $status
 """
 
-pytestmark = pytest.mark.skipif(bool(second_wall.why_not()), reason="needs the right to mount a small disk")
+pytestmark = pytest.mark.skipif(bool(outer_sandbox.why_not()), reason="needs the right to mount a small disk")
 
 
 @pytest.fixture(scope="module")

@@ -106,8 +106,8 @@ def test_a_gradebook_that_version_2_wrote_opens_and_loses_nothing(path):
     was = {name: without(one, "answers") for name, one in {"before": submission("before"), "ünï (7)": second}.items()}
     with open_gradebook(path) as book:
         assert book.submissions() == was
-        assert book.given("roster") == []
-        book.keep("roster", [("id,name\n", "r.csv")])
+        assert book.files("roster") == []
+        book.keep_files("roster", [("id,name\n", "r.csv")])
         book.record({"grades": [("before", "Ann", "7", "", 6.0, 5.0, 9.0, "")], "late": [], "corrections": []})
         book.put(submission("new"))
         book.forget(["new"])
@@ -119,14 +119,14 @@ def test_a_gradebook_that_version_2_wrote_opens_and_loses_nothing(path):
 
 def test_the_instructor_s_files_stay_until_others_are_given(path):
     with open_gradebook(path) as book:
-        assert book.given("roster") == []
-        book.keep("roster", two := [("id,name\n", "r.csv"), ("id\n", "r.csv")])
-        book.keep("rules", rules := [("free_days = 1", "rules.toml")])
+        assert book.files("roster") == []
+        book.keep_files("roster", two := [("id,name\n", "r.csv"), ("id\n", "r.csv")])
+        book.keep_files("rules", rules := [("free_days = 1", "rules.toml")])
     with open_gradebook(path) as book:
-        assert (book.given("roster"), book.given("rules")) == (two, rules)
-        book.keep("roster", one := [("id\n", "s.csv")])
-        book.keep("rules", [])
-        assert (book.given("roster"), book.given("rules")) == (one, [])
+        assert (book.files("roster"), book.files("rules")) == (two, rules)
+        book.keep_files("roster", one := [("id\n", "s.csv")])
+        book.keep_files("rules", [])
+        assert (book.files("roster"), book.files("rules")) == (one, [])
 
 
 def test_results_are_the_last_run_s_alone(path):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tutorlib.classroom import entries, run, unpacking
+from tutorlib.classroom import class_run, unpacking, zip_entries
 from tutorlib.classroom import handed_in as handed_in_module
-from tutorlib.classroom.handed_in import NobodyHandedIn, handed_in, tidy_name
+from tutorlib.classroom.handed_in import NothingHandedIn, handed_in, tidy_name
 from tutorlib.classroom.unpacking import Unpacking, Unreadable
 
 
@@ -166,7 +166,7 @@ def test_nothing_to_grade_is_one_line(tmp_path, name):
     (tmp_path / "file.txt").touch()
     if name == "no.zip":
         (tmp_path / name).touch()
-    with pytest.raises(NobodyHandedIn) as error:
+    with pytest.raises(NothingHandedIn) as error:
         handed_in(tmp_path / name)
     assert "\n" not in str(error.value)
 
@@ -195,7 +195,7 @@ def test_the_zip_of_a_class(tmp_path, inside):
 
 
 def test_no_zip_reaches_out_of_itself_or_fills_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(entries, "LARGEST_NOTEBOOK", 2**20)
+    monkeypatch.setattr(zip_entries, "LARGEST_NOTEBOOK", 2**20)
     bomb = zip_of({"../../slip.ipynb": b"", "/abs.ipynb": b"", "bomb.ipynb": bytes(2**24), "good.ipynb": b"{}"})
     assert len(bomb) < 2**17
     (tmp_path / "eve.zip").write_bytes(bomb)
@@ -230,8 +230,8 @@ def test_zips_of_two_classes_beside_a_list_of_names(tmp_path):
 
 
 def test_an_environment_in_a_zip_does_not_count(tmp_path):
-    environment = {f"venv/lib/python3.11/site-packages/p/{n}.py": b"" for n in range(entries.MOST_FILES)}
-    hidden = {f".git/{n}": b"" for n in range(entries.MOST_FILES)}
+    environment = {f"venv/lib/python3.11/site-packages/p/{n}.py": b"" for n in range(zip_entries.MOST_FILES)}
+    hidden = {f".git/{n}": b"" for n in range(zip_entries.MOST_FILES)}
     (tmp_path / "ann.zip").write_bytes(zip_of({**environment, **hidden, "00_start.ipynb": b"{}"}))
     assert found(tmp_path) == {"ann": ["ann.zip/00_start.ipynb"]}
     assert notes(tmp_path) == []
@@ -249,12 +249,12 @@ def test_what_a_browser_adds_to_a_name(tmp_path):
 
 
 def test_one_student_s_notebooks_do_not_fill_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "LARGEST_HAND_IN", 2**20)
+    monkeypatch.setattr(class_run, "LARGEST_HAND_IN", 2**20)
     members = {f"{n}.ipynb": bytes(2**18) for n in range(9)}
     (tmp_path / "eve.zip").write_bytes(zip_of(members | {"swells.zip": zip_of({"x.bin": bytes(2**24)}) + bytes(2**24)}))
     ((eve,), _) = handed_in(tmp_path)
     assert eve.notes == ["eve.zip/swells.zip: a zip that swells when it is unpacked."]
-    files = run.files_of(eve, "")
+    files = class_run.files_of(eve, "")
     assert [label for label, _ in files.read] == [entry.label for entry in eve.notebooks[-3:]]
     (note,) = files.notes
     assert note.startswith(eve.notebooks[-4].label + ": it and all that is older are left out: more than 1 MB")
@@ -266,7 +266,7 @@ def test_a_zip_s_list_is_read_once_for_all_that_is_in_it(tmp_path, monkeypatch):
     (tmp_path / "eve.zip").write_bytes(zip_of({"in.zip": zip_of({f"{n}.ipynb": b"{}" for n in range(50)})}))
     ((eve,), _) = handed_in(tmp_path)
     opened.clear()
-    assert len(run.files_here(eve, "", with_bytes=True).read) == 50
+    assert len(class_run.files_here(eve, "", with_bytes=True).read) == 50
     assert len(opened) == 2
 
 
@@ -302,12 +302,12 @@ def test_unpacking_costs_a_student_only_so_much(tmp_path, monkeypatch, bound, va
     write(tmp_path, "ann/00_start.ipynb")
     monkeypatch.setattr(unpacking, bound, value)
     (ann, eve), _ = handed_in(tmp_path)
-    files = run.files_of(eve, "")
+    files = class_run.files_of(eve, "")
     assert len(files.read) == left
     (line,) = [line for line in (*eve.notes, *files.notes) if says in line]
     assert line.startswith("eve.zip")
     monkeypatch.undo()
-    assert len(run.files_of(ann, "").read) == 1
+    assert len(class_run.files_of(ann, "").read) == 1
 
 
 def test_of_thousands_of_files_the_newest_are_looked_at(tmp_path):
@@ -315,8 +315,8 @@ def test_of_thousands_of_files_the_newest_are_looked_at(tmp_path):
     (tmp_path / "eve" / "all.zip").write_bytes(zip_of({f"{n}.ipynb": b"{}" for n in range(400)} | deep_names(200)))
     write(tmp_path, *(f"eve/{n}/work.rar" for n in range(199)))
     ((eve,), _) = handed_in(tmp_path)
-    files = run.files_of(eve, "")
-    assert (len(files.read), len(files.notes)) == (run.MOST_NOTEBOOKS, 1)
+    files = class_run.files_of(eve, "")
+    assert (len(files.read), len(files.notes)) == (class_run.MOST_NOTEBOOKS, 1)
     assert len(eve.notes) == handed_in_module.MOST_NOTES + 1
     assert eve.notes[-1] == "100 more lines about files."
 
@@ -326,7 +326,7 @@ def deep_names(n: int) -> dict[str, bytes]:
 
 
 def test_a_folder_of_thousands_of_files_ends_somewhere(tmp_path, monkeypatch):
-    monkeypatch.setattr(entries, "MOST_FILES", 5)
+    monkeypatch.setattr(zip_entries, "MOST_FILES", 5)
     write(tmp_path, *(f"eve/{n}/x.ipynb" for n in range(9)), "ann/00_start.ipynb")
     assert {name: len(files) for name, files in found(tmp_path).items()} == {"ann": 1, "eve": 5}
     assert notes(tmp_path) == ["eve/...: more than 5 files; the others are left out."]
@@ -345,7 +345,7 @@ def deep_zip() -> bytes:
         (b"", "an empty file."),
         (zip_of({"00_start.ipynb": b"x" * 1000})[:100], "not a zip"),
         (deep_zip(), "too many zips in zips."),
-        (zip_of({f"{n}.txt": b"" for n in range(entries.MOST_FILES + 1)}), "a zip of more than 5000 files."),
+        (zip_of({f"{n}.txt": b"" for n in range(zip_entries.MOST_FILES + 1)}), "a zip of more than 5000 files."),
     ],
     ids=["empty", "cut", "deep", "many"],
 )
@@ -371,7 +371,7 @@ def test_a_damaged_zip_has_one_line_whatever_it_holds(tmp_path):
         broken[at : at + 20] = bytes(20)
     (tmp_path / "alice.zip").write_bytes(broken)
     ((alice,), _) = handed_in(tmp_path)
-    files = run.files_of(alice, "")
+    files = class_run.files_of(alice, "")
     assert [label for label, _ in files.read] == ["alice.zip/good/00_start.ipynb"]
     (line,) = files.notes
     assert line.endswith(".ipynb and 15 more in this zip: damaged; it cannot be unpacked.")

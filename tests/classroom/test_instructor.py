@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tests.classroom.a_class import hand_in, points_in
 from tests.classroom.test_handed_in import locked, zip_of
 from tests.trial_course import make_course
-from tutorlib.classroom import command
+from tutorlib.classroom import class_command
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.task import Graded, Judged
 from tutorlib.cli import app
@@ -78,8 +78,8 @@ def grader(monkeypatch):
             graded.append(one.student)
             done(one.student)
 
-    monkeypatch.setattr(command, "grade_new", grade_new)
-    monkeypatch.setattr(command.sandbox, "why_open", lambda: "")
+    monkeypatch.setattr(class_command, "grade_new", grade_new)
+    monkeypatch.setattr(class_command.sandbox, "why_open", lambda: "")
     return graded
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.classroom.many_answers import class_of
-from tutorlib.classroom import command
+from tutorlib.classroom import class_command
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import HandedIn
 from tutorlib.classroom.leaderboard import boards, pseudonyms, ranked, write_leaderboard
@@ -97,14 +97,14 @@ def test_the_page_shows_the_spread_and_escapes_names(tmp_path):
 
 def test_pseudonyms_hide_names_and_each_student_is_told_theirs(tmp_path):
     room = classroom({name: ("H200", {"13.9": measured(1 - n / 10)}) for n, name in enumerate(("Ann", "Bob"))})
-    command.pages_of(room, tmp_path, "pseudonyms", b"secret")
+    class_command.pages_of(room, tmp_path, "pseudonyms", b"secret")
     board = (tmp_path / "leaderboard.html").read_text()
     assert not re.search("Ann|Bob|students/", board)
     for name in ("Ann", "Bob"):
         page = (tmp_path / "students" / f"{name}.html").read_text()
         (pseudonym,) = re.findall("On the leaderboard you are <strong>(.*?)</strong>", page)
         assert pseudonym in board
-    command.pages_of(room, tmp_path, "names", b"")
+    class_command.pages_of(room, tmp_path, "names", b"")
     assert re.search("Ann.*Bob", (tmp_path / "leaderboard.html").read_text(), re.DOTALL)
     assert "On the leaderboard" not in (tmp_path / "students" / "Ann.html").read_text()
 
@@ -121,7 +121,7 @@ def test_a_pseudonym_is_each_students_own_and_only_the_secret_leads_to_it():
 @pytest.mark.parametrize("shown", ["names", "pseudonyms", None])
 def test_where_nothing_was_measured_there_is_no_page(tmp_path, shown):
     (tmp_path / "leaderboard.html").write_text("of an earlier run")
-    written = command.pages_of(class_of({"a": {"00.1": "x"}}), tmp_path, shown, b"")
+    written = class_command.pages_of(class_of({"a": {"00.1": "x"}}), tmp_path, shown, b"")
     assert tmp_path / "leaderboard.html" not in written
     assert (tmp_path / "leaderboard.html").exists() == (shown is None)
     assert "leaderboard" not in (tmp_path / "students" / "a.html").read_text()

@@ -13,8 +13,8 @@ from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import HandedIn
 from tutorlib.classroom.leaderboard import write_leaderboard
-from tutorlib.classroom.pages import minutes, render
-from tutorlib.classroom.report import (
+from tutorlib.classroom.report_pages import minutes, render
+from tutorlib.classroom.reports import (
     board,
     class_page,
     exercise_rows,
@@ -24,7 +24,7 @@ from tutorlib.classroom.report import (
     write_reports,
 )
 from tutorlib.classroom.roster import enrolled
-from tutorlib.classroom.similar import similar
+from tutorlib.classroom.similar_answers import similar
 from tutorlib.classroom.task import LONGEST_ANSWER, Graded, Judged
 from tutorlib.exercises import of_notebook
 from tutorlib.measuring.results import all_results

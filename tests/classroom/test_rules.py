@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tutorlib.classroom.handed_in import Arrival, HandedIn
-from tutorlib.classroom.roster import Enrolled, Listed, directory_of
-from tutorlib.classroom.rules import (
+from tutorlib.classroom.late_rules import (
     HandInTime,
     HandInTimes,
     at_most,
@@ -17,6 +16,7 @@ from tutorlib.classroom.rules import (
     read_rules,
     read_times,
 )
+from tutorlib.classroom.roster import Enrolled, Listed, directory_of
 from tutorlib.classroom.tables import BadTable
 
 DUE = datetime(2026, 11, 20, 22, 59, tzinfo=UTC)

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from tests.classroom.many_answers import class_of, disguised, many_answers
-from tutorlib.classroom import command
-from tutorlib.classroom.similar import MOST_PAIRS, given_statements, similar, write_similar
+from tutorlib.classroom import class_command
+from tutorlib.classroom.similar_answers import MOST_PAIRS, given_statements, similar, write_similar
 from tutorlib.classroom.statements import MOST, statements
 from tutorlib.course.source import parse
 from tutorlib.exercises import of_notebook
@@ -89,7 +89,7 @@ def test_the_page_marks_what_both_have_and_the_table_has_every_exercise(tmp_path
 
 
 def test_nothing_of_it_is_on_a_students_page(tmp_path):
-    command.pages_of(class_of(class_with_a_copy(1)), tmp_path, None, b"")
+    class_command.pages_of(class_of(class_with_a_copy(1)), tmp_path, None, b"")
     assert "similar.html" in (tmp_path / "index.html").read_text()
     for student in COPY:
         page = (tmp_path / "students" / f"{student}.html").read_text()

@@ -7,8 +7,8 @@ import pytest
 from nbformat import v4
 
 from tests.trial_course import Course, cell, make_course
-from tutorlib.grading.cells import START, sort_cells
 from tutorlib.grading.repaired_json import with_marks
+from tutorlib.grading.sorted_cells import START, sort_cells
 from tutorlib.grading.submission import CodeCell, code_cells
 
 STUB = '{}\n# YOUR CODE HERE (about 1 line)\nraise NotImplementedError("Exercise 90.{}")'

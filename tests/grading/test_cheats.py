@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests import second_wall
+from tests import outer_sandbox
 from tests.honest.answers import PLAIN
 from tests.strangers import FULL, Cheat, HandIn, cheats, contents, of_cheats, strangers_course, together
 from tests.trial_course import Course, cell
@@ -25,7 +25,7 @@ if not os.environ.get("TUTORLIB_LONG"):
     GROUPS = {63: "reading"}
 ENDS_ITS_RUN = ("exit_zero", "killed_grader")  # of forging, and costs a run of its own
 
-pytestmark = pytest.mark.skipif(bool(second_wall.why_not()), reason="needs the right to build a second wall")
+pytestmark = pytest.mark.skipif(bool(outer_sandbox.why_not()), reason="needs the right to build an outer sandbox")
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +40,16 @@ def grouped(kind: str) -> list:
 
 
 def graded(course: Course, submission: Path, folder: Path) -> tuple[dict[str, dict], float]:
-    """Exercise → its outcome, and the most points to be had, of a submission that is graded behind a second wall.
+    """Exercise → its outcome, and the most points to be had, of a submission that is graded behind an outer sandbox.
 
     Neither the course nor the submission is changed, no file is left, and no process.
     """
     temporary, left = folder / "tmp", folder / "left"
     temporary.mkdir()
     before = contents(course.root), contents(submission)
-    wall = partial(second_wall.within, left=left)
+    outer = partial(outer_sandbox.within, left=left)
     done = course.tutor(
-        "grade", submission, "--timeout", TIMEOUT, "--format", "json", around=wall, TMPDIR=str(temporary)
+        "grade", submission, "--timeout", TIMEOUT, "--format", "json", around=outer, TMPDIR=str(temporary)
     )
     assert done.stdout, done.stderr
     assert not left.read_text().split()

@@ -168,7 +168,7 @@ def test_a_program_is_judged_by_the_sums_that_it_writes(tmp_path, name):
 @pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
 @pytest.mark.usefixtures("no_gpu")
 def test_a_program_runs_behind_a_wall(tmp_path, monkeypatch):
-    monkeypatch.setattr(program_run, "around", sandbox.program_walled)
+    monkeypatch.setattr(program_run, "command_for", sandbox.sandboxed_program)
     assert judged(tmp_path, "08.6", answer_to("08.6")).points == 4
     harm = tmp_path / "harm"
     judged(tmp_path, "08.6", in_cpp(f'if (auto file = std::fopen("{harm}", "w")) std::fclose(file);'))

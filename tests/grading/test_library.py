@@ -19,7 +19,7 @@ from tutorlib.checking.graded_run import judging_for_points
 from tutorlib.checking.library_use import as_told
 from tutorlib.checking.values import Drawn, law
 from tutorlib.exercises import find, of_notebook
-from tutorlib.grading import library, library_copies, sandbox
+from tutorlib.grading import library_copies, library_process, sandbox
 from tutorlib.grading.library_client import LIBRARY, ask_library
 from tutorlib.paths import NOTEBOOKS, ROOT
 
@@ -395,8 +395,8 @@ def test_what_an_exercise_does_not_forbid_works_and_so_does_all_of_it_outside_of
 def test_every_python_function_that_a_page_forbids_is_served(notebook):
     for exercise in of_notebook(notebook):
         for told in as_told(exercise.library):
-            if told[1] == "function" and told[2] != "numpy" and told[3] not in library.LOCAL:
-                assert library.served_key(told) in library.served(notebook), (exercise.id, told)
+            if told[1] == "function" and told[2] != "numpy" and told[3] not in library_process.LOCAL:
+                assert library_process.served_key(told) in library_process.served(notebook), (exercise.id, told)
 
 
 @pytest.mark.parametrize("notebook", CALLED)
@@ -408,7 +408,7 @@ def test_copies_hold_a_stub_of_every_served_function_and_their_bytecode_the_same
         for line in content.decode().splitlines()
         if line.strip().startswith("return ask_library('")
     }
-    assert stubs == library.served(notebook).keys()
+    assert stubs == library_process.served(notebook).keys()
     for path in [*library_copies.copies(notebook)]:
         kept = (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc")
         assert path.suffix == ".pyc" or library_copies.copies(notebook).keys() >= {*kept}
@@ -432,7 +432,7 @@ def test_what_is_kept_of_the_algebra_misses_no_name(notebook):
 @pytest.fixture
 def process(tmp_path, monkeypatch):
     monkeypatch.setenv(LIBRARY, str(tmp_path / "library.sock"))
-    process = library.LibraryProcess(tmp_path / "library.sock", "02_layout_algebra", 1.0)
+    process = library_process.LibraryProcess(tmp_path / "library.sock", "02_layout_algebra", 1.0)
     yield process
     process.process.kill()
 

@@ -17,9 +17,9 @@ from nbformat import v4
 
 from tests import bombs
 from tests.grading.test_cells import CHECKS, IMPORT, ONE, SECOND, answer, other, pristine
-from tutorlib.grading import cells, limited_process, submission
-from tutorlib.grading.cells import sorted_within_limits
+from tutorlib.grading import limited_process, sorted_cells, submission
 from tutorlib.grading.limited_process import Allowance, Exceeded, Records, about
+from tutorlib.grading.sorted_cells import sorted_within_limits
 from tutorlib.grading.submission import BadSubmission, CodeCell, read_content, read_notebook, read_submission
 from tutorlib.paths import NOTEBOOKS
 
@@ -111,7 +111,7 @@ def test_a_waiting_parent_hears_a_signal_and_leaves_no_child():
 def little(monkeypatch):
     """Less than what is allowed, so that these tests take seconds: the worst cases would take hours of either."""
     monkeypatch.setattr(submission, "READING", LITTLE)
-    monkeypatch.setattr(cells, "SORTING", LITTLE)
+    monkeypatch.setattr(sorted_cells, "SORTING", LITTLE)
 
 
 @pytest.mark.parametrize(
@@ -178,8 +178,8 @@ def slow_parser(monkeypatch):
             spin_in_c()
         return real(text, *args, **kwargs)
 
-    real = cells.ast.parse
-    monkeypatch.setattr(cells.ast, "parse", parse)
+    real = sorted_cells.ast.parse
+    monkeypatch.setattr(sorted_cells.ast, "parse", parse)
 
 
 def spin_in_c():
@@ -207,7 +207,7 @@ def test_a_cell_that_is_parsed_without_end_costs_itself(little, slow_parser, oth
 
 
 def test_a_page_full_of_them_ends(little, slow_parser, monkeypatch):
-    monkeypatch.setattr(cells, "MOST_REFUSED", 2)
+    monkeypatch.setattr(sorted_cells, "MOST_REFUSED", 2)
     found = sort(answer(ONE), *(other(f"bomb + {n}") for n in range(50)))
     assert found.unusable.keys() == {"90.1", "90.2"}
     assert all("this notebook cannot be read: it needs" in why for why in found.unusable.values())

@@ -20,8 +20,8 @@ def page(*cells: str) -> list:
         (("import a, b", "!a.f()"), ["import a", "a.f()"]),
         (("import a.b", "!a.f()"), ["import a.b", "a.f()"]),
         (("x = 1", "print(x)", "!pass"), ["pass"]),
-        (("x = 1", "!print(x)", "x = 2"), ["x = 1", "print(x)"]),
-        (("x = 1", "x = 2", "!print(x)"), ["x = 2", "print(x)"]),
+        (("x = 1", "!print(x)", "x = 2"), ["x = 1", "print(x)", "x = 2"]),
+        (("x = 1", "x = 2", "!print(x)"), ["x = 1", "x = 2", "print(x)"]),
         (("x = 1", "x += 2", "!print(x)"), ["x = 1", "x += 2", "print(x)"]),
         (("x = 1", "if y:\n    x = 2", "!print(x)"), ["x = 1", "if y:\n    x = 2", "print(x)"]),
         (("x = 1", "!raise OSError\nx = 2", "!print(x)"), ["x = 1", "raise OSError\nx = 2", "print(x)"]),
@@ -44,6 +44,7 @@ def page(*cells: str) -> list:
         (("x = 1", "%time print(0)", "!print(x)"), ["x = 1", "%time print(0)", "print(x)"]),
         (("from a import *", "print(0)", "!x"), ["from a import *", "print(0)", "x"]),
         (("from __future__ import annotations", "x = 1", "!x"), ["x = 1", "x"]),
+        (("def f(): x.append(1)", "x = []", "!f()"), ["def f():\n    x.append(1)", "x = []", "f()"]),
     ],
 )
 def test_what_stays(cells, kept):

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from tutorlib.grading.progress import BETWEEN_S, Lines, elapsed, progress
+from tutorlib.grading.progress_display import BETWEEN_S, Lines, elapsed, progress
 
 
 def said_of(total: int, seconds_each: float) -> list[str]:

@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 import numpy as np
 import pytest
 import torch
+from msgpack import ExtType, packb
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 
 from tutorlib.checking.answer import WrongKind
@@ -18,7 +19,7 @@ from tutorlib.exercises import find
 from tutorlib.failure import Fail, Flaw
 from tutorlib.grading import remote_judge, sandboxed_kernel
 from tutorlib.grading.transport import Late, Lost
-from tutorlib.grading.wire import HEAD, MOST_KEYS, CannotCross, Reader, Writer
+from tutorlib.grading.wire import LONGEST_LIST, MOST_KEYS, MOST_PARTS, TAGS, CannotCross, Reader, Writer
 from tutorlib.models.occupancy import H100
 from tutorlib.paths import notebook_names
 from tutorlib.problems.wrong import Wrong
@@ -154,43 +155,49 @@ def test_that_a_package_is_missing_is_not_for_the_answer_to_say(tmp_path):
     assert judge_in_a_thread(tmp_path, exercise_of(asks), missing).status == "failed"
 
 
-def message(text: bytes, behind: bytes = b"") -> bytes:
-    return HEAD.pack(len(text)) + text + behind
+def tagged(kind: str, *parts: object) -> list:
+    return [TAGS[kind], *parts]
 
 
 @pytest.mark.parametrize(
     "sent",
     [
         b"",
-        b"x" * 100,
-        HEAD.pack(2**40) + b"1",
-        message(b"["),
-        message(b"[" * 20_000),
-        message(b'{"list":[1]}'),
-        message(b'{"tuple":1}'),
-        message(b'{"tuple":[],"set":[]}'),
-        message(b'{"dict":[[[1],2]]}'),
-        message(b'{"yours":7}'),
-        message(b'{"layout":["a",1]}'),
-        message(b'{"set":[%s]}' % b",".join(b"%d" % n for n in range(MOST_KEYS + 1))),
-        message(b"[%s]" % b",".join([b'{"dict":[[1,2]]}'] * (MOST_KEYS + 1))),
-        message(b'{"bytes":-1}'),
-        message(b'{"range":[0,1000000000000000000,1]}'),
-        message(b'{"range":[0,1000000000000000000000,1]}'),
-        message(b'{"array":["<f4",[1000000000000],[0],0,4]}', b"1234"),
-        message(b'{"array":["<f4",[2],[4],0,4]}', b"1234"),
-        message(b'{"array":["<f4",[2],[-4],0,8]}', b"12345678"),
-        message(b'{"array":["O",[1],[8],0,8]}', b"12345678"),
-        message(b'{"scalar":["O",8]}', b"12345678"),
-        message(b'{"tensor":["load",[2],[1],0,8]}', b"12345678"),
-        message(b'{"tensor":["float32",[5],[1],0,8]}', b"12345678"),
-        message(b'{"tensor":["float32",[2],[1],3,8]}', b"12345678"),
-        message(b'{"tensor":["float32",[2],[-1],0,8]}', b"12345678"),
-        message(b'{"tensor":["float32",[1000000000000],[0],0,4]}', b"1234"),
-        message(b'{"record":["os","PathLike",{}]}'),
-        message(b'{"record":["tutorlib.models.l2","os",{}]}'),
-        message(b'{"record":["tutorlib.models.l2","__builtins__",{}]}'),
-        message(b'{"record":["tutorlib.models.occupancy","Sm",{"name":1}]}'),
+        b"\xc1" * 100,
+        b"\xdd\xff\xff\xff\xff",  # a list of 2**32 elements, none of which is there
+        b"\xdd\x00\x10\x00\x00" * 1000,
+        b"\xdb\xff\xff\xff\xff",  # a text
+        b"\x91" * 20_000 + b"\x90",
+        packb(1) + packb(2),
+        packb(ExtType(100, b"")),
+        b"\xd4\xfd\x00",
+        packb(ExtType(TAGS["opaque"].code, b"data")),
+        packb([[0] * LONGEST_LIST] * (MOST_PARTS // LONGEST_LIST)),
+        packb(tagged("set", [1])),
+        packb({(): 1, ((),): [1]}) + b"\x01",
+        b"\x81\x90\x01",  # a list as a key
+        packb(tagged("yours", 7)),
+        packb(tagged("layout", "a", 1)),
+        packb(tagged("set", *range(MOST_KEYS + 1))),
+        packb([{1: 2}] * (MOST_KEYS + 1)),
+        packb(tagged("int", 5)),
+        packb(tagged("range", 0, 10**18, 1)),
+        packb(tagged("array", "<f4", [10**12], [0], 0, b"1234")),
+        packb(tagged("array", "<f4", [2], [4], 0, b"1234")),
+        packb(tagged("array", "<f4", [2], [-4], 0, b"12345678")),
+        packb(tagged("array", "<f4", [-1, -(2**30)], [4, 4], 0, b"12345678")),
+        packb(tagged("array", "O", [1], [8], 0, b"12345678")),
+        packb(tagged("scalar", "O", b"12345678")),
+        packb(tagged("tensor", "load", [2], [1], 0, b"12345678")),
+        packb(tagged("tensor", "float32", [5], [1], 0, b"12345678")),
+        packb(tagged("tensor", "float32", [2], [1], 3, b"12345678")),
+        packb(tagged("tensor", "float32", [2], [-1], 0, b"12345678")),
+        packb(tagged("tensor", "float32", [10**12], [0], 0, b"1234")),
+        packb(tagged("record", "os", "PathLike")),
+        packb(tagged("record", "tutorlib.models.l2", "os")),
+        packb(tagged("record", "tutorlib.models.l2", "__builtins__")),
+        packb(tagged("record", "tutorlib.models.occupancy", "Sm", 1)),
+        packb(tagged("function", "tutorlib.checking.host_templates", "elementwise")),
     ],
 )
 def test_what_is_no_message_is_refused(sent):
@@ -200,12 +207,12 @@ def test_what_is_no_message_is_refused(sent):
 
 def test_a_reply_made_by_hand_is_wrong_and_no_more(tmp_path, monkeypatch):
     case = equals("3", [()], lambda: 3)
-    forged = message(b'["returned",{"record":["os","system",{"command":"touch poisoned"}]}]')
+    forged = packb(["returned", tagged("record", "os", "system", "touch poisoned")])
     monkeypatch.chdir(tmp_path)
     send = Connection.send_bytes
 
     def forge(self, sent):
-        send(self, forged if b'["returned"' in sent else sent)
+        send(self, forged if b"returned" in sent else sent)
 
     monkeypatch.setattr(Connection, "send_bytes", forge)
     assert judge_in_a_thread(tmp_path, exercise_of(case), lambda: 3).status == "failed"
@@ -229,10 +236,10 @@ def test_the_judge_does_not_wait_for_ever(tmp_path):
 
 @pytest.mark.parametrize("harms", ["sends half a message", "reads nothing"])
 def test_nor_in_the_middle_of_a_message(tmp_path, monkeypatch, harms):
-    send, question = Connection.send_bytes, Writer(lambda function: {"mine": 0}).message(["call", 99, (), {}])
+    send, question = Connection.send_bytes, Writer(lambda function: ("mine", 0)).message(["call", 99, (), {}])
 
     def stall(self, sent):
-        if b'["call"' in sent:  # the judge's own
+        if b"call" in sent:  # the judge's own
             return send(self, sent)
         if harms == "reads nothing":
             with suppress(OSError):

@@ -10,7 +10,7 @@ import pytest
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox
-from tutorlib.grading.library import served
+from tutorlib.grading.library_process import served
 from tutorlib.grading.rounds import (
     GONE,
     Round,
@@ -133,7 +133,9 @@ for path in package.glob("kernels/ampere/__pycache__/main_loops.*.pyc"):
         print(False)
 """
     replaced = round.replaced(tmp_path / "redacted")
-    command = sandbox.walled([sys.executable, "-c", look], tmp_path, door, {"PYTHONPATH": str(ROOT)}, replaced)
+    command = sandbox.sandboxed_command(
+        [sys.executable, "-c", look], tmp_path, door, {"PYTHONPATH": str(ROOT)}, replaced
+    )
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert said[0] == "['__init__.py', 'judge']"
     assert "main_loops.py" not in said[1]

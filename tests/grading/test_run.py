@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import nbformat
 import psutil
@@ -16,9 +17,9 @@ from typer.testing import CliRunner
 
 from tests.trial_course import Course, cell, make_course
 from tutorlib.cli import app
-from tutorlib.grading import all_notebooks, run, sandbox
+from tutorlib.grading import all_notebooks, grading_run, sandbox
 from tutorlib.grading.all_notebooks import grade
-from tutorlib.grading.run import Limits, environment, inside
+from tutorlib.grading.grading_run import Limits, judge_environment, kernel_environment
 from tutorlib.grading.submission import read_submission
 from tutorlib.measuring.recorded import RECORDED
 from tutorlib.notebook.check import JUDGED_OUTSIDE
@@ -77,7 +78,8 @@ def batch(course, tmp_path_factory):
     assert not list(temporary.iterdir())
     scores = json.loads(graded.stdout)
     assert json.loads((folder / "kept" / "scores.json").read_text()) == scores
-    assert (folder / "kept" / "90_trial.xml").read_text().startswith("<?xml")
+    (suite,) = ElementTree.parse(folder / "kept" / "90_trial.xml").getroot()
+    assert (suite.get("tests"), suite.get("errors")) == ("18", "4")
     return {int(outcome["id"][3:]): outcome for outcome in scores["exercises"]}
 
 
@@ -140,20 +142,20 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
     """A kernel that cannot start, and a page that the grader stumbles over, each before one that is well."""
     for number in ("00_start", "01_layouts", "02_layout_algebra"):
         shutil.copy(SOLUTIONS / f"{number}.ipynb", tmp_path)
-    start, put_together = run.write_kernelspec, all_notebooks.graft
+    start, put_together = grading_run.write_kernelspec, all_notebooks.merged_page
 
     def no_kernel(folder, door, own, hidden):
         start(folder, door, own, hidden)
         if "00.1" in own[JUDGED_OUTSIDE]:
-            (folder / "kernels" / run.KERNEL / "kernel.json").write_text("{}")
+            (folder / "kernels" / grading_run.KERNEL / "kernel.json").write_text("{}")
 
     def stumbles(submitted, *rest):
         if submitted.name.startswith("02"):
             raise RecursionError("too deep")
         return put_together(submitted, *rest)
 
-    monkeypatch.setattr(run, "write_kernelspec", no_kernel)
-    monkeypatch.setattr(all_notebooks, "graft", stumbles)
+    monkeypatch.setattr(grading_run, "write_kernelspec", no_kernel)
+    monkeypatch.setattr(all_notebooks, "merged_page", stumbles)
     args = ["grade", str(tmp_path), "--out", str(tmp_path / "out"), *(["--no-sandbox"] if sandbox.why_open() else [])]
     result = CliRunner().invoke(app, args)
     assert result.exit_code == 1
@@ -168,13 +170,20 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
 
 def test_cells_of_ones_own_that_take_too_long_are_left_out(tmp_path, monkeypatch):
     """All of them: the answers are judged in a second run."""
-    monkeypatch.setattr(run, "ADDED", 0)
+    runs, run_once = [], grading_run.run
+
+    def counted(*args):
+        runs.append(args)
+        return run_once(*args)
+
+    monkeypatch.setattr(grading_run, "run", counted)
+    monkeypatch.setattr(grading_run, "ADDED", 0)
     notebook = nbformat.read(SOLUTIONS / "00_start.ipynb", as_version=4)
     notebook.cells.insert(0, v4.new_code_cell("late = True"))
     nbformat.write(notebook, tmp_path / "00_start.ipynb")
-    scores = grade(read_submission([tmp_path]), Limits(), out=tmp_path, sandboxed=not sandbox.why_open())
+    scores = grade(read_submission([tmp_path]), Limits(), sandboxed=not sandbox.why_open())
     assert [one.status for one in scores.outcomes] == ["passed"]
-    assert [path.name for path in tmp_path.glob("*.xml")] == ["00_start-2.xml"]
+    assert len(runs) == 2
 
 
 def test_a_machine_without_memory_is_no_fault_of_the_answers(tmp_path):
@@ -187,7 +196,7 @@ def test_a_machine_without_memory_is_no_fault_of_the_answers(tmp_path):
 @pytest.mark.parametrize("demos", [True, False])
 def test_a_demonstration_that_fails_is_told_and_costs_no_answer(tmp_path, monkeypatch, demos):
     shown = {"raises": "1 / 0", "on-purpose": "1 / 0", "ends": "import os; os._exit(3)", "never-run": "1 / 0"}
-    put_together = all_notebooks.graft
+    put_together = all_notebooks.merged_page
 
     def with_demos(*args):
         put = put_together(*args)
@@ -197,13 +206,13 @@ def test_a_demonstration_that_fails_is_told_and_costs_no_answer(tmp_path, monkey
         put.pristine.cells[first + 1 : first + 1] = cells  # between an answer and its check
         return put
 
-    monkeypatch.setattr(all_notebooks, "graft", with_demos)
+    monkeypatch.setattr(all_notebooks, "merged_page", with_demos)
     shutil.copy(SOLUTIONS / "00_start.ipynb", tmp_path)
     scores = grade(read_submission([tmp_path]), Limits(), sandboxed=False, demos=demos)
     assert {one.status for one in scores.outcomes} == {"passed"}
     ended = "it ended the notebook's process (exit code 3)"
-    stumbled = {"raises": "ZeroDivisionError: division by zero", "ends": ended}
-    assert scores.stumbled == ({"00_start": stumbled} if demos else {})
+    failed_cells = {"raises": "ZeroDivisionError: division by zero", "ends": ended}
+    assert scores.failed_cells == ({"00_start": failed_cells} if demos else {})
     assert scores.full is not demos
 
 
@@ -211,12 +220,12 @@ def test_what_evidence_recorded_is_not_passed_on(tmp_path, monkeypatch):
     monkeypatch.setenv(RECORDED, "h200.json")
     monkeypatch.setenv("PYTEST_ADDOPTS", "--maxfail=1")
     monkeypatch.setenv("OTHER", "kept")
-    passed_on = environment(tmp_path)
+    passed_on = judge_environment(tmp_path)
     assert not {RECORDED, "PYTEST_ADDOPTS"} & passed_on.keys()
     assert passed_on["OTHER"] == "kept"
 
 
 def test_packages_on_pythonpath_are_found_and_nothing_in_the_folder_is(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", str(tmp_path), "packages"]))
-    found = inside(tmp_path, tmp_path, ())["PYTHONPATH"].split(os.pathsep)
+    found = kernel_environment(tmp_path, tmp_path, ())["PYTHONPATH"].split(os.pathsep)
     assert found[1:] == [str(tmp_path), os.path.abspath("packages")]

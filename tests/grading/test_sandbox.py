@@ -1,4 +1,4 @@
-"""The wall around a student's process: what it sees, what it can write, and that nothing outlives the grader."""
+"""The sandbox of a student's process: what it sees, what it can write, and that nothing outlives the grader."""
 
 import json
 import os
@@ -37,10 +37,10 @@ def behind_the_wall(folder: Path, code: str, replaced=None) -> str:
 
 
 def started_inside(folder: Path, code: str, **options) -> subprocess.CompletedProcess:
-    """The end of this Python code in a sandbox. options: of `sandbox.walled`."""
+    """The end of this Python code in a sandbox. options: of `sandbox.sandboxed_command`."""
     (folder / "door").mkdir(exist_ok=True)
     python = [sys.executable, "-c", code]
-    command = sandbox.walled(python, folder, folder / "door", {"PYTHONPATH": str(ROOT)}, **options)
+    command = sandbox.sandboxed_command(python, folder, folder / "door", {"PYTHONPATH": str(ROOT)}, **options)
     return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
@@ -107,7 +107,7 @@ def test_a_compiler_reads_no_file_but_the_systems(tmp_path, monkeypatch, compile
     """Its errors quote what it reads."""
     secret = tmp_path / "secret.txt"
     secret.write_text("SECRET here;")
-    monkeypatch.setattr(outside, "_wall", sandbox.walled_compiler)
+    monkeypatch.setattr(outside, "_sandbox", sandbox.sandboxed_compiler)
     with pytest.raises(CompileFailed, match="secret") as refused:
         compiler(f'#include "{secret}"')
     assert "SECRET" not in f"{refused.value.lines} {refused.value.detail}"
@@ -116,7 +116,7 @@ def test_a_compiler_reads_no_file_but_the_systems(tmp_path, monkeypatch, compile
 @needs_bubblewrap
 @pytest.mark.usefixtures("nothing_kept")
 def test_a_compiler_behind_the_wall_compiles(monkeypatch):
-    monkeypatch.setattr(outside, "_wall", sandbox.walled_compiler)
+    monkeypatch.setattr(outside, "_sandbox", sandbox.sandboxed_compiler)
     assert ".entry here" in compile_cuda('#include <cuda_bf16.h>\nextern "C" __global__ void here() {}')
 
 
@@ -198,7 +198,7 @@ COUNT = "(while sleep 60 > /dev/null & do echo started; done) | wc -l"
 def test_only_processes_in_the_sandbox_count(tmp_path):
     """Its user has more processes outside than are allowed inside."""
     (tmp_path / "door").mkdir()
-    inside = sandbox.walled(["sh", "-c", COUNT], tmp_path, tmp_path / "door", {})
+    inside = sandbox.sandboxed_command(["sh", "-c", COUNT], tmp_path, tmp_path / "door", {})
     crowd = [sys.executable, "-c", CROWD, str(sandbox.PROCESSES + 50), *inside]
     started = int(subprocess.run(crowd, capture_output=True, text=True, check=True).stdout)
     assert sandbox.PROCESSES - 20 < started < sandbox.PROCESSES

@@ -4,12 +4,13 @@ import os
 from dataclasses import fields, replace
 
 import pytest
+from msgpack import packb
 
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises.n17_compile_once.judge.shared_storage import StructExercise
 from tutorlib.grading.sent_exercise import KEPT_BACK, rebuilt, sent_form
-from tutorlib.grading.wire import EXERCISES, RECORDS, CannotCross, Reader, Writer
+from tutorlib.grading.wire import EXERCISES, RECORDS, TAGS, CannotCross, Reader, Writer
 from tutorlib.paths import notebook_names
 
 KERNELS = [one.id for name in notebook_names() for one in of_notebook(name) if isinstance(one, KernelExercise)]
@@ -21,7 +22,7 @@ def sent(exercise: KernelExercise) -> tuple[bytes, list]:
 
     def handle(function):
         kept.append(function)
-        return {"mine": len(kept) - 1}
+        return "mine", len(kept) - 1
 
     return Writer(handle, records=EXERCISES).message(sent_form(exercise)), kept
 
@@ -52,7 +53,7 @@ def test_a_function_near_the_answer_is_the_courses_own():
     exercise = find("16.1")
     message, kept = sent(exercise)
     assert exercise.part.build not in kept
-    assert b'{"function":["tutorlib.exercises.n16_fusion.judge.host_functions","elementwise"]}' in message
+    assert packb([TAGS["function"], "tutorlib.exercises.n16_fusion.judge.host_functions", "elementwise"]) in message
     message, kept = sent(replace(exercise, part=replace(exercise.part, build=os.system)))
     with pytest.raises(CannotCross, match="not for the process of an answer"):
         Reader(kept.__getitem__, kept.__getitem__, EXERCISES).value(message)

@@ -8,9 +8,9 @@ import pytest
 from nbformat import v4
 
 from tests.grading.test_cells import CHECKS, IMPORT, ONE, STUB, pristine
-from tutorlib.grading.cells import sort_cells
 from tutorlib.grading.merge_submission import pristine_page
 from tutorlib.grading.repaired_json import with_marks
+from tutorlib.grading.sorted_cells import sort_cells
 from tutorlib.grading.split_cells import AnswerPart, answer_parts, split_at_checks
 from tutorlib.grading.submission import CodeCell, code_cells
 from tutorlib.paths import SOLUTIONS, notebook_names

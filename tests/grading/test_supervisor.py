@@ -137,7 +137,7 @@ def test_bubblewrap_has_few_variables(tmp_path, monkeypatch):
     """Seen from outside, in all of a sandbox's processes; only the supervisor, outside of it, has the grader's."""
     monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
     (tmp_path / "door").mkdir()
-    command = sandbox.walled(["sleep", "600"], tmp_path, tmp_path / "door", {})
+    command = sandbox.sandboxed_command(["sleep", "600"], tmp_path, tmp_path / "door", {})
     with subprocess.Popen(command) as started:
         try:
             below = psutil.Process(started.pid)
@@ -152,7 +152,7 @@ def test_bubblewrap_has_few_variables(tmp_path, monkeypatch):
 
 def test_a_killed_supervisor_takes_the_sandbox_with_it(tmp_path):
     (tmp_path / "door").mkdir()
-    started = subprocess.Popen(sandbox.walled(["sleep", "600"], tmp_path, tmp_path / "door", {}))
+    started = subprocess.Popen(sandbox.sandboxed_command(["sleep", "600"], tmp_path, tmp_path / "door", {}))
     supervised = psutil.Process(started.pid)
     wait_for(lambda: any(one.name() == "sleep" for one in supervised.children(recursive=True)))
     below = supervised.children(recursive=True)
@@ -198,7 +198,7 @@ def test_the_processes_of_a_sandbox_have_a_limit_together(tmp_path, takes):
 
 def test_a_lower_limit_of_the_graders_counts(tmp_path):
     (tmp_path / "door").mkdir()
-    command = sandbox.walled([sys.executable, "-c", MANY + WAIT], tmp_path, tmp_path / "door", {})
+    command = sandbox.sandboxed_command([sys.executable, "-c", MANY + WAIT], tmp_path, tmp_path / "door", {})
     assert subprocess.run(["prlimit", f"--data={2**29}", *command]).returncode == OVER_MEMORY
 
 
@@ -238,7 +238,7 @@ def test_memory_that_is_no_processs_is_not_to_be_had(tmp_path):
 
 
 def test_a_folder_on_disk_has_a_limit(tmp_path):
-    done = started_inside(tmp_path, f"open('door/file', 'wb').write(bytes({sandbox.LARGEST_DOOR + 1}))" + WAIT)
+    done = started_inside(tmp_path, f"open('door/file', 'wb').write(bytes({sandbox.LARGEST_SHARED_FOLDER + 1}))" + WAIT)
     assert (done.stdout, done.returncode) == ("", OVER_DISK)
 
 
@@ -279,7 +279,7 @@ long x = B<24, 1>::v;
 @pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize("source", ['#include "/dev/zero"', '#include "/dev/urandom"', TEMPLATES])
 def test_a_compilers_memory_has_a_limit(monkeypatch, source):
-    monkeypatch.setattr(outside, "_wall", sandbox.walled_compiler)
+    monkeypatch.setattr(outside, "_sandbox", sandbox.sandboxed_compiler)
     monkeypatch.setattr(sandbox, "COMPILER_MEMORY", 2**29)  # it takes seconds to use more
     monkeypatch.setattr(outside, "COMPILER_MEMORY", 2**29)
     with pytest.raises(CompileFailed) as refused:
@@ -290,7 +290,7 @@ def test_a_compilers_memory_has_a_limit(monkeypatch, source):
 
 @pytest.mark.usefixtures("nothing_kept")
 def test_a_compilers_time_has_a_limit(monkeypatch):
-    monkeypatch.setattr(outside, "_wall", sandbox.walled_compiler)
+    monkeypatch.setattr(outside, "_sandbox", sandbox.sandboxed_compiler)
     monkeypatch.setattr(outside, "LIMIT_S", 1.0)
     with pytest.raises(CompileFailed, match="nvcc is not done with it after 1 s"):
         compile_cuda(TEMPLATES)
@@ -300,7 +300,7 @@ def test_a_compilers_time_has_a_limit(monkeypatch):
 def test_a_programs_compiler_reads_no_file_but_the_systems(tmp_path, monkeypatch):
     secret = tmp_path / "secret.txt"
     secret.write_text("SECRET here;")
-    monkeypatch.setattr(outside, "_wall", sandbox.walled_compiler)
+    monkeypatch.setattr(outside, "_sandbox", sandbox.sandboxed_compiler)
     with pytest.raises(CompileFailed, match="secret") as refused:
         build_program(f'#include "{secret}"\nint main() {{}}', "sm_90")
     assert "SECRET" not in f"{refused.value} {refused.value.detail}"

@@ -1,13 +1,12 @@
 """Which turn on the GPU a cell gets while a submission's notebooks are graded side by side."""
 
 import fcntl
-from types import SimpleNamespace
 
 import pytest
 
 from tests.machine.test_turns import is_free
 from tutorlib.grading import all_notebooks
-from tutorlib.grading.plugin import turn_of
+from tutorlib.grading.judge_process import PageCell, turn_of
 from tutorlib.machine import turns
 
 
@@ -22,9 +21,8 @@ from tutorlib.machine import turns
 )
 def test_a_cells_turn(tmp_path, monkeypatch, role, others, timed):
     monkeypatch.setenv(turns.TURNS, str(tmp_path))
-    cell = SimpleNamespace(metadata={"tutorlib": role} if role else {})
     (tmp_path / "gpu").touch()
-    with turn_of(SimpleNamespace(cell=cell)):
+    with turn_of(PageCell("a-cell", "", **role)):
         assert is_free(tmp_path / "gpu", fcntl.LOCK_SH) == others
         assert is_free(tmp_path / "gpu", fcntl.LOCK_EX) == timed
 

@@ -12,7 +12,7 @@ from urllib.error import URLError
 
 import pytest
 
-from tutorlib.classroom.pace import left_in
+from tutorlib.classroom.solving_time import left_in
 from tutorlib.notebook.progress import PROGRESS
 from tutorlib.paths import ROOT
 

@@ -9,18 +9,16 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
-from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom.grades import Classroom, Grade
 from tutorlib.classroom.handed_in import System
 from tutorlib.classroom.roster import Listed
+from tutorlib.grading.junit import junit
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would calculate what begins so
 CORRECTION = "correction"  # what stands for a notebook where the total is corrected
 LONGEST_STEM = 80  # bytes of a file's name
 HASHED = re.compile("-[0-9a-f]{8}$")  # how a file's name ends that is not just the student's
-UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 cannot hold
 
 
 def write_all(classroom: Classroom, out: Path) -> list[Path]:
@@ -36,7 +34,10 @@ def write_all(classroom: Classroom, out: Path) -> list[Path]:
     for grade in classroom.grades:
         results = json.dumps(gradescope(grade), ensure_ascii=False, indent=1)
         files[out / "gradescope" / stems[grade.name] / "results.json"] = results + "\n"
-    files[out / "junit.xml"] = junit(classroom)
+    suites = (
+        (one.name, one.submission.graded.seconds, [each.outcome for each in one.judged]) for one in classroom.grades
+    )
+    files[out / "junit.xml"] = junit(suites)
     for path, text in files.items():
         write_whole(path, text)
     return list(files)
@@ -217,39 +218,3 @@ def gradescope(grade: Grade) -> dict[str, Any]:
             for one in grade.judged
         ],
     }
-
-
-def junit(classroom: Classroom) -> str:
-    """A test suite for each student, a test case for each exercise."""
-    suites = ElementTree.Element("testsuites")
-    for grade in classroom.grades:
-        outcomes = [one.outcome for one in grade.judged]
-        kinds = [junit_kind(outcome) for outcome in outcomes]
-        attributes = {
-            "name": printable(grade.name),
-            "tests": str(len(outcomes)),
-            "failures": str(kinds.count("failure")),
-            "errors": str(kinds.count("error")),
-            "skipped": str(kinds.count("skipped")),
-            "time": f"{grade.submission.graded.seconds:.3f}",
-        }
-        suite = ElementTree.SubElement(suites, "testsuite", attributes)
-        for outcome, kind in zip(outcomes, kinds, strict=True):
-            case = ElementTree.SubElement(
-                suite, "testcase", classname=outcome.id[:2], name=printable(f"{outcome.id} {outcome.title}")
-            )
-            if kind:
-                said = printable(outcome.message)
-                ElementTree.SubElement(case, kind, message=said.partition("\n")[0]).text = said
-    ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def junit_kind(outcome: Outcome) -> str:
-    """What JUnit calls it; "" for a passed one."""
-    kinds = {"passed": "", "not_run": "skipped", "error": "error", "timeout": "error"}
-    return kinds.get(outcome.status, "failure")
-
-
-def printable(text: str) -> str:
-    return UNPRINTABLE.sub("?", text)

@@ -22,7 +22,7 @@ SYSTEMS: tuple[System, ...] = ("moodle", "canvas")
 def write_feedback(classroom: Classroom, pages: Mapping[str, Path], out: Path) -> list[Path]:
     """Write OUT/feedback-moodle.zip and OUT/feedback-canvas.zip, each where the class has students there.
 
-    pages: student → the report's file. A student whom the system can find by no name is left out. Raises OSError.
+    pages: student → the report's file. Students whom the system cannot identify are left out. Raises OSError.
     """
     written = []
     for system in SYSTEMS:

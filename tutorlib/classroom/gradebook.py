@@ -19,7 +19,7 @@ SCHEMA = """
 create table if not exists submissions (
     student text primary key,
     content text not null,   -- a hash of the files, of the course and of what grades
-    wanted text not null,    -- the notebooks that were asked for, as JSON; null: whatever is there
+    wanted text not null,    -- the notebooks that were asked for, as JSON; null: all that were handed in
     seed text,               -- of the drawn inputs
     seconds real not null,
     failed text not null,    -- why the grader itself ended, or empty
@@ -107,6 +107,7 @@ create table if not exists corrections (
     place text not null      -- its file and line
 );
 """
+PAIRS = ("notebooks", "times", "answers")  # tables of a name and a value, which `Graded` has as pairs
 RESULTS = {"grades": 8, "late": 8, "corrections": 7}  # tables that every run writes anew, and their columns
 
 
@@ -139,50 +140,41 @@ class Gradebook:
 
     def put(self, submission: Submission) -> None:
         """A submission, in place of what the student had there: all of it or, should anything end it, nothing."""
-        graded, student = submission.graded, submission.student
+        graded, seed = submission.graded, None if submission.seed is None else str(submission.seed)
+        head = submission.content, json.dumps(submission.wanted), seed
         outcomes = [
             (
-                *(student, one.outcome.id, one.outcome.title, one.outcome.status, one.outcome.points),
-                *(one.outcome.max_points, one.counts, one.outcome.message),
-                None if one.outcome.measurement is None else json.dumps(one.outcome.measurement),
+                *(one.outcome.id, one.outcome.title, one.outcome.status, one.outcome.points, one.outcome.max_points),
+                *(one.counts, one.outcome.message, one.outcome.measurement and json.dumps(one.outcome.measurement)),
             )
             for one in graded.judged
         ]
-        remedies = [(student, one.outcome.id, one.outcome.remedy) for one in graded.judged if one.outcome.remedy]
-        seed = None if submission.seed is None else str(submission.seed)
-        head = (
-            student,
-            submission.content,
-            json.dumps(submission.wanted),
-            seed,
-            graded.seconds,
-            graded.failed,
-            graded.gpu,
-            submission.utc,
-        )
+        rows: dict[str, Iterable[tuple[Any, ...]]] = {
+            "submissions": [(*head, graded.seconds, graded.failed, graded.gpu, submission.utc)],
+            "outcomes": outcomes,
+            "remedies": [(one.outcome.id, one.outcome.remedy) for one in graded.judged if one.outcome.remedy],
+            "notes": [(line,) for line in graded.notes],
+            **{table: getattr(graded, table) for table in PAIRS},
+        }
         with self.transaction() as db:
-            db.execute("delete from submissions where student = ?", (student,))
-            db.execute("insert into submissions values (?, ?, ?, ?, ?, ?, ?, ?)", head)
-            db.executemany("insert into notebooks values (?, ?, ?)", [(student, *one) for one in graded.notebooks])
-            db.executemany("insert into outcomes values (?, ?, ?, ?, ?, ?, ?, ?, ?)", outcomes)
-            db.executemany("insert into remedies values (?, ?, ?)", remedies)
-            db.executemany("insert into times values (?, ?, ?)", [(student, *one) for one in graded.times])
-            db.executemany("insert into answers values (?, ?, ?)", [(student, *one) for one in graded.answers])
-            db.executemany("insert into notes values (?, ?)", [(student, line) for line in graded.notes])
+            db.execute("delete from submissions where student = ?", (submission.student,))
+            for table, of_student in rows.items():
+                for row in of_student:
+                    db.execute(f"insert into {table} values (?{', ?' * len(row)})", (submission.student, *row))
 
     def forget(self, students: Iterable[str]) -> None:
         """Drop the submissions of these students, so that they are graded anew."""
         with self.transaction() as db:
             db.executemany("delete from submissions where student = ?", [(one,) for one in students])
 
-    def keep(self, kind: str, given: Iterable[tuple[str, str]]) -> None:
+    def keep_files(self, kind: str, given: Iterable[tuple[str, str]]) -> None:
         """Keep text and name of the instructor's files of this kind, in place of those before."""
         utc = datetime.now(UTC).isoformat("T", "seconds")
         with self.transaction() as db:
             db.execute("delete from given where kind = ?", (kind,))
             db.executemany("insert into given values (?, ?, ?, ?)", [(kind, *one, utc) for one in given])
 
-    def given(self, kind: str) -> list[tuple[str, str]]:
+    def files(self, kind: str) -> list[tuple[str, str]]:
         """Text and name of the instructor's files of this kind, as they were last given."""
         with self.transaction() as db:
             found = db.execute("select text, file from given where kind = ? order by rowid", (kind,))
@@ -198,16 +190,22 @@ class Gradebook:
     def submissions(self) -> dict[str, Submission]:
         """Student → submission, by name."""
         with self.transaction() as db:
-            heads = db.execute("select student, content, wanted, seed, seconds, failed, gpu, utc from submissions")
+            heads = db.execute(
+                "select student, content, wanted, seed, utc, seconds, failed, gpu from submissions order by student"
+            ).fetchall()
             found = {}
-            for student, content, wanted, seed, seconds, failed, gpu, utc in heads.fetchall():
-                judged, notebooks, notes = self.judged(student), self.notebooks(student), self.notes(student)
-                times, answers = self.times(student), self.answers(student)
-                graded = Graded(judged, notebooks, notes, seconds, failed, gpu, times, answers)
+            for student, content, wanted, seed, utc, *how in heads:
+                pairs = [self.rows(student, "*", table) for table in PAIRS]
+                notebooks, times, answers = (tuple((key, value) for _, key, value in rows) for rows in pairs)
+                notes = tuple(line for (line,) in self.rows(student, "line", "notes"))
+                graded = Graded(self.judged(student), tuple(sorted(notebooks)), notes, *how, times, answers)
                 asked = json.loads(wanted)
-                seed = seed and int(seed)
-                found[student] = Submission(student, content, asked and tuple(asked), seed, utc, graded)
-        return dict(sorted(found.items()))
+                found[student] = Submission(student, content, asked and tuple(asked), seed and int(seed), utc, graded)
+        return found
+
+    def rows(self, student: str, columns: str, table: str) -> list[tuple[Any, ...]]:
+        """A student's rows of a table, in the order in which they were written."""
+        return self.db.execute(f"select {columns} from {table} where student = ? order by rowid", (student,)).fetchall()
 
     def secret(self) -> bytes:
         """Random bytes, the same ones whenever this gradebook is asked."""
@@ -216,32 +214,12 @@ class Gradebook:
             return db.execute("select bytes from secret").fetchone()[0]
 
     def judged(self, student: str) -> tuple[Judged, ...]:
-        columns = "exercise, title, status, points, max_points, message, measurement, counts"
-        found = self.db.execute(f"select {columns} from outcomes where student = ? order by rowid", (student,))
-        remedies = dict(self.db.execute("select exercise, text from remedies where student = ?", (student,)))
+        columns = "counts, measurement, exercise, title, status, points, max_points, message"
+        remedies = dict(self.rows(student, "exercise, text", "remedies"))
         return tuple(
-            Judged(
-                Outcome(
-                    id, title, status, points, most, message, measured and json.loads(measured), remedies.get(id, "")
-                ),
-                counts,
-            )
-            for id, title, status, points, most, message, measured, counts in found
+            Judged(Outcome(id, *rest, measured and json.loads(measured), remedies.get(id, "")), counts)
+            for counts, measured, id, *rest in self.rows(student, columns, "outcomes")
         )
-
-    def notebooks(self, student: str) -> tuple[tuple[str, str], ...]:
-        return tuple(self.db.execute("select name, file from notebooks where student = ? order by name", (student,)))
-
-    def times(self, student: str) -> tuple[tuple[str, float], ...]:
-        found = self.db.execute("select exercise, seconds from times where student = ? order by rowid", (student,))
-        return tuple(found)
-
-    def answers(self, student: str) -> tuple[tuple[str, str], ...]:
-        found = self.db.execute("select exercise, text from answers where student = ? order by rowid", (student,))
-        return tuple(found)
-
-    def notes(self, student: str) -> tuple[str, ...]:
-        return tuple(line for (line,) in self.db.execute("select line from notes where student = ?", (student,)))
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

@@ -9,8 +9,7 @@ from typing import Any
 from tutorlib.classroom.corrections import TOTAL, Correction, all_texts, corrected
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.handed_in import HandedIn, System
-from tutorlib.classroom.roster import Enrolled, Listed
-from tutorlib.classroom.rules import (
+from tutorlib.classroom.late_rules import (
     HandInTimes,
     LateNotebook,
     Rules,
@@ -19,6 +18,7 @@ from tutorlib.classroom.rules import (
     late_notebooks,
     of_one_download,
 )
+from tutorlib.classroom.roster import Enrolled, Listed
 from tutorlib.classroom.task import Graded, Judged
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names
@@ -155,7 +155,7 @@ class Grade:
 
 @dataclass(frozen=True)
 class Classroom:
-    """The grades of all students, by name. notebooks: those that were asked for. stray: lines about files of nobody."""
+    """The grades of all students, by name. notebooks: the assigned ones. stray: lines about files without owner."""
 
     grades: tuple[Grade, ...]
     notebooks: tuple[str, ...]
@@ -202,7 +202,7 @@ def grades_of(
 ) -> Classroom:
     """The grades of these students. submissions: of those who handed in something, from the gradebook.
 
-    wanted: the notebooks that were asked for; None: each that anybody handed in.
+    wanted: the notebooks that were asked for; None: all that were handed in.
     """
     there = [(one, submissions.get(one.student.student) or nothing_from(one.student)) for one in students]
     handed_in = {name for _, submission in there for name, _ in submission.graded.notebooks}

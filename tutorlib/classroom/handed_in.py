@@ -1,4 +1,4 @@
-"""Who handed in what: a folder, a zip or a file of their own for each student, also as Moodle and Canvas name them."""
+"""The hand-ins by student: a folder, a zip or a file for each, also under Moodle's and Canvas's names."""
 
 import re
 import unicodedata
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from tutorlib.classroom.entries import EMPTY, Entry, broken, entries, hidden, legible, unpacked
-from tutorlib.classroom.left_out import UNOPENED, kind_by_suffix, lines_about, no_notebook
+from tutorlib.classroom.ungraded_files import UNOPENED, kind_by_suffix, lines_about, no_notebook
 from tutorlib.classroom.unpacking import UNPACKING, TooMuch, Unpacking
+from tutorlib.classroom.zip_entries import EMPTY, Entry, broken, entries, hidden, legible, unpacked
 from tutorlib.grading.limited_process import Exceeded, in_child
 from tutorlib.grading.local_modules import MOST_MODULES, is_module, is_other, line_of
 from tutorlib.paths import notebook_names
@@ -29,7 +29,7 @@ System = Literal["", "moodle", "canvas"]
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose a file is. written: the name as it stands there. id: the student's in Moodle or Canvas.
+    """The owner of a file. written: the name as the file or folder has it. id: the student's in Moodle or Canvas.
 
     attempt: Canvas counts uploads upwards. at: when it came, in seconds since 1970. download: the file's or folder's
     name where Moodle or Canvas chose it.
@@ -80,20 +80,20 @@ class HandedIn:
     modules: list[Entry] = field(default_factory=list)
 
 
-class NobodyHandedIn(Exception):
+class NothingHandedIn(Exception):
     """There is nothing to grade. One line."""
 
 
 def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn], list[str]]:
-    """Each student's hand-in, by name, and a line for each file that is nobody's.
+    """Each student's hand-in, by name, and a line for each file without an owner.
 
     folder: or the one zip that Moodle or Canvas gives for a class. without: a folder that is none of it.
-    Raises NobodyHandedIn.
+    Raises NothingHandedIn.
     """
     if not folder.exists():
-        raise NobodyHandedIn(f"{folder}: there is no such folder.")
+        raise NothingHandedIn(f"{folder}: there is no such folder.")
     if folder.is_file() and folder.suffix.lower() != ".zip":
-        raise NobodyHandedIn(f"{folder}: neither a folder nor a zip; name the folder of what was handed in.")
+        raise NothingHandedIn(f"{folder}: neither a folder nor a zip; name the folder of what was handed in.")
     belongs: dict[tuple[str, System, str], list[tuple[Owner, Entry]]] = {}
     stray = []
     for name in folders(folder, without):
@@ -107,11 +107,11 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
             own = replace(own, at=arrival_time(folder, entry, whole))
             belongs.setdefault((own.name, own.system, own.id), []).append((own, entry))
         elif not entry.parts:
-            raise NobodyHandedIn(f"{folder}: {entry.why_not}.")
+            raise NothingHandedIn(f"{folder}: {entry.why_not}.")
         else:
             stray.append(f"{entry.label}: {STRAY if is_notebook(entry.parts[-1]) else NO_NOTEBOOK}")
     if not belongs:
-        raise NobodyHandedIn(f"{folder}: there are no hand-ins: it holds no folder, zip or notebook of a student.")
+        raise NothingHandedIn(f"{folder}: there are no hand-ins: it holds no folder, zip or notebook of a student.")
     names = [name for name, *_ in belongs]
     students = []
     for (name, system, id), files in sorted(belongs.items()):
@@ -235,7 +235,7 @@ def folders(folder: Path, without: Path | None) -> list[str]:
 def zips_of_classes(found: list[Entry], alone: bool) -> tuple[set[str], set[str]]:
     """The zips that hold a whole class each; and those that could, but lie beside what single students handed in.
 
-    A student who packs somebody else's name must not answer for them. alone: whether there is no student's folder.
+    A student must not hand in for another by packing a zip with that name. alone: whether there is no student's folder.
     """
     inside: dict[str, list[bool]] = {}
     for entry in found:
@@ -285,7 +285,7 @@ def place_beside(entry: Entry) -> str:
 
 
 def of_file(stem: str) -> Owner | None:
-    """ "alice" owns alice.ipynb and alice_00_start.ipynb; nobody owns 00_start.ipynb."""
+    """ "alice" owns alice.ipynb and alice_00_start.ipynb; 00_start.ipynb has no owner."""
     for name in notebook_names():
         if stem.startswith(name):
             return None

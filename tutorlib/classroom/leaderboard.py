@@ -1,4 +1,4 @@
-"""The leaderboard: a page with the kernels of a class that were timed, by GPU and exercise, the fastest first.
+"""The leaderboard: a page with the timed kernels of a class, by GPU and exercise, the fastest first.
 
 A rank stands for a difference that was measured: a kernel that is behind the first one of a rank by no more than the
 larger of their two spreads shares it. A measurement that is too noisy has no rank.
@@ -14,7 +14,7 @@ from typing import Literal
 from tutorlib.checking.exercise import Exercise
 from tutorlib.classroom.exports import write_whole
 from tutorlib.classroom.grades import Classroom, Grade
-from tutorlib.classroom.pages import render
+from tutorlib.classroom.report_pages import render
 from tutorlib.exercises import find
 from tutorlib.measuring.measurement import Measurement
 

@@ -17,7 +17,7 @@ from tutorlib.classroom.task import ENDED, Graded, Task, grade_task
 from tutorlib.machine.lineage import die_with
 
 ENDING_S = 2.0  # for workers that were killed to be gone
-PRELOADED = ["tutorlib.classroom.tied", "tutorlib.classroom.warm"]
+PRELOADED = ["tutorlib.classroom.dies_with_command", "tutorlib.classroom.preloaded"]
 
 
 class MachineFailed(Exception):

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tutorlib.checking.exercise import Outcome
-from tutorlib.classroom.pace import times_in
+from tutorlib.classroom.solving_time import times_in
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.all_notebooks import grade
+from tutorlib.grading.grading_run import Limits
 from tutorlib.grading.limited_process import Exceeded, in_child
 from tutorlib.grading.local_modules import Modules, below
-from tutorlib.grading.run import Limits
 from tutorlib.grading.submission import READING, Submitted, newest, read_content, read_each
 from tutorlib.machine import device
 
@@ -144,7 +144,7 @@ def times_of(contents: Mapping[Submitted, bytes], now: float) -> tuple[tuple[str
 def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, ...], str]:
     """The outcomes of its notebooks, and why one ended the grader, else "".
 
-    Those that need a GPU, which nobody else has meanwhile, side by side; others one by one, as each core has a task.
+    Notebooks that need the GPU, which this task has to itself, side by side; others in turn, as each core has a task.
     """
     settings, workers = task.settings, None if task.share == "gpu" else 1
     limits = Limits(seconds=settings.seconds)

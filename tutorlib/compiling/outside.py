@@ -14,7 +14,9 @@ from tutorlib.compiling.errors import CompileFailed
 
 LIMIT_S = 180.0  # that a compiler may take
 MOST_PRINTED = 2**22  # bytes of what a compiler prints that are read
-Wall = Callable[[Sequence[str], Path], list[str]]  # command, the folder that it works in → the command in a sandbox
+SandboxOf = Callable[
+    [Sequence[str], Path], list[str]
+]  # command, the folder that it works in → the command in a sandbox
 
 OVER_MEMORY, OVER_DISK = 251, 252  # exit status of a sandbox whose processes took more memory or disk than they may
 NO_MEMORY = re.compile(  # what gcc, cudafe++, LLVM, the C++ library and ptxas say that are refused memory
@@ -22,13 +24,13 @@ NO_MEMORY = re.compile(  # what gcc, cudafe++, LLVM, the C++ library and ptxas s
 )
 COMPILER_MEMORY = 2**31  # bytes that a compiler may use in a sandbox; measured of page 08: 0.36 GB at most
 
-_wall: Wall | None = None
+_sandbox: SandboxOf | None = None
 
 
-def wall_in(wall: Wall) -> None:
+def sandbox_compilers(sandbox: SandboxOf) -> None:
     """From now on compilers run in this sandbox, in this process."""
-    global _wall
-    _wall = wall
+    global _sandbox
+    _sandbox = sandbox
 
 
 def run_compiler(
@@ -44,7 +46,7 @@ def run_compiler(
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
         try:
             done = subprocess.run(
-                _wall(plain, folder) if _wall else plain,
+                _sandbox(plain, folder) if _sandbox else plain,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=error,
@@ -55,7 +57,7 @@ def run_compiler(
         except subprocess.TimeoutExpired as late:
             raise CompileFailed(f"{name} is not done with it after {LIMIT_S:g} s") from late
         printed, said = (printed_text(file) for file in (out, error))
-    if done.returncode == OVER_MEMORY or (_wall and done.returncode and NO_MEMORY.search(printed + said)):
+    if done.returncode == OVER_MEMORY or (_sandbox and done.returncode and NO_MEMORY.search(printed + said)):
         raise CompileFailed(f"the compiler used more than {in_gb(COMPILER_MEMORY)} of memory")
     return subprocess.CompletedProcess(plain, done.returncode, printed, said)
 

@@ -1,24 +1,22 @@
-"""Grading all notebooks of a submission, side by side. Where the grader fails at one, it costs that one alone."""
+"""Grading all notebooks of a submission side by side. A notebook that the grader fails at costs no other."""
 
 import asyncio
-import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.checking.randomness import new_seed
 from tutorlib.course.source import BuildError
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox
-from tutorlib.grading.cells import Sorted
-from tutorlib.grading.merge_submission import graft, sort
+from tutorlib.grading.grading_run import GradingFailed, Limits, grade_round
+from tutorlib.grading.merge_submission import merged_page, sort
 from tutorlib.grading.rounds import Round, rounds_of
-from tutorlib.grading.run import GradingFailed, Limits, grade_round
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.scratch import scratch_folder
+from tutorlib.grading.sorted_cells import Sorted
 from tutorlib.grading.submission import Submitted
 from tutorlib.machine.device import gpu
 
@@ -29,7 +27,6 @@ ON_GPU = 8  # notebooks at a time, at most, that share a GPU's memory
 def grade(
     submission: Iterable[Submitted],
     limits: Limits,
-    out: Path | None = None,
     graded: Callable[[str], None] = lambda name: None,
     *,
     seed: int | None = None,
@@ -39,8 +36,8 @@ def grade(
 ) -> Scores:
     """Grade the notebooks of a submission side by side; on a GPU they take turns, and each has it alone for its times.
 
-    out: a folder that keeps pytest's JUnit files. graded: called with each notebook's name when it is done.
-    seed: of the inputs that the judge draws; None for one that nobody knows. The scores name it.
+    graded: called with each notebook's name when it is done.
+    seed: of the inputs that the judge draws; None for a secret one. The scores name it.
     sandboxed: whether students' processes run in sandboxes. workers: how many of these at a time; None: `at_a_time`.
     demos: whether the page's own cells run too that no answer needs.
     Raises GradingFailed where there can be no sandbox, BuildError where the course itself is broken, OSError.
@@ -53,7 +50,7 @@ def grade(
     if any(map(work, submission)):
         import torch  # noqa: F401  once: those who judge kernels are forked from this process
     with scratch_folder() if gpu() else nullcontext() as turns:
-        grader = Grader(replace(limits, turns=turns), found, out, graded, sandboxed, demos)
+        grader = Grader(replace(limits, turns=turns), found, graded, sandboxed, demos)
         return asyncio.run(grader.grade(submission, workers or at_a_time()))
 
 
@@ -65,11 +62,11 @@ def at_a_time() -> int:
 
 @dataclass(frozen=True)
 class GradedPage:
-    """A notebook's outcomes; why the grader failed at it, or ""; the course's own cells that stumbled → over what."""
+    """A notebook's outcomes; why the grader failed at it, or ""; the course's own cells that failed → over what."""
 
     outcomes: list[Outcome]
     broken: str = ""
-    stumbled: Mapping[str, str] = field(default_factory=dict)
+    failed_cells: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,6 @@ class Grader:
 
     limits: Limits
     found: Mapping[str, Sorted]
-    out: Path | None
     graded: Callable[[str], None]
     sandboxed: bool
     demos: bool
@@ -99,7 +95,7 @@ class Grader:
             tuple(outcome for graded in results.values() for outcome in graded.outcomes),
             self.limits.seed,
             {name: graded.broken for name, graded in results.items() if graded.broken},
-            {name: graded.stumbled for name, graded in results.items() if graded.stumbled},
+            {name: graded.failed_cells for name, graded in results.items() if graded.failed_cells},
         )
 
     async def grade_one(self, submitted: Submitted, free: asyncio.Semaphore) -> GradedPage:
@@ -107,26 +103,23 @@ class Grader:
 
         Raises BuildError and OSError: these are about no notebook.
         """
-        junit = junit_files(self.out, submitted.name)
-        parts = await asyncio.gather(*(self.judge(submitted, one, free, junit) for one in self.rounds(submitted.name)))
+        parts = await asyncio.gather(*(self.judge(submitted, one, free) for one in self.rounds(submitted.name)))
         outcomes = {outcome.id: outcome for part in parts for outcome in part.outcomes}
         return GradedPage(
             [outcomes[exercise.id] for exercise in of_notebook(submitted.name)],
             next((part.broken for part in parts if part.broken), ""),
-            {cell: why for part in parts for cell, why in part.stumbled.items()},
+            {cell: why for part in parts for cell, why in part.failed_cells.items()},
         )
 
-    async def judge(
-        self, submitted: Submitted, round: Round, free: asyncio.Semaphore, junit: Iterator[Path | None]
-    ) -> GradedPage:
+    async def judge(self, submitted: Submitted, round: Round, free: asyncio.Semaphore) -> GradedPage:
         """The exercises of a round."""
         why = ""
         async with free:
             for _ in range(ATTEMPTS):
                 try:
-                    grafted = graft(submitted, self.found[submitted.name], self.demos)
-                    outcomes = await grade_round(grafted, round, self.limits, junit, self.sandboxed)
-                    return GradedPage([*outcomes.values()], stumbled=grafted.stumbled)
+                    page = merged_page(submitted, self.found[submitted.name], self.demos)
+                    outcomes = await grade_round(page, round, self.limits, self.sandboxed)
+                    return GradedPage([*outcomes.values()], failed_cells=page.failed_cells)
                 except GradingFailed as error:
                     why = str(error)
                 except (BuildError, OSError):
@@ -140,12 +133,6 @@ class Grader:
         if self.sandboxed and not self.demos:
             return rounds_of(name)
         return [Round(tuple(one.id for one in of_notebook(name)), whole=True)]
-
-
-def junit_files(out: Path | None, name: str) -> Iterator[Path | None]:
-    """NN_name.xml, NN_name-2.xml … in a folder, one for each run of pytest."""
-    for number in itertools.count(1):
-        yield out / f"{name}{f'-{number}' if number > 1 else ''}.xml" if out else None
 
 
 def work(submitted: Submitted) -> int:

@@ -1,8 +1,8 @@
-"""How much judging one answer may have this machine compute, and what happens where it is more.
+"""The limit on the processor time that judging one answer may take.
 
-What the student's process takes has a limit of its own. What is left is the judge's: simulating what a kernel does,
-compiling it, comparing. That is measured in computing, not in time that passes: a busy machine takes longer for the
-same, and whoever waits for a turn on the GPU computes nothing.
+The student's process has a limit of its own. This one is for the judge's work: simulating a kernel, compiling it,
+comparing results. It is in processor time and not in elapsed time: a busy machine takes longer for the same work, and
+waiting for a turn on the GPU takes no processor time.
 """
 
 import resource
@@ -23,16 +23,16 @@ GRACE_S = 5.0  # of computing, after which the system ends this process: no thre
 
 
 @contextmanager
-def ended_after(seconds: float, apart: int | None, end: Callable[[], object]) -> Iterator[None]:
+def ended_after(seconds: float, excluded: int | None, end: Callable[[], object]) -> Iterator[None]:
     """While its block runs, call `end` once this process has computed for so many seconds, with all below it.
 
-    apart: the id of a child that is not counted, nor what is below it. end: called on another thread; the one that
+    excluded: the id of a child that is not counted, nor what is below it. end: called on another thread; the one that
     judges may be anywhere, and nothing but the end of the process ends that.
     """
-    until = computed(apart) + seconds
+    until = computed(excluded) + seconds
 
     def done() -> bool:
-        if over := computed(apart) > until:
+        if over := computed(excluded) > until:
             end()
         return over
 
@@ -57,12 +57,12 @@ def no_end(seconds: float) -> str:
     return f"judging it had no end after {LIMITS * seconds:g} seconds of computing"
 
 
-def computed(apart: int | None) -> float:
+def computed(excluded: int | None) -> float:
     """Seconds of computing, of this process and of those that it started and waited for, or still has."""
     process = psutil.Process()
     total = sum(process.cpu_times()[:4])
     for child in process.children():
         with suppress(psutil.NoSuchProcess):
-            if child.pid != apart:
+            if child.pid != excluded:
                 total += sum(sum(one.cpu_times()[:4]) for one in (child, *child.children(recursive=True)))
     return total

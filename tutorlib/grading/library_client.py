@@ -8,20 +8,20 @@ from typing import Any
 
 LIBRARY = "TUTORLIB_LIBRARY"  # the variable that names the socket
 
-own = threading.local()  # of a thread: its line, and the process that opened it
+own = threading.local()  # of a thread: its endpoint, and the process that opened it
 
 
 def ask_library(key: str, args: tuple, kwargs: dict[str, Any]) -> Any:
     """The function's result. Raises what the function raises, and WrongKind where it is forbidden now."""
-    from tutorlib.grading.transport import End, Lost  # they import the package whose stubs call this
+    from tutorlib.grading.transport import Endpoint, Lost  # they import the package whose stubs call this
 
     if new := getattr(own, "process", None) != os.getpid():
-        own.line, own.process = End(connected(os.environ[LIBRARY])), os.getpid()
+        own.endpoint, own.process = Endpoint(connected(os.environ[LIBRARY])), os.getpid()
     try:
-        return own.line.call(key, args, kwargs)
-    except BaseException as error:  # an interrupt leaves a reply on the line
+        return own.endpoint.call(key, args, kwargs)
+    except BaseException as error:  # an interrupt leaves a reply on the connection
         own.process = None
-        own.line.connection.close()
+        own.endpoint.connection.close()
         if not isinstance(error, Lost):
             raise
     if new:
@@ -30,7 +30,7 @@ def ask_library(key: str, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def connected(address: str) -> Connection:
-    with socket.socket(socket.AF_UNIX) as line:
-        line.setblocking(True)  # a page may have set a time limit for all of its sockets
-        line.connect(address)
-        return Connection(line.detach())
+    with socket.socket(socket.AF_UNIX) as opened:
+        opened.setblocking(True)  # a page may have set a time limit for all of its sockets
+        opened.connect(address)
+        return Connection(opened.detach())

@@ -11,7 +11,7 @@ from py_compile import PycInvalidationMode, compile
 from tempfile import TemporaryDirectory
 from typing import TypeGuard
 
-from tutorlib.grading.library import ALGEBRA, served
+from tutorlib.grading.library_process import ALGEBRA, served
 from tutorlib.grading.sandbox import SYSTEM
 from tutorlib.paths import ROOT
 
@@ -97,13 +97,13 @@ def library_copies(notebook: str, folder: Path) -> dict[Path, Path | None]:
 
 
 def other_copies(notebook: str) -> Iterator[Path]:
-    """Packages that a page's process does not see, since what the page asks for stands in them, too."""
+    """Packages hidden from a page's process, because they contain what the page asks for."""
     if ORACLE in served(notebook):
         yield from installed(CUTLASS)
 
 
 def installed(part: str) -> Iterator[Path]:
-    """Wherever a file or folder of a package stands, of all that is seen in the sandbox."""
+    """The places of a package's file or folder that the sandbox shows."""
     prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
     behind = (real for real in map(os.path.realpath, prefixes) if real.startswith(SYSTEM))  # seen twice there
     folders = [ROOT, *(Path(folder) for folder in sys.path if folder)]

@@ -1,9 +1,9 @@
 """Work on bytes that a student made, in a child process with limits of computing, memory and time.
 
 C code, such as Python's compiler, `json` or `bz2`, hears no signal and no thread while it runs: only the end of its
-process ends it. So whatever a student's bytes make it do happens in a fork of this process, which takes milliseconds
-and dies with it. This process waits, can be interrupted at any time, and takes back a pickle in which only plain values
-and the course's own records can be.
+process ends it. So a fork of this process, which takes milliseconds and dies with its parent, works on the student's
+bytes. This process waits for it, can be interrupted at any time, and takes back a pickle that may contain only
+plain values and the course's own records.
 """
 
 import gc

@@ -1,8 +1,8 @@
 """A student's code put into the pristine notebook.
 
 The pristine notebook is built from its source by this process, so a student may work in notebooks/ itself. Its cells
-run as the course has them. Beside them stand the cells that the student added, each in its place, and before a course
-cell that was changed, the student's version of it: what they raise does not matter, and so they can only add names.
+run unchanged. The cells that the student added run in their places, and the student's version of a changed course cell
+runs before the pristine one. They may raise, and can only add names.
 """
 
 import itertools
@@ -15,9 +15,9 @@ from nbformat import NotebookNode, v4
 
 from tutorlib.course.build import student_notebook
 from tutorlib.course.source import parse
-from tutorlib.grading.cells import START, Sorted, sorted_within_limits
 from tutorlib.grading.local_modules import writing
-from tutorlib.grading.needed_cells import NO_NAMES, Names, without_demos
+from tutorlib.grading.needed_cells import Names, without_demos
+from tutorlib.grading.sorted_cells import START, Sorted, sorted_within_limits
 from tutorlib.grading.submission import Submitted
 from tutorlib.paths import SOLUTIONS
 
@@ -25,16 +25,16 @@ MOST_HARMFUL = 3  # added cells that hang or end their kernel, before none is ru
 
 
 @dataclass
-class Graft:
+class MergedPage:
     """A notebook of the course with a student's code in it.
 
     answers: exercise id → the text of its answer cell.
-    left_out: exercise id → why its answer is not in the notebook. In its place stands code that fails and says so,
-        because a later answer may call it.
+    left_out: exercise id → why its answer is not in the notebook. Code in its place fails and says so, because a
+        later answer may call it.
     before, behind: cell of the pristine notebook → cells that run before and behind it.
     files: the cell that writes the files which were handed in beside the notebook, or none. names: of each student's
     text, as `needed_cells` wants them.
-    demos: whether cells run that no answer needs. stumbled: of a run with them, the course's own cell → what it raised.
+    demos: whether cells run that no answer needs. failed_cells: cells of the course's own that failed → over what.
     added_s: seconds that cells took which the student added.
     """
 
@@ -48,7 +48,7 @@ class Graft:
     names: dict[str, Names | None] = field(default_factory=dict)
     harmful: set[str] = field(default_factory=set)
     demos: bool = True
-    stumbled: dict[str, str] = field(default_factory=dict)
+    failed_cells: dict[str, str] = field(default_factory=dict)
     added_s: float = 0.0
 
     def leave_out(self, exercise: str, why: str) -> None:
@@ -67,14 +67,13 @@ class Graft:
         self.before.clear()
         self.behind.clear()
 
-    def notebook(self) -> NotebookNode:
-        grafted = self.pristine.copy()
-        grafted.cells = [cell for cell in self.files if cell.id not in self.harmful] + self.added(self.behind, START)
+    def cells(self) -> list[NotebookNode]:
+        """The code cells to run, in order."""
+        cells = [cell for cell in self.files if cell.id not in self.harmful] + self.added(self.behind, START)
         for cell in self.pristine.cells:
-            grafted.cells += [*self.added(self.before, cell.id), self.planted(cell), *self.added(self.behind, cell.id)]
-        if not self.demos:
-            grafted.cells = without_demos(grafted.cells, self.names)
-        return grafted
+            cells += [*self.added(self.before, cell.id), self.planted(cell), *self.added(self.behind, cell.id)]
+        cells = [cell for cell in cells if cell.cell_type == "code"]
+        return cells if self.demos else without_demos(cells, self.names)
 
     def added(self, cells: dict[str, list[NotebookNode]], place: str) -> list[NotebookNode]:
         if len(self.harmful) >= MOST_HARMFUL:
@@ -102,16 +101,16 @@ def sort(submitted: Submitted) -> Sorted:
     return sorted_within_limits(submitted.cells, pristine_page(SOLUTIONS / f"{submitted.name}.py"))
 
 
-def graft(submitted: Submitted, found: Sorted, demos: bool = True) -> Graft:
+def merged_page(submitted: Submitted, found: Sorted, demos: bool = True) -> MergedPage:
     """The pristine notebook with what of a submission can run. Raises BuildError where the course itself is broken."""
     pristine = deepcopy(pristine_page(SOLUTIONS / f"{submitted.name}.py"))
     ids = (f"added-{n}" for n in itertools.count())
     before = {place: [added_cell(next(ids), text)] for place, text in found.changed.items()}
     behind = {place: [added_cell(next(ids), text) for text in texts] for place, texts in found.added.items()}
     files = [added_cell(next(ids), writing(submitted.modules))] if submitted.modules else []
-    names = found.names | {cell.source: NO_NAMES for cell in files}
+    names = found.names | {cell.source: Names() for cell in files}
     answers, unusable = dict(found.answers), dict(found.unusable)
-    return Graft(submitted.name, pristine, answers, unusable, before, behind, files, names, demos=demos)
+    return MergedPage(submitted.name, pristine, answers, unusable, before, behind, files, names, demos=demos)
 
 
 @cache

@@ -18,9 +18,9 @@ from tutorlib.checking.graded_run import judging_for_points
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.library_use import Library, as_told, used_library
 from tutorlib.checking.served import AnswerQuestion, Served
-from tutorlib.grading.library import LibraryProcess, served_key
+from tutorlib.grading.library_process import LibraryProcess, served_key
 from tutorlib.grading.sent_exercise import sent_form
-from tutorlib.grading.transport import End, Far, Lost
+from tutorlib.grading.transport import Endpoint, Lost, RemoteFunction
 from tutorlib.grading.watchdog import watching
 from tutorlib.grading.wire import EXERCISES
 
@@ -28,25 +28,25 @@ CONNECT_S = 10.0
 LOOK_S = 0.25
 
 
-class RemoteAnswer(Far, Served):
+class RemoteAnswer(RemoteFunction, Served):
     """The answer under judgement: function 0 of the kernel.
 
     name: by which messages call it. refused: keys of functions that the library process refuses.
     """
 
-    def __init__(self, line: End, name: str, refused: Collection[str] = ()) -> None:
-        Far.__init__(self, line, 0)
+    def __init__(self, endpoint: Endpoint, name: str, refused: Collection[str] = ()) -> None:
+        RemoteFunction.__init__(self, endpoint, 0)
         self.__name__, self.refused = name, refused
 
     def watch(self, library: Library | None) -> None:
         told = [one for one in as_told(library or {}) if served_key(one) not in self.refused]
-        self.line.call("watch", (told if told or not self.refused else None,), {})
+        self.endpoint.call("watch", (told if told or not self.refused else None,), {})
 
     def take(self, exercise: KernelExercise) -> None:
-        self.line.call("take", sent_form(exercise), {})
+        self.endpoint.call("take", sent_form(exercise), {})
 
     def ask(self, question: AnswerQuestion, *args: Any) -> Any:
-        return self.line.call("ask", (question.__module__, question.__qualname__, *args), {})
+        return self.endpoint.call("ask", (question.__module__, question.__qualname__, *args), {})
 
     def where(self, error: BaseException) -> str:
         return "".join(getattr(error, "__notes__", ()))
@@ -66,32 +66,32 @@ def judge(
     seconds: for which it may keep the judge waiting, all its replies together.
     library: the process that has the page's library. name: the answer's, on its page. Raises Lost.
     """
-    with socket.socket(socket.AF_UNIX) as door:
-        mask = os.umask(0)  # the kernel may be another user's; the folder around the door lets in no third one
+    with socket.socket(socket.AF_UNIX) as listener:
+        mask = os.umask(0)  # the kernel may be another user's; the folder around the listener lets in no third one
         try:
-            door.bind(str(address))
+            listener.bind(str(address))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-            raise Lost("something stands where the judge opens its door") from None
+            raise Lost("the path of the judge's socket is taken") from None
         finally:
             os.umask(mask)
-        door.listen(1)
-        door.settimeout(CONNECT_S)
+        listener.listen(1)
+        listener.settimeout(CONNECT_S)
         try:
             start()
-            line, _ = door.accept()
+            connected, _ = listener.accept()
         except TimeoutError:
             raise Lost("the kernel did not answer the judge") from None
         finally:
             with suppress(OSError):  # the kernel may have been there
                 address.unlink()
-    with line, Connection(line.dup().detach()) as connection:
-        end = End(connection, seconds=seconds, sends=EXERCISES)
+    with connected, Connection(connected.dup().detach()) as connection:
+        endpoint = Endpoint(connection, seconds=seconds, sends=EXERCISES)
         refused: list[str] = []
-        with looked_after(end, line), library.forbidding(exercise, refused) if library else nullcontext():
+        with looked_after(endpoint, connected), library.forbidding(exercise, refused) if library else nullcontext():
             try:
-                answer = RemoteAnswer(end, name, library.served if library else ())
+                answer = RemoteAnswer(endpoint, name, library.served if library else ())
                 with judging_for_points():
                     outcome = exercise.grade_served(answer)
             except Exception as error:  # a case that stumbles over what the answer returned
@@ -100,14 +100,14 @@ def judge(
 
 
 @contextmanager
-def looked_after(end: End, line: socket.socket) -> Iterator[None]:
-    """Meanwhile hang up where the other end sends half a message, or reads none, for longer than it may."""
+def looked_after(endpoint: Endpoint, connected: socket.socket) -> Iterator[None]:
+    """Meanwhile hang up where the other endpoint sends half a message, or reads none, for longer than it may."""
 
     def done() -> str:
-        if why := end.overdue():
-            end.why_lost = why
+        if why := endpoint.overdue():
+            endpoint.why_lost = why
             with suppress(OSError):  # it has hung up itself
-                line.shutdown(socket.SHUT_RDWR)
+                connected.shutdown(socket.SHUT_RDWR)
         return why
 
     with watching(done, LOOK_S):

@@ -1,4 +1,4 @@
-"""Notebooks as they come back: what tools and hands have broken in a notebook's JSON, set right where that is plain."""
+"""Repairs what tools and editors commonly break in a notebook's JSON."""
 
 import json
 import re
@@ -15,18 +15,18 @@ LARGEST_CODE = 2**21  # characters of all its cells
 CHECK = re.compile(r"""^check\(\s*["'](\d\d\.\d+)["']\s*,\s*(\w+)\s*\)""", re.MULTILINE)
 
 
-class NobodyWrote(Exception):
-    """A notebook that nobody wrote by hand. Says how large it may be."""
+class TooLarge(Exception):
+    """A notebook too large to be written by hand. Says how large it may be."""
 
 
 def notebook(data: Any) -> NotebookNode:
     """The notebook that this JSON is.
 
-    Raises NobodyWrote and, where it is none, what nbformat raises, or TypeError, ValueError.
+    Raises TooLarge and, where it is none, what nbformat raises, or TypeError, ValueError.
     """
     sheets = [data] if "cells" in data else data["worksheets"]  # format 3 had sheets
     for sheet in sheets:
-        sheet["cells"] = mended_cells(sheet["cells"])
+        sheet["cells"] = repaired_cells(sheet["cells"])
     data["metadata"] = data["metadata"] if isinstance(data.get("metadata"), dict) else {}
     if sheets[0] is data:
         read = nbformat.from_dict(data | {"nbformat": 4, "nbformat_minor": 5})
@@ -37,18 +37,18 @@ def notebook(data: Any) -> NotebookNode:
     return with_marks(read)
 
 
-def mended_cells(cells: list[Any]) -> list[dict[str, Any]]:
+def repaired_cells(cells: list[Any]) -> list[dict[str, Any]]:
     """The cells without what no cell can be, outputs among it.
 
-    Raises ValueError where not one is a cell, NobodyWrote where they are too many or too long.
+    Raises ValueError where not one is a cell, TooLarge where they are too many or too long.
     """
     if len(cells) > MOST_CELLS:
-        raise NobodyWrote(f"it has {len(cells):,} cells; {MOST_CELLS:,} are read")
-    kept = [mended_cell(cell, n) for n, cell in enumerate(cells) if isinstance(cell, dict) and kind(cell) in KINDS]
+        raise TooLarge(f"it has {len(cells):,} cells; {MOST_CELLS:,} are read")
+    kept = [repaired_cell(cell, n) for n, cell in enumerate(cells) if isinstance(cell, dict) and kind(cell) in KINDS]
     if cells and not kept:
         raise ValueError("no cells")
     if (written := sum(len(one.get("source", "")) + len(one.get("input", "")) for one in kept)) > LARGEST_CODE:
-        raise NobodyWrote(f"its cells have {written:,} characters; {LARGEST_CODE:,} are read")
+        raise TooLarge(f"its cells have {written:,} characters; {LARGEST_CODE:,} are read")
     return kept
 
 
@@ -56,7 +56,7 @@ def kind(cell: dict[str, Any]) -> Any:
     return cell.get("cell_type")
 
 
-def mended_cell(cell: dict[str, Any], n: int) -> dict[str, Any]:
+def repaired_cell(cell: dict[str, Any], n: int) -> dict[str, Any]:
     """Text where its source and its id should be text, none of its outputs. n: how many cells stand above it."""
     mended = {key: value for key, value in cell.items() if key not in ("id", "outputs", "execution_count")}
     for key in {"source", "input"} & cell.keys() or {"source"}:

@@ -1,4 +1,4 @@
-"""Takes an exercise's own solution out of the package that its answer can see.
+"""Removes an exercise's solution from the package that its answer can see.
 
 The course's kernels and models hold most solutions a second time: the ladder of 09 to 12 is the reader's kernel, part
 by part. An answer may use the course's other parts, and the kernel around it is made of them, so modules cannot be
@@ -19,7 +19,7 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.library_use import InModule, Itself, Tool
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import of_notebook
-from tutorlib.grading.library import served
+from tutorlib.grading.library_process import served
 from tutorlib.grading.sandbox import Replaced
 from tutorlib.paths import ROOT
 

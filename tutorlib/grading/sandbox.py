@@ -2,7 +2,7 @@
 
 Inside there is no network, no other process and no file but Python, its packages, the system's libraries and the
 course's package, all of them read-only; a scratch folder in memory, of limited size, which goes with the process; and
-one folder on disk, the door, for the sockets through which the process is spoken to.
+one folder on disk, the shared, for the sockets through which the process is spoken to.
 """
 
 import os
@@ -26,7 +26,7 @@ from tutorlib.simulate.cuda_host.program_run import MOST_PRINTED
 SCRATCH = 2**30  # bytes that may be written to the scratch folder
 SHARED = 2**28  # bytes of shared memory
 LARGEST_FILE = 2**30  # bytes of one file
-LARGEST_DOOR = 2**24  # bytes in the folder that both sides share
+LARGEST_SHARED_FOLDER = 2**24  # bytes in the folder that both sides share
 MEMORY = 2**33  # bytes that the processes of a sandbox may use together
 COMPILER_FILE = 2**28  # bytes of one file that a compiler writes
 PROCESSES = 512 + 8 * (os.cpu_count() or 1)  # at a time, threads counted: torch and OpenBLAS have some for each core
@@ -40,7 +40,7 @@ PASSED_ON = (
     "CUDA_VISIBLE_DEVICES",  # the GPU that this submission has to itself
 )
 SEARCHED = ("CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH")  # gcc looks for headers and libraries there
-NOBODY = {"LOGNAME": "student"}  # there is no /etc/passwd inside, and torch's compiler asks who it works for
+NOBODY = {"LOGNAME": "student"}  # there is no /etc/passwd inside, and torch's compiler asks for the user's name
 SHARED_MEMORY = "/dev/shm"
 PROC = (  # of process 1, bubblewrap's own, there is nothing to read: its folder is empty
     *("--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys"),
@@ -56,10 +56,10 @@ def why_open() -> str:
     if not shutil.which("bwrap"):
         return INSTALL
     with tempfile.TemporaryDirectory(prefix="tutor-trial-") as folder:
-        door = Path(folder, "door")
-        door.mkdir()
+        shared = Path(folder, "shared")
+        shared.mkdir()
         packages = {"PYTHONPATH": os.pathsep.join((str(ROOT), *on_path()))}
-        trial = walled([sys.executable, "-c", "import tutorlib"], Path(folder), door, packages)
+        trial = sandboxed_command([sys.executable, "-c", "import tutorlib"], Path(folder), shared, packages)
         done = subprocess.run(trial, capture_output=True, text=True, check=False)
     if not done.returncode:
         return ""
@@ -74,10 +74,10 @@ def is_open(path: str) -> bool:
     return os.stat(path).st_mode & 0o005 == 0o005
 
 
-def walled(
+def sandboxed_command(
     command: Iterable[str],
     scratch: Path,
-    door: Path,
+    shared: Path,
     environment: Mapping[str, str],
     replaced: Mapping[Path, Replaced] | None = None,
     *,
@@ -86,7 +86,7 @@ def walled(
 ) -> list[str]:
     """The command that starts another one in a sandbox, in the scratch folder.
 
-    scratch: where the process finds a folder of its own; what is there outside it does not see, but for `door`, a
+    scratch: where the process finds a folder of its own; what is there outside it does not see, but for `shared`, a
     folder within, which both sides write to. environment: variables that are set inside, beside those PASSED_ON.
     replaced: a file of the course's package → the one that is there instead inside; None for nothing. A folder of it →
     the only folders below that stay; `__init__.py` files do, too.
@@ -97,14 +97,14 @@ def walled(
         *(*system(), *course(replaced or {}), *PROC, "--dev", "/dev", *devices()),
         *("--perms", "1777", "--size", str(SHARED), "--tmpfs", SHARED_MEMORY, "--remount-ro", "/dev"),
         *(*way_to(scratch), "--perms", "1777", "--size", str(SCRATCH), "--tmpfs", str(scratch)),
-        *("--bind", str(door), str(door)),
+        *("--bind", str(shared), str(shared)),
         *("--remount-ro", "/", "--chdir", str(scratch)),
         *variables(environment),
     ]
-    return supervised(options, command, door, memory, file, LARGEST_DOOR, [SHARED_MEMORY, str(scratch)])
+    return supervised(options, command, shared, memory, file, LARGEST_SHARED_FOLDER, [SHARED_MEMORY, str(scratch)])
 
 
-def walled_compiler(command: Iterable[str], folder: Path) -> list[str]:
+def sandboxed_compiler(command: Iterable[str], folder: Path) -> list[str]:
     """The command that starts a compiler in a sandbox: it sees the system's files, and a folder that it works in."""
     options = [
         *(*system(), *unseen(), *PROC, "--dev", "/dev", "--remount-ro", "/dev"),
@@ -115,13 +115,13 @@ def walled_compiler(command: Iterable[str], folder: Path) -> list[str]:
 
 
 @contextmanager
-def program_walled(program: Path) -> Iterator[list[str]]:
+def sandboxed_program(program: Path) -> Iterator[list[str]]:
     """The command that runs a program, which is built of a student's source, in a sandbox of its own."""
     with tempfile.TemporaryDirectory(prefix="tutor-program-") as folder:
-        door = Path(folder, "door")
-        door.mkdir()
-        shutil.copy(program, door)
-        yield walled([str(door / program.name)], Path(folder), door, {}, file=MOST_PRINTED)
+        shared = Path(folder, "shared")
+        shared.mkdir()
+        shutil.copy(program, shared)
+        yield sandboxed_command([str(shared / program.name)], Path(folder), shared, {}, file=MOST_PRINTED)
 
 
 def supervised(

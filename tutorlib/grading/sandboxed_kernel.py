@@ -3,16 +3,15 @@
 This runs where the student's code can change it. Nothing that it says gives points by itself.
 """
 
-import socket
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
-from multiprocessing.connection import Connection
 from typing import Any
 
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.library_use import from_words
 from tutorlib.checking.served import Served
-from tutorlib.grading.transport import End
+from tutorlib.grading.library_client import connected
+from tutorlib.grading.transport import Endpoint
 from tutorlib.grading.wire import EXERCISES, judges_own
 from tutorlib.notebook.check import Printed
 
@@ -33,12 +32,8 @@ def serve(address: str, answer: Answer, kind: type[Served] = Served) -> None:
 
         served.take(rebuilt(*sent))
 
-    with socket.socket(socket.AF_UNIX) as line:
-        line.setblocking(True)  # the page may have set a time limit for all of its sockets
-        line.connect(address)
-        connection = Connection(line.detach())
     services = {service.__name__: quietly(service) for service in (ask, take, watch)}
-    end = End(connection, services, locate=served.where, takes=EXERCISES)
+    end = Endpoint(connected(address), services, locate=served.where, takes=EXERCISES)
     end.kept.append(quietly(served))
     end.serve()
 

@@ -29,14 +29,14 @@ class Scores:
 
     Of exercises that this machine could not run, or not time, what they got all the same counts in both sums; the rest
     in neither. seed: of the inputs that were drawn. broken: notebook → why the grader failed at it; its exercises have
-    no points and the status "error". stumbled: notebook → cells of the course's own that failed as they ran for
+    no points and the status "error". failed_cells: notebook → cells of the course's own that failed as they ran for
     show → what they raised.
     """
 
     outcomes: tuple[Outcome, ...]
     seed: int | None = None
     broken: Mapping[str, str] = field(default_factory=dict)
-    stumbled: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    failed_cells: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @cached_property
     def ran(self) -> tuple[Outcome, ...]:
@@ -52,7 +52,7 @@ class Scores:
 
     @property
     def full(self) -> bool:
-        return all(outcome.status == "passed" for outcome in self.ran) and not self.stumbled
+        return all(outcome.status == "passed" for outcome in self.ran) and not self.failed_cells
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -1,4 +1,4 @@
-"""Folders for what a run writes, which are gone after it; those of a run that was killed, the next one removes."""
+"""Temporary folders of a run. The next run removes those of a run that was killed."""
 
 import fcntl
 import os

@@ -1,7 +1,7 @@
-"""Answers that share a cell: what students merge in one cell is taken apart again.
+"""Splits a cell into the answers that a student merged in it.
 
-The checks in a cell say where one answer ends and the next begins; where there is none between two answers, the
-definitions of the names do that the course's checks are called with.
+The checks in a cell show where one answer ends and the next begins. Without a check between two answers, the
+definitions of the names that the course's checks take show it.
 """
 
 import ast

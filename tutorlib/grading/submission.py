@@ -175,7 +175,7 @@ def within_limits(path: Path, read: Callable[[], Submitted]) -> Submitted:
 def content_of(path: Path) -> bytes:
     """A file's bytes. Raises BadSubmission."""
     try:
-        if path.exists() and not path.is_file():  # a pipe would keep its reader waiting forever
+        if path.exists() and not path.is_file():  # reading a pipe would block
             raise BadSubmission(f"{path}: not a notebook: it is not even a file.")
         if path.stat().st_size > LARGEST_NOTEBOOK:
             raise BadSubmission(f"{path}: larger than {LARGEST_NOTEBOOK // 2**20} MB. Clear its outputs and save it.")
@@ -196,7 +196,7 @@ def load(path: Path, content: bytes) -> NotebookNode:
         return repaired_json.notebook(json.loads(content.decode(json.detect_encoding(content), "replace")))
     except json.JSONDecodeError:
         raise BadSubmission(f"{path}: not a notebook; its JSON ends early or is damaged.") from None
-    except repaired_json.NobodyWrote as error:
+    except repaired_json.TooLarge as error:
         raise BadSubmission(f"{path}: {error}.") from None
     except MemoryError:
         raise

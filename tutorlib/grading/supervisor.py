@@ -32,7 +32,7 @@ INSIDE = 1000  # user and group of the command, in the sandbox
 USERS = ((0x70000000, 0x10000000), (61184, 4336))  # first, number: of no use to others (systemd's UIDS-GIDS.md)
 ITS_OWN = ("PATH", "LD_LIBRARY_PATH")
 FILTER, TOLD, OUTER, INNER = 3, 4, 5, 6  # file descriptors that bubblewrap is given
-APART = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
+UNSHARED = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
 FOR_ONE = ("--unshare-user", "--disable-userns", "--cap-drop", "ALL")
 FOR_ROOT = ("--userns", str(OUTER), "--userns2", str(INNER), "--cap-drop", "ALL")
 TO_BECOME = ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
@@ -78,8 +78,11 @@ def supervise(arguments: list[str]) -> int:
     if (user := user_of_its_own()) is not None:
         spaces = user_namespaces(user)
         give(settings.shared, user)
-    apart = [*APART, *(FOR_ROOT + TO_BECOME if spaces else (*FOR_ONE, "--uid", str(INSIDE), "--gid", str(INSIDE)))]
-    apart += ["--die-with-parent", "--new-session", "--seccomp", str(FILTER), "--info-fd", str(TOLD)]
+    unshared = [
+        *UNSHARED,
+        *(FOR_ROOT + TO_BECOME if spaces else (*FOR_ONE, "--uid", str(INSIDE), "--gid", str(INSIDE))),
+    ]
+    unshared += ["--die-with-parent", "--new-session", "--seccomp", str(FILTER), "--info-fd", str(TOLD)]
     limited = ["prlimit", f"--nproc={settings.processes}", *command]  # in front of it this user's others would count
     inner = [*CLOSED, *(BECOME if spaces else ()), *limited]
     told, tell = os.pipe()
@@ -91,7 +94,7 @@ def supervise(arguments: list[str]) -> int:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         known = {name: os.environ[name] for name in ITS_OWN if name in os.environ}
-        os.execvpe("bwrap", ["bwrap", *apart, *options, "--", *inner], known)
+        os.execvpe("bwrap", ["bwrap", *unshared, *options, "--", *inner], known)
     os.close(tell)
     return watch(bubblewrap, told, settings)
 

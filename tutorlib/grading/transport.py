@@ -1,4 +1,4 @@
-"""A line between two processes, over which each calls functions that live in the other."""
+"""A connection over which two processes call each other's functions."""
 
 import builtins
 import select
@@ -31,26 +31,26 @@ class Late(Lost):
     """There was no reply before the deadline."""
 
 
-class Far:
+class RemoteFunction:
     """A function that lives at the other end."""
 
-    def __init__(self, line: "End", number: int | str) -> None:
-        self.line, self.number = line, number
+    def __init__(self, endpoint: "Endpoint", number: int | str) -> None:
+        self.endpoint, self.number = endpoint, number
         self.__name__ = "answer"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.line.call(self.number, args, kwargs)
+        return self.endpoint.call(self.number, args, kwargs)
 
 
-class End:
-    """One end of a line.
+class Endpoint:
+    """One end of a connection.
 
     kept: functions that the other end may call by their numbers. named: such that it may call by their names.
     lenient: whether a result that cannot cross goes as Opaque; arguments that cannot are a TypeError at the caller's.
     seconds: for which the other end may keep this one waiting, all its replies together.
     locate: says of an exception where it comes from, "" for nothing; it goes as a note of the exception's.
     sends, takes: the modules whose dataclasses this end sends, and those of which it makes what it is sent.
-    why_lost: what is said where the line breaks: whoever hangs up may know better.
+    why_lost: the message when the connection breaks; whichever function closes it may set a better one.
     """
 
     why_lost = GONE
@@ -69,18 +69,20 @@ class End:
         self.kept: list[Callable[..., Any]] = []
         self.heard = select.poll()  # the connection's own poll makes one each time
         self.heard.register(connection, select.POLLIN)
-        self.reader = Reader(lambda number: Far(self, int(number)), lambda number: self.kept[int(number)], takes)
+        self.reader = Reader(
+            lambda number: RemoteFunction(self, int(number)), lambda number: self.kept[int(number)], takes
+        )
         self.sends = sends
 
     def writer(self, lenient: bool = False) -> Writer:
         return Writer(self.handle, lenient, self.sends)
 
-    def handle(self, function: Any) -> dict[str, int]:
-        if isinstance(function, Far) and function.line is self and isinstance(function.number, int):
-            return {"yours": function.number}
+    def handle(self, function: Any) -> tuple[str, int]:
+        if isinstance(function, RemoteFunction) and function.endpoint is self and isinstance(function.number, int):
+            return "yours", function.number
         if not any(function is one for one in self.kept):
             self.kept.append(function)
-        return {"mine": next(n for n, one in enumerate(self.kept) if one is function)}
+        return "mine", next(n for n, one in enumerate(self.kept) if one is function)
 
     def call(self, number: int | str, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Raises what the function raises, by its name, and Lost."""

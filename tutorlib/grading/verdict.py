@@ -23,7 +23,7 @@ def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -
 def as_reported(exercise: Exercise, message: str) -> str:
     """A message of `check` without the id and title in front, which the table shows anyway.
 
-    Nor does a report tell anybody to restart a kernel: the grader has done that.
+    Nor does it say that the kernel must be restarted: the grader has done that.
     """
     for mark in "✓✗–":
         message = message.removeprefix(f"{mark} {exercise.id} {exercise.title}: ")
@@ -31,5 +31,5 @@ def as_reported(exercise: Exercise, message: str) -> str:
 
 
 def tidy(text: str) -> str:
-    """No terminal codes, and not forever."""
+    """Without terminal codes, cut at LONGEST_MESSAGE characters."""
     return "".join(c for c in text if c.isprintable() or c == "\n")[:LONGEST_MESSAGE].strip()

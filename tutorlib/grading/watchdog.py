@@ -1,4 +1,4 @@
-"""A thread that looks now and then whether something is as it should be."""
+"""A thread that checks a condition periodically."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def watching(done: Callable[[], object], every_s: float) -> Iterator[None]:
-    """While its block runs, call `done` on another thread every so many seconds, until it says something true."""
+    """While the block runs, call `done` on another thread every `every_s` seconds, until it returns something true."""
     over = threading.Event()
 
     def look() -> None:

@@ -1,23 +1,22 @@
 """Plain data, and nothing else, may cross between the judge and the sandboxed process that holds an answer.
 
-A message is JSON and, behind it, the bytes of its arrays. None, truth values, numbers and texts stand as they are;
-lists, too. Everything else is an object with one key that names its kind. Reading a message calls no code but this
-module's and the constructors of NumPy's and torch's arrays, of tensor_layouts' layouts and of RECORDS, on plain values.
-NumPy is imported by the first array: most answers see none, and each kernel would import it.
+A message is msgpack. None, truth values, numbers, texts, bytes, lists and dictionaries are its own; everything else is
+a list whose first element is a tag, an extension without data whose code stands for one of KINDS. Reading a message
+calls no code but this module's and the constructors of NumPy's and torch's arrays, of tensor_layouts' layouts and of
+RECORDS, on plain values. NumPy is imported by the first array: most answers see none, and each kernel would import it.
 """
 
 import ctypes
-import json
 import math
 import re
-import struct
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import Field, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
+import msgpack
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 
 from tutorlib.checking.values import MOST_MODES, has_more_modes
@@ -27,15 +26,14 @@ from tutorlib.failure import Fault, Flaw
 if TYPE_CHECKING:
     import numpy as np
 
-DEEPEST = 60  # one within another
 LARGEST = 2**28  # bytes of a message
-LARGEST_JSON = 2**25  # bytes of it that are JSON
+LONGEST_TEXT = 2**25  # bytes of one text
+LONGEST_LIST = 2**20  # elements, and of a range: listing a longer one would not end
+MOST_PARTS = 2**22  # in all lists of a message
 MOST_ELEMENTS = 2**26  # of an array, counted as often as its strides repeat them
 MOST_KEYS = 2**12  # in all sets and dictionaries of a message: numbers can be chosen that all have one hash
-LONGEST_RANGE = 2**20  # elements: whoever lists one of more never comes to its end
 LINE = 64  # bytes: tensors begin where they did, to a multiple of this
-KINDS = "biufcSU"  # of NumPy's dtypes: those without references
-HEAD = struct.Struct("<Q")
+PLAIN_DTYPES = "biufcSU"  # NumPy's kinds without references
 RECORDS = (
     "tutorlib.models.",
     "tutorlib.kernels.",
@@ -45,6 +43,7 @@ JUDGES = tuple(f"tutorlib.exercises.{room}.judge." for room in rooms().values())
 EXERCISES = (*RECORDS, *JUDGES, "tutorlib.checking.", "tutorlib.machine.", "tutorlib.problems.")  # those of an exercise
 FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 BY_NAME = re.compile(r"tutorlib\.(checking|kernels|exercises\.n\d\d_\w+\.judge)\.")
+Tagged = tuple[Any, ...]  # one of KINDS, and what it is made of
 
 
 class Opaque:
@@ -65,102 +64,99 @@ class CannotCross(Exception):
 class Writer:
     """Turns values into messages.
 
-    handle: takes a function, gives what says who keeps it and under which number, {"mine": 3} or {"yours": 3}.
+    handle: takes a function, gives what says who keeps it and under which number, ("mine", 3) or ("yours", 3).
     lenient: what cannot cross goes as Opaque; otherwise CannotCross is raised.
     records: how the names of modules begin whose dataclasses are sent.
     """
 
-    handle: Callable[[Any], dict[str, int]]
+    handle: Callable[[Any], Tagged]
     lenient: bool = False
     records: tuple[str, ...] = RECORDS
-    buffers: list[bytes] = field(default_factory=list)
 
     def message(self, value: Any) -> bytes:
-        self.buffers.clear()
-        text = json.dumps(self.plain(value), separators=(",", ":")).encode()
-        if len(text) > LARGEST_JSON or sum(map(len, self.buffers)) + len(text) > LARGEST // 2:
+        """Raises CannotCross, and ValueError and RuntimeError for a value that is nested too deep or changes."""
+        message = msgpack.packb(value, default=self.tagged, strict_types=True, unicode_errors="surrogatepass")
+        if len(message) > LARGEST // 2:
             raise CannotCross("it is too large")
-        return b"".join((HEAD.pack(len(text)), text, *self.buffers))
+        return message
 
-    def plain(self, value: Any, depth: int = 0) -> Any:
-        """The value as JSON has it."""
+    def tagged(self, value: Any) -> list[Any]:
+        """A value that msgpack does not have, as a list that begins with the tag of its kind."""
+        kind, *parts = self.parts_of(value)
+        return [TAGS[kind], *parts]
+
+    def parts_of(self, value: Any) -> Tagged:
         kind = type(value)
-        if depth > DEEPEST:
-            return self.unsent("a value nested so deep")
-        if value is None or kind in (bool, float, str):
-            return value
-        if kind is int:
-            return value if abs(value) < 2**62 else {"int": hex(value)}
-        if kind is Flaw:
-            return {"flaw": [str(value), [[one.kind, sorted(one.fields)] for one in value.failures]]}
-        if kind is list:
-            return [self.plain(part, depth + 1) for part in value]
         if kind in (tuple, set, frozenset):
-            return {kind.__name__: [self.plain(part, depth + 1) for part in value]}
-        if kind is dict:
-            return {"dict": [[self.plain(k, depth + 1), self.plain(v, depth + 1)] for k, v in value.items()]}
+            return kind.__name__, *value
+        if kind is int:
+            return "int", hex(value)
+        if kind is Flaw:
+            return (
+                "flaw",
+                str(value),
+                [[one.kind, [list(known) for known in sorted(one.fields)]] for one in value.failures],
+            )
         if kind is range:
-            return {"range": [value.start, value.stop, value.step]}
-        if kind in (bytes, bytearray):
-            return {"bytes": self.buffer(bytes(value))}
-        return self.other(value, depth)
-
-    def other(self, value: Any, depth: int) -> Any:
-        kind = type(value)
+            return "range", value.start, value.stop, value.step
         if kind.__module__ == "numpy":
             import numpy as np
 
-            if isinstance(value, np.generic) and value.dtype.kind in KINDS:
-                return {"scalar": [value.dtype.str, self.buffer(value.tobytes())]}
-            if kind is np.ndarray and value.dtype.kind in KINDS:
-                return {"array": self.array(value)}
+            if isinstance(value, np.generic) and value.dtype.kind in PLAIN_DTYPES:
+                return "scalar", value.dtype.str, value.tobytes()
+            if kind is np.ndarray and value.dtype.kind in PLAIN_DTYPES:
+                return "array", *parts_of_array(value)
         if is_tensor(value):
-            return {"tensor": self.tensor(value.detach())}
+            return "tensor", *parts_of_tensor(value.detach())
         if kind is Layout:
-            return {"layout": [self.plain(part, depth + 1) for part in (value.shape, value.stride)]}
+            return "layout", value.shape, value.stride
         if kind is Swizzle:
-            return {"swizzle": [value.bits, value.base, value.shift]}
+            return "swizzle", value.bits, value.base, value.shift
         if kind is ComposedLayout:
-            return {"composed": [self.plain(part, depth + 1) for part in (value.outer, value.inner, value.offset)]}
+            return "composed", value.outer, value.inner, value.offset
         if is_dataclass(kind) and kind.__module__.startswith(self.records):
-            parts = {one.name: self.field(one, getattr(value, one.name), depth + 1) for one in fields(kind) if one.init}
-            return {"record": [kind.__module__, kind.__qualname__, parts]}
+            return "record", kind.__module__, kind.__qualname__, *map(self.named_function, *values_of(value))
         if isinstance(value, FUNCTIONS) or (callable(value) and not isinstance(value, type | Opaque)):
             return self.handle(value)
-        return self.unsent(kind.__name__)
-
-    def field(self, one: Field[Any], value: Any, depth: int) -> Any:
-        if one.metadata.get("by_name") and value is not None:
-            return {"function": [value.__module__, value.__qualname__]}
-        return self.plain(value, depth)
-
-    def array(self, value: "np.ndarray") -> list[Any]:
-        """dtype, shape, strides, where the first element stands in a buffer, and the buffer: gaps cross, too."""
-        import numpy as np
-
-        if not value.size:
-            return [value.dtype.str, list(value.shape), list(value.strides), 0, self.buffer(b"")]
-        low, high = np.lib.array_utils.byte_bounds(value)
-        start = value.__array_interface__["data"][0] - low
-        raw = ctypes.string_at(low, high - low)
-        return [value.dtype.str, list(value.shape), list(value.strides), start, self.buffer(raw)]
-
-    def tensor(self, value: Any) -> list[Any]:
-        """dtype, shape, strides in elements, where a line of LINE bytes it begins, and the buffer, as of an array."""
-        length = spanned(value.shape, value.stride()) * value.element_size()
-        raw = ctypes.string_at(value.data_ptr(), length) if length else b""
-        dtype = str(value.dtype).removeprefix("torch.")
-        return [dtype, list(value.shape), list(value.stride()), value.data_ptr() % LINE, self.buffer(raw)]
-
-    def buffer(self, raw: bytes) -> int:
-        """Put bytes behind the JSON; their length."""
-        self.buffers.append(raw)
-        return len(raw)
-
-    def unsent(self, kind: str) -> Any:
         if not self.lenient:
-            raise CannotCross(kind)
-        return {"opaque": kind}
+            raise CannotCross(kind.__name__)
+        return "opaque", kind.__name__
+
+    def named_function(self, by_name: bool, value: Any) -> Any:
+        """A field's value; of one that goes by its name, that."""
+        return [TAGS["function"], value.__module__, value.__qualname__] if by_name and value is not None else value
+
+
+def values_of(record: Any) -> tuple[list[bool], list[Any]]:
+    """Of each field of a dataclass that its constructor takes, whether it goes by name, and its value."""
+    taken = [one for one in fields(record) if one.init]
+    return [bool(one.metadata.get("by_name")) for one in taken], [getattr(record, one.name) for one in taken]
+
+
+def parts_of_array(value: "np.ndarray") -> list[Any]:
+    """dtype, shape, strides, where the first element stands in the bytes, and these: gaps cross, too."""
+    import numpy as np
+
+    head = [value.dtype.str, list(value.shape), list(value.strides)]
+    if not value.size:
+        return [*head, 0, b""]
+    low, high = np.lib.array_utils.byte_bounds(value)
+    return [*head, value.__array_interface__["data"][0] - low, ctypes.string_at(low, high - low)]
+
+
+def parts_of_tensor(value: Any) -> list[Any]:
+    """dtype, shape, strides in elements, where a line of LINE bytes it begins, and the bytes, as of an array."""
+    length = spanned(value.shape, value.stride()) * value.element_size()
+    raw = ctypes.string_at(value.data_ptr(), length) if length else b""
+    dtype = str(value.dtype).removeprefix("torch.")
+    return [dtype, list(value.shape), list(value.stride()), value.data_ptr() % LINE, raw]
+
+
+class Tag:
+    """The first element of a list that is a value of another kind."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
 
 
 @dataclass
@@ -174,88 +170,51 @@ class Reader:
     theirs: Callable[[int], Any]
     mine: Callable[[int], Any]
     records: tuple[str, ...] = RECORDS
-    rest: memoryview = field(default_factory=lambda: memoryview(b""))
-    keys: int = 0  # of sets and dictionaries, so far
+    parts: int = 0  # of lists, so far
+    keys: int = 0  # of sets and dictionaries
 
     def value(self, message: bytes) -> Any:
         """Raises CannotCross where the message is none."""
+        self.parts = self.keys = 0
         try:
-            (length,) = HEAD.unpack_from(message)
-            if length > LARGEST_JSON:
-                raise CannotCross("it is too large")
-            text = message[HEAD.size : HEAD.size + length]
-            self.rest, self.keys = memoryview(message)[HEAD.size + length :], 0
-            return self.read(json.loads(text))
+            return msgpack.unpackb(
+                message,
+                ext_hook=self.tag,
+                list_hook=self.made,
+                object_pairs_hook=lambda pairs: dict(self.hashed(pairs)),
+                strict_map_key=False,
+                unicode_errors="surrogatepass",
+                max_str_len=LONGEST_TEXT,
+                max_bin_len=LARGEST,
+                max_array_len=LONGEST_LIST,
+                max_map_len=MOST_KEYS,
+                max_ext_len=0,
+            )
         except CannotCross:
             raise
         except Exception as error:  # what was written by hand can fail in any way
             raise CannotCross(f"{type(error).__name__} while it was read") from None
 
-    def read(self, value: Any, depth: int = 0) -> Any:
-        if depth > 2 * DEEPEST:
-            raise CannotCross("it is nested too deep")
-        if isinstance(value, list):
-            return [self.read(part, depth + 1) for part in value]
-        if not isinstance(value, dict):
-            return value
-        ((kind, content),) = value.items()
-        return READERS[kind](self, content, depth + 1)
+    def tag(self, code: int, data: bytes) -> Tag:
+        if code < 0 or data:
+            raise CannotCross("no tag")
+        return Tag(KINDS[code])
 
-    def parts(self, content: Any, depth: int) -> list[Any]:
-        if not isinstance(content, list):
-            raise CannotCross("no list")
-        return [self.read(part, depth) for part in content]
+    def made(self, parts: list[Any]) -> Any:
+        """A list, or what its tag says."""
+        self.parts += 1 + len(parts)
+        if self.parts > MOST_PARTS:
+            raise CannotCross("it has too many parts")
+        if not parts or type(parts[0]) is not Tag:
+            return parts
+        return READERS[parts[0].kind](self, *parts[1:])
 
-    def hashed(self, content: Any) -> Any:
-        """What is to be keys, of which nobody sends so many."""
-        self.keys += len(content)
+    def hashed(self, parts: Sequence[Any]) -> Sequence[Any]:
+        """Parts that become keys. Raises CannotCross for more than honest answers send."""
+        self.keys += len(parts)
         if self.keys > MOST_KEYS:
             raise CannotCross("too many keys")
-        return content
-
-    def take(self, length: int) -> bytearray:
-        """The next bytes behind the JSON."""
-        if not 0 <= length <= len(self.rest):
-            raise CannotCross("it ends early")
-        taken, self.rest = bytearray(self.rest[:length]), self.rest[length:]
-        return taken
-
-    def scalar(self, content: Any) -> "np.generic":
-        import numpy as np
-
-        dtype, length = content
-        return np.frombuffer(self.take(length), plain_dtype(dtype), 1)[0]
-
-    def array(self, content: Any) -> "np.ndarray":
-        import numpy as np
-
-        dtype, shape, strides, start, length = content
-        raw = self.take(length)
-        elements = 1
-        for extent in shape:
-            elements *= extent
-        if elements > MOST_ELEMENTS or len(shape) > 32:
-            raise CannotCross("an array too large")
-        return np.ndarray(tuple(shape), plain_dtype(dtype), raw, start, tuple(strides))
-
-    def tensor(self, content: Any) -> Any:
-        import torch
-
-        name, shape, strides, start, length = content
-        dtype, raw = getattr(torch, str(name), None), self.take(length)
-        if not isinstance(dtype, torch.dtype):
-            raise CannotCross("no dtype of torch's")
-        if min((*shape, *strides), default=0) < 0 or spanned(shape, strides) * dtype.itemsize != len(raw):
-            raise CannotCross("a tensor that is not where it says")
-        if math.prod(shape) > MOST_ELEMENTS:
-            raise CannotCross("a tensor too large")
-        memory = torch.empty(LINE + len(raw), dtype=torch.uint8)
-        skip = (start - memory.data_ptr()) % LINE
-        memory = memory[skip : skip + len(raw)]
-        if raw:
-            memory.copy_(torch.frombuffer(raw, dtype=torch.uint8))
-        flat = memory.view(dtype)
-        return flat.as_strided(tuple(shape), tuple(strides), flat.storage_offset())
+        return parts
 
     def function(self, module: str, name: str) -> Any:
         """Only who is sent exercises looks for functions by their names."""
@@ -263,8 +222,7 @@ class Reader:
             raise CannotCross("a function's name")
         return judges_own(module, name)
 
-    def record(self, content: Any, depth: int) -> Any:
-        module, name, parts = content
+    def record(self, module: str, name: str, *values: Any) -> Any:
         if not (
             isinstance(module, str)
             and module.startswith(self.records)
@@ -276,7 +234,7 @@ class Reader:
         kind = vars(sys.modules[module]).get(name)
         if not (isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module):
             raise CannotCross("no record of the course's")
-        return kind(**{part: self.read(value, depth) for part, value in parts.items()})
+        return kind(**dict(zip((one.name for one in fields(kind) if one.init), values, strict=True)))
 
 
 def judges_own(module: str, name: str) -> Any:
@@ -304,55 +262,82 @@ def plain_dtype(text: Any) -> "np.dtype":
     import numpy as np
 
     dtype = np.dtype(str(text)[:16])
-    if dtype.kind not in KINDS:
+    if dtype.kind not in PLAIN_DTYPES:
         raise CannotCross("a dtype that is not plain")
     return dtype
 
 
-READERS: dict[str, Callable[[Reader, Any, int], Any]] = {
-    "int": lambda reader, content, depth: int(content[:5000], 16),
-    "tuple": lambda reader, content, depth: tuple(reader.parts(content, depth)),
-    "set": lambda reader, content, depth: set(reader.parts(reader.hashed(content), depth)),
-    "frozenset": lambda reader, content, depth: frozenset(reader.parts(reader.hashed(content), depth)),
-    "dict": lambda reader, content, depth: {
-        reader.read(k, depth): reader.read(v, depth) for k, v in reader.hashed(content)
-    },
-    "range": lambda reader, content, depth: bounded_range(*content),
-    "bytes": lambda reader, content, depth: bytes(reader.take(content)),
-    "scalar": lambda reader, content, depth: reader.scalar(content),
-    "array": lambda reader, content, depth: reader.array(content),
-    "tensor": lambda reader, content, depth: reader.tensor(content),
-    "layout": lambda reader, content, depth: bounded_layout(*reader.parts(content, depth)),
-    "swizzle": lambda reader, content, depth: Swizzle(*content),
-    "composed": lambda reader, content, depth: composed(*reader.parts(content, depth)),
-    "record": lambda reader, content, depth: reader.record(content, depth),
-    "function": lambda reader, content, depth: reader.function(*content),
-    "mine": lambda reader, content, depth: reader.theirs(content),
-    "yours": lambda reader, content, depth: reader.mine(content),
-    "flaw": lambda reader, content, depth: read_flaw(*content),
-    "opaque": lambda reader, content, depth: Opaque(str(content)[:80]),
-}
+def read_scalar(dtype: str, raw: bytes) -> "np.generic":
+    import numpy as np
+
+    return np.frombuffer(raw, plain_dtype(dtype), 1)[0]
 
 
-def bounded_range(start: int, stop: int, step: int) -> range:
+def read_array(dtype: str, shape: list[int], strides: list[int], start: int, raw: bytes) -> "np.ndarray":
+    import numpy as np
+
+    if math.prod(shape) > MOST_ELEMENTS or len(shape) > 32:
+        raise CannotCross("an array too large")
+    return np.ndarray(tuple(shape), plain_dtype(dtype), bytearray(raw), start, tuple(strides))
+
+
+def read_tensor(name: str, shape: list[int], strides: list[int], start: int, raw: bytes) -> Any:
+    import torch
+
+    dtype = getattr(torch, str(name), None)
+    if not isinstance(dtype, torch.dtype):
+        raise CannotCross("no dtype of torch's")
+    if min((*shape, *strides), default=0) < 0 or spanned(shape, strides) * dtype.itemsize != len(raw):
+        raise CannotCross("a tensor that is not where it says")
+    if math.prod(shape) > MOST_ELEMENTS:
+        raise CannotCross("a tensor too large")
+    memory = torch.empty(LINE + len(raw), dtype=torch.uint8)
+    skip = (start - memory.data_ptr()) % LINE
+    memory = memory[skip : skip + len(raw)]
+    if raw:
+        memory.copy_(torch.frombuffer(bytearray(raw), dtype=torch.uint8))
+    flat = memory.view(dtype)
+    return flat.as_strided(tuple(shape), tuple(strides), flat.storage_offset())
+
+
+def read_range(start: int, stop: int, step: int) -> range:
     """Raises CannotCross where it is too long, OverflowError where it is longer still."""
-    if len(found := range(start, stop, step)) > LONGEST_RANGE:
+    if len(found := range(start, stop, step)) > LONGEST_LIST:
         raise CannotCross("a range too long")
     return found
 
 
-def read_flaw(words: str, failures: list[tuple[str, list[tuple[str, str]]]]) -> Flaw:
+def read_flaw(words: str, failures: list[Any]) -> Flaw:
     """Raises TypeError and ValueError where it is none."""
     read = (Fault(str(kind), frozenset((str(name), str(value)) for name, value in known)) for kind, known in failures)
     return Flaw(str(words), *read)
 
 
-def bounded_layout(shape: Any, stride: Any) -> Layout:
+def read_layout(shape: Any, stride: Any) -> Layout:
     """Raises CannotCross where it has too many modes."""
     if has_more_modes(shape):
         raise CannotCross(f"a layout of more than {MOST_MODES} modes")
     return Layout(shape, stride)
 
 
-def composed(outer: Any, inner: Any, offset: Any) -> ComposedLayout:
-    return ComposedLayout(outer, inner, offset=offset)
+READERS: dict[str, Callable[..., Any]] = {
+    "int": lambda reader, digits: int(digits[:5000], 16),
+    "tuple": lambda reader, *parts: parts,
+    "set": lambda reader, *parts: set(reader.hashed(parts)),
+    "frozenset": lambda reader, *parts: frozenset(reader.hashed(parts)),
+    "range": lambda reader, *parts: read_range(*parts),
+    "scalar": lambda reader, *parts: read_scalar(*parts),
+    "array": lambda reader, *parts: read_array(*parts),
+    "tensor": lambda reader, *parts: read_tensor(*parts),
+    "layout": lambda reader, *parts: read_layout(*parts),
+    "swizzle": lambda reader, *parts: Swizzle(*parts),
+    "composed": lambda reader, outer, inner, offset: ComposedLayout(outer, inner, offset=offset),
+    "record": Reader.record,
+    "function": Reader.function,
+    "mine": lambda reader, number: reader.theirs(number),
+    "yours": lambda reader, number: reader.mine(number),
+    "flaw": lambda reader, *parts: read_flaw(*parts),
+    "opaque": lambda reader, kind: Opaque(str(kind)[:80]),
+}
+KINDS = tuple(READERS)
+TAGS = {kind: msgpack.ExtType(code, b"") for code, kind in enumerate(KINDS)}

@@ -1,4 +1,4 @@
-"""What a cell may put out while it is graded, and no more: nbval keeps all of it, and compares it line by line."""
+"""What a cell may put out while it is graded, and no more."""
 
 from typing import Any
 

@@ -34,24 +34,24 @@ class ProgramRun:
     endless: bool = False
 
 
-Around = Callable[[Path], AbstractContextManager[list[str]]]
+CommandFor = Callable[[Path], AbstractContextManager[list[str]]]
 
 
 @contextmanager
-def unwalled(program: Path) -> Iterator[list[str]]:
+def without_sandbox(program: Path) -> Iterator[list[str]]:
     yield [str(program)]
 
 
-around: Around = unwalled
+command_for: CommandFor = without_sandbox
 
 
-def put_behind(wall: Around) -> None:
+def sandbox_programs(sandbox: CommandFor) -> None:
     """From now on the programs of other processes' answers run where this says.
 
-    wall: takes a program, gives the command that runs it, as long as it is entered.
+    sandbox: takes a program, gives the command that runs it, as long as it is entered.
     """
-    global around
-    around = wall
+    global command_for
+    command_for = sandbox
 
 
 def run_of(command: list[str], gpu: AddingGpu | None, limit_s: float = TIME_LIMIT_S) -> ProgramRun:

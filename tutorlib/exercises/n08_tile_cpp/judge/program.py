@@ -66,7 +66,7 @@ class ProgramExercise(Exercise):
             seed = rng.getrandbits(32)
             a, b = self.vectors(number, seed)
             gpu = AddingGpu(a, b, rng.getrandbits(64)) if simulated else None
-            with program_run.around(program) as command:
+            with program_run.command_for(program) as command:
                 run = program_run.run_of([*command, str(number), str(seed)], gpu, limit_s)
             limit_s = AGAIN_S if run.endless else limit_s
             if wrong := run.wrong or wrong_result(run.printed, a + b, gpu.add(a, b) if gpu else a + b):

@@ -8,7 +8,7 @@ from tutorlib.paths import ROOT, SOLUTIONS
 
 LOOK = f"""
 import os, sys
-import tutorlib.classroom.warm
+import tutorlib.classroom.preloaded
 from tutorlib.grading import sandbox
 from tutorlib.grading import merge_submission
 from tutorlib.layouts.oracle import ask

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorlib.classroom.pace import PAUSE_S, left_in, times_in, times_to_solve
+from tutorlib.classroom.solving_time import PAUSE_S, left_in, times_in, times_to_solve
 from tutorlib.notebook.attempts import text_of_tries
 from tutorlib.notebook.progress import Tried
 

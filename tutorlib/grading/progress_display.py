@@ -1,4 +1,4 @@
-"""How far a long run is: a bar with the time left on a terminal, and a line now and then where output is kept."""
+"""Progress of a long run: a bar with the time left on a terminal, and an occasional line in a file or a pipe."""
 
 import time
 from collections.abc import Callable, Iterator

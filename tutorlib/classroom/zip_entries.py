@@ -162,7 +162,7 @@ def unpacked(entry: Entry, unpacking: Unpacking) -> Iterator[Entry]:
     except Unreadable as error:
         yield broken(parts, str(error))
         return
-    members = [one for one in found if not one.is_dir() and not nobodys(one.filename)]
+    members = [one for one in found if not one.is_dir() and not unassigned(one.filename)]
     if len(members) > MOST_FILES:
         yield broken(parts, f"a zip of more than {MOST_FILES} files")
         return
@@ -205,13 +205,13 @@ def path_within(name: str) -> tuple[str, ...]:
     return tuple(part for part in name.replace("\\", "/").split("/") if part not in ("", "."))
 
 
-def nobodys(name: str) -> bool:
+def unassigned(name: str) -> bool:
     """Whether a zip's member lies in what is hidden, or in an environment of Python's."""
     return any(part == "site-packages" or (part != ".." and hidden(part)) for part in path_within(name))
 
 
 def hidden(name: str) -> bool:
-    """Whether a file or folder is nobody's work: .ipynb_checkpoints, ._00_start.ipynb, __MACOSX."""
+    """Whether a tool made a file or folder: .ipynb_checkpoints, ._00_start.ipynb, __MACOSX."""
     return name.startswith((".", "__MACOSX"))
 
 

@@ -1,4 +1,4 @@
-"""Running a grafted notebook with pytest and nbval in a child process, and again without the answer that ended it."""
+"""Running a merged page in a judge's process, and again without the answer that ended it."""
 
 import asyncio
 import json
@@ -6,26 +6,26 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import psutil
 from nbformat import NotebookNode
 
 from tutorlib.checking.exercise import Outcome, Status
 from tutorlib.exercises import find
 from tutorlib.grading.cpu_limit import no_end
-from tutorlib.grading.forked import start_pytest
-from tutorlib.grading.library import SOCKET, page_of
+from tutorlib.grading.forked_judge import start_judge
+from tutorlib.grading.judge_process import KERNEL, JudgeSettings, PageCell
 from tutorlib.grading.library_client import LIBRARY
 from tutorlib.grading.library_copies import library_copies
-from tutorlib.grading.merge_submission import Graft
+from tutorlib.grading.library_process import SOCKET, page_of
+from tutorlib.grading.merge_submission import MergedPage
 from tutorlib.grading.rounds import Round
-from tutorlib.grading.sandbox import MEMORY, Replaced, on_path, walled
+from tutorlib.grading.sandbox import MEMORY, Replaced, on_path, sandboxed_command
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.verdict import verdict
 from tutorlib.machine.turns import TURNS
@@ -36,8 +36,7 @@ from tutorlib.paths import ROOT
 SLACK_S = 300.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
 ADDED = 10  # time limits of one cell that the cells which a student added may take together
-KERNEL = "tutorlib"
-NO_DEBUGGER = "import sys; sys.modules['debugpy'] = None"  # whose import takes long, and nobody steps through
+NO_DEBUGGER = "import sys; sys.modules['debugpy'] = None"  # whose import is slow, and no debugger attaches
 LAUNCHER = f"{NO_DEBUGGER}; from ipykernel import kernelapp; kernelapp.launch_new_instance()"
 OWN_FOLDER = "__import__('sys').path.append('')"  # as in any notebook, a cell may write a module; last: it hides none
 HOME = {"HOME": str(Path.home())}  # the judge's compilers keep what they made there
@@ -62,30 +61,26 @@ class Limits:
     turns: Path | None = None
 
 
-async def grade_round(
-    graft: Graft, round: Round, limits: Limits, junit: Iterator[Path | None], sandboxed: bool = True
-) -> dict[str, Outcome]:
+async def grade_round(page: MergedPage, round: Round, limits: Limits, sandboxed: bool = True) -> dict[str, Outcome]:
     """The outcomes of a round's exercises, by their ids.
 
-    An answer that hangs or ends its kernel is left out, and the others go on in a fresh one. junit: gives the file in
-    which pytest keeps the JUnit results of the next run, or None. Raises GradingFailed.
+    An answer that hangs or ends its kernel is left out, and the others go on in a fresh one. Raises GradingFailed.
     """
     outcomes: dict[str, Outcome] = {}
-    while wanted := [id for id in round.exercises if id in graft.answers and id not in outcomes]:
-        ended = await run(graft, wanted, limits, next(junit), outcomes, round if sandboxed else None)
+    while wanted := [id for id in round.exercises if id in page.answers and id not in outcomes]:
+        ended = await run(page, wanted, limits, outcomes, round if sandboxed else None)
         if ended is not None:
             outcomes.setdefault(ended.id, ended)
-            graft.leave_out(ended.id, ended.message)
-    for id, why in graft.left_out.items():
+            page.leave_out(ended.id, ended.message)
+    for id, why in page.left_out.items():
         outcomes.setdefault(id, find(id).outcome("failed", 0, why))
     return {id: outcomes[id] for id in round.exercises}
 
 
 async def run(
-    graft: Graft,
+    page: MergedPage,
     wanted: Collection[str],
     limits: Limits,
-    junit: Path | None,
     outcomes: dict[str, Outcome],
     round: Round | None,
 ) -> Outcome | None:
@@ -104,23 +99,23 @@ async def run(
     answer: dict[str, Any] = {}
     with scratch_folder() as folder:
         try:
-            async with pytest_child(graft.notebook(), folder, wanted, limits, junit, round) as pipe:
+            async with judge_child(page.cells(), folder, wanted, limits, round) as pipe:
                 while line := await asyncio.wait_for(pipe.readline(), 2 * limits.seconds + SLACK_S):
                     report = json.loads(line)
                     exercise = report["exercise"]
                     if report["event"] == "start":
                         began = time.monotonic()
                         added = report["cell"] if report["role"] == "added" else ""
-                        own = report["cell"] if report["role"] is None else ""
-                        running = exercise if exercise in graft.answers else running
+                        own = report["cell"] if not report["role"] else ""
+                        running = exercise if exercise in page.answers else running
                     elif report["end"]:
                         end = tuple(report["end"])
-                    elif report["role"] is None and graft.demos and not report["passed"]:
-                        graft.stumbled[own] = report["raised"]
+                    elif not report["role"] and page.demos and not report["passed"]:
+                        page.failed_cells[own] = report["raised"]
                     elif report["role"] == "added":
-                        graft.added_s += time.monotonic() - began
-                        if graft.added_s > ADDED * limits.seconds:
-                            graft.leave_out_all_added()
+                        page.added_s += time.monotonic() - began
+                        if page.added_s > ADDED * limits.seconds:
+                            page.leave_out_all_added()
                             return None
                     elif report["role"] == "answer":
                         answer = report
@@ -131,65 +126,57 @@ async def run(
         if end is None and outcomes.keys() >= set(wanted):
             return None
         if added:
-            graft.leave_out_added(added)
+            page.leave_out_added(added)
             return None
         status, what = end or ended_itself(pipe, limits)
-        if own and graft.demos:
-            graft.stumbled[own] = what
-            graft.leave_out_demos()
+        if own and page.demos:
+            page.failed_cells[own] = what
+            page.leave_out_demos()
             return None
         if not running:
             log = (folder / "log").read_text(errors="replace").split("\n")
-            raise GradingFailed(f"{graft.name} could not be run: {what}. {' '.join(log[-3:])}")
+            raise GradingFailed(f"{page.name} could not be run: {what}. {' '.join(log[-3:])}")
     return find(running).outcome(status, 0, what)
 
 
 class Reports(asyncio.StreamReader):
-    """The lines of a pytest child. status: how it ended, as `os.wait` tells, once it is gone."""
+    """The lines of a judge's process. status: how it ended, as `os.wait` tells, once it is gone."""
 
     status = 0
 
 
 def ended_itself(reports: Reports, limits: Limits) -> tuple[Status, str]:
-    """What is said where pytest's process ended without a word: the system may have ended it (`cpu_limit`)."""
+    """What is said where the judge's process ended without a word: the system may have ended it (`cpu_limit`)."""
     if os.WIFSIGNALED(reports.status) and os.WTERMSIG(reports.status) == signal.SIGXCPU:
         return "timeout", no_end(limits.seconds)
     return "error", "it ended the grading run"
 
 
 @asynccontextmanager
-async def pytest_child(
-    notebook: NotebookNode,
-    folder: Path,
-    wanted: Collection[str],
-    limits: Limits,
-    junit: Path | None,
-    round: Round | None,
+async def judge_child(
+    cells: Iterable[NotebookNode], folder: Path, wanted: Collection[str], limits: Limits, round: Round | None
 ) -> AsyncIterator[Reports]:
-    """pytest at work on the notebook: yields the pipe of its reports. At exit no process of it is left.
+    """A judge's process at work on a page: yields the pipe of its reports. At exit no process of it is left.
 
     folder: where everything is written that the run writes. wanted: the exercises that are to be judged. round: as in
     `run`.
     """
-    path, door = folder / "notebook.ipynb", folder / "door"
-    door.mkdir()
-    nbformat.write(notebook, path)
-    (folder / "pytest.ini").touch()
-    own = inside(folder, door, wanted)
+    sockets = folder / "sockets"
+    sockets.mkdir()
+    own = kernel_environment(folder, sockets, wanted)
     replaced: dict[Path, Replaced] | None = None
     if round:
         replaced = {**round.replaced(folder / "redacted"), **library_copies(page_of(wanted), folder / "library")}
-    write_kernelspec(folder, door, own, replaced)
+    write_kernelspec(folder, sockets, own, replaced)
     read, write = os.pipe()
-    arguments = ["-c", str(folder / "pytest.ini"), "--noconftest", "-p", "no:cacheprovider"]
-    arguments += ["-p", "nbval.plugin", "-p", "tutorlib.grading.plugin", "--nbval-lax", "--nbval-kernel-name", KERNEL]
-    arguments += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
-    arguments += ["--tutor-door", str(door), "--tutor-judge", ",".join(wanted), "--tutor-seed", str(limits.seed)]
-    arguments += ["--tutor-walled"] if round else []
-    arguments += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), str(path)]
+    page = [page_cell(cell) for cell in cells]
+    sandboxed = round is not None
+    settings = JudgeSettings(
+        page, str(sockets), [*wanted], limits.seconds, limits.seed, limits.memory, sandboxed, write
+    )
     with (folder / "log").open("wb") as log:
         turns = {TURNS: str(limits.turns)} if limits.turns else {}
-        pid = start_pytest(arguments, folder, environment(folder) | own | HOME | turns, write, log.fileno())
+        pid = start_judge(settings, folder, judge_environment(folder) | own | HOME | turns, log.fileno())
     os.close(write)
     pipe = Reports(limit=LARGEST_LINE)
     protocol = asyncio.StreamReaderProtocol(pipe)
@@ -198,11 +185,20 @@ async def pytest_child(
         yield pipe
     finally:
         transport.close()
-        kill_all(pid, folder)
+        kill_all(pid)
         pipe.status = os.waitpid(pid, 0)[1]
 
 
-def write_kernelspec(folder: Path, door: Path, own: dict[str, str], replaced: Mapping[Path, Replaced] | None) -> None:
+def page_cell(cell: NotebookNode) -> PageCell:
+    """A code cell as the judge's process runs it. One that a student added may raise what it likes."""
+    role = cell.metadata.get("tutorlib", {})
+    may_raise = not role and "raises-exception" in cell.metadata.get("tags", ())
+    return PageCell(cell.id, cell.source, role.get("role", ""), role.get("exercise", ""), may_raise)
+
+
+def write_kernelspec(
+    folder: Path, sockets: Path, own: dict[str, str], replaced: Mapping[Path, Replaced] | None
+) -> None:
     """A kernel of this Python, in a sandbox unless `replaced` is None. Its output is capped, and it writes no history.
 
     Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.
@@ -212,7 +208,7 @@ def write_kernelspec(folder: Path, door: Path, own: dict[str, str], replaced: Ma
     cap = "__import__('tutorlib.notebook.capped', fromlist=['x']).cap_displays(get_ipython())"
     argv += [f"--IPKernelApp.exec_lines={line}" for line in (cap, OWN_FOLDER, "from sys import exit; quit = exit")]
     if replaced is not None:
-        argv = walled(argv, folder, door, own, replaced)
+        argv = sandboxed_command(argv, folder, sockets, own, replaced)
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)
     spec.write_text(
@@ -220,30 +216,28 @@ def write_kernelspec(folder: Path, door: Path, own: dict[str, str], replaced: Ma
     )
 
 
-def inside(folder: Path, door: Path, wanted: Iterable[str]) -> dict[str, str]:
+def kernel_environment(folder: Path, sockets: Path, wanted: Iterable[str]) -> dict[str, str]:
     """The kernel's own variables: it writes to its scratch folder."""
     return {
         **dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"), str(folder)),
         JUDGED_OUTSIDE: " ".join(wanted),
-        LIBRARY: str(door / SOCKET),
+        LIBRARY: str(sockets / SOCKET),
         "PYTHONPATH": os.pathsep.join((str(ROOT), *on_path())),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """This process's environment without what its own pytest, kernel and evidence are told."""
+def judge_environment(folder: Path) -> dict[str, str]:
+    """This process's environment without what its own kernel and evidence are told."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", RECORDED, "JPY_"))}
-    here = dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR"), str(folder))
-    return kept | here | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return kept | dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR"), str(folder))
 
 
-def kill_all(pid: int, folder: Path) -> None:
-    """Kill a child, all below it, and those that lost their parent and still sit in `folder`."""
-    doomed = [one for one in psutil.process_iter(["cwd"]) if one.info["cwd"] == str(folder.resolve())]
-    with suppress(psutil.NoSuchProcess):
-        doomed += psutil.Process(pid).children(recursive=True)
-    for process in doomed:
+def kill_all(pid: int) -> None:
+    """Kill a judge's process and all below it. bubblewrap ends what is in a sandbox; without one, the judge has adopted
+    the processes that lost their parent.
+    """
+    for process in psutil.Process(pid).children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             process.kill()
     os.kill(pid, signal.SIGKILL)  # it is there, if only as a zombie, until it is waited for

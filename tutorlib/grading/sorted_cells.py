@@ -87,7 +87,7 @@ class Sorting:
     def result(self) -> Sorted:
         marked = {cell.exercise for cell in self.cells if cell.kind == "code"}
         missing = [exercise for exercise in self.stubs if exercise not in marked]
-        nobodys = {
+        unassigned = {
             n: self.take_answer(n, cell, missing)
             for n, cell in enumerate(self.cells)
             if cell.exercise in self.stubs and cell.kind == "code"
@@ -95,11 +95,11 @@ class Sorting:
         missing = [exercise for exercise in self.stubs if not self.is_written(exercise)]
         here, begun = START, set()
         for n, cell in enumerate(self.cells):
-            if n in nobodys:
+            if n in unassigned:
                 if cell.exercise not in begun:
                     here = self.places[cell.exercise]
                 begun.add(cell.exercise)
-                self.found.added[here] += nobodys[n]
+                self.found.added[here] += unassigned[n]
             elif cell.kind == "code":
                 here = self.take_other(n, cell, here, missing)
         for exercise, parts in self.written.items():
@@ -116,14 +116,14 @@ class Sorting:
             self.found.unusable[cell.exercise] = f"{UNREADABLE}: it {why}"
             return []
         about(("cell", n))
-        nobodys = []
+        unassigned = []
         text = without_page(cell.source, self.pristine)
         for part in answer_parts(text, cell.exercise, self.checked, missing) or [AnswerPart(cell.exercise, text)]:
             if part.exercise:
                 self.written[part.exercise].append((n, part.text))
             else:
-                nobodys.append(part.text)
-        return nobodys
+                unassigned.append(part.text)
+        return unassigned
 
     def is_written(self, exercise: str) -> bool:
         """Whether there is more than the stub in its cells, or a reason why they are not read."""

@@ -1,4 +1,4 @@
-"""Grading a class into its gradebook: what is new or changed is graded, what is there already stays."""
+"""Grading a class into its gradebook: submissions that are new or changed; the others stay."""
 
 import fcntl
 import hashlib
@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tutorlib.checking.randomness import new_seed
-from tutorlib.classroom.entries import Entry
 from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
 from tutorlib.classroom.handed_in import HandedIn, place_beside
-from tutorlib.classroom.left_out import lines_about
 from tutorlib.classroom.pool import Lane, graded_here
 from tutorlib.classroom.task import Graded, Needing, Settings, Task
+from tutorlib.classroom.ungraded_files import lines_about
 from tutorlib.classroom.unpacking import UNPACKING, TooMuch, Unpacking, Unreadable
+from tutorlib.classroom.zip_entries import Entry
 from tutorlib.grading.limited_process import Exceeded, in_child
 from tutorlib.grading.local_modules import LARGEST_MODULE, Modules
 from tutorlib.machine import device
@@ -35,7 +35,7 @@ class AtWork(Exception):
 class Run:
     """A class to grade.
 
-    wanted: the notebooks that were asked for; None: whatever anybody hands in. again: students to grade anew.
+    wanted: the notebooks that were asked for; None: all that were handed in. again: students to grade anew.
     workers: processes of this machine.
     """
 

@@ -1,4 +1,4 @@
-"""What `tutor class` does, from a folder to a folder."""
+"""`tutor class`: grades a folder of hand-ins into a folder of results."""
 
 import signal
 from collections import Counter
@@ -13,18 +13,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tutorlib.classroom import exports, feedback, leaderboard, report, similar
-from tutorlib.classroom.given import GivenFiles, Prepared, prepared, remarks
+from tutorlib.classroom import exports, feedback, leaderboard, reports, similar_answers
+from tutorlib.classroom.class_run import AtWork, Run, alone_in, grade_new
 from tutorlib.classroom.gradebook import GradebookFailed, open_gradebook
 from tutorlib.classroom.grades import Classroom, Grade, grades_of
-from tutorlib.classroom.handed_in import NobodyHandedIn, handed_in
+from tutorlib.classroom.handed_in import NothingHandedIn, handed_in
+from tutorlib.classroom.instructor_files import InstructorFiles, Prepared, prepared, remarks
 from tutorlib.classroom.pool import MachineFailed
 from tutorlib.classroom.roster import Enrolled
-from tutorlib.classroom.run import AtWork, Run, alone_in, grade_new
 from tutorlib.classroom.tables import BadTable
 from tutorlib.classroom.task import Settings
 from tutorlib.grading import sandbox
-from tutorlib.grading.progress import progress
+from tutorlib.grading.progress_display import progress
 from tutorlib.problems.wrong import count
 
 
@@ -45,12 +45,12 @@ class Ended(Exception):
 
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-ENDINGS = (AtWork, GradebookFailed, MachineFailed, NobodyHandedIn, NotWritten, CannotGrade, BadTable)
+ENDINGS = (AtWork, GradebookFailed, MachineFailed, NothingHandedIn, NotWritten, CannotGrade, BadTable)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What to tell: lines about files and failures, a table of all students, whether any grading came to no end."""
+    """The output: lines about files and failures, a table of all students, whether any grading did not finish."""
 
     lines: list[str]
     table: Table
@@ -66,7 +66,7 @@ def grade_folder(
     workers: int,
     ray: str | None,
     console: Console,
-    files: GivenFiles,
+    files: InstructorFiles,
     naming: leaderboard.Naming | None = None,
 ) -> Summary:
     """Grade what is new below `folder` into the gradebook in `out`, then write everything that is made of it.
@@ -107,15 +107,15 @@ def grade_folder(
 def pages_of(classroom: Classroom, out: Path, naming: leaderboard.Naming | None, secret: bytes) -> list[Path]:
     """Write the pages and the zips that give them back. Raises OSError."""
     names = [grade.name for grade in classroom.grades]
-    written = similar.write_similar(classroom, out)
+    written = similar_answers.write_similar(classroom, out)
     pseudonyms = leaderboard.pseudonyms(names, secret) if naming == "pseudonyms" else {}
     if naming:
         written += leaderboard.write_leaderboard(classroom, out, pseudonyms or dict(zip(names, names, strict=True)))
     links = [path for path in written if path.suffix == ".html"]
     timed = {grade.name for grade in classroom.grades if any(leaderboard.right_and_timed(grade))}
     told = {name: pseudonym for name, pseudonym in pseudonyms.items() if name in timed}
-    written += report.write_reports(classroom, out, links, told)
-    return written + feedback.write_feedback(classroom, report.student_files(classroom, out), out)
+    written += reports.write_reports(classroom, out, links, told)
+    return written + feedback.write_feedback(classroom, reports.student_files(classroom, out), out)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
-"""How long students took: the time to solve an exercise, by the tries that checks left in their notebooks.
+"""The time that students took to solve an exercise, by the attempts that checks recorded in their notebooks.
 
-It is the student's own word: whoever edits the file can make it say anything. No points and no student's page rest
-on it.
+Anyone who edits the file can change it. No points and no student's page depend on it.
 """
 
 import json
@@ -32,7 +31,7 @@ def times_to_solve(tries: Mapping[str, Sequence[Tried]]) -> dict[str, float]:
     The stretch between a try and the last one before it, whichever exercise that was at, was spent on the later one's:
     on reading towards it, on writing or on mending it. A stretch of more than PAUSE_S is a pause, and cut out. The sum
     up to the first right try, and with it, is the time to solve. Where there is no stretch there is no time: what was
-    right at the first try of its page, or at the first after a pause, was begun nobody knows when.
+    right at the first try of its page, or at the first after a pause, has no known start.
     """
     spent: dict[str, float] = {}
     solved = set()
@@ -60,6 +59,6 @@ def left_in(content: bytes) -> Iterator[tuple[str, list[Tried]]]:
 
 
 def items(of: Any, key: str) -> list[Any]:
-    """The list that stands there, or an empty one."""
+    """The list under this key, or an empty one."""
     found = of.get(key) if isinstance(of, dict) else None
     return found if isinstance(found, list) else []

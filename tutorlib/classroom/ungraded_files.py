@@ -1,9 +1,9 @@
-"""Lines about files that are not graded: one for each reason and archive, and one for a hand-in without a notebook."""
+"""Messages about files that are not graded: one for each reason and archive, one for a hand-in without a notebook."""
 
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from tutorlib.classroom.entries import Entry
+from tutorlib.classroom.zip_entries import Entry
 
 NAMED = 3  # files that a line about a hand-in without a notebook names
 UNOPENED = "an archive that is not opened; ask for a .zip, or for the notebooks themselves"

@@ -1,4 +1,4 @@
-"""Made once, in the process that workers are forked from: what grading a submission imports, and the course's pages."""
+"""What workers inherit from the process that they are forked from: imports and the course's pages."""
 
 import gc
 import sys
@@ -19,7 +19,7 @@ from tutorlib.paths import SOLUTIONS
 for name in rooms():
     of_notebook(name)
     copies(name)
-    with suppress(BuildError, OSError):  # whoever grades the page says so
+    with suppress(BuildError, OSError):  # grading the page reports it
         nbformat.validate(pristine_page(SOLUTIONS / f"{name}.py"))
 asked = sys.modules.get("tutorlib.layouts.oracle")  # where an exercise asks CuTe
 if asked and not any(devices()):  # beside a GPU cutlass loads its driver, which no fork can use

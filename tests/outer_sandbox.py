@@ -1,4 +1,4 @@
-"""A second wall, around a command that grades attacks: should the grader's own fall, this machine does not."""
+"""An outer sandbox, around a command that grades attacks: should the grader's own fall, this machine does not."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ APART = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "
 
 @cache
 def why_not() -> str:
-    """Why no second wall can be built on this machine; "" where one can."""
+    """Why no outer sandbox can be built on this machine; "" where one can."""
     try:
         done = subprocess.run([*APART, "true"], capture_output=True, text=True, check=False)
     except FileNotFoundError:
@@ -31,7 +31,7 @@ def why_not() -> str:
 
 
 def within(command: list[str], left: Path) -> list[str]:
-    """The command that runs another one behind the wall.
+    """The command that runs another one in the sandbox.
 
     It writes neither to the course nor to Python nor to anybody's home, and sees no process but its own. What it
     leaves running, for longer than helpers need to hear of its end, is killed, and listed in the file `left`.

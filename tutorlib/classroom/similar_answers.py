@@ -1,4 +1,4 @@
-"""Answers of a class that are more alike than chance makes them, for a person to read; no verdict, and no one's points.
+"""Answers of a class that are more alike than chance explains. The instructor reads them; no points depend on them.
 
 Two answers share statements (see `statements`). Such as the handed-out page or its solution has do not count; any other
 counts log2(answers to the exercise / answers that have it) bits, so that a statement of the whole class counts nothing.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.classroom.exports import as_csv, write_whole
 from tutorlib.classroom.grades import Classroom, Grade
-from tutorlib.classroom.pages import render, state_of
+from tutorlib.classroom.report_pages import render, state_of
 from tutorlib.classroom.statements import statements
 from tutorlib.course.source import parse
 from tutorlib.exercises import find

@@ -13,7 +13,7 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.classroom.exports import file_stems, write_whole
 from tutorlib.classroom.grades import Classroom, Grade
-from tutorlib.classroom.pages import WORDS, render, state_of, title
+from tutorlib.classroom.report_pages import WORDS, render, state_of, title
 from tutorlib.classroom.task import Judged
 from tutorlib.exercises import find
 from tutorlib.grading.limited_process import Allowance, Exceeded, in_child

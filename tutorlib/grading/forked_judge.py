@@ -1,4 +1,4 @@
-"""pytest in a process forked from this one, which has imported all that it needs; a new Python takes seconds for it."""
+"""The judge in a process forked from this one, which has imported all that it needs; a new Python takes seconds."""
 
 import asyncio
 import gc
@@ -7,22 +7,22 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextvars import Context
 from pathlib import Path
 
-import pytest
-
-import tutorlib.grading.plugin  # noqa: F401  the plugin that pytest is told to load, as nbval's, which it imports
+from tutorlib.grading import judge_process
+from tutorlib.grading.judge_process import JudgeSettings
 from tutorlib.machine.lineage import die_with
 
-PYTEST = "import sys, pytest; sys.exit(pytest.main())"
+FILE = "judge.json"  # where a new Python finds its settings
+JUDGE = f"from tutorlib.grading import judge_process as p; p.main(p.JudgeSettings.loads(open({FILE!r}).read()))"
 
 
-def start_pytest(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], pipe: int, log: int) -> int:
-    """Start pytest in a folder, with these variables alone; what it prints goes to the file descriptor `log`.
+def start_judge(settings: JudgeSettings, folder: Path, environment: Mapping[str, str], log: int) -> int:
+    """Start the judge in a folder, with these variables alone; what it prints goes to the file descriptor `log`.
 
-    pipe: the only other one that it needs. Returns the process's id; it is for the caller to wait for.
+    Of the others it has the settings' pipe alone. Returns the process's id; it is for the caller to wait for.
     """
     new, parent = has_driver(), os.getpid()
     if pid := os.fork():
@@ -31,11 +31,13 @@ def start_pytest(arguments: Sequence[str], folder: Path, environment: Mapping[st
     try:
         try:
             die_with(parent)
-            settle(folder, environment, pipe, log)
+            settle(folder, environment, settings.pipe, log)
             if new:
-                os.set_inheritable(pipe, True)
-                os.execv(sys.executable, [sys.executable, "-P", "-c", PYTEST, *arguments])
-            code = Context().run(pytest.main, list(arguments))  # jupyter_core keeps an event loop in the parent's
+                os.set_inheritable(settings.pipe, True)
+                Path(FILE).write_text(settings.dumps())
+                os.execv(sys.executable, [sys.executable, "-P", "-c", JUDGE])
+            Context().run(judge_process.main, settings)  # jupyter_core keeps an event loop in the parent's
+            code = 0
         except BaseException:
             traceback.print_exc()
         sys.stdout.flush()
@@ -61,7 +63,7 @@ def settle(folder: Path, environment: Mapping[str, str], pipe: int, log: int) ->
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(source, target)
-    os.closerange(3, pipe)  # also locks and pipes, which others take for the parent's while anybody has them open
+    os.closerange(3, pipe)  # also locks and pipes, which count as the parent's as long as any process has them open
     os.closerange(pipe + 1, os.sysconf("SC_OPEN_MAX"))
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  open until the process ends
     sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115

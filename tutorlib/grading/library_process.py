@@ -1,4 +1,4 @@
-"""The library functions of a page that some exercise of it forbids: they run outside the student's process.
+"""Runs the library functions that a page's exercises forbid, outside the student's process.
 
 In the sandbox each of them is a stub (`library_copies`) that asks the library process, which this module starts, by the
 function's name and with plain data. The library process has the real functions. It refuses those that the exercise
@@ -23,7 +23,7 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.library_use import as_told, used_library
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import of_notebook, rooms
-from tutorlib.grading.transport import End, Lost
+from tutorlib.grading.transport import Endpoint, Lost
 
 SOCKET = "library.sock"  # in the folder that the student's process shares with the judge
 PACKAGES = ("tensor_layouts.", "tutorlib.layouts.", "tutorlib.models.")  # their functions take and return plain data
@@ -34,7 +34,7 @@ KEPT = (  # of the algebra: they look at shapes and coordinates, or put modes in
     *("sort", "idx2crd", "crd2flat", "crd2offset", "crd2idx", "crd2crd", "slice_modes", "dice_modes", "safe_div"),
     "hier_unzip",
 )
-MOST_LINES = 256  # connections; each of the student's threads has one
+MOST_CONNECTIONS = 256  # each of the student's threads has one
 SLACK_S = 5.0  # beyond the time limit of one call: then the process counts as hung
 SENT_S = 1.0  # for the rest of a question whose first byte has arrived, and for taking the reply
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
@@ -91,7 +91,9 @@ class LibraryProcess:
         """Raises OSError where the student's process has put something in the socket's place."""
         self.judge, theirs = Pipe()
         self.address.unlink(missing_ok=True)
-        with socket.socket(socket.AF_UNIX) as listener:  # closed here, so that nobody waits for a process that crashed
+        with socket.socket(
+            socket.AF_UNIX
+        ) as listener:  # closed here, so that no client waits for a process that crashed
             listener.bind(str(self.address))
             self.address.chmod(0o666)  # the sandbox may be another user's; the folder admits no third one
             listener.listen(64)
@@ -153,9 +155,9 @@ def serve_library(
         return served(notebook)[key](*args, **kwargs)
 
     named: dict[str, Callable[..., Any]] = {key: partial(call, key) for key in served(notebook)}
-    lines: dict[Connection, End] = {}
+    endpoints: dict[Connection, Endpoint] = {}
     while True:
-        ready = wait([judge, listener, *lines])
+        ready = wait([judge, listener, *endpoints])
         if judge in ready:  # before a call that arrives at the same time
             try:
                 forbidden = judge.recv()
@@ -164,25 +166,25 @@ def serve_library(
             judge.send(refused)
             refused = []
         elif listener in ready:
-            line = Connection(listener.accept()[0].detach())
-            lines[line] = End(line, named)
-            if len(lines) > MOST_LINES:
-                hang_up(lines, next(iter(lines)))
+            connection = Connection(listener.accept()[0].detach())
+            endpoints[connection] = Endpoint(connection, named)
+            if len(endpoints) > MOST_CONNECTIONS:
+                hang_up(endpoints, next(iter(endpoints)))
         else:
-            line = next(one for one in lines if one in ready)
-            lines[line].seconds = SENT_S
+            connection = next(one for one in endpoints if one in ready)
+            endpoints[connection].seconds = SENT_S
             try:
                 with interrupted_after(seconds):
-                    there = lines[line].serve_once()
+                    there = endpoints[connection].serve_once()
             except Exception:  # a student's process may send anything
                 there = False
             if not there:
-                hang_up(lines, line)
+                hang_up(endpoints, connection)
 
 
-def hang_up(lines: dict[Connection, End], line: Connection) -> None:
-    del lines[line]
-    line.close()
+def hang_up(endpoints: dict[Connection, Endpoint], connection: Connection) -> None:
+    del endpoints[connection]
+    connection.close()
 
 
 @contextmanager

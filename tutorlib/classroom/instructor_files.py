@@ -11,8 +11,8 @@ from tutorlib.classroom.corrections import Correction, read_corrections
 from tutorlib.classroom.gradebook import Gradebook
 from tutorlib.classroom.grades import Adjustments, Classroom
 from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.late_rules import HandInTimes, Rules, moodle_time, read_rules, read_times
 from tutorlib.classroom.roster import Directory, Enrolled, directory_of, enrolled, read_roster
-from tutorlib.classroom.rules import HandInTimes, Rules, moodle_time, read_rules, read_times
 from tutorlib.classroom.tables import read_text
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names
@@ -21,7 +21,7 @@ NONE = "none"  # as a file's name: what was given before no longer counts
 
 
 @dataclass(frozen=True)
-class GivenFiles:
+class InstructorFiles:
     """The files that this run was given: paths, or "none"; no path where what was given before still counts."""
 
     roster: Sequence[str] = ()
@@ -44,19 +44,19 @@ class Prepared:
     kept: str
 
 
-def prepared(students: list[HandedIn], files: GivenFiles, book: Gradebook) -> Prepared:
+def prepared(students: list[HandedIn], files: InstructorFiles, book: Gradebook) -> Prepared:
     """The class by its roster, and what comes on top of its points. Raises BadTable, GradebookFailed.
 
     The gradebook keeps the files as soon as all of them can be read.
     """
     typed: dict[str, Sequence[str]] = vars(files)
-    texts = {kind: texts_of(named) if named else book.given(kind) for kind, named in typed.items()}
+    texts = {kind: texts_of(named) if named else book.files(kind) for kind, named in typed.items()}
     class_, lines = enrolled(students, [read_roster(*one) for one in texts["roster"]])
     directory = directory_of(class_)
 
     rules = next((read_rules(*one) for one in texts["rules"]), Rules())
     if not files.rules:
-        texts["times"] = book.given("times")
+        texts["times"] = book.files("times")
     else:
         texts["times"] = texts_of([str(Path(files.rules[0]).parent / rules.times)] if rules.times else [])
     times = HandInTimes()
@@ -71,7 +71,7 @@ def prepared(students: list[HandedIn], files: GivenFiles, book: Gradebook) -> Pr
 
     for kind, given in texts.items():
         if typed["rules" if kind == "times" else kind]:
-            book.keep(kind, given)
+            book.keep_files(kind, given)
     names = ", ".join(f"--{kind} {file}" for kind in typed if not typed[kind] for _, file in texts[kind])
     kept = f"Used again, as in an earlier run: {names}. With `none` in place of the file it is not." if names else ""
     return Prepared(class_, directory, Adjustments(rules, times, corrections), lines, kept)
