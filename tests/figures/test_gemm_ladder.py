@@ -50,13 +50,13 @@ def test_a_page_shows_the_rungs_up_to_its_own():
         gemm_ladder([found], "08")
 
 
-def test_a_rung_has_its_colour_on_every_page():
+def test_a_rung_has_its_color_on_every_page():
     found = swept("09 slow", "10 fast", "12 three")
-    colours = [
+    colors = [
         {line.get_label(): line.get_color() for line in gemm_ladder([found], page).axes[0].get_lines()}
         for page in ("09", "10", "12")
     ]
-    assert colours[0].items() <= colours[1].items() <= colours[2].items()
+    assert colors[0].items() <= colors[1].items() <= colors[2].items()
 
 
 def test_nvidias_example_stands_among_the_rungs_of_its_instructions():

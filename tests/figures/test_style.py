@@ -4,7 +4,7 @@ from tests.stand_ins import swept
 from tutorlib.figures.style import baseline_speeds, kernel_lines, powers_of_two
 
 
-def test_lines_differ_in_more_than_colour():
+def test_lines_differ_in_more_than_color():
     looks = [(look["color"], look["marker"]) for _, look in kernel_lines(swept("slow", "fast"))]
     assert all(len(set(column)) == 2 for column in zip(*looks, strict=True))
 

@@ -21,8 +21,8 @@ def show_blackwell(stages: int = 4) -> Picture:
     """A block's SM: numbers are the order in which a K tile, and then a tile's accumulators, pass through."""
     picture, axes = canvas(TALL)
     box(axes, (10, 85, 110, 400), "global memory", EMPTY)
-    for number, (name, colour) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
-        box(axes, (26, 115 + 125 * number, 78, 90), name, colour, middle=True)
+    for number, (name, color) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
+        box(axes, (26, 115 + 125 * number, 78, 90), name, color, middle=True)
     box(axes, (180, 10, 802, 480), "one SM, one block of 192 threads", EMPTY)
     box(axes, (196, 130, 96, 170), "TMA unit", ORANGE, middle=True)
     box(axes, (370, 85, 240, 255), "shared memory: a ring of stages", EMPTY)
@@ -83,7 +83,7 @@ def show_tensor_memory(columns: int = 256, accumulators: int = 2) -> Picture:
 def show_handover(*accumulators: int) -> Picture:
     """The tensor cores and the epilogue, time from left to right, with so many accumulators; below each other.
 
-    A colour is an accumulator, its number that of the tile. Hatched: the tensor cores wait.
+    A color is an accumulator, its number that of the tile. Hatched: the tensor cores wait.
     """
     plans = [Handover(number) for number in accumulators]
     ticks = max(plan.total for plan in plans)
@@ -94,18 +94,18 @@ def handover_grid(plan: Handover, ticks: int) -> CellGrid:
     rows = ("multiply", "read")
     labels = [[""] * ticks for _ in rows]
     last = max(span.end for span in plan.spans if span.row == "multiply")
-    colours: list[list[str | None]] = [[None] * last + [EMPTY] * (ticks - last), [EMPTY] * ticks]
+    colors: list[list[str | None]] = [[None] * last + [EMPTY] * (ticks - last), [EMPTY] * ticks]
     for span in plan.spans:
         row = rows.index(span.row)
         for tick in range(span.begin, span.end):
-            colours[row][tick] = category(4 + 2 * span.accumulator)
+            colors[row][tick] = category(4 + 2 * span.accumulator)
             labels[row][tick] = str(span.tile) if tick == span.begin else ""
     title = (
         f"{count(plan.accumulators, 'accumulator')}: {plan.total} ticks, the tensor cores busy for "
         f"{plan.busy:.0%} of the time until they are done"
     )
     across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
-    return CellGrid(title, labels, colours, rows, across, {1: 1.0})
+    return CellGrid(title, labels, colors, rows, across, {1: 1.0})
 
 
 def show_pair() -> Picture:
@@ -148,7 +148,7 @@ def show_scaled(numbers: Sequence[float], tensor_scale: float) -> Picture:
     grid = CellGrid(
         f"mxfp8: times 2^{exponent} for 32 of them · nvfp4: times {scale:g} for 16, times {tensor_scale:g} for all",
         [row for _, row, _ in rows],
-        [[colour] * NV_BLOCK for _, _, colour in rows],
+        [[color] * NV_BLOCK for _, _, color in rows],
         [name for name, _, _ in rows],
         [str(at) for at in shown],
         {1: 2.0, 3: 2.0},

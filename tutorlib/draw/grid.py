@@ -1,4 +1,4 @@
-"""The one kind of picture: labelled cells in a grid, several grids beside each other."""
+"""The one kind of picture: labeled cells in a grid, several grids beside each other."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Picture(Figure):
     """A figure that a notebook shows once, as the cell's value, whether or not pyplot is there."""
 
     def _repr_png_(self) -> bytes:
-        """The picture as a PNG of 64 colours, which is a fifth of the size and looks the same."""
+        """The picture as a PNG of 64 colors, which is a fifth of the size and looks the same."""
         drawn = BytesIO()
         self.savefig(drawn, format="png", dpi=self.dpi)
         small = BytesIO()
@@ -40,7 +40,7 @@ class Picture(Figure):
 class CellGrid:
     """What one grid shows. Every table is a sequence of rows.
 
-    labels: text of each cell. colours: "#RRGGBB" of each cell; None is a hatched hole.
+    labels: text of each cell. colors: "#RRGGBB" of each cell; None is a hatched hole.
     down, across: names of the rows and columns; empty for none.
     row_breaks, column_breaks: {position: width in points} of the thick lines between blocks.
     outlined: (row, column) of the cells that the picture points at.
@@ -49,7 +49,7 @@ class CellGrid:
 
     title: str
     labels: Sequence[Sequence[str]]
-    colours: Sequence[Sequence[str | None]]
+    colors: Sequence[Sequence[str | None]]
     down: Sequence[str] = ()
     across: Sequence[str] = ()
     row_breaks: Mapping[int, float] = field(default_factory=dict)
@@ -114,8 +114,8 @@ def figure(grids: Sequence[CellGrid], stacked: bool | None = None, largest: int 
 
 def paint(axes: Axes, grid: CellGrid) -> Axes:
     """Draw the grid so that cell (row, column) covers [column, column + 1] × [row, row + 1]; row 0 is on top."""
-    colours = np.array([[channels(colour or EMPTY) for colour in row] for row in grid.colours], dtype=np.uint8)
-    axes.imshow(colours, extent=(0, grid.columns, grid.rows, 0), interpolation="nearest", aspect="equal")
+    colors = np.array([[channels(color or EMPTY) for color in row] for row in grid.colors], dtype=np.uint8)
+    axes.imshow(colors, extent=(0, grid.columns, grid.rows, 0), interpolation="nearest", aspect="equal")
     axes.set_axis_off()
     box = axes.get_window_extent()
     cell = min(box.width / grid.columns, box.height / grid.rows) * 72 / axes.figure.dpi  # points
@@ -135,7 +135,7 @@ def draw_cells(axes: Axes, grid: CellGrid, cell: float) -> None:
     points = min(11.0, *(fitting(label, cell) for labels in grid.labels for label in labels))
     for row, labels in enumerate(grid.labels):
         for column, label in enumerate(labels):
-            if grid.colours[row][column] is None:
+            if grid.colors[row][column] is None:
                 hole: dict[str, Any] = {"hatch": "//////", "facecolor": EMPTY, "edgecolor": "#C3CAD1", "linewidth": 0.4}
                 axes.add_patch(Rectangle((column, row), 1, 1, **hole))
             if label and points >= SMALLEST:

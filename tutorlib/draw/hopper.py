@@ -27,8 +27,8 @@ def show_sm(stages: int = 4) -> Picture:
     """A block's SM while a GEMM's main loop runs: numbers are the order in which a K tile passes through."""
     picture, axes = canvas(HEIGHT)
     box(axes, (10, 85, 130, 375), "global memory", EMPTY)
-    for number, (name, colour) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
-        box(axes, (30, 115 + 115 * number, 90, 80), name, colour, middle=True)
+    for number, (name, color) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
+        box(axes, (30, 115 + 115 * number, 90, 80), name, color, middle=True)
     box(axes, (200, 10, 782, 450), "one SM, one block of 256 threads", EMPTY)
     box(axes, (220, 130, 110, 190), "TMA unit\n\ncomputes\naddresses,\nmoves boxes,\ncounts bytes", ORANGE, middle=True)
     box(axes, (420, 85, 250, 250), "shared memory: a ring of stages", EMPTY)
@@ -60,10 +60,10 @@ def show_sm(stages: int = 4) -> Picture:
     return picture
 
 
-def box(axes: Axes, place: tuple[int, int, int, int], says: str, colour: str, middle: bool = False) -> None:
+def box(axes: Axes, place: tuple[int, int, int, int], says: str, color: str, middle: bool = False) -> None:
     """A rounded box at (x, y, width, height) in pixels; its text on top or in the middle."""
     x, y, width, height = place
-    look: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=5", "facecolor": colour, "edgecolor": INK}
+    look: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=5", "facecolor": color, "edgecolor": INK}
     axes.add_patch(FancyBboxPatch((x, y), width, height, linewidth=1.0, **look))
     axes.text(
         x + width / 2,

@@ -25,7 +25,7 @@ def show_layout(source: Any, title: str = "", highlight: Iterable = (), ax: Axes
 
 
 def show_layouts(sources: Mapping[str, Any]) -> Picture:
-    """Several layouts side by side, {title: layout}, on one colour scale."""
+    """Several layouts side by side, {title: layout}, on one color scale."""
     tables = [matrix(source) for source in sources.values()]
     everything = [offset for table in tables for row in table for offset in row]
     scale = min(everything), max(everything)
@@ -76,9 +76,9 @@ def layout_grid(
     title: str | None = None,
     highlight: Iterable = (),
     scale: tuple[int, int] | None = None,
-    colours: Sequence[Sequence[str | None]] | None = None,
+    colors: Sequence[Sequence[str | None]] | None = None,
 ) -> CellGrid:
-    """A layout's offsets in a grid. scale: the offsets of the lightest and the darkest colour."""
+    """A layout's offsets in a grid. scale: the offsets of the lightest and the darkest color."""
     shown = layout(source)
     table = matrix(shown)
     low, high = scale or (min(map(min, table)), max(map(max, table)))
@@ -86,7 +86,7 @@ def layout_grid(
     return CellGrid(
         text(shown) if title is None else title,
         [[str(offset) for offset in row] for row in table],
-        colours or [[ramp(offset, low, high) for offset in row] for row in table],
+        colors or [[ramp(offset, low, high) for offset in row] for row in table],
         names(down) if len(table) > 1 else (),
         names(across),
         breaks(down),

@@ -67,7 +67,7 @@ def small_sms(axes: Axes, left: int, top: int, count: int) -> int:
         column, row = n % columns, n // columns
         opened = n == columns - 1
         x, y = left + (SMALL + 1) * column, top + (SMALL + 3) * row
-        colour = category(2) if opened else category(7)
-        axes.add_patch(Rectangle((x, y), SMALL - 1, SMALL, facecolor=colour, edgecolor=INK, linewidth=0.6))
+        color = category(2) if opened else category(7)
+        axes.add_patch(Rectangle((x, y), SMALL - 1, SMALL, facecolor=color, edgecolor=INK, linewidth=0.6))
     axes.text(left + (SMALL + 1) * columns / 2, top - 12, f"{count} SMs", ha="center", va="center", size=9, color=INK)
     return left + (SMALL + 1) * columns - 2

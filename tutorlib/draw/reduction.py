@@ -7,17 +7,17 @@ from tutorlib.draw.palette import EMPTY, category
 def show_reduction(places: int = 8) -> Picture:
     """A row for each step, between two of which stands a barrier; a cell is a place with the values that it combines.
 
-    places: a power of two. The colour is the thread that wrote the place in this step; white is left as it was.
+    places: a power of two. The color is the thread that wrote the place in this step; white is left as it was.
     """
     held = [[n] for n in range(places)]
     labels = [[str(n) for n in range(places)]]
-    colours: list[list[str | None]] = [[category(n) for n in range(places)]]
+    colors: list[list[str | None]] = [[category(n) for n in range(places)]]
     names = ["each thread writes its own"]
     half = places // 2
     while half:
         held = [held[n] + held[n + half] if n < half else held[n] for n in range(places)]
         labels.append([combined(held[n], places) if n < half else "" for n in range(places)])
-        colours.append([category(n) if n < half else EMPTY for n in range(places)])
+        colors.append([category(n) if n < half else EMPTY for n in range(places)])
         names.append(f"threads below {half} take in place + {half}")
         half //= 2
     title = "shared memory, step by step; thick lines are barriers"
@@ -26,7 +26,7 @@ def show_reduction(places: int = 8) -> Picture:
             CellGrid(
                 title,
                 labels,
-                colours,
+                colors,
                 names,
                 [str(n) for n in range(places)],
                 row_breaks=dict.fromkeys(range(1, len(labels)), 2.5),

@@ -13,7 +13,7 @@ RESULTS = "#F1F3F5"  # neither loads nor multiplies: rounds a tile's accumulator
 def show_roles(*roles: Roles) -> Picture:
     """A block's loads, warpgroups, stores and tensor cores, time from left to right; several kernels below each other.
 
-    A colour is a tile, its number stands where it begins. Grey: a warpgroup rounds and hands over results. Hatched:
+    A color is a tile, its number stands where it begins. Gray: a warpgroup rounds and hands over results. Hatched:
     the tensor cores have nothing to do.
     """
     cartoons = [Cartoon(one) for one in roles]
@@ -23,21 +23,21 @@ def show_roles(*roles: Roles) -> Picture:
 
 def roles_grid(cartoon: Cartoon, ticks: int) -> CellGrid:
     labels = [[""] * ticks for _ in ROWS]
-    colours: list[list[str | None]] = [[EMPTY] * ticks for _ in ROWS]
-    colours[-1] = [None if tick < cartoon.total else EMPTY for tick in range(ticks)]
+    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in ROWS]
+    colors[-1] = [None if tick < cartoon.total else EMPTY for tick in range(ticks)]
     for span in cartoon.spans:
         row = ROWS.index(span.row)
         labels[row][span.begin] = str(span.tile)
-        colours[row][span.begin : span.end] = [RESULTS if span.rounds else category(span.tile)] * (
+        colors[row][span.begin : span.end] = [RESULTS if span.rounds else category(span.tile)] * (
             span.end - span.begin
         )
     title = f"{cartoon.roles}: {cartoon.total} ticks, the tensor cores busy for {cartoon.busy:.0%} of them"
     across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
-    return CellGrid(title, labels, colours, ROWS, across, {1: 1.0, 3: 1.0, 4: 2.0})
+    return CellGrid(title, labels, colors, ROWS, across, {1: 1.0, 3: 1.0, 4: 2.0})
 
 
 def show_work(splits: Mapping[str, Split], clusters: int, tiles: int, k_tiles: int) -> Picture:
-    """A row for each cluster, a column for each K tile's time, the tile that it works on in each: number and colour.
+    """A row for each cluster, a column for each K tile's time, the tile that it works on in each: number and color.
 
     splits: title → how the work is split among the clusters. Hatched: the cluster is done and waits for the others.
     """

@@ -40,8 +40,8 @@ WORDS: dict[Doing, str] = {
     "phase": "wait for an mbarrier's phase",
     "arrive": "arrive at an mbarrier",
 }
-COLOURS: dict[Doing, str] = dict(zip(LETTERS, (*CATEGORIES, "#FFDDAA"), strict=False))
-COLOURS |= {"bulk load": COLOURS["issue"], "phase": COLOURS["wait"], "arrive": COLOURS["commit"]}
+COLORS: dict[Doing, str] = dict(zip(LETTERS, (*CATEGORIES, "#FFDDAA"), strict=False))
+COLORS |= {"bulk load": COLORS["issue"], "phase": COLORS["wait"], "arrive": COLORS["commit"]}
 UNDER_WAY, ARRIVED = "#F1F3F5", RAMP[0]  # of a buffer: a copy into it runs; it holds what nobody reads just now
 CELL = 20  # pixels
 KEYS = 6  # of the letters, in a line of the title
@@ -174,14 +174,14 @@ def timeline_of(trace: BlockTrace) -> CellGrid:
     return CellGrid(
         "\n".join(lines),
         [[label for label, _ in row] for row in rows],
-        [[colour for _, colour in row] for row in rows],
+        [[color for _, color in row] for row in rows],
         names,
         [str(n) if n % 8 == 0 else "" for n in range(len(shown))],
         breaks if story.contents else {},
     )
 
 
-CellRow = list[tuple[str, str]]  # label and colour of each cell
+CellRow = list[tuple[str, str]]  # label and color of each cell
 
 
 def alike(steps: Sequence[WarpStep], warps: int) -> list[list[int]]:
@@ -202,7 +202,7 @@ def span_of(warps: Sequence[int]) -> str:
 
 
 def warp_row(steps: Sequence[WarpStep], warps: Sequence[int]) -> CellRow:
-    return [(LETTERS[step.does], COLOURS[step.does]) if step.warps & set(warps) else ("", EMPTY) for step in steps]
+    return [(LETTERS[step.does], COLORS[step.does]) if step.warps & set(warps) else ("", EMPTY) for step in steps]
 
 
 def buffer_row(story: Story, numbers: Sequence[int], columns: int) -> CellRow:
@@ -306,14 +306,14 @@ def access_name(access: MemoryAccess) -> tuple[str, str]:
 def bank_grid_of(access: WarpAccess) -> CellGrid:
     """Which thread wants which word: a column for each bank, a row for each 128 bytes; dark where a bank is busy."""
     label: dict[tuple[int, int], str] = {}
-    colour: dict[tuple[int, int], str] = {}
+    color: dict[tuple[int, int], str] = {}
     for part in access.parts:
         ways = access.ways(part)
         for thread, words in zip(part, access.words(part), strict=True):
             for word in words:
                 at = int(word) // BANKS, int(word) % BANKS
                 label[at] = f"{label[at]}+".replace("++", "+") if at in label else str(thread)
-                colour[at] = ramp(int(ways[at[1]]), 1, 8)
+                color[at] = ramp(int(ways[at[1]]), 1, 8)
     lines = sorted({line for line, _ in label})
     shown = lines[:MOST_LINES]
     needed = len(access.parts)
@@ -325,7 +325,7 @@ def bank_grid_of(access: WarpAccess) -> CellGrid:
     return CellGrid(
         f"{title}\nthreads by bank (columns) and 128 bytes of shared memory (rows{hidden}); dark: later wavefronts",
         [[label.get((line, bank), "") for bank in range(BANKS)] for line in shown],
-        [[colour.get((line, bank), EMPTY) for bank in range(BANKS)] for line in shown],
+        [[color.get((line, bank), EMPTY) for bank in range(BANKS)] for line in shown],
         [f"byte {line * WAVEFRONT:,}" for line in shown],
         [str(bank) if bank % 4 == 0 else "" for bank in range(BANKS)],
     )

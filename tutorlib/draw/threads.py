@@ -11,7 +11,7 @@ from tutorlib.layouts.notation import Tree, layout, text
 
 
 def show_tv(source: Any, tile_shape: Tree, title: str = "") -> Picture:
-    """The tile with the thread and the value that hold each element, "T3 V1", coloured by thread.
+    """The tile with the thread and the value that hold each element, "T3 V1", colored by thread.
 
     source: a layout (thread, value) → flat index in the tile, whose first mode runs fastest.
     An element that nobody holds is hatched; one that several hold names the first and says how many more.

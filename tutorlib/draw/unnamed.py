@@ -15,6 +15,6 @@ def show_pictures() -> "Figure":
     grids = []
     for name, offsets in PICTURES.items():
         last = max(map(max, offsets))
-        colours = [[ramp(offset, 0, last) for offset in row] for row in offsets]
-        grids.append(CellGrid(name, [[str(offset) for offset in row] for row in offsets], colours))
+        colors = [[ramp(offset, 0, last) for offset in row] for row in offsets]
+        grids.append(CellGrid(name, [[str(offset) for offset in row] for row in offsets], colors))
     return figure(grids)

@@ -94,7 +94,7 @@ def as_message(grid: CellGrid) -> dict[str, Any]:
     return {
         "title": grid.title,
         "labels": [list(row) for row in grid.labels],
-        "colours": [list(row) for row in grid.colours],
+        "colors": [list(row) for row in grid.colors],
         "down": list(grid.down),
         "across": list(grid.across),
         "rowBreaks": list(grid.row_breaks.items()),

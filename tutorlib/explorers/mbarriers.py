@@ -58,7 +58,7 @@ def ring_scene(ring: RingModel, _: Click | None) -> Scene:
 def orders_grid(ring: RingModel) -> CellGrid:
     """A row for each of the three: the loop of one side, or the transfers in flight; the next order is outlined."""
     width = max(max(map(len, LOOPS.values())), len(ring.in_flight))
-    labels, colours, outlined = [], [], set()
+    labels, colors, outlined = [], [], set()
     for row, side in enumerate(ACTORS):
         if side is None:
             names = [f"{transfer.operand} {transfer.tile}" for transfer in ring.in_flight]
@@ -69,27 +69,27 @@ def orders_grid(ring: RingModel) -> CellGrid:
             outlined.add((row, here.order))
         rest = width - len(names)
         labels.append(names + [""] * rest)
-        colours.append(tints + [EMPTY] * rest)
+        colors.append(tints + [EMPTY] * rest)
     title = "click a row: its next instruction" + (" (both wait forever)" if ring.stuck else "")
-    return CellGrid(title, labels, colours, ["loads", "TMA", "math"], outlined=frozenset(outlined))
+    return CellGrid(title, labels, colors, ["loads", "TMA", "math"], outlined=frozenset(outlined))
 
 
 def stages_grid(ring: RingModel) -> CellGrid:
     """A row for each stage: what lies there, and what its two mbarriers lack."""
-    labels, colours = [], []
+    labels, colors = [], []
     for stage in range(ring.stages):
         lies, full, empty = ring.holds[stage], ring.full[stage], ring.empty[stage]
         tiles = [lies.get(operand) for operand in OPERANDS]
         numbers = (full.phase % 2, full.missing, full.pending // KIB, empty.phase % 2, empty.missing)
         labels.append(["" if tile is None else str(tile) for tile in tiles] + [str(number) for number in numbers])
-        colours.append([None if tile is None else category(tile) for tile in tiles] + [EMPTY] * len(numbers))
+        colors.append([None if tile is None else category(tile) for tile in tiles] + [EMPTY] * len(numbers))
     read = frozenset() if ring.reading is None else frozenset({(ring.reading, 0), (ring.reading, 1)})
     down = [f"[{stage}]" for stage in range(ring.stages)]
     breaks = {2: 2.0, 5: 2.0}
     return CellGrid(
         "stages: tiles · full and what it lacks · empty and what it lacks",
         labels,
-        colours,
+        colors,
         down,
         COLUMNS,
         {},

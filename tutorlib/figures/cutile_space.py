@@ -46,8 +46,8 @@ def draw_space(axes: "Axes", swept: SweepResults) -> None:
         {square(tile): hints(point.facts["config"]) for tile, point in best.items()},
         unfit,
     )
-    axes.set_xlabel("tk; hatched: fits with no hints" if unfit else "tk")
-    axes.set_ylabel("tm×tn")
+    axes.set_xlabel("tk, elements; hatched: fits with no hints" if unfit else "tk, elements")
+    axes.set_ylabel("tm×tn, elements")
     axes.set_title(
         f"{swept.gpu}, {by(swept.shapes[0])} bf16, {swept.regime}: the best of each tile", loc="left", color=INK
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from tutorlib.draw.palette import FAINT, INK, LINES, MARK
+from tutorlib.draw.palette import FAINT, INK, MARK, SHADES
 from tutorlib.figures.style import tidy_axes
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.measuring.measurement import Measurement
@@ -46,14 +46,14 @@ def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
             "memory limits | tensor cores limit", (ridge, 1), (0, -4), ha="center", va="top", color=INK, fontsize=9,
             xycoords=("data", "axes fraction"), textcoords="offset points", backgroundcolor="white",
         )  # fmt: skip
-    for (kind, measured), colour, marker in zip(kinds.items(), (LINES[1], LINES[3], LINES[2]), "soD", strict=False):
+    for (kind, measured), color, marker in zip(kinds.items(), (SHADES[2], SHADES[3], SHADES[0]), "soD", strict=False):
         axes.scatter(
             [intensity(one) for one in measured], [one.ratio for one in measured],
-            color=colour, marker=marker, s=55, label=f"{kind}: {told(measured)}", zorder=3,
+            color=color, marker=marker, s=55, label=f"{kind}: {told(measured)}", zorder=3,
         )  # fmt: skip
     if drawn := [one for measured in list(kinds.values())[1:] for one in measured]:
         middle = median(one.ratio for one in drawn)
-        axes.axhline(middle, color=LINES[3], linewidth=1.5, label=f"all random ones: {told(drawn)}")
+        axes.axhline(middle, color=SHADES[1], linewidth=1.5, label=f"all random ones: {told(drawn)}")
     least = min((point.measurement for point in swept.points), key=lambda one: one.ratio)
     axes.scatter([intensity(least)], [least.ratio], s=170, facecolors="none", edgecolors=MARK, linewidths=2, zorder=4)
     axes.annotate(
@@ -62,8 +62,8 @@ def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
     )  # fmt: skip
     axes.margins(y=0.1)  # room for that below the point
     axes.set_xscale("log", base=2)
-    axes.set_xlabel("FLOP for each byte that must cross memory")
-    axes.set_ylabel(f"speed as a fraction of {swept.baseline}")
+    axes.set_xlabel("arithmetic intensity, FLOP per byte of A, B and C")
+    axes.set_ylabel(f"speed as a fraction of {swept.baseline}'s")
     axes.xaxis.set_major_formatter("{x:.0f}")
     axes.set_title(f"{swept.gpu}, bf16, {swept.regime}: gemm(a, b, c) at any shape", loc="left", color=INK)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)

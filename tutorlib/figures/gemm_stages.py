@@ -28,19 +28,17 @@ def gemm_stages(everything: Sequence[SweepResults] | None = None) -> "Figure":
 
 
 def draw_stages(axes: "Axes", swept: SweepResults) -> None:
-    """TFLOP/s in each cell, below it warps × blocks on an SM.
-
-    Hatched is what was not measured, since it does not fit into shared memory.
-    """
+    """TFLOP/s in each cell, below it warps × blocks on an SM. Hatched: not measured, too large for shared memory."""
     cells = {(by(point.facts["tile"]), str(point.facts["stages"])): point for point in swept.points}
     speeds = {cell: point.measurement.tflops or 0 for cell, point in cells.items()}
     notes = {cell: note for cell, point in cells.items() if (note := residents(point, swept.machine["arch"]))}
     tiles = list(dict.fromkeys(tile for tile, _ in speeds))
     stages = [str(n) for n in sorted({point.facts["stages"] for point in swept.points})]
     draw_heatmap(axes, tiles, stages, speeds, notes, set(product(tiles, stages)) - set(speeds))
-    small = "; small: warps × blocks on a SM" if notes else ""
-    axes.set_xlabel(f"stages{small}; hatched: {'no room in shared memory' if swept.complete else 'not measured'}")
-    axes.set_title(f"{swept.gpu}, {by(swept.shapes[0])} bf16, {swept.regime}, tiles of M×N×K", loc="left", color=INK)
+    small = "; second line: warps × blocks on an SM" if notes else ""
+    axes.set_xlabel(f"stages{small}; hatched: {'too large for shared memory' if swept.complete else 'not measured'}")
+    axes.set_title(f"{swept.gpu}, {by(swept.shapes[0])} bf16, {swept.regime}", loc="left", color=INK)
+    axes.set_ylabel("tile, M×N×K")
 
 
 def residents(point: Point, arch: str) -> str:

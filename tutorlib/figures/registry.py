@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 def swizzle() -> "Figure":
-    """The README's picture: 8×8 chunks of 16 bytes, coloured by the banks they lie in, plain and swizzled."""
+    """The README's picture: 8×8 chunks of 16 bytes, colored by the banks they lie in, plain and swizzled."""
     from tutorlib.draw import show_swizzle
 
     return show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
 
 
-COLOURS = 128  # of a PNG
+COLORS = 128  # of a PNG
 
 FIGURES: dict[str, Callable[[], "Figure"]] = {
     "copy_ladder": copy_ladder.copy_ladder,
@@ -66,14 +66,14 @@ def save(name: str, folder: Path = FOLDER) -> list[Path]:
         for path in paths:
             date = {"Date": None} if path.suffix == ".svg" else {"Software": None}
             figure.savefig(path, metadata=date, dpi=144)
-    few_colours(paths[-1])
+    few_colors(paths[-1])
     return paths
 
 
-def few_colours(png: Path) -> None:
-    """Write it again with COLOURS colours: a third of the bytes, several times in the notebooks that show it."""
+def few_colors(png: Path) -> None:
+    """Write it again with COLORS colors: a third of the bytes, several times in the notebooks that show it."""
     from PIL import Image
 
     with Image.open(png) as image:
-        reduced = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        reduced = image.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
     reduced.save(png, optimize=True)

@@ -124,7 +124,7 @@ def page(course: Course, notes: tuple[str, ...]) -> str:
 
 
 def key(course: Course) -> str:
-    """What the colours stand for: those that are there."""
+    """What the colors stand for: those that are there."""
     seen = {one.state(exercise) for one in course.notebooks for exercise in one.exercises} - {"open"}
     if seen <= {"passed"}:
         return ""
