@@ -2,7 +2,7 @@
 
 from tutorlib.draw import show_roles, show_work
 from tutorlib.draw.palette import EMPTY, category
-from tutorlib.draw.roles import RESULTS, roles_grid, work_grid
+from tutorlib.draw.roles import EPILOGUE, roles_grid, work_grid
 from tutorlib.models.roles import Cartoon
 from tutorlib.models.work import stream_k
 
@@ -12,7 +12,7 @@ def test_a_row_for_each_role_and_holes_where_tensor_cores_wait():
     assert tuple(grid.down) == ("load", "wg 0", "wg 1", "store", "mma")
     assert grid.colors[4][:3] == [None] * 3
     assert grid.colors[4][3] == grid.colors[0][0] == category(0)
-    assert grid.colors[1][11] == RESULTS
+    assert grid.colors[1][11] == EPILOGUE
     assert grid.title.startswith("cooperative: 25 ticks, the tensor cores busy for 64%")
 
 

@@ -1,4 +1,4 @@
-"""Pictures of the algebra's operators: what goes in, what comes out, and which cell came from where."""
+"""Pictures of the algebra's operators: operands and result, with the origin of each cell."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,9 +18,8 @@ from tutorlib.layouts.notation import layout, text
 def show_divide(source: Any, cut: Any) -> Picture:
     """Left the matrix, each tile in its color; right the zipped divide, inside the tile × which tile.
 
-    cut: a tiler as `layouts.notation.tiler` takes it. Tile 0 is outlined on both sides. Where a tile reaches past the
-    edge, its cells outside the matrix are hatched.
-    Raises NotationError, TooLarge, and tensor_layouts' LayoutError where the division is none.
+    cut: a tiler as `layouts.notation.tiler` takes it. Tile 0 is outlined on both sides. Cells of a tile outside the
+    matrix are hatched. Raises NotationError, TooLarge, and tensor_layouts' LayoutError if the division is undefined.
     """
     view = divide_view(source, cut)
     return figure(divide_grids(view, {cell for row in view.sources if (cell := row[0])}))
@@ -46,15 +45,15 @@ def divide_grids(view: DivideView, pointed: set[Cell]) -> tuple[CellGrid, CellGr
 
 
 def repeated(things: int) -> str:
-    """What a title has to add where there are more things than colors."""
+    """The note that a title needs if there are more things than colors."""
     return f"; after {len(CATEGORIES)} they repeat" if things > len(CATEGORIES) else ""
 
 
 def show_compose(a: Any, b: Any) -> Picture:
-    """b, a and a∘b side by side. b's values say which index of a is taken; its color is the same in all three.
+    """b, a and a∘b side by side. The values of b are indices of a; an index has one color in all three.
 
-    Where b leaves a's indices, a∘b is hatched.
-    Raises NotationError, TooLarge, and NoLayout or tensor_layouts' LayoutError where a∘b is none.
+    Where b reaches past a's indices, a∘b is hatched.
+    Raises NotationError, TooLarge, and NoLayout or tensor_layouts' LayoutError if a∘b is no layout.
     """
     return figure(compose_grids(compose_view(a, b)))
 
@@ -72,10 +71,10 @@ def compose_grids(view: ComposeView) -> tuple[CellGrid, CellGrid, CellGrid]:
     flat = [[row + column * rows for column in range(columns)] for row in range(rows)]
     composed = view.composed if isinstance(view.b.shape, tuple) else mode(view.composed, 0)
     return (
-        layout_grid(view.b, f"b = {text(view.b)}\nwhich index of a", colors=by_index),
+        layout_grid(view.b, f"b = {text(view.b)}\nindex of a", colors=by_index),
         layout_grid(
             view.a,
-            f"a = {text(view.a)}\nwhat b takes is colored",
+            f"a = {text(view.a)}\ncolored: the indices in b",
             colors=[[ramp(index, 0, last) if index in taken else EMPTY for index in row] for row in flat],
         ),
         with_labels(
@@ -91,9 +90,9 @@ def with_labels(grid: CellGrid, offsets: Sequence[Sequence[int | None]]) -> Cell
 
 
 def show_complement(source: Any, bound: int) -> Picture:
-    """Memory of `bound` offsets: the layout's own are outlined, and its copies, moved by the complement, fill the rest.
+    """Memory of `bound` offsets: the layout's own are outlined, and copies shifted by the complement fill the rest.
 
-    Each copy has a color and is labeled by the complement's offset that moves it there ("+8").
+    Each copy has a color and is labeled with its shift, an offset of the complement ("+8").
     """
     reaching = layout(source)
     filling = complement(reaching, bound)
@@ -107,7 +106,7 @@ def show_complement(source: Any, bound: int) -> Picture:
     cells = [list(range(start, start + wrap)) for start in range(0, end, wrap)]
     grid = CellGrid(
         f"{text(reaching)} (outlined); its complement in {bound}: {text(filling)}\n"
-        f"below each offset: how far its copy, in one color, moved{repeated(size(filling))}",
+        f"below each offset: the shift of its copy; a color is a copy{repeated(size(filling))}",
         [[f"{offset}\n+{moved[offset][1]}" if offset in moved else "" for offset in row] for row in cells],
         [[category(moved[offset][0]) if offset in moved else None for offset in row] for row in cells],
         outlined=frozenset((offset // wrap, offset % wrap) for offset in own),
@@ -116,7 +115,7 @@ def show_complement(source: Any, bound: int) -> Picture:
 
 
 def show_product(a: Any, b: Any) -> Picture:
-    """Block a, where b puts its copies, and the logical product, inside the block × which copy, colored by copy."""
+    """Block a, the starts of its copies, and the logical product: inside the block × which copy, colored by copy."""
     block, copies = layout(a), layout(b)
     product = logical_product(block, copies)
     starts = mode(product, 1)
@@ -124,10 +123,8 @@ def show_product(a: Any, b: Any) -> Picture:
     by_copy = [[category(row + column * rows) for column in range(columns)] for row in range(rows)]
     inside, copied = map(size, product.shape)
     grids = (
-        layout_grid(
-            block, f"a = {text(block)}\nthe block", colors=[[category(0)] * len(row) for row in matrix(block)]
-        ),
-        layout_grid(starts, f"b = {text(copies)}\nwhere each copy begins: {text(starts)}", colors=by_copy),
+        layout_grid(block, f"a = {text(block)}\nthe block", colors=[[category(0)] * len(row) for row in matrix(block)]),
+        layout_grid(starts, f"b = {text(copies)}\nstart of each copy: {text(starts)}", colors=by_copy),
         layout_grid(
             product,
             f"product = {text(product)}\ninside the block (down) × which copy (across), in color{repeated(copied)}",

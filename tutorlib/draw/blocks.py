@@ -1,4 +1,4 @@
-"""Pictures of the order in which blocks compute the tiles of C, and of what the blocks in flight read."""
+"""Pictures of the order in which blocks compute the tiles of C, and of the tiles that a wave reads."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import EMPTY, category
 from tutorlib.models.l2 import Order, TileGrid, coverage, waves
 
-WIDEST = 72  # cells that stand beside each other: their colors tell more than their numbers
+WIDEST = 72  # cells in a row of the figure; with more, the grids are stacked
 READ = "#8FD3C1"  # a row of A's tiles or a column of B's that the wave reads
 
 

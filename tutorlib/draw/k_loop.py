@@ -1,4 +1,4 @@
-"""A picture of a GEMM's walk along K: which tiles of A and B one tile of C needs, and in which step."""
+"""A picture of a GEMM's loop over K: the tiles of A and B that one tile of C needs in each step."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ def show_k_loop(
 ) -> Picture:
     """A left of C and Bᵀ above it, so that tile (m, n) of C stands where row m of A and column n of Bᵀ meet.
 
-    A color is a step along K: both tiles of a color are loaded together and multiplied. The last step reaches beyond
-    K by half, which is hatched.
-    parts: so many blocks share the tile, each with an equal run of steps; a color is a block then. 0: one block.
+    A color is a step along K: the two tiles of a color are loaded together and multiplied. Half of the last step lies
+    past K and is hatched.
+    parts: the number of blocks that share the tile, with equal runs of steps; a color is then a block. 0: one block.
     """
     m, n = tile
     depth = steps * STEP

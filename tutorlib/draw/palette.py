@@ -3,8 +3,8 @@
 # Paul Tol's "light" scheme, made for labeled cells: https://sronpersonalpages.nl/~pault/ (figure 5), in an order in
 # which neighbors differ in lightness.
 CATEGORIES = ("#77AADD", "#EEDD88", "#EE8866", "#99DDFF", "#BBCC33", "#FFAABB", "#44BB99", "#DDDDDD")
-# Tol's "bright" scheme, for lines on white (figure 1), without its yellow and gray, which a projector loses.
-# After them six of his "muted" and "vibrant" ones: one color for each rung of the GEMM ladder, in all figures.
+# One color for each rung of the GEMM ladder, in all figures: Tol's "bright" scheme for lines on white (figure 1),
+# without its yellow and gray, which a projector loses, and six of his "muted" and "vibrant" colors.
 LINES = (
     *("#66CCEE", "#4477AA", "#228833", "#EE6677", "#AA3377", "#999933"),
     *("#EE7733", "#009988", "#332288", "#CC3311", "#882255", "#0077BB"),
@@ -14,11 +14,11 @@ RAMP = ("#FFFDE3", "#D3EDC3", "#8FD3C1", "#5FB6D0", "#6C9BD2")  # small to large
 INK = "#1F2933"  # text and thick lines
 FAINT = "#8A949E"  # coordinates and thin lines
 EMPTY = "#FFFFFF"
-MARK = "#C8102E"  # what a picture points at; always a thick outline too, never a color alone
+MARK = "#C8102E"  # the thing that a picture points at, which also has a thick outline
 
 
 def category(index: int) -> str:
-    """The color of a thread, tile or bank group; they repeat after eight."""
+    """The color of a thread, tile or bank group; colors repeat after eight."""
     return CATEGORIES[index % len(CATEGORIES)]
 
 

@@ -9,12 +9,12 @@ Size = tuple[int, int]
 
 
 def tiles_of(array: Size, tile: Size) -> Size:
-    """How many tiles of a shape cover an array."""
+    """The number of tiles along each mode that cover an array."""
     return -(-array[0] // tile[0]), -(-array[1] // tile[1])
 
 
 def show_tile_space(array: Size, tile: Size) -> Picture:
-    """An array with its tiles colored, hatched where they hang over its edge; beside it the tile space."""
+    """An array with its tiles colored, hatched where they extend past its edge; beside it the tile space."""
     return figure([array_grid(array, tile), space_grid(array, tile)])
 
 
@@ -50,7 +50,7 @@ def space_grid(array: Size, tile: Size, outlined: frozenset[tuple[int, int]] = f
 
 
 def color(array: Size, tile: Size, element: tuple[int, int]) -> str:
-    """Of the tile that holds the element; neighbors differ, diagonal ones too, and so do any sixteen in a row."""
+    """The color of the tile that holds the element. Neighbors differ, also diagonal ones, and any sixteen in a row."""
     _, across = tiles_of(array, tile)
     i, j = element[0] // tile[0], element[1] // tile[1]
     row = next(n for n in count(across) if 2 <= n % 8 <= 6)  # from one row of tiles to the next, of eight hues
@@ -59,5 +59,5 @@ def color(array: Size, tile: Size, element: tuple[int, int]) -> str:
 
 
 def lighter(color: str) -> str:
-    """Half way to white: so the ninth tile is not taken for the first."""
+    """Halfway to white, so that the ninth tile differs from the first."""
     return "#" + "".join(f"{(part + 255) // 2:02X}" for part in channels(color))

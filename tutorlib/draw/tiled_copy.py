@@ -1,4 +1,4 @@
-"""Pictures of a TiledCopy: which thread holds which element of a tile."""
+"""The picture of a TiledCopy: the thread that holds each element of a tile."""
 
 from tutorlib.draw.grid import CellGrid
 from tutorlib.draw.palette import category
