@@ -13,6 +13,7 @@ from tutorlib.course.build import text_of
 from tutorlib.course.evidence import code_sha256
 from tutorlib.exercises import find, of_notebook
 from tutorlib.measuring.results import Results, all_results
+from tutorlib.notebook.measured import show_ratio
 from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS, notebook_names
 
 README = ROOT / "README.md"
@@ -81,7 +82,7 @@ def reached(name: str, results: Results) -> str:
     parts = [f"{sum(result.points for result in results.of_notebook(name[:2]).values()):g} points"]
     if timed := results.timed(name[:2]):
         best = max(timed, key=lambda id: timed[id].ratio)
-        parts.append(f"{find(best).title}: {timed[best].rate}, {timed[best].ratio:.2f} of {timed[best].baseline}")
+        parts.append(f"{find(best).title}: {timed[best].rate}, {show_ratio(timed[best])} of {timed[best].baseline}")
     if page.code_sha256 != code_sha256(name):
         parts.append("*changed since*")
     return "; ".join(parts)
