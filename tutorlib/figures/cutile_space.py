@@ -18,7 +18,7 @@ Tile = tuple[int, int, int]  # tm, tn, tk
 
 
 def tile_heatmap(everything: Sequence[SweepResults] | None = None) -> "Figure":
-    """For each tile of C and each depth along K the best that any hints gave; a panel for each GPU. Raises NoData."""
+    """The fastest hints for each tile of C and each depth along K; a panel for each GPU. Raises NoData."""
     from matplotlib.figure import Figure
 
     everything = everything or all_sweep_results("tile_space")
@@ -54,10 +54,10 @@ def draw_space(axes: "Axes", swept: SweepResults) -> None:
 
 
 def square(tile: Tile) -> Square:
-    """Where a tile stands in the map."""
+    """The row and column of a tile in the map."""
     return by(tile[:2]), str(tile[2])
 
 
 def hints(config: dict) -> str:
-    """What a square says of a configuration beside its tile."""
+    """The hints of a configuration, for its square."""
     return f"{config['num_worker_warps']} warps" + (f", {config['num_ctas']} CTAs" if config["num_ctas"] > 1 else "")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def gemm_any(everything: Sequence[SweepResults] | None = None) -> "Figure":
-    """Speed as a fraction of cuBLAS over FLOP for each byte, squares and random shapes; a panel for each GPU.
+    """Speed as a fraction of cuBLAS's over arithmetic intensity, squares and random shapes; a panel for each GPU.
 
     Raises NoData.
     """
@@ -32,7 +32,7 @@ def gemm_any(everything: Sequence[SweepResults] | None = None) -> "Figure":
 
 
 def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
-    """A mark for each shape, each kind's median in the key; that of the random ones as a line, the least by name."""
+    """A mark for each shape; the key has the medians, a line that of all random shapes, a label the slowest shape."""
     problem, kinds = gemm("bf16"), kinds_of(swept)
 
     def intensity(measured: Measurement) -> float:
@@ -71,12 +71,12 @@ def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
 
 
 def told(measured: Sequence[Measurement]) -> str:
-    """How many shapes these are, and their median ratio."""
+    """The number of shapes and their median ratio."""
     return f"{len(measured)}, median {median(one.ratio for one in measured):.3f}" if measured else "0"
 
 
 def kinds_of(swept: SweepResults) -> dict[str, list[Measurement]]:
-    """The measurements of gemm_any, of squares first, then of each seed's random shapes."""
+    """The measurements of gemm_any: squares first, then the random shapes of each seed."""
     drawn = {seed: set(map(tuple, shapes)) for seed, shapes in swept.facts["random"].items()}
     measured = [point.measurement for point in swept.points]
     kinds = {"M = N = K": [one for one in measured if not any(one.shape in shapes for shapes in drawn.values())]}

@@ -54,7 +54,7 @@ def draw_memory(axes: "Axes", swept: SweepResults) -> None:
 
 
 def model(point: Point, waves: float, hardware: Hardware) -> Traffic:
-    """The model of a point of gemm_orders: half of L2, since both halves may keep a line, and a drift of an eighth."""
+    """The traffic model for a point, with half of L2, since both halves may hold a line, and a drift of an eighth."""
     (m, n, k), (tile_m, tile_n, tile_k) = point.measurement.shape, point.facts["tile"]
     grid = -(-m // tile_m), -(-n // tile_n)
     in_flight = round(grid[0] * grid[1] / waves)

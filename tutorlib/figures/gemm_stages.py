@@ -42,7 +42,7 @@ def draw_stages(axes: "Axes", swept: SweepResults) -> None:
 
 
 def residents(point: Point, arch: str) -> str:
-    """Warps of a block × blocks that an SM holds: "4 × 2"; "" where that is not known."""
+    """Warps of a block × blocks on an SM, "4 × 2"; "" if unknown."""
     if "registers" not in point.facts or arch not in BY_ARCH:
         return ""
     config = GemmConfig(point.facts["tile"], point.facts["warps"], point.facts["stages"])

@@ -1,4 +1,4 @@
-"""The pictures in figures/: `tutor plots`. Performance is drawn from figures/data and nothing else."""
+"""The pictures in figures/, for `tutor plots`. Performance figures are drawn from figures/data only."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def swizzle() -> "Figure":
-    """The README's picture: 8×8 chunks of 16 bytes, colored by the banks they lie in, plain and swizzled."""
+    """README's second picture: 8×8 chunks of 16 bytes, colored by their banks, by rows and swizzled."""
     from tutorlib.draw import show_swizzle
 
     return show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
@@ -57,7 +57,7 @@ FIGURES: dict[str, Callable[[], "Figure"]] = {
 
 
 def save(name: str, folder: Path = FOLDER) -> list[Path]:
-    """Draw a figure of FIGURES and write it as SVG and PNG, the same bytes for the same data. Raises NoData."""
+    """Draw a figure and write it as SVG and PNG, with the same bytes for the same data. Raises NoData."""
     import matplotlib
 
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "font.size": 11}):
@@ -71,7 +71,7 @@ def save(name: str, folder: Path = FOLDER) -> list[Path]:
 
 
 def few_colors(png: Path) -> None:
-    """Write it again with COLORS colors: a third of the bytes, several times in the notebooks that show it."""
+    """Reduce a PNG to COLORS colors and a third of its bytes; several notebooks embed it."""
     from PIL import Image
 
     with Image.open(png) as image:
