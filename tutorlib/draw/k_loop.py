@@ -17,7 +17,7 @@ OUTSIDE: dict[str, Any] = {"facecolor": EMPTY, "edgecolor": "#C3CAD1", "hatch": 
 def show_k_loop(
     rows: int = 3, columns: int = 5, steps: int = 6, tile: tuple[int, int] = (1, 3), parts: int = 0
 ) -> Picture:
-    """A left of C and Bᵀ above it, so that tile (m, n) of C stands where row m of A and column n of Bᵀ meet.
+    """A left of C and Bᵀ above it, so that tile (m, n) of C is where row m of A and column n of Bᵀ meet.
 
     A color is a step along K: the two tiles of a color are loaded together and multiplied. Half of the last step lies
     past K and is hatched.

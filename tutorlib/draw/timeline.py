@@ -7,7 +7,7 @@ from tutorlib.draw.palette import CATEGORIES, EMPTY, FAINT, INK, mixed
 from tutorlib.models.pipeline import Timeline
 
 ASKED, ARRIVING = "#F1F3F5", "#CED4DA"  # a copy is in flight: before its first byte arrives, and after
-TILES = (*CATEGORIES[:-1], "#CDB4DB", "#F6CFA8", "#B5E2C8", "#D6CDA4")  # gray stands for copies in flight
+TILES = (*CATEGORIES[:-1], "#CDB4DB", "#F6CFA8", "#B5E2C8", "#D6CDA4")  # gray marks copies in flight
 PALE = 0.62  # share of white in the color of a tile that has arrived and waits
 LEGEND = 34  # pixels
 

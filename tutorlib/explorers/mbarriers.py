@@ -78,8 +78,8 @@ def stages_grid(ring: RingModel) -> CellGrid:
     """A row for each stage: its tiles, and the phase and pending counts of its two mbarriers."""
     labels, colors = [], []
     for stage in range(ring.stages):
-        lies, full, empty = ring.holds[stage], ring.full[stage], ring.empty[stage]
-        tiles = [lies.get(operand) for operand in OPERANDS]
+        tiles_here, full, empty = ring.holds[stage], ring.full[stage], ring.empty[stage]
+        tiles = [tiles_here.get(operand) for operand in OPERANDS]
         numbers = (full.phase % 2, full.missing, full.pending // KIB, empty.phase % 2, empty.missing)
         labels.append(["" if tile is None else str(tile) for tile in tiles] + [str(number) for number in numbers])
         colors.append([None if tile is None else category(tile) for tile in tiles] + [EMPTY] * len(numbers))

@@ -1,4 +1,4 @@
-"""The figure of notebook 16: what an epilogue costs a GEMM, what it saves, and what a model's MLP gains."""
+"""The figure of notebook 16: the cost of an epilogue, its savings, and the gain of a model's MLP."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple

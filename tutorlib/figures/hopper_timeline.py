@@ -29,7 +29,7 @@ class Stretch(NamedTuple):
     end: int
 
 
-def stretches(stamps: Sequence[tuple[str, int, int]]) -> list[Stretch]:
+def stretches(timestamps: Sequence[tuple[str, int, int]]) -> list[Stretch]:
     """A role's activities between its timestamps (event, number, cycle).
 
     The tensor cores multiply in order, so the wgmma of a K tile begins when it is issued or when the one before it
@@ -37,9 +37,9 @@ def stretches(stamps: Sequence[tuple[str, int, int]]) -> list[Stretch]:
     """
     found: list[Stretch] = []
     issued: dict[int, int] = {}
-    before = retired = stamps[0][2] if stamps else 0
-    for what, number, cycle in stamps:
-        match what:
+    before = retired = timestamps[0][2] if timestamps else 0
+    for event, number, cycle in timestamps:
+        match event:
             case "SEE_FULL":
                 found.append(Stretch("waiting for full or its turn", number, before, cycle))
                 issued[number] = cycle
@@ -80,16 +80,16 @@ def hopper_timeline(everything: Sequence[SweepResults] | None = None) -> "Figure
 
 def draw_kernel(axes: "Axes", swept: SweepResults, point: Point) -> None:
     """One kernel: the first block's roles from top to bottom, its loads as strokes with their K tile's number."""
-    stamps = point.facts["stamps"]
-    for row, written in enumerate(stamps.values()):
-        for stretch in stretches([tuple(stamp) for stamp in written]):
+    written_by = point.facts["stamps"]
+    for row, written in enumerate(written_by.values()):
+        for stretch in stretches([tuple(one) for one in written]):
             draw_stretch(axes, row, stretch, point.facts["window"])
         for what, _, cycle in written:
             if what == "ISSUE_LOAD":
                 axes.plot([cycle, cycle], [row - 0.42, row - 0.1], color=MARK, linewidth=1.6, zorder=4)
         axes.axhline(row + 0.5, color=FAINT, linewidth=0.6)
-    axes.set_yticks(range(len(stamps)), list(stamps))
-    axes.set_ylim(len(stamps) - 0.5, -0.5)
+    axes.set_yticks(range(len(written_by)), list(written_by))
+    axes.set_ylim(len(written_by) - 0.5, -0.5)
     axes.set_xlim(0, point.facts["window"])
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def own_roofline(kernels: Mapping[str, tuple[Measurement, Problem]], hardware: Hardware) -> "Figure":
     """Each kernel's speed over its intensity, with every input read from memory once and the output written once.
 
-    kernels: label → its measurement, and what it computes: a matrix product, or something else with FLOP to count.
+    kernels: label → its measurement, and its problem, a matrix product or another one whose FLOP are counted.
     """
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""What performance figures share: a color for each rung of the ladder, lines over sizes, dots with their spread."""
+"""Conventions of performance figures: a color for each rung of the ladder, lines over sizes, dots with their spread."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache

@@ -17,7 +17,7 @@ RESULTS = "TUTORLIB_RESULTS"  # environment variable: the file to which outcomes
 JUDGED_OUTSIDE = "TUTORLIB_JUDGED_OUTSIDE"  # set while grading: the exercises that another process judges
 
 _failures: Counter[str] = Counter()
-_remedies: dict[str, str] = {}  # exercise → the hint for what went wrong last, where there is one
+_remedies: dict[str, str] = {}  # exercise → the hint for its last failure, if there is one
 _hints_shown: Counter[str] = Counter()
 
 

@@ -45,7 +45,7 @@ def show_contents() -> None:
 
 
 def machine_line() -> str:
-    """The machine, and what it does with kernels."""
+    """The machine, and whether kernels run or are simulated."""
     found = device.gpu()
     if found is None:
         return f"This machine: {device.obstacle()}. Kernels are simulated; their speed is reported as not run."
