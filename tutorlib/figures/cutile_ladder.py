@@ -5,8 +5,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tutorlib.draw.palette import INK
-from tutorlib.figures.style import draw_dots, square_name
-from tutorlib.measuring.results import SweepResults, all_sweep_results
+from tutorlib.figures.style import draw_dots, panel_for_each_gpu, square_name
+from tutorlib.measuring.results import SweepResults
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 def tile_ladder(everything: Sequence[SweepResults] | None = None) -> "Figure":
     """Each rung's speed as a fraction of cuBLAS's, a dot for each size; a panel for each GPU. Raises NoData."""
-    from matplotlib.figure import Figure
-
-    everything = everything or all_sweep_results("tile_rungs")
-    figure = Figure(figsize=(9.5, 4.2 * len(everything)), layout="constrained")
-    for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
-        draw_rungs(axes, swept)
-    return figure
+    return panel_for_each_gpu("tile_rungs", everything, (9.5, 4.2), draw_rungs)
 
 
 def draw_rungs(axes: "Axes", swept: SweepResults) -> None:

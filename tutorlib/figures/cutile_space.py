@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.heatmap import Square, draw_heatmap
+from tutorlib.figures.style import panel_for_each_gpu
 from tutorlib.kernels.cutile.gemm import space
-from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
+from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
@@ -19,13 +20,7 @@ Tile = tuple[int, int, int]  # tm, tn, tk
 
 def tile_heatmap(everything: Sequence[SweepResults] | None = None) -> "Figure":
     """The fastest hints for each tile of C and each depth along K; a panel for each GPU. Raises NoData."""
-    from matplotlib.figure import Figure
-
-    everything = everything or all_sweep_results("tile_space")
-    figure = Figure(figsize=(9.5, 6.2 * len(everything)), layout="constrained")
-    for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
-        draw_space(axes, swept)
-    return figure
+    return panel_for_each_gpu("tile_space", everything, (9.5, 6.2), draw_space)
 
 
 def draw_space(axes: "Axes", swept: SweepResults) -> None:

@@ -5,10 +5,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tutorlib.draw.palette import FAINT, INK, MARK, SHADES
-from tutorlib.figures.style import tidy_axes
+from tutorlib.figures.style import panel_for_each_gpu, tidy_axes
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.measuring.measurement import Measurement
-from tutorlib.measuring.results import SweepResults, all_sweep_results
+from tutorlib.measuring.results import SweepResults
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.wrong import by
 
@@ -22,13 +22,7 @@ def gemm_any(everything: Sequence[SweepResults] | None = None) -> "Figure":
 
     Raises NoData.
     """
-    from matplotlib.figure import Figure
-
-    everything = everything or all_sweep_results("gemm_any")
-    figure = Figure(figsize=(11, 5.2 * len(everything)), layout="constrained")
-    for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
-        draw_shapes(axes, swept)
-    return figure
+    return panel_for_each_gpu("gemm_any", everything, (11, 5.2), draw_shapes)
 
 
 def draw_shapes(axes: "Axes", swept: SweepResults) -> None:

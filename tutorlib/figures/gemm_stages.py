@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.heatmap import draw_heatmap
+from tutorlib.figures.style import panel_for_each_gpu
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
+from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.models.occupancy import BY_ARCH, blocks_per_sm
 from tutorlib.problems.wrong import by
 
@@ -18,13 +19,7 @@ if TYPE_CHECKING:
 
 def gemm_stages(everything: Sequence[SweepResults] | None = None) -> "Figure":
     """Notebook 12's kernel by tile and number of stages, the fastest outlined; a panel for each GPU. Raises NoData."""
-    from matplotlib.figure import Figure
-
-    everything = everything or all_sweep_results("gemm_stages")
-    figure = Figure(figsize=(9.5, 4.8 * len(everything)), layout="constrained")
-    for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
-        draw_stages(axes, swept)
-    return figure
+    return panel_for_each_gpu("gemm_stages", everything, (9.5, 4.8), draw_stages)
 
 
 def draw_stages(axes: "Axes", swept: SweepResults) -> None:

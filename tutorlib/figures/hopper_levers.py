@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tutorlib.draw.palette import INK
-from tutorlib.figures.style import draw_dots, square_name
+from tutorlib.figures.style import draw_dots, panel_for_each_gpu, square_name
 from tutorlib.measuring.levers import stacks_of
-from tutorlib.measuring.results import SweepResults, all_sweep_results
+from tutorlib.measuring.results import SweepResults
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,14 +20,7 @@ def hopper_levers(everything: Sequence[SweepResults] | None = None) -> "Figure":
 
     A panel for each GPU. Raises NoData.
     """
-    from matplotlib.figure import Figure
-
-    everything = everything or all_sweep_results("hopper_levers")
-    figure = Figure(figsize=(12, 1.4 * len(everything) + 0.42 * sum(len(s.names) for s in everything)))
-    figure.set_layout_engine("constrained")
-    for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
-        draw_levers(axes, swept)
-    return figure
+    return panel_for_each_gpu("hopper_levers", everything, (12, 7.8), draw_levers)
 
 
 def draw_levers(axes: "Axes", swept: SweepResults) -> None:

@@ -6,11 +6,12 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
 from tutorlib.draw.palette import FAINT, INK, LINES, SHADES
-from tutorlib.measuring.results import Point, SweepResults
+from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
 from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 APART = 0.065  # of the height of a plot: the least distance between two labels
 MARKERS = "os^vDP"  # a line differs from its neighbors in more than color
@@ -40,6 +41,22 @@ def kernel_lines(swept: SweepResults) -> Iterator[tuple[list[Point], dict[str, A
     """Each kernel's points, smallest shape first, and the style of its line."""
     for number, name in enumerate(swept.names):
         yield swept.of_kernel(name), kernel_style(name, number)
+
+
+def panel_for_each_gpu(
+    sweep: str,
+    everything: Sequence[SweepResults] | None,
+    size: tuple[float, float],
+    draw: Callable[["Axes", SweepResults], None],
+) -> "Figure":
+    """A figure with a panel of this size, in inches, for each GPU on which a sweep ran. Raises NoData."""
+    from matplotlib.figure import Figure
+
+    everything = everything or all_sweep_results(sweep)
+    figure = Figure(figsize=(size[0], size[1] * len(everything)), layout="constrained")
+    for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
+        draw(axes, swept)
+    return figure
 
 
 def label_ends(axes: "Axes") -> None:
