@@ -42,8 +42,9 @@ def test_a_mark_for_each_kernel_and_shape_beside_what_it_was_timed_beside(epilog
 def test_the_mlps_of_the_same_gpu_have_a_panel_each(epilogues):
     mlp = swept("swapped, first", "slow", sizes=SIZES)
     elsewhere = replace(mlp, machine={**mlp.machine, "gpu": "another"})
-    *_, axes = fusion([epilogues], [("forward", mlp), ("backward", elsewhere)]).axes
+    figure = fusion([epilogues], [("forward", mlp), ("backward", elsewhere)])
+    axes = figure.axes[-1]
     assert axes.get_title(loc="left") == "Llama 3 8B's MLP, forward"
     assert rows(axes) == ["swapped, first", "slow"]
     assert dots(axes) == [[[0.5, 0], [0.125, 1]]] * 2
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["512 tokens", "1,024 tokens"]
+    assert axes.get_legend_handles_labels()[1] == ["512 tokens", "1,024 tokens"]

@@ -48,7 +48,7 @@ def fusion(
         others = [point for point in swept.points if point.measurement.baseline != PLAIN]
         draw_panels(
             left,
-            Panel(f"beside {PLAIN}: 1 minus the speed is the cost of the epilogue", plain, PLAIN, by),
+            Panel(f"beside {PLAIN}", plain, PLAIN, by),
             Panel("beside the same result by torch", others, "torch", by),
         )
         left.suptitle(f"{swept.gpu}, bf16, {swept.regime}", x=0.01, ha="left", color=INK)
@@ -72,4 +72,4 @@ def draw_panels(figure: "SubFigure", *panels: Panel) -> None:
         draw_dots(axes, panel.points, panel.rows, panel.baseline, panel.named)
         axes.set_yticks(range(len(panel.rows)), [row.replace(" beside ", "\nbeside ") for row in panel.rows])
         axes.set_title(panel.title, loc="left", color=INK, fontsize=11)
-    stacked[-1, 0].legend(loc="upper left", bbox_to_anchor=(0, -0.35), ncols=2, frameon=False)
+    figure.legend(*stacked[-1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
