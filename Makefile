@@ -1,39 +1,42 @@
-# Every target makes .venv first if it is missing or older than pyproject.toml. `make lab ARGS=--no-browser` on a remote box.
+# Each target first creates .venv if it is missing or older than pyproject.toml. On a remote machine: make lab ARGS=--no-browser
 PYTHON ?= python3
 BIN := .venv/bin
-# Defaults of JupyterLab for this course, below a person's own settings: no question about Jupyter news.
+# JupyterLab's defaults for this course; your own settings override them. They turn off the question about Jupyter news.
 LAB_CONFIG := $(CURDIR)/.lab
 
-.PHONY: lab grade test test-all pytest bench build plots lint
-lab: .venv/.ready
+.PHONY: lab help grade test test-all pytest bench build plots lint
+lab: .venv/.ready  ## open the contents page in JupyterLab
 	JUPYTER_CONFIG_PATH="$(LAB_CONFIG)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" $(BIN)/jupyter lab \
 		--notebook-dir=notebooks --LabApp.default_url=/lab/tree/contents.ipynb \
 		$(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
-grade: .venv/.ready
+help:  ## list these targets
+	@sed -nE 's/^([a-z-]+):.*  ## (.*)/make \1	\2/p' Makefile | expand -t 16
+
+grade: .venv/.ready  ## grade the solutions
 	$(BIN)/tutor grade --timeout 300
 
-test: lint pytest
+test: lint pytest  ## lint, then run the tests: about five minutes
 
-DURATIONS := --durations=40 --durations-min=2 --junitxml=build/tests.xml  # the file has the seconds of every test
+DURATIONS := --durations=40 --durations-min=2 --junitxml=build/tests.xml  # the file has the time of every test
 
-pytest: .venv/.ready
-	$(BIN)/pytest -n 3 $(DURATIONS)  # on two cores: many a test waits for processes that it started
+pytest: .venv/.ready  ## run the tests only
+	$(BIN)/pytest -n 3 $(DURATIONS)  # three on two cores, since many tests wait for processes that they start
 
-# Every case, not this commit's sample alone, and every long test; what each takes goes to tests/costs.json
-test-all: lint
+# Every case instead of this commit's sample, and every long test; writes their times to tests/costs.json
+test-all: lint  ## lint, then run every case of every test
 	TUTORLIB_LONG=1 $(BIN)/pytest -n 3 $(DURATIONS) --write-costs
 
-bench: .venv/.ready
+bench: .venv/.ready  ## time the operations that must feel immediate
 	$(BIN)/python -m tests.bench
 
-build: .venv/.ready
+build: .venv/.ready  ## write the notebooks, the contents page, the glossary and README's table from solutions/*.py
 	$(BIN)/tutor build
 
-plots: .venv/.ready
+plots: .venv/.ready  ## draw the figures
 	$(BIN)/tutor plots
 
-lint: .venv/.ready
+lint: .venv/.ready  ## run ruff, mypy, codespell and import-linter
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -41,9 +44,9 @@ lint: .venv/.ready
 	@report=$$($(BIN)/lint-imports --no-logo) || { echo "$$report"; exit 1; }; echo "$$report" | tail -n 1
 
 .venv/.ready: pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit(f"The course needs Python 3.11, 3.12 or 3.13; $(PYTHON) is {v[0]}.{v[1]}. Name another: make PYTHON=python3.12")'
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit(f"The course needs Python 3.11, 3.12 or 3.13; $(PYTHON) is {v[0]}.{v[1]}. Choose another: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -e '.[dev]'
-	$(BIN)/python -m tutorlib.compiling.nvcc  # headers of its version
-	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || :  # pip compiles on one core; some packages hold files that are no Python
+	$(BIN)/python -m tutorlib.compiling.nvcc  # CUDA headers of nvcc's version
+	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || :  # in parallel, unlike pip; some packages contain files that are not Python
 	@touch $@

@@ -90,8 +90,12 @@ def test_a_students_notebook_fails_at_every_check_and_nowhere_but_where_an_answe
     assert expected <= failed <= expected | uses_of_answers(path)
 
 
-def test_an_expected_line_is_compared(tmp_path):
-    """Once the answer is written, nbval ignores the note "not run yet"; a check that prints another line fails."""
+@pytest.mark.parametrize("count", [0, None])
+def test_an_expected_line_is_compared(tmp_path, count):
+    """Once the answer is written, nbval ignores the note "not run yet"; a check that prints another line fails.
+
+    count: None as JupyterLab saves the page if its checks were not run.
+    """
     notebook = nbformat.read(NOTEBOOKS / "00_start.ipynb", as_version=4)
     answers = {cell.id: cell.solved for cell in parse(SOLUTIONS / "00_start.py") if cell.role == "answer"}
     for cell in notebook.cells:
@@ -99,6 +103,8 @@ def test_an_expected_line_is_compared(tmp_path):
     right = next(cell for cell in notebook.cells if cell.id == "check-00-1")
     another = nbformat.from_dict({**right, "id": "another", "source": 'print("not run: the package torch is missing")'})
     notebook.cells.append(another)
+    for cell in (right, another):
+        cell.execution_count = count
     nbformat.write(notebook, path := tmp_path / "solved.ipynb")
     _, cells = checks(path)
     failed, ran = nbval(path)

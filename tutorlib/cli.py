@@ -15,7 +15,7 @@ out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highli
 
 
 def fail(message: str, code: int = 2) -> typer.Exit:
-    """Say on stderr what is wrong; `raise fail(...)` ends the command."""
+    """Print an error on stderr; `raise fail(...)` ends the command."""
     err.print(message, style="red", markup=False)
     return typer.Exit(code)
 
@@ -28,10 +28,10 @@ def tutor() -> None:
 @app.command()
 def build(
     names: Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 when a notebook is stale.")] = False,
-    run: Annotated[bool, typer.Option("--run", help="Then execute the solved notebooks anew.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a notebook is stale.")] = False,
+    run: Annotated[bool, typer.Option("--run", help="Also execute the solved notebooks.")] = False,
 ) -> None:
-    """Write the students' and the solved notebooks from solutions/NN_name.py, the contents page and README's table."""
+    """Write the notebooks, the contents page, the glossary and README's table from solutions/*.py."""
     from tutorlib.course import build, execute, readme, source
 
     wanted = chosen(names or [])
@@ -47,7 +47,7 @@ def build(
 
 
 def write_stale(built: dict[Path, str], check: bool) -> None:
-    """Write the files that are missing or say something else; with `check` end the command at the first of them."""
+    """Write the files that are missing or stale; with `check` end the command at the first of them."""
     for path, text in built.items():
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
@@ -60,10 +60,10 @@ def write_stale(built: dict[Path, str], check: bool) -> None:
 @app.command()
 def progress(
     names: Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")] = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Forget the points of these notebooks.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Delete the points of these notebooks.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Your points so far: the best that `check` gave you for each exercise on this machine."""
+    """Show your points so far: the best result of `check` for each exercise on this machine."""
     from tutorlib.notebook import contents
     from tutorlib.notebook.progress import NoRecord, best, forget
     from tutorlib.notebook.standing import course_of, heads
@@ -74,39 +74,39 @@ def progress(
         if reset:
             what = f"notebook {' and '.join(name[:2] for name in wanted)}" if names else "every notebook"
             if not yes:
-                typer.confirm(f"Forget your points for {what}?", abort=True)
+                typer.confirm(f"Delete your points for {what}?", abort=True)
             forgotten = sum(forget(name[:2]) for name in wanted) if names else forget()
-            out.print(f"Forgotten: {what}, {count(forgotten, 'check')}.", markup=False)
+            out.print(f"Deleted: {count(forgotten, 'check')} of {what}.", markup=False)
             return
         course = course_of(best(), [head for head in heads() if not names or head.name in wanted])
     except NoRecord as error:
         raise fail(f"{error}. `tutor progress --reset` starts a new record.", 1) from None
     out.print(contents.table(course), soft_wrap=False)
     out.print(contents.legend(), style="dim", markup=False)
-    out.print("`tutor progress --reset` forgets all of it, `tutor progress --reset 02` one notebook.", style="dim")
+    out.print(
+        "`tutor progress --reset` deletes all points, `tutor progress --reset 02` those of one notebook.", style="dim"
+    )
 
 
 @app.command()
 def grade(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Notebooks, or folders of them; default: solutions.")
+        list[Path] | None, typer.Argument(help="Notebooks, or folders of notebooks; default: solutions/.")
     ] = None,
-    format: Annotated[Literal["table", "json"], typer.Option(help="How to print the scores.")] = "table",
-    folder: Annotated[Path | None, typer.Option("--out", help="Keep scores.json and JUnit files here.")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a cell may take.")] = 60,
+    format: Annotated[Literal["table", "json"], typer.Option(help="Format of the scores.")] = "table",
+    folder: Annotated[Path | None, typer.Option("--out", help="Write scores.json and JUnit files here.")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Time limit of a cell, in seconds.")] = 60,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Draw the inputs that scores.json names by this seed: a verdict again.")
+        int | None, typer.Option(min=0, help="Repeat a run with the random inputs of this seed, from its scores.json.")
     ] = None,
     sandboxed: Annotated[
         bool,
-        typer.Option(
-            "--sandbox/--no-sandbox", help="Whether students' code runs in a sandbox, which bubblewrap builds."
-        ),
+        typer.Option("--sandbox/--no-sandbox", help="Run students' code in a sandbox (needs bubblewrap)."),
     ] = True,
 ) -> None:
-    """Grade notebooks as one submission. Exits 0 when every exercise that ran has full points, else 1.
+    """Grade notebooks as one submission. Exit status 0: every exercise that ran has full points; else 1.
 
-    The solutions' pages run whole, and a cell of the course's own that fails counts, too.
+    Without arguments it grades the solutions, whose pages run as a whole: a demonstration cell that fails counts, too.
     """
     import json
 
@@ -126,7 +126,7 @@ def grade(
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise fail(f"{folder}: cannot be made: {error.strerror}") from None
+                raise fail(f"{folder}: cannot be created: {error.strerror}") from None
         with progress(err, "notebooks") as shown:
             shown.started(len(submission))
             limits = Limits(seconds=timeout)
@@ -160,46 +160,47 @@ def grade(
 
 @app.command("class")
 def grade_class(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What was handed in: a folder or file per student.")],
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NOTEBOOK]...", help="As --notebooks.")] = None,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The submissions: a folder or file per student.")],
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NOTEBOOK]...", help="Same as --notebooks.")] = None,
     to: Annotated[Path, typer.Option("--out", help="Gradebook, CSV files and reports go here.")] = Path("graded"),
     asked: Annotated[
         list[str] | None,
-        typer.Option("--notebooks", help="What was assigned: 00 01 02; default: all that was handed in."),
+        typer.Option("--notebooks", help="The notebooks to grade, such as 00 01 02; default: all that were submitted."),
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, help="Submissions at a time; default: one for each core.", show_default=False)
+        int, typer.Option(min=1, help="Submissions graded in parallel; default: one per core.", show_default=False)
     ] = os.cpu_count() or 1,
     ray: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help='Grade on this Ray cluster; "local": here.')
+        str | None, typer.Option(metavar="ADDRESS", help='Grade on this Ray cluster; "local": on this machine.')
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a cell may take.")] = 60,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Time limit of a cell, in seconds.")] = 60,
     sandboxed: Annotated[
         bool,
-        typer.Option(
-            "--sandbox/--no-sandbox", help="Whether students' code runs in a sandbox, which bubblewrap builds."
-        ),
+        typer.Option("--sandbox/--no-sandbox", help="Run students' code in a sandbox (needs bubblewrap)."),
     ] = True,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of all drawn inputs; default: a secret for each.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of all random inputs; default: a secret one per submission.")
+    ] = None,
     again: Annotated[
-        list[str] | None, typer.Option("--regrade", metavar="STUDENT", help="Grade this student anew: a name or an id.")
+        list[str] | None,
+        typer.Option("--regrade", metavar="STUDENT", help="Grade this student again: a name or an id."),
     ] = None,
     roster: Annotated[
         list[str] | None, typer.Option(metavar="CSV", help="The class: Moodle's or Canvas's export, or id,name,email.")
     ] = None,
-    rules: Annotated[str | None, typer.Option(metavar="TOML", help="Due dates, and what lateness costs.")] = None,
+    rules: Annotated[str | None, typer.Option(metavar="TOML", help="Due dates and late penalties.")] = None,
     corrections: Annotated[
-        list[str] | None, typer.Option(metavar="CSV", help="Points and comments by hand: id,exercise,points,comment.")
+        list[str] | None, typer.Option(metavar="CSV", help="Manual points and comments: id,exercise,points,comment.")
     ] = None,
     naming: Annotated[
         Literal["names", "pseudonyms"] | None,
-        typer.Option("--leaderboard", help="Write OUT/leaderboard.html, with the students' names or with pseudonyms."),
+        typer.Option("--leaderboard", help="Write OUT/leaderboard.html with names or pseudonyms."),
     ] = None,
 ) -> None:
-    """Grade every submission below a folder into OUT/gradebook.sqlite; run again, it goes on where it stopped.
+    """Grade a class: every submission in a folder, into OUT/gradebook.sqlite.
 
-    What is there already and has not changed stays as it is. Then OUT/grades.csv and the other files are written anew.
-    A roster, rules and corrections apply in later runs, too, until you give others, or "none".
+    A second run resumes, and grades only new and changed submissions. It always rewrites OUT/grades.csv and the other
+    reports. A roster, rules and corrections also apply to later runs, until you pass others, or "none".
     """
     from tutorlib.classroom import class_command
     from tutorlib.classroom.instructor_files import InstructorFiles
@@ -216,7 +217,7 @@ def grade_class(
         raise fail(str(error)) from None
     except class_command.Ended as error:
         ended = fail(str(error), error.status)
-        if ray:  # whose threads can crash a process that takes its leave
+        if ray:  # its threads can crash a process at exit
             os._exit(error.status)
         raise ended from None
     for line in summary.lines:
@@ -227,7 +228,7 @@ def grade_class(
 
 @app.command()
 def doctor() -> None:
-    """What this machine has, what is missing, and what it can grade."""
+    """Show this machine's GPU and packages, what is missing, and what it can grade."""
     from tutorlib.course.doctor import report
 
     for line in report():
@@ -239,7 +240,7 @@ Names = Annotated[list[str] | None, typer.Argument(help="Notebooks by name or nu
 
 @app.command()
 def calibrate(names: Names = None) -> None:
-    """Write throughput targets for this GPU's architecture: what the solutions reach here."""
+    """Measure the solutions on this GPU and make their speeds the targets of its architecture."""
     from tutorlib.course import evidence
     from tutorlib.measuring import targets
 
@@ -256,7 +257,7 @@ def calibrate(names: Names = None) -> None:
 
 @app.command()
 def evidence(names: Names = None) -> None:
-    """Measure the solutions on this GPU, then execute them: figures/data/GPU.json, notebooks, README's table."""
+    """Measure the solutions on this GPU and execute them: figures/data/GPU.json, notebooks, README's table."""
     from tutorlib.course import build, evidence, readme
     from tutorlib.paths import notebook_names
 
@@ -276,7 +277,7 @@ def evidence(names: Names = None) -> None:
         except evidence.PageFailed as error:
             problems.append(str(error))
     out.print(f"wrote {results.write()}", markup=False)
-    for name in notebook_names():  # others quote these measurements
+    for name in notebook_names():  # other pages show these measurements
         write_stale(build.build(name), check=False)
     write_stale(readme.build(), check=False)
     if problems:
@@ -285,11 +286,11 @@ def evidence(names: Names = None) -> None:
 
 @app.command()
 def witness(
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the outputs that this GPU's file has.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the outputs in this GPU's file.")] = False,
     outputs: Annotated[bool, typer.Option(help="Run the solutions' kernels.")] = True,
     accesses: Annotated[bool, typer.Option(help="Count wavefronts and sectors with ncu.")] = True,
 ) -> None:
-    """Keep what this GPU gives for the solutions' kernels, so that any machine can compare its simulator with it."""
+    """Record the outputs of the solutions' kernels on this GPU, as references for the simulator's tests."""
     from tutorlib.instruments.witness import GpuRecord, count_accesses, take
 
     need_gpu()
@@ -313,10 +314,10 @@ def witness(
 @app.command()
 def sweep(
     names: Annotated[list[str] | None, typer.Argument(help="Sweeps by name; default: all.")] = None,
-    seconds: Annotated[
-        float | None, typer.Option(min=0, help="Begin no measurement later than this, in each; default: its own.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep what this GPU's file has; measure the rest.")] = False,
+    seconds: Annotated[float | None, typer.Option(min=0, help="Time budget of each sweep; default: its own.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep the measurements in this GPU's file; add the missing ones.")
+    ] = False,
 ) -> None:
     """Time many kernels at many sizes on this GPU: figures/data/sweeps/."""
     from tutorlib.instruments.sweeps import SWEEPS
@@ -333,14 +334,14 @@ def sweep(
         except NoExample as error:
             err.print(f"{name}: {error}", style="yellow", markup=False)
             continue
-        out.print(f"wrote {written}" if written else f"{name}: nothing that this GPU can run", markup=False)
+        out.print(f"wrote {written}" if written else f"{name}: this GPU can run none of its kernels", markup=False)
 
 
 def run_sweep(name: str, seconds: float | None, resume: bool, later: list[str]) -> Path | None:
-    """Measure one sweep, printing each point; what there is stays on disk should it be cut short. Raises NoExample.
+    """Measure one sweep, printing and saving each point as it comes. Raises NoExample.
 
-    A kernel that breaks the CUDA context breaks it for the process: a new one then goes on where this one was, and
-    with the sweeps that were to come `later`.
+    A kernel that breaks the CUDA context breaks it for the process; a new process then resumes this sweep and runs the
+    `later` ones.
     """
     import time
     from dataclasses import replace
@@ -374,7 +375,7 @@ def run_sweep(name: str, seconds: float | None, resume: bool, later: list[str]) 
 
 
 def closer_look(name: str, sweep: "Sweep") -> dict[str, Any]:
-    """A sweep's findings besides its kernels; if that fails, a line says so, and the kernels are measured."""
+    """The facts of a sweep beyond its kernels' times; if that fails, a line says so, and the sweep goes on."""
     try:
         return sweep.look() if sweep.look else {}
     except Exception as error:
@@ -383,7 +384,7 @@ def closer_look(name: str, sweep: "Sweep") -> dict[str, Any]:
 
 
 def go_on(name: str, left: float, seconds: float | None, resume: bool, later: list[str]) -> None:
-    """Replace this process by one that resumes the sweep, and then runs those that were to come."""
+    """Replace this process with one that resumes the sweep and then runs the later ones."""
     import os
     import shlex
     import sys
@@ -392,7 +393,7 @@ def go_on(name: str, left: float, seconds: float | None, resume: bool, later: li
     first = [sys.executable, "-m", "tutorlib", "sweep", name, "--resume", "--seconds", f"{max(0.0, left):.1f}"]
     then = [sys.executable, "-m", "tutorlib", "sweep", *later, *limit, *(["--resume"] if resume else [])]
     command = "; ".join(shlex.join(one) for one in (first, then) if one is first or later)
-    err.print(f"{name}: going on in a new process", style="yellow", markup=False)
+    err.print(f"{name}: continuing in a new process", style="yellow", markup=False)
     os.execv("/bin/sh", ["sh", "-c", command])
 
 
@@ -415,7 +416,7 @@ def plots(names: Annotated[list[str] | None, typer.Argument(help="Figures by nam
 
 
 def need_gpu() -> dict[str, Any]:
-    """The machine, where it has a GPU that torch can use."""
+    """This machine. Raises typer.Exit if it has no GPU that torch can use."""
     from tutorlib.machine import device, versions
 
     machine = versions.this_machine()
@@ -425,7 +426,7 @@ def need_gpu() -> dict[str, Any]:
 
 
 def chosen(wanted: list[str]) -> list[str]:
-    """Notebook names for what was typed: "02", "02_layout_algebra" or a path that ends so; none typed: all."""
+    """Notebook names for arguments such as "02", "02_layout_algebra" or a path; for no arguments, all."""
     from tutorlib.paths import notebook_names
 
     names = notebook_names()

@@ -186,7 +186,7 @@ class TestWhatItShows:
         assert "···–··" in plain
         assert '<i class="passed" style="flex-grow: 2" title="01.1 offset: passed, 2 of 2 points"></i>' in html
         for words in ("passed", "partly right", "not run here"):
-            assert f'"></i>{words}' in html  # the key to the colours
+            assert f'"></i>{words}' in html  # the key to the colors
         assert "not right yet" not in html
 
     def test_what_this_machine_can_grade(self, shown, no_gpu, monkeypatch):

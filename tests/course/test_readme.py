@@ -41,7 +41,7 @@ def test_without_data():
 
 def test_a_measured_notebook(reached):
     best = LADDER[0].title
-    assert row("05_copy", reached).endswith(f"| {POINTS} points; {best}: 4.20 TB/s, 0.98 of torch copy_ |")
+    assert row("05_copy", reached).endswith(f"| {POINTS} points; {best}: 4.20 TB/s, 0.980 ±0.5% of torch copy_ |")
 
 
 def test_a_notebook_that_needs_no_gpu_and_one_that_never_ran(reached):

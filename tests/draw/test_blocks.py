@@ -16,15 +16,15 @@ def test_numbers_waves_and_what_the_first_wave_reads():
         ["", "6", "8", "10"],
         ["", "7", "9", "11"],
     ]
-    assert grid.colours[1][1:] == [category(0)] * 3
-    assert grid.colours[2][3] == category(1)
-    assert grid.colours[0][1:] == [READ] * 3
+    assert grid.colors[1][1:] == [category(0)] * 3
+    assert grid.colors[2][3] == category(1)
+    assert grid.colors[0][1:] == [READ] * 3
     assert grid.title.endswith("5 blocks,\nreads 2 rows of A and 3 columns of B")
 
 
 def test_a_tile_computed_twice_and_one_forgotten():
     grid = order_grid((9, 9), as_published, 9, "as published")
-    holes = sum(colour is None for row in grid.colours for colour in row)
+    holes = sum(color is None for row in grid.colors for color in row)
     assert holes == sum(label.count("\n") for row in grid.labels for label in row) > 0
     assert all("\n" in grid.labels[row][column] for row, column in grid.outlined)
 

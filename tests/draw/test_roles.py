@@ -2,7 +2,7 @@
 
 from tutorlib.draw import show_roles, show_work
 from tutorlib.draw.palette import EMPTY, category
-from tutorlib.draw.roles import RESULTS, roles_grid, work_grid
+from tutorlib.draw.roles import EPILOGUE, roles_grid, work_grid
 from tutorlib.models.roles import Cartoon
 from tutorlib.models.work import stream_k
 
@@ -10,9 +10,9 @@ from tutorlib.models.work import stream_k
 def test_a_row_for_each_role_and_holes_where_tensor_cores_wait():
     grid = roles_grid(Cartoon("cooperative", tiles=2), 30)
     assert tuple(grid.down) == ("load", "wg 0", "wg 1", "store", "mma")
-    assert grid.colours[4][:3] == [None] * 3
-    assert grid.colours[4][3] == grid.colours[0][0] == category(0)
-    assert grid.colours[1][11] == RESULTS
+    assert grid.colors[4][:3] == [None] * 3
+    assert grid.colors[4][3] == grid.colors[0][0] == category(0)
+    assert grid.colors[1][11] == EPILOGUE
     assert grid.title.startswith("cooperative: 25 ticks, the tensor cores busy for 64%")
 
 
@@ -20,7 +20,7 @@ def test_the_shares_of_clusters():
     whole = work_grid("whole", [[(0, 0, 3), (2, 0, 3)], [(1, 0, 3)]], 8)
     assert whole.title == "whole: done after 6 K tiles;\n3 tiles in 3 parts"
     assert whole.labels == [["0", "0", "0", "2", "2", "2", "", ""], ["1", "1", "1", *[""] * 5]]
-    assert whole.colours[1] == [*[category(1)] * 3, None, None, None, EMPTY, EMPTY]
+    assert whole.colors[1] == [*[category(1)] * 3, None, None, None, EMPTY, EMPTY]
 
 
 def test_pictures_fit_a_notebook():

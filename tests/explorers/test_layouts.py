@@ -30,7 +30,7 @@ def test_compose_explorer():
     assert explorer.grids.answer == "b(2,1) = 7, which is a(1,1)\n(a∘b)(2,1) = a(7) = 10"
     assert [sorted(grid.outlined) for grid in explorer.drawn] == [[(2, 1)], [(1, 1)], [(2, 1)]]
     click(explorer, 1, 1, 1)
-    assert explorer.grids.answer == "a(1,1) is taken by one cell of b."
+    assert explorer.grids.answer == "a(1,1) is selected by one cell of b."
     explorer.inputs[1].value = "5:3"
     assert explorer.grids.problem
 

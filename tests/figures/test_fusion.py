@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from matplotlib.collections import PathCollection
 
 from tests.stand_ins import swept
 from tutorlib.figures.fusion import PLAIN, fusion
@@ -22,6 +23,10 @@ def epilogues():
     return replace(found, points=(*plain, *found.of_kernel("GELU beside torch")))
 
 
+def dots(axes):
+    return [one.get_offsets().tolist() for one in axes.collections if isinstance(one, PathCollection)]
+
+
 def rows(axes):
     return [text.get_text() for text in axes.get_yticklabels()]
 
@@ -29,15 +34,17 @@ def rows(axes):
 def test_a_mark_for_each_kernel_and_shape_beside_what_it_was_timed_beside(epilogues):
     plain, by_torch = fusion([epilogues]).axes
     assert (rows(plain), rows(by_torch)) == (["slow GELU", "residual"], ["GELU\nbeside torch"])
-    assert [marks.get_offsets().tolist() for marks in plain.collections] == [[[0.125, 0], [0.5, 1]]] * 2
-    assert [marks.get_offsets().tolist() for marks in by_torch.collections] == [[[0.5, 0]]] * 2
+    assert dots(plain) == [[[0.125, 0], [0.5, 1]]] * 2
+    assert dots(by_torch) == [[[0.5, 0]]] * 2
+    assert plain.get_xlabel().startswith(f"speed as a fraction of {PLAIN}'s")
 
 
-def test_a_bar_for_each_way_and_number_of_tokens(epilogues):
+def test_the_mlps_of_the_same_gpu_have_a_panel_each(epilogues):
     mlp = swept("swapped, first", "slow", sizes=SIZES)
     elsewhere = replace(mlp, machine={**mlp.machine, "gpu": "another"})
-    *_, axes = fusion([epilogues], [("forward", mlp), ("backward", elsewhere)]).axes
+    figure = fusion([epilogues], [("forward", mlp), ("backward", elsewhere)])
+    axes = figure.axes[-1]
     assert axes.get_title(loc="left") == "Llama 3 8B's MLP, forward"
-    assert rows(axes) == ["swapped,\nfirst", "slow"]
-    assert [bar.get_width() for bar in axes.patches] == [0.5, 0.5, 0.125, 0.125]
-    assert [text.get_text() for text in axes.texts] == ["512: 0.500", "1,024: 0.500", "512: 0.125", "1,024: 0.125"]
+    assert rows(axes) == ["swapped, first", "slow"]
+    assert dots(axes) == [[[0.5, 0], [0.125, 1]]] * 2
+    assert axes.get_legend_handles_labels()[1] == ["512 tokens", "1,024 tokens"]

@@ -6,6 +6,8 @@ import pytest
 
 from tests.stand_ins import multiplied, swept
 from tutorlib.figures.gemm_ladder import gemm_ladder
+from tutorlib.figures.roofline import roofline
+from tutorlib.kernels.ladder import LADDER
 from tutorlib.measuring.results import NoData, Point
 
 
@@ -50,24 +52,34 @@ def test_a_page_shows_the_rungs_up_to_its_own():
         gemm_ladder([found], "08")
 
 
-def test_a_rung_has_its_colour_on_every_page():
-    found = swept("09 slow", "10 fast", "12 three")
-    colours = [
-        {line.get_label(): line.get_color() for line in gemm_ladder([found], page).axes[0].get_lines()}
-        for page in ("09", "10", "12")
-    ]
-    assert colours[0].items() <= colours[1].items() <= colours[2].items()
-
-
 def test_nvidias_example_stands_among_the_rungs_of_its_instructions():
     found = swept("09 slow", "12 fast", "13 plain")
     beside = replace(
         found, points=tuple(replace(p, measurement=replace(p.measurement, baseline="NVIDIA's")) for p in found.points)
     )
-    old, old_ratio, new, _ = gemm_ladder([found], beside_nvidia=[beside]).axes
-    assert lines(old)["NVIDIA's"] == pytest.approx([800] * 3)
+    _, old_ratio, _, new_ratio = gemm_ladder([found], beside_nvidia=[beside]).axes
     assert lines(old_ratio)["NVIDIA's"] == pytest.approx([1] * 3)  # as fast as cuBLAS: the rungs say the same of both
-    assert "NVIDIA's" not in lines(new)
+    assert "NVIDIA's" not in lines(new_ratio)
+
+
+def test_a_plot_has_six_lines_at_most():
+    found = swept(*(rung.title for rung in LADDER))
+    found = replace(found, facts={"mma_sync_tflops": 620.4})
+    beside = replace(
+        found, points=tuple(replace(p, measurement=replace(p.measurement, baseline="NVIDIA's")) for p in found.points)
+    )
+    for axes in (*gemm_ladder([found], beside_nvidia=[beside]).axes, *roofline([found]).axes):
+        assert len(axes.get_lines()) <= 6
+
+
+def test_a_rung_has_one_color_in_all_figures():
+    found = swept(*(rung.title for rung in LADDER))
+    shown = {}
+    for axes in (*gemm_ladder([found]).axes, *roofline([found]).axes, *gemm_ladder([found], "11").axes):
+        for line in axes.get_lines():
+            if line.get_label() in {rung.title for rung in LADDER}:
+                assert shown.setdefault(line.get_label(), line.get_color()) == line.get_color()
+    assert len(set(shown.values())) == len(shown)
 
 
 def test_it_shows_speeds_and_ratios():

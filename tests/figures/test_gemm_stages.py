@@ -29,7 +29,7 @@ def test_hatched_is_what_has_no_room_or_was_not_measured():
     axes = gemm_stages([STAGES]).axes[0]
     (hatched,) = [patch for patch in axes.patches if patch.get_hatch()]
     assert hatched.get_xy() == (0.5, 0.5)
-    assert axes.get_xlabel().endswith("no room in shared memory")
+    assert axes.get_xlabel().endswith("too large for shared memory")
     assert gemm_stages([replace(STAGES, complete=False)]).axes[0].get_xlabel().endswith("not measured")
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from matplotlib.collections import PathCollection
 
 from tests.stand_ins import MACHINE, UNKNOWN, multiplied
 from tutorlib.figures.gemm_any import gemm_any
@@ -93,9 +94,10 @@ class TestLevers:
     def test_a_row_for_each_kernel_and_a_mark_for_each_size(self):
         (axes,) = hopper_levers([self.FOUND]).axes
         assert [label.get_text() for label in axes.get_yticklabels()] == ["plain", "+ multicast"]
-        small, large = (collection.get_offsets().tolist() for collection in axes.collections)
+        dots = [one.get_offsets().tolist() for one in axes.collections if isinstance(one, PathCollection)]
+        small, large = dots
         assert small == large == [pytest.approx([0.9, 0]), pytest.approx([1.05, 1])]
-        assert texts(axes) == ["1,218", "1,218", "SM cycles\na K tile"]
+        assert texts(axes) == ["1,218", "1,218", "SM cycles\nper K tile"]
 
 
 STAMPS = [
@@ -130,7 +132,7 @@ class TestTimeline:
         found = swept(Point(name, multiplied((512,) * 3, 400.0), facts) for name in ("plain", "cooperative"))
         first, second = hopper_timeline([found]).axes
         assert first.get_title("left").startswith(
-            "plain: 0.7 µs, cool; stamping makes it 3.0% slower; a K tile takes 1,218"
+            "plain: 0.7 µs, cool; timestamps slow it by 3.0%; a K tile takes 1,218"
         )
         assert [label.get_text() for label in second.get_yticklabels()] == ["warpgroup 0", "producer"]
         assert texts(first) == ["0", "1", "2"]

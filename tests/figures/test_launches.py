@@ -1,4 +1,4 @@
-"""The bars of what a launch costs."""
+"""The figure of the cost of a launch."""
 
 import pytest
 
@@ -9,10 +9,10 @@ from tutorlib.measuring.results import NoData
 FOUND = {"machine": {"gpu": "NVIDIA X"}, LATER: {"slow": 2000.0, "kept": 4.2, "graph": 0.12, TORCH: 5.3}}
 
 
-def test_a_bar_for_each_way():
+def test_a_dot_for_each_way():
     figure = launches([FOUND, {"machine": {"gpu": None}}])
     (axes,) = figure.axes
-    assert [bar.get_width() for bar in axes.patches] == [2000.0, 4.2, 0.12, 5.3]
+    assert [x for x, _ in axes.collections[0].get_offsets()] == [2000.0, 4.2, 0.12, 5.3]
     assert [text.get_text() for text in axes.texts] == ["2,000", "4.2", "0.12", "5.3"]
     assert axes.get_title(loc="left") == "NVIDIA X"
 

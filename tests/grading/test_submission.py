@@ -179,7 +179,7 @@ def test_answers_are_found_by_id_where_the_metadata_is_gone(tmp_path):
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
     result = CliRunner().invoke(app, ["grade", str(NOTEBOOKS / "00_start.ipynb"), "--out", str(tmp_path / "file")])
-    assert (result.exit_code, result.stderr) == (2, f"{tmp_path / 'file'}: cannot be made: File exists\n")
+    assert (result.exit_code, result.stderr) == (2, f"{tmp_path / 'file'}: cannot be created: File exists\n")
 
 
 @pytest.mark.parametrize("kind", ["raw", "markdown"])

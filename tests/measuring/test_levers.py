@@ -35,7 +35,8 @@ class TestStacks:
         assert stacks_of(FOUND)[2].label == "    + b"
 
     def test_it_has_its_ratios_and_the_cycles_of_where_it_was_traced(self):
-        assert stacks_of(FOUND)[1].ratios == {SMALL: 0.55, LARGE: 0.63}
+        found = stacks_of(FOUND)[1].measured
+        assert {shape: one.ratio for shape, one in found.items()} == {SMALL: 0.55, LARGE: 0.63}
         traced = Point("x", multiplied(SMALL, 50.0), {"levers": [], "cycles": {"per K tile": 1218}})
         assert stacks_of(SweepResults(MACHINE, "", True, (traced,)))[0].cycles == 1218
 
@@ -45,6 +46,11 @@ class TestGains:
         found = {(gain.lever, gain.on): gain.gains for gain in gains_of(FOUND)}
         assert set(found) == {("a", ""), ("b", ""), ("b", "a"), ("a", "b"), ("c", "a+b")}
         assert found["a", "b"] == {SMALL: pytest.approx(66 / 52 - 1), LARGE: pytest.approx(70 / 66 - 1)}
+
+    def test_a_gain_smaller_than_the_spread_is_noise(self):
+        close = swept(("", 50, 50), ("a", 50.4, 50.6))  # each spreads by 1 %
+        (gain,) = gains_of(close)
+        assert gain.noise == {SMALL}
 
     def test_a_kernel_that_failed_at_a_size_has_no_gain_there(self):
         fewer = SweepResults(

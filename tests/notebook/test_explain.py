@@ -11,7 +11,8 @@ from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tutorlib import explain
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
-from tutorlib.draw.simulated import Story, WarpAccess, bank_grid_of, telling, timeline_of, worst_accesses
+from tutorlib.draw.palette import RAMP
+from tutorlib.draw.simulated import Story, WarpAccess, bank_grid_of, telling, timelines_of, worst_accesses
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.models.banks import wavefronts
 from tutorlib.simulate.ptx.languages.cute import simulate_host
@@ -103,7 +104,7 @@ def test_what_the_warps_did_in_order(transpose):
     assert [step.does for step in story.steps] == ["load", "write", "barrier", "read", "store"]
     assert {step.warps for step in story.steps} == {frozenset(range(8))}
     assert [step.count for step in story.steps] == [16, 16, 1, 16, 16]
-    grid = timeline_of(transpose.trace)
+    (grid,) = timelines_of(transpose.trace)
     assert list(grid.labels[0]) == ["L", "W", "|", "R", "S"]
     assert list(grid.down) == ["warps 0-7", "buffer 0"]
     assert list(grid.labels[1]) == ["", "", "", "0", ""]
@@ -122,7 +123,7 @@ def test_a_buffer_for_each_stage_and_a_number_for_each_copy_into_it(three_stages
     """128×128×64 tiles, four K tiles, three stages: the fourth copy goes where the first was."""
     story = Story(three_stages.trace)
     assert list(story.buffers.values()) == [[0, 3], [1], [2]]
-    grid = timeline_of(three_stages.trace)
+    grid, *_ = timelines_of(three_stages.trace)
     assert list(grid.down) == ["warps 0-3", "buffer 0", "buffer 1", "buffer 2"]
     first = grid.labels[1]
     assert next(label for label in first if label and label != "·") == "0"
@@ -136,7 +137,7 @@ def test_nothing_is_read_before_it_has_arrived(three_stages):
             assert story.contents[number].arrived < column
 
 
-def test_two_copies_are_under_way_while_a_tile_is_multiplied(three_stages):
+def test_two_copies_are_in_flight_while_a_tile_is_multiplied(three_stages):
     story = Story(three_stages.trace)
     first = next(n for n, step in enumerate(story.steps) if step.does == "math")
     assert sum(c.begun < first and (c.arrived is None or c.arrived > first) for c in story.contents) == 2
@@ -151,6 +152,21 @@ def test_each_thread_in_its_bank(transpose):
     assert all(not any(row[1:]) for row in grid.labels)
     assert "takes 32 wavefronts, 1 would do" in grid.title
     assert telling([read, written]) == [read]
+
+
+def test_a_shade_is_a_wavefront_the_first_the_palest(transpose):
+    read, _ = worst_accesses(transpose)
+    shades = [row[0] for row in bank_grid_of(read).colors]
+    assert (shades[0], shades[-1], len(set(shades))) == (RAMP[0], RAMP[-1], 32)
+
+
+def test_a_long_trace_is_told_to_its_end():
+    kinds = ["load", "store"] * 150
+    grids = timelines_of(BlockTrace(1, 256, [BlockEvent(0, does, (0,), np.empty(0, np.int64), 4) for does in kinds]))
+    assert [grid.title.splitlines()[0] for grid in grids] == [
+        "the first block, step by step", "steps 64 to 127 of 300", "steps 236 to 299 of 300",
+    ]  # fmt: skip
+    assert grids[-1].labels[0][-1] == "S"
 
 
 def test_where_nothing_is_wasted_each_opcode_is_drawn_once(three_stages):

@@ -53,7 +53,7 @@ def test_a_sweep_says_which_regime_its_numbers_are_of():
     swept("slow", "fast").write("gemm_rungs")
     table = show_sweep("gemm_rungs")
     assert set(table.columns.get_level_values(0)) == {"NVIDIA H200, 2026-11-20, cool"}
-    assert table["NVIDIA H200, 2026-11-20, cool"].loc["slow", "512"] == "0.125"
+    assert table["NVIDIA H200, 2026-11-20, cool"].loc["slow", "512"] == "0.125 ±0.5%"
 
 
 @pytest.mark.parametrize(
@@ -67,19 +67,19 @@ def test_a_ratio_whose_pairs_spread_too_far_is_marked_and_a_line_says_so(show, c
     steady = multiplied(ONE, 840.0)
     write("gemm_k", [Point("steady", steady, {}), Point("restless", replace(steady, spread=0.06), {})])
     said = cell(show("gemm_k"))
-    assert (said["steady"], said["restless"]) == ("1.050", "≈1.050")
-    assert "smaller differences mean nothing" in capsys.readouterr().out
+    assert (said["steady"], said["restless"]) == ("1.050 ±0.5%", "≈1.050 ±3.0%")
+    assert "≈: the pairs spread by more than 5%" in capsys.readouterr().out
     write("gemm_k", [Point("steady", steady, {})])
     show("gemm_k")
-    assert not capsys.readouterr().out
+    assert "≈" not in capsys.readouterr().out
 
 
 def test_so_is_a_rung_of_a_ladder(monkeypatch, capsys):
     restless = replace(multiplied(ONE, 840.0), spread=0.06)
     found = SimpleNamespace(gpu="GPU", date="2026-11-21", timed=lambda *numbers: {"09.6": restless})
     monkeypatch.setattr(page, "all_results", lambda: [found])
-    assert show_ladder("09")["GPU, 2026-11-21, cool"]["beside"].iloc[0] == "≈1.050 of cuBLAS"
-    assert "smaller differences mean nothing" in capsys.readouterr().out
+    assert show_ladder("09")["GPU, 2026-11-21, cool"]["beside"].iloc[0] == "≈1.050 ±3.0% of cuBLAS"
+    assert "≈: the pairs spread" in capsys.readouterr().out
 
 
 def test_counters_are_multiples_of_one_kernel_s_and_those_of_a_tuple_are_added(capsys):
@@ -109,7 +109,7 @@ def test_a_gpu_that_ran_few_rungs_leaves_places_empty_and_the_order_as_it_is(mon
     table = show_ladder("09", "10", "12")
     assert list(table.index) == ["your GEMM", "double buffer", "tuned"]
     assert list(table["few, 2026-11-21, cool"]["gain"]) == ["", "", ""]
-    assert list(table["all, 2026-11-21, cool"]["gain"]) == ["", "×1.01", "×1.01"]
+    assert list(table["all, 2026-11-21, cool"]["gain"]) == ["", "×1.01", "×1.01, within noise"]
 
 
 class TestLevers:
@@ -130,8 +130,8 @@ class TestLevers:
         assert [name.replace("\N{NO-BREAK SPACE}", " ") for name in table.index] == [
             "plain", "+ multicast", "    + polling",
         ]  # fmt: skip
-        assert list(table["1024"]) == ["0.900", "0.990 (+10.0%)", "1.000 (+1.0%)"]
-        assert list(table["2048"]) == ["0.900", "0.945 (+5.0%)", "0.945 (+0.0%)"]
+        assert list(table["1024"]) == ["0.900 ±0.5%", "0.990 ±0.5% (+10.0%)", "1.000 ±0.5% (+1.0%)"]
+        assert list(table["2048"]) == ["0.900 ±0.5%", "0.945 ±0.5% (+5.0%)", "0.945 ±0.5% (+0.0%, within noise)"]
 
     def test_gains_by_lever_and_what_it_was_pulled_on(self):
         table = show_gains()[COLUMN.format("cool")]
@@ -146,6 +146,6 @@ def test_under_the_power_limit_each_has_its_clock_power_and_energy():
     write("hopper_sustained", [Point(name, replace(measured, baseline_alone=run), {}) for name, run in runs.items()])
     table = show_sustained()[COLUMN.format("sustained")]
     assert dict(table.loc["1024", "ours"]) == {
-        "in turn": "1.050", "alone": "1.111", "µs": "90.0", "MHz": "1,600", "W": "600", "mJ": "54", "energy": "0.771",
+        "in turn": "1.050 ±0.5%", "alone": "1.111", "µs": "90.0", "MHz": "1,600", "W": "600", "mJ": "54", "energy": "0.771",
     }  # fmt: skip
     assert list(table.loc["1024", "cuBLAS"][["µs", "MHz", "W", "mJ"]]) == ["100.0", "1,500", "700", "70"]

@@ -213,9 +213,9 @@ class TestTheCommand:
         attempt("02.1")
         assert self.tutor("--reset", input="n\n").exit_code == 1
         assert len(best()) == 2
-        assert "Forgotten: notebook 01, 1 check." in self.tutor("--reset", "01", input="y\n").output
+        assert "Deleted: 1 check of notebook 01." in self.tutor("--reset", "01", input="y\n").output
         assert best().keys() == {"02.1"}
-        assert "Forgotten: every notebook, 1 check." in self.tutor("--reset", "--yes").output
+        assert "Deleted: 1 check of every notebook." in self.tutor("--reset", "--yes").output
         assert best() == {}
 
     def test_a_record_that_cannot_be_read_is_one_line(self, file):

@@ -78,8 +78,8 @@ def test_a_kernel_beside_libraries_is_a_table(monkeypatch, capsys):
     monkeypatch.delenv(CHECKOUT, raising=False)
     monkeypatch.setattr(trials, "measure", lambda problem, launcher, shape: multiplied(shape, 400.0))
     table = show_beside({"yours": GEMMS["one buffer"]}, sizes=(512, 1024))
-    assert table["of cuBLAS"].to_dict() == {("yours", 512): "0.500", ("yours", 1024): "0.500"}
-    assert "for NVIDIA's example: git clone" in capsys.readouterr().out
+    assert table["of cuBLAS"].to_dict() == {("yours", 512): "0.500 ±0.5%", ("yours", 1024): "0.500 ±0.5%"}
+    assert "NVIDIA's example: git clone" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("no_gpu")
@@ -93,7 +93,7 @@ def test_a_comparison_has_a_line_for_each_size(monkeypatch, capsys):
     measured = iter([multiplied((512,) * 3, 400.0), multiplied((512,) * 3, 200.0)])
     monkeypatch.setattr(trials, "measure", lambda problem, launcher, shape: next(measured))
     compare_on_gpu(GEMMS, sizes=(512,))
-    assert capsys.readouterr().out == ("512: one buffer 0.7 µs, two buffers 1.3 µs; the first is 2.000 × as fast\n")
+    assert capsys.readouterr().out == ("512: one buffer 0.7 µs, two buffers 1.3 µs; one buffer is 2.000 × as fast\n")
 
 
 @pytest.mark.gpu("80")

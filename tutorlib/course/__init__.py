@@ -1,1 +1,1 @@
-"""The course itself: notebooks built from their sources and executed, README's table, what a machine can grade."""
+"""The course: notebooks built from their sources and executed, the glossary, README's table, `tutor doctor`."""

@@ -1,6 +1,6 @@
-"""The solutions' answers as Python objects: only the cells that they need, run as a module of their own.
+"""The solutions' answers as Python objects: the cells that they need, executed as a module.
 
-CuTe and cuTile read a kernel's source from its file, so the cells are written to one.
+CuTe and cuTile read the source of a kernel from its file, so the cells are written to a file.
 """
 
 import symtable
@@ -14,7 +14,7 @@ from tutorlib.paths import SOLUTIONS
 
 
 def load_answers(name: str, solutions: Path = SOLUTIONS) -> dict[str, Any]:
-    """Exercise id → the answer that the solved notebook hands to `check`, in the notebook's order."""
+    """Exercise id → the answer that the solved notebook passes to `check`, in the notebook's order."""
     cells = parse(solutions / f"{name}.py")
     file = lasting_folder() / f"answers_{name}.py"
     file.write_text("\n\n\n".join(cell.solved for cell in needed_cells(cells)) + "\n", encoding="utf-8")
@@ -32,7 +32,7 @@ def checks(cells: list[SourceCell]) -> dict[str, str]:
 
 
 def needed_cells(cells: list[SourceCell]) -> list[SourceCell]:
-    """The code cells that bind what the answers use, directly or through one another."""
+    """The code cells that bind the names that the answers use, directly or indirectly."""
     wanted = set(checks(cells).values())
     needed: list[SourceCell] = []
     for cell in reversed(cells):

@@ -18,13 +18,13 @@ NOT_RUN_SIZE = {"width": 104, "height": 20}  # half of its pixels, for sharp tex
 
 
 def student_notebook(cells: list[SourceCell]) -> NotebookNode:
-    """Answers taken out; a check cell has the line that a right answer will print."""
+    """Answers taken out; a check cell has the line that a right answer prints."""
     nodes = []
     for cell, id in zip(cells, unique_ids(cells), strict=True):
         node = empty_node(cell, id, cell.unsolved)
         if cell.role == "check":
             node.outputs = [v4.new_output("stream", name="stdout", text=find(cell.exercise).passed_line + "\n")]
-            node.execution_count = 1  # nbval compares outputs only where a run is recorded
+            node.execution_count = 1  # nbval compares outputs only of cells with a count
         nodes.append(node)
     return notebook_of(nodes)
 
@@ -34,7 +34,8 @@ def mark_unrun(notebook: NotebookNode) -> NotebookNode:
 
     nbval compares all text that a front end could show, but neither PNGs nor metadata, and it compares a stream under
     the stream's name. So the note is a PNG, and the expected line is the value of "stdout", which is no media type:
-    front ends ignore it. nbval compares no cell without a number; JupyterLab shows number 0 as an empty prompt.
+    front ends ignore it. nbval compares no cell without an execution count; JupyterLab shows 0 as an empty prompt, and
+    saves it as null (`nbval_plugin`).
     """
     note = b64encode(NOT_RUN.read_bytes()).decode()
     for cell in notebook.cells:
@@ -49,7 +50,7 @@ def mark_unrun(notebook: NotebookNode) -> NotebookNode:
 def solved_notebook(cells: list[SourceCell], previous: NotebookNode | None = None) -> NotebookNode:
     """Answers included, with the outputs that `previous` holds for cells whose code is the same.
 
-    When its author ran a check is nobody's business. What shows recorded measurements shows those of today.
+    Without the times of the author's attempts. Tables and figures of recorded measurements are brought up to date.
     """
     old = {cell.id: cell for cell in previous.cells} if previous else {}
     nodes = []
@@ -65,7 +66,7 @@ def solved_notebook(cells: list[SourceCell], previous: NotebookNode | None = Non
 
 
 def unique_ids(cells: list[SourceCell]) -> list[str]:
-    """Cell ids; a text that stands twice gets "-2" behind its second id."""
+    """Cell ids; the second cell with the same text gets "-2" appended."""
     ids: list[str] = []
     for cell in cells:
         id, n = cell.id, 1
@@ -81,7 +82,7 @@ def empty_node(cell: SourceCell, id: str, text: str) -> NotebookNode:
     node.id = id
     if cell.role:
         node.metadata["tutorlib"] = {"exercise": cell.exercise, "role": cell.role}
-    if cell.role == "check" and find(cell.exercise).needs is None:  # elsewhere a kernel's line says "not run"
+    if cell.role == "check" and find(cell.exercise).needs is None:  # without a GPU a kernel's line says "not run"
         node.metadata["tags"] = ["nbval-check-output"]
     return node
 
@@ -95,13 +96,13 @@ def notebook_of(nodes: list[NotebookNode]) -> NotebookNode:
 
 
 def text_of(notebook: NotebookNode) -> str:
-    """The notebook as it is written to disk: sorted keys, one trailing newline."""
+    """The notebook as a file: sorted keys, one trailing newline."""
     nbformat.validate(notebook)
     return nbformat.writes(notebook, version=4).rstrip("\n") + "\n"
 
 
 def build(name: str, solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS) -> dict[Path, str]:
-    """What the two notebooks of a source should be: path → text. Writes nothing. Raises BuildError."""
+    """The two notebooks of a source: path → text. Writes nothing. Raises BuildError."""
     cells = parse(solutions / f"{name}.py")
     solved = solutions / f"{name}.ipynb"
     previous = nbformat.read(solved, as_version=4) if solved.exists() else None

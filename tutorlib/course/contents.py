@@ -1,4 +1,4 @@
-"""The contents page: solutions/contents.py, with a row for each notebook that says what the head of its source says.
+"""The contents page: solutions/contents.py, with a row for each notebook from the head of its source.
 
 A head is
 
@@ -9,10 +9,10 @@ A head is
     #     summary: One sentence.
     # ---
 
-and where the page has an appendix also `appendix: 30`, the minutes that it takes beyond the page's.
+and, for a page with an appendix, `appendix: 30`, its minutes beyond the page's.
 
-The rows are the output of the cell that calls `show_contents`: a page that nobody ran has a table too, of the course
-and not of any reader. The heads are in the page's metadata, where `show_contents` finds them.
+The rows are the output of the cell that calls `show_contents`, so that the unrun page has a table, without points. The
+heads are in the page's metadata, from which `show_contents` reads them.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ CALL = "show_contents()"
 
 
 def read_head(source: Path) -> Head:
-    """What a source says of its notebook. Raises BuildError with every fault found."""
+    """The head of a source. Raises BuildError with every fault found."""
     notebook = read(source)
     title = notebook.cells[0].source.split("\n")[0]
     head = notebook.metadata.get("tutorlib", {})
@@ -42,17 +42,17 @@ def read_head(source: Path) -> Head:
 
 
 def faults(name: str, title: str, head: dict) -> Iterator[str]:
-    """What the contents page lacks of a notebook, and how to say it."""
+    """The faults of a head, each with the line to write."""
     if not title.startswith(f"# {name[:2]} · "):
         yield f'the first cell should begin with the title, "# {name[:2]} · …"'
     minutes, summary = head.get("minutes"), head.get("summary")
     if not isinstance(minutes, int) or minutes <= 0:
-        yield 'the head should have "minutes: 45", how long the notebook takes; solutions/00_start.py has one'
+        yield 'the head should have "minutes: 45", the time that the notebook takes, as solutions/00_start.py has'
     appendix = head.get("appendix", 0)
     if not isinstance(appendix, int) or appendix < 0:
         yield 'the head should have "appendix: 30", the minutes of its appendix, or no such line'
     if not isinstance(summary, str) or not summary or "\n" in summary:
-        yield 'the head should have "summary: …", one sentence for the contents page; solutions/00_start.py has one'
+        yield 'the head should have "summary: …", one sentence for the contents page, as solutions/00_start.py has'
 
 
 def table(course: Course) -> str:
@@ -76,13 +76,13 @@ def contents_page(source: Path, heads: tuple[Head, ...]) -> NotebookNode:
         raise BuildError(f"{source}:1: one cell should call {CALL}: the table is its output")
     text = table(course_of({}, heads))
     calls[0].outputs = [v4.new_output("display_data", {"text/markdown": text, "text/plain": text})]
-    calls[0].execution_count = 1  # nbval fails a cell that has outputs and no count
+    calls[0].execution_count = 1  # nbval refuses outputs without a count
     notebook.metadata["tutorlib"] = {"notebooks": [asdict(head) for head in heads]}
     return notebook
 
 
 def build(solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS) -> dict[Path, str]:
-    """What the contents page should be: path → text; nothing where it has no source. Raises BuildError."""
+    """The contents page: path → text; empty if it has no source. Raises BuildError."""
     source = solutions / f"{CONTENTS}.py"
     if not source.exists():
         return {}

@@ -1,4 +1,4 @@
-"""What this machine has, what is missing, and what it can grade: `tutor doctor`."""
+"""`tutor doctor`: this machine's GPU and packages, what is missing, and what it can grade."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +9,14 @@ from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
 from tutorlib.measuring import targets
 from tutorlib.problems.fault import RESTART
 
-KINDS = {MMA_SYNC: "kernels", TMA: "kernels with TMA", WGMMA: "Hopper kernels", TCGEN05: "Blackwell kernels"}
+KINDS = {MMA_SYNC: "Ampere kernels", TMA: "kernels with TMA", WGMMA: "Hopper kernels", TCGEN05: "Blackwell kernels"}
+SIMULATION = "results, in the simulator; not speed"
 INSTALL = 'install the course\'s packages again: pip install -e ".[dev]"'
 
 
 @dataclass(frozen=True)
 class Line:
-    """One finding. bad: something to mend."""
+    """One finding. bad: something to fix."""
 
     what: str
     says: str
@@ -23,7 +24,7 @@ class Line:
 
 
 def report() -> list[Line]:
-    """Findings from the GPU up to what can be graded."""
+    """Findings, from the GPU to the exercises that can be graded."""
     found = device.gpu()
     lines = [gpu_line(found)]
     if found:
@@ -31,7 +32,7 @@ def report() -> list[Line]:
     lines += package_lines(versions.packages())
     if found:
         broken = device_answers()
-        lines.append(Line("context", broken or "the GPU computes", bool(broken)))
+        lines.append(Line("context", broken or "the GPU computes correctly", bool(broken)))
     lines += [Line("grades", text) for text in gradable(found)]
     return lines + targets_line(found)
 
@@ -48,7 +49,7 @@ def gpu_line(found: device.GPU | None) -> Line:
 def limits_line(found: device.GPU) -> Line:
     hardware = found.hardware
     if hardware is None:
-        return Line("limits", f"unknown GPU: the hardware table has no {found.name}, so no time is refused", bad=True)
+        return Line("limits", f"the hardware table has no {found.name}, so impossible times are not detected", bad=True)
     rates = ", ".join(f"{rate / 1e12:,.0f} TFLOP/s {dtype}" for dtype, rate in hardware.flops.items())
     return Line("limits", f"by the datasheet: {hardware.bandwidth / 1e12:g} TB/s, {rates}")
 
@@ -62,25 +63,25 @@ def package_lines(versions: dict[str, str | None]) -> list[Line]:
 
 
 def device_answers() -> str | None:
-    """None where the GPU adds two numbers, else why not, in one line."""
+    """None if the GPU adds two numbers correctly, else the error in one line."""
     import torch
 
     try:
         if (torch.ones(2, device="cuda") + 1).tolist() == [2.0, 2.0]:
             return None
-        return "the GPU computes wrongly: 1 + 1 is not 2"
+        return "the GPU gives a wrong result: 1 + 1 is not 2"
     except RuntimeError as error:
         return f"{str(error).splitlines()[0]}. {RESTART}"
 
 
 def gradable(found: device.GPU | None) -> list[str]:
-    """What can be graded here, by what the exercises need."""
-    lines = ["layout exercises: everything"]
+    """The exercises that can be graded here, by the feature that they need."""
+    kinds: dict[str, list[str]] = {}  # what is graded → kinds of kernels, which share a line
     for feature, kernels in KINDS.items():
         reason = device.why_not(feature)
-        elsewhere = "results, simulated; speed not run" if feature in SIMULATED else "compiled and inspected, not run"
-        lines.append(f"{kernels}: {f'{elsewhere}: {reason}' if reason else 'results and speed'}")
-    return lines
+        elsewhere = SIMULATION if feature in SIMULATED else "compiled and inspected; neither results nor speed"
+        kinds.setdefault(f"{elsewhere} ({reason})" if reason else "results and speed", []).append(kernels)
+    return ["layouts (00 to 03): everything", *(f"{', '.join(kernels)}: {what}" for what, kernels in kinds.items())]
 
 
 def targets_line(found: device.GPU | None) -> list[Line]:
@@ -89,4 +90,6 @@ def targets_line(found: device.GPU | None) -> list[Line]:
     entry: dict[str, Any] | None = targets.load().get(f"sm_{found.arch}")
     if entry:
         return [Line("targets", f"sm_{found.arch}: calibrated on {entry['date']} on {entry['gpu']}")]
-    return [Line("targets", f"sm_{found.arch}: none, so speed is shown and not graded; `tutor calibrate` makes them")]
+    return [
+        Line("targets", f"sm_{found.arch}: none, so speed is shown but not graded; `tutor calibrate` measures them")
+    ]

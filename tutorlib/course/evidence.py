@@ -1,4 +1,4 @@
-"""What the solutions reach on the GPU at hand: measured first, then shown by notebooks that print the same numbers."""
+"""Measurements of the solutions on this GPU, and notebooks executed with the same numbers."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ class PageFailed(Exception):
 
 
 def code_sha256(name: str, solutions: Path = SOLUTIONS) -> str:
-    """A hash of the solved notebook's code, which is what a measurement depends on; prose does not count."""
+    """A hash of the solved notebook's code, on which a measurement depends; prose does not count."""
     cells = parse(solutions / f"{name}.py")
     return hashlib.sha256("\n".join(cell.solved for cell in cells if cell.kind == "code").encode()).hexdigest()
 
@@ -41,7 +41,7 @@ def grade_solutions(name: str) -> list[Outcome]:
 
 
 def collect(outcomes: dict[str, list[Outcome]]) -> Results:
-    """The results of this GPU with what these notebooks brought; others stay as the GPU's file has them."""
+    """This GPU's results with these notebooks' outcomes; other notebooks stay as in the GPU's file."""
     machine = versions.this_machine()
     file = data_file(machine["gpu"])
     before = read_results(file) if file.exists() else Results(machine, "")
@@ -63,9 +63,9 @@ def result_of(outcome: Outcome) -> Result:
 
 
 def execute_page(name: str, results: Results) -> Results:
-    """Execute a solved notebook with the measurements of `results`; the results with what its checks record.
+    """Execute a solved notebook with the measurements of `results`. Returns the results with its checks' outcomes.
 
-    Raises PageFailed; the notebook's file then stays as it was.
+    Raises PageFailed, and leaves the notebook's file unchanged.
     """
     from nbclient.exceptions import CellExecutionError
 
@@ -87,12 +87,12 @@ def execute_page(name: str, results: Results) -> Results:
 
 
 def timed_exercises(name: str) -> list[KernelExercise]:
-    """The exercises of a notebook whose speed is graded."""
+    """The exercises of a notebook with graded speed."""
     return [one for one in of_notebook(name) if isinstance(one, KernelExercise) and one.tiers]
 
 
 def usable_ratios(outcomes: Iterable[Outcome]) -> tuple[dict[str, float], list[str]]:
-    """The ratios to keep as targets, and for each exercise that has tiers and no usable measurement, why."""
+    """The ratios to use as targets, and a reason for each exercise with tiers but no usable measurement."""
     ratios, problems = {}, []
     for outcome in outcomes:
         exercise = find(outcome.id)
@@ -109,9 +109,9 @@ def usable_ratios(outcomes: Iterable[Outcome]) -> tuple[dict[str, float], list[s
 
 
 def save_targets(outcomes: Iterable[Outcome], overwrite: bool) -> list[str]:
-    """Make these measurements this architecture's targets. Returns why some are missing.
+    """Make these measurements this architecture's targets. Returns the reasons for missing ones.
 
-    overwrite: also where the architecture was calibrated on another GPU.
+    overwrite: also if the architecture was calibrated on another GPU.
     """
     machine = versions.this_machine()
     ratios, problems = usable_ratios(outcomes)

@@ -16,9 +16,9 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def run(name: str, solutions: Path = SOLUTIONS) -> None:
-    """Execute the solved notebook in place; nobody gets points for it.
+    """Execute the solved notebook in place, without recording points.
 
-    Raises nbclient's CellExecutionError where a cell fails.
+    Raises nbclient's CellExecutionError if a cell fails.
     """
     from nbclient import NotebookClient
 
@@ -32,9 +32,9 @@ def run(name: str, solutions: Path = SOLUTIONS) -> None:
 
 
 def without_traces(cell: NotebookNode) -> NotebookNode:
-    """The executed cell without what differs from run to run: times of execution, widgets' ids, warnings.
+    """The executed cell without parts that differ between runs: times of execution, widget ids, warnings.
 
-    A widget has died with its kernel; what stays is the picture of it.
+    A widget needs its kernel, so only its picture stays.
     """
     cell.metadata.pop("execution", None)
     if cell.cell_type == "code":
@@ -47,7 +47,7 @@ def without_traces(cell: NotebookNode) -> NotebookNode:
 
 @contextmanager
 def environment(**variables: str) -> Iterator[None]:
-    """While open, these environment variables are set, for this process and its children."""
+    """Set these environment variables for this process and its children while open."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

@@ -1,6 +1,6 @@
-"""The glossary, built from `TERMS`, and the links to it: on each page, the first use of each term in prose.
+"""The glossary, built from `TERMS`, and the links to it from the first use of each term in a page's prose.
 
-Sources stay without links. JupyterLab lets no anchor through but a heading's, so each term is one.
+Sources have no links. JupyterLab keeps only the anchors of headings, so each term is a heading.
 """
 
 import re
@@ -31,13 +31,13 @@ NOT_PROSE = re.compile(
 
 
 def anchor(heading: str) -> str:
-    """The fragment that leads to a heading, in JupyterLab and in nbconvert's HTML."""
+    """The URL fragment of a heading, in JupyterLab and in nbconvert's HTML."""
     return quote(heading.replace("`", "").replace(" ", "-"), safe="?/:@!$&'*+,;=")
 
 
 @cache
 def pattern_of(term: Term) -> re.Pattern[str]:
-    """Matches the term in prose: its forms, their plurals, and a capital at a sentence's start."""
+    """Matches the term in prose: its forms, their plurals, and a capital at the start of a sentence."""
     forms = "|".join(one_form(form) for form in sorted((term.name, *term.also), key=len, reverse=True))
     return re.compile(rf"(?<![\w-])(?:{forms})(?![\w-]|\.\w)")
 
@@ -51,7 +51,7 @@ def one_form(form: str) -> str:
 
 
 def prose(text: str) -> Iterator[tuple[str, bool]]:
-    """The pieces of a Markdown text in their order, and whether each is prose."""
+    """The pieces of a Markdown text in order, and whether each is prose."""
     done = 0
     for found in NOT_PROSE.finditer(text):
         yield text[done : found.start()], True
@@ -70,7 +70,7 @@ def link_terms(notebook: NotebookNode) -> NotebookNode:
 
 
 def linked(text: str, left: list[Term]) -> str:
-    """Prose with links to those terms that are left, which are removed there. A longer term hides those within it."""
+    """Prose with links to the terms in `left`, each removed once linked. A longer term hides those within it."""
     found = sorted(
         ((match, term) for term in TERMS for match in pattern_of(term).finditer(text)),
         key=lambda one: (one[0].start(), -one[0].end()),
@@ -90,10 +90,10 @@ def linked(text: str, left: list[Term]) -> str:
 
 
 def section(term: Term, page: NotebookNode) -> str:
-    """The heading below which a page teaches a term; "" where the page never uses it.
+    """The heading of the section of a page that teaches a term; "" if the page never uses it.
 
-    It is the first one that names the term, else the one above its first use in bold, else above its first use at all;
-    the page's title only where no section uses the term.
+    The first heading that names the term, else the one above its first use in bold, else above its first use;
+    the page's title only if no section uses the term.
     """
     ranked: list[tuple[bool, int, int, str]] = []
     heading, is_title = "", True
@@ -110,12 +110,12 @@ def section(term: Term, page: NotebookNode) -> str:
 
 
 def glossary_page(solutions: Path) -> NotebookNode:
-    """The glossary, with links to the sections of the pages that have a source."""
+    """The glossary, with links to the sections that teach the terms."""
     sources = {path.stem[:2]: path for path in sorted(solutions.glob("[0-9][0-9]_*.py"))}
     pages = {number: read(path) for number, path in sources.items()}
     intro = (
-        "# Glossary\n\nThe terms of this course: what each means, its name in PTX, in CuTe and (with `ct`) in cuTile, "
-        "and the section that teaches it. Each page links the first use of a term to this one."
+        "# Glossary\n\nThe terms of this course. An entry has a definition, the names in PTX and in Python (CuTe; "
+        "cuTile with `ct`), and the section that teaches the term. Pages link their first use of a term to its entry."
     )
     texts = [intro, *(entry(term, sources, pages) for term in sorted(TERMS, key=lambda term: term.name.lower()))]
     cells = [v4.new_markdown_cell(text, id=f"term-{n}") for n, text in enumerate(texts)]

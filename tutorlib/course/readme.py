@@ -1,4 +1,4 @@
-"""README's table: a row for each notebook, a column for each GPU that the solutions ran on.
+"""README's table: a row for each notebook, a column for each GPU on which the solutions ran.
 
 README, the contents page and the glossary are built from all notebooks together.
 """
@@ -13,6 +13,7 @@ from tutorlib.course.build import text_of
 from tutorlib.course.evidence import code_sha256
 from tutorlib.exercises import find, of_notebook
 from tutorlib.measuring.results import Results, all_results
+from tutorlib.notebook.measured import show_ratio
 from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS, notebook_names
 
 README = ROOT / "README.md"
@@ -36,7 +37,7 @@ def heading(name: str) -> str:
 
 
 def runs_on(name: str) -> str:
-    """The oldest GPU that runs all kernels of a notebook, and what keeps it from others."""
+    """The oldest GPU that runs a kernel of the notebook, and the feature that needs a newer one."""
     features = {exercise.needs for exercise in of_notebook(name) if exercise.needs}
     if not features:
         return "any machine"
@@ -46,13 +47,13 @@ def runs_on(name: str) -> str:
 
 
 def gpu_heading(results: Results) -> str:
-    """The column's head: GPU, date, and the packages that were not the pinned ones."""
+    """The column's heading: GPU, date, and packages whose versions differ from the pins."""
     others = [f"{package} {version}" for package, version in off_pins(results).items()]
     return f"{results.gpu}, {results.date}" + (f" ({', '.join(others)})" if others else "")
 
 
 def off_pins(results: Results) -> dict[str, str]:
-    """Package → the version that ran there, where pyproject.toml pins another."""
+    """Package → the version that ran there, if pyproject.toml pins another."""
     pinned = pins()
     ran = results.machine["packages"]
     return {name: version for name, version in ran.items() if version and pinned.get(name, version) != version}
@@ -69,9 +70,9 @@ def pins() -> dict[str, str]:
 
 
 def reached(name: str, results: Results) -> str:
-    """What one GPU's results say of a notebook: points, its best timed kernel, whether that is old.
+    """One GPU's results of a notebook: points, the fastest timed kernel, and whether its code has changed since.
 
-    A notebook that needs no GPU has nothing to say there: make test and make grade run it everywhere.
+    "–" for a notebook that needs no GPU: make test and make grade run it on every machine.
     """
     if not any(exercise.needs for exercise in of_notebook(name)):
         return "–"
@@ -81,21 +82,21 @@ def reached(name: str, results: Results) -> str:
     parts = [f"{sum(result.points for result in results.of_notebook(name[:2]).values()):g} points"]
     if timed := results.timed(name[:2]):
         best = max(timed, key=lambda id: timed[id].ratio)
-        parts.append(f"{find(best).title}: {timed[best].rate}, {timed[best].ratio:.2f} of {timed[best].baseline}")
+        parts.append(f"{find(best).title}: {timed[best].rate}, {show_ratio(timed[best])} of {timed[best].baseline}")
     if page.code_sha256 != code_sha256(name):
         parts.append("*changed since*")
     return "; ".join(parts)
 
 
 def with_table(readme: str, everything: Sequence[Results]) -> str:
-    """README's text with the table between its two markers as it should be."""
+    """README's text with the current table between its two markers."""
     before, rest = readme.split(BEGIN)
     _, after = rest.split(END)
     return f"{before}{BEGIN}\n{table(everything)}\n{END}{after}"
 
 
 def build() -> dict[Path, str]:
-    """README, the contents page and the glossary as they should be: path → text. Writes nothing. Raises BuildError."""
+    """README, the contents page and the glossary: path → text. Writes nothing. Raises BuildError."""
     page = text_of(glossary.glossary_page(SOLUTIONS))
     everywhere = {folder / f"{glossary.GLOSSARY}.ipynb": page for folder in (NOTEBOOKS, SOLUTIONS)}
     readme = with_table(README.read_text(encoding="utf-8"), all_results())

@@ -1,7 +1,7 @@
-"""Recorded measurements on the solved pages: the tables and figures that figures/ has today.
+"""Recorded measurements on the solved pages, brought up to date from figures/.
 
-A page is executed on one day, and the others that it quotes are measured again on another. So a cell that is nothing
-but a call of one of SHOWS, which read files alone, has its output from them whenever the notebooks are built.
+A page also shows measurements of other pages, which are repeated on other days. So a cell that consists of one call of
+a function in SHOWS, which read only files, gets its output from these files whenever the notebooks are built.
 """
 
 import ast
@@ -21,11 +21,11 @@ SHOWS = frozenset(  # of tutorlib.notebook: measured, fusion, hunt, launches
         *("show_first_calls", "show_later_calls", "show_new_processes"),
     )
 )
-LIKE_A_KERNEL = ("display.max_columns", 20, "display.width", 80)  # pandas asks whether it stands in a terminal
+LIKE_A_KERNEL = ("display.max_columns", 20, "display.width", 80)  # pandas checks whether it runs in a terminal
 
 
 def show_again(notebook: NotebookNode) -> None:
-    """Give each such cell that has an output today's."""
+    """Replace the output of each such cell that has one."""
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for cell in code:
         if cell.outputs and (call := shown_by(cell.source)):
@@ -33,7 +33,7 @@ def show_again(notebook: NotebookNode) -> None:
 
 
 def shown_by(source: str) -> ast.Call | None:
-    """The call of one of SHOWS that a cell is, or None where it is anything else, or more."""
+    """The call of one of SHOWS of which a cell consists, else None."""
     match ast.parse(source).body:
         case [ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call)] if name in SHOWS:
             return call
@@ -41,7 +41,7 @@ def shown_by(source: str) -> ast.Call | None:
 
 
 def outputs_of(call: ast.Call, page: list[str], execution_count: int | None) -> list[NotebookNode]:
-    """What a kernel would answer to the call, on the page that these cells are."""
+    """The outputs that a kernel would return for the call on this page."""
     import pandas
     from IPython.core.formatters import DisplayFormatter
 

@@ -6,8 +6,8 @@ In it
     ...
     ### END SOLUTION
 
-marks (a part of) an answer, and the next code cell is `check("02.5", function)`, alone. Nothing else has to be
-said: ids, roles and expected outputs are derived by `course.build`.
+marks (a part of) an answer, and the next code cell consists of `check("02.5", function)`. `course.build` derives ids,
+roles and expected outputs.
 """
 
 import ast
@@ -31,7 +31,7 @@ Role = Literal["answer", "check"]
 
 
 class BuildError(Exception):
-    """The source breaks the exercise contract. Each line of the message names file, line and what to do."""
+    """The source breaks the exercise contract. Each line of the message names the file, the line and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Region:
 
 @dataclass(frozen=True)
 class SourceCell:
-    """A cell of the source. `line` is the file's line (from 1) where its first line of text stands."""
+    """A cell of the source. `line` is the line of the file (from 1) at which its text begins."""
 
     kind: Literal["code", "markdown"]
     text: str
@@ -57,7 +57,7 @@ class SourceCell:
 
     @property
     def id(self) -> str:
-        """Stable: an exercise's cells are named after it, others after their text."""
+        """A stable id: from the exercise for its cells, from the text for others."""
         if self.role:
             return f"{self.role}-{self.exercise.replace('.', '-')}"
         return "c" + hashlib.sha256(f"{self.kind}\n{self.text}".encode()).hexdigest()[:12]
@@ -70,7 +70,7 @@ class SourceCell:
 
     @property
     def unsolved(self) -> str:
-        """The cell's text as students get it: a comment and a raise where each answer was."""
+        """The cell's text for students: a comment and a raise in place of each answer."""
         lines = self.text.split("\n")
         for region in reversed(self.regions):
             placeholder = f'raise NotImplementedError("Exercise {self.exercise}")'
@@ -88,7 +88,7 @@ class SourceCell:
 
 
 def in_cutile_kernel(lines: list[str], region: Region) -> bool:
-    """Whether the innermost function around the region is decorated with @ct.kernel: there a plain raise is refused."""
+    """Whether the innermost function around the region is decorated with @ct.kernel, which refuses a plain raise."""
     for n in range(region.first - 1, -1, -1):
         line = lines[n]
         if line.lstrip().startswith("def ") and len(line) - len(line.lstrip()) < len(region.indent):
@@ -97,7 +97,7 @@ def in_cutile_kernel(lines: list[str], region: Region) -> bool:
 
 
 def read(source: Path) -> NotebookNode:
-    """The source as jupytext has it. Raises BuildError where the lines between `# ---` are not YAML."""
+    """The source as jupytext reads it. Raises BuildError if the lines between `# ---` are not YAML."""
     try:
         return jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
     except yaml.MarkedYAMLError as error:
@@ -198,13 +198,13 @@ def pair_checks(cells: list[SourceCell], name: str) -> tuple[list[SourceCell], l
 
 
 def checked_exercise(cell: SourceCell) -> str | None:
-    """ "02.5" where the cell is `check("02.5", answer)` and nothing else."""
+    """ "02.5" if the cell consists of `check("02.5", answer)`."""
     found = read_check(cell)
     return found and found[0]
 
 
 def read_check(cell: SourceCell) -> tuple[str, str] | None:
-    """("02.5", "answer") where the cell is `check("02.5", answer)` and nothing else."""
+    """("02.5", "answer") if the cell consists of `check("02.5", answer)`."""
     if cell.kind != "code":
         return None
     try:
@@ -218,9 +218,9 @@ def read_check(cell: SourceCell) -> tuple[str, str] | None:
 
 
 def leaks(cells: list[SourceCell]) -> list[str]:
-    """Answers that stand a second time where students read them, as "LINE: what is wrong".
+    """Answers that occur again in a cell that students read, as "LINE: what is wrong".
 
-    An answer leaks when all of its lines that say something follow each other in another cell's text.
+    An answer leaks if its lines of code occur one after the other in another cell.
     """
     faults = []
     for owner in cells:

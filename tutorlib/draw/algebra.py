@@ -1,4 +1,4 @@
-"""Pictures of the algebra's operators: what goes in, what comes out, and which cell came from where."""
+"""Pictures of the algebra's operators: operands and result, with the origin of each cell."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,11 +16,10 @@ from tutorlib.layouts.notation import layout, text
 
 
 def show_divide(source: Any, cut: Any) -> Picture:
-    """Left the matrix, each tile in its colour; right the zipped divide, inside the tile × which tile.
+    """Left the matrix, each tile in its color; right the zipped divide, inside the tile × which tile.
 
-    cut: a tiler as `layouts.notation.tiler` takes it. Tile 0 is outlined on both sides. Where a tile reaches past the
-    edge, its cells outside the matrix are hatched.
-    Raises NotationError, TooLarge, and tensor_layouts' LayoutError where the division is none.
+    cut: a tiler as `layouts.notation.tiler` takes it. Tile 0 is outlined on both sides. Cells of a tile outside the
+    matrix are hatched. Raises NotationError, TooLarge, and tensor_layouts' LayoutError if the division is undefined.
     """
     view = divide_view(source, cut)
     return figure(divide_grids(view, {cell for row in view.sources if (cell := row[0])}))
@@ -32,13 +31,13 @@ def divide_grids(view: DivideView, pointed: set[Cell]) -> tuple[CellGrid, CellGr
     rows, columns = map(size, modes(view.layout.shape))
     whole = layout_grid(
         view.layout,
-        f"{text(view.layout)}\ntiles of {text(view.tiler)} in colour{repeated(len(view.sources[0]))}",
-        colours=[[category(tile_of[row, column]) for column in range(columns)] for row in range(rows)],
+        f"{text(view.layout)}\ntiles of {text(view.tiler)} in color{repeated(len(view.sources[0]))}",
+        colors=[[category(tile_of[row, column]) for column in range(columns)] for row in range(rows)],
     )
     divided = layout_grid(
         view.divided,
         f"⊘ {text(view.tiler)} = {text(view.divided)}\ninside the tile (down) × which tile (across)",
-        colours=[[category(which) if cell else None for which, cell in enumerate(row)] for row in view.sources],
+        colors=[[category(which) if cell else None for which, cell in enumerate(row)] for row in view.sources],
     )
     divided = with_labels(divided, view.offsets)
     places = {place for cell in pointed for place in view.places(cell)}
@@ -46,15 +45,15 @@ def divide_grids(view: DivideView, pointed: set[Cell]) -> tuple[CellGrid, CellGr
 
 
 def repeated(things: int) -> str:
-    """What a title has to add where there are more things than colours."""
+    """The note that a title needs if there are more things than colors."""
     return f"; after {len(CATEGORIES)} they repeat" if things > len(CATEGORIES) else ""
 
 
 def show_compose(a: Any, b: Any) -> Picture:
-    """b, a and a∘b side by side. b's values say which index of a is taken; its colour is the same in all three.
+    """b, a and a∘b side by side. The values of b are indices of a; an index has one color in all three.
 
-    Where b leaves a's indices, a∘b is hatched.
-    Raises NotationError, TooLarge, and NoLayout or tensor_layouts' LayoutError where a∘b is none.
+    Where b reaches past a's indices, a∘b is hatched.
+    Raises NotationError, TooLarge, and NoLayout or tensor_layouts' LayoutError if a∘b is no layout.
     """
     return figure(compose_grids(compose_view(a, b)))
 
@@ -66,20 +65,20 @@ def compose_grids(view: ComposeView) -> tuple[CellGrid, CellGrid, CellGrid]:
     taken = {index for row in view.picked for index in row}
     by_index = [[ramp(index, 0, last) for index in row] for row in view.picked]
     inside = [
-        [colour if offset is not None else None for colour, offset in zip(*both, strict=True)]
+        [color if offset is not None else None for color, offset in zip(*both, strict=True)]
         for both in zip(by_index, view.offsets, strict=True)
     ]
     flat = [[row + column * rows for column in range(columns)] for row in range(rows)]
     composed = view.composed if isinstance(view.b.shape, tuple) else mode(view.composed, 0)
     return (
-        layout_grid(view.b, f"b = {text(view.b)}\nwhich index of a", colours=by_index),
+        layout_grid(view.b, f"b = {text(view.b)}\nindex of a", colors=by_index),
         layout_grid(
             view.a,
-            f"a = {text(view.a)}\nwhat b takes is coloured",
-            colours=[[ramp(index, 0, last) if index in taken else EMPTY for index in row] for row in flat],
+            f"a = {text(view.a)}\ncolored: the indices in b",
+            colors=[[ramp(index, 0, last) if index in taken else EMPTY for index in row] for row in flat],
         ),
         with_labels(
-            layout_grid(view.composed, f"a∘b = {text(composed)}\na's offset at b's index", colours=inside),
+            layout_grid(view.composed, f"a∘b = {text(composed)}\na's offset at b's index", colors=inside),
             view.offsets,
         ),
     )
@@ -91,9 +90,9 @@ def with_labels(grid: CellGrid, offsets: Sequence[Sequence[int | None]]) -> Cell
 
 
 def show_complement(source: Any, bound: int) -> Picture:
-    """Memory of `bound` offsets: the layout's own are outlined, and its copies, moved by the complement, fill the rest.
+    """Memory of `bound` offsets: the layout's own are outlined, and copies shifted by the complement fill the rest.
 
-    Each copy has a colour and is labelled by the complement's offset that moves it there ("+8").
+    Each copy has a color and is labeled with its shift, an offset of the complement ("+8").
     """
     reaching = layout(source)
     filling = complement(reaching, bound)
@@ -107,7 +106,7 @@ def show_complement(source: Any, bound: int) -> Picture:
     cells = [list(range(start, start + wrap)) for start in range(0, end, wrap)]
     grid = CellGrid(
         f"{text(reaching)} (outlined); its complement in {bound}: {text(filling)}\n"
-        f"below each offset: how far its copy, in one colour, moved{repeated(size(filling))}",
+        f"below each offset: the shift of its copy; a color is a copy{repeated(size(filling))}",
         [[f"{offset}\n+{moved[offset][1]}" if offset in moved else "" for offset in row] for row in cells],
         [[category(moved[offset][0]) if offset in moved else None for offset in row] for row in cells],
         outlined=frozenset((offset // wrap, offset % wrap) for offset in own),
@@ -116,7 +115,7 @@ def show_complement(source: Any, bound: int) -> Picture:
 
 
 def show_product(a: Any, b: Any) -> Picture:
-    """Block a, where b puts its copies, and the logical product, inside the block × which copy, coloured by copy."""
+    """Block a, the starts of its copies, and the logical product: inside the block × which copy, colored by copy."""
     block, copies = layout(a), layout(b)
     product = logical_product(block, copies)
     starts = mode(product, 1)
@@ -124,14 +123,12 @@ def show_product(a: Any, b: Any) -> Picture:
     by_copy = [[category(row + column * rows) for column in range(columns)] for row in range(rows)]
     inside, copied = map(size, product.shape)
     grids = (
-        layout_grid(
-            block, f"a = {text(block)}\nthe block", colours=[[category(0)] * len(row) for row in matrix(block)]
-        ),
-        layout_grid(starts, f"b = {text(copies)}\nwhere each copy begins: {text(starts)}", colours=by_copy),
+        layout_grid(block, f"a = {text(block)}\nthe block", colors=[[category(0)] * len(row) for row in matrix(block)]),
+        layout_grid(starts, f"b = {text(copies)}\nstart of each copy: {text(starts)}", colors=by_copy),
         layout_grid(
             product,
-            f"product = {text(product)}\ninside the block (down) × which copy (across), in colour{repeated(copied)}",
-            colours=[[category(copy) for copy in range(copied)] for _ in range(inside)],
+            f"product = {text(product)}\ninside the block (down) × which copy (across), in color{repeated(copied)}",
+            colors=[[category(copy) for copy in range(copied)] for _ in range(inside)],
         ),
     )
     return figure(grids)

@@ -1,4 +1,4 @@
-"""Pictures of shared memory: in which bank each element lies, and what an access costs."""
+"""Pictures of shared memory: the bank of each element, and the wavefronts of an access."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,17 +13,17 @@ from tutorlib.layouts.matrix import Matrix, matrix
 from tutorlib.layouts.notation import layout, text
 from tutorlib.models.banks import WORD, bank, bank_group, wavefronts
 
-COLOUR = "a colour is four banks, 16 bytes"
-CROWDED = 32  # columns; with more, a cell is a 16-byte vector where vectors are whole
+COLOR = "a color is four banks, 16 bytes"
+CROWDED = 32  # columns; with more, a cell is a 16-byte vector if vectors stay whole
 
 
 def show_banks(source: Any, access: Iterable | None = None, element_bytes: int = 4, vector: int = 1) -> Picture:
-    """Each element with its bank's number, 0 to 31; the colour is its 16-byte group of four banks.
+    """Each element with its bank's number, 0 to 31; the color is its 16-byte group of four banks.
 
-    access: the coordinates that a warp's threads read at once, one per thread; they are outlined, and the title says
-    how many wavefronts they cost (`tutorlib.models.banks.wavefronts`, whose errors these are).
-    vector: consecutive elements that each thread reads, from its coordinate on.
-    Where there are more than 32 columns and 16-byte vectors lie in one piece, a cell is one vector: "0-3".
+    access: the coordinates that the threads of a warp read in one instruction, one per thread; they are outlined, and
+    the title counts their wavefronts (`tutorlib.models.banks.wavefronts`, whose errors it raises).
+    vector: consecutive elements that each thread reads, starting at its coordinate.
+    With more than 32 columns, if 16-byte vectors are contiguous, a cell is one vector: "0-3".
     """
     shown = layout(source)
     table = matrix(shown)
@@ -38,11 +38,11 @@ def show_banks(source: Any, access: Iterable | None = None, element_bytes: int =
 
 
 def bank_grid(shown: Any, title: str, element_bytes: int, outlined: frozenset[tuple[int, int]]) -> CellGrid:
-    """A layout with its banks for labels."""
+    """A layout labeled with its banks."""
     table = matrix(shown)
-    title += f"\n{COLOUR}"
+    title += f"\n{COLOR}"
     labels = [[str(bank(offset, element_bytes)) for offset in row] for row in table]
-    grid = layout_grid(shown, title, colours=bank_colours(table, element_bytes))
+    grid = layout_grid(shown, title, colors=bank_colors(table, element_bytes))
     grid = replace(grid, labels=labels, outlined=outlined)
     vector = 16 // element_bytes
     if grid.columns <= CROWDED or not keeps_vectors(table, vector):
@@ -54,16 +54,16 @@ def bank_grid(shown: Any, title: str, element_bytes: int, outlined: frozenset[tu
 
 
 def show_swizzle(swizzle: Any, source: Any, element_bytes: int = 2) -> Picture:
-    """The offsets of a layout before and after the swizzle, coloured by their 16-byte group of four banks.
+    """The offsets of a layout before and after the swizzle, colored by their 16-byte group of four banks.
 
-    swizzle: a tensor_layouts Swizzle or (B, M, S). Where the swizzle keeps 16-byte vectors whole, a cell of a layout
-    of more than 16 columns is one vector, labelled by the offset of its first element.
+    swizzle: a tensor_layouts Swizzle or (B, M, S). If the swizzle keeps 16-byte vectors whole, a cell of a layout
+    of more than 16 columns is one vector, labeled with the offset of its first element.
     """
     mixing = swizzle if isinstance(swizzle, Swizzle) else Swizzle(*swizzle)
     both = layout(source), compose(mixing, layout(source))
     tables = [matrix(shown) for shown in both]
     grids = [
-        layout_grid(shown, f"{text(shown)}\n{COLOUR}", colours=bank_colours(table, element_bytes))
+        layout_grid(shown, f"{text(shown)}\n{COLOR}", colors=bank_colors(table, element_bytes))
         for shown, table in zip(both, tables, strict=True)
     ]
     vector = 16 // element_bytes
@@ -72,7 +72,7 @@ def show_swizzle(swizzle: Any, source: Any, element_bytes: int = 2) -> Picture:
     return figure(grids)
 
 
-def bank_colours(table: Matrix, element_bytes: int) -> list[list[str]]:
+def bank_colors(table: Matrix, element_bytes: int) -> list[list[str]]:
     return [[category(bank_group(offset, element_bytes)) for offset in row] for row in table]
 
 
@@ -90,7 +90,7 @@ def by_vector(grid: CellGrid, vector: int) -> CellGrid:
         grid,
         title=f"{grid.title}\neach cell: {vector} elements, 16 bytes",
         labels=[row[::vector] for row in grid.labels],
-        colours=[row[::vector] for row in grid.colours],
+        colors=[row[::vector] for row in grid.colors],
         across=grid.across[::vector],
         column_breaks={n // vector: width for n, width in grid.column_breaks.items() if n % vector == 0},
         outlined=frozenset((row, column // vector) for row, column in grid.outlined),

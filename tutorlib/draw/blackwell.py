@@ -13,16 +13,16 @@ from tutorlib.problems.wrong import count
 QUARTER = LANES // 4
 COLUMNS_OF_CELL = 32
 TALL, PAIR_TALL = 500, 470
-GREY = category(7)
+GRAY = category(7)
 PINK = category(5)
 
 
 def show_blackwell(stages: int = 4) -> Picture:
-    """A block's SM: numbers are the order in which a K tile, and then a tile's accumulators, pass through."""
+    """A block's SM: the numbers follow a K tile, and then a tile's accumulators, from step to step."""
     picture, axes = canvas(TALL)
     box(axes, (10, 85, 110, 400), "global memory", EMPTY)
-    for number, (name, colour) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
-        box(axes, (26, 115 + 125 * number, 78, 90), name, colour, middle=True)
+    for number, (name, color) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
+        box(axes, (26, 115 + 125 * number, 78, 90), name, color, middle=True)
     box(axes, (180, 10, 802, 480), "one SM, one block of 192 threads", EMPTY)
     box(axes, (196, 130, 96, 170), "TMA unit", ORANGE, middle=True)
     box(axes, (370, 85, 240, 255), "shared memory: a ring of stages", EMPTY)
@@ -32,24 +32,24 @@ def show_blackwell(stages: int = 4) -> Picture:
         box(axes, (450, y, 88, 47), "B", PALE, middle=True)
         box(axes, (544, y, 56, 22), "full", YELLOW, middle=True)
         box(axes, (544, y + 25, 56, 22), "empty", YELLOW, middle=True)
-    box(axes, (720, 40, 110, 66), "warp 5\nTMA", GREY, middle=True)
-    box(axes, (850, 40, 110, 66), "warp 4\nMMA: one thread", GREY, middle=True)
+    box(axes, (720, 40, 110, 66), "warp 5\nTMA", GRAY, middle=True)
+    box(axes, (850, 40, 110, 66), "warp 4\nMMA: one thread", GRAY, middle=True)
     box(axes, (720, 165, 240, 60), "tensor cores", PINK, middle=True)
     box(axes, (720, 270, 240, 88), "tensor memory", EMPTY)
     for at in range(2):
         box(axes, (730 + 114 * at, 292, 106, 34), f"accumulator {at}", category(4 + 2 * at), middle=True)
         box(axes, (730 + 114 * at, 331, 51, 21), "ready", YELLOW, middle=True)
         box(axes, (785 + 114 * at, 331, 51, 21), "free", YELLOW, middle=True)
-    box(axes, (720, 410, 240, 66), "warps 0 to 3: the epilogue\n32 lanes each, into registers", GREY, middle=True)
+    box(axes, (720, 410, 240, 66), "warps 0 to 3: the epilogue\n32 lanes each, into registers", GRAY, middle=True)
     box(axes, (370, 410, 240, 66), "boxes of C, 32 × 64\nfor each warp", GREEN, middle=True)
 
-    arrow(axes, [(720, 62), (244, 62), (244, 130)], (480, 58), "1  wait empty, announce bytes on full, send")
+    arrow(axes, [(720, 62), (244, 62), (244, 130)], (480, 58), "1  wait: empty; expect-tx on full; issue the loads")
     arrow(axes, [(120, 215), (196, 215)], (150, 211), "2  boxes")
     arrow(axes, [(292, 215), (370, 215)], (331, 211), "3  tiles")
-    arrow(axes, [(905, 106), (905, 165)], (857, 150), "4  wait full,\nmultiply")
+    arrow(axes, [(905, 106), (905, 165)], (857, 150), "4  wait: full;\nmultiply")
     arrow(axes, [(610, 195), (720, 195)], (665, 191), "5  operands")
     arrow(axes, [(720, 215), (610, 215)], (667, 248), "6  commit:\nempty")
-    arrow(axes, [(840, 225), (840, 270)], (900, 258), "7  accumulators, commit:\nready")
+    arrow(axes, [(840, 225), (840, 270)], (874, 262), "7  commit:\nready")
     arrow(axes, [(840, 358), (840, 410)], (892, 398), "8  tcgen05.ld,\nthen free")
     arrow(axes, [(720, 443), (610, 443)], (665, 439), "9  bf16")
     arrow(axes, [(370, 443), (120, 443)], (245, 439), "10  TMA store")
@@ -57,9 +57,9 @@ def show_blackwell(stages: int = 4) -> Picture:
 
 
 def show_tensor_memory(columns: int = 256, accumulators: int = 2) -> Picture:
-    """A block's 128 lanes × 512 columns of 32 bits: which accumulator is where, which warp may read it.
+    """A block's 128 lanes × 512 columns of 32 bits: the place of each accumulator, and the warp that may read it.
 
-    A cell is 32 lanes × 32 columns. Raises ValueError where they do not fit.
+    A cell is 32 lanes × 32 columns. Raises ValueError if the accumulators do not fit.
     """
     if columns * accumulators > TMEM_COLUMNS:
         raise ValueError(f"{accumulators} accumulators of {columns} columns: tensor memory has {TMEM_COLUMNS}")
@@ -81,9 +81,9 @@ def show_tensor_memory(columns: int = 256, accumulators: int = 2) -> Picture:
 
 
 def show_handover(*accumulators: int) -> Picture:
-    """The tensor cores and the epilogue, time from left to right, with so many accumulators; below each other.
+    """The tensor cores and the epilogue, time from left to right; a grid for each number of accumulators.
 
-    A colour is an accumulator, its number that of the tile. Hatched: the tensor cores wait.
+    A color is an accumulator, a number the tile. Hatched: the tensor cores are idle.
     """
     plans = [Handover(number) for number in accumulators]
     ticks = max(plan.total for plan in plans)
@@ -94,26 +94,26 @@ def handover_grid(plan: Handover, ticks: int) -> CellGrid:
     rows = ("multiply", "read")
     labels = [[""] * ticks for _ in rows]
     last = max(span.end for span in plan.spans if span.row == "multiply")
-    colours: list[list[str | None]] = [[None] * last + [EMPTY] * (ticks - last), [EMPTY] * ticks]
+    colors: list[list[str | None]] = [[None] * last + [EMPTY] * (ticks - last), [EMPTY] * ticks]
     for span in plan.spans:
         row = rows.index(span.row)
         for tick in range(span.begin, span.end):
-            colours[row][tick] = category(4 + 2 * span.accumulator)
+            colors[row][tick] = category(4 + 2 * span.accumulator)
             labels[row][tick] = str(span.tile) if tick == span.begin else ""
     title = (
         f"{count(plan.accumulators, 'accumulator')}: {plan.total} ticks, the tensor cores busy for "
         f"{plan.busy:.0%} of the time until they are done"
     )
     across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
-    return CellGrid(title, labels, colours, rows, across, {1: 1.0})
+    return CellGrid(title, labels, colors, rows, across, {1: 1.0})
 
 
 def show_pair() -> Picture:
-    """What each block of a pair loads of a tile of 256 × 256, and where the accumulators are."""
+    """The parts of a 256 × 256 tile that each block of a pair loads, and the place of the accumulators."""
     picture, axes = canvas(PAIR_TALL)
     for block in range(2):
         x = 20 + 490 * block
-        role = "leads: its MMA warp multiplies for both" if block == 0 else "its MMA warp has nothing to do"
+        role = "the leader: its MMA warp multiplies for both" if block == 0 else "its MMA warp is idle"
         box(axes, (x, 20, 460, 430), f"block {block}, one SM: {role}", EMPTY)
         box(axes, (x + 20, 60, 420, 115), "shared memory, a stage", EMPTY)
         rows = f"rows {128 * block} to {128 * block + 127}\n16 KiB"
@@ -134,7 +134,7 @@ def show_pair() -> Picture:
 
 
 def show_scaled(numbers: Sequence[float], tensor_scale: float) -> Picture:
-    """The first numbers of a block of 32, what mxfp8 and nvfp4 store of them, and what they then stand for."""
+    """The first numbers of a block of 32, as mxfp8 and nvfp4 store them, and the values that these represent."""
     exponent, mx = quantise_mx(numbers[:MX_BLOCK])
     scale, nv = quantise_nv(numbers[:NV_BLOCK], tensor_scale)
     shown = range(NV_BLOCK)
@@ -148,7 +148,7 @@ def show_scaled(numbers: Sequence[float], tensor_scale: float) -> Picture:
     grid = CellGrid(
         f"mxfp8: times 2^{exponent} for 32 of them · nvfp4: times {scale:g} for 16, times {tensor_scale:g} for all",
         [row for _, row, _ in rows],
-        [[colour] * NV_BLOCK for _, _, colour in rows],
+        [[color] * NV_BLOCK for _, _, color in rows],
         [name for name, _, _ in rows],
         [str(at) for at in shown],
         {1: 2.0, 3: 2.0},

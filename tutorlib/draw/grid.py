@@ -1,4 +1,4 @@
-"""The one kind of picture: labelled cells in a grid, several grids beside each other."""
+"""Labeled cells in a grid, and several grids in a picture: the form of almost all pictures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,15 +20,15 @@ WIDTH = 990  # of the widest figure: JupyterLab's text column
 CELL = 50  # the largest cell
 GAP, MARGIN, TITLE = 38, 9, 20  # between grids, around, a line of title
 BESIDE, ABOVE = 40, 30  # for the coordinates of rows and of columns
-NAME = 7  # pixels that a letter of a row's name takes, and a little more
-SMALLEST = 4.6  # points; labels that would have to be smaller are left out
+NAME = 7  # pixels per letter of a row's name, rounded up
+SMALLEST = 4.6  # points; smaller labels are left out
 
 
 class Picture(Figure):
-    """A figure that a notebook shows once, as the cell's value, whether or not pyplot is there."""
+    """A figure that a notebook shows once, as the cell's value, whether or not pyplot is imported."""
 
     def _repr_png_(self) -> bytes:
-        """The picture as a PNG of 64 colours, which is a fifth of the size and looks the same."""
+        """The picture as a PNG of 64 colors, which is a fifth of the size and looks the same."""
         drawn = BytesIO()
         self.savefig(drawn, format="png", dpi=self.dpi)
         small = BytesIO()
@@ -38,18 +38,18 @@ class Picture(Figure):
 
 @dataclass(frozen=True)
 class CellGrid:
-    """What one grid shows. Every table is a sequence of rows.
+    """One grid. Every table is a sequence of rows.
 
-    labels: text of each cell. colours: "#RRGGBB" of each cell; None is a hatched hole.
+    labels: text of each cell. colors: "#RRGGBB" of each cell; None is a hatched hole.
     down, across: names of the rows and columns; empty for none.
     row_breaks, column_breaks: {position: width in points} of the thick lines between blocks.
     outlined: (row, column) of the cells that the picture points at.
-    step: how many columns of the layout one cell stands for.
+    step: columns of the layout per cell.
     """
 
     title: str
     labels: Sequence[Sequence[str]]
-    colours: Sequence[Sequence[str | None]]
+    colors: Sequence[Sequence[str | None]]
     down: Sequence[str] = ()
     across: Sequence[str] = ()
     row_breaks: Mapping[int, float] = field(default_factory=dict)
@@ -82,14 +82,14 @@ class CellGrid:
 
     @property
     def title_width(self) -> int:
-        """Pixels that a title of 10 points takes, a little more rather than less."""
+        """Pixels of a title in 10 points, rounded up."""
         return 9 * max(map(len, self.title.splitlines()), default=0)
 
 
 def figure(grids: Sequence[CellGrid], stacked: bool | None = None, largest: int = CELL) -> Picture:
     """The grids in one row, or stacked below each other, with square cells of one size.
 
-    stacked: where not said, as soon as a row would make the cells small or cut titles off. largest: pixels of a cell.
+    stacked: by default if a row would make the cells small or cut titles off. largest: pixels of a cell.
     """
     if stacked is None:
         titled = sum(grid.left + grid.title_width + GAP for grid in grids) - GAP
@@ -114,8 +114,8 @@ def figure(grids: Sequence[CellGrid], stacked: bool | None = None, largest: int 
 
 def paint(axes: Axes, grid: CellGrid) -> Axes:
     """Draw the grid so that cell (row, column) covers [column, column + 1] × [row, row + 1]; row 0 is on top."""
-    colours = np.array([[channels(colour or EMPTY) for colour in row] for row in grid.colours], dtype=np.uint8)
-    axes.imshow(colours, extent=(0, grid.columns, grid.rows, 0), interpolation="nearest", aspect="equal")
+    colors = np.array([[channels(color or EMPTY) for color in row] for row in grid.colors], dtype=np.uint8)
+    axes.imshow(colors, extent=(0, grid.columns, grid.rows, 0), interpolation="nearest", aspect="equal")
     axes.set_axis_off()
     box = axes.get_window_extent()
     cell = min(box.width / grid.columns, box.height / grid.rows) * 72 / axes.figure.dpi  # points
@@ -131,11 +131,11 @@ def paint(axes: Axes, grid: CellGrid) -> Axes:
 
 
 def draw_cells(axes: Axes, grid: CellGrid, cell: float) -> None:
-    """Labels, as large as the longest allows, and hatches. cell: points."""
+    """Labels, as large as the longest allows, and hatching. cell: points."""
     points = min(11.0, *(fitting(label, cell) for labels in grid.labels for label in labels))
     for row, labels in enumerate(grid.labels):
         for column, label in enumerate(labels):
-            if grid.colours[row][column] is None:
+            if grid.colors[row][column] is None:
                 hole: dict[str, Any] = {"hatch": "//////", "facecolor": EMPTY, "edgecolor": "#C3CAD1", "linewidth": 0.4}
                 axes.add_patch(Rectangle((column, row), 1, 1, **hole))
             if label and points >= SMALLEST:
@@ -144,17 +144,17 @@ def draw_cells(axes: Axes, grid: CellGrid, cell: float) -> None:
 
 
 def fitting(label: str, cell: float) -> float:
-    """The largest type, in points, in which a label fits into a cell of so many points."""
+    """The largest type, in points, in which a label fits into a cell. cell: its side in points."""
     if not label:
         return 99.0
     lines = label.split("\n")
     longest = max(map(len, lines))
-    room = 0.72 if longest > 2 and max(lines, key=len).isdigit() else 0.86  # or numbers beside each other read as one
+    room = 0.72 if longest > 2 and max(lines, key=len).isdigit() else 0.86  # otherwise adjacent numbers read as one
     return min(cell * room / (0.62 * longest), cell * 0.8 / (1.15 * len(lines)))
 
 
 def draw_lines(axes: Axes, grid: CellGrid) -> None:
-    """Thin lines between cells, thick ones between blocks and around, marks around what is pointed at."""
+    """Thin lines between cells, thick ones between and around blocks, marks around outlined cells."""
     rows, columns = grid.rows, grid.columns
     thin = [((0, y), (columns, y)) for y in range(1, rows)] + [((x, 0), (x, rows)) for x in range(1, columns)]
     axes.add_collection(LineCollection(thin, colors="white", linewidths=0.7))
@@ -183,7 +183,7 @@ def outline(cells: frozenset[tuple[int, int]]) -> list[tuple[tuple[int, int], tu
 
 
 def name_cells(axes: Axes, grid: CellGrid, cell: float) -> None:
-    """The coordinates of rows and columns: as many as there is room for. cell: points."""
+    """The coordinates of rows and columns, as many as fit. cell: points."""
     style: dict[str, Any] = {"textcoords": "offset points", "size": 8, "color": FAINT, "annotation_clip": False}
     wide = 5.2 * max(map(len, grid.across), default=0)
     for column in range(0, len(grid.across), stride(wide, cell)):
@@ -194,7 +194,7 @@ def name_cells(axes: Axes, grid: CellGrid, cell: float) -> None:
 
 
 def stride(room: float, cell: float) -> int:
-    """Every how many cells a name that takes so much room fits: a power of two."""
+    """The step between named cells so that names of this width do not overlap: a power of two."""
     step = 1
     while step * cell < room:
         step *= 2

@@ -1,4 +1,4 @@
-"""Pictures of a Hopper SM at work: who does what in a GEMM, and which thread holds which accumulators of a wgmma."""
+"""Pictures of a Hopper SM at work: the path of a K tile, and which thread holds which accumulators of a wgmma."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -24,11 +24,11 @@ def canvas(height: int) -> tuple[Picture, Axes]:
 
 
 def show_sm(stages: int = 4) -> Picture:
-    """A block's SM while a GEMM's main loop runs: numbers are the order in which a K tile passes through."""
+    """A block's SM while a GEMM's main loop runs: the numbers follow a K tile from step to step."""
     picture, axes = canvas(HEIGHT)
     box(axes, (10, 85, 130, 375), "global memory", EMPTY)
-    for number, (name, colour) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
-        box(axes, (30, 115 + 115 * number, 90, 80), name, colour, middle=True)
+    for number, (name, color) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
+        box(axes, (30, 115 + 115 * number, 90, 80), name, color, middle=True)
     box(axes, (200, 10, 782, 450), "one SM, one block of 256 threads", EMPTY)
     box(axes, (220, 130, 110, 190), "TMA unit\n\ncomputes\naddresses,\nmoves boxes,\ncounts bytes", ORANGE, middle=True)
     box(axes, (420, 85, 250, 250), "shared memory: a ring of stages", EMPTY)
@@ -39,7 +39,7 @@ def show_sm(stages: int = 4) -> Picture:
         box(axes, (604, y, 54, 21), "full", YELLOW, middle=True)
         box(axes, (604, y + 25, 54, 21), "empty", YELLOW, middle=True)
     for group in range(2):
-        says = f"warpgroup {group}\n4 warps\n64 × 256\nsums in\nregisters"
+        says = f"warpgroup {group}\n4 warps\n64 × 256\naccumulators\nin registers"
         box(axes, (768 + 98 * group, 85, 94, 105), says, category(7), middle=True)
     box(axes, (768, 240, 192, 95), "tensor cores", category(5), middle=True)
     box(axes, (420, 385, 250, 55), "the tile of C, in boxes of 16 × 64\n(where the stages were)", GREEN, middle=True)
@@ -48,7 +48,7 @@ def show_sm(stages: int = 4) -> Picture:
         axes,
         [(815, 85), (815, 55), (275, 55), (275, 130)],
         (545, 51),
-        "1  warp 0: expect so many bytes, issue a K tile's loads",
+        "1  warp 0: arrive with expect-tx, issue the loads of a K tile",
     )
     arrow(axes, [(140, 225), (220, 225)], (170, 221), "2  boxes")
     arrow(axes, [(330, 225), (420, 225)], (375, 221), "3  tiles,\ncounted\non full")
@@ -60,10 +60,10 @@ def show_sm(stages: int = 4) -> Picture:
     return picture
 
 
-def box(axes: Axes, place: tuple[int, int, int, int], says: str, colour: str, middle: bool = False) -> None:
-    """A rounded box at (x, y, width, height) in pixels; its text on top or in the middle."""
+def box(axes: Axes, place: tuple[int, int, int, int], says: str, color: str, middle: bool = False) -> None:
+    """A rounded box at (x, y, width, height) in pixels, its text at the top or in the middle."""
     x, y, width, height = place
-    look: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=5", "facecolor": colour, "edgecolor": INK}
+    look: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=5", "facecolor": color, "edgecolor": INK}
     axes.add_patch(FancyBboxPatch((x, y), width, height, linewidth=1.0, **look))
     axes.text(
         x + width / 2,
@@ -78,7 +78,7 @@ def box(axes: Axes, place: tuple[int, int, int, int], says: str, colour: str, mi
 
 
 def arrow(axes: Axes, points: Sequence[tuple[int, int]], words: tuple[int, int], says: str, both: bool = False) -> None:
-    """Through these points; what it says ends above (x, y) `words`."""
+    """An arrow through these points; its text ends above (x, y) `words`."""
     for start, end in pairwise(points[:-1]):
         axes.plot(*zip(start, end, strict=True), color=INK, linewidth=1.3, solid_capstyle="projecting")
     style: dict[str, Any] = {"arrowstyle": "<|-|>" if both else "-|>", "mutation_scale": 10, "shrinkA": 0, "shrinkB": 0}

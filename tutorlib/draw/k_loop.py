@@ -1,4 +1,4 @@
-"""A picture of a GEMM's walk along K: which tiles of A and B one tile of C needs, and in which step."""
+"""A picture of a GEMM's loop over K: the tiles of A and B that one tile of C needs in each step."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from matplotlib.patches import Rectangle
 
 from tutorlib.draw.grid import DPI, WIDTH, Picture
 from tutorlib.draw.palette import EMPTY, FAINT, INK, MARK
-from tutorlib.draw.timeline import colour_of
+from tutorlib.draw.timeline import color_of
 
 STEP = 0.62  # a step along K beside a tile of C, whose side is 1
 GAP = 0.45  # between the matrices
@@ -17,11 +17,11 @@ OUTSIDE: dict[str, Any] = {"facecolor": EMPTY, "edgecolor": "#C3CAD1", "hatch": 
 def show_k_loop(
     rows: int = 3, columns: int = 5, steps: int = 6, tile: tuple[int, int] = (1, 3), parts: int = 0
 ) -> Picture:
-    """A left of C and Bᵀ above it, so that tile (m, n) of C stands where row m of A and column n of Bᵀ meet.
+    """A left of C and Bᵀ above it, so that tile (m, n) of C is where row m of A and column n of Bᵀ meet.
 
-    A colour is a step along K: both tiles of a colour are loaded together and multiplied. The last step reaches beyond
-    K by half, which is hatched.
-    parts: so many blocks share the tile, each with an equal run of steps; a colour is a block then. 0: one block.
+    A color is a step along K: the two tiles of a color are loaded together and multiplied. Half of the last step lies
+    past K and is hatched.
+    parts: the number of blocks that share the tile, with equal runs of steps; a color is then a block. 0: one block.
     """
     m, n = tile
     depth = steps * STEP
@@ -43,7 +43,7 @@ def show_k_loop(
     for k in range(steps):
         inside = STEP / 2 if k == steps - 1 else STEP
         for x, y, wide, high in ((k * STEP, top + m, inside, 1), (left + n, k * STEP, 1, inside)):
-            axes.add_patch(Rectangle((x, y), wide, high, facecolor=colour_of(k // run), edgecolor="white"))
+            axes.add_patch(Rectangle((x, y), wide, high, facecolor=color_of(k // run), edgecolor="white"))
             axes.text(x + wide / 2, y + high / 2, str(k), ha="center", va="center", size=9, color=INK)
     over = (steps - 0.5) * STEP
     axes.add_patch(Rectangle((over, top + m), STEP / 2, 1, **OUTSIDE))

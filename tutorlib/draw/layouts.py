@@ -15,7 +15,7 @@ THICK, THIN = 2.4, 1.3  # points: lines between outer and inner blocks
 
 
 def show_layout(source: Any, title: str = "", highlight: Iterable = (), ax: Axes | None = None) -> Picture | Axes:
-    """The layout as a grid of offsets; darker is farther. Thick lines stand between the blocks of nested modes.
+    """The layout as a grid of offsets; darker is larger. Thick lines separate the blocks of nested modes.
 
     source: anything that `layouts.notation.layout` takes; mode 0 runs down, the others across; rank 1 is a row.
     highlight: coordinates to outline, such as (1, 2); a number is a flat index.
@@ -25,7 +25,7 @@ def show_layout(source: Any, title: str = "", highlight: Iterable = (), ax: Axes
 
 
 def show_layouts(sources: Mapping[str, Any]) -> Picture:
-    """Several layouts side by side, {title: layout}, on one colour scale."""
+    """Several layouts side by side, {title: layout}, on one color scale."""
     tables = [matrix(source) for source in sources.values()]
     everything = [offset for table in tables for row in table for offset in row]
     scale = min(everything), max(everything)
@@ -36,7 +36,7 @@ def show_layouts(sources: Mapping[str, Any]) -> Picture:
 def show_memory(source: Any, title: str = "") -> Picture:
     """Memory in order, one cell per offset, with the coordinate that is stored there; holes are hatched.
 
-    Where several coordinates share an offset (a stride of 0), the cell names the first and says how many more.
+    If several coordinates share an offset (a stride of 0), the cell names the first and counts the others.
     """
     shown = layout(source)
     rows, columns = map(size, modes(shown.shape))
@@ -65,7 +65,7 @@ def show_memory(source: Any, title: str = "") -> Picture:
 
 
 def two_lines(at: Tree) -> str:
-    """A coordinate for a narrow cell: its modes below each other where they are nested."""
+    """A coordinate for a narrow cell: nested modes below each other."""
     if isinstance(at, tuple) and any(isinstance(part, tuple) for part in at):
         return "\n".join(map(text, at))
     return text(at)
@@ -76,9 +76,9 @@ def layout_grid(
     title: str | None = None,
     highlight: Iterable = (),
     scale: tuple[int, int] | None = None,
-    colours: Sequence[Sequence[str | None]] | None = None,
+    colors: Sequence[Sequence[str | None]] | None = None,
 ) -> CellGrid:
-    """A layout's offsets in a grid. scale: the offsets of the lightest and the darkest colour."""
+    """A layout's offsets in a grid. scale: the offsets of the lightest and the darkest color."""
     shown = layout(source)
     table = matrix(shown)
     low, high = scale or (min(map(min, table)), max(map(max, table)))
@@ -86,7 +86,7 @@ def layout_grid(
     return CellGrid(
         text(shown) if title is None else title,
         [[str(offset) for offset in row] for row in table],
-        colours or [[ramp(offset, low, high) for offset in row] for row in table],
+        colors or [[ramp(offset, low, high) for offset in row] for row in table],
         names(down) if len(table) > 1 else (),
         names(across),
         breaks(down),
@@ -96,13 +96,13 @@ def layout_grid(
 
 
 def names(mode: Tree) -> list[str]:
-    """The coordinates along one side of the grid: "2", or "(0,1)" for a nested mode, flat indices where it is long."""
+    """The coordinates along one side of the grid, "2" or "(0,1)"; flat indices if these would be long."""
     natural = [text(idx2crd(index, mode)) for index in range(size(mode))]
     return natural if len(natural[-1]) <= 6 else [str(index) for index in range(size(mode))]
 
 
 def breaks(mode: Tree) -> dict[int, float]:
-    """Where the blocks of a nested mode meet: {index: line width}."""
+    """The borders between the blocks of a nested mode: {index: line width}."""
     if not isinstance(mode, tuple):
         return {}
     found: dict[int, float] = {}

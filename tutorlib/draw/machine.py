@@ -1,4 +1,4 @@
-"""The picture of a GPU that notebook 04 starts from: where memory is, and where threads live."""
+"""The picture of a GPU that notebook 04 starts from: its memories, its SMs, and where threads run."""
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
@@ -15,9 +15,9 @@ SMS: dict[str, SM] = {"80": A100, "90": H100}  # by compute capability
 
 
 def show_machine(gpu: str = "NVIDIA H200") -> Picture:
-    """Device memory, L2 and SMs of a GPU, with one SM opened; numbers by its datasheet and CUDA's tables.
+    """Device memory, L2 and SMs of a GPU, with one SM opened; numbers from its datasheet and CUDA's tables.
 
-    Raises LookupError for a GPU whose numbers are not known.
+    Raises LookupError for a GPU that the tables do not have.
     """
     hardware = hardware_of(gpu)
     if hardware is None or hardware.arch not in SMS:
@@ -48,9 +48,9 @@ def show_machine(gpu: str = "NVIDIA H200") -> Picture:
 
     mapping = (
         (110, "grid", "all blocks of a launch:\nthe whole GPU"),
-        (350, "block", f"stays on one SM; up to {sm.blocks}\nblocks, {sm.threads:,} threads there"),
-        (610, "warp", "32 threads of a block that\nexecute an instruction together"),
-        (860, "thread", "has registers of its own,\nno other thread sees them"),
+        (350, "block", f"stays on one SM, which holds up to\n{sm.blocks} blocks, {sm.threads:,} threads"),
+        (610, "warp", "32 threads of a block that\nissue instructions together"),
+        (860, "thread", "has registers of its own,\ninvisible to other threads"),
     )
     for x, name, says in mapping:
         axes.text(x, 380, name, ha="center", va="center", size=10, weight="bold", color=INK)
@@ -60,14 +60,14 @@ def show_machine(gpu: str = "NVIDIA H200") -> Picture:
 
 
 def small_sms(axes: Axes, left: int, top: int, count: int) -> int:
-    """So many small squares. Returns where the one at the upper right ends, which is the one that is opened."""
+    """`count` small squares. Returns the right edge of the one at the upper right, the one that is opened."""
     rows = 12
     columns = -(-count // rows)
     for n in range(count):
         column, row = n % columns, n // columns
         opened = n == columns - 1
         x, y = left + (SMALL + 1) * column, top + (SMALL + 3) * row
-        colour = category(2) if opened else category(7)
-        axes.add_patch(Rectangle((x, y), SMALL - 1, SMALL, facecolor=colour, edgecolor=INK, linewidth=0.6))
+        color = category(2) if opened else category(7)
+        axes.add_patch(Rectangle((x, y), SMALL - 1, SMALL, facecolor=color, edgecolor=INK, linewidth=0.6))
     axes.text(left + (SMALL + 1) * columns / 2, top - 12, f"{count} SMs", ha="center", va="center", size=9, color=INK)
     return left + (SMALL + 1) * columns - 2

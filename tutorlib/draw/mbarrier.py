@@ -23,13 +23,13 @@ def show_mbarrier(count: int, events: Sequence[tuple[str, int]]) -> Picture:
         names.append("arrive" if name == "arrive" else f"{size // KIB}K in")
     rows = ["arrivals pending", "KiB pending", "phase", "wait(0)", "wait(1)"]
     labels = [list(row) for row in zip(*columns, strict=True)]
-    colours: list[list[str | None]] = [
+    colors: list[list[str | None]] = [
         [RAMP[0] if number < 2 and label != "0" else CATEGORIES[6] if label == "go" else EMPTY for label in row]
         for number, row in enumerate(labels)
     ]
     flips = {n: 2.5 for n in range(1, len(columns)) if columns[n][2] != columns[n - 1][2]}
     title = "an mbarrier after each event; the thick line is the end of a phase"
-    return figure([CellGrid(title, labels, colours, rows, names, {3: 2.0}, flips)], largest=64)
+    return figure([CellGrid(title, labels, colors, rows, names, {3: 2.0}, flips)], largest=64)
 
 
 def state(barrier: Mbarrier) -> list[str]:

@@ -1,4 +1,4 @@
-"""Pictures of who works when in a block, and of which cluster works on which tile's K."""
+"""Pictures of the roles in a block over time, and of the K tiles that each cluster works on."""
 
 from collections.abc import Mapping
 
@@ -7,14 +7,14 @@ from tutorlib.draw.palette import EMPTY, category
 from tutorlib.models.roles import ROWS, Cartoon, Roles
 from tutorlib.models.work import Item, Split
 
-RESULTS = "#F1F3F5"  # neither loads nor multiplies: rounds a tile's accumulators
+EPILOGUE = "#F1F3F5"  # a warpgroup that rounds and stores a tile's accumulators
 
 
 def show_roles(*roles: Roles) -> Picture:
     """A block's loads, warpgroups, stores and tensor cores, time from left to right; several kernels below each other.
 
-    A colour is a tile, its number stands where it begins. Grey: a warpgroup rounds and hands over results. Hatched:
-    the tensor cores have nothing to do.
+    A color is a tile; its number marks its first tick. Gray: a warpgroup in its epilogue. Hatched: the tensor cores
+    are idle.
     """
     cartoons = [Cartoon(one) for one in roles]
     longest = max(cartoon.total for cartoon in cartoons)
@@ -23,23 +23,22 @@ def show_roles(*roles: Roles) -> Picture:
 
 def roles_grid(cartoon: Cartoon, ticks: int) -> CellGrid:
     labels = [[""] * ticks for _ in ROWS]
-    colours: list[list[str | None]] = [[EMPTY] * ticks for _ in ROWS]
-    colours[-1] = [None if tick < cartoon.total else EMPTY for tick in range(ticks)]
+    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in ROWS]
+    colors[-1] = [None if tick < cartoon.total else EMPTY for tick in range(ticks)]
     for span in cartoon.spans:
         row = ROWS.index(span.row)
         labels[row][span.begin] = str(span.tile)
-        colours[row][span.begin : span.end] = [RESULTS if span.rounds else category(span.tile)] * (
-            span.end - span.begin
-        )
+        color = EPILOGUE if span.rounds else category(span.tile)
+        colors[row][span.begin : span.end] = [color] * (span.end - span.begin)
     title = f"{cartoon.roles}: {cartoon.total} ticks, the tensor cores busy for {cartoon.busy:.0%} of them"
     across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
-    return CellGrid(title, labels, colours, ROWS, across, {1: 1.0, 3: 1.0, 4: 2.0})
+    return CellGrid(title, labels, colors, ROWS, across, {1: 1.0, 3: 1.0, 4: 2.0})
 
 
 def show_work(splits: Mapping[str, Split], clusters: int, tiles: int, k_tiles: int) -> Picture:
-    """A row for each cluster, a column for each K tile's time, the tile that it works on in each: number and colour.
+    """A row for each cluster, a column for the time of a K tile; number and color: the tile that the cluster works on.
 
-    splits: title → how the work is split among the clusters. Hatched: the cluster is done and waits for the others.
+    splits: title → the division of the work among clusters. Hatched: the cluster is idle until the others are done.
     """
     shares = {
         title: [split(cluster, clusters, tiles, k_tiles) for cluster in range(clusters)]
@@ -51,7 +50,7 @@ def show_work(splits: Mapping[str, Split], clusters: int, tiles: int, k_tiles: i
 
 
 def duration(items: list[Item]) -> int:
-    """K tiles in all."""
+    """K tiles in total."""
     return sum(end - begin for _, begin, end in items)
 
 

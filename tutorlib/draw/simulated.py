@@ -1,4 +1,4 @@
-"""Pictures of what a simulated kernel's first block did: its warps and its shared memory over time, and its banks."""
+"""Pictures of a simulated kernel's first block: its warps and shared memory over time, and its bank accesses."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from tutorlib.simulate.ptx import MemoryAccess, Report
 from tutorlib.simulate.ptx.access_log import NO_ACCESS
 from tutorlib.simulate.ptx.trace import BlockEvent, BlockTrace, Doing
 
-LETTERS: dict[Doing, str] = {  # what stands in a warp's cells
+LETTERS: dict[Doing, str] = {  # a warp's cells
     "issue": "C",
     "commit": "c",
     "wait": "w",
@@ -40,13 +40,13 @@ WORDS: dict[Doing, str] = {
     "phase": "wait for an mbarrier's phase",
     "arrive": "arrive at an mbarrier",
 }
-COLOURS: dict[Doing, str] = dict(zip(LETTERS, (*CATEGORIES, "#FFDDAA"), strict=False))
-COLOURS |= {"bulk load": COLOURS["issue"], "phase": COLOURS["wait"], "arrive": COLOURS["commit"]}
-UNDER_WAY, ARRIVED = "#F1F3F5", RAMP[0]  # of a buffer: a copy into it runs; it holds what nobody reads just now
+COLORS: dict[Doing, str] = dict(zip(LETTERS, (*CATEGORIES, "#FFDDAA"), strict=False))
+COLORS |= {"bulk load": COLORS["issue"], "phase": COLORS["wait"], "arrive": COLORS["commit"]}
+IN_FLIGHT, ARRIVED = "#F1F3F5", RAMP[0]  # of a buffer: a copy into it is in flight; it has landed
 CELL = 20  # pixels
-KEYS = 6  # of the letters, in a line of the title
-MOST_STEPS = 64
-MOST_ACCESSES, MOST_LINES = 3, 32  # that are drawn bank by bank
+KEYS = 6  # letters explained in a line of the title
+STEPS_OF_BAND, BANDS = 64, 3  # steps in a row of the timeline, and the most such rows
+MOST_ACCESSES, MOST_LINES = 3, 32  # drawn bank by bank
 MATRICES = ("ldmatrix", "stmatrix")
 PIECE = 16  # bytes: shared memory is followed in pieces of the widest copy
 
@@ -69,10 +69,10 @@ class WarpStep:
 
 @dataclass
 class Contents:
-    """What one group of copies, or the plain writes up to a barrier or a read, put into shared memory.
+    """The data that one group of copies, or the plain writes up to a barrier or a read, put into shared memory.
 
-    first: the lowest byte. begun, arrived: the steps at which it is on its way, and there; replaced: at which other
-    contents begin to come to its place. None: not in this trace.
+    first: the lowest byte. begun, arrived: the steps at which the copy is issued and has landed; replaced: the step
+    at which other contents begin to overwrite it. None: not in this trace.
     """
 
     first: int
@@ -82,7 +82,7 @@ class Contents:
 
 
 class Story:
-    """A block's trace as steps, and what its shared memory held meanwhile.
+    """A block's trace as steps, with the contents of its shared memory at each.
 
     Copies become contents when they are issued, and count as arrived when a wait covers the group that they are
     committed to. Groups are counted for all warps that commit together.
@@ -146,42 +146,56 @@ class Story:
 
     @property
     def buffers(self) -> dict[int, list[int]]:
-        """First byte → the contents that lay there, one after the other."""
+        """First byte → the contents that it held, one after the other."""
         found: dict[int, list[int]] = {}
         for number, contents in enumerate(self.contents):
             found.setdefault(contents.first, []).append(number)
         return dict(sorted(found.items()))
 
 
-def timeline_of(trace: BlockTrace) -> CellGrid:
-    """Warps that do the same in a row, then a row for each buffer in shared memory; time from left to right."""
+def timelines_of(trace: BlockTrace) -> list[CellGrid]:
+    """Steps from left to right, in bands below each other: warps that do the same in a row, then a row for each buffer.
+
+    Of a long trace the first bands, and the last: the one in which the block ends.
+    """
     story = Story(trace)
-    shown = story.steps[:MOST_STEPS]
-    rows = [warp_row(shown, warps) for warps in alike(shown, trace.warps)]
-    names = [span_of(warps) for warps in alike(shown, trace.warps)]
-    breaks = {len(rows): 2.0}
+    total = len(story.steps)
+    starts = list(range(0, total, STEPS_OF_BAND)) or [0]
+    if len(starts) > BANDS:
+        starts = [*starts[: BANDS - 1], total - STEPS_OF_BAND]
+    together = alike(story.steps, trace.warps)
+    return [band(story, together, range(at, min(at + STEPS_OF_BAND, total))) for at in starts]
+
+
+def band(story: "Story", together: list[list[int]], steps: range) -> CellGrid:
+    """These steps of a block. together: the warps that share a row."""
+    rows = [warp_row([story.steps[n] for n in steps], warps) for warps in together]
+    names = [span_of(warps) for warps in together]
     for number, contents in enumerate(story.buffers.values()):
-        if all(story.contents[n].begun >= len(shown) for n in contents):
-            continue
-        rows.append(buffer_row(story, contents, len(shown)))
-        names.append(f"buffer {number}")
-    more = f", the first {len(shown)} of {len(story.steps)} steps" if len(story.steps) > len(shown) else ""
-    lines = [f"what the first block did, step by step{more}", *key_of(shown)]
-    if any(step.does == "issue" for step in shown):
-        lines.append("buffers of shared memory: gray a copy is in flight · pale it is there · colored it is read")
-    elif story.contents:
-        lines.append("buffers of shared memory: pale they hold something · colored it is read")
+        row = buffer_row(story, contents, steps)
+        if any(color != EMPTY for _, color in row):
+            rows.append(row)
+            names.append(f"buffer {number}")
+    title = [f"steps {steps.start} to {steps.stop - 1} of {len(story.steps)}"]
+    if steps.start == 0:
+        title = ["the first block, step by step", *key_of(story.steps)]
+        if any(step.does == "issue" for step in story.steps):
+            title.append(
+                "buffers of shared memory: gray: a copy is in flight · pale: it has landed · colored: being read"
+            )
+        elif story.contents:
+            title.append("buffers of shared memory: pale: written · colored: being read")
     return CellGrid(
-        "\n".join(lines),
+        "\n".join(title),
         [[label for label, _ in row] for row in rows],
-        [[colour for _, colour in row] for row in rows],
+        [[color for _, color in row] for row in rows],
         names,
-        [str(n) if n % 8 == 0 else "" for n in range(len(shown))],
-        breaks if story.contents else {},
+        [str(n) if n % 8 == 0 else "" for n in steps],
+        {len(together): 2.0} if len(rows) > len(together) else {},
     )
 
 
-CellRow = list[tuple[str, str]]  # label and colour of each cell
+CellRow = list[tuple[str, str]]  # label and color of each cell
 
 
 def alike(steps: Sequence[WarpStep], warps: int) -> list[list[int]]:
@@ -202,26 +216,27 @@ def span_of(warps: Sequence[int]) -> str:
 
 
 def warp_row(steps: Sequence[WarpStep], warps: Sequence[int]) -> CellRow:
-    return [(LETTERS[step.does], COLOURS[step.does]) if step.warps & set(warps) else ("", EMPTY) for step in steps]
+    return [(LETTERS[step.does], COLORS[step.does]) if step.warps & set(warps) else ("", EMPTY) for step in steps]
 
 
-def buffer_row(story: Story, numbers: Sequence[int], columns: int) -> CellRow:
-    """A buffer in each step. A number counts the block's copies into shared memory."""
-    row: CellRow = [("", EMPTY)] * columns
+def buffer_row(story: Story, numbers: Sequence[int], steps: range) -> CellRow:
+    """A buffer in each of these steps. A number counts the block's copies into shared memory."""
+    row: CellRow = [("", EMPTY)] * len(steps)
     for number in numbers:
         contents = story.contents[number]
-        for column in range(contents.begun, min(contents.replaced or columns, columns)):
-            if number in story.steps[column].reads:
-                row[column] = str(number), category(number)
-            elif contents.arrived is not None and column >= contents.arrived:
-                row[column] = "", ARRIVED
+        for n in range(max(contents.begun, steps.start), min(contents.replaced or steps.stop, steps.stop)):
+            if number in story.steps[n].reads:
+                cell = str(number), category(number)
+            elif contents.arrived is not None and n >= contents.arrived:
+                cell = "", ARRIVED
             else:
-                row[column] = str(number) if column == contents.begun else "·", UNDER_WAY
+                cell = str(number) if n == contents.begun else "·", IN_FLIGHT
+            row[n - steps.start] = cell
     return row
 
 
 def key_of(steps: Sequence[WarpStep]) -> list[str]:
-    """What the letters stand for, in lines that are not too long."""
+    """The meanings of the letters, in lines that are not too long."""
     used = {step.does for step in steps}
     said = [f"{LETTERS[does]} {words}" for does, words in WORDS.items() if does in used]
     return [" · ".join(said[n : n + KEYS]) for n in range(0, len(said), KEYS)]
@@ -268,7 +283,7 @@ class WarpAccess:
 
 
 def worst_accesses(report: Report) -> list[WarpAccess]:
-    """Of each line that reads or writes shared memory, the first block's dearest access; the most wasteful first."""
+    """The first block's most expensive access of each line that uses shared memory, the most wasteful first."""
     assert report.trace is not None, "simulate with traced=True"
     sites = {access.site: access for access in report.accesses if access.space == "shared"}
     worst: dict[tuple[str, str], WarpAccess] = {}
@@ -304,28 +319,41 @@ def access_name(access: MemoryAccess) -> tuple[str, str]:
 
 
 def bank_grid_of(access: WarpAccess) -> CellGrid:
-    """Which thread wants which word: a column for each bank, a row for each 128 bytes; dark where a bank is busy."""
+    """Which thread needs which word: a column for each bank, a row for each 128 bytes, a shade for each wavefront."""
     label: dict[tuple[int, int], str] = {}
-    colour: dict[tuple[int, int], str] = {}
+    wavefront: dict[tuple[int, int], int] = {}
+    before = 0
     for part in access.parts:
-        ways = access.ways(part)
-        for thread, words in zip(part, access.words(part), strict=True):
-            for word in words:
+        words = access.words(part)
+        queued = [0] * BANKS  # words of each bank that earlier wavefronts of this part serve
+        for word in np.unique(words):
+            at = int(word) // BANKS, int(word) % BANKS
+            wavefront.setdefault(at, before + queued[at[1]])
+            queued[at[1]] += 1
+        before += max(queued)
+        for thread, wanted in zip(part, words, strict=True):
+            for word in wanted:
                 at = int(word) // BANKS, int(word) % BANKS
                 label[at] = f"{label[at]}+".replace("++", "+") if at in label else str(thread)
-                colour[at] = ramp(int(ways[at[1]]), 1, 8)
     lines = sorted({line for line, _ in label})
     shown = lines[:MOST_LINES]
     needed = len(access.parts)
     cost = f"{access.wavefronts} wavefront{'s' if access.wavefronts > 1 else ''}"
     title = f"{access.where}, {access.opcode}: an access of warp {access.warp} takes {cost}" + (
-        f", {needed} would do" if access.wasted else ", no more than it must"
+        f", {needed} would do" if access.wasted else ", the least possible"
     )
+    shades = "; a shade is a wavefront, the first the palest" if access.wavefronts > 1 else ""
     hidden = f" (the first {len(shown)} of {len(lines)})" if len(lines) > len(shown) else ""
     return CellGrid(
-        f"{title}\nthreads by bank (columns) and 128 bytes of shared memory (rows{hidden}); dark: later wavefronts",
+        f"{title}\nthreads by bank (columns) and 128 bytes of shared memory (rows{hidden}){shades}",
         [[label.get((line, bank), "") for bank in range(BANKS)] for line in shown],
-        [[colour.get((line, bank), EMPTY) for bank in range(BANKS)] for line in shown],
+        [
+            [
+                ramp(wavefront[at], 0, before - 1) if (at := (line, bank)) in wavefront else EMPTY
+                for bank in range(BANKS)
+            ]
+            for line in shown
+        ],
         [f"byte {line * WAVEFRONT:,}" for line in shown],
         [str(bank) if bank % 4 == 0 else "" for bank in range(BANKS)],
     )
@@ -340,5 +368,5 @@ def picture_of(reports: Sequence[Report]) -> Picture | None:
 
 
 def drawings(report: Report, trace: BlockTrace) -> Iterator[CellGrid]:
-    yield timeline_of(trace)
+    yield from timelines_of(trace)
     yield from map(bank_grid_of, telling(worst_accesses(report)))

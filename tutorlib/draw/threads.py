@@ -1,4 +1,4 @@
-"""Pictures of thread-value layouts: which thread holds which element of a tile."""
+"""Pictures of thread-value layouts: the thread that holds each element of a tile."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from tutorlib.layouts.notation import Tree, layout, text
 
 
 def show_tv(source: Any, tile_shape: Tree, title: str = "") -> Picture:
-    """The tile with the thread and the value that hold each element, "T3 V1", coloured by thread.
+    """The tile with the thread and the value that hold each element, "T3 V1", colored by thread.
 
     source: a layout (thread, value) → flat index in the tile, whose first mode runs fastest.
-    An element that nobody holds is hatched; one that several hold names the first and says how many more.
-    Raises ValueError where the layout leaves the tile.
+    An element that no thread holds is hatched; if several hold it, the cell names the first and counts the others.
+    Raises ValueError if the layout reaches past the tile.
     """
     holds = layout(source)
     threads, values = size(mode(holds, 0)), size(mode(holds, 1))

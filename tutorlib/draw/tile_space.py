@@ -9,12 +9,12 @@ Size = tuple[int, int]
 
 
 def tiles_of(array: Size, tile: Size) -> Size:
-    """How many tiles of a shape cover an array."""
+    """The number of tiles along each mode that cover an array."""
     return -(-array[0] // tile[0]), -(-array[1] // tile[1])
 
 
 def show_tile_space(array: Size, tile: Size) -> Picture:
-    """An array with its tiles coloured, hatched where they hang over its edge; beside it the tile space."""
+    """An array with its tiles colored, hatched where they extend past its edge; beside it the tile space."""
     return figure([array_grid(array, tile), space_grid(array, tile)])
 
 
@@ -28,7 +28,7 @@ def array_grid(array: Size, tile: Size, outlined: frozenset[tuple[int, int]] = f
     return CellGrid(
         f"an array of {array[0]}×{array[1]} elements\nin tiles of {tile[0]}×{tile[1]}",
         [["" for _ in row] for row in cells],
-        [[colour(array, tile, cell) if exists(*cell) else None for cell in row] for row in cells],
+        [[color(array, tile, cell) if exists(*cell) else None for cell in row] for row in cells],
         down=[str(row) if row % tile[0] == 0 else "" for row in range(rows)],
         across=[str(column) if column % tile[1] == 0 else "" for column in range(columns)],
         row_breaks={row: 2.0 for row in range(tile[0], rows, tile[0])},
@@ -42,15 +42,15 @@ def space_grid(array: Size, tile: Size, outlined: frozenset[tuple[int, int]] = f
     return CellGrid(
         f"its tile space\n{down}×{across} tiles",
         [[f"{i},{j}" for j in range(across)] for i in range(down)],
-        [[colour(array, tile, (i * tile[0], j * tile[1])) for j in range(across)] for i in range(down)],
+        [[color(array, tile, (i * tile[0], j * tile[1])) for j in range(across)] for i in range(down)],
         down=[str(i) for i in range(down)],
         across=[str(j) for j in range(across)],
         outlined=outlined,
     )
 
 
-def colour(array: Size, tile: Size, element: tuple[int, int]) -> str:
-    """Of the tile that holds the element; neighbors differ, diagonal ones too, and so do any sixteen in a row."""
+def color(array: Size, tile: Size, element: tuple[int, int]) -> str:
+    """The color of the tile that holds the element. Neighbors differ, also diagonal ones, and any sixteen in a row."""
     _, across = tiles_of(array, tile)
     i, j = element[0] // tile[0], element[1] // tile[1]
     row = next(n for n in count(across) if 2 <= n % 8 <= 6)  # from one row of tiles to the next, of eight hues
@@ -58,6 +58,6 @@ def colour(array: Size, tile: Size, element: tuple[int, int]) -> str:
     return category(number) if number // 8 % 2 == 0 else lighter(category(number))
 
 
-def lighter(colour: str) -> str:
-    """Half way to white: so the ninth tile is not taken for the first."""
-    return "#" + "".join(f"{(part + 255) // 2:02X}" for part in channels(colour))
+def lighter(color: str) -> str:
+    """Halfway to white, so that the ninth tile differs from the first."""
+    return "#" + "".join(f"{(part + 255) // 2:02X}" for part in channels(color))

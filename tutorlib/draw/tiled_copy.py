@@ -1,4 +1,4 @@
-"""Pictures of a TiledCopy: which thread holds which element of a tile."""
+"""The picture of a TiledCopy: the thread that holds each element of a tile."""
 
 from tutorlib.draw.grid import CellGrid
 from tutorlib.draw.palette import category
@@ -7,7 +7,7 @@ from tutorlib.layouts.tiled_copy import TiledCopyView
 
 
 def tiled_grid(view: TiledCopyView, outlined: frozenset[tuple[int, int]] = frozenset()) -> CellGrid:
-    """The tile, each cell with its thread and value, "T3 V1", coloured by thread; thick lines between steps."""
+    """The tile, each cell with its thread and value, "T3 V1", colored by thread; thick lines between steps."""
     rows, columns = view.tile
     held = [[view.holder((row, column)) for column in range(columns)] for row in range(rows)]
     return CellGrid(

@@ -1,4 +1,4 @@
-"""Pictures of a software pipeline: what each buffer holds, tick by tick, and when the arithmetic runs."""
+"""Pictures of a software pipeline: the contents of each buffer, tick by tick, and the arithmetic."""
 
 from matplotlib.patches import Patch
 
@@ -6,57 +6,57 @@ from tutorlib.draw.grid import DPI, CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, FAINT, INK, mixed
 from tutorlib.models.pipeline import Timeline
 
-ASKED, ARRIVING = "#F1F3F5", "#CED4DA"  # a copy is in flight: before its first byte, and after
-TILES = (*CATEGORIES[:-1], "#CDB4DB", "#F6CFA8", "#B5E2C8", "#D6CDA4")  # without the grey, and more of them
-PALE = 0.62  # how much white is in a tile that is there and waits
+ASKED, ARRIVING = "#F1F3F5", "#CED4DA"  # a copy is in flight: before its first byte arrives, and after
+TILES = (*CATEGORIES[:-1], "#CDB4DB", "#F6CFA8", "#B5E2C8", "#D6CDA4")  # gray marks copies in flight
+PALE = 0.62  # share of white in the color of a tile that has arrived and waits
 LEGEND = 34  # pixels
 
 
 def show_timeline(*timelines: Timeline) -> Picture:
     """One row for each buffer and one for the arithmetic, time from left to right; several below each other.
 
-    A number is a tile: on grey it is arriving (· while its copy is asked for and no byte has come yet), on a pale
-    colour it is there and waits, on the full colour it is computed with. Hatched: the arithmetic waits.
+    A number is a tile: on gray it is arriving (· its copy is issued, and no byte has arrived), on a pale color it has
+    arrived and waits, on the full color the arithmetic uses it. Hatched: the arithmetic waits.
     """
     longest = max(timeline.total for timeline in timelines)
     return with_legend(figure([timeline_grid(timeline, longest) for timeline in timelines], stacked=True))
 
 
 def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
-    """The first `ticks` of the pipeline as columns of a grid; by default as many as it takes."""
+    """The first `ticks` of the pipeline as columns of a grid; by default all."""
     ticks = ticks or timeline.total
     labels = [[""] * ticks for _ in range(timeline.stages + 1)]
-    colours: list[list[str | None]] = [[EMPTY] * ticks for _ in range(timeline.stages + 1)]
-    colours[-1] = [None if tick < timeline.total else EMPTY for tick in range(ticks)]
+    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in range(timeline.stages + 1)]
+    colors[-1] = [None if tick < timeline.total else EMPTY for tick in range(ticks)]
     for tile, step in enumerate(timeline.steps):
-        buffer, colour = tile % timeline.stages, colour_of(tile)
+        buffer, color = tile % timeline.stages, color_of(tile)
         states = (
             (step.issued, step.flows, "·", ASKED),
             (step.flows, step.arrived, str(tile), ARRIVING),
-            (step.arrived, step.started, str(tile), mixed(colour, EMPTY, PALE)),
-            (step.started, step.done, str(tile), colour),
+            (step.arrived, step.started, str(tile), mixed(color, EMPTY, PALE)),
+            (step.started, step.done, str(tile), color),
         )
         for start, end, label, shade in states:
             for tick in range(start, min(end, ticks)):
-                labels[buffer][tick], colours[buffer][tick] = label, shade
+                labels[buffer][tick], colors[buffer][tick] = label, shade
         for tick in range(step.started, min(step.done, ticks)):
-            labels[-1][tick], colours[-1][tick] = str(tile), colour
+            labels[-1][tick], colors[-1][tick] = str(tile), color
     title = (
         f"{timeline.stages} stage{'s' if timeline.stages > 1 else ''}: {timeline.total} ticks for {timeline.tiles} "
-        f"tiles; once it runs, one every {timeline.period:g}, computing {timeline.busy:.0%} of the time"
+        f"tiles; once it runs, one every {timeline.period:.3g}, computing {timeline.busy:.0%} of the time"
     )
     down = [f"buf {n}" for n in range(timeline.stages)] + ["math"]
     across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
-    return CellGrid(title, labels, colours, down, across, {timeline.stages: 2.0})
+    return CellGrid(title, labels, colors, down, across, {timeline.stages: 2.0})
 
 
-def colour_of(tile: int) -> str:
+def color_of(tile: int) -> str:
     """They repeat after eleven tiles."""
     return TILES[tile % len(TILES)]
 
 
 def with_legend(picture: Picture) -> Picture:
-    """The picture with a line below it that says what the shades mean."""
+    """The picture with a key of its shades below it."""
     width, height = picture.get_size_inches()
     more = LEGEND / DPI
     boxes = [axes.get_position() for axes in picture.axes]
@@ -64,12 +64,12 @@ def with_legend(picture: Picture) -> Picture:
     for axes, box in zip(picture.axes, boxes, strict=True):
         bottom, tall = (box.y0 * height + more) / (height + more), box.height * height / (height + more)
         axes.set_position((box.x0, bottom, box.width, tall))
-    example = colour_of(0)
+    example = color_of(0)
     shades = {
-        "· asked for": Patch(facecolor=ASKED, edgecolor=FAINT),
+        "· issued": Patch(facecolor=ASKED, edgecolor=FAINT),
         "arriving": Patch(facecolor=ARRIVING, edgecolor=FAINT),
-        "there, waiting": Patch(facecolor=mixed(example, EMPTY, PALE), edgecolor=FAINT),
-        "computed with": Patch(facecolor=example, edgecolor=FAINT),
+        "arrived, waiting": Patch(facecolor=mixed(example, EMPTY, PALE), edgecolor=FAINT),
+        "in use": Patch(facecolor=example, edgecolor=FAINT),
         "the arithmetic waits": Patch(facecolor=EMPTY, edgecolor="#C3CAD1", hatch="//////"),
     }
     picture.legend(

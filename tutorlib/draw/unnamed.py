@@ -1,4 +1,4 @@
-"""Pictures of layouts that do not say which."""
+"""Pictures of layouts without their names, for an exercise."""
 
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def show_pictures() -> "Figure":
-    """Offsets alone, nothing that tells how the modes are nested."""
+    """Offsets alone, without names or lines that would reveal the modes."""
     grids = []
     for name, offsets in PICTURES.items():
         last = max(map(max, offsets))
-        colours = [[ramp(offset, 0, last) for offset in row] for row in offsets]
-        grids.append(CellGrid(name, [[str(offset) for offset in row] for row in offsets], colours))
+        colors = [[ramp(offset, 0, last) for offset in row] for row in offsets]
+        grids.append(CellGrid(name, [[str(offset) for offset in row] for row in offsets], colors))
     return figure(grids)

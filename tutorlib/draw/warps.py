@@ -1,4 +1,4 @@
-"""Pictures of a TiledMma: which warp has which part of a tile of C, and which columns a lane has next to each other."""
+"""Pictures of a TiledMma: the part of a tile of C that each warp holds, and the columns that are adjacent in a lane."""
 
 from itertools import product
 from typing import Any, Literal
@@ -9,15 +9,15 @@ from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import category
 from tutorlib.layouts.notation import layout
 
-WARP, PIECE = 32, 8  # threads; rows and columns of a piece, of which an mma.m16n8k16 has two
+WARP, PIECE = 32, 8  # threads; rows and columns of a piece, two of which make an mma.m16n8k16
 
 Digit = Literal["value", "lane", "warp", "atom"]
 
 
 def show_warps(source: Any, covers: tuple[int, int], tile: tuple[int, int]) -> Picture:
-    """Pieces of 8×8 with the warp that has them: what a TiledMma covers once, beside a whole tile.
+    """Pieces of 8×8 with the warp that holds them: the extent of a TiledMma once, beside a whole tile.
 
-    source: a layout (thread, value) → column-major index in `covers`. Left also the values, V0 to V3, of a thread.
+    source: a layout (thread, value) → column-major index in `covers`. The left grid also names a thread's values.
     """
     holds = layout(source)
     owner = {
@@ -27,7 +27,7 @@ def show_warps(source: Any, covers: tuple[int, int], tile: tuple[int, int]) -> P
     }
 
     def piece(row: int, column: int) -> tuple[int, list[int]]:
-        """The warp, and the values of a thread, of the piece that begins there."""
+        """The warp that holds the piece at this row and column, and its values in a thread."""
         inside = [
             owner[row % covers[0] + down + covers[0] * (column % covers[1] + across)]
             for down, across in product(range(PIECE), repeat=2)
@@ -52,10 +52,10 @@ def show_warps(source: Any, covers: tuple[int, int], tile: tuple[int, int]) -> P
 
 
 def show_columns(*orders: tuple[Digit, ...], warps: tuple[int, int] = (2, 2)) -> Picture:
-    """A row of C, two columns a cell, with the lane (T0 to T3) and the atom (a0 to a3) that have them.
+    """A row of C, two columns to a cell, with the lane (T0 to T3) and the atom (a0 to a3) that hold them.
 
-    orders: what runs fastest along the row, then next: ("value", "lane", "warp", "atom") as the MMA counts columns.
-    warps: down and across; they are numbered down first.
+    orders: modes of the row, fastest first: ("value", "lane", "warp", "atom") as the MMA counts columns.
+    warps: down and across, numbered down first.
     """
     extents = {"value": 2, "lane": 4, "warp": warps[1], "atom": 4}
 

@@ -1,1 +1,1 @@
-"""Explorers: pictures that answer to a click."""
+"""Explorers: pictures that respond to clicks."""

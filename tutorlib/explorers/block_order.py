@@ -1,4 +1,4 @@
-"""The explorer of the order of blocks: which block computes which tile, and what L2 makes of it."""
+"""The explorer of block orders: the block of each tile, and the L2 traffic of the order."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ BLOCK = (128, 128, 64)  # the tile of a block, in bf16
 
 @dataclass(frozen=True)
 class BlocksView:
-    """An order of blocks, and what it makes of L2."""
+    """An order of blocks, and its L2 traffic."""
 
     grid: TileGrid
     name: str
@@ -30,7 +30,7 @@ def explore_block_order(
 ) -> Explorer:
     """The order of the blocks of a bf16 GEMM over K = k in tiles of 128×128×64; click a tile to see its wave.
 
-    order: "raster" or "groups of 2", 4, 8, 16. in_flight: SMs × blocks on each. What the sliders mean: `l2.traffic`.
+    order: "raster" or "groups of 2", 4, 8, 16. in_flight: SMs × blocks per SM. The sliders: see `l2.traffic`.
     """
     boxes = [
         wide_slider("rows", rows, 1, 32),
@@ -62,8 +62,8 @@ def explore_block_order(
 
 def blocks_scene(view: BlocksView, click: Click | None) -> Scene:
     caption = (
-        f"all waves: {view.traffic.hit_rate:.1%} of the loads hit L2; memory sends {view.traffic.fetched / 2**20:,.0f} "
-        f"MB, and A and B are {view.traffic.least / 2**20:,.0f} MB"
+        f"all waves: {view.traffic.hit_rate:.1%} of the loads hit L2; read from memory: "
+        f"{view.traffic.fetched / 2**20:,.0f} MB; A and B together: {view.traffic.least / 2**20:,.0f} MB"
     )
     tile = (click[1][0] - 1, click[1][1] - 1) if click else (-1, -1)
     taker = coverage(view.grid, view.order).get(tile)

@@ -1,4 +1,4 @@
-"""What every explorer is made of: inputs above, grids below that can be clicked."""
+"""The base of every explorer: inputs above, clickable grids below."""
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
@@ -18,12 +18,12 @@ from tutorlib.layouts.notation import NotationError, layout, text
 
 HERE = Path(__file__).parent
 LARGEST = 64 * 64  # cells that a browser redraws without a pause
-Click = tuple[int, Cell]  # which grid, which of its cells
-Scene = tuple[Sequence[CellGrid], str]  # what is shown, and the lines below it
+Click = tuple[int, Cell]  # grid number, cell
+Scene = tuple[Sequence[CellGrid], str]  # grids, and the lines below them
 
 
 class Grids(anywidget.AnyWidget):
-    """Grids as SVG. `answer` stands below them, `problem` above; a click comes as a message {grid, row, column}."""
+    """Grids as SVG, with `answer` below and `problem` above; a click arrives as a message {grid, row, column}."""
 
     _esm = HERE / "grid.js"
     _css = HERE / "grid.css"
@@ -33,10 +33,10 @@ class Grids(anywidget.AnyWidget):
 
 
 class Explorer(ipywidgets.VBox):
-    """Inputs above, grids below. An input that is no layout shows a message, and the last good picture stays.
+    """Inputs above, grids below. For an invalid input it shows a message and keeps the last valid picture.
 
-    compute: the inputs' values and the click → a view; what it raises of those named in `redraw` is the message.
-    show: the view and the click → what is drawn.
+    compute: the inputs' values and the click → a view; the message is the text of an error that `redraw` catches.
+    show: the view and the click → the grids and the lines below.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Explorer(ipywidgets.VBox):
         super().__init__([row, self.grids])
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any] | tuple[dict[str, Any], dict[str, Any]]:
-        """The widget, and what it shows at first as a picture, for pages on which no kernel runs."""
+        """The widget, and its first state as a picture for pages without a kernel."""
         bundle = super()._repr_mimebundle_(**kwargs)
         picture = figure(list(self.drawn))._repr_png_()
         if isinstance(bundle, dict):
@@ -65,13 +65,13 @@ class Explorer(ipywidgets.VBox):
         return bundle
 
     def changed(self, change: Any) -> None:
-        """An input has a new value. Another layout has other cells, so the click is forgotten."""
+        """Redraw for a new value of an input. A new layout has other cells, so it clears the click."""
         if isinstance(change.owner, ipywidgets.Text):
             self.click = None
         self.redraw()
 
     def clicked(self, _: Any, message: Mapping[str, int], __: Any) -> None:
-        """The browser says which cell was clicked."""
+        """Redraw for a click in the browser."""
         grid = self.drawn[message["grid"]]
         self.click = message["grid"], (message["row"], message["column"] * grid.step)
         self.redraw()
@@ -90,11 +90,11 @@ class Explorer(ipywidgets.VBox):
 
 
 def as_message(grid: CellGrid) -> dict[str, Any]:
-    """A grid as the browser gets it."""
+    """A grid as the browser receives it."""
     return {
         "title": grid.title,
         "labels": [list(row) for row in grid.labels],
-        "colours": [list(row) for row in grid.colours],
+        "colors": [list(row) for row in grid.colors],
         "down": list(grid.down),
         "across": list(grid.across),
         "rowBreaks": list(grid.row_breaks.items()),
@@ -104,7 +104,7 @@ def as_message(grid: CellGrid) -> dict[str, Any]:
 
 
 def slider(name: str, value: int, high: int) -> ipywidgets.IntSlider:
-    """A slider from 0, narrow enough that three stand in a row."""
+    """A slider from 0, narrow enough for three in a row."""
     size, style = ipywidgets.Layout(width="170px"), {"description_width": "18px"}
     return ipywidgets.IntSlider(value, 0, high, description=name, layout=size, style=style)
 
@@ -118,7 +118,7 @@ def layout_box(name: str, source: Any) -> ipywidgets.Text:
 
 
 def small(typed: str) -> Layout:
-    """The layout typed, if a browser can show it."""
+    """The typed layout, if it is small enough for a browser."""
     meant = layout(typed)
     if size(meant) > LARGEST:
         raise TooLarge(f"{text(meant)} has {size(meant):,} elements; an explorer shows {LARGEST:,}.")

@@ -35,9 +35,9 @@ function paint(grid, cell, onClick) {
   grid.labels.forEach((labels, row) =>
     labels.forEach((label, column) => {
       const [x, y] = [column * cell, row * cell];
-      const hole = grid.colours[row][column] === null;
+      const hole = grid.colors[row][column] === null;
       const group = element("g", { class: "cell", "data-row": row, "data-column": column }, svg);
-      element("rect", { x, y, width: cell, height: cell, fill: hole ? "#ffffff" : grid.colours[row][column] }, group);
+      element("rect", { x, y, width: cell, height: cell, fill: hole ? "#ffffff" : grid.colors[row][column] }, group);
       if (hole) element("path", { class: "hole", d: `M${x} ${y + cell}L${x + cell} ${y}` }, group);
       element("text", { x: x + cell / 2, y: y + cell / 2, "font-size": size }, group, label);
       group.addEventListener("click", () => onClick(row, column));

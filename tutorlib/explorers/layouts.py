@@ -1,4 +1,4 @@
-"""Explorers of layouts: type a layout, click a cell, see where it comes from."""
+"""Explorers of layouts: type a layout, click a cell, see how its offset is computed."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ from tutorlib.models.banks import WAVEFRONT
 
 
 def explore_layout(source: Any = "(4,3):(3,1)") -> Explorer:
-    """Type a layout, click a cell: its coordinate, its index, and how the offset comes about."""
+    """Type a layout, click a cell: its coordinate, its index, and the sum that gives its offset."""
     return Explorer([layout_box("layout", source)], lambda typed, _: layout_view(small(typed)), layout_scene)
 
 
 def explore_compose(a: Any = "(6,2):(8,2)", b: Any = "(4,3):(3,1)") -> Explorer:
-    """b, a and a∘b; click a cell of the result: b says which index of a it takes, a says the offset."""
+    """b, a and a∘b; click a cell of the result: b gives the index into a, a gives the offset."""
     boxes = [layout_box("a", a), layout_box("b", b)]
     return Explorer(boxes, lambda a, b, _: compose_view(small(a), small(b)), compose_scene)
 
@@ -35,7 +35,7 @@ def explore_divide(source: Any = "(16,8):(8,1)", cut: Any = "(4,4)") -> Explorer
 
 
 def explore_swizzle(source: Any = "(8,64):(64,1)", swizzle: tuple[int, int, int] = (3, 3, 3)) -> Explorer:
-    """The bank of every cell before and after a swizzle, and the wavefronts of an access; click where it begins."""
+    """The bank of every cell before and after a swizzle, and the wavefronts of an access; click its first cell."""
     sliders = [slider(name, value, high) for name, value, high in zip("BMS", swizzle, (5, 5, 7), strict=True)]
     width = ipywidgets.Dropdown(options={"1: fp8": 1, "2: bf16": 2, "4: fp32": 4}, value=2, description="bytes")
     access = ipywidgets.Dropdown(options=list(ACCESSES), value=list(ACCESSES)[-1], description="access")
@@ -58,12 +58,16 @@ def layout_scene(view: LayoutView, click: Click | None) -> Scene:
 def compose_scene(view: ComposeView, click: Click | None) -> Scene:
     b, a, composed = compose_grids(view)
     if not click:
-        return (b, a, composed), "Click a cell of a∘b to see where it comes from, or one of a to see who takes it."
+        return (
+            b,
+            a,
+            composed,
+        ), "Click a cell of a∘b to see its origin, or one of a to see the cells of b that select it."
     which, cell = click
     if which == 1:
         takers = view.takers(cell)
         count = f"{len(takers)} cells" if len(takers) != 1 else "one cell"
-        caption = f"a{coordinate_text(view.a, cell)} is taken by {count} of b."
+        caption = f"a{coordinate_text(view.a, cell)} is selected by {count} of b."
         return (pointed(b, takers), pointed(a, {cell}), pointed(composed, takers)), caption
     row, column = cell
     source, index = view.source(cell), view.picked[row][column]
@@ -83,7 +87,10 @@ def divide_scene(view: DivideView, click: Click | None) -> Scene:
     source = view.sources[cell[0]][cell[1]] if which == 1 else cell
     if source is None:
         whole, divided = divide_grids(view, set())
-        return (whole, pointed(divided, {cell})), "This part of the tile lies outside the matrix: a kernel masks it."
+        return (
+            whole,
+            pointed(divided, {cell}),
+        ), "This element of the tile is outside the matrix: a kernel predicates it off."
     places = (cell,) if which == 1 else view.places(cell)
     if not places:
         return divide_grids(view, {source}), "No tile reaches this element."
@@ -106,11 +113,11 @@ def swizzle_scene(view: SwizzleView, click: Click | None) -> Scene:
 
 
 def cost_line(view: SwizzleView, cost: int | None) -> str:
-    """What the access costs: "8 threads × 16 bytes: 8 wavefronts, 1 would do"."""
+    """The cost of the access: "8 threads × 16 bytes: 8 wavefronts, 1 would do"."""
     threads, each = len(view.access.cells), view.access.vector * view.element_bytes
     access = f"{threads} threads × {each} bytes"
     if cost is None:
-        return f"{access}: not possible, the {each} bytes do not lie together"
+        return f"{access}: impossible, the {each} bytes are not contiguous"
     best = -(-threads * each // WAVEFRONT)
     return (
         f"{access}: {cost} wavefront{'s' if cost != 1 else ''}, {'the least' if cost == best else f'{best} would do'}"

@@ -1,4 +1,4 @@
-"""The explorer of a ring of mbarriers: the reader plays the producer, TMA and the consumer, click by click."""
+"""The explorer of a ring of mbarriers: the reader acts as the producer, TMA and the consumer, click by click."""
 
 import ipywidgets
 
@@ -10,19 +10,19 @@ from tutorlib.problems.wrong import count
 
 ACTORS: tuple[Side | None, ...] = ("producer", None, "consumer")  # None: TMA
 BUSY = "#F1F3F5"
-COLUMNS = ("A", "B", "phase", "arrive", "KiB", "phase", "arrive")  # what lies there, of full, of empty
+COLUMNS = ("A", "B", "phase", "arrive", "KiB", "phase", "arrive")  # contents, state of full, state of empty
 
 
 def explore_mbarriers(stages: int = 2, fault: str = FAULTS[0]) -> Explorer:
-    """A ring of stages to be played: click the producer's or consumer's row for its next instruction, or a transfer.
+    """A ring of stages: click a row to execute the next instruction of its side, or a transfer to complete it.
 
-    A transfer of TMA arrives when its cell is clicked, in any order. fault: what is to be wrong, one of FAULTS.
+    TMA transfers complete in any order. fault: the error to inject, one of FAULTS.
     """
     boxes = [
         wide_slider("stages", stages, 1, 4),
         ipywidgets.Dropdown(options=FAULTS, value=fault, description="break", layout={"width": "370px"}),
     ]
-    rings: list[RingModel] = []  # the one that is played
+    rings: list[RingModel] = []  # the current one
 
     def compute(stages: int, fault: str, click: Click | None) -> RingModel:
         if [(ring.stages, ring.fault) for ring in rings] != [(stages, fault)]:
@@ -35,7 +35,7 @@ def explore_mbarriers(stages: int = 2, fault: str = FAULTS[0]) -> Explorer:
 
 
 def play(ring: RingModel, click: Click) -> None:
-    """What a click means; on the ring itself, nothing."""
+    """Execute a click; clicks on the stages do nothing."""
     grid, (row, column) = click
     if grid != 0:
         return
@@ -47,18 +47,18 @@ def play(ring: RingModel, click: Click) -> None:
 
 
 def ring_scene(ring: RingModel, _: Click | None) -> Scene:
-    caption = [ring.said or "Click the producer's row for its first instruction, then go on as you like."]
+    caption = [ring.said or "Click the producer's row to execute its first instruction, then continue in any order."]
     for side in LOOPS:
         here = ring.place(side)
         caption.append(f"{side}: index {here.index}, phase {here.phase}, count {here.count}")
     caption.append(f"{count(ring.multiplied, 'tile')} multiplied" + (f". WRONG: {ring.wrong}" if ring.wrong else ""))
-    return [orders_grid(ring), stages_grid(ring)], "\n".join(caption)
+    return [instructions_grid(ring), stages_grid(ring)], "\n".join(caption)
 
 
-def orders_grid(ring: RingModel) -> CellGrid:
-    """A row for each of the three: the loop of one side, or the transfers in flight; the next order is outlined."""
+def instructions_grid(ring: RingModel) -> CellGrid:
+    """The loops of the two sides, and the transfers in flight between them; the next instruction is outlined."""
     width = max(max(map(len, LOOPS.values())), len(ring.in_flight))
-    labels, colours, outlined = [], [], set()
+    labels, colors, outlined = [], [], set()
     for row, side in enumerate(ACTORS):
         if side is None:
             names = [f"{transfer.operand} {transfer.tile}" for transfer in ring.in_flight]
@@ -69,27 +69,27 @@ def orders_grid(ring: RingModel) -> CellGrid:
             outlined.add((row, here.order))
         rest = width - len(names)
         labels.append(names + [""] * rest)
-        colours.append(tints + [EMPTY] * rest)
+        colors.append(tints + [EMPTY] * rest)
     title = "click a row: its next instruction" + (" (both wait forever)" if ring.stuck else "")
-    return CellGrid(title, labels, colours, ["loads", "TMA", "math"], outlined=frozenset(outlined))
+    return CellGrid(title, labels, colors, ["loads", "TMA", "math"], outlined=frozenset(outlined))
 
 
 def stages_grid(ring: RingModel) -> CellGrid:
-    """A row for each stage: what lies there, and what its two mbarriers lack."""
-    labels, colours = [], []
+    """A row for each stage: its tiles, and the phase and pending counts of its two mbarriers."""
+    labels, colors = [], []
     for stage in range(ring.stages):
-        lies, full, empty = ring.holds[stage], ring.full[stage], ring.empty[stage]
-        tiles = [lies.get(operand) for operand in OPERANDS]
+        tiles_here, full, empty = ring.holds[stage], ring.full[stage], ring.empty[stage]
+        tiles = [tiles_here.get(operand) for operand in OPERANDS]
         numbers = (full.phase % 2, full.missing, full.pending // KIB, empty.phase % 2, empty.missing)
         labels.append(["" if tile is None else str(tile) for tile in tiles] + [str(number) for number in numbers])
-        colours.append([None if tile is None else category(tile) for tile in tiles] + [EMPTY] * len(numbers))
+        colors.append([None if tile is None else category(tile) for tile in tiles] + [EMPTY] * len(numbers))
     read = frozenset() if ring.reading is None else frozenset({(ring.reading, 0), (ring.reading, 1)})
     down = [f"[{stage}]" for stage in range(ring.stages)]
     breaks = {2: 2.0, 5: 2.0}
     return CellGrid(
-        "stages: tiles · full and what it lacks · empty and what it lacks",
+        "stages: tiles · full: phase, pending arrivals and KiB · empty: phase, pending arrivals",
         labels,
-        colours,
+        colors,
         down,
         COLUMNS,
         {},

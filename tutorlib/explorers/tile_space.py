@@ -1,4 +1,4 @@
-"""The explorer of tile space: what a tile's index means in elements, and what hangs over the edge."""
+"""The explorer of tile space: the elements of a tile, and those past the edge of the array."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class Cut(NamedTuple):
 
 
 def explore_tile_space(array: Size = (10, 20), tile: Size = (4, 8)) -> Explorer:
-    """An array of any size in tiles of powers of two; click an element or a tile to see where it belongs."""
+    """An array of any size in tiles of powers of two; click an element to see its tile, a tile to see its elements."""
     boxes = [
         *(size_slider(name, n) for name, n in zip(("rows", "columns"), array, strict=True)),
         *(power_menu(name, n) for name, n in zip(("tile rows", "tile columns"), tile, strict=True)),
@@ -43,7 +43,7 @@ def scene(cut: Cut, click: Click | None) -> Scene:
     (tm, tn), (grid, (row, column)) = cut.tile, click or (0, (-1, -1))
     i, j = (row, column) if grid else (row // tm, column // tn)
     down, across = tiles_of(*cut)
-    if not (0 <= i < down and 0 <= j < across):  # no click, or one on a tile that another size took away
+    if not (0 <= i < down and 0 <= j < across):  # no click, or one on a tile that no longer exists
         return [array_grid(*cut), space_grid(*cut)], "Click an element of the array, or a tile."
     inside = frozenset((i * tm + r, j * tn + c) for r in range(tm) for c in range(tn))
     shown = [array_grid(*cut, inside), space_grid(*cut, frozenset({(i, j)}))]

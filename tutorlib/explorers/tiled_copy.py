@@ -1,4 +1,4 @@
-"""The explorer of a TiledCopy: which thread copies what."""
+"""The explorer of a TiledCopy: the thread that copies each element."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from tutorlib.models.banks import WARP
 
 
 def explore_tv(threads: Any = "(2,4):(4,1)", values: Any = "(1,4):(4,1)", tile: Any = "(8,16)") -> Explorer:
-    """The threads and values of a TiledCopy over a tile; click an element to see all that its thread holds."""
+    """The threads and values of a TiledCopy over a tile; click an element to see all elements of its thread."""
     boxes = [layout_box("threads", threads), layout_box("values", values), text_box("tile", tile_text(tile))]
 
     def compute(threads: str, values: str, tile: str, _: Click | None) -> TiledCopyView:
         cut = tiler(tile)
         if not isinstance(cut, tuple):
-            raise NotationError(f"The tile {tile.strip()} is no matrix; write it like (8,16).")
+            raise NotationError(f"The tile {tile.strip()} is no matrix; write it as (8,16).")
         small(tile)
         return tiled_copy_view(small(threads), small(values), cut)
 

@@ -10,7 +10,7 @@ TICKS = 96  # columns that a browser shows without scrolling
 def explore_timeline(
     stages: int = 2, latency: int = 4, transfer: int = 2, compute: int = 3, tiles: int = 8
 ) -> Explorer:
-    """A software pipeline: how many buffers keep the arithmetic busy, for how slow a memory."""
+    """A software pipeline: the number of buffers that keeps the arithmetic busy at a given memory latency."""
     sliders = [
         wide_slider("stages", stages, 1, 6),
         wide_slider("latency", latency, 0, 12),
@@ -28,6 +28,6 @@ def timeline_scene(view: Timeline, _: Click | None) -> Scene:
     round_trip = view.latency + view.transfer + view.compute
     caption = (
         f"one tile every max(compute {view.compute}, transfer {view.transfer}, "
-        f"round of a buffer {round_trip} / {view.stages} stages) = {view.period:g} ticks"
+        f"round trip of a buffer {round_trip} / {view.stages} stages) = {view.period:.3g} ticks"
     )
     return [timeline_grid(view, min(view.total, TICKS))], caption

@@ -32,12 +32,11 @@ def copy_ladder(everything: Sequence[Results] | None = None) -> "Figure":
     panels = figure.subplots(len(ladders), squeeze=False)[:, 0]
     for axes, (gpu, rungs) in zip(panels, ladders, strict=True):
         draw_bandwidths(axes, gpu, rungs)
-    panels[-1].set_xlabel("TB/s, read and written")
     return figure
 
 
 def draw_bandwidths(axes: "Axes", gpu: str, rungs: Mapping[str, Measurement]) -> None:
-    """One bar for each rung, a stroke where torch's copy was in the same run, a line for the datasheet."""
+    """A bar for each rung, a stroke for torch's copy in the same run, a line for the datasheet's bandwidth."""
     speeds = [(measured.gbps or 0) / 1000 for measured in rungs.values()]
     beside = [(measured.baseline_gbps or 0) / 1000 for measured in rungs.values()]
     axes.barh(list(rungs), speeds, color=CATEGORIES[0])
@@ -47,9 +46,10 @@ def draw_bandwidths(axes: "Axes", gpu: str, rungs: Mapping[str, Measurement]) ->
         beside, list(rungs), marker="|", s=420, color=INK, linewidths=2, label="torch copy_ in the same run", zorder=3
     )
     if hardware := hardware_of(gpu):
-        axes.axvline(hardware.bandwidth / 1e12, color=MARK, linestyle="--", label="datasheet")
+        axes.axvline(hardware.bandwidth / 1e12, color=MARK, linestyle="--", label="datasheet's bandwidth")
     axes.invert_yaxis()
     regime = next(iter(rungs.values())).regime
     axes.set_title(f"{gpu}, {regime}", loc="left", color=INK)
     axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel("speed, TB/s read and written")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.heatmap import Square, draw_heatmap
+from tutorlib.figures.style import panel_for_each_gpu
 from tutorlib.kernels.cutile.gemm import space
-from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
+from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
@@ -18,14 +19,8 @@ Tile = tuple[int, int, int]  # tm, tn, tk
 
 
 def tile_heatmap(everything: Sequence[SweepResults] | None = None) -> "Figure":
-    """For each tile of C and each depth along K the best that any hints gave; a panel for each GPU. Raises NoData."""
-    from matplotlib.figure import Figure
-
-    everything = everything or all_sweep_results("tile_space")
-    figure = Figure(figsize=(9.5, 6.2 * len(everything)), layout="constrained")
-    for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
-        draw_space(axes, swept)
-    return figure
+    """The fastest hints for each tile of C and each depth along K; a panel for each GPU. Raises NoData."""
+    return panel_for_each_gpu("tile_space", everything, (9.5, 6.2), draw_space)
 
 
 def draw_space(axes: "Axes", swept: SweepResults) -> None:
@@ -46,18 +41,18 @@ def draw_space(axes: "Axes", swept: SweepResults) -> None:
         {square(tile): hints(point.facts["config"]) for tile, point in best.items()},
         unfit,
     )
-    axes.set_xlabel("tk; hatched: fits with no hints" if unfit else "tk")
-    axes.set_ylabel("tm×tn")
+    axes.set_xlabel("tk, elements; hatched: fits with no hints" if unfit else "tk, elements")
+    axes.set_ylabel("tm×tn, elements")
     axes.set_title(
         f"{swept.gpu}, {by(swept.shapes[0])} bf16, {swept.regime}: the best of each tile", loc="left", color=INK
     )
 
 
 def square(tile: Tile) -> Square:
-    """Where a tile stands in the map."""
+    """The row and column of a tile in the map."""
     return by(tile[:2]), str(tile[2])
 
 
 def hints(config: dict) -> str:
-    """What a square says of a configuration beside its tile."""
+    """The hints of a configuration, for its square."""
     return f"{config['num_worker_warps']} warps" + (f", {config['num_ctas']} CTAs" if config["num_ctas"] > 1 else "")

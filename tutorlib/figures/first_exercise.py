@@ -1,4 +1,4 @@
-"""README's first picture: an exercise, an answer that is nearly right, and the message of its check."""
+"""README's first picture: an exercise, an answer that is almost right, and the message of its check."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ PAPER, CODE, FAILED = "#ffffff", "#f3f3f3", "#fddddd"
 
 
 def first_exercise() -> "Figure":
-    """The answer is graded as it is drawn."""
+    """The question, the answer, its check and the message, which is computed now."""
     from matplotlib.figure import Figure
 
     from tutorlib.exercises import find

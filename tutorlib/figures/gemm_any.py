@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from tutorlib.draw.palette import FAINT, INK, LINES, MARK
-from tutorlib.figures.style import tidy_axes
+from tutorlib.draw.palette import FAINT, INK, MARK, SHADES
+from tutorlib.figures.style import panel_for_each_gpu, tidy_axes
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.measuring.measurement import Measurement
-from tutorlib.measuring.results import SweepResults, all_sweep_results
+from tutorlib.measuring.results import SweepResults
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.wrong import by
 
@@ -18,21 +18,15 @@ if TYPE_CHECKING:
 
 
 def gemm_any(everything: Sequence[SweepResults] | None = None) -> "Figure":
-    """Speed as a fraction of cuBLAS over FLOP for each byte, squares and random shapes; a panel for each GPU.
+    """Speed as a fraction of cuBLAS's over arithmetic intensity, squares and random shapes; a panel for each GPU.
 
     Raises NoData.
     """
-    from matplotlib.figure import Figure
-
-    everything = everything or all_sweep_results("gemm_any")
-    figure = Figure(figsize=(11, 5.2 * len(everything)), layout="constrained")
-    for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
-        draw_shapes(axes, swept)
-    return figure
+    return panel_for_each_gpu("gemm_any", everything, (11, 5.2), draw_shapes)
 
 
 def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
-    """A mark for each shape, each kind's median in the key; that of the random ones as a line, the least by name."""
+    """A mark for each shape; the key has the medians, a line that of all random shapes, a label the slowest shape."""
     problem, kinds = gemm("bf16"), kinds_of(swept)
 
     def intensity(measured: Measurement) -> float:
@@ -46,14 +40,14 @@ def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
             "memory limits | tensor cores limit", (ridge, 1), (0, -4), ha="center", va="top", color=INK, fontsize=9,
             xycoords=("data", "axes fraction"), textcoords="offset points", backgroundcolor="white",
         )  # fmt: skip
-    for (kind, measured), colour, marker in zip(kinds.items(), (LINES[1], LINES[3], LINES[2]), "soD", strict=False):
+    for (kind, measured), color, marker in zip(kinds.items(), (SHADES[2], SHADES[3], SHADES[0]), "soD", strict=False):
         axes.scatter(
             [intensity(one) for one in measured], [one.ratio for one in measured],
-            color=colour, marker=marker, s=55, label=f"{kind}: {told(measured)}", zorder=3,
+            color=color, marker=marker, s=55, label=f"{kind}: {told(measured)}", zorder=3,
         )  # fmt: skip
     if drawn := [one for measured in list(kinds.values())[1:] for one in measured]:
         middle = median(one.ratio for one in drawn)
-        axes.axhline(middle, color=LINES[3], linewidth=1.5, label=f"all random ones: {told(drawn)}")
+        axes.axhline(middle, color=SHADES[1], linewidth=1.5, label=f"all random ones: {told(drawn)}")
     least = min((point.measurement for point in swept.points), key=lambda one: one.ratio)
     axes.scatter([intensity(least)], [least.ratio], s=170, facecolors="none", edgecolors=MARK, linewidths=2, zorder=4)
     axes.annotate(
@@ -62,8 +56,8 @@ def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
     )  # fmt: skip
     axes.margins(y=0.1)  # room for that below the point
     axes.set_xscale("log", base=2)
-    axes.set_xlabel("FLOP for each byte that must cross memory")
-    axes.set_ylabel(f"speed as a fraction of {swept.baseline}")
+    axes.set_xlabel("arithmetic intensity, FLOP per byte of A, B and C")
+    axes.set_ylabel(f"speed as a fraction of {swept.baseline}'s")
     axes.xaxis.set_major_formatter("{x:.0f}")
     axes.set_title(f"{swept.gpu}, bf16, {swept.regime}: gemm(a, b, c) at any shape", loc="left", color=INK)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
@@ -71,12 +65,12 @@ def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
 
 
 def told(measured: Sequence[Measurement]) -> str:
-    """How many shapes these are, and their median ratio."""
+    """The number of shapes and their median ratio."""
     return f"{len(measured)}, median {median(one.ratio for one in measured):.3f}" if measured else "0"
 
 
 def kinds_of(swept: SweepResults) -> dict[str, list[Measurement]]:
-    """The measurements of gemm_any, of squares first, then of each seed's random shapes."""
+    """The measurements of gemm_any: squares first, then the random shapes of each seed."""
     drawn = {seed: set(map(tuple, shapes)) for seed, shapes in swept.facts["random"].items()}
     measured = [point.measurement for point in swept.points]
     kinds = {"M = N = K": [one for one in measured if not any(one.shape in shapes for shapes in drawn.values())]}

@@ -4,10 +4,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tutorlib.draw.palette import INK, MARK
-from tutorlib.figures.style import baseline_speeds, baseline_style, draw_ratios, kernel_lines, label_ends, scale_sizes
+from tutorlib.figures.style import (
+    baseline_speeds,
+    baseline_style,
+    draw_ratios,
+    kernel_lines,
+    kernel_style,
+    label_ends,
+    scale_sizes,
+)
 from tutorlib.measuring.results import NoData, SweepResults, all_sweep_results, known_sweeps
 
 if TYPE_CHECKING:
@@ -19,7 +27,6 @@ FAMILIES: dict[str, Callable[[str], bool]] = {  # a rung's title begins with its
     "WGMMA": lambda title: title >= "13",
 }
 LAST = "14"
-EXAMPLE: dict[str, Any] = {"color": INK, "linestyle": ":", "linewidth": 2, "marker": "x"}
 
 
 def gemm_ladder(
@@ -27,11 +34,11 @@ def gemm_ladder(
     up_to: str = LAST,
     beside_nvidia: Sequence[SweepResults] | None = None,
 ) -> "Figure":
-    """Speed of each rung up to a notebook, "09" to "14", over square sizes, and as a fraction of cuBLAS.
+    """Speed over square sizes, and as a fraction of cuBLAS's, of rungs up to a notebook, "09" to "14".
 
-    For each GPU a row with the rungs of mma.sync and, where it has that, one with those of WGMMA. Among those of
-    mma.sync stand what these instructions reach alone, and NVIDIA's example. beside_nvidia: the sweep gemm_nvidia.
-    Raises NoData.
+    For each GPU a row with the rungs of mma.sync and, where it has that, one with those of WGMMA: of each family the
+    first rung and the last three. mma.sync's row also has the rate of these instructions alone (left) and NVIDIA's
+    example (right). beside_nvidia: the sweep gemm_nvidia. Raises NoData.
     """
     from matplotlib.figure import Figure
 
@@ -42,52 +49,55 @@ def gemm_ladder(
         ]
         beside_nvidia = known_sweeps("gemm_nvidia")
     rows = [
-        (family, part, swept.names)
+        (family, part)
         for swept in everything
         for family, belongs in FAMILIES.items()
-        if (part := only(swept, belongs, up_to)).points
+        if (part := ends_of_family(swept, belongs, up_to)).points
     ]
     if not rows:
         raise NoData(f"no rung up to notebook {up_to} was measured: `tutor sweep gemm_rungs` does it")
     figure = Figure(figsize=(13, 4.6 * len(rows)), layout="constrained")
     speeds = []
-    for (speed, ratio), (family, part, names) in zip(figure.subplots(len(rows), 2, squeeze=False), rows, strict=True):
-        draw_speeds(speed, part, family, names)
-        draw_ratios(ratio, part, names)
+    for (speed, ratio), (family, part) in zip(figure.subplots(len(rows), 2, squeeze=False), rows, strict=True):
+        draw_speeds(speed, part, family)
+        draw_ratios(ratio, part)
         lowest = min(point.measurement.ratio for point in part.points)
         ratio.set_ylim(bottom=math.floor(10 * lowest) / 10 if lowest > 0.5 else 0)
         if family == "mma.sync":
             draw_roof(speed, part)
             for example in beside_nvidia or ():
                 if example.gpu == part.gpu:
-                    draw_example(speed, ratio, part, example)
+                    fractions = fractions_of(part, example)
+                    style = kernel_style(example.baseline, 0)
+                    ratio.plot(sorted(fractions), [fractions[size] for size in sorted(fractions)], **style)
         label_ends(ratio)
         speeds.append(speed)
-    for axes, (_, part, _) in zip(speeds, rows, strict=True):  # TFLOP/s have one scale on each GPU
-        same_gpu = [other for other, (_, of, _) in zip(speeds, rows, strict=True) if of.gpu == part.gpu]
+    for axes, (_, part) in zip(speeds, rows, strict=True):  # TFLOP/s have one scale on each GPU
+        same_gpu = [other for other, (_, of) in zip(speeds, rows, strict=True) if of.gpu == part.gpu]
         axes.set_ylim(0, max(other.get_ylim()[1] for other in same_gpu))
     return figure
 
 
-def only(swept: SweepResults, belongs: Callable[[str], bool], up_to: str) -> SweepResults:
-    """The sweep with the rungs of a family, up to a notebook."""
-    points = (point for point in swept.points if belongs(point.name) and point.name[:2] <= up_to)
-    return replace(swept, points=tuple(points))
+def ends_of_family(swept: SweepResults, belongs: Callable[[str], bool], up_to: str) -> SweepResults:
+    """The sweep with the first rung of a family and its last three up to a notebook."""
+    names = [name for name in swept.names if belongs(name) and name[:2] <= up_to]
+    shown = {*names[:1], *names[-3:]}
+    return replace(swept, points=tuple(point for point in swept.points if point.name in shown))
 
 
-def draw_speeds(axes: "Axes", swept: SweepResults, family: str, names: Sequence[str]) -> None:
-    """TFLOP/s over M = N = K. names: of all rungs."""
+def draw_speeds(axes: "Axes", swept: SweepResults, family: str) -> None:
+    """TFLOP/s over M = N = K."""
     baseline = baseline_speeds(swept)
     axes.plot(list(baseline), list(baseline.values()), **baseline_style(swept))
-    for points, look in kernel_lines(swept, names):
+    for points, look in kernel_lines(swept):
         axes.plot([p.measurement.shape[0] for p in points], [p.measurement.tflops or 0 for p in points], **look)
     scale_sizes(axes, swept)
     axes.set_title(f"{swept.gpu}, bf16, {family}, {swept.regime}", loc="left", color=INK)
-    axes.set_ylabel("TFLOP/s")
+    axes.set_ylabel("speed, TFLOP/s")
 
 
 def draw_roof(axes: "Axes", swept: SweepResults) -> None:
-    """What mma.sync reaches where nothing keeps it waiting, if that was measured."""
+    """The rate of mma.sync when nothing keeps it waiting, if that was measured."""
     if ceiling := swept.facts.get("mma_sync_tflops"):
         axes.axhline(ceiling, color=MARK, linestyle=":", linewidth=2)
         axes.annotate(
@@ -96,16 +106,8 @@ def draw_roof(axes: "Axes", swept: SweepResults) -> None:
         )  # fmt: skip
 
 
-def draw_example(speed: "Axes", ratio: "Axes", swept: SweepResults, example: SweepResults) -> None:
-    """NVIDIA's example: its speed, and its fraction of cuBLAS by way of the rungs that were timed beside both."""
-    speeds, fractions = baseline_speeds(example), fractions_of(swept, example)
-    look = {**EXAMPLE, "label": example.baseline}
-    speed.plot(sorted(speeds), [speeds[size] for size in sorted(speeds)], **look)
-    ratio.plot(sorted(fractions), [fractions[size] for size in sorted(fractions)], **look)
-
-
 def fractions_of(swept: SweepResults, example: SweepResults) -> Mapping[int, float]:
-    """The example's speed as a fraction of the sweep's baseline, at the sizes that both have.
+    """NVIDIA's example's speed as a fraction of the sweep's baseline's, at the sizes that both have.
 
     Of each rung that was timed beside both: its ratio to the baseline over its ratio to the example; their median.
     """

@@ -1,4 +1,4 @@
-"""A heat map of speeds: numbers on colour, the fastest outlined, hatched what cannot be."""
+"""A heat map of speeds: numbers on colors, the fastest outlined, impossible configurations hatched."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING

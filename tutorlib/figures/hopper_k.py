@@ -5,7 +5,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tutorlib.draw.palette import INK
-from tutorlib.figures.style import baseline_style, kernel_lines, tidy_axes
+from tutorlib.figures.style import baseline_style, kernel_lines, label_ends, tidy_axes
 from tutorlib.machine.hardware import Hardware, hardware_of
 from tutorlib.measuring.results import NoData, SweepResults, all_sweep_results
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def hopper_k(everything: Sequence[SweepResults] | None = None) -> "Figure":
-    """Percent of the tensor cores' peak over K, a panel for each M = N; a row for each GPU that the table has.
+    """Percent of the tensor cores' peak over K, a panel for each M = N; a row for each GPU of the hardware table.
 
     Raises NoData.
     """
@@ -27,12 +27,12 @@ def hopper_k(everything: Sequence[SweepResults] | None = None) -> "Figure":
         raise NoData("the hardware table has none of the GPUs that were measured")
     sizes = sorted({shape[0] for swept, _ in known for shape in swept.shapes}, reverse=True)
     figure = Figure(figsize=(13, 4.8 * len(known)), layout="constrained")
-    panels = figure.subplots(len(known), len(sizes), squeeze=False, sharey="row")
+    panels = figure.subplots(len(known), len(sizes), squeeze=False)
     for row, (swept, hardware) in zip(panels, known, strict=True):
         for axes, size in zip(row, sizes, strict=True):
             draw_over_k(axes, swept, hardware, size)
-        row[0].set_ylabel("% of the datasheet's peak")
-        row[-1].legend(loc="lower right", frameon=False)
+            axes.set_ylabel("speed, % of the datasheet's peak")
+            label_ends(axes)
     return figure
 
 
@@ -48,7 +48,7 @@ def draw_over_k(axes: "Axes", swept: SweepResults, hardware: Hardware, size: int
         axes.plot([m.shape[2] for m in here], [(m.tflops or 0) * percent for m in here], **look)
     axes.set_xscale("log", base=2)
     axes.set_xticks([shape[2] for shape in shapes], [str(shape[2]) for shape in shapes])
-    axes.set_xlabel("K")
+    axes.set_xlabel("K, elements")
     axes.set_ylim(0, 100)
     axes.set_title(f"{swept.gpu}, {dtype}, {swept.regime}: M = N = {size}", loc="left", color=INK)
     tidy_axes(axes)

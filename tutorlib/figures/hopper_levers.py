@@ -1,12 +1,12 @@
-"""The figure of notebook 14's levers: what each of them gains, on what."""
+"""The figure of notebook 14's levers: the speed of each combination, as a tree."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tutorlib.draw.palette import FAINT, INK, LINES
-from tutorlib.figures.style import MARKERS, tidy_axes
+from tutorlib.draw.palette import INK
+from tutorlib.figures.style import draw_dots, panel_for_each_gpu, square_name
 from tutorlib.measuring.levers import stacks_of
-from tutorlib.measuring.results import SweepResults, all_sweep_results
+from tutorlib.measuring.results import SweepResults
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,47 +16,25 @@ POINTS_A_LETTER = 6.2  # on average, so that the tree of names begins left of th
 
 
 def hopper_levers(everything: Sequence[SweepResults] | None = None) -> "Figure":
-    """Each configuration's speed as a fraction of cuBLAS, a mark for each size, as a tree: lever upon lever.
+    """Each configuration's speed as a fraction of cuBLAS's, a dot for each size, as a tree: lever upon lever.
 
     A panel for each GPU. Raises NoData.
     """
-    from matplotlib.figure import Figure
-
-    everything = everything or all_sweep_results("hopper_levers")
-    figure = Figure(figsize=(12, 1.4 * len(everything) + 0.42 * sum(len(s.names) for s in everything)))
-    figure.set_layout_engine("constrained")
-    for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
-        draw_levers(axes, swept)
-    return figure
+    return panel_for_each_gpu("hopper_levers", everything, (12, 7.8), draw_levers)
 
 
 def draw_levers(axes: "Axes", swept: SweepResults) -> None:
     """Rows from top to bottom as they were measured; on the right the cycles that a K tile took."""
+    draw_dots(axes, swept.points, swept.names, swept.baseline, square_name)
     stacks = stacks_of(swept)
     for row, stack in enumerate(stacks):
-        axes.axhline(row, color=FAINT, linewidth=0.8, alpha=0.6, zorder=0)
         if stack.cycles:
-            axes.annotate(
-                f"{stack.cycles:,}", (1.01, row), xycoords=("axes fraction", "data"), va="center", color=INK,
-            )  # fmt: skip
+            at = {"xycoords": ("axes fraction", "data"), "va": "center", "color": INK}
+            axes.annotate(f"{stack.cycles:,}", (1.01, row), **at)
     if any(stack.cycles for stack in stacks):
-        axes.annotate(
-            "SM cycles\na K tile", (1.01, 1), (0, 4), xycoords="axes fraction", textcoords="offset points", color=INK,
-            fontsize=9,
-        )  # fmt: skip
-    for shape, colour, marker in zip(swept.shapes, LINES[1:], MARKERS, strict=False):
-        found = [(stack.ratios[shape], row) for row, stack in enumerate(stacks) if shape in stack.ratios]
-        axes.scatter(
-            [ratio for ratio, _ in found], [row for _, row in found],
-            color=colour, marker=marker, s=60, label=f"M = N = K = {shape[0]}", zorder=3,
-        )  # fmt: skip
-    axes.axvline(1, color=INK, linestyle="--", linewidth=2)
+        above = {"xycoords": "axes fraction", "textcoords": "offset points", "color": INK, "fontsize": 9}
+        axes.annotate("SM cycles\nper K tile", (1.01, 1), (0, 4), **above)
     axes.set_yticks(range(len(stacks)), [stack.label for stack in stacks], ha="left")
-    axes.tick_params(axis="y", pad=POINTS_A_LETTER * max(len(stack.label) for stack in stacks), length=0)
-    axes.invert_yaxis()
-    axes.set_xlabel(f"speed as a fraction of {swept.baseline}")
+    axes.tick_params(axis="y", pad=POINTS_A_LETTER * max(len(stack.label) for stack in stacks))
     axes.set_title(f"{swept.gpu}, bf16, {swept.regime}", loc="left", color=INK)
-    axes.legend(loc="upper right", bbox_to_anchor=(1, -0.08), ncols=3, frameon=False)
-    axes.set_ylim(len(stacks) - 0.4, -0.6)
-    tidy_axes(axes)
-    axes.grid(visible=False, axis="y")
+    axes.legend(loc="upper right", bbox_to_anchor=(1, -0.1), ncols=3, frameon=False)

@@ -1,4 +1,4 @@
-"""The figure of what the warps of a Hopper kernel really did: stamps from inside it, drawn as a timeline."""
+"""The figure of the warps of a Hopper kernel at work: timestamps from inside it, drawn as a timeline."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = {  # in the order of the legend
+COLORS = {  # in the order of the legend
     "wgmma": CATEGORIES[0],
     "epilogue": CATEGORIES[2],
     "waiting for full or its turn": CATEGORIES[1],
     "waiting for empty": CATEGORIES[7],
 }
-LOADS = "TMA issued"  # a stroke, not a stretch
-NARROW = 0.025  # part of the window in which a number has no room
+LOADS = "TMA load issued"  # a stroke, not a stretch
+NARROW = 0.025  # fraction of the window that is too narrow for a number
 
 
 class Stretch(NamedTuple):
-    """What a role did from one cycle to another. number: of the K tile or of the tile."""
+    """One activity of a role, from one cycle to another. number: of the K tile or of the tile."""
 
     what: str
     number: int
@@ -29,18 +29,17 @@ class Stretch(NamedTuple):
     end: int
 
 
-def stretches(stamps: Sequence[tuple[str, int, int]]) -> list[Stretch]:
-    """What one role did between its stamps [what, number, cycle].
+def stretches(timestamps: Sequence[tuple[str, int, int]]) -> list[Stretch]:
+    """A role's activities between its timestamps (event, number, cycle).
 
-    The tensor cores multiply in order, so a K tile's wgmma begins when it is issued or when the one before it is
-    done, whichever comes last. What comes before SEE_FULL is the wait for it, and before ISSUE_LOAD the wait for an
-    empty stage.
+    The tensor cores multiply in order, so the wgmma of a K tile begins when it is issued or when the one before it
+    retires, whichever is later. The time before SEE_FULL is the wait for it; before ISSUE_LOAD, for an empty stage.
     """
     found: list[Stretch] = []
     issued: dict[int, int] = {}
-    before = retired = stamps[0][2] if stamps else 0
-    for what, number, cycle in stamps:
-        match what:
+    before = retired = timestamps[0][2] if timestamps else 0
+    for event, number, cycle in timestamps:
+        match event:
             case "SEE_FULL":
                 found.append(Stretch("waiting for full or its turn", number, before, cycle))
                 issued[number] = cycle
@@ -57,7 +56,7 @@ def stretches(stamps: Sequence[tuple[str, int, int]]) -> list[Stretch]:
 
 
 def hopper_timeline(everything: Sequence[SweepResults] | None = None) -> "Figure":
-    """Three kernels below one another on one scale of SM cycles, a row for each role; a column for each GPU.
+    """Three kernels on one scale of SM cycles, a row for each role, from the end of one tile into the next.
 
     Raises NoData.
     """
@@ -81,36 +80,36 @@ def hopper_timeline(everything: Sequence[SweepResults] | None = None) -> "Figure
 
 def draw_kernel(axes: "Axes", swept: SweepResults, point: Point) -> None:
     """One kernel: the first block's roles from top to bottom, its loads as strokes with their K tile's number."""
-    stamps = point.facts["stamps"]
-    for row, written in enumerate(stamps.values()):
-        for stretch in stretches([tuple(stamp) for stamp in written]):
+    written_by = point.facts["stamps"]
+    for row, written in enumerate(written_by.values()):
+        for stretch in stretches([tuple(one) for one in written]):
             draw_stretch(axes, row, stretch, point.facts["window"])
         for what, _, cycle in written:
             if what == "ISSUE_LOAD":
                 axes.plot([cycle, cycle], [row - 0.42, row - 0.1], color=MARK, linewidth=1.6, zorder=4)
         axes.axhline(row + 0.5, color=FAINT, linewidth=0.6)
-    axes.set_yticks(range(len(stamps)), list(stamps))
-    axes.set_ylim(len(stamps) - 0.5, -0.5)
+    axes.set_yticks(range(len(written_by)), list(written_by))
+    axes.set_ylim(len(written_by) - 0.5, -0.5)
     axes.set_xlim(0, point.facts["window"])
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
     measured = point.measurement
     slower = point.facts["stamped_us"] / measured.median_us - 1
     axes.set_title(
-        f"{point.name}: {measured.median_us:.1f} µs, {measured.regime}; stamping makes it {slower:.1%} slower; "
+        f"{point.name}: {measured.median_us:.1f} µs, {measured.regime}; timestamps slow it by {slower:.1%}; "
         f"a K tile takes {point.facts['cycles']['per K tile']:,} cycles ({swept.gpu})",
         loc="left", color=INK, fontsize=11,
     )  # fmt: skip
 
 
 def draw_stretch(axes: "Axes", row: int, stretch: Stretch, window: int) -> None:
-    """Waits below, work above: a warpgroup waits for the next stage while the tensor cores are at the one before."""
+    """Waits below, work above: a warpgroup waits for the next stage while the tensor cores multiply the one before."""
     if stretch.end <= stretch.begin:
         return
     waits = stretch.what.startswith("waiting")
     bottom, height = (row + 0.08, 0.3) if waits else (row - 0.42, 0.44)
     axes.broken_barh(
-        [(stretch.begin, stretch.end - stretch.begin)], (bottom, height), facecolor=COLOURS[stretch.what],
+        [(stretch.begin, stretch.end - stretch.begin)], (bottom, height), facecolor=COLORS[stretch.what],
         edgecolor=INK, linewidth=0.6,
     )  # fmt: skip
     seen = [min(max(end, 0), window) for end in (stretch.begin, stretch.end)]
@@ -125,7 +124,7 @@ def draw_key(figure: "Figure") -> None:
     from matplotlib.patches import Patch
 
     handles: list[Patch | Line2D] = [
-        Patch(facecolor=colour, edgecolor=INK, linewidth=0.6, label=what) for what, colour in COLOURS.items()
+        Patch(facecolor=color, edgecolor=INK, linewidth=0.6, label=what) for what, color in COLORS.items()
     ]
     handles.append(Line2D([], [], color=MARK, linewidth=1.6, label=LOADS))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)

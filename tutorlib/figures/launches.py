@@ -1,9 +1,9 @@
-"""The figure of notebook 17: what a launch costs in each way of keeping the kernel."""
+"""The figure of notebook 17: the host time of a launch, for each way of keeping the compiled kernel."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.draw.palette import CATEGORIES, INK, LINES
+from tutorlib.draw.palette import FAINT, INK
 from tutorlib.figures.style import tidy_axes
 from tutorlib.measuring.launch_costs import LATER, TORCH, recorded_launches
 from tutorlib.measuring.results import NoData
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def launches(everything: Sequence[dict[str, Any]] | None = None) -> "Figure":
-    """A bar for each way, in µs of the host's time on a logarithmic axis; a panel for each GPU. Raises NoData."""
+    """A dot for each way: host time in µs, on a logarithmic axis; a panel for each GPU. Raises NoData."""
     from matplotlib.figure import Figure
 
     found = [one for one in (recorded_launches() if everything is None else everything) if LATER in one]
@@ -29,15 +29,16 @@ def launches(everything: Sequence[dict[str, Any]] | None = None) -> "Figure":
 def draw_ways(axes: "Axes", found: dict[str, Any]) -> None:
     """From top to bottom as they were measured; the dashed line is torch's own launch."""
     later = found[LATER]
-    colours = [CATEGORIES[2] if us > later[TORCH] else CATEGORIES[6] for us in later.values()]
-    bars = axes.barh(list(later), list(later.values()), color=colours)
-    axes.axvline(later[TORCH], color=LINES[1], linestyle="--", linewidth=2, zorder=0)
-    on_white = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-    axes.bar_label(bars, [number(us) for us in later.values()], padding=5, color=INK, bbox=on_white)
+    axes.scatter(list(later.values()), list(later), color=INK, s=60, zorder=3)
+    axes.axvline(later[TORCH], color=INK, linestyle="--", linewidth=2, zorder=1)
+    on_white: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    for row, us in enumerate(later.values()):
+        axes.axhline(row, color=FAINT, linewidth=0.8, alpha=0.6, zorder=0)
+        axes.annotate(number(us), (us, row), (9, 0), textcoords="offset points", va="center", color=INK, bbox=on_white)
     axes.set_xscale("log")
     axes.set_xlim(right=4 * max(later.values()))
     axes.invert_yaxis()
-    axes.set_xlabel("µs of the host's time for a launch of y = 2x")
+    axes.set_xlabel("host time of a launch of y = 2x, µs")
     axes.set_title(found["machine"]["gpu"], loc="left", color=INK)
     tidy_axes(axes)
     axes.grid(visible=False, axis="y")

@@ -1,4 +1,4 @@
-"""Kernels of one's own under the roofs of the GPU that timed them."""
+"""A student's kernels under the roofs of the GPU that timed them."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def own_roofline(kernels: Mapping[str, tuple[Measurement, Problem]], hardware: Hardware) -> "Figure":
-    """Each kernel where it would stand if every input were read from memory once and the output written once.
+    """Each kernel's speed over its intensity, with every input read from memory once and the output written once.
 
-    kernels: label → its measurement, and what it computes: a matrix product, or something else with FLOP to count.
+    kernels: label → its measurement, and its problem, a matrix product or another one whose FLOP are counted.
     """
     from matplotlib.figure import Figure
 
@@ -48,8 +48,8 @@ def own_roofline(kernels: Mapping[str, tuple[Measurement, Problem]], hardware: H
     intensities = [2**n for n in range(16) if left < 2**n < right]
     axes.set_xticks(intensities, map(str, intensities))
     axes.minorticks_off()
-    axes.set_xlabel("FLOP for each byte that must cross memory")
-    axes.set_ylabel("TFLOP/s")
+    axes.set_xlabel("arithmetic intensity, FLOP per byte of inputs and output")
+    axes.set_ylabel("speed, TFLOP/s")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     tidy_axes(axes)
     return figure

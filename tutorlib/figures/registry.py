@@ -1,4 +1,4 @@
-"""The pictures in figures/: `tutor plots`. Performance is drawn from figures/data and nothing else."""
+"""The pictures in figures/, for `tutor plots`. Performance figures are drawn from figures/data only."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 def swizzle() -> "Figure":
-    """The README's picture: 8×8 chunks of 16 bytes, coloured by the banks they lie in, plain and swizzled."""
+    """README's second picture: 8×8 chunks of 16 bytes, colored by their banks, by rows and swizzled."""
     from tutorlib.draw import show_swizzle
 
     return show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
 
 
-COLOURS = 128  # of a PNG
+COLORS = 128  # of a PNG
 
 FIGURES: dict[str, Callable[[], "Figure"]] = {
     "copy_ladder": copy_ladder.copy_ladder,
@@ -57,7 +57,7 @@ FIGURES: dict[str, Callable[[], "Figure"]] = {
 
 
 def save(name: str, folder: Path = FOLDER) -> list[Path]:
-    """Draw a figure of FIGURES and write it as SVG and PNG, the same bytes for the same data. Raises NoData."""
+    """Draw a figure and write it as SVG and PNG, with the same bytes for the same data. Raises NoData."""
     import matplotlib
 
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "font.size": 11}):
@@ -66,14 +66,14 @@ def save(name: str, folder: Path = FOLDER) -> list[Path]:
         for path in paths:
             date = {"Date": None} if path.suffix == ".svg" else {"Software": None}
             figure.savefig(path, metadata=date, dpi=144)
-    few_colours(paths[-1])
+    few_colors(paths[-1])
     return paths
 
 
-def few_colours(png: Path) -> None:
-    """Write it again with COLOURS colours: a third of the bytes, several times in the notebooks that show it."""
+def few_colors(png: Path) -> None:
+    """Reduce a PNG to COLORS colors and a third of its bytes; several notebooks embed it."""
     from PIL import Image
 
     with Image.open(png) as image:
-        reduced = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        reduced = image.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
     reduced.save(png, optimize=True)

@@ -1,48 +1,73 @@
-"""What performance figures share: one look for each kernel of a sweep, for its baseline and for axes."""
+"""Conventions of performance figures: a color for each rung of the ladder, lines over sizes, dots with their spread."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
-from tutorlib.draw.palette import FAINT, INK, LINES
-from tutorlib.measuring.results import Point, SweepResults
+from tutorlib.draw.palette import FAINT, INK, LINES, SHADES
+from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
+from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-APART = 0.065  # of the height of a plot: the distance of two names
-MARKERS = "os^vDP"  # so that a line is told without its color
+APART = 0.065  # of the height of a plot: the least distance between two labels
+MARKERS = "os^vDP"  # a line differs from its neighbors in more than color
 
 
-def kernel_lines(swept: SweepResults, names: Sequence[str] = ()) -> Iterator[tuple[list[Point], dict[str, Any]]]:
-    """Each kernel's points, from the smallest shape on, and how its line looks.
+@cache
+def rung_looks() -> dict[str, tuple[str, str]]:
+    """A rung's title → the color and marker that it has in every figure."""
+    from tutorlib.kernels.ladder import LADDER
 
-    names: all kernels of the sweep, where `swept` has a part of them: a kernel has one color in all figures.
-    """
-    names = names or swept.names
-    for name in swept.names:
-        number = names.index(name)
-        yield (
-            swept.of_kernel(name),
-            {
-                "color": LINES[number % len(LINES)],
-                "marker": MARKERS[number % len(MARKERS)],
-                "markersize": 7,
-                "linewidth": 2,
-                "label": name,
-            },
-        )
+    return {
+        rung.title: (color, MARKERS[n % len(MARKERS)])
+        for n, (rung, color) in enumerate(zip(LADDER, LINES, strict=True))
+    }
+
+
+def kernel_style(name: str, number: int) -> dict[str, Any]:
+    """How a kernel's line looks. number: its place in the figure, for a kernel that is no rung of the ladder."""
+    if name.startswith("NVIDIA's"):
+        return {"color": INK, "linestyle": ":", "linewidth": 2, "marker": "x", "label": name}
+    plain = SHADES[number % len(SHADES)], MARKERS[number % len(MARKERS)]
+    color, marker = rung_looks().get(name, plain)
+    return {"color": color, "marker": marker, "markersize": 7, "linewidth": 2, "label": name}
+
+
+def kernel_lines(swept: SweepResults) -> Iterator[tuple[list[Point], dict[str, Any]]]:
+    """Each kernel's points, smallest shape first, and the style of its line."""
+    for number, name in enumerate(swept.names):
+        yield swept.of_kernel(name), kernel_style(name, number)
+
+
+def panel_for_each_gpu(
+    sweep: str,
+    everything: Sequence[SweepResults] | None,
+    size: tuple[float, float],
+    draw: Callable[["Axes", SweepResults], None],
+) -> "Figure":
+    """A figure with a panel of this size, in inches, for each GPU on which a sweep ran. Raises NoData."""
+    from matplotlib.figure import Figure
+
+    everything = everything or all_sweep_results(sweep)
+    figure = Figure(figsize=(size[0], size[1] * len(everything)), layout="constrained")
+    for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
+        draw(axes, swept)
+    return figure
 
 
 def label_ends(axes: "Axes") -> None:
-    """Name each line at its right end, in its color, instead of a legend; names keep a distance from each other."""
+    """Label each line at its right end, in its color, instead of a legend; labels keep their distance."""
     place, back = axes.transData, axes.transAxes.inverted()
     lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
     last = {line: list(cast("Sequence[float]", line.get_ydata()))[-1] for line in lines}
     ends = {line: float(back.transform(place.transform((1, y)))[1]) for line, y in last.items()}
     lines.sort(key=ends.__getitem__)
     heights = [ends[line] for line in lines]
-    for _ in range(100):  # two that are too near push each other away
+    for _ in range(100):  # two that are too close push each other apart
         for n in range(len(heights) - 1):
             missing = max(0.0, APART - (heights[n + 1] - heights[n]))
             heights[n] -= missing / 2
@@ -69,19 +94,18 @@ def powers_of_two(swept: SweepResults) -> list[int]:
 
 
 def tidy_axes(axes: "Axes") -> None:
-    """No frame where nothing is measured, a faint grid."""
+    """A faint grid, and a frame on the left and below only."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color=FAINT, alpha=0.3)
 
 
-def draw_ratios(axes: "Axes", swept: SweepResults, names: Sequence[str] = ()) -> None:
-    """Each kernel's speed as a fraction of the baseline's, over M = N = K. names: as `kernel_lines` takes them."""
+def draw_ratios(axes: "Axes", swept: SweepResults) -> None:
+    """Each kernel's speed as a fraction of the baseline's, over M = N = K."""
     axes.axhline(1, **baseline_style(swept))
-    for points, look in kernel_lines(swept, names):
+    for points, look in kernel_lines(swept):
         axes.plot([p.measurement.shape[0] for p in points], [p.measurement.ratio for p in points], **look)
     scale_sizes(axes, swept)
-    axes.set_title(f"the same as a fraction of {swept.baseline}", loc="left", color=INK)
-    axes.set_ylabel(f"speed as a fraction of {swept.baseline}")
+    axes.set_ylabel(f"speed as a fraction of {swept.baseline}'s")
 
 
 def scale_sizes(axes: "Axes", swept: SweepResults) -> None:
@@ -89,6 +113,35 @@ def scale_sizes(axes: "Axes", swept: SweepResults) -> None:
     axes.set_xscale("log", base=2)
     ticks = powers_of_two(swept)
     axes.set_xticks(ticks, map(str, ticks))
-    axes.set_xlabel("M = N = K")
+    axes.set_xlabel("M = N = K, elements")
     axes.set_ylim(bottom=0)
     tidy_axes(axes)
+
+
+def draw_dots(
+    axes: "Axes", points: Sequence[Point], rows: Sequence[str], baseline: str, named: Callable[[Shape], str]
+) -> None:
+    """Speeds as fractions of a baseline's: a row for each kernel, a dot and its quartiles for each shape.
+
+    rows: names of kernels from top to bottom. named: how the key calls a shape.
+    """
+    shapes = sorted({point.measurement.shape for point in points})
+    for row in range(len(rows)):
+        axes.axhline(row, color=FAINT, linewidth=0.8, alpha=0.6, zorder=0)
+    for shape, color, marker in zip(shapes, SHADES, MARKERS, strict=False):
+        here = {rows.index(p.name): p.measurement for p in points if p.measurement.shape == shape}
+        ratios = [measured.ratio for measured in here.values()]
+        axes.scatter(ratios, list(here), color=color, marker=marker, s=55, label=named(shape), zorder=3)
+        spans = [(one.ratio * (1 - one.spread / 2), one.ratio * (1 + one.spread / 2)) for one in here.values()]
+        axes.hlines(list(here), *zip(*spans, strict=True), color=color, linewidth=2, zorder=2)
+    axes.axvline(1, color=INK, linestyle="--", linewidth=2, zorder=1)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel(f"speed as a fraction of {baseline}'s\n(bars: quartiles of the pairs)")
+    tidy_axes(axes)
+    axes.grid(visible=False, axis="y")
+
+
+def square_name(shape: Shape) -> str:
+    return f"M = N = K = {shape[0]}"

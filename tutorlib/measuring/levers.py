@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from tutorlib.measuring.measurement import Measurement, within_noise
 from tutorlib.measuring.results import SweepResults
 from tutorlib.problems.problem import Shape
 
@@ -12,12 +13,12 @@ class Stack:
 
     added, on: the lever that it has beyond a row above it, and that one's name; "" where there is no such row.
     depth: how many rows it stands on.
-    ratios: shape → speed as a fraction of the baseline's. cycles: of a K tile, where that was traced.
+    cycles: of a K tile, where that was traced.
     """
 
     name: str
     levers: frozenset[str] | None
-    ratios: dict[Shape, float]
+    measured: dict[Shape, Measurement]
     cycles: int | None = None
     added: str = ""
     on: str = ""
@@ -31,11 +32,12 @@ class Stack:
 
 @dataclass(frozen=True)
 class Gain:
-    """A lever pulled on a kernel that has some already. gains: shape → its speedup: 0.02 is 2 %."""
+    """A lever added to a kernel. gains: shape → gain in speed, 0.02 for 2 %; noise: shapes whose spread is larger."""
 
     lever: str
     on: str
     gains: dict[Shape, float]
+    noise: frozenset[Shape] = frozenset()
 
 
 def stacks_of(swept: SweepResults) -> list[Stack]:
@@ -44,9 +46,9 @@ def stacks_of(swept: SweepResults) -> list[Stack]:
     for name in swept.names:
         points = swept.of_kernel(name)
         levers = points[0].facts.get("levers")
-        ratios = {point.measurement.shape: point.measurement.ratio for point in points}
+        measured = {point.measurement.shape: point.measurement for point in points}
         cycles = [point.facts["cycles"]["per K tile"] for point in points if "cycles" in point.facts]
-        stack = Stack(name, None if levers is None else frozenset(levers), ratios, cycles[0] if cycles else None)
+        stack = Stack(name, None if levers is None else frozenset(levers), measured, cycles[0] if cycles else None)
         for above in reversed(stacks):
             if added := lever_between(above, stack):
                 stack = replace(stack, added=added, on=above.name, depth=above.depth + 1)
@@ -66,16 +68,19 @@ def lever_between(below: Stack, above: Stack) -> str | None:
 def gains_of(swept: SweepResults) -> list[Gain]:
     """Every lever on every kernel that was measured both without and with it.
 
-    By the ratios to the baseline, since a kernel's and its baseline's times are of the same seconds.
+    By the ratios to the baseline, whose times are from the same seconds as the kernel's.
     """
     stacks = stacks_of(swept)
     return [
-        Gain(
-            lever,
-            below.name,
-            {shape: above.ratios[shape] / ratio - 1 for shape, ratio in below.ratios.items() if shape in above.ratios},
-        )
+        gain_between(lever, below, above)
         for below in stacks
         for above in stacks
         if (lever := lever_between(below, above))
     ]
+
+
+def gain_between(lever: str, below: Stack, above: Stack) -> Gain:
+    """At the shapes at which both were measured."""
+    both = {shape: (one, above.measured[shape]) for shape, one in below.measured.items() if shape in above.measured}
+    gains = {shape: after.ratio / before.ratio - 1 for shape, (before, after) in both.items()}
+    return Gain(lever, below.name, gains, frozenset(n for n, gain in gains.items() if within_noise(gain, *both[n])))

@@ -121,6 +121,11 @@ class Measurement:
     __repr__ = __str__
 
 
+def within_noise(gain: float, *measured: Measurement) -> bool:
+    """Whether a gain (0.02: 2 % faster) between two measurements is smaller than their quartiles are apart."""
+    return abs(gain) < sum(one.spread for one in measured) / 2
+
+
 def draw_text(alone: Alone) -> str:
     """Time, clock and power of a kernel alone, in a few words: "1,574.2 µs at 1,508 MHz and 689 W"."""
     clock = None if alone.clock_mhz is None else f"{alone.clock_mhz:,} MHz"

@@ -1,1 +1,1 @@
-"""What a notebook calls besides pictures and explorers: check and hint, and kernels tried out on a GPU."""
+"""Functions for notebooks: check and hint, explain, tables of measurements, kernels run on a GPU or simulated."""

@@ -1,4 +1,4 @@
-"""What a cell may put out while it is graded, and no more."""
+"""Limits on a cell's output while it is graded: nbval stores all of it and compares it line by line."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class CappedStream(OutStream):
     written = 0
 
     def set_parent(self, parent: dict) -> None:
-        """A new cell starts."""
+        """Start counting for a new cell."""
         super().set_parent(parent)
         self.written = 0
 
@@ -30,7 +30,7 @@ class CappedStream(OutStream):
 
 
 def cap_displays(shell: ZMQInteractiveShell) -> None:
-    """Cap what each cell of a kernel displays."""
+    """Limit the displays of each cell of a kernel."""
     shown = 0
 
     def new_cell(*_: Any) -> None:

@@ -1,4 +1,4 @@
-"""`check` and `hint`: what a notebook calls."""
+"""`check` and `hint`."""
 
 import io
 import json
@@ -11,21 +11,22 @@ from tutorlib.checking.exercise import Answer, Outcome
 from tutorlib.checking.patience import grade_patiently
 from tutorlib.exercises import find
 from tutorlib.notebook import attempts, progress
+from tutorlib.problems.wrong import count
 
 RESULTS = "TUTORLIB_RESULTS"  # environment variable: the file to which outcomes are appended, for evidence
 JUDGED_OUTSIDE = "TUTORLIB_JUDGED_OUTSIDE"  # set while grading: the exercises that another process judges
 
 _failures: Counter[str] = Counter()
-_remedies: dict[str, str] = {}  # exercise → the hint for what went wrong last, where there is one
+_remedies: dict[str, str] = {}  # exercise → the hint for its last failure, if there is one
 _hints_shown: Counter[str] = Counter()
 
 
 class TooMuchOutput(Exception):
-    """Comes out of the answer's own print or display, so that it fails as with any other exception."""
+    """Raised by the answer's own print or display, so that the answer fails as with any other exception."""
 
 
 class Printed(io.StringIO):
-    """What an answer prints while it is checked. It is shown with a failure; a check that passes prints its line only.
+    """The output of an answer while it is checked: shown with a failure, dropped if the check passes.
 
     Raises TooMuchOutput past LIMIT characters.
     """
@@ -38,25 +39,24 @@ class Printed(io.StringIO):
         return super().write(text)
 
     def lines(self, most: int = 5) -> str:
-        """The first lines, indented, or ""."""
+        """The first lines, indented, or "" if nothing was printed."""
         lines = self.getvalue().splitlines()
-        more = [f"… and {len(lines) - most} lines more"] if len(lines) > most else []
+        more = [f"… and {count(len(lines) - most, 'more line')}"] if len(lines) > most else []
         return "".join(f"\n    {line}" for line in ["It printed:", *lines[:most], *more]) if lines else ""
 
 
 class CheckFailed(AssertionError):
-    """The answer is wrong, or only partly right. Jupyter shows the message alone, without a traceback."""
+    """The answer is wrong or partly right. Jupyter shows the message without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
         return str(self).splitlines()
 
 
 def check(id: str, answer: Answer) -> None:
-    """Grade an answer: print one line where it is right, else raise CheckFailed with what to look at.
+    """Grade an answer: print one line if it is right, else raise CheckFailed, whose message says what to look at.
 
-    A timed kernel's speed stands on a second line. A kernel that this machine can compile and not run is neither
-    right nor wrong: the line says so.
-    Raises UnknownExercise where there is no exercise with this id.
+    A second line has the speed of a timed kernel. A kernel that this machine can compile but not run is neither right
+    nor wrong, and the line says so. Raises UnknownExercise.
     """
     if judged_elsewhere():
         print(f"{id} is handed in.")
@@ -83,9 +83,9 @@ def check(id: str, answer: Answer) -> None:
 
 
 def hint(id: str) -> None:
-    """Print the next hint for an exercise: the one for what went wrong last, where there is one, then the gentlest.
+    """Print the next hint for an exercise: first the one for the last failure, if any, then from gentle to explicit.
 
-    The last one stays.
+    The last hint repeats.
     """
     if remedy := _remedies.pop(id, None):
         print(f"About your last attempt: {remedy}")
@@ -103,7 +103,7 @@ def hint(id: str) -> None:
 
 
 def judged_elsewhere() -> bool:
-    """Whether this process is graded by another one, which has the exercises; this one may not have them."""
+    """Whether another process grades this one; then this one may lack the exercises."""
     return JUDGED_OUTSIDE in os.environ
 
 

@@ -1,4 +1,4 @@
-"""The contents page's table: the notebooks, the points so far, and what this machine can give of them."""
+"""The contents page's table: the notebooks, the points so far, and the points that this machine can grade."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ WORDS: dict[State, str] = {
 
 
 def show_contents() -> None:
-    """The course at a glance: each notebook, your points so far, and what this machine can give of them."""
+    """The course at a glance: each notebook, your points so far, and the points that this machine can grade."""
     from IPython.display import display
 
     try:
@@ -45,10 +45,10 @@ def show_contents() -> None:
 
 
 def machine_line() -> str:
-    """What this machine is, and what becomes of kernels on it."""
+    """The machine, and whether kernels run or are simulated."""
     found = device.gpu()
     if found is None:
-        return f"This machine: {device.obstacle()}. What it cannot run is compiled, inspected and reported as not run."
+        return f"This machine: {device.obstacle()}. Kernels are simulated; their speed is reported as not run."
     graded = "" if f"sm_{found.arch}" in targets.load() else ", not graded by speed (`tutor calibrate` changes that)"
     return f"This machine: {found.name}, sm_{found.arch}. Kernels run here and are timed{graded}."
 
@@ -63,12 +63,12 @@ def points(part: Course | Standing) -> str:
 
 
 def hours(minutes: int) -> str:
-    """90 → "90 min", 150 → "2.5 h", 860 → "14.5 h": to half an hour; never broken over two lines."""
+    """90 → "90 min", 150 → "2.5 h", 860 → "14.5 h": rounded to half an hour, with a no-break space."""
     return f"{minutes}\N{NO-BREAK SPACE}min" if minutes < 120 else f"{round(minutes / 30) / 2:g}\N{NO-BREAK SPACE}h"
 
 
 def time(head: Head) -> str:
-    """How long a notebook takes, as HTML: its main path, and below it the appendix."""
+    """The time of a notebook as HTML: the main path, and below it the appendix."""
     return hours(head.minutes) + (f"<br><small>appendix: {hours(head.appendix)}</small>" if head.appendix else "")
 
 
@@ -90,7 +90,7 @@ def table(course: Course) -> "Table":
 
 
 def legend() -> str:
-    """What the signs of the table stand for."""
+    """The meanings of the table's signs."""
     return "   ".join(f"{SIGNS[state]} {WORDS[state]}" for state in SIGNS)
 
 
@@ -104,7 +104,7 @@ def plain(course: Course) -> str:
 
 
 def page(course: Course, notes: tuple[str, ...]) -> str:
-    """The table as HTML, with links and with what this machine can give; below it the notes."""
+    """The table as HTML, with links and the points that this machine can grade; below it the notes."""
     lines = [
         '<div class="tutorlib-contents">',
         f"<style>{CSS.read_text(encoding='utf-8')}</style>",
@@ -124,7 +124,7 @@ def page(course: Course, notes: tuple[str, ...]) -> str:
 
 
 def key(course: Course) -> str:
-    """What the colours stand for: those that are there."""
+    """The meanings of the colors in the table."""
     seen = {one.state(exercise) for one in course.notebooks for exercise in one.exercises} - {"open"}
     if seen <= {"passed"}:
         return ""
@@ -134,7 +134,7 @@ def key(course: Course) -> str:
 
 def next_line(course: Course) -> str:
     if course.next is None:
-        return "Nothing is left to do on this machine."
+        return "All exercises that this machine can grade are solved."
     notebook, exercise = course.next
     title = escape(f"{exercise.id} {exercise.title}")
     return f"Next: <strong>{title}</strong> in {link(notebook)}"
@@ -157,22 +157,22 @@ def link(notebook: Standing) -> str:
 
 
 def segment(notebook: Standing, exercise: Exercise) -> str:
-    """An exercise's part of the bar, as wide as it has points."""
+    """An exercise's part of the bar, as wide as its points."""
     state, got = notebook.state(exercise), notebook.points_of(exercise)
     says = f"{exercise.id} {exercise.title}: {WORDS[state]}, {got:g} of {count(exercise.points, 'point')}"
     return f'<i class="{state}" style="flex-grow: {exercise.points}" title="{escape(says)}"></i>'
 
 
 def here(notebook: Standing) -> str:
-    """What this machine can give of a notebook's points."""
+    """The points of a notebook that this machine can grade, and what grades the rest."""
     part, rest = available(notebook.exercises, points_here)
     return f"{part}<br><small>{rest}</small>"
 
 
 def available(exercises: Sequence[Exercise], given: Callable[[Exercise], float]) -> tuple[str, str]:
-    """How many of the exercises' points a machine can give, and what gives the rest.
+    """The points of the exercises that a machine can grade, and what grades the rest.
 
-    ("all", ""), or ("6 of 17", "rest: sm_80"). given: how many of an exercise's points it can give.
+    ("all", ""), or ("6 of 17", "rest: sm_80"). given: the points of an exercise that the machine can grade.
     """
     wanted = sorted({one.needs.since for one in exercises if one.needs and given(one) < one.points})
     if not wanted:
@@ -182,5 +182,5 @@ def available(exercises: Sequence[Exercise], given: Callable[[Exercise], float])
 
 
 def marked(text: str) -> str:
-    """`code` as HTML."""
+    """Text with `code` as HTML."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -1,4 +1,4 @@
-"""`explain`: what a kernel did, simulated on any machine, as a report and a drawing."""
+"""`explain`: a kernel simulated on any machine, as a report and a drawing."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,28 +27,28 @@ def explain(
     dynamic: bool = False,
     block: Sequence[int] = (),
 ) -> "Picture | None":
-    """Simulate a kernel, print what it did, and return a drawing of its first block: let it be the cell's last value.
+    """Simulate a kernel, print a report, and return a drawing of its first block: call it last in a cell.
 
-        explain("12.1", main_loop)                          # an exercise and its answer: the rest is known
+        explain("12.1", main_loop)                          # an exercise and its answer
         explain("05.7", transpose_swizzled, shape=(64, 64))
         explain(transpose, src, dst)                        # any @cute.jit host function, and its tensors
         explain(add, a, b, c, grid=(4,), constants=(256,))  # a @ct.kernel
         explain(source, a, b, c, n, grid=(4,))              # Tile C++; plain CUDA C++ with block=(128,)
 
-    It works with and without a GPU and takes 1 to 4 seconds. Printed: whether the result is right (of an exercise),
-    every hazard at its line, and for each line that touches memory its wavefronts or sectors, "!" where it takes more
-    than it must. Drawn, from top to bottom: what the warps did step by step, and beside it in time what each buffer of
-    shared memory held; then, for the accesses that waste most, which thread wants which bank.
+    It needs no GPU and takes 1 to 4 seconds. The report says whether the result is right (for an exercise), names each
+    hazard with its line, and gives the wavefronts or sectors of each line that accesses memory, with "!" if it takes
+    more than necessary. The drawing shows, from top to bottom, the warps step by step with the contents of each buffer
+    of shared memory, and the banks of the accesses that waste the most wavefronts.
 
     shape: of an exercise, by its problem's dims (M, N, K); (): the first of its sizes, which has several blocks.
-    arguments: in the kernel's order; tensors on a GPU are copied to ordinary memory, and the copies are written.
-    grid: of blocks. constants: what follows a cuTile kernel's tensors. dynamic: as in `run_on_gpu`. block: threads.
-    None, after a line that says why, where there is nothing to draw: an answer that is not written yet, a kernel with
-    instructions that are not simulated, a host function that launches nothing.
-    Raises CompileFailed, and WrongKind where an answer is not what its exercise asks for.
+    arguments: in the kernel's order; tensors on a GPU are copied to the host, and the kernel writes to the copies.
+    grid: in blocks. constants: the arguments after a cuTile kernel's tensors. dynamic: as in `run_on_gpu`. block: in
+    threads. Returns None, after a line with the reason, if there is nothing to draw: the answer is not written yet, an
+    instruction is not simulated, or the host function launches nothing.
+    Raises CompileFailed, and WrongKind if an answer is of another kind than its exercise asks for.
     """
     if isinstance(kernel, str) and EXERCISE_ID.fullmatch(kernel) and judged_elsewhere():
-        print(f"{kernel} is handed in: it is not explained now.")
+        print(f"{kernel} is handed in: there is no explanation now.")
         return None
     from tutorlib.draw.simulated import picture_of
     from tutorlib.simulate.ptx import NotSimulated
@@ -74,7 +74,7 @@ def explain(
 
 
 def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
-    """An exercise's kernel with the answer in it, on random inputs; a line says whether its result is right."""
+    """An exercise's kernel with this answer, on random inputs; a line says whether its result is right."""
     from tutorlib.checking.kernel import KernelExercise
     from tutorlib.exercises import find
     from tutorlib.problems.differences import find_difference
@@ -97,7 +97,7 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
 def simulation_of(
     kernel: Any, grid: Sequence[int], constants: Sequence[Any], dynamic: bool, block: Sequence[int]
 ) -> "Callable[[dict[str, Any]], list[Report]]":
-    """The kernel, to be called with its named arguments: by what kind it is of."""
+    """A function that simulates the kernel, of any language, with these named arguments."""
     if isinstance(kernel, str):
         from tutorlib.compiling.cpp import compile_cpp
         from tutorlib.simulate.ptx.languages.cpp import ARCH, simulate_cuda, simulate_tile_cpp
@@ -121,21 +121,21 @@ def simulation_of(
 
 
 def describe(report: "Report") -> str:
-    """A launch in a few lines: how much it ran, what was noticed, what its accesses cost."""
-    lines = [
-        f"{report.blocks:,} block{'s' if report.blocks != 1 else ''}, {report.instructions:,} instructions of warps"
-    ]
+    """A launch in a few lines: its size, its findings, the cost of its accesses."""
+    lines = [f"{report.blocks:,} block{'s' if report.blocks != 1 else ''}, {report.instructions:,} warp instructions"]
     lines += report.printed
-    lines += [f"✗ {finding}" for finding in report.findings] or ["✓ no hazard, nothing outside, all defined"]
+    lines += [f"✗ {finding}" for finding in report.findings] or [
+        "✓ no hazard, no access out of bounds, no undefined value"
+    ]
     lines += [f"! {repeat}" for repeat in report.repeats]
     return "\n".join(lines + costs(report))
 
 
 def costs(report: "Report") -> list[str]:
-    """What the accesses of each line of the source cost over the launch; marked where that is more than it must be."""
+    """The cost of the accesses of each source line over the launch, marked if it is more than necessary."""
     sums: dict[tuple[str, str, str], list[int]] = {}
     for access in report.accesses:
-        key = str(access.place or "lines that the compiler did not keep"), short(access.opcode), access.space
+        key = str(access.place or "lines without debug information"), short(access.opcode), access.space
         taken, needed = sums.get(key, [0, 0])
         sums[key] = [taken + access.taken, needed + access.needed]
     return [

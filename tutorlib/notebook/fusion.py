@@ -1,10 +1,10 @@
-"""Notebook 16's measurements as tables; where there are none, a line says how to get them."""
+"""Notebook 16's measurements as tables; without measurements, a line names the command that makes them."""
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.measuring.results import SweepResults
-from tutorlib.notebook.measured import show_ratio, size, sweeps_there_are, tables
+from tutorlib.measuring.results import SweepResults, known_sweeps
+from tutorlib.notebook.measured import show_ratio, size, tables
 from tutorlib.paths import SWEEPS
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def show_costs(name: str) -> "DataFrame | None":
-    """A sweep whose kernels have baselines of their own: µs, and the baseline's time over these."""
+    """A sweep whose kernels have different baselines: time, and speed as a fraction of the baseline's."""
     return tables(name, beside_table)
 
 
@@ -31,8 +31,8 @@ def beside_table(swept: SweepResults) -> "DataFrame":
 
 
 def show_as_a_module() -> None:
-    """What torch made of the swapped module on each GPU: differences in its results, and what a call costs the host."""
-    if not (found := sweeps_there_are("mlp_forward")):
+    """The swapped module under torch on each GPU: the error of its results, and the host time of a call."""
+    if not (found := known_sweeps("mlp_forward")):
         print("mlp_forward: not measured yet: run `tutor sweep mlp_forward` on a machine with a GPU")
     for swept in found:
         facts = swept.facts
@@ -41,13 +41,13 @@ def show_as_a_module() -> None:
         ways = ", ".join(f"{way} {facts[f'{way}_off_by']:.3g}" for way in ("compiled", "autocast", "graph"))
         host = ", ".join(f"{way} {us:.1f} µs" for way, us in facts["host_us"].items())
         print(
-            f"{swept.gpu}, beside torch's eager module, whose largest result is {facts['largest']:.3g}: off by {ways}"
+            f"{swept.gpu}, difference to torch's eager module, whose largest result is {facts['largest']:.3g}: {ways}"
         )
         print(f"{swept.gpu}, host time of a forward call: {host}")
 
 
 def show_parallel() -> "DataFrame | None":
-    """The MLP on one GPU and split over several, as `measuring.parallel` timed them."""
+    """The MLP on one GPU and split over several, as `instruments.parallel` timed it."""
     import pandas
 
     files = sorted(SWEEPS.glob("*_mlp_parallel.json"))

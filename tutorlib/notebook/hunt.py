@@ -1,4 +1,4 @@
-"""What notebook 18 calls: a broken kernel's listing, a change of its source, what compute-sanitizer said of it."""
+"""Functions for notebook 18: the listing of a broken kernel, a patch of its source, compute-sanitizer's verdicts."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CAUSES", "Diagnosis"]  # for the page
 PAGE = "18_bug_hunt"
-MONOSPACE = "font-family: monospace !important; line-height: 1.35"  # exported pages give outputs another font
+MONOSPACE = "font-family: monospace !important; line-height: 1.35"  # exported pages use another font for outputs
 
 
 class Listing:
-    """A source with its line numbers: HTML in a notebook, text elsewhere."""
+    """Source code with line numbers: HTML in a notebook, text elsewhere."""
 
     def __init__(self, source: str, language: str) -> None:
         self.source, self.language = source, language
@@ -46,29 +46,27 @@ def show_bug(name: str) -> Listing:
 
 
 def as_it_is(source: str) -> str:
-    """A mend that changes nothing: `explain("18.2", as_it_is)` looks at the broken kernel."""
+    """A repair that changes nothing: `explain("18.2", as_it_is)` explains the broken kernel."""
     return source
 
 
 def patch(source: str, old: str, new: str) -> str:
-    """The source with `new` in the place of `old`, which may have several lines.
+    """The source with `new` in place of `old`, which may have several lines.
 
-    Raises ValueError where `old` does not stand there exactly once.
+    Raises ValueError unless `old` occurs exactly once.
     """
     times = source.count(old)
     if times != 1:
         lines = [n for n, line in enumerate(source.splitlines(), 1) if old in line]
-        where = f"stands there {times} times, in lines {', '.join(map(str, lines))}" if times else "is nowhere in it"
-        raise ValueError(f"{old!r} {where}: take a text that the source has once")
+        where = f"occurs {times} times, in lines {', '.join(map(str, lines))}" if times else "does not occur"
+        raise ValueError(f"{old!r} {where}: choose a text that occurs once")
     return source.replace(old, new)
 
 
 def show_verdicts(*names: str) -> "DataFrame | None":
-    """What compute-sanitizer's tools said of these bugs, of all where none is named; a row each, a table for each GPU.
+    """The verdicts of compute-sanitizer's tools on these bugs (all in the page's order by default), for each GPU.
 
-    All stand in the page's order.
-
-    Where nothing was recorded, a line says so.
+    If nothing was recorded, it prints a line that says so.
     """
     import pandas
 
@@ -83,13 +81,13 @@ def show_verdicts(*names: str) -> "DataFrame | None":
         if (known := [name for name in names if name in found["verdicts"]])
     }
     if not tables:
-        print("Not recorded yet: `python -m tutorlib.instruments.sanitizing` on a machine with a GPU does it.")
+        print("Not recorded yet: run `python -m tutorlib.instruments.sanitizing` on a machine with a GPU.")
         return None
     return pandas.concat(tables, axis="columns")
 
 
 def verdict_in_words(verdict: dict[str, Any] | None) -> str:
-    """A cell of that table."""
+    """A cell of the table."""
     if verdict is None:
         return "not recorded"
     if verdict["ended"] != "finished":
@@ -98,15 +96,15 @@ def verdict_in_words(verdict: dict[str, Any] | None) -> str:
 
 
 def first_words(said: str) -> str:
-    """What kind of error it is, without the addresses: "Race reported", "Warning: Race reported"."""
+    """The kind of error, without addresses: "Race reported", "Warning: Race reported"."""
     return re.split(r" between | at |\. ", said.removeprefix("Error: "))[0]
 
 
 def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") -> "Tensor":
-    """What a broken kernel computes, simulated: its output for these inputs, or for random ones.
+    """The output of a broken kernel, simulated, for these inputs or for random ones.
 
-    shape: by the dims of its problem. source: of a kernel in its place. Elements that it does not write are NaN. What
-    it prints is printed. Raises CompileFailed.
+    shape: by the dims of its problem. source: of a repaired kernel. Elements that the kernel does not write are NaN.
+    Its prints appear. Raises CompileFailed.
     """
     import torch
 

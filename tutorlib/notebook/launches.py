@@ -1,4 +1,4 @@
-"""What compiling and launching cost, in a notebook: measured on the reader's machine, and as recorded."""
+"""The cost of compiling and of launching, measured on the reader's machine and as recorded."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,13 @@ STAGES = {
     "load": "loading",
     "launch": "launch",
 }
-# FP16 GEMM, M = N = K = 8K, B100: NVIDIA's talk on the CuTe DSL. IR and compilation; it says nothing of the rest.
+# fp16 GEMM, M = N = K = 8K, B100, from NVIDIA's talk on the CuTe DSL: IR and compilation only
 PUBLISHED = {"trace": 73_000.0, "compile": 241_500.0}
-NOTHING = "Nothing was recorded yet: python -m tutorlib.instruments.launches on a machine with a GPU does it."
+NOTHING = "Nothing was recorded yet: run `python -m tutorlib.instruments.launches` on a machine with a GPU."
 
 
 def show_stages(name: str, host: Callable[..., None], *args: Any, arch: str = "sm_90a") -> Stages:
-    """Compile a @cute.jit function here and now, for a target, and print what each stage took."""
+    """Compile a @cute.jit function for a target now, and print the time of each stage."""
     _, stages = compile_in_stages(host, *args, options=f"--gpu-arch {arch}")
     parts = [f"{said} {host_time(getattr(stages, part))}" for part, said in STAGES.items() if getattr(stages, part, 0)]
     print(f"{name}: {', '.join(parts)}")
@@ -31,7 +31,7 @@ def show_stages(name: str, host: Callable[..., None], *args: Any, arch: str = "s
 
 
 def host_time(us: float) -> str:
-    """µs as a reader takes them in: "242 ms", "7.4 ms", "8.9 µs", "0.12 µs"."""
+    """Microseconds in a readable unit: "242 ms", "7.4 ms", "8.9 µs", "0.12 µs"."""
     if us >= 1e4:
         return f"{us / 1000:,.0f} ms"
     if us >= 100:
@@ -40,7 +40,7 @@ def host_time(us: float) -> str:
 
 
 def show_first_calls() -> "DataFrame | None":
-    """The stages of recorded first calls, a row for each kernel and machine; the published ones below."""
+    """The stages of recorded first calls, a row for each kernel and machine, published ones last."""
     import pandas
 
     rows: dict[tuple[str, str], dict[str, str]] = {}
@@ -62,8 +62,9 @@ def machine_of(found: dict[str, Any]) -> str:
 
 
 def show_later_calls() -> "DataFrame | None":
-    """What a launch costs in each way of keeping the kernel, of the host's time and until the GPU is done, where many
-    follow each other; for each GPU, beside torch's own.
+    """The cost of a launch in each way of keeping the kernel, beside torch's own, for each GPU.
+
+    host: host time; until done: until the GPU is done, in a sequence of many launches.
     """
     import pandas
 
@@ -88,12 +89,12 @@ def later_rows(found: dict[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def times(ratio: float) -> str:
-    """As a table has it: "×0.77", "×10,702"."""
+    """A factor for a table: "×0.77", "×10,702"."""
     return f"×{ratio:,.0f}" if ratio >= 100 else f"×{ratio:.2f}"
 
 
 def show_new_processes() -> None:
-    """What it took a new process to have a kernel ready: compiled, and loaded."""
+    """The time until a kernel is ready in a new process: compiled, and loaded from a file."""
     shown = [
         f"{machine_of(found)}: {', '.join(f'{how} {host_time(us)}' for how, us in found[READY].items())}"
         for found in recorded_launches()

@@ -1,4 +1,7 @@
-"""What was measured, in a notebook: ladders and sweeps as tables, figures as pictures."""
+"""Recorded measurements in a notebook: ladders and sweeps as tables, figures as pictures.
+
+A ratio has the distance to its quartiles beside it; a gain smaller than the spread is called within noise.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
@@ -6,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import find
 from tutorlib.measuring.levers import gains_of, stacks_of
-from tutorlib.measuring.measurement import NOISE, Alone, Measurement
-from tutorlib.measuring.results import NoData, Results, SweepResults, all_results, all_sweep_results
+from tutorlib.measuring.measurement import NOISE, Alone, Measurement, within_noise
+from tutorlib.measuring.results import NoData, Results, SweepResults, all_results, all_sweep_results, known_sweeps
 from tutorlib.paths import FIGURES
 from tutorlib.problems.wrong import by
 
@@ -16,16 +19,21 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 NBSP = "\N{NO-BREAK SPACE}"  # an indentation that HTML keeps
-ROUGHLY = "≈"  # before a ratio that nobody should rely on
+ROUGHLY = "≈"  # before a ratio that is too noisy to rely on
 NOTHING = "Nothing was measured yet: `tutor evidence {}` on a machine with a GPU does it."
+NOTES = {  # mark → its explanation, above a table that has it
+    " ±": "±: the distance from the median ratio to the quartiles of its pairs",
+    "within noise": "within noise: smaller than the spread of the two measurements",
+    ROUGHLY: f"{ROUGHLY}: the pairs spread by more than {NOISE:.0%}; do not rely on it",
+}
 
 
 def show_ladder(*numbers: str) -> "DataFrame | None":
-    """The timed exercises of these notebooks, as the solutions reached them, in columns for each GPU.
+    """The measurements of the solutions to the timed exercises of these notebooks, in columns for each GPU.
 
-    numbers: "09", "10", … Above each table stands the regime of its numbers: cool, in short rounds between which the
-    GPU rests, or sustained. gain: the time of the rung before, of those with the same size to do, over this one's.
-    Where nothing was measured, a line says so.
+    numbers: "09", "10", … The heading of a table names the regime: cool, in short rounds between which the GPU rests,
+    or sustained. gain: time of the previous rung with the same task over this one's.
+    If nothing was measured, it prints a line that says so.
     """
     import pandas
 
@@ -44,45 +52,54 @@ def show_ladder(*numbers: str) -> "DataFrame | None":
 
 
 def show_ratio(measured: Measurement) -> str:
-    """Speed as a fraction of the baseline's: "0.973", and "≈0.973" where the measurement is too noisy."""
-    return f"{ROUGHLY if measured.noisy else ''}{measured.ratio:.3f}"
+    """Speed as a fraction of the baseline's: "0.973 ±0.2%", "≈0.973 ±3.1%" if the measurement is too noisy."""
+    return f"{ROUGHLY if measured.noisy else ''}{measured.ratio:.3f} ±{measured.spread / 2:.1%}"
 
 
 def explained(table: "DataFrame") -> "DataFrame":
-    """The same table; a line above it says what the mark means, where it has one."""
-    if any(str(cell).startswith(ROUGHLY) for cell in table.to_numpy().flat):
-        print(f"{ROUGHLY}: the ratios of its pairs spread by more than {NOISE:.0%}; smaller differences mean nothing.")
+    """The same table; the lines printed above it explain the marks in it."""
+    cells = " ".join(map(str, table.to_numpy().flat))
+    if notes := [note for mark, note in NOTES.items() if mark in cells]:
+        print("; ".join(notes) + ".")
     return table
 
 
+def show_gain(gain: float, noise: bool) -> str:
+    """ "+10.0%", or "+0.1%, within noise"."""
+    return f"{gain:+.1%}{', within noise' if noise else ''}"
+
+
 def ladder_of(found: Results, *numbers: str) -> dict[str, dict[str, str]]:
-    """One GPU's ladder: the rung's title → what its row says."""
+    """One GPU's ladder: a rung's title → the cells of its row."""
     rows: dict[str, dict[str, str]] = {}
-    before: dict[tuple, Measurement] = {}  # by what there was to do: the rung before
+    before: dict[tuple, Measurement] = {}  # task → the previous rung with it
     for id, measured in found.timed(*numbers).items():
         task = measured.shape, measured.dtype
+        gain = before[task].median_us / measured.median_us - 1 if task in before else 0
+        noise = ", within noise" if task in before and within_noise(gain, before[task], measured) else ""
         rows[find(id).title] = {
             "size": f"{by(measured.shape)} {measured.dtype}",
             "µs": f"{measured.median_us:,.1f}",
             "speed": measured.rate,
             "beside": f"{show_ratio(measured)} of {measured.baseline}",
-            "gain": f"×{before[task].median_us / measured.median_us:.2f}" if task in before else "",
+            "gain": f"×{1 + gain:.2f}{noise}" if task in before else "",
         }
         before[task] = measured
     return rows
 
 
 def show_sweep(name: str, **counters: str) -> "DataFrame | None":
-    """A sweep as a table: a row for each kernel and, where one shape was timed, for the baseline.
+    """A sweep as a table: a row for each kernel and, if one shape was timed, for the baseline.
 
-    counters: names of columns → counters of Nsight Compute, e.g. busy=TENSOR_BUSY; shown where one shape was timed.
-    With several shapes, each has a column with the ratio to the baseline. Where nothing was measured, a line says so.
+    counters: names of columns → counters of Nsight Compute, e.g. busy=TENSOR_BUSY; shown if one shape was timed.
+    With several shapes, each has a column with the ratio to the baseline.
+    If nothing was measured, it prints a line that says so.
     """
     return tables(name, lambda swept: one_shape(swept, counters) if len(swept.shapes) == 1 else by_shape(swept))
 
 
 def tables(name: str, table: "Callable[[SweepResults], DataFrame]") -> "DataFrame | None":
-    """A sweep's table for each GPU, its regime above it; where nothing was measured, a line says so."""
+    """A sweep's table for each GPU, its regime above it; if nothing was measured, None after a line that says so."""
     import pandas
 
     try:
@@ -95,9 +112,10 @@ def tables(name: str, table: "Callable[[SweepResults], DataFrame]") -> "DataFram
 
 
 def show_levers() -> "DataFrame | None":
-    """Notebook 14's levers as a tree: speed as a fraction of cuBLAS at each size, and the gain over the row above it.
+    """Notebook 14's levers as a tree: speed as a fraction of cuBLAS's at each size, and the gain over the parent row.
 
-    The row above is the nearest one with a lever less. cycles: SM cycles of a K tile, by stamps inside the kernel.
+    A row's parent is the nearest one above it with one lever less. cycles: SM cycles of a K tile, by timestamps inside
+    the kernel.
     """
     return tables("hopper_levers", levers_table)
 
@@ -105,13 +123,14 @@ def show_levers() -> "DataFrame | None":
 def levers_table(swept: SweepResults) -> "DataFrame":
     import pandas
 
-    gains = {(gain.lever, gain.on): gain.gains for gain in gains_of(swept)}
+    gains = {(gain.lever, gain.on): gain for gain in gains_of(swept)}
     rows, labels = [], []
     for stack in stacks_of(swept):
-        gained = gains.get((stack.added, stack.on), {})
+        gain = gains.get((stack.added, stack.on))
         row = {
-            size(shape): f"{ratio:.3f}" + (f" ({gained[shape]:+.1%})" if shape in gained else "")
-            for shape, ratio in sorted(stack.ratios.items())
+            size(shape): show_ratio(measured)
+            + (f" ({show_gain(gain.gains[shape], shape in gain.noise)})" if gain and shape in gain.gains else "")
+            for shape, measured in sorted(stack.measured.items())
         }
         rows.append(row | {"cycles": f"{stack.cycles:,}" if stack.cycles else ""})
         labels.append(stack.label.replace("    ", 4 * NBSP))
@@ -119,7 +138,7 @@ def levers_table(swept: SweepResults) -> "DataFrame":
 
 
 def show_gains() -> "DataFrame | None":
-    """What each lever gained on each kernel measured without and with it: where two interact, in both orders."""
+    """The gain of each lever on each kernel measured without and with it: if two interact, in both orders."""
     return tables("hopper_levers", gains_table)
 
 
@@ -127,7 +146,10 @@ def gains_table(swept: SweepResults) -> "DataFrame":
     import pandas
 
     found = sorted(gains_of(swept), key=lambda gain: gain.lever)
-    rows = [{size(shape): f"{gained:+.1%}" for shape, gained in sorted(gain.gains.items())} for gain in found]
+    rows = [
+        {size(shape): show_gain(gained, shape in gain.noise) for shape, gained in sorted(gain.gains.items())}
+        for gain in found
+    ]
     names = [(gain.lever, gain.on) for gain in found]
     return pandas.DataFrame(rows, index=pandas.MultiIndex.from_tuples(names, names=["lever", "on"])).fillna("")
 
@@ -135,8 +157,8 @@ def gains_table(swept: SweepResults) -> "DataFrame":
 def show_sustained() -> "DataFrame | None":
     """Kernels under the power limit: in turn with cuBLAS, which shares the clock, and alone, where each has its own.
 
-    in turn, alone: speed as a fraction of cuBLAS. energy: joules for a launch over cuBLAS's, so below 1 is thriftier.
-    Each kernel's alone and energy are beside a run of cuBLAS's next to its own; cuBLAS's row is the median of those.
+    in turn, alone: speed as a fraction of cuBLAS's. energy: joules per launch over cuBLAS's: below 1 saves energy.
+    alone and energy are relative to a run of cuBLAS right before the kernel's; cuBLAS's row is the median of those.
     """
     return tables("hopper_sustained", sustained_table)
 
@@ -149,7 +171,7 @@ def sustained_table(swept: SweepResults) -> "DataFrame":
         for point in swept.at(shape):
             measured = point.measurement
             rows[size(shape), point.name] = {
-                "in turn": f"{measured.ratio:.3f}",
+                "in turn": show_ratio(measured),
                 "alone": known(measured.alone_ratio, ".3f"),
                 **draw_columns(measured.alone),
                 "energy": known(measured.energy_ratio, ".3f"),
@@ -160,12 +182,12 @@ def sustained_table(swept: SweepResults) -> "DataFrame":
 
 
 def middle(runs: Sequence[Alone]) -> Alone | None:
-    """The median of a kernel's runs, by its energy or, where nobody counted that, by its time."""
+    """The median of a kernel's runs, by energy or, if that was not counted, by time."""
     return sorted(runs, key=lambda run: run.joules or run.us)[len(runs) // 2] if runs else None
 
 
 def draw_columns(alone: Alone | None) -> dict[str, str]:
-    """What a kernel alone took."""
+    """Time, clock, power and energy of a kernel alone."""
     if alone is None:
         return {}
     return {
@@ -177,7 +199,7 @@ def draw_columns(alone: Alone | None) -> dict[str, str]:
 
 
 def known(value: float | None, form: str) -> str:
-    """A number in this form, "" where nobody knows it."""
+    """A number in this format, or "" for None."""
     return "" if value is None else format(value, form)
 
 
@@ -217,22 +239,15 @@ def one_shape(swept: SweepResults, counters: dict[str, str]) -> "DataFrame":
 
 
 def show_counts(name: str, over: str, **counters: str | tuple[str, ...]) -> "DataFrame | None":
-    """Time and hardware counters at a sweep's first shape, as multiples of what the kernel `over` has.
+    """Time and hardware counters at a sweep's first shape, as multiples of those of the kernel `over`.
 
-    counters: names of columns → counters of Nsight Compute; those of a tuple are added up. Where nothing was counted,
-    a line says so.
+    counters: names of columns → counters of Nsight Compute; those of a tuple are added up. If nothing was counted, it
+    prints a line that says so.
     """
-    if not any(swept.counters for swept in sweeps_there_are(name)):
+    if not any(swept.counters for swept in known_sweeps(name)):
         print(f"{name}: nothing was counted yet: `tutor sweep {name}` on a machine with a GPU and ncu does it.")
         return None
     return tables(name, lambda swept: counts_table(swept, over, counters))
-
-
-def sweeps_there_are(name: str) -> list[SweepResults]:
-    try:
-        return all_sweep_results(name)
-    except NoData:
-        return []
 
 
 def counts_table(swept: SweepResults, over: str, counters: "Mapping[str, str | tuple[str, ...]]") -> "DataFrame":
@@ -274,12 +289,12 @@ def speeds_table(swept: SweepResults) -> "DataFrame":
 
 
 def show_count(value: float | None) -> str:
-    """A counter's value, whatever it counts: "91.3", "1.52e+09"; "" where it was not counted."""
+    """A counter's value to three digits: "91.3", "1.52e+09"; "" if it was not counted."""
     return "" if value is None else f"{value:.3g}"
 
 
 def show_figure(name: str) -> "Image | None":
-    """A picture of figures/; where it has not been drawn yet, a line says how that is done."""
+    """A picture of figures/; if it has not been drawn yet, it prints the command that draws it."""
     from IPython.display import Image
 
     path = FIGURES / f"{name}.png"

@@ -1,7 +1,7 @@
-"""The record of the checks that a person made on this machine: what each one gave, and when. Never the answer.
+"""The record of a student's checks on this machine: the result and time of each, never the answer.
 
-One SQLite file for all notebooks. Every check adds a row; what counts is the best one, so a later and worse attempt
-takes nothing away. A file that cannot be written never breaks a check: it says so, once.
+One SQLite file for all notebooks. Every check adds a row, and the best one counts, so that a later, worse attempt
+loses nothing. If the file cannot be written, a check says so once and goes on.
 """
 
 import os
@@ -18,8 +18,8 @@ import platformdirs
 
 from tutorlib.checking.exercise import Outcome, Status
 
-PROGRESS = "TUTORLIB_PROGRESS"  # environment variable: another file for the record; "" keeps none
-TIMEOUT_S = 1.0  # how long a check waits for another notebook that writes
+PROGRESS = "TUTORLIB_PROGRESS"  # environment variable: another file for the record; "" for none
+TIMEOUT_S = 1.0  # the longest wait for another notebook that writes
 VERSION = 1
 SCHEMA = """
 create table if not exists attempts (
@@ -36,12 +36,12 @@ _complained = False
 
 
 class NoRecord(Exception):
-    """The record cannot be read or written. One line: the file, and why."""
+    """The record cannot be read or written. One line: the file and the reason."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one check gave."""
+    """The result of one check."""
 
     status: Status
     points: float
@@ -50,9 +50,9 @@ class Attempt:
 
 
 class Tried(NamedTuple):
-    """When a check was made, in seconds since 1970, and whether the answer was right as far as this machine could tell.
+    """The time of a check in seconds since 1970, and whether the answer was right as far as this machine could tell.
 
-    A kernel is right where all but its speed was looked at: it has points then, and is "not run".
+    A kernel counts as right if all but its speed was checked: it then has points and is "not run".
     """
 
     utc: int
@@ -60,7 +60,7 @@ class Tried(NamedTuple):
 
 
 def file() -> Path | None:
-    """Where the record is; None where none is kept: tests, and nbval as a grader, make no attempts of a person's."""
+    """The record's file, or None if none is kept: checks by tests and by nbval are not a student's attempts."""
     named = os.environ.get(PROGRESS)
     if named is not None:
         return Path(named) if named else None
@@ -71,7 +71,7 @@ def file() -> Path | None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """The record, made where there is none yet. Raises NoRecord, also for what fails while it is open."""
+    """The record, created if missing. Raises NoRecord, also for errors while it is open."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(path, timeout=TIMEOUT_S, isolation_level=None)) as db:
@@ -88,7 +88,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def record(outcome: Outcome) -> None:
-    """Add an attempt. Where that fails, a line on stderr says so, once; nothing is raised."""
+    """Add an attempt. If that fails, a line on stderr says so once; it raises nothing."""
     path = file()
     if path is None:
         return
@@ -108,7 +108,7 @@ def complain(error: NoRecord) -> None:
 
 
 def best() -> dict[str, Attempt]:
-    """Exercise id → its best attempt: the one with most points and, among equals, the last. Raises NoRecord."""
+    """Exercise id → its best attempt: most points, and among equals the last. Raises NoRecord."""
     path = file()
     if path is None or not path.exists():
         return {}
@@ -118,7 +118,7 @@ def best() -> dict[str, Attempt]:
 
 
 def tries(exercise: str) -> list[Tried]:
-    """Every attempt at an exercise, the first one first; those without a date are left out. Raises NoRecord."""
+    """The attempts at an exercise in order, without those that have no date. Raises NoRecord."""
     path = file()
     if path is None or not path.exists():
         return []
@@ -130,7 +130,7 @@ def tries(exercise: str) -> list[Tried]:
 
 
 def forget(notebook: str = "") -> int:
-    """Delete the attempts at a notebook, "02", or the whole record, a damaged one too. How many there were.
+    """Delete the attempts at a notebook, "02", or the whole record, even a damaged one. Returns their number.
 
     Raises NoRecord.
     """
@@ -147,7 +147,7 @@ def forget(notebook: str = "") -> int:
 
 
 def remove(path: Path) -> int:
-    """Delete the file of a record that nobody can read. Raises NoRecord where it cannot be deleted."""
+    """Delete the file of an unreadable record. Raises NoRecord if that fails."""
     try:
         for one in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
             one.unlink(missing_ok=True)

@@ -1,13 +1,13 @@
-"""Showing the course's own code on a page."""
+"""`show_source`: the course's own code on a page."""
 
 from inspect import getsource
 from typing import Any
 
-MONOSPACED = '<div style="font-family: var(--jp-code-font-family, monospace)">'  # nbconvert's <pre> takes its parent's
+MONOSPACED = '<div style="font-family: var(--jp-code-font-family, monospace)">'  # nbconvert's <pre> inherits the font
 
 
 def show_source(*things: Any) -> None:
-    """The code of functions and classes, as a notebook shows code, in JupyterLab as in an exported page."""
+    """The code of functions and classes, formatted as code in JupyterLab and in exported pages."""
     from IPython.display import Markdown, display
 
     code = "\n\n".join(getsource(thing).rstrip() for thing in things)

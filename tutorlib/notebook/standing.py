@@ -1,4 +1,4 @@
-"""Where a reader stands: the notebooks of the course, the points that each gave, and what this machine can give."""
+"""A student's progress: the notebooks of the course and the points in each."""
 
 import json
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ State = Literal["passed", "partial", "failed", "not_run", "open"]
 
 @dataclass(frozen=True)
 class Head:
-    """A notebook as its source describes it. name: "05_copy_kernels"; title: "05 · A copy at the speed of light".
+    """The head of a notebook. name: "05_copy_kernels"; title: "05 · A copy at the speed of light".
 
-    minutes: the time that the page takes without its appendix, which takes `appendix` more (0: it has none).
+    minutes: the time of the page without its appendix; appendix: the appendix's minutes, 0 for none.
     """
 
     name: str
@@ -45,12 +45,12 @@ class Standing:
         return sum(map(self.points_of, self.exercises))
 
     def points_of(self, exercise: Exercise) -> float:
-        """Not more than it has today."""
+        """The best attempt's points, at most the exercise's present maximum."""
         attempt = self.attempts.get(exercise.id)
         return min(attempt.points, exercise.points) if attempt else 0.0
 
     def state(self, exercise: Exercise) -> State:
-        """Of its best attempt; what was not run is neither passed nor failed, whatever points it has."""
+        """The state of the best attempt; "not run" is neither passed nor failed, whatever its points."""
         attempt = self.attempts.get(exercise.id)
         if attempt is None:
             return "open"
@@ -62,17 +62,17 @@ class Standing:
 
     @property
     def latest(self) -> str:
-        """When the last of its best attempts was made; "" where there is none."""
+        """The time of the latest of its best attempts; "" if there is none."""
         return max((self.attempts[one.id].utc for one in self.exercises if one.id in self.attempts), default="")
 
     @property
     def next(self) -> Exercise | None:
-        """The first exercise that is not passed and does not wait for another machine."""
+        """The first exercise that is neither passed nor waiting for another machine."""
         return next((one for one in self.exercises if self.state(one) not in ("passed", "not_run")), None)
 
     @property
     def left(self) -> str:
-        """What remains, in a few words."""
+        """The remaining work in a few words."""
         if self.next:
             return f"next: {self.next.id} {self.next.title}"
         waiting = sum(self.state(one) == "not_run" for one in self.exercises)
@@ -103,7 +103,7 @@ class Course:
 
     @property
     def next(self) -> tuple[Standing, Exercise] | None:
-        """What to do next, with its notebook: from where the last of the best attempts was made, then from the top."""
+        """The next exercise with its notebook: from the latest best attempt on, then from the top."""
         latest = max(range(len(self.notebooks)), key=lambda n: self.notebooks[n].latest, default=0)
         for one in (*self.notebooks[latest:], *self.notebooks[:latest]):
             if one.next:
@@ -112,7 +112,7 @@ class Course:
 
 
 def heads() -> tuple[Head, ...]:
-    """The notebooks of the course as `tutor build` found them; where the contents page is gone, by their names."""
+    """The notebooks of the course as `tutor build` listed them; by their names if the contents page is missing."""
     try:
         page: dict[str, Any] = json.loads((NOTEBOOKS / f"{CONTENTS}.ipynb").read_text(encoding="utf-8"))
         return tuple(Head(**one) for one in page["metadata"]["tutorlib"]["notebooks"])
@@ -121,5 +121,5 @@ def heads() -> tuple[Head, ...]:
 
 
 def course_of(attempts: dict[str, Attempt], heads: Sequence[Head]) -> Course:
-    """Where somebody with these best attempts stands."""
+    """The standing of a student with these best attempts."""
     return Course(tuple(Standing(head, of_notebook(head.name), attempts) for head in heads))

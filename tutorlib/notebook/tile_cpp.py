@@ -1,4 +1,4 @@
-"""Tile C++ kernels beside each other in a notebook: what the compiler made of them, and their speed; programs."""
+"""Tile C++ kernels in a notebook: resources and speed side by side, and programs of one's own."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) -> "DataFrame":
-    """What the compiler made of each source for Hopper, and beside it what a sweep measured of it on each GPU.
+    """Each source compiled for Hopper, and beside it the measurements of a sweep on each GPU.
 
     sources: title → source; the sweep's points have these names. counters: as `show_sweep` takes them.
-    Where nothing was measured, a line says so. Raises CompileFailed.
+    If nothing was measured, it prints a line that says so. Raises CompileFailed.
     """
     import pandas
 
     texts = {title: source if isinstance(source, str) else source.source for title, source in sources.items()}
     with ThreadPoolExecutor() as pool:
         compiled = dict(zip(texts, pool.map(lambda text: compile_cpp(text, INSPECTED), texts.values()), strict=True))
-    said = pandas.DataFrame.from_dict({title: what_became_of(one) for title, one in compiled.items()}, orient="index")
+    said = pandas.DataFrame.from_dict({title: resources_of(one) for title, one in compiled.items()}, orient="index")
     measured = show_sweep(sweep, **counters)
     both = {f"compiled for {INSPECTED}": said}
     if measured is not None:
@@ -42,7 +42,7 @@ def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) ->
     return table.rename(index=lambda title: title.replace("  ", 2 * NBSP))
 
 
-def what_became_of(compiled: Compiled) -> dict[str, str]:
+def resources_of(compiled: Compiled) -> dict[str, str]:
     return {
         "registers": str(compiled.registers),
         "stack": f"{compiled.stack_bytes:,}",
@@ -51,9 +51,9 @@ def what_became_of(compiled: Compiled) -> dict[str, str]:
 
 
 def write_program(name: str, kernel: Callable[[], str], host: Callable[[], str]) -> None:
-    """Write vector_add's and add_on_gpu's sources with a main into a file here, and print the line that builds it.
+    """Write the sources of vector_add and add_on_gpu with a main to a file, and print the command that builds it.
 
-    Where one of them is not written yet, a line says so.
+    If one of them is not written yet, a line says so.
     """
     try:
         source = program(kernel(), host())
@@ -65,13 +65,13 @@ def write_program(name: str, kernel: Callable[[], str], host: Callable[[], str])
     Path(name).write_text(source, encoding="utf-8")
     arch = device.tile_target() if device.gpu() else INSPECTED
     stem = Path(name).stem
-    print(f"{len(source.splitlines())} lines in {name}. It is built and started with")
+    print(f"{len(source.splitlines())} lines in {name}. Build and start it with")
     print("   ", " ".join(command(name, stem, arch)))
     print(f"    ./{stem} 1000000")
 
 
 def launch_each(arguments: Sequence[str]) -> None:
-    """Launch sources once each, for a profiler to watch: an exercise's id and a file, and so on in turns."""
+    """Launch each source once for a profiler. arguments: exercise id, file, exercise id, file, …"""
     import torch
 
     for id, file in zip(arguments[::2], arguments[1::2], strict=True):

@@ -1,4 +1,4 @@
-"""Trying a kernel out in a notebook that is also read where there is no GPU."""
+"""Run a kernel from a notebook, on the GPU if there is one, else simulated."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -12,6 +12,8 @@ from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.measuring.measure import measure
+from tutorlib.measuring.measurement import within_noise
+from tutorlib.notebook.measured import explained, show_ratio
 from tutorlib.problems.catalogue import gemm
 
 if TYPE_CHECKING:
@@ -24,10 +26,10 @@ T = TypeVar("T")
 
 
 def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = False) -> bool:
-    """Compile a @cute.jit host function for these contiguous tensors, call it, wait for the GPU. Whether it ran.
+    """Compile a @cute.jit host function for these contiguous tensors, call it, and wait for the GPU. Whether it ran.
 
-    Without a GPU the tensors lie in ordinary memory and it is simulated there; a line says so, or that it could not be.
-    dynamic: leave the tensors' sizes to the call, so that one compilation serves them all.
+    Without a GPU the tensors are in host memory and the kernel is simulated; a line says so, or why it cannot be.
+    dynamic: the sizes of the tensors are run-time values, so that one compilation serves all sizes.
     Raises CompileFailed.
     """
     reason = device.why_not(MMA_SYNC)
@@ -47,7 +49,7 @@ def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = Fa
 def simulated(
     host: Callable[..., None], specs: "list[TensorSpec]", tensors: "Sequence[Tensor]", dynamic: bool, reason: str
 ) -> bool:
-    """Simulate it and show what it printed and what was noticed. Whether that was possible."""
+    """Simulate it, and print its output and findings. Whether that was possible."""
     from tutorlib.simulate.ptx import NotSimulated
     from tutorlib.simulate.ptx.languages.cute import simulate_host
     from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
@@ -65,7 +67,7 @@ def simulated(
 
 
 def simulated_cpp(compiled: CompiledCpp, grid: LaunchGrid, args: "Sequence[Tensor | int]", reason: str) -> bool:
-    """As `simulated`, of a Tile C++ kernel."""
+    """The same for a Tile C++ kernel."""
     from tutorlib.simulate.ptx import NotSimulated
     from tutorlib.simulate.ptx.languages.cpp import simulate_tile_cpp
 
@@ -80,7 +82,7 @@ def simulated_cpp(compiled: CompiledCpp, grid: LaunchGrid, args: "Sequence[Tenso
 
 
 def by_position(args: Sequence[T]) -> dict[str, T]:
-    """Arguments by the names that findings call them."""
+    """Arguments by the names that findings use."""
     return {f"argument {n}": arg for n, arg in enumerate(args)}
 
 
@@ -112,7 +114,7 @@ def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
 def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
     """Call a function that launches cuTile kernels on these tensors, and wait for the GPU.
 
-    Without a GPU its launches are interpreted; a line says so, and what was noticed. Raises CompileFailed.
+    Without a GPU its launches are interpreted; lines say so and list the findings. Raises CompileFailed.
     """
     import cuda.tile as ct
 
@@ -135,9 +137,9 @@ def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
 
 
 def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int], needs: Feature = MMA_SYNC) -> None:
-    """Time two host functions gemm(a, b, c) at M = N = K = size, each in turns with cuBLAS; print a line for each size.
+    """Time two host functions gemm(a, b, c) at M = N = K = size, each in turn with cuBLAS; print a line for each size.
 
-    Without a GPU that has what they need it says so. Raises WrongWhenTimed where one of them gives a wrong result, and
+    If the GPU lacks a feature that they need, a line says so. Raises WrongWhenTimed if a result is wrong, and
     KernelFault.
     """
     first, second = kernels
@@ -147,16 +149,18 @@ def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[i
     problem = gemm("bf16")
     for size in sizes:
         a, b = (measure(problem, CuteLauncher(host, problem), (size,) * 3) for host in kernels.values())
+        faster = a.ratio / b.ratio
+        noise = ", within noise" if within_noise(faster - 1, a, b) else ""
         print(
             f"{size}: {first} {a.median_us:.1f} µs, {second} {b.median_us:.1f} µs; "
-            f"the first is {a.ratio / b.ratio:.3f} × as fast"
+            f"{first} is {faster:.3f} × as fast{noise}"
         )
 
 
 def show_beside(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]) -> "DataFrame | None":
     """Host functions gemm(a, b, c) at M = N = K = size: TFLOP/s, and speed beside cuBLAS and NVIDIA's own example.
 
-    The example stands in the table where TUTORLIB_CUTLASS names a checkout of CUTLASS; without a GPU a line says so.
+    The table has the example if TUTORLIB_CUTLASS names a checkout of CUTLASS; without a GPU a line says so.
     Raises WrongWhenTimed and KernelFault.
     """
     import pandas
@@ -170,12 +174,12 @@ def show_beside(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]
     try:
         problems.append(against_nvidia())
     except NoExample as error:
-        print(f"beside cuBLAS alone; for NVIDIA's example: {error}")
+        print(f"beside cuBLAS only; NVIDIA's example: {error}")
     rows: dict[tuple[str, int], dict[str, str]] = {}
     for name, host in kernels.items():
         launchers = [CuteLauncher(host, problem) for problem in problems]
         for size in sizes:
             found = [measure(p, launch, (size,) * 3) for p, launch in zip(problems, launchers, strict=True)]
-            beside = {f"of {one.baseline}": f"{one.ratio:.3f}" for one in found}
+            beside = {f"of {one.baseline}": show_ratio(one) for one in found}
             rows[name, size] = {"µs": f"{found[0].median_us:,.1f}", "speed": found[0].rate, **beside}
-    return pandas.DataFrame.from_dict(rows, orient="index")
+    return explained(pandas.DataFrame.from_dict(rows, orient="index"))

@@ -1,4 +1,4 @@
-"""A tuner that says why it did not time what it did not time."""
+"""A tuner that gives a reason for each configuration that it does not time."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -8,9 +8,10 @@ from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HopperLauncher
 from tutorlib.measuring.measure import measure
 from tutorlib.measuring.results import NoData, all_sweep_results
+from tutorlib.notebook.measured import show_ratio
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.wrong import by
+from tutorlib.problems.wrong import by, count
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -23,12 +24,11 @@ Estimate = Callable[["HopperConfig", int, int, int], float]  # of a configuratio
 def tune_hopper(
     space: Iterable[dict[str, Any]], shape: Shape, estimate: Estimate, within: float = 1.1, most: int = 8
 ) -> "DataFrame":
-    """Time the promising ones of a space of HopperConfigs at (M, N, K); a row for each of them, also the others.
+    """Time the promising HopperConfigs of a space at (M, N, K); a row for each configuration, timed or not.
 
-    space: what differs from the default configuration. within: times the least estimate; what should take longer is
-    not timed. most: so many are timed, those with the least estimates first.
-    Columns: estimate in µs, µs and ratio to cuBLAS as measured (a text, of which no rounding takes the third digit),
-    and in `why` the reason where it was not.
+    space: differences from the default configuration. within: configurations whose estimate exceeds the least one by
+    this factor are not timed. most: the number that is timed, lowest estimate first.
+    Columns: estimate in µs; measured µs and ratio to cuBLAS; `why` a configuration was not timed.
     """
     import pandas
 
@@ -42,18 +42,18 @@ def tune_hopper(
         if row["estimate"] > within * least:
             row["why"] = f"the model expects {row['estimate'] / least:.2f} × the least time"
         elif timed >= most:
-            row["why"] = f"{most} others should be faster"
+            row["why"] = f"{count(most, 'other')} should be faster"
         elif reason:
             row["why"] = f"not timed: {reason}"
         else:
             timed += 1
             measured = measure(gemm("bf16"), HopperLauncher(row["config"]), shape)
-            row |= {"µs": measured.median_us, "ratio": f"{measured.ratio:.3f}"}
+            row |= {"µs": measured.median_us, "ratio": show_ratio(measured)}
     return pandas.DataFrame(rows).drop(columns="config")
 
 
 def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[str, Any]:
-    """A configuration with its estimate, or with the rule that it breaks."""
+    """A configuration with its estimate, or the rule that it breaks."""
     from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 
     m, n, k = shape
@@ -66,9 +66,9 @@ def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[st
 
 
 def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
-    """A sweep's HopperConfigs: measured µs, and the estimate over them, for each shape; or a line that there is none.
+    """A sweep's HopperConfigs: measured µs, and estimate over measured, for each shape; None if not measured.
 
-    The sweep's points carry their configurations as `facts["config"]`.
+    The configuration of a point is in `facts["config"]`.
     """
     import pandas
 

@@ -224,7 +224,7 @@ class TestTheCommand:
 
     def test_where_nothing_can_run_nothing_is_written(self, command):
         done = command(sweep_of("huge", smem=2**20))
-        assert done.output == "gemm_rungs: nothing that this GPU can run\n"
+        assert done.output == "gemm_rungs: this GPU can run none of its kernels\n"
         with pytest.raises(NoData):
             all_sweep_results("gemm_rungs")
 
