@@ -146,6 +146,7 @@ def test_under_the_power_limit_each_has_its_clock_power_and_energy():
     write("hopper_sustained", [Point(name, replace(measured, baseline_alone=run), {}) for name, run in runs.items()])
     table = show_sustained()[COLUMN.format("sustained")]
     assert dict(table.loc["1024", "ours"]) == {
-        "in turn": "1.050 ±0.5%", "alone": "1.111", "µs": "90.0", "MHz": "1,600", "W": "600", "mJ": "54", "energy": "0.771",
+        "in turn": "1.050 ±0.5%", "alone": "1.111", "µs": "90.0", "MHz": "1,600", "W": "600", "mJ": "54",
+        "energy": "0.771",
     }  # fmt: skip
     assert list(table.loc["1024", "cuBLAS"][["µs", "MHz", "W", "mJ"]]) == ["100.0", "1,500", "700", "70"]
