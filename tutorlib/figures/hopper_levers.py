@@ -1,7 +1,7 @@
 """The figure of notebook 14's levers: the speed of each combination, as a tree."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.style import draw_dots, panel_for_each_gpu, square_name
@@ -29,10 +29,15 @@ def draw_levers(axes: "Axes", swept: SweepResults) -> None:
     stacks = stacks_of(swept)
     for row, stack in enumerate(stacks):
         if stack.cycles:
-            at = {"xycoords": ("axes fraction", "data"), "va": "center", "color": INK}
+            at: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center", "color": INK}
             axes.annotate(f"{stack.cycles:,}", (1.01, row), **at)
     if any(stack.cycles for stack in stacks):
-        above = {"xycoords": "axes fraction", "textcoords": "offset points", "color": INK, "fontsize": 9}
+        above: dict[str, Any] = {
+            "xycoords": "axes fraction",
+            "textcoords": "offset points",
+            "color": INK,
+            "fontsize": 9,
+        }
         axes.annotate("SM cycles\nper K tile", (1.01, 1), (0, 4), **above)
     axes.set_yticks(range(len(stacks)), [stack.label for stack in stacks], ha="left")
     axes.tick_params(axis="y", pad=POINTS_A_LETTER * max(len(stack.label) for stack in stacks))

@@ -190,7 +190,6 @@ EXERCISES = (
         shapes=((1024,), (1000,), (37,)),
         grid=lambda shape: (tiles(shape[0], 128),),
         constants=lambda shape: (128,),
-        loads=each_once,
         hints=(
             "Which tile of each array does block number ct.bid(0) work on?",
             "ct.load(a, (i,), (tile,)) gives the tile with index i. An index counts tiles, not elements.",
