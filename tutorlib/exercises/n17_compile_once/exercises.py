@@ -24,8 +24,8 @@ from tutorlib.exercises.n17_compile_once.cost_counts import (
     some_calls,
     some_members,
 )
-from tutorlib.exercises.n17_compile_once.integers import on_integers
 from tutorlib.exercises.n17_compile_once.judge.for_torch import CALLS, launch_costs
+from tutorlib.exercises.n17_compile_once.judge.integers import on_integers
 from tutorlib.exercises.n17_compile_once.judge.saved_kernels import SAVING
 from tutorlib.exercises.n17_compile_once.judge.shared_storage import Member, StructExercise
 from tutorlib.exercises.n17_compile_once.judge.trials import TrialsExercise
