@@ -40,7 +40,7 @@ namespace ct = cuda::tiles;
 using namespace ct::literals;
 using bf16 = __nv_bfloat16;
 """
-FILE = "kernel.cu"  # what nvcc is told the reader's source is called
+FILE = "kernel.cu"  # the name of the reader's source in nvcc's messages
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Remark:
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledCpp(Compiled):
-    """A Tile C++ kernel for one architecture, with what the compiler remarked.
+    """A Tile C++ kernel for one architecture, with the compiler's remarks.
 
     name: of the kernel, as the driver knows it. source: the reader's, dedented.
     parameters: its PTX types in order, "ptr", "u64", "u32", "f32", …
@@ -99,7 +99,7 @@ def compile_cpp(source: str, arch: str = "sm_90") -> CompiledCpp:
 
 
 def build(source: str, arch: str) -> tuple[bytes, str]:
-    """The cubin and what the compilers printed, from the cache on disk where the same source was compiled before.
+    """The cubin and the compilers' output, from the cache on disk if the same source was compiled before.
 
     No bytes where the source has no kernel. Raises as compile_cpp does.
     """

@@ -17,7 +17,7 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.nvcc import NVCC, nvcc_command
 from tutorlib.compiling.outside import run_compiler
 
-ARCH = "sm_80"  # what the simulator runs
+ARCH = "sm_80"  # the simulator's target
 
 
 def compile_cuda(source: str, arch: str = ARCH) -> str:

@@ -1,4 +1,4 @@
-"""Compiled functions that are kept: for the next call, and on disk for the next process."""
+"""Caches of compiled functions: for the next call, and on disk for the next process."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ WIDE = 16  # bytes of the widest access
 
 
 def leading_dim(tensor: "Tensor") -> int:
-    """The mode whose elements lie next to each other."""
+    """The mode whose elements are contiguous."""
     return tensor.stride().index(1)
 
 
@@ -33,7 +33,7 @@ def cache_key(tensors: "Sequence[Tensor]", constants: tuple, arch: str) -> Hasha
 
 
 class CompiledKernels:
-    """Compiled functions by key. compile: makes one; key: tells which; both take the tensors of a call."""
+    """Compiled functions by key. compile: makes one; key: identifies it; both take the tensors of a call."""
 
     def __init__(self, compile: Callable[..., Callable[..., Any]], key: Callable[..., Hashable]) -> None:
         self.compile, self.key = compile, key

@@ -1,6 +1,6 @@
-"""The compilers that are programs of their own: nvcc, ptxas, tileiras. They read what strangers wrote or made, so they
-run with limits of time, memory and output, and the grader has them run in a sandbox: C++ includes any file that its
-compiler can read, and the errors quote it.
+"""The compilers that run as separate programs: nvcc, ptxas, tileiras. Their input is untrusted, so they run with limits
+on time, memory and output, and in grading in a sandbox: C++ includes any file that its compiler can read, and the
+errors quote it.
 """
 
 import re
@@ -13,10 +13,8 @@ from typing import IO
 from tutorlib.compiling.errors import CompileFailed
 
 LIMIT_S = 180.0  # that a compiler may take
-MOST_PRINTED = 2**22  # bytes of what a compiler prints that are read
-SandboxOf = Callable[
-    [Sequence[str], Path], list[str]
-]  # command, the folder that it works in → the command in a sandbox
+MOST_PRINTED = 2**22  # bytes of a compiler's output that are read
+SandboxOf = Callable[[Sequence[str], Path], list[str]]  # command, its working folder → the command in a sandbox
 
 OVER_MEMORY, OVER_DISK = 251, 252  # exit status of a sandbox whose processes took more memory or disk than they may
 NO_MEMORY = re.compile(  # what gcc, cudafe++, LLVM, the C++ library and ptxas say that are refused memory

@@ -72,7 +72,7 @@ def instruction(line: str) -> str:
 
 
 def counts(ptx: str, names: Mapping[str, str] = OPCODES) -> str:
-    """How often each of the names stands in the text, a line each."""
+    """The number of lines of the text with each of the names."""
     found = opcodes(ptx, names)
     return "\n".join(f"{found.count(name):4} {name}" for name in names)
 

@@ -1,4 +1,4 @@
-"""ptxas, the last of the compilers: the machine code of PTX, and what it says: spills, wgmma that it cannot overlap."""
+"""ptxas, the last of the compilers: the machine code of PTX, and its messages: spills, wgmma that it cannot overlap."""
 
 import re
 import tempfile

@@ -10,7 +10,7 @@ from tutorlib.compiling.errors import ToolMissing
 from tutorlib.compiling.packaged import packaged_program
 
 PACKAGE = "nvidia-cuda-nvdisasm"
-NAMES = {  # what a kernel with cp.async, ldmatrix and mma.sync is made of: PTX → as nvdisasm prints it
+NAMES = {  # instructions of a kernel with cp.async, ldmatrix and mma.sync: PTX → nvdisasm's name
     "cp.async": "LDGSTS",
     "commit_group": "LDGDEPBAR",
     "wait_group": "DEPBAR",

@@ -30,7 +30,7 @@ class Stages:
 
 
 def compile_in_stages(host: Callable[..., None], *args: Any, options: str = "") -> tuple[Any, Stages]:
-    """cute.compile(host, *args), with its times. Raises CompileFailed and what a placeholder raises."""
+    """cute.compile(host, *args), with its times. Raises CompileFailed and a placeholder's error."""
     from cutlass import cute
 
     with timed_steps() as spent:

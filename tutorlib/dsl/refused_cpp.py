@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tutorlib.dsl.refusal import Refusal
 
-# What other tile languages, C and CUDA call it → what it is here.
+# The name in other tile languages, C and CUDA → the name here.
 NAMES = {
     **{name: f"ct::{name}" for name in ("bid", "irange", "mma", "transpose", "element_cast", "zeros", "shape", "tile")},
     **{name: f"ct::{name}" for name in ("extents", "partition_view", "tensor_span", "assume_aligned", "select", "exp")},

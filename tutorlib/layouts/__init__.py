@@ -1,1 +1,1 @@
-"""Layouts: their notation, what a picture shows of them, and the real CuTe as an oracle."""
+"""Layouts: their notation, the data of their pictures, and the real CuTe as an oracle."""

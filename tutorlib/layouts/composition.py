@@ -43,7 +43,7 @@ class ComposeView:
 
 
 def compose_view(a: Any, b: Any) -> ComposeView:
-    """Raises NotationError, TooLarge, NoLayout, and tensor_layouts' LayoutError for what it refuses to compose.
+    """Raises NotationError, TooLarge, NoLayout, and tensor_layouts' LayoutError if that refuses to compose them.
 
     CuTe composes mode by mode of b. Where b's modes overlap, the sum may carry from one mode of a into the next, and
     no layout is a∘b; CuTe returns one all the same, so the law (a∘b)(i) = a(b(i)) is tested here.

@@ -1,4 +1,4 @@
-"""A division, cell by cell: which tile each element lies in, and where in it."""
+"""A division, cell by cell: each element's tile, and its place in it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -33,7 +33,7 @@ class DivideView:
     sources: tuple[tuple[Cell | None, ...], ...]
 
     def places(self, cell: Cell) -> tuple[Cell, ...]:
-        """Every (inside, which tile) at which a cell of the layout's matrix stands: one where tiles are disjoint."""
+        """Every (inside, which tile) of a cell of the layout's matrix: one if tiles are disjoint."""
         return tuple(
             (inside, which)
             for inside, row in enumerate(self.sources)

@@ -1,4 +1,4 @@
-"""A layout as a matrix of offsets, and what lies in each of its cells."""
+"""A layout as a matrix of offsets, and the contents of its cells."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -21,7 +21,7 @@ Question = tuple[Any, ...]  # the name of a function of cutlass.cute, then its a
 
 @dataclass(frozen=True)
 class Refused:
-    """CuTe's answer to what it will not compute. `why` is the first line of its message that says something."""
+    """CuTe's answer to a question that it refuses. why: the first informative line of its message."""
 
     why: str
 
@@ -104,7 +104,7 @@ def from_cute(value: Any) -> Answer:
 
 
 def reason(error: Exception) -> str:
-    """The line of an MLIR message that says what is wrong: "unable to compute the following composition: …"."""
+    """The line of an MLIR message that names the error: "unable to compute the following composition: …"."""
     lines = [line.removeprefix("error: unknown: ").strip() for line in str(error).splitlines()]
     telling = [line for line in lines if line and not line.endswith("failed:")]
     return telling[0] if telling else type(error).__name__

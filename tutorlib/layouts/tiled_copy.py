@@ -33,7 +33,7 @@ class TiledCopyView:
         return compose(inverse, Layout((size(self.threads), size(self.values))))
 
     def holder(self, cell: Cell) -> tuple[int, int]:
-        """The thread and the value that an element belongs to. Values lie together, threads around them."""
+        """The thread and the value that an element belongs to. Values are contiguous, threads around them."""
         (row, column), (rows, columns) = cell, self.step
         value_rows, value_columns = self.values.shape
         within = row % rows, column % columns

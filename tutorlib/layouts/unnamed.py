@@ -1,4 +1,4 @@
-"""Layouts by what they do alone: notebook 01 asks which ones draw these pictures."""
+"""Pictures of layouts: notebook 01 asks which layouts they show."""
 
 PICTURES = {  # name → the offset in each row and column
     "A": (

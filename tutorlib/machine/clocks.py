@@ -18,7 +18,7 @@ class Clocks:
 
 
 def clocks() -> Clocks | None:
-    """The current GPU's clocks; None where the driver does not tell."""
+    """The current GPU's clocks; None if the driver does not report them."""
     try:
         import pynvml
 

@@ -1,4 +1,4 @@
-"""The GPU at hand, and what it can run."""
+"""The GPU at hand, and the kernels that it can run."""
 
 import ctypes
 import os

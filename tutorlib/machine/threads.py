@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Meanwhile one. What is simulated is small: more of them would cost ten times what they save."""
+    """One thread in the block. Simulated work is small: more threads would cost ten times their gain."""
     import torch
 
     before = torch.get_num_threads()

@@ -6,7 +6,7 @@ from typing import Any
 from tutorlib.dsl.cute.flavor import cute_flavor
 from tutorlib.machine import device
 
-# What a kernel's speed can depend on: frameworks, the compilers that they call, and what the checker measures with.
+# A kernel's speed can depend on these: frameworks, the compilers that they call, and the checker's own tools.
 PACKAGES = (
     "torch",
     "nvidia-cutlass-dsl",

@@ -31,7 +31,7 @@ def buffer_sets(bytes: int, l2: int) -> int:
 
 
 class Pace(NamedTuple):
-    """queueing_s: what the host needs to queue a pair, with a margin. pair_s: from queueing one to its end."""
+    """queueing_s: the host's time to queue a pair, with a margin. pair_s: from queueing one to its end."""
 
     queueing_s: float
     pair_s: float

@@ -27,7 +27,7 @@ def launcher_of(bug: Bug, text: str) -> HuntedLauncher:
 
 
 def simulator_of(bug: Bug, text: str) -> "SimulatedLauncher":
-    """As `launcher_of`, for any machine; what was compiled of a text before is not compiled again."""
+    """As `launcher_of`, for any machine; a text is compiled once."""
     return replace(first_simulator_of(bug, text), reports=[])
 
 

@@ -12,7 +12,7 @@ from tutorlib.problems.wrong import by
 
 
 class NoData(LookupError):
-    """No GPU's data holds what a figure shows. One line."""
+    """No GPU's data has the measurements of a figure. One line."""
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def in_turn(kernels: Sequence[Call], baselines: Sequence[Call], spoil: Call, pai
     marks = [torch.cuda.Event(enable_timing=True) for _ in range(2 * pairs + 1)]
     spoil()
     with Meter() as meter:
-        for call in islice(chain.from_iterable(turns), 2):  # what is timed first comes after a call too
+        for call in islice(chain.from_iterable(turns), 2):  # the first timed call follows another one, too
             call()
         marks[0].record()
         for call, mark in zip(cycle(chain.from_iterable(turns)), marks[1:], strict=False):

@@ -22,7 +22,7 @@ def target(arch: str, id: str) -> float | None:
 
 
 def save(arch: str, machine: dict[str, Any], date: str, ratios: dict[str, float]) -> None:
-    """Write the targets of one architecture; the others stay. Exercises not measured now keep what they had."""
+    """Write the targets of one architecture; the others stay. Exercises not measured now keep their targets."""
     targets = load()
     kept = targets.get(arch, {}).get("ratios", {})
     entry = {

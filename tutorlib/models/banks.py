@@ -19,7 +19,7 @@ def bank(offset: int, element_bytes: int) -> int:
 
 
 def bank_group(offset: int, element_bytes: int) -> int:
-    """Which of the eight 16-byte groups of banks the element at this offset lies in."""
+    """The 16-byte group of banks, of eight, of the element at this offset."""
     return bank(offset, element_bytes) // 4
 
 

@@ -30,7 +30,7 @@ E2M1 = magnitudes(2, 1, 1, 8)  # 0, 0.5, 1, 1.5, 2, 3, 4, 6
 
 
 def to_nearest(x: float, values: Sequence[float]) -> float:
-    """x rounded to one of these magnitudes, ties to the even code; what is beyond the largest becomes the largest."""
+    """x rounded to one of these magnitudes, ties to the even code; larger values become the largest."""
     size = min(abs(x), values[-1])
     above = bisect_left(values, size)
     if values[above] != size:

@@ -1,4 +1,4 @@
-"""Small models of compiling: what a call costs on average, what compiles again, where a struct's members lie."""
+"""Small models of compiling: the mean cost of a call, recompilations, the layout of a struct."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal, NamedTuple

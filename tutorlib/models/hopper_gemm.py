@@ -39,7 +39,7 @@ def step_bytes(tile: BlockTile, cluster: Pair) -> Pair:
 
 
 def multicast(rank: int, cluster: Pair, rows: int, mode: int) -> tuple[int, int, int]:
-    """(first row, rows, mask of receivers) of what a block loads of a tile that it shares; mode 0: A's, 1: B's.
+    """(first row, rows, mask of receivers) of a block's load of a tile that it shares; mode 0: A's, 1: B's.
 
     Ranks run along M first.
     """

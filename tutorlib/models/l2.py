@@ -122,7 +122,7 @@ def timetable(blocks: int, steps: int, in_flight: int, drift: float) -> tuple[li
 
 
 class Lru:
-    """A cache of `room` bytes that drops what was used longest ago."""
+    """A cache of `room` bytes that evicts the least recently used entry."""
 
     def __init__(self, room: int) -> None:
         self.room, self.used = room, 0

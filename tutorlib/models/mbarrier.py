@@ -127,7 +127,7 @@ class RingModel:
         return self.producer if side == "producer" else self.consumer
 
     def blocked(self, side: Side) -> bool:
-        """Whether this side stands at a wait that does not return."""
+        """Whether this side is at a wait that does not return."""
         here = self.place(side)
         barriers = self.empty if side == "producer" else self.full
         return self.loop(side)[here.order] == "wait" and not barriers[here.index].lets_pass(here.phase)

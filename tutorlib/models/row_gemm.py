@@ -1,4 +1,4 @@
-"""A GEMM that takes what the course's kernels take, and counts: for gradients that are to be made of it."""
+"""A GEMM with the requirements of the course's kernels, which counts its calls: for gradients built of it."""
 
 from typing import TYPE_CHECKING
 

@@ -87,7 +87,7 @@ def of_whole_atoms(make: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def of_whole_tiles(name: str, partition: Callable[..., Any]) -> Callable[..., Any]:
-    """A partition by a tiled copy, which raises ValueError where its tiles do not fit into what is swizzled."""
+    """A partition by a tiled copy, guarded: it raises ValueError if its tiles do not fit the swizzled layout."""
     from cutlass import cute
 
     @wraps(partition)

@@ -59,7 +59,7 @@ def options_kept() -> Iterator[None]:
 
 
 def compiled_anew(host: Callable[..., None], call: Any) -> Callable[..., None]:
-    """`host` compiled by a call that maybe another process told of. Raises ValueError where it is none, and what
+    """`host` compiled by a call, possibly recorded in another process. Raises ValueError if it is malformed, and what
     cute.compile raises.
     """
     from cutlass import cute

@@ -24,7 +24,7 @@ def compilations() -> int:
 
 @contextmanager
 def counted_compilations() -> Iterator[dict[str, int]]:
-    """How often CuTe compiles meanwhile, "compile", and how often a tensor is wrapped, "from_dlpack"."""
+    """Counts CuTe's compilations in the block, "compile", and wrapped tensors, "from_dlpack"."""
     from cutlass.cute import runtime
     from cutlass.cutlass_dsl import CuTeDSL
 

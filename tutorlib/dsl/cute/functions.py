@@ -41,12 +41,12 @@ def code_as_written(function: FunctionType) -> CodeType:
 
 
 def calls_of_helpers(call: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
-    """For `instead_of`: what a jitted function calls that calls another one, call(helper, *args, **kwargs)."""
+    """For `instead_of`: routes a jitted function's calls of another one through call(helper, *args, **kwargs)."""
     from cutlass.base_dsl.dsl import BaseDSL
 
     return BaseDSL, {"_func": lambda dsl, helper, *args, **kwargs: call(helper, *args, **kwargs)}
 
 
 def is_of_the_dsl(file: str) -> bool:
-    """Whether a file of code is one of the CuTe DSL's, or of what stands in for parts of it here."""
+    """Whether a file of code is one of the CuTe DSL's, or of its stand-ins here."""
     return "/nvidia_cutlass_dsl/" in file or file.startswith(HERE)

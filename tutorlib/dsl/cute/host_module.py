@@ -1,4 +1,4 @@
-"""A compiled host function's lowered module: what it says of its launches, and running it without a driver."""
+"""A compiled host function's lowered module: its launches, and running it without a driver."""
 
 import ctypes
 import re

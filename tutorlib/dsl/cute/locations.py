@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def locations(file: str, line: Callable[[], int]) -> Iterator[None]:
-    """Operations that the DSL makes meanwhile carry this file's name, and the line that `line` gives at that moment.
+    """Operations that the DSL makes in the block carry this file's name, and the line that `line` returns then.
 
     `line` is called by a function of this module, which the DSL calls.
     """

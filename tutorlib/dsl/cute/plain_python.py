@@ -1,4 +1,4 @@
-"""Functions for the CuTe DSL as the plain Python that they are written in, and names that stand for something else."""
+"""Runs the CuTe DSL's functions as plain Python, with other objects under some names."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -30,7 +30,7 @@ def plain_loops() -> dict[str, Any]:
 
 @contextmanager
 def instead_of(modules: list[tuple[Any, dict[str, Any]]], *functions: Any) -> Iterator[None]:
-    """Names of modules stand for something else, also where the functions' own modules have imported them by name."""
+    """Replaces names of modules in the block, also in the functions' own modules that have imported them."""
     new = {id(getattr(module, name)): value for module, names in modules for name, value in names.items()}
     with ExitStack() as stack:
         for module, names in modules:

@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class StructMember:
-    """offset: in bytes. size, elements, dtype: of a MemRange, in bytes the first; None of what is none."""
+    """offset: in bytes. size, elements, dtype: of a MemRange, size in bytes; None for other members."""
 
     offset: int
     size: int | None

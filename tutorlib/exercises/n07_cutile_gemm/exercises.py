@@ -24,6 +24,7 @@ from tutorlib.exercises.n07_cutile_gemm.choices import (
     fits,
     no_spill,
 )
+from tutorlib.exercises.n07_cutile_gemm.judge.partial_products import parts_of_gemm
 from tutorlib.exercises.n07_cutile_gemm.judge.through_tf32 import NoTf32
 from tutorlib.exercises.n07_cutile_gemm.orders import GRIDS, RAGGED_GRIDS, in_strips, ragged, strip_after_strip, whole
 from tutorlib.exercises.n07_cutile_gemm.shapes import (
@@ -49,7 +50,6 @@ from tutorlib.machine.features import FP8_MMA
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.split_k import parts_of_gemm
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:

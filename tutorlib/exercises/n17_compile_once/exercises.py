@@ -25,6 +25,7 @@ from tutorlib.exercises.n17_compile_once.cost_counts import (
     some_members,
 )
 from tutorlib.exercises.n17_compile_once.judge.for_torch import CALLS, launch_costs
+from tutorlib.exercises.n17_compile_once.judge.integers import on_integers
 from tutorlib.exercises.n17_compile_once.judge.saved_kernels import SAVING
 from tutorlib.exercises.n17_compile_once.judge.shared_storage import Member, StructExercise
 from tutorlib.exercises.n17_compile_once.judge.trials import TrialsExercise
@@ -45,7 +46,6 @@ from tutorlib.exercises.n17_compile_once.keys import (
 from tutorlib.exercises.n17_compile_once.remedies import COMPILE_ONCE_REMEDIES
 from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.compiling import compilations_of, per_call, struct_layout
-from tutorlib.problems.integers import on_integers
 from tutorlib.problems.problem import Problem
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import silu
 
+from tutorlib.instruments.sweeps.mlp import mlp, mlp_gradient, step
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, PIECE, SWIGLU, launch_fused, linear_swiglu
 from tutorlib.kernels.fused.linear import linear, use_kernels
@@ -20,7 +21,6 @@ from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.problems.fused import by_torch_compile, linear_add, linear_gelu
 from tutorlib.problems.fused import linear_swiglu as swiglu_problem
-from tutorlib.problems.mlp import mlp, mlp_gradient, step
 from tutorlib.problems.problem import Problem, Shape
 
 HIDDEN, FEATURES = LLAMA_8B

@@ -24,7 +24,7 @@ def with_bias_matrix(answer: Answer) -> Callable[..., None]:
         if len(extents) == 2 and extents != wanted:
             raise ValueError(
                 f"the view has the shape {view.shape} and should have {wanted}, rows and columns of C. Where a stride "
-                "is 0, a coordinate beyond the shape finds a number all the same; who asks for the size is told wrong"
+                "is 0, a coordinate beyond the shape still finds a number; code that reads the size gets a wrong one"
             )
         return view
 

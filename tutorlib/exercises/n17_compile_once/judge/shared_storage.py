@@ -21,7 +21,7 @@ from tutorlib.problems.wrong import count
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.kernels.storage import ProbedMembers
+    from tutorlib.exercises.n17_compile_once.judge.struct_probe import ProbedMembers
     from tutorlib.simulate.ptx.ir import Module
     from tutorlib.simulate.ptx.languages.cute import SimulatedCute
     from tutorlib.simulate.ptx.languages.cute_host import Recorded
@@ -74,7 +74,7 @@ def probing(structs: Mapping[Shape, Members]) -> Problem:
     def reference(x: "Tensor") -> "Tensor":
         import torch
 
-        from tutorlib.kernels.storage import UNIT
+        from tutorlib.exercises.n17_compile_once.judge.struct_probe import UNIT
 
         members = next(members for (size, _), members in structs.items() if size == len(x)).values()
         parts = zip(members, x.split([member.elements for member in members]), strict=True)
@@ -137,7 +137,7 @@ class StructExercise(CuteExercise):
     """The answer takes a number and returns a cute.struct with these members, in any order.
 
     The struct itself is looked at where it lives. A kernel that uses it is simulated, so that what counts is where its
-    members lie: see `kernels.storage`.
+    members lie: see `judge.struct_probe`.
 
     wanted: takes the number. numbers: those that are tried. spare: bytes more than its members that it may have.
     """
@@ -158,7 +158,7 @@ class StructExercise(CuteExercise):
         return Probed(self.probe(answer), self.problem, answer=answer)
 
     def probe(self, answer: Answer) -> HostFunction:
-        from tutorlib.kernels.storage import make_probe
+        from tutorlib.exercises.n17_compile_once.judge.struct_probe import make_probe
 
         tried = {size: (number, as_probed(self.wanted(number))) for (size, _), number in self.by_shape.items()}
         return make_probe(need_callable(answer), tried)
