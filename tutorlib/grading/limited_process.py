@@ -1,4 +1,4 @@
-"""Work on bytes that a student made, in a child process with limits of computing, memory and time.
+"""Work on bytes that a student made, in a child process with limits on processor time, memory and elapsed time.
 
 C code, such as Python's compiler, `json` or `bz2`, hears no signal and no thread while it runs: only the end of its
 process ends it. So a fork of this process, which takes milliseconds and dies with its parent, works on the student's
@@ -36,7 +36,7 @@ PLAIN = {
 
 @dataclass(frozen=True)
 class Allowance:
-    """What one piece of work may take.
+    """The limits of one piece of work.
 
     computing_s: seconds of the child's computing. memory: bytes that it may allocate. size: bytes of its result.
     patience_s: seconds that may pass, on a busy machine too; only work that waits for something needs so many.
@@ -49,7 +49,7 @@ class Allowance:
 
 
 class Exceeded(Exception):
-    """The work took more than its allowance, or crashed. One line says which; `about` names what it was about."""
+    """The work exceeded its limits or crashed. The message is one line; `about` names the part that was being read."""
 
     def __init__(self, why: str, about: Any = None) -> None:
         super().__init__(why, about)
@@ -63,7 +63,7 @@ _pipe: int | None = None  # of a child: to its parent
 
 
 def about(what: Any) -> None:
-    """Tell the parent which part of the work begins, so that it knows what a child's end was about."""
+    """Tell the parent which part of the work begins, so that it knows at which one the child ended."""
     if _pipe is not None:
         send_message(_pipe, ("about", what))
 
