@@ -139,7 +139,7 @@ class Gradebook:
         self.path, self.db = path, db
 
     def put(self, submission: Submission) -> None:
-        """Store a submission in place of the student's earlier one: completely or, if anything interrupts it, not at all."""
+        """Store a submission in place of the student's earlier one: completely or, if interrupted, not at all."""
         graded, seed = submission.graded, None if submission.seed is None else str(submission.seed)
         head = submission.content, json.dumps(submission.wanted), seed
         outcomes = [

@@ -47,7 +47,7 @@ def start_judge(settings: JudgeSettings, folder: Path, environment: Mapping[str,
 
 
 def has_driver() -> bool:
-    """Whether CUDA's driver is loaded here, if only to look for a GPU: a fork then crashes in it; a new Python does not."""
+    """Whether CUDA's driver is loaded here, if only to look for a GPU: a fork then crashes in it."""
     maps = Path("/proc/self/maps")
     return maps.exists() and "/libcuda.so" in maps.read_text(errors="replace")
 

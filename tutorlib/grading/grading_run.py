@@ -146,7 +146,7 @@ class Reports(asyncio.StreamReader):
 
 
 def ended_itself(reports: Reports, limits: Limits) -> tuple[Status, str]:
-    """The status and message if the judge's process ended without a report: the system may have ended it (`cpu_limit`)."""
+    """Status and message if the judge's process ended without a report: the system may have ended it (`cpu_limit`)."""
     if os.WIFSIGNALED(reports.status) and os.WTERMSIG(reports.status) == signal.SIGXCPU:
         return "timeout", no_end(limits.seconds)
     return "error", "it ended the grading run"

@@ -1,4 +1,4 @@
-"""A page's library without the functions that the page forbids: in copies of its modules, stubs ask `library_process`."""
+"""A page's library without the functions that it forbids: in copies of modules, stubs ask `library_process`."""
 
 import ast
 import os
