@@ -1,7 +1,7 @@
-"""Reports the points of a graded submission to GitHub: `python points.py results/scores.json >> "$GITHUB_STEP_SUMMARY"`.
+"""Reports a graded submission's points to GitHub: `python points.py results/scores.json >> "$GITHUB_STEP_SUMMARY"`.
 
-Prints a Markdown table. On stderr it prints two notices in the format of autograding-grading-reporter, from which GitHub
-Classroom reads the points. Exits 1 if a graded exercise lacks points.
+Prints a Markdown table. On stderr it prints two notices in the format of autograding-grading-reporter, from which
+GitHub Classroom reads the points. Exits 1 if a graded exercise lacks points.
 """
 
 import json
