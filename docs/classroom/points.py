@@ -1,7 +1,7 @@
-"""Tells GitHub the points of a graded submission: `python points.py results/scores.json >> "$GITHUB_STEP_SUMMARY"`.
+"""Reports a graded submission's points to GitHub: `python points.py results/scores.json >> "$GITHUB_STEP_SUMMARY"`.
 
-Prints a table in Markdown. On stderr it prints notices, two in the words by which GitHub Classroom reads points from a
-workflow, as its autograding-grading-reporter does. Exits 1 where a graded exercise lacks points.
+Prints a Markdown table. On stderr it prints two notices in the format of autograding-grading-reporter, from which
+GitHub Classroom reads the points. Exits 1 if a graded exercise lacks points.
 """
 
 import json
@@ -13,7 +13,7 @@ MARKS = {"passed": "✅", "partial": "🟡", "not_run": "⚪"}  # all others: �
 
 
 def table(scores: dict) -> str:
-    """The exercises and their points, as Markdown that a message's text cannot change."""
+    """The exercises and their points as Markdown, with messages escaped."""
     lines = [
         f"**{scores['points']:g} of {scores['max_points']:g} points**",
         "",
@@ -29,7 +29,7 @@ def table(scores: dict) -> str:
 
 
 def plain(text: str) -> str:
-    """Text for a cell of a table: each sign that Markdown or HTML would read as its own is written as a number."""
+    """Text for a table cell, in which each character that is markup in Markdown or HTML is a numeric reference."""
     return re.sub(r"[^\w .,:;()/=+-]", lambda sign: f"&#{ord(sign[0])};", text).replace("&#10;", "<br>")
 
 

@@ -1,1 +1,1 @@
-"""A class: what its students handed in, graded into a gradebook, and what is made of that."""
+"""A class: its hand-ins, graded into a gradebook, and the files made from that."""

@@ -1,4 +1,4 @@
-"""The instructor's corrections: points and comments by hand, which hold however often a class is graded."""
+"""The instructor's corrections: points and comments by hand, which apply in every run."""
 
 import math
 import re

@@ -1,6 +1,4 @@
-"""The first import of the process that workers are forked from, whose other imports take seconds: it dies with the
-command.
-"""
+"""Ties the fork server to the command: it dies with it. Imported first, as the server's other imports take seconds."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Grades as other systems want them: CSV files, Gradescope's results.json, JUnit's XML."""
+"""Grades in the formats of other systems: CSV files, Gradescope's results.json, JUnit XML."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ from tutorlib.classroom.roster import Listed
 from tutorlib.grading.junit import junit
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would calculate what begins so
-CORRECTION = "correction"  # what stands for a notebook where the total is corrected
+CORRECTION = "correction"  # the notebook's name in rows and columns for corrections of the total
 LONGEST_STEM = 80  # bytes of a file's name
 HASHED = re.compile("-[0-9a-f]{8}$")  # how a file's name ends that is not just the student's
 

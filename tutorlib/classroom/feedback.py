@@ -1,4 +1,4 @@
-"""Reports to give back: a zip for Moodle and one for Canvas, in which each report has the name that the system expects.
+"""Zips that return the reports through Moodle and Canvas; each report has the name that the system expects.
 
 Moodle finds a student by the number in the folder's name, `Full Name_4711_assignsubmission_file_`, and keeps what is
 behind it as the file's name (mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import). Canvas finds one

@@ -1,4 +1,4 @@
-"""The gradebook: one SQLite file, in which a submission is there as a whole or not at all."""
+"""The gradebook: one SQLite file, which holds a submission completely or not at all."""
 
 import json
 import sqlite3
@@ -139,7 +139,7 @@ class Gradebook:
         self.path, self.db = path, db
 
     def put(self, submission: Submission) -> None:
-        """A submission, in place of what the student had there: all of it or, should anything end it, nothing."""
+        """Store a submission in place of the student's earlier one: completely or, if interrupted, not at all."""
         graded, seed = submission.graded, None if submission.seed is None else str(submission.seed)
         head = submission.content, json.dumps(submission.wanted), seed
         outcomes = [

@@ -1,4 +1,4 @@
-"""The grades of a class: the grader's verdicts, and on top of them lateness and the instructor's corrections."""
+"""The grades of a class: the grader's verdicts, late penalties and the instructor's corrections."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

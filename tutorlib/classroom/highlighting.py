@@ -1,4 +1,4 @@
-"""A student's code as HTML: highlighted, escaped, and with every character visible."""
+"""A student's code as HTML: highlighted, escaped, and without invisible characters."""
 
 import re
 import unicodedata

@@ -1,6 +1,6 @@
 """The instructor's files: a roster, rules about lateness, corrections.
 
-The gradebook keeps each of them, and it counts in every run until another one of its kind is given.
+The gradebook keeps each of them; it applies in every run until the instructor gives another of its kind.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,12 +17,12 @@ from tutorlib.classroom.tables import read_text
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names
 
-NONE = "none"  # as a file's name: what was given before no longer counts
+NONE = "none"  # in place of a file's name: the stored file no longer applies
 
 
 @dataclass(frozen=True)
 class InstructorFiles:
-    """The files that this run was given: paths, or "none"; no path where what was given before still counts."""
+    """The files on this run's command line: paths, or "none"; no path if the stored file still applies."""
 
     roster: Sequence[str] = ()
     rules: Sequence[str] = ()

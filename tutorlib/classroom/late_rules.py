@@ -1,4 +1,4 @@
-"""Late days: when each notebook was due, when it was handed in, and the points that this costs."""
+"""Late penalties: when each notebook was due, when it was handed in, and the points that lateness costs."""
 
 import math
 import re

@@ -1,7 +1,7 @@
 """Worker processes of this machine: a new one for each task, forked from one that has imported what grading needs.
 
-A worker that dies gives its task back, once. None outlives this process, nor does anything that a worker started: each
-process of the chain, command, fork server, worker, pytest and bubblewrap, is killed by the kernel when its parent ends.
+The task of a worker that dies is repeated once. No worker outlives this process, nor does anything that it started: the
+operating system kills each process of the chain (command, fork server, worker, judge, bubblewrap) when its parent ends.
 """
 
 import multiprocessing

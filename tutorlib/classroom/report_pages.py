@@ -1,4 +1,4 @@
-"""How a page is made: its template, with everything that it is told escaped, and how outcomes are named."""
+"""Renders the reports' templates, with all values escaped, and names outcomes."""
 
 from pathlib import Path
 from statistics import median

@@ -1,4 +1,4 @@
-"""The reports: a page for each student and one for the class, each a file that needs no other."""
+"""The reports: a page for each student and one for the class, each a single file."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""The roster: who is in the class, and which hand-in is whose.
+"""The roster: the students of the class, and the owner of each hand-in.
 
 A student's hand-in is found by the id that Moodle or Canvas puts into its name, then by the student's name.
 """

@@ -1,4 +1,4 @@
-"""An answer's statements, without what a copy is disguised by: comments, layout, names of variables, order."""
+"""An answer's statements, without what disguises a copy: comments, layout, variable names, order."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""CSV files as instructors have them: from Moodle, Canvas or a spreadsheet, in the encodings that these write."""
+"""Reads instructors' CSV files: from Moodle, Canvas or a spreadsheet, in the encodings that these write."""
 
 import codecs
 import csv

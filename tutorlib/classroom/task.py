@@ -1,4 +1,4 @@
-"""Grading what one student handed in: what goes to a worker, what comes back. Both are plain data."""
+"""Grades one student's hand-in in a worker. The task and its result are plain data."""
 
 import json
 import time

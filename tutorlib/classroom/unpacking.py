@@ -1,4 +1,4 @@
-"""What taking a student's files out of their zips may cost: so many bytes, files and seconds, all of them together."""
+"""The limits on unpacking one student's zips, all together: bytes, files and seconds."""
 
 import time
 import zipfile

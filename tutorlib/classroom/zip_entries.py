@@ -1,4 +1,4 @@
-"""Every file below a folder, and inside the zips there: nothing is unpacked, and nothing larger than it may be is read.
+"""Lists every file in a folder and in its zips, without unpacking, and reads files up to a limit.
 
 A zip counts as a folder that has its name. Hidden files and what macOS adds are no files. `handed_in` and `run` open
 zips in child processes with limits alone (`grading.limited_process`): what crosses are entries.

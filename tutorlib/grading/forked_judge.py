@@ -1,4 +1,4 @@
-"""The judge in a process forked from this one, which has imported all that it needs; a new Python takes seconds."""
+"""Forks the judge's process from this one, which has already imported what it needs; a new Python takes seconds."""
 
 import asyncio
 import gc
@@ -47,13 +47,13 @@ def start_judge(settings: JudgeSettings, folder: Path, environment: Mapping[str,
 
 
 def has_driver() -> bool:
-    """Whether CUDA's driver was loaded here, if only to look for a GPU: a fork then crashes in it, a new Python not."""
+    """Whether CUDA's driver is loaded here, if only to look for a GPU: a fork then crashes in it."""
     maps = Path("/proc/self/maps")
     return maps.exists() and "/libcuda.so" in maps.read_text(errors="replace")
 
 
 def settle(folder: Path, environment: Mapping[str, str], pipe: int, log: int) -> None:
-    """Put off what a fork has of its parent and a new process has not."""
+    """Undo what a fork inherits and a new process would not have."""
     gc.freeze()  # what the parent holds is not collected here, or it would close files whose numbers are others' now
     signal.set_wakeup_fd(-1)  # the parent's event loop listens there
     asyncio.set_event_loop_policy(None)  # nor is its loop this one's: what it waits with is closed below

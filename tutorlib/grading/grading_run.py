@@ -1,4 +1,4 @@
-"""Running a merged page in a judge's process, and again without the answer that ended it."""
+"""Runs a merged page in a judge's process, and again without each answer that ends it."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ HOME = {"HOME": str(Path.home())}  # the judge's compilers keep what they made t
 
 
 class GradingFailed(Exception):
-    """The course or this machine is at fault, not an answer. One line."""
+    """The course or this machine is at fault, not an answer. The message is one line."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Reports(asyncio.StreamReader):
 
 
 def ended_itself(reports: Reports, limits: Limits) -> tuple[Status, str]:
-    """What is said where the judge's process ended without a word: the system may have ended it (`cpu_limit`)."""
+    """Status and message if the judge's process ended without a report: the system may have ended it (`cpu_limit`)."""
     if os.WIFSIGNALED(reports.status) and os.WTERMSIG(reports.status) == signal.SIGXCPU:
         return "timeout", no_end(limits.seconds)
     return "error", "it ended the grading run"

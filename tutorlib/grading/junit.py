@@ -1,4 +1,4 @@
-"""JUnit's XML of outcomes: what `tutor grade` keeps for each notebook, and `tutor class` writes for a class."""
+"""Outcomes as JUnit XML: `tutor grade --out` writes a file for each notebook, `tutor class` one for the class."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What the stubs of a page's library call, in the student's process: see `library`."""
+"""The student's side of `library_process`: what the stubs of a page's library call."""
 
 import os
 import socket

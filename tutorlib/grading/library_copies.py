@@ -1,4 +1,4 @@
-"""A page's library without what the page forbids: copies of modules in which those functions only ask (`library`)."""
+"""A page's library without the functions that it forbids: in copies of modules, stubs ask `library_process`."""
 
 import ast
 import os

@@ -1,4 +1,4 @@
-"""Work on bytes that a student made, in a child process with limits of computing, memory and time.
+"""Work on bytes that a student made, in a child process with limits on processor time, memory and elapsed time.
 
 C code, such as Python's compiler, `json` or `bz2`, hears no signal and no thread while it runs: only the end of its
 process ends it. So a fork of this process, which takes milliseconds and dies with its parent, works on the student's
@@ -11,14 +11,14 @@ import io
 import os
 import pickle
 import resource
-import select
 import signal
-import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
 from math import ceil
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
@@ -26,8 +26,6 @@ from tutorlib.machine.lineage import die_with
 
 P = ParamSpec("P")
 T = TypeVar("T")
-HEAD = struct.Struct("<Q")  # in front of each message: its length in bytes
-CHUNK = 2**20  # bytes
 PLAIN = {
     *(("builtins", name) for name in ("frozenset", "list", "set")),
     *(("collections", "defaultdict"), ("pathlib", "PosixPath"), ("zipfile", "ZipInfo")),
@@ -36,7 +34,7 @@ PLAIN = {
 
 @dataclass(frozen=True)
 class Allowance:
-    """What one piece of work may take.
+    """The limits of one piece of work.
 
     computing_s: seconds of the child's computing. memory: bytes that it may allocate. size: bytes of its result.
     patience_s: seconds that may pass, on a busy machine too; only work that waits for something needs so many.
@@ -49,7 +47,7 @@ class Allowance:
 
 
 class Exceeded(Exception):
-    """The work took more than its allowance, or crashed. One line says which; `about` names what it was about."""
+    """The work exceeded its limits or crashed. The message is one line; `about` names the part that was being read."""
 
     def __init__(self, why: str, about: Any = None) -> None:
         super().__init__(why, about)
@@ -59,13 +57,13 @@ class Exceeded(Exception):
         return str(self.args[0])
 
 
-_pipe: int | None = None  # of a child: to its parent
+_parent: Connection | None = None  # of a child
 
 
 def about(what: Any) -> None:
-    """Tell the parent which part of the work begins, so that it knows what a child's end was about."""
-    if _pipe is not None:
-        send_message(_pipe, ("about", what))
+    """Tell the parent which part of the work begins, so that it knows at which one the child ended."""
+    if _parent is not None:
+        send_message(_parent, ("about", what))
 
 
 def in_child(allowance: Allowance, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -73,15 +71,30 @@ def in_child(allowance: Allowance, work: Callable[P, T], *args: P.args, **kwargs
 
     Raises what `work` raises where that is one of the course's exceptions, and Exceeded.
     """
-    parent = os.getpid()
-    read, write = os.pipe()
+    parent, last, refused = os.getpid(), None, ""
+    ours, theirs = Pipe(duplex=False)
     if not (pid := os.fork()):
-        child(parent, write, allowance, lambda: work(*args, **kwargs))
-    os.close(write)
-    messages = Messages(read, time.monotonic() + allowance.patience_s, allowance.size)
+        child(parent, theirs, allowance, lambda: work(*args, **kwargs))
+    theirs.close()
+    until, room = time.monotonic() + allowance.patience_s, allowance.size
     try:
-        last = None
-        while message := messages.next():
+        while True:
+            if not ours.poll(max(0.0, until - time.monotonic())):
+                refused = "cannot be read in time"
+                break
+            try:
+                content = ours.recv_bytes(room)
+            except EOFError:
+                break
+            except OSError as error:  # or the child ended in the middle of it
+                refused = "has more in it than is read" if error.args == ("bad message length",) else ""
+                break
+            room -= len(content)
+            try:
+                message = Records(io.BytesIO(content)).load()
+            except Exception as error:  # what is no record
+                refused = f"makes its reader fail: {type(error).__name__}"
+                break
             match message:
                 case ["about", last]:
                     pass
@@ -92,16 +105,16 @@ def in_child(allowance: Allowance, work: Callable[P, T], *args: P.args, **kwargs
                 case _:
                     break
     finally:
-        os.close(read)
+        ours.close()
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         status = os.waitpid(pid, 0)[1]
-    raise Exceeded(messages.refused or why_ended(status, allowance), last)
+    raise Exceeded(refused or why_ended(status, allowance), last)
 
 
-def child(parent: int, pipe: int, allowance: Allowance, work: Callable[[], object]) -> NoReturn:
+def child(parent: int, pipe: Connection, allowance: Allowance, work: Callable[[], object]) -> NoReturn:
     """In the child: do the work within its limits, and send what comes of it."""
-    global _pipe
+    global _parent
     try:
         die_with(parent)
         signal.set_wakeup_fd(-1)  # an event loop of the parent's listens there
@@ -114,7 +127,7 @@ def child(parent: int, pipe: int, allowance: Allowance, work: Callable[[], objec
         limit(resource.RLIMIT_CORE, 0)
         limit(resource.RLIMIT_CPU, ceil(allowance.computing_s))
         limit(resource.RLIMIT_DATA, allocated() + allowance.memory)
-        _pipe = pipe
+        _parent = pipe
         try:
             result = ("returned", work())
         except MemoryError:
@@ -157,48 +170,8 @@ def why_ended(status: int, allowance: Allowance) -> str:
     return f"crashes its reader ({signal.Signals(-code).name if code < 0 else f'exit status {code}'})"
 
 
-def send_message(pipe: int, message: Any) -> None:
-    content = pickle.dumps(message)
-    for part in (HEAD.pack(len(content)), memoryview(content)):
-        while part:
-            part = part[os.write(pipe, part) :]
-
-
-class Messages:
-    """What a child sends, in a process that answers signals meanwhile. refused: why nothing more is taken, or ""."""
-
-    def __init__(self, pipe: int, until: float, room: int) -> None:
-        self.pipe, self.until, self.room, self.refused = pipe, until, room, ""
-        self.heard = select.poll()
-        self.heard.register(pipe, select.POLLIN)
-
-    def next(self) -> Any:
-        """The next message; None where none comes any more."""
-        if len(head := self.take(HEAD.size)) < HEAD.size:
-            return None
-        (size,) = HEAD.unpack(head)
-        self.room -= size
-        if self.room < 0:
-            self.refused = "has more in it than is read"
-            return None
-        if len(content := self.take(size)) < size:
-            return None
-        try:
-            return Records(io.BytesIO(content)).load()
-        except Exception as error:  # what is no record
-            self.refused = f"makes its reader fail: {type(error).__name__}"
-            return None
-
-    def take(self, size: int) -> bytes:
-        content = bytearray()
-        while len(content) < size:
-            if not self.heard.poll(max(0.0, 1000 * (self.until - time.monotonic()))):
-                self.refused = "cannot be read in time"
-                break
-            if not (part := os.read(self.pipe, min(CHUNK, size - len(content)))):
-                break
-            content += part
-        return bytes(content)
+def send_message(pipe: Connection, message: Any) -> None:
+    pipe.send_bytes(pickle.dumps(message))
 
 
 class Records(pickle.Unpickler):

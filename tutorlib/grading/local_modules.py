@@ -1,4 +1,4 @@
-"""Python files that were handed in beside a notebook: its cells can import them, in the sandbox and nowhere else."""
+"""Python files handed in next to a notebook. Its cells can import them, only in the sandbox."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator

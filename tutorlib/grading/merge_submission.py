@@ -1,4 +1,4 @@
-"""A student's code put into the pristine notebook.
+"""Merges a student's code into the pristine notebook.
 
 The pristine notebook is built from its source by this process, so a student may work in notebooks/ itself. Its cells
 run unchanged. The cells that the student added run in their places, and the student's version of a changed course cell

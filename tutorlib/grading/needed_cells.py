@@ -1,4 +1,4 @@
-"""Which of a page's own cells its answers need: a demonstration that gives them nothing need not run.
+"""Leaves out those of a page's own cells, its demonstrations, that no answer needs.
 
 Decided by names alone, without running anything. A cell stays where it binds or changes a name that a cell which stays
 reads, wherever that stands. Of an import the names that anything reads stay.

@@ -1,4 +1,4 @@
-"""Judging an answer from another process, so that nothing it does to its own process can give it points.
+"""Judges an answer from another process, so that nothing it does to its own process can give it points.
 
 The answer stays in the notebook's kernel, which serves it on a socket; the judge outside holds a `RemoteAnswer`, as
 every judge holds a `Served`. What crosses is plain data: see `wire`. A value that cannot cross equals nothing.

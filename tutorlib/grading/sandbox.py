@@ -1,4 +1,4 @@
-"""The sandbox around a student's process: what it sees, as options of bubblewrap. `supervisor` starts that.
+"""The sandbox of a student's process: what the process sees, as options of bubblewrap, which `supervisor` starts.
 
 Inside there is no network, no other process and no file but Python, its packages, the system's libraries and the
 course's package, all of them read-only; a scratch folder in memory, of limited size, which goes with the process; and
@@ -52,7 +52,7 @@ INSTALL = "bubblewrap is missing: install it (apt-get install bubblewrap)"
 
 @cache
 def why_open() -> str:
-    """Why no process can run in a sandbox on this machine, in one line; "" where one can."""
+    """Why this machine can run no process in a sandbox, in one line; "" if it can."""
     if not shutil.which("bwrap"):
         return INSTALL
     with tempfile.TemporaryDirectory(prefix="tutor-trial-") as folder:

@@ -1,6 +1,6 @@
-"""Serves an answer from inside the sandbox to the judge outside, who calls it, watches it and asks about it.
+"""Serves an answer from inside the sandbox to the judge outside, which calls it, watches it and asks about it.
 
-This runs where the student's code can change it. Nothing that it says gives points by itself.
+The student's code can change this code while it runs. Nothing that it sends gives points by itself.
 """
 
 from collections.abc import Callable

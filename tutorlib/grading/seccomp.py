@@ -1,4 +1,4 @@
-"""The seccomp filter of the sandbox: which of the kernel's calls are refused in it, and why.
+"""The seccomp filter of the sandbox: which system calls it refuses, and why.
 
 A filter that allows calls one by one would have to follow Python, torch, CUDA's driver, nvcc and each of their
 releases. This one refuses what none of them needs, and every call that is newer than this file.

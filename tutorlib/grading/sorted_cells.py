@@ -1,4 +1,4 @@
-"""A submission's code cells sorted: answers, the course's own cells as the student has them, and cells added to it."""
+"""Sorts a submission's code cells: answers, the course's own cells as the student has them, and added cells."""
 
 import ast
 import itertools

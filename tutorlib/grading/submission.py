@@ -1,4 +1,4 @@
-"""Reading a submission: which notebook of the course each file answers, the text of its cells, the modules beside it.
+"""Reads a submission: which notebook of the course each file answers, its cells' text, the modules next to it.
 
 Nothing else of a submitted notebook is looked at: no tags, outputs, metadata or file name. Each file is read in a child
 process with limits (`limited_process`).
@@ -25,7 +25,7 @@ CELL_ID = re.compile(r"(answer|check)-(\d\d)-(\d+)", re.ASCII)
 
 
 class BadSubmission(Exception):
-    """What was handed in cannot be graded at all. One line that names the file and what is wrong with it."""
+    """The submission cannot be graded at all. The message is one line: the file, and what is wrong with it."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Starts bubblewrap, and ends it when the processes in the sandbox together take more than they may.
+"""Starts bubblewrap, and ends it when the processes in the sandbox together exceed their limits.
 
     python -I -S supervisor.py SETTINGS OPTIONS … -- COMMAND …
 

@@ -1,4 +1,4 @@
-"""From what was seen of an exercise's cells to its outcome."""
+"""An exercise's outcome, from the reports about its cells."""
 
 from dataclasses import replace
 from typing import Any
