@@ -124,7 +124,7 @@ class Scheduler:
     def go_on(self, ready: list[Cohort]) -> bool:
         """Nobody is ready: let happen what may happen without the threads. Whether somebody is ready then."""
         units = self.state.units
-        while not ready and (units.bulk.deliver() or units.tensor.deliver()):
+        while not ready and (units.bulk.deliver() or units.tensor.deliver() or units.counted.deliver()):
             self.release(ready)
         if not ready:
             self.free(units.mbarriers.give_up(), ready)
