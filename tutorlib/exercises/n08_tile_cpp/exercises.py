@@ -7,7 +7,9 @@ from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n08_tile_cpp.judge.program import ProgramExercise
+from tutorlib.exercises.n08_tile_cpp.tile_order import OrderFlaw, not_in_strips
 from tutorlib.failure import Difference, Fail
 from tutorlib.kernels.cpp.gemm import Variant
 from tutorlib.kernels.cpp.grids import blocks_of, persistent_grid, tile_grid
@@ -18,7 +20,9 @@ from tutorlib.problems.catalogue import gemm, vector_add
 VECTOR_TILE = 1024
 RAGGED = ((256, 256, 256), (300, 200, 129), (70, 513, 96))
 RAGGED_VECTORS = ((256, 256, 256), (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
-TALL = (1160, 136, 8)  # 10 rows of tiles: a strip of 8 and one of 2
+# Two steps along K, and more rows of tiles than a strip has, two columns of them, for tiles of up to 256×256.
+TALL = (2064, 264, 72)
+STORES = WorkLimits(at_most=(("st.global", 2048),))  # as many as 256×256 elements take, if each thread stores one
 BENCH = (4096, 4096, 4096)
 # Where K is less than one step, what hangs over its edge is set by nobody; later it is what the step before left.
 SHORT = (*RAGGED[:2], (70, 513, 40))
@@ -85,6 +89,8 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=RAGGED,
         simulated_shapes=SHORT,
+        once=True,
+        limits=STORES,
         requires=("wgmma",),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
@@ -123,7 +129,11 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("wgmma",),
+        divisible=8,
         tma=True,
+        pipelined=True,
+        once=True,
+        limits=WorkLimits(at_most=(("st.global", 512),)),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
         hints=(
@@ -139,10 +149,15 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=(*RAGGED_VECTORS, TALL),
         simulated_shapes=(RAGGED_VECTORS[0], TALL, RAGGED_VECTORS[2]),
+        counted=TALL,
+        patterned=False,
+        order=not_in_strips,
         bench_shape=BENCH,
         tiers=(0.7, 0.9),
         requires=("wgmma",),
+        divisible=8,
         tma=True,
+        pipelined=True,
         spills=False,
         once=True,
         grid=persistent_grid,

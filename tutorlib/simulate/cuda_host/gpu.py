@@ -1,9 +1,11 @@
 """The GPU of a program that has none. It is another process than the program's, at the other end of its stdin.
 
 It returns sums that the program cannot compute: for the operands that it expects, a random number is added to each. So
-only a launch on the right operands brings the right results, whatever else the program's own code does.
+only a launch on the right operands brings the right results, whatever else the program's own code does. A launch must
+come through the runtime library: that alone has the password, which it reads before the program's own code runs.
 """
 
+import secrets
 import socket
 import struct
 from dataclasses import dataclass
@@ -43,8 +45,12 @@ class AddingGpu:
 
     def serve(self, line: socket.socket) -> None:
         """Carry out the program's launches until it hangs up, or asks for more than any right program does."""
+        password = secrets.token_bytes(16)
         with line:
+            line.sendall(password)
             for _ in range(MOST_LAUNCHES):
+                if received(line, len(password)) != password:
+                    return
                 head = received(line, 4)
                 (n,) = struct.unpack("=I", head) if head else (0,)
                 operands = received(line, 8 * n) if n <= MOST_ELEMENTS else b""
