@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from random import Random
 
-from tutorlib.checking.cpp import CppExercise
+from tutorlib.checking.cpp import CppExercise, PromiseFlaw
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import Mistake, ValueExercise, equals
@@ -26,6 +26,18 @@ STORES = WorkLimits(at_most=(("st.global", 2048),))  # as many as 256×256 eleme
 BENCH = (4096, 4096, 4096)
 # Where K is less than one step, what hangs over its edge is set by nobody; later it is what the step before left.
 SHORT = (*RAGGED[:2], (70, 513, 40))
+
+STORED_ONCE = Remedy(
+    Fail.TOO_MANY(instruction="st.global"),
+    "The accumulators hold the whole product after the last step: store then, once.",
+)
+PROMISED = (
+    STORED_ONCE,
+    Remedy(
+        PromiseFlaw.FALSE, "16 bytes are 8 elements of bf16: promise no more than TMA needs, and the exercise grants."
+    ),
+    Remedy(Fail.NO_OVERLAP, "The third promise is about memory: __restrict__ on every pointer, C's included."),
+)
 
 # 08.3 tma_carries -----------------------------------------------------------------------------------------------
 
@@ -104,6 +116,7 @@ EXERCISES = (
                 Difference.WRONG(got="nan"),
                 "load leaves elements past the edge undefined; load_masked makes them zeros.",
             ),
+            STORED_ONCE,
         ),
     ),
     ValueExercise(
@@ -141,6 +154,7 @@ EXERCISES = (
             "assume_aligned and assume_divisible return what they vouch for: a = ct::assume_aligned(a, 16_ic);",
             "Rows of A and B are k elements long, rows of C n; 16 bytes are 8 of them.",
         ),
+        remedies=PROMISED,
     ),
     CppExercise(
         id="08.5",
@@ -166,6 +180,13 @@ EXERCISES = (
             "for (int block : ct::irange(int(ct::bid().x), down * across, int(ct::num_blocks().x))) visits the tiles.",
             "Strips of 8 rows of tiles: a strip has 8 * across tiles; inside it, count down first, then across.",
             "The last strip may be lower: height = down - first < 8 ? down - first : 8.",
+        ),
+        remedies=(
+            *PROMISED,
+            Remedy(
+                OrderFlaw.NO_STRIPS,
+                "Tile number `block` is in strip block / (8 * across); inside the strip, count down its rows first.",
+            ),
         ),
     ),
     ProgramExercise(

@@ -3,8 +3,9 @@
 For each piece of shared memory the last write is kept, and for each warp its last read since; every access is compared
 with those by their clocks, so that a fault shows whatever order the simulator happens to run warps in (Flanagan and
 Freund, FastTrack, PLDI 2009). A cp.async writes when its thread has waited for its group; in between the piece is in
-flight. So is what TMA writes, or a cp.async that an mbarrier counts, until a thread waits for that mbarrier; wgmma and TMA read from when they are told to
-until they are waited for, and must not before a proxy fence has made visible what threads wrote (PTX ISA, 8.10).
+flight. So is what TMA writes, or a cp.async that an mbarrier counts, until a thread waits for that mbarrier; wgmma and
+TMA read from when they are told to until they are waited for, and must not before a proxy fence has made visible what
+threads wrote (PTX ISA, 8.10).
 """
 
 from collections.abc import Callable
