@@ -35,6 +35,7 @@ from tutorlib.problems.fault import RESTART, KernelFault, context_broken, fault
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import Wrong, by, count
+from tutorlib.problems.wrong_result import WrongResult
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,6 +67,7 @@ class KernelExercise(Exercise):
     once: whether each element of the output, at that size, must be stored by one block only.
     order: takes the counted size and, for each element of the output, the number of the block that stored it; returns
         why the blocks are in the wrong order, as a sentence, or None. A GPU tells that by the time alone.
+    mistakes: takes a shape, gives wrong results that a message may name.
     padded: whether TMA may load what is padding and nothing else. With it the result would be right, too.
     whole: those of `shapes` that the exercise's tiles divide without a rest.
     library: what of a library does the very thing that is asked; an answer that names it is told so.
@@ -87,6 +89,7 @@ class KernelExercise(Exercise):
     patterned: bool = True
     once: bool = False
     order: "Callable[[Shape, np.ndarray], str | None] | None" = None
+    mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
     padded: bool = True
     whole: tuple[Shape, ...] = ()
     library: Library = field(default_factory=dict)
@@ -222,7 +225,8 @@ class KernelExercise(Exercise):
         wrongs: dict[Shape, Wrong] = {}
         waste = None
         for shape in shapes:
-            if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
+            mistakes = self.mistakes(shape)
+            if found := find_simulated_fault(self.problem, launcher, shape, self.patterned, mistakes):
                 wrongs[shape] = found
             look = (
                 self.limits.exceeded if found else self.in_vain

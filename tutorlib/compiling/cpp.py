@@ -157,7 +157,8 @@ def failure(output: str, source: str, name: str = FILE) -> CompileFailed:
         message += f" ({types[1].strip('()')})"
     said, detail = without_inner_names(message), without_inner_names(output).strip()
     advice = what_to_do(said, CPP)
-    return CompileFailed(at + (advice or said), line, detail, shortened(said) if advice else "")
+    message = advice or f"nvcc refuses {'this line' if at else 'the source'}: {shortened(said)}"
+    return CompileFailed(at + message, line, detail, shortened(said) if advice else "")
 
 
 def without_inner_names(text: str) -> str:

@@ -24,6 +24,7 @@ from tutorlib.exercises.n07_cutile_gemm.choices import (
     fits,
     no_spill,
 )
+from tutorlib.exercises.n07_cutile_gemm.judge.in_registers import InRegisters
 from tutorlib.exercises.n07_cutile_gemm.judge.through_tf32 import ThroughTf32
 from tutorlib.exercises.n07_cutile_gemm.orders import GRIDS, RAGGED_GRIDS, in_strips, ragged, strip_after_strip, whole
 from tutorlib.exercises.n07_cutile_gemm.shapes import (
@@ -79,9 +80,6 @@ def as_many_as_needed(shape: Shape, launched: "Sequence[Launched | Planned]") ->
     if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
         return f"{shared[0][0]} parts share {count(tiles((k, 1), 64, 1)[0], 'step')} of 64: some have nothing to do"
     return None
-
-
-# 07.6 gemm through tf32 --------------------------------------------------------------------------------------------
 
 
 # 07.7 fp8 ---------------------------------------------------------------------------------------------------------
@@ -216,7 +214,7 @@ EXERCISES = (
             "Both operands of ct.mma: ct.load(…).astype(dtype).",
         ),
     ),
-    CutileExercise(
+    InRegisters(
         id="07.7",
         title="fp8, 320 rows",
         points=6,
