@@ -10,7 +10,7 @@ WRONG = {
             "promises",
             "Promises multiples of 8, where sizes can be any.",
             Variant(restrict=False, aligned=False).source,
-            says="it promises that m is a multiple of 8, but a size may be odd",
+            says="it promises that m is a multiple of 8, but a size may be any number",
         ),
         answer("no_product", "Stores zeros.", FIRST, "acc = ct::mma(x, ct::transpose(y), acc);", ""),
         answer("no_cast", "Stores float sums as bf16.", FIRST, "ct::element_cast<bf16>(acc)", "acc"),

@@ -81,7 +81,7 @@ T* near(T* pointer) {
     return is_far(pointer) ? reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) - FAR) : pointer;
 }
 
-// Sends or receives so many bytes on the line to the GPU, which is stdin; false where that is none.
+// Sends or receives this many bytes on the line to the GPU, which is stdin; false where that is none.
 template <class Part, class Pointer>
 bool moved(Part part, Pointer memory, size_t bytes) {
     for (size_t done = 0; done < bytes;) {
