@@ -91,7 +91,8 @@ class CppExercise(KernelExercise):
         for number, divisor in compiled.promises:
             is_pointer = number < len(pointers)
             if (ADDRESS if is_pointer else self.divisible) % divisor:
-                sizes = f"sizes are multiples of {self.divisible} only" if self.divisible > 1 else "a size may be any number"
+                sizes = f"sizes are multiples of {self.divisible} only"
+                sizes = sizes if self.divisible > 1 else "a size may be any number"
                 truth = f"GPU memory begins at multiples of {ADDRESS} bytes" if is_pointer else sizes
                 what = (
                     f"it promises that {names[number].lower()} is a multiple of {divisor}, but {truth}. Nothing checks "

@@ -112,7 +112,7 @@ def find_simulated_fault(
 
 
 def find_fault_of_simulated_call(
-    launcher: "SimulatedLauncher", call: Call, work: Work, mistakes: Sequence[WrongResult]
+    launcher: "SimulatedLauncher", call: Call, work: Work, mistakes: Sequence[WrongResult] = ()
 ) -> Wrong | None:
     """One call: what the simulator noticed, the inputs, the result."""
     from tutorlib.simulate.ptx import CannotLaunch

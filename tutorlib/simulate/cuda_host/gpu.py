@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+PASSWORD_BYTES = 16
 MOST_ELEMENTS = 2**20  # of a launch
 MOST_LAUNCHES = 1024
 MOST_ADDED = 1000  # so that results of small whole numbers stay exact in fp32
@@ -45,11 +46,11 @@ class AddingGpu:
 
     def serve(self, line: socket.socket) -> None:
         """Carry out the program's launches until it hangs up, or asks for more than any right program does."""
-        password = secrets.token_bytes(16)
+        password = secrets.token_bytes(PASSWORD_BYTES)
         with line:
             line.sendall(password)
             for _ in range(MOST_LAUNCHES):
-                if received(line, len(password)) != password:
+                if received(line, PASSWORD_BYTES) != password:
                     return
                 head = received(line, 4)
                 (n,) = struct.unpack("=I", head) if head else (0,)
