@@ -332,7 +332,14 @@ WRONG_WHEN_RUN = {
             says="row by row, each over all columns of C",
         ),
         answer("strips_of_one", "Strips of one row.", Variant(group=1, persistent=True).source, says="row by row"),
-        answer("stores_in_the_loop", "Stores after each step.", PERSISTENT, STEP, STORED, says="6,192 are enough"),
+        answer(
+            "stores_in_the_loop",
+            "Stores after each step.",
+            Variant((128, 64, 64), group=8, persistent=True).source,
+            STEP,
+            STORED,
+            says="6,192 are enough",
+        ),
         answer(
             "everything",
             "Every block goes through all of the tiles after its own.",
