@@ -1,27 +1,29 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 150
-#     summary: A GEMM of eight lines, and what lies between it and cuBLAS. Then fp32, FP8 and a small C with a long K.
+#     minutes: 75
+#     appendix: 75
+#     summary: A GEMM of eight lines, and the way from there to cuBLAS. Its appendix has fp32, FP8 and split-K.
 # ---
 
 # %% [markdown]
 # # 07 · A GEMM in cuTile, from eight lines to an autotuned kernel
 #
-# Matrix multiplication is where a GPU earns its money, and the first kernel you write on this page computes C = A·Bᵀ in
-# eight lines. The page covers the distance from those lines to cuBLAS: the order in which blocks take their tiles, the
-# tile shape, and a handful of hints. Each rung changes a few lines and keeps the contract: A is (M, K) and B is (N, K),
-# both row-major, C is (M, N), accumulated in fp32.
+# Matrix multiplication is the operation that GPUs are built for, and the first kernel you write on this page computes C
+# = A·Bᵀ in eight lines. The rest of the page closes the gap between those lines and cuBLAS with three tools: the order
+# in which blocks take their tiles, the shape of a tile, and a handful of hints. Each rung changes a few lines and keeps
+# the contract: A is (M, K) and B is (N, K), both row-major, C is (M, N), accumulated in fp32.
 #
 # `check` interprets your kernels block by block, so a laptop can tell right from wrong; measuring their speed needs a
 # GPU. The compiler needs none, so you can read its reports anywhere.
 #
-# > **After this page you can** write a GEMM in cuTile, choose its tile, order and hints by what the compiler reports,
-# > launch it persistently, put several accumulators into one block, and cut K where C is small.
+# > **After this page you can** write a GEMM in cuTile, choose its tile, order and hints by the compiler's report,
+# > launch it persistently, and search the configurations that remain.
 # >
-# > **It takes** about 150 minutes, on any machine; a GPU adds the speed.
+# > **It takes** about 75 minutes, on any machine; its appendix about 75 more. A GPU adds the speed.
 
 # %%
+import re
 from functools import partial
 
 import cuda.tile as ct
@@ -59,24 +61,24 @@ h200 = hardware_of("NVIDIA H200")
 show_k_loop()
 
 # %% [markdown]
-# Why tiles at all? Count the bytes a block loads per operation. **Predict** before you run the cell: how large must a
-# square tile be before an H200 can feed its tensor cores from memory alone?
+# Why tiles at all? Count a block's operations per byte that it loads. **Predict** before you run the cell: how large
+# must a square tile be before an H200 can feed its tensor cores from memory alone?
 
 # %%
-print(f"the tensor cores want {h200.flops['bf16'] / h200.bandwidth:.0f} operations for each byte from memory")
+print(f"the tensor cores can do {h200.flops['bf16'] / h200.bandwidth:.0f} operations per byte that memory delivers")
 for side in (16, 32, 64, 128, 256):
     operations, bytes_loaded = 2 * side * side, (side + side) * 2  # for one step along K, bf16
-    print(f"{side:3}×{side:<3} tile: {operations / bytes_loaded:4.0f} operations for each byte")
+    print(f"{side:3}×{side:<3} tile: {operations / bytes_loaded:4.0f} operations per byte")
 
 # %% [markdown]
-# Not even 256×256 is enough; it would take about 412×412. Sharing saves us: at 4096, the 32 blocks that own a row of
-# 128×128 tiles read the same row of A's tiles. If they read it at about the same time, it comes from memory once and
-# from L2 the other 31 times. Rung 2 is about *the same time*.
+# Not even 256×256 is enough; it would take about 412×412. The answer is sharing: at 4096, the 32 blocks that own a row
+# of 128×128 tiles read the same row of A's tiles. If they read it at about the same time, memory sends it once, and L2
+# serves the other 31 reads. Rung 2 makes blocks that share tiles run at the same time.
 #
 # **Exercise 07.1** (about 5 lines). Write the kernel. `ct.mma(x, y, total)` is x @ y + total for tiles of shapes (tm,
-# tk), (tk, tn) and (tm, tn). A tile of B is (tn, tk): `ct.transpose` it. The transpose is free here: K is contiguous in
-# both tiles, the order that tensor cores prefer. (They also read 16-bit operands in the other order; 8-bit and 32-bit
-# operands they do not, and a transpose has to move data.) K need not be a multiple of tk.
+# tk), (tk, tn) and (tm, tn). A tile of B is (tn, tk): `ct.transpose` it. The transpose moves no data here, because K is
+# contiguous in both operands, and tensor cores read that order directly. (They read 16-bit operands in the other order
+# as well; for 8-bit and 32-bit operands the compiler would have to rearrange the tile.) K need not be a multiple of tk.
 
 
 # %%
@@ -111,29 +113,30 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 # %% [markdown]
 # On Ampere you get the pipeline that notebooks 09 to 12 build by hand: cp.async, ldmatrix, mma.sync. On Hopper,
 # producer warps fill shared memory by TMA (`cp.async.bulk.tensor`) while consumer warps of the same block read it with
-# wgmma. On Blackwell the accumulators no longer live in registers. Eight lines, three architectures: that is cuTile's
-# bargain. You give up control over *how*; this page covers the control you keep.
+# wgmma. On Blackwell the tensor cores are programmed with tcgen05, and the accumulators are in tensor memory, no longer
+# in registers. Eight lines, three architectures: that is cuTile's bargain. The compiler chooses the instructions; this
+# page covers the choices that remain yours.
 #
 # **Keep this:** the block index picks a tile of C; the loop walks along K; the accumulator is fp32 until the store.
 
 # %% [markdown]
-# ## Rung 2: who runs at the same time
+# ## Rung 2: blocks that run together share tiles
 #
 # An 8192×8192 C has 64×64 tiles of 128×128, and an H200 has 132 SMs. In practice blocks start in index order, and the
 # first 132 form a **wave**. In rung 1's grid the row index runs fastest, so a wave covers slightly more than two
 # columns of C's tiles: it reads **all** of A and three rows of B's tiles.
 #
-# Now make the wave a rectangle. Below are both orders in miniature: 16×16 tiles, 32 blocks in flight. Colors are waves;
-# green marks the tiles of A and B that the first wave reads.
+# Now make the wave a rectangle. The picture shows both orders in miniature: 16×16 tiles, 32 blocks in flight. Each
+# color is a wave; green marks the tiles of A and B that the first wave reads.
 
 # %%
 small, in_flight = (16, 16), 32
 show_block_order(small, {"down the columns": raster, "strips of 4 rows": partial(strips, group=4)}, in_flight)
 
 # %% [markdown]
-# The blocks and the work are the same. (B is drawn transposed: a column in the picture is one of B's rows of tiles.)
-# The first wave on the right reads 12 rows of tiles, the one on the left 18. Within a column of a strip, neighboring
-# blocks share a tile of B and read different tiles of A; the next column reuses those tiles of A.
+# Both orders do the same work with the same blocks. (B is drawn transposed: a column in the picture is one of B's rows
+# of tiles.) The first wave on the right reads 12 rows of tiles, the one on the left 18. Down a column of a strip, the
+# blocks share a tile of B and read different tiles of A; the next column of the strip reads those tiles of A again.
 #
 # **Exercise 07.2** (about 3 lines). Write `grouped(block, rows, columns, group)`: return the tile (m, n) that the block
 # computes when C has rows×columns tiles and blocks traverse strips of `group` rows, each strip column by column. The
@@ -153,10 +156,10 @@ def grouped(block, rows, columns, group):
 # %%
 check("07.2", grouped)
 
-# %% [markdown]
-# How much does the order save? `traffic` runs a GEMM's tile loads through a model of L2, a cache that evicts the least
-# recently used tile. (It models half of the H200's L2, since both halves may hold a copy of a tile, and blocks whose
-# paces differ by up to an eighth; its docstring says why.) **Predict** before you run the cell: which group is best?
+# %% [markdown] How much memory traffic does the order save? `traffic` runs a GEMM's tile loads through a model of L2, a
+# cache that evicts the least recently used tile. (It models half of the H200's L2, since both halves may hold a copy of
+# a tile, and blocks whose paces differ by up to an eighth; its docstring says why.) **Predict** before you run the
+# cell: which group is best?
 
 # %%
 size, tile, k_tile = 8192, 128, 64
@@ -164,13 +167,12 @@ grid, tile_bytes = (size // tile, size // tile), (tile * k_tile * 2, tile * k_ti
 orders = {"columns": raster} | {f"{n} rows": partial(strips, group=n) for n in (1, 4, 8, 16, 32)}
 for name, order in orders.items():
     seen = traffic(grid, order, size // k_tile, tile_bytes, h200.sms, h200.l2 // 2, drift=1 / 8)
-    sent = f"{seen.fetched / 1e9:5.2f} GB, and {seen.least / 1e9:.2f} at least"
-    print(f"{name:8} L2 has {seen.hit_rate:4.0%}; memory sends {sent}")
+    print(f"{name:8} {seen.hit_rate:4.0%} of the loads hit L2; memory sends {seen.fetched / 1e9:5.2f} GB")
+print(f"A and B, each sent once, are {seen.least / 1e9:.2f} GB")
 
-# %% [markdown]
-# A wave of `group` rows is about 132 / group columns wide; it reads least when it is nearly square. That is why
-# published kernels use 8 or 16. Here 8 is best, 16 fetches 14% more, and 4 and 32 far more; another GPU or size needs
-# another number. (This is a model; the ladder at the end of the page has the measured times.) Click a tile to see its
+# %% [markdown] A wave of `group` rows is about 132 / group columns wide, and it reads the fewest tiles when it is
+# nearly square. Here 8 rows are best, 16 fetch 14% more, and 4 and 32 far more; another GPU or another size needs
+# another number. (This is a model; the ladder near the end of the page has the measured times.) Click a tile to see its
 # wave:
 
 # %%
@@ -180,7 +182,7 @@ explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2*
 # ## The shape of a tile
 #
 # Larger tiles load less per operation. So 128×256 should beat 128×128, and it is the default of NVIDIA's own sample. On
-# Hopper it is a catastrophe. The compiler's report shows why; look at the stack.
+# an H200 it runs at 6 to 7% of cuBLAS's speed (the ladder below). The compiler's report shows why; look at the stack.
 
 # %%
 for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
@@ -188,9 +190,9 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
     print(f"{tm:3}×{tn:<3} {made.registers} registers, {made.stack_bytes:5,} bytes of stack for each thread")
 
 # %% [markdown]
-# The stack is local memory, and a kernel like this one needs none: its presence means that something spilled. On Hopper
-# that is the accumulator, which is spread over the registers of the consumer warps, 4 of them by default. (A report of
-# 256 threads counts 4 more warps, which move data.)
+# The stack is in local memory, and a kernel like this one needs none: a large stack means that registers were spilled.
+# On Hopper those are the accumulators, which are spread over the registers of the consumer warps, 4 by default. (A
+# report of 256 threads counts 4 producer warps as well.)
 
 # %%
 for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
@@ -198,7 +200,7 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 
 # %% [markdown]
 # A thread can address 255 registers. 128×128 leaves room for everything else; 128×256 does not, so accumulators spill
-# to memory and are reloaded at every step along K. (On sm_100 the accumulator has a memory of its own, and the same
+# to local memory and are reloaded at every step along K. (On sm_100 the accumulators are in tensor memory, and the same
 # kernel needs no stack.) There are three ways out:
 #
 # - a smaller tile;
@@ -232,14 +234,14 @@ check("07.3", hints)
 # %% [markdown]
 # ## Hints, and what they change
 #
-# Hints never change a result. There are two kinds.
+# Hints change a kernel's speed, never its result. There are two kinds.
 #
-# *On the kernel*: `num_ctas`, `occupancy` (how many blocks should share an SM) and `num_worker_warps`. A hint that
-# helps on one GPU may be useless on another, so each accepts a `ct.ByTarget`:
-# `@ct.kernel(num_ctas=ct.ByTarget(sm_100=2, default=1))`. `kernel.replace_hints(...)` gives you a copy with others.
+# *On the kernel*: `num_ctas`, `occupancy` (the number of blocks that should share an SM) and `num_worker_warps`. A hint
+# that helps on one GPU may hurt on another, so each accepts a `ct.ByTarget`:
+# `@ct.kernel(num_ctas=ct.ByTarget(sm_100=2, default=1))`. `kernel.replace_hints(...)` returns a copy with other hints.
 #
-# *On a load*: `latency`, from 1 to 10, says how heavy the traffic will be, and `allow_tma=False` forbids TMA. What do
-# they do? Compile, and compare.
+# *On a load*: `latency`, from 1 to 10, says how heavy the memory traffic will be, and `allow_tma=False` forbids TMA. To
+# see the effect of each hint, compile and compare:
 
 
 # %%
@@ -267,9 +269,9 @@ for name, made in zip(ways, compiled_ways, strict=True):
     notes = [word for word in ("multicast", "ld.global") if word in made.ptx]
     print(f"{name:10} {made.smem_bytes // 1024:4} KiB of shared memory  {', '.join(notes)}")
 
-# %% [markdown]
-# `latency` sets the depth of the pipeline, the number of tiles in flight, which costs shared memory. Without the hint,
-# the compiler guesses. Without TMA, the threads load the tiles themselves (`ld.global`).
+# %% [markdown] A higher `latency` buys a deeper pipeline: the shared memory holds more tiles in flight. Without the
+# hint, the compiler chooses. Without TMA, the threads load the tiles themselves (`ld.global`). With two CTAs, TMA loads
+# are multicast.
 #
 # TMA has a requirement of its own: rows must begin at multiples of 16 bytes. K = 4090 breaks it, and nothing in the
 # source shows it:
@@ -283,16 +285,25 @@ for name, specs in {"K = 4096": matrices, "K = 4090": odd}.items():
 # %% [markdown]
 # ## Rung 3: persistent
 #
-# With more tiles than SMs, blocks come and go. Each new block starts with empty shared memory and waits for its first
-# tiles; at the end its tensor cores idle during the **epilogue**, the store of its tile of C. A **persistent** kernel
-# launches only as many blocks as run at once, and each computes tile after tile. While one tile is stored, the loads of
-# the next are in flight.
+# If C has more tiles than the GPU has SMs, an SM runs one block after another. Each new block starts with empty shared
+# memory and waits for its first tiles; at the end its tensor cores idle during the **epilogue**, the store of its tile
+# of C. A **persistent** kernel launches only as many blocks as run at once, and each computes tile after tile. While
+# one tile is stored, the loads of the next are in flight.
+#
+# Persistence hides the gaps between tiles. It does not hide the last wave, which is rarely full:
 
 # %%
-tiles = (4096 // 128) ** 2
-print(f"{tiles} tiles on {h200.sms} SMs are {tiles / h200.sms:.2f} waves")
+for side in (2048, 4096, 8192):
+    tiles = (side // 128) ** 2
+    waves = tiles / h200.sms
+    print(
+        f"{side}: {tiles:5,} tiles are {waves:5.2f} waves, and the SMs work {waves / -(-waves // 1):4.0%} of the time"
+    )
 
 # %% [markdown]
+# That bound is the same for one block per tile and for a persistent grid: with 8 waves to run, some SMs compute 8 tiles
+# and the others 7. Only another tile changes it.
+#
 # `tile_of_product(a, b, m, n, tm, tn, tk)` is the loop of exercise 07.1 as a function that returns the accumulator: a
 # kernel may call ordinary functions, which need no decorator.
 #
@@ -320,9 +331,9 @@ check("07.4", persistent)
 # **Keep this:** a persistent grid counts workers, not tiles.
 #
 # The host picks the number of workers: one per SM, half as many when a tile takes two CTAs, and never more than C has
-# tiles. This is all the host code the kernel needs (`tile_gemm.persistent` is the same kernel as yours). The matrices
-# are small here, so that it can be interpreted; look at how the grid is computed. The error that the cell prints is the
-# rounding of C: between 32 and 64, consecutive bf16 numbers are 0.25 apart.
+# tiles. The kernel needs no other host code than this (`tile_gemm.persistent` is the same kernel as yours). The
+# matrices are small, so that the kernel can be interpreted; look at the computation of the grid. The error that the
+# cell prints is the rounding of C: between 32 and 64, consecutive bf16 numbers are 0.25 apart.
 
 
 # %%
@@ -347,14 +358,14 @@ print("largest error:", (c - a.float() @ b.float().mT).abs().max().item())
 # try them all. `cuda.tile.tune.exhaustive_search` takes a kernel, a list of configurations, and three functions that
 # map a configuration to its grid, its arguments and its hints. It compiles and times each configuration.
 #
-# That takes a while, and many configurations are hopeless for reasons you can compute. So rule them out first.
+# A search takes time, and you can rule out many configurations by arithmetic, before the first is compiled.
 #
 # **Exercise 07.5** (about 4 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: True if
 #
 # - each thread has at most 128 accumulators: the tile is spread over num_ctas·warps·32 threads. If `occupancy` blocks
-#   share an SM, they share its registers too, so the limit of 128 applies to their sum;
-# - two stages (one in use, one in flight) of a (tm, tk) and a (tn, tk) tile fit into 227 KiB of shared memory. Each CTA
-#   holds its share of the tiles; `occupancy` blocks share the 227 KiB.
+#   share an SM, they also share its registers, so the limit of 128 applies to their sum;
+# - two stages (one in use, one in flight), each of a (tm, tk) and a (tn, tk) tile, fit into 227 KiB of shared memory.
+#   Each CTA holds its share of the tiles; `occupancy` blocks share the 227 KiB.
 
 
 # %%
@@ -371,9 +382,9 @@ check("07.5", fits)
 
 # %% [markdown]
 # `tile_gemm.space()` combines 64, 128 and 256 for both sides of the tile, 32, 64 and 128 along K, four or eight warps,
-# and one or two CTAs, minus the configurations that do not fit or leave a thread too little work. `tile_gemm.tune`
-# hands configurations of the persistent kernel to `exhaustive_search`. Here it gets three of them; without a GPU there
-# is nothing to time.
+# and one or two CTAs, and drops the configurations that do not fit or leave a thread too little work. `tile_gemm.tune`
+# hands configurations of the persistent kernel to `exhaustive_search`. Here it gets three of them; without a GPU the
+# cell says so.
 
 # %%
 print(len(list(tile_gemm.space())), "of", 3 * 3 * 3 * 2 * 2, "configurations")
@@ -386,30 +397,108 @@ else:
 
 # %% [markdown]
 # `tutor sweep tile_space` times the whole space as carefully as `check` does, alternating each configuration with
-# cuBLAS, and `tutor plots tile_heatmap` draws, for each tile and depth, the best result over all hints.
+# cuBLAS. `tutor plots tile_heatmap` draws the best result over all hints for each tile and each depth along K:
 
 # %%
 show_figure("tile_heatmap")
 
 # %% [markdown]
-# Look for the cliffs. A search does not replace reading reports: it tells you *that* a point is bad, the report tells
-# you *why*, and only the reason carries over to the next kernel.
+# Look for the cliffs. A search does not replace the compiler's report: the search shows *that* a configuration is slow,
+# the report shows *why*, and only the reason carries over to the next kernel.
 
 # %% [markdown]
-# ## fp32 through the tensor cores
+# ## The ladder, measured
 #
-# Given fp32 matrices, the kernel is correct but slow: tensor cores have no fp32, so ct.mma falls back to ordinary
-# multiply-adds, as the cell shows. Tensor cores do have **tf32**: fp32's exponent, and 10 bits of fraction instead of
-# 23. Cast the *tiles*, and neither memory nor the accumulator changes.
+# The rungs of this page in bf16, each alternating with cuBLAS, as fractions of its speed (`tutor sweep tile_rungs`,
+# then `tutor plots tile_ladder`):
 
 # %%
-single = [TensorSpec((4096, 4096), "fp32")] * 3
-made = compile_cutile(tile_gemm.plain, [*single, 64, 64, 32], "sm_90")
-print("fp32 tiles:", "wgmma" if "wgmma" in made.instructions else "no tensor core instruction")
+show_sweep("tile_rungs")
+
+# %%
+show_figure("tile_ladder")
 
 # %% [markdown]
-# **Exercise 07.6** (about 6 lines). The persistent kernel again, now with its own K loop: if A holds fp32 (`a.dtype ==
-# ct.float32`, known at compile time), multiply in `ct.tfloat32`, otherwise in A's own dtype.
+# And the times that `check` measured for the exercises, the appendix included (`tutor evidence 07`):
+
+# %%
+show_ladder("07")
+
+# %% [markdown]
+# Compare the tables with your predictions.
+#
+# - **The order of the blocks** gains most at the largest size, where L2 holds the smallest part of A and B. At 2048
+#   both fit in L2: the order has nothing to save, and costs 3%.
+# - **The spilled tile** has the same source as its neighbors, with a different pair of numbers. Only the compiler's
+#   report warns you.
+# - **Persistence** hides a tile's first loads and its epilogue behind another tile's arithmetic, provided that a block
+#   has another tile: at 2048 there are 128 tiles of 128×256, fewer than SMs, and the gain is smallest.
+# - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
+#   tile for each pair of SMs, so no second tile hides the first loads and the epilogue, and 128×128 wins.
+#
+# The appendix below goes on where square bf16 matrices end: fp32 through the tensor cores, FP8 with 320 rows, and a
+# small C with a long K.
+#
+# ## What to remember
+#
+# - A block owns a tile of C, walks along K and stores once. The accumulator is fp32 until the store.
+# - The order of the blocks decides how often memory sends a tile. Strips make a wave nearly square, so it reads fewer.
+# - A large stack in the compiler's report means that the accumulators do not fit into registers: use more warps, more
+#   CTAs, or a smaller tile.
+# - `latency` sets the depth of the pipeline. TMA needs rows that begin at multiples of 16 bytes.
+# - A persistent grid is a number of workers: one per SM, or half as many when a tile takes two CTAs.
+#
+# ## Test yourself
+#
+# <details><summary>1. A tile of 256×128 in bf16, 4 warps, one CTA. How many accumulators does a thread hold, and what
+# will the compiler report?</summary>
+#
+# 256·128 / 128 = 256. A thread can address 255 registers and needs some for other values, so accumulators spill to a
+# stack of more than a thousand bytes. With 8 warps it is 128, and the stack is gone.
+#
+# </details>
+#
+# <details><summary>2. C is 8192×8192 and a wave has 128 blocks, tiles of 128×128. How many rows of tiles does a wave
+# read down the columns, as in rung 1, and in strips of 8?</summary>
+#
+# Down the columns: 128 blocks are two columns of 64 tiles, so 64 rows of A's tiles and 2 of B's: 66. Strips of 8: a
+# wave is 8 tiles high and 16 wide, so 8 and 16: 24.
+#
+# </details>
+#
+# <details><summary>3. C has 140 tiles of 128×128, and the GPU 132 SMs. How much can a persistent grid gain, and what
+# else would you try?</summary>
+#
+# 140 tiles are two waves, the second with 8 tiles: SMs work 53% of the time, and a persistent grid changes nothing
+# about that. Smaller tiles divide the work more evenly: 280 tiles of 64×128 are three waves of half the length, 71%.
+# --- The appendix shows another way: cut K.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: fp32 through the tensor cores
+#
+# Given fp32 matrices, the kernel is correct but slow: tensor cores do not multiply fp32, so the compiler emits ordinary
+# multiply-adds. Tensor cores do have **tf32**: fp32's exponent, and 10 bits of fraction instead of 23. Cast the
+# *tiles*: the matrices in memory stay fp32, and so does the accumulator. The cell compiles one product of two tiles
+# both ways and prints the instructions that multiply:
+
+
+# %%
+@ct.kernel
+def one_product(a, b, c, cast: ct.Constant[bool]):
+    dtype = ct.tfloat32 if cast else ct.float32
+    x, y = ct.load(a, (0, 0), (64, 32)).astype(dtype), ct.load(b, (0, 0), (64, 32)).astype(dtype)
+    ct.store(c, (0, 0), ct.mma(x, ct.transpose(y), ct.zeros((64, 64), ct.float32)))
+
+
+single = [TensorSpec((4096, 4096), "fp32")] * 3
+for name, cast in {"fp32": False, "tf32": True}.items():
+    made = compile_cutile(one_product, [*single, cast], "sm_90")
+    print(f"{name}:", ", ".join(sorted(set(re.findall(r"wgmma\.mma_async\S*|fma\.rn\.f32", made.ptx)))))
+
+# %% [markdown] **Exercise 07.6** (about 6 lines). Write the K loop of the persistent kernel: if A holds fp32 (`a.dtype
+# == ct.float32`, which is known at compile time), multiply in `ct.tfloat32`, otherwise in A's own dtype.
 
 
 # %%
@@ -432,23 +521,22 @@ def gemm_tf32(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Consta
 # %%
 check("07.6", gemm_tf32)
 
-# %% [markdown]
-# What do the 13 missing bits cost? Each number is off by up to one part in 2¹¹. A sum of K random products is off by
-# about as much, not K times as much, because errors of opposite sign cancel. `check` allows this much and no more; bf16
-# tiles would fail.
+# %% [markdown] How much accuracy do the 13 missing bits cost? Rounding changes each number by up to one part in 2¹¹.
+# The relative error of a sum of K random products is about as large, not K times as large, because errors of opposite
+# sign cancel. `check` allows this much and no more; bf16 tiles would fail.
 
 # %% [markdown]
-# ## FP8, and a matrix with 320 rows
+# ## Appendix: FP8, and a matrix with 320 rows
 #
-# The last rung is not square: A has 320 rows, a realistic number of tokens in a language model's batch, and B is a
-# 32576×7168 weight matrix, both in fp8 (e4m3, one byte per number). A tutorial of January 2026, "CuTile学习—从 GEMM
-# 开始", took this shape on a Blackwell GPU from 130 µs with NVIDIA's sample kernel to 87.5 µs with a persistent one and
-# 80 µs after a search of its space; DeepGEMM took 77 µs (as published there). On Hopper there are two obstacles.
+# This GEMM is not square: A has 320 rows, a realistic number of tokens in a language model's batch, and B is a
+# 32576×7168 weight matrix, both in fp8 (e4m3, one byte per number). The shape is that of a tutorial on cuTile ("CuTile
+# 学习—从 GEMM 开始", January 2026), which tunes it for Blackwell. On Hopper there are two obstacles.
 #
-# **Fast accumulation.** Hopper's tensor cores accumulate fp8 products with about 14 bits (measured in DeepSeek-V3's
-# technical report). So by default cuTile adds each step's result to ordinary fp32 registers, and has to wait for the
-# step to finish first. `ct.mma(..., use_fast_acc=True)` leaves the accumulation to the tensor cores, as cuBLASLt does
-# when asked for speed. Read the shared memory as a number of stages, 32 KiB each:
+# **Accumulation.** Hopper's tensor cores accumulate fp8 products with about 14 bits (measured in DeepSeek-V3's
+# technical report). So by default cuTile adds the result of each step along K to accumulators in ordinary fp32
+# registers, and has to wait for the step to finish first. `ct.mma(..., use_fast_acc=True)`, **fast accumulation**,
+# leaves all additions to the tensor cores, as cuBLASLt does when asked for speed. Read the shared memory as a number of
+# stages, 32 KiB each:
 
 # %%
 skinny = [TensorSpec((320, 7168), "e4m3"), TensorSpec((32576, 7168), "e4m3"), TensorSpec((320, 32576), "bf16")]
@@ -469,37 +557,36 @@ for fast in (False, True):
     print(f"use_fast_acc={fast!s:5}", compile_cutile(one_tile, [*skinny, fast], "sm_90"))
 
 # %% [markdown]
-# **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. With tiles of 64 none is,
-# but B, a hundred times larger than A, is loaded five times. The cell prints how much each choice moves from L2 to the
-# SMs, and how much useful work padding and the partial last wave leave to the tensor cores at most:
+# **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need no
+# padding, but B, a hundred times larger than A, is loaded five times. The cell prints the bytes that each choice moves
+# from L2 to the SMs, and the share of the time that padding and the partial last wave leave for useful work:
 
 # %%
 rows, columns, depth = 320, 32576, 7168
 for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
     down, across = -(-rows // tm), -(-columns // tn)
-    loaded = across * rows * depth + down * columns * depth  # what lies outside A is not loaded
+    loaded = across * rows * depth + down * columns * depth  # rows outside A are not loaded
     waves = -(-down * across // h200.sms)
     busy = rows * columns / (waves * h200.sms * tm * tn)
-    print(
-        f"{tm:3}×{tn:<3} {loaded / 1e9:.2f} GB to the SMs, tensor cores at useful work {busy:4.0%} of the time at most"
-    )
+    print(f"{tm:3}×{tn:<3} {loaded / 1e9:.2f} GB to the SMs, useful work at most {busy:4.0%} of the time")
 
 # %% [markdown]
-# The last line wins: a block that keeps **all 320 rows**. No tile has 320 rows, but a block may have more than one
-# accumulator. 320 is 256 + 64: two accumulators, two tiles of A, and one tile of B, loaded once and used twice.
+# The last line is best in both columns: a block that keeps **all 320 rows**. No tile has 320 rows, but a block may have
+# more than one accumulator. 320 is 256 + 64: two accumulators, two tiles of A, and one tile of B (a **slab**), loaded
+# once and used twice.
 #
 # Do the accumulators fit? 320·128 of them over 8 warps are 160 per thread, more than the earlier limit of 128. They fit
-# because the producer warps give up registers: each consumer thread gets 232 (`setmaxnreg` in the PTX). One more trick:
-# a wgmma takes 64 rows of its first operand for each group of 4 warps, and up to 256 of its second. Make **B** the
-# first operand: its 128 rows are 64 for each group, and A's 256 and 64 rows are one instruction each. The result is a
-# tile of Cᵀ, transposed in the epilogue.
+# because the producer warps give up registers: each consumer thread gets 232 (`setmaxnreg` in the PTX). The order of
+# the operands matters, too: a wgmma takes 64 rows of its first operand per warpgroup of 4 warps, and up to 256 of its
+# second. Make **B** the first operand: its 128 rows are 64 per warpgroup, and A's 256 and 64 rows are one instruction
+# each. The result is a tile of Cᵀ, transposed in the epilogue.
 #
-# That is the plan; the compilers have their own. `slabs` in `tutorlib/kernels/cutile/fp8.py` is this kernel with a few
-# switches (look at it later). The cell compiles three variants. The last column comes from ptxas, the last compiler in
-# the chain: does it allow several wgmma in flight?
+# `slabs` in `tutorlib/kernels/cutile/fp8.py` is this kernel with a few switches (look at it later). The cell compiles
+# three variants. The last column comes from ptxas, the last compiler in the chain: does it allow several wgmma in
+# flight?
 
 # %%
-switches = {  # open zero, latency of the small tiles and of the large one, stores by TMA
+switches = {  # run-time zero, latency of the small tiles and of the large one, stores by TMA
     "accumulators start from 0": (False, 0, 0, True),
     "… latency 3, 6": (False, 3, 6, True),
     "accumulators start from ct.bid(1)": (True, 0, 0, True),
@@ -510,28 +597,28 @@ for title, made in zip(switches, compiled_slabs, strict=True):
     verdict = f"one at a time: {reason}" if (reason := serialized(made.ptx)) else "several at a time"
     print(f"{title:26} {made.ptx.count('wgmma.mma_async'):3} wgmma, {made.stack_bytes:5,} bytes of stack, {verdict}")
 
-# %% [markdown]
-# Without hints, the compiler spills. With latency 3 and 6 it does not, but it emits each wgmma twice, and for lack of
-# registers each one waits for the one before. The duplicates come from the zero: a wgmma can be told to ignore the
-# contents of its accumulator, so the compiler peels the first step off the loop and does that there. The peeled step
-# and the loop keep their accumulators in different registers, and there are no 160 to spare.
+# %% [markdown] Without hints, the compiler spills. With latency 3 and 6 it does not, but it emits each wgmma twice, and
+# ptxas lacks the registers to keep several in flight. The duplicates come from the zero: a wgmma can ignore the
+# contents of its accumulator, so the compiler peels the first step off the loop and issues such a wgmma there. The
+# peeled step and the loop keep their accumulators in different registers, and no 160 registers are free.
 #
-# So start from a zero that the compiler cannot prove. The grid is one-dimensional, so `ct.bid(1)` is 0 in every block,
-# but the compiler does not know that. The accumulators start from registers that hold it, no step is peeled, and
-# nothing spills. The depth of the pipeline is a separate question, limited by shared memory.
+# So start from a **run-time zero**, one that the compiler cannot prove. The grid is one-dimensional, so `ct.bid(1)` is
+# 0 in every block, but the compiler does not know that. The accumulators start from registers that hold this zero, the
+# compiler peels no step, and nothing spills. The depth of the pipeline is a separate question, limited by shared
+# memory.
 #
 # **Exercise 07.7** (about 8 lines). Write the kernel for 256 < M ≤ 320. It is persistent over B's tiles of `tn` rows.
 # `ct.load(a, (4, k), (64, tk))` loads A's rows 256 to 319: an index counts tiles of the requested shape. At full size
-# tn = tk = 128. Multiply with `use_fast_acc=True`; otherwise there is a second set of accumulators, and no registers
-# for it. Store with `allow_tma=False`: a TMA store goes through shared memory, 64 KiB for the tile of 256 rows, which
-# the loop needs for its stages. `check` can measure these costs only on a Hopper GPU. Elsewhere look at `made =
-# compile_cutile(gemm_fp8, [*skinny, 128, 128], "sm_90")`: no stack, and `serialized(made.ptx)` is None.
+# tn = tk = 128. Multiply with `use_fast_acc=True`; otherwise the kernel needs a second set of accumulators, and
+# registers for it. Store with `allow_tma=False`: a TMA store goes through shared memory, 64 KiB for the tile of 256
+# rows, which the loop needs for its stages. `check` compiles the kernel for Hopper and reads the report, as you can:
+# `made = compile_cutile(gemm_fp8, [*skinny, 128, 128], "sm_90")` has no stack, and `serialized(made.ptx)` is None.
 
 
 # %%
 @ct.kernel(num_worker_warps=ct.ByTarget(sm_90=8))
 def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
-    zero = ct.bid(1)  # which the compiler does not know
+    zero = ct.bid(1)  # 0, unknown to the compiler
     for n in range(ct.bid(0), ct.cdiv(b.shape[0], tn), ct.num_blocks(0)):
         upper = ct.full((tn, 256), zero, ct.float32)  # of Cᵀ: for A's rows 0 to 255
         lower = ct.full((tn, 64), zero, ct.float32)  # for rows 256 to 319
@@ -550,49 +637,47 @@ def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
 # %%
 check("07.7", gemm_fp8)
 
-# %% [markdown]
-# **Keep this:** the language restricts tiles to powers of two; the algorithm need not. Several accumulators in one
-# block make a tile of another size, as long as the registers hold them once. And when a kernel that should be fast is
-# not, ask each compiler in the chain what it did.
+# %% [markdown] **Keep this:** a tile's sides are powers of two, and a block's part of C need not be: several
+# accumulators in one block make a part of another size, as long as the registers hold them once. And when a kernel is
+# slower than it should be, read the report of each compiler in the chain.
 #
 # How close does it get to cuBLASLt? These variants were timed at this size, each alternating with cuBLASLt, and
-# profiled with Nsight Compute (`tutor sweep tile_fp8`). *Slow sums* is the variant without fast accumulation; *latency
-# 3, 6* are the hints on the loads of the small tiles and of the large one; the *open zero* is ct.bid(1); *A first* has
-# A as the first operand, so C needs no transpose; *256 for 2 CTAs* uses slabs of 256 rows of B, half for each CTA.
-# *Busy* is the percentage of an SM's cycles in which its tensor cores work, *clock* the SM clock in Hz, *to SMs* the
-# bytes that arrive at the SMs, counting each copy of a multicast.
+# profiled with Nsight Compute (`tutor sweep tile_fp8`). *latency 3, 6* are the hints on the loads of the small tiles
+# and of the large one; *A first* has A as the first operand, so C needs no transpose; *256 for 2 CTAs* uses slabs of
+# 256 rows of B, half for each CTA. *busy* is the percentage of an SM's cycles in which its tensor cores work, *clock*
+# the SM clock in Hz, *to SMs* the bytes that arrive at the SMs, each copy of a multicast counted.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 
 # %% [markdown]
-# Read down the *busy* column. Tiles of 128×256 are busy, but a sixth of their work is padding. The slabs whose wgmma
-# wait for each other idle a quarter of the time. The open zero closes part of that gap; a deeper pipeline, through
-# latency hints or through stores that leave it the shared memory, closes most of it. The order of the operands then
-# hardly matters. And look at the clock: at its power limit the GPU lowers the clock of the kernels that move and
-# multiply the most per cycle.
+# Read down the *busy* column. Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. In the
+# slabs whose wgmma wait for each other, the tensor cores idle a quarter of the time. The run-time zero closes part of
+# that gap; a deeper pipeline, through latency hints or through stores that leave it the shared memory, closes most of
+# it. Then the order of the operands makes no difference that exceeds the spread. And look at the clock: at its power
+# limit the GPU lowers the clock for the kernels that move and multiply the most per cycle.
 
 # %% [markdown]
-# ## Few tiles, large K: split-K
+# ## Appendix: split-K, for few tiles and a large K
 #
 # So far C had more tiles than the GPU has SMs. Now let C be small and K long, as in the gradient of a layer's weights.
-# A 512×512 C has 16 tiles of 128×128: 16 SMs walk along all of K while 116 idle. Smaller tiles would spread the work,
-# but load more per operation.
+# A 512×512 C has 16 tiles of 128×128: 16 SMs walk along all of K while 116 idle. Smaller tiles would use more SMs, but
+# load more per operation.
 #
 # There is a third mode to cut: **K**. One block takes the first steps along K, another the next, and so on, each with
-# its own accumulator: **split-K**. Here three blocks, one color each, share a tile:
+# its own accumulator: **split-K**. In the picture three blocks, one color each, share a tile:
 
 # %%
 show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
 
 # %% [markdown]
-# Then the partial results have to be added. There are two ways:
+# Then the partial results have to be added, in one of two ways:
 #
 # - **a second pass**: each block stores its partial result separately, and a second kernel adds them. That costs a
 #   launch, and parts · M · N · 4 bytes written and then read. The order of the additions is fixed, so the same input
 #   gives the same bits;
-# - **atomic additions** (`ct.atomic_add`) into one zeroed fp32 matrix. There is no pass that adds, but one that zeroes
-#   and one that rounds to bf16. Blocks add in the order in which they finish, so the last bits differ from run to run.
+# - **atomic additions** (`ct.atomic_add`) into one zeroed fp32 matrix. No pass adds, but one zeroes the matrix and one
+#   rounds it to bf16. Blocks add in the order in which they finish, so the last bits differ from run to run.
 #
 # **Predict**: how many parts are best for 512×512×16384? And for 2048×2048×2048, which has 256 tiles?
 #
@@ -661,8 +746,8 @@ def split_gemm(a, b, c):
 check("07.9", split_gemm)
 
 # %% [markdown]
-# How much does it gain? Here are both ways, with up to 16 parts, as fractions of the speed of cuBLAS, which also splits
-# K when it expects a gain (`tutor sweep tile_split_k`):
+# How much does it gain? The table has both ways, with up to 16 parts, as fractions of the speed of cuBLAS, which also
+# splits K when it expects a gain (`tutor sweep tile_split_k`):
 
 # %%
 show_sweep("tile_split_k")
@@ -677,70 +762,5 @@ show_sweep("tile_split_k")
 # as much. At 2048×2048×2048 one part is best: the SMs were already busy.
 #
 # **Keep this:** parallelism comes from the modes you cut. M and N give independent tiles; K gives partial results that
-# must be added.
-
-# %% [markdown]
-# ## The ladder, measured
-#
-# The rungs of this page in bf16, each alternating with cuBLAS, as fractions of its speed (`tutor sweep tile_rungs`,
-# then `tutor plots tile_ladder`):
-
-# %%
-show_sweep("tile_rungs")
-
-# %%
-show_figure("tile_ladder")
-
-# %% [markdown]
-# And the times that `check` measured, with sizes and dtypes (`tutor evidence 07`):
-
-# %%
-show_ladder("07")
-
-# %% [markdown]
-# Compare with your predictions.
-#
-# - **The order of the blocks** pays off when A and B do not both fit in L2, most at the largest size. When they fit, as
-#   at 2048, it has nothing to save and costs a little.
-# - **The spilled tile** has the same source as its neighbors, with a different pair of numbers. Only the report warns
-#   you.
-# - **Persistence** hides a tile's first loads and its epilogue behind another tile's arithmetic. The fewer the steps
-#   along K, the more there is to hide, provided that a block has another tile: at 2048 there are 128 tiles of 128×256,
-#   fewer than SMs, and the gain is smallest.
-# - **Which tile is best** depends on the size: a large tile loads less, a small one leaves fewer SMs idle in the last
-#   wave. Use the search to decide.
-#
-# ## What to remember
-#
-# - A block owns a tile of C, walks along K and stores once. The accumulator is fp32 until the store.
-# - The order of the blocks decides which tiles memory has to send again. Strips make a wave nearly square.
-# - A stack in the compiler's report means that the accumulator does not fit into registers: use more warps, more CTAs,
-#   or a smaller tile.
-# - A persistent grid is a number of workers: one per SM, or half as many when a tile takes two CTAs.
-# - Several accumulators in one block make a tile that is not a power of two. Several blocks on one tile split K.
-#
-# ## Test yourself
-#
-# <details><summary>1. A tile of 256×128 in bf16, 4 warps, one CTA. How many accumulators does a thread hold, and what
-# will the compiler report?</summary>
-#
-# 256·128 / 128 = 256. A thread can address 255 registers and needs some for other values, so accumulators spill to a
-# stack of more than a thousand bytes. With 8 warps it is 128, and the stack is gone.
-#
-# </details>
-#
-# <details><summary>2. C is 8192×8192 and a wave has 128 blocks, tiles of 128×128. How many rows of tiles does a wave
-# read down the columns, as in rung 1, and in strips of 8?</summary>
-#
-# Down the columns: 128 blocks are two columns of 64 tiles, so 64 rows of A's tiles and 2 of B's: 66. Strips of 8: a
-# wave is 8 tiles high and 16 wide, so 8 and 16: 24.
-#
-# </details>
-#
-# <details><summary>3. A split-K GEMM's last bits differ from run to run. Which of the two ways does it use, and how
-# would you make it reproducible?</summary>
-#
-# Atomic additions: blocks add their partial results in the order in which they finish, and fp32 addition depends on the
-# order. --- With a second pass that adds part 0, then part 1, and so on, the order is fixed.
-#
-# </details>
+# must be added. With atomics, the order of the additions changes from run to run, and so do the last bits of the
+# result; a second pass adds in a fixed order.

@@ -1,30 +1,31 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 105
-#     summary: The same kernels in C++, where the compiler knows only what you promise it.
+#     minutes: 80
+#     appendix: 25
+#     summary: The same kernels in C++, where the compiler knows only the facts that you promise it.
 # ---
 
 # %% [markdown]
 # # 08 · Tiles in C++
 #
-# Most of the world's GPU code is C++, in code bases that will not be rewritten. *CUDA Tile C++* brings them the model
+# Much of the world's GPU code is C++, in code bases that will not be rewritten. *CUDA Tile C++* brings them the model
 # of the last two pages: arrays, tiles, blocks, and no threads. A tile kernel can share a file with ordinary CUDA
 # kernels, and it uses the same compiler as cuTile.
 #
 # This page is about one difference. When Python launches a cuTile kernel, it first inspects your tensors and passes
-# facts to the compiler: this pointer is a multiple of 16 bytes, so is that stride. A C++ kernel is compiled before any
-# tensor exists, so **you** state those facts in the source; a GEMM that states none runs at a small fraction of
-# cuBLAS's speed, though every line of it is right.
+# facts to the compiler: this pointer is a multiple of 16 bytes, and so is that stride. A C++ kernel is compiled before
+# any tensor exists, so **you** state those facts in the source. A GEMM that states none is correct, and runs at 5% of
+# cuBLAS's speed.
 #
 # You write C++ as a string: each answer is a Python function that returns the source. `check` compiles it with the
 # `nvcc` that came with this course, inspects the compiled code, and runs it, or simulates it if there is no GPU. You
 # need no CUDA installation, only a C++ compiler for nvcc's preprocessor.
 #
-# > **After this page you can** write a tile kernel in C++, tell the compiler what it cannot know, read its remarks,
-# > and put a kernel and the code that launches it into a program of your own.
+# > **After this page you can** write a tile kernel in C++, promise the compiler the facts that it cannot know, and read
+# > its remarks.
 # >
-# > **It takes** about 105 minutes, on any machine with a C++ compiler; a GPU adds the speed.
+# > **It takes** about 80 minutes, on any machine with a C++ compiler; its appendix about 25 more. A GPU adds the speed.
 
 # %%
 import re
@@ -56,20 +57,20 @@ print(HEADER)
 #
 # - `__tile_global__` is the C++ counterpart of `@ct.kernel`. The parameters are plain pointers and numbers.
 # - A **`tensor_span`** is a pointer with a shape, `ct::extents`, row-major unless you say otherwise. In Python the
-#   array carried its shape; here you attach it.
+#   array knew its shape; here you state it.
 # - A **`partition_view`** cuts the span into tiles of one `ct::shape`. `256_ic` is a compile-time constant; tile sizes
 #   are powers of two here as well.
 # - `X.load_masked(i)` loads tile i and pads elements outside the span, with zeros by default. `Y.store_masked(tile, i)`
 #   drops elements outside the span. The plain `load` and `store` are for tiles entirely inside the span: you promise
-#   that, and nothing checks it. (Here CUDA 13.4 compiles both to the same code, so `check` cannot tell them apart. The
-#   language does not guarantee that.)
+#   that, and nothing checks it. (CUDA 13.4 compiles `store` and `store_masked` to the same code here, so `check` cannot
+#   tell them apart. The language does not guarantee that.)
 #
 # The host launches one **tile block** per tile; in C++ that is the usual CUDA syntax:
 #
 #     twice<<<4, 1>>>(x, y, n);
 #
-# The launch says 4 tile blocks of 1 thread, but the compiler decides how many threads a block really has. `run_cpp`
-# below does the same from Python, and at the end of the page you write the launch in C++.
+# The launch asks for 4 tile blocks of 1 thread, but the compiler decides how many threads a block has. `run_cpp` below
+# does the same from Python; in the appendix you write the launch in C++.
 
 # %%
 twice = r"""
@@ -87,9 +88,8 @@ y = torch.full_like(x, torch.nan)
 if run_cpp(twice, (4,), x, y, len(x)):
     print("y is 2x:", torch.equal(y, 2 * x))
 
-# %% [markdown]
-# nvcc's template errors are long. For an error that it recognizes, the course prints a short explanation with your
-# line, and `check` quotes nvcc below it:
+# %% [markdown] nvcc's template errors are long. The course prints your line and, for an error that it recognizes, a
+# short explanation; `check` quotes nvcc below it:
 
 # %%
 try:
@@ -135,8 +135,8 @@ race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_
 
 # %% [markdown]
 # Divide the times of the two small tiles by their numbers of blocks: 2²⁴ blocks of 8 elements and 2²¹ of 64 take the
-# same time for each block. The GPU is busy starting blocks, not moving data. From tiles of 1,024 on the memory is the
-# limit, and a still larger tile changes nothing.
+# same time per block, 0.6 ns. The launch rate of blocks is the limit, not memory. From tiles of 1,024 on, bandwidth is
+# the limit, and a still larger tile changes nothing.
 #
 # ## A GEMM
 #
@@ -146,17 +146,18 @@ race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_
 # - `ct::zeros<ct::tile<float, ct::shape<128, 128>>>()` is a tile of zeros; its type gives the element type and the
 #   shape.
 # - `acc = ct::mma(x, y, acc)` adds the product of an (M, K) tile and a (K, N) tile to an (M, N) tile. Our B is (N, K),
-#   so its tiles need `ct::transpose(y)`. For bf16 the transpose moves no data: tensor cores read 16-bit operands in
-#   either order. They do not for tf32 and fp8, where transposing the wrong operand costs a rearrangement.
+#   so its tiles need `ct::transpose(y)`, which moves no data here: K is contiguous in both operands, and tensor cores
+#   read that order directly.
 # - `ct::element_cast<bf16>(acc)` rounds the accumulators to the output's type. `for (int step : ct::irange(0, steps))`
-#   is the loop that the compiler can pipeline.
+#   is the loop along K.
 #
 # **Exercise 08.2** (about 14 lines). Write
 #
 #     __tile_global__ void gemm(const bf16* a, const bf16* b, bf16* c, int m, int n, int k)
 #
-# C (m, n) = A (m, k) · Bᵀ, B (n, k), all row-major, accumulated in float. Tiles of C are 128×128, steps along K are 64.
-# `ct::bid().x` counts the tiles down, `ct::bid().y` across. Sizes need not be multiples of anything.
+# C (m, n) = A (m, k) · Bᵀ, B (n, k), all row-major, accumulated in float, and stored once, after the last step. Tiles
+# of C are 128×128, steps along K are 64. `ct::bid().x` counts the tiles down, `ct::bid().y` across. Sizes can be any
+# numbers, so promise nothing about them.
 
 
 # %%
@@ -184,27 +185,27 @@ def first_gemm():
 check("08.2", first_gemm)
 
 # %% [markdown]
-# ## What the compiler made of it
+# ## The compiler's remarks
 #
 # Your kernel is correct for every size. Is it fast? The compiler gives a first answer without a GPU: for each load,
 # store and mma it emits a **remark** that names the instruction it chose, or the reason why it could not choose a
-# better one. This is a kernel like yours, compiled for Hopper:
+# better one. Here is a kernel like yours, compiled for Hopper:
 
 # %%
 print(compile_cpp(SILENT.source).remarked)
 
 # %% [markdown]
-# The arithmetic uses tensor cores, as it should. The loads do not use TMA. On Hopper a tile should come by TMA, the
-# copy engine of notebook 05: one thread issues the copy, and the hardware does it while the tensor cores work on
+# The mma uses tensor cores, as it should, but the loads do not use TMA. On Hopper a tile should come by TMA, the copy
+# engine of notebook 05: one thread issues the copy, and the hardware carries it out while the tensor cores work on
 # earlier tiles. Here every thread loads its elements into registers one by one, then stores them to shared memory.
 #
-# Why? "base pointer not 16-byte aligned": to the compiler, a pointer could hold any address. So you tell it, with the
-# first of three **promises**:
+# The remark names the reason, "base pointer not 16-byte aligned": as far as the compiler knows, a pointer may hold any
+# address. State the fact with the first of three **promises**:
 #
 #     a = ct::assume_aligned(a, 16_ic);
 #
 # It costs no instruction. It returns the same pointer, and the compiler assumes that its address is a multiple of 16.
-# If the promise is false, the kernel reads the wrong data or crashes. With this promise for a, b and c the remarks
+# If the promise is false, the kernel may read the wrong data or crash. With this promise for a, b and c the remarks
 # change:
 
 # %%
@@ -212,9 +213,8 @@ aligned = Variant(restrict=False, divisible=0)
 print(compile_cpp(aligned.source).remarked)
 
 # %% [markdown]
-# Still no TMA, now because of the *stride*. TMA's descriptor holds the distance between rows in units of 16 bytes, so
-# every row, not only the first, must begin at a multiple of 16 bytes. That depends on a number that your kernel gets at
-# run time.
+# Still no TMA, now because of the *stride*. TMA requires a row pitch that is a multiple of 16 bytes, so that every row,
+# not only the first, begins at a multiple of 16 bytes. The pitch depends on a number that your kernel gets at run time.
 #
 # **Exercise 08.3** (about 3 lines). Write `tma_carries(m, n, k, element_bytes)`: return the names of the matrices that
 # TMA can carry among A (m, k), B (n, k) and C (m, n), row-major and without gaps, as a string: "abc" for all, "c" for C
@@ -235,17 +235,17 @@ check("08.3", tma_carries)
 # %% [markdown]
 # The second promise is about integers, and it too returns its argument: `k = ct::assume_divisible(k, 8_ic);`. A kernel
 # with this promise is valid only for such sizes; a library keeps a second, slower kernel for all others, and chooses at
-# launch.
+# launch. So promise as little as you need.
 #
-# How much must you promise? There is a middle ground, `cp.async` of 8 bytes, which the compiler calls *Ldgsts*. Promise
-# multiples of 4 elements, and read the remarks:
+# How little is that? Promise multiples of 4 elements, and the compiler finds a middle ground: `cp.async` of 8 bytes,
+# which it calls *Ldgsts*. Read the remarks:
 
 # %%
 print(compile_cpp(Variant(divisible=4).source).remarked)
 
-# %% [markdown]
-# **Exercise 08.4** (about 20 lines). Your GEMM again, launched in the same way, with the promises that let TMA carry
-# all three matrices. All sizes are now multiples of 8, but need not be multiples of the tile.
+# %% [markdown] **Exercise 08.4** (about 20 lines). Write your GEMM again, launched in the same way, with all three
+# promises. The first two let TMA carry all three matrices. All sizes are now multiples of 8, but need not be multiples
+# of the tile: `check` refuses a promise that some of its sizes break.
 #
 # The first two promises are about values, the third about memory: write the parameters as `const bf16* __restrict__ a`,
 # and so on. It says that no memory read through one pointer is written through another. The remarks do not mention it.
@@ -283,24 +283,24 @@ def gemm():
 check("08.4", gemm)
 
 # %% [markdown]
-# ## What each promise is worth
+# ## The value of each promise
 #
 # The table is for 4096³ in bf16 (`tutor sweep cpp_promises`). A "+" adds to the line above; the last three variants
-# change one thing in the line "+ `__restrict__`". **Predict**: what do masks cost when TMA does the masking, and what
-# does the compiler gain from sizes that are constants?
+# change one thing in the line "+ `__restrict__`". **Predict**: how much time do masks cost when TMA does the masking,
+# and how much do sizes that are constants save?
 #
-# Three columns come from Nsight Compute. *threads* is the block size that the compiler chose. *tensor* is the
-# percentage of an SM's cycles in which its tensor cores work. *stalled* is the number of cycles that warps wait for
+# Three columns come from the profiler Nsight Compute. *threads* is the block size that the compiler chose. *tensor* is
+# the percentage of an SM's cycles in which its tensor cores work. *stalled* is the number of cycles that warps wait for
 # memory, summed over warps, per issued instruction.
 
 # %%
 race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY, stalled=STALLED)
 
-# %% [markdown]
-# Is it as you expected? One promise alone changes little: two get TMA, and the third makes it fast. `__restrict__` does
-# nothing for a kernel that promises nothing else, and makes the one with TMA four times as fast. With TMA, masks cost
-# nothing, and constant sizes gain nothing. The remarks do not explain `__restrict__`, but the PTX does. The compiler
-# gives the loads to producer warps. This is their loop, reduced to its waits and the loads that it issues.
+# %% [markdown] One promise alone changes little: the first two together bring TMA, and the third makes the kernel fast.
+# `__restrict__` does nothing for a kernel that promises nothing else, and makes the one with TMA four times as fast.
+# With TMA, masks cost nothing, and constant sizes gain nothing. The remarks do not explain `__restrict__`, but the PTX
+# does. The compiler gives the loads to producer warps. The cell prints their loop, reduced to its waits and the loads
+# that it issues.
 
 
 # %%
@@ -318,11 +318,15 @@ for title in ("+ __restrict__", "+ multiples of 8"):
 # %% [markdown]
 # With `__restrict__` the loop waits once, until a stage in shared memory is free, and issues both loads; while they are
 # in flight it goes on to the next step. Without it, the compiler cannot rule out that C overlaps A or B, so it
-# pipelines nothing: issue a load, wait until it arrives, issue the next.
+# pipelines nothing: it issues a load, waits until the tile has arrived, and issues the next.
 #
-# ## What is left to gain
+# (You can see `__restrict__` without Hopper as well: `check` simulates the code for sm_80, and counts the loads that a
+# warp waits for as soon as it has issued them.)
 #
-# The remaining gains are not in single loads. Three techniques from the last page have C++ counterparts:
+# ## The last tenth
+#
+# With all promises, the kernel runs at 89% of cuBLAS's speed in the table. Three techniques from the last page have C++
+# counterparts:
 #
 # - **The order of the tiles.** Blocks that run together should share rows of tiles of A and B, so that the loads hit
 #   L2.
@@ -332,11 +336,11 @@ for title in ("+ __restrict__", "+ multiples of 8"):
 # - **Hints**, an attribute in front of the kernel. The first number is the target architecture, as in `__CUDA_ARCH__`
 #   (900 is Hopper); 0 means all architectures:
 #
-#       [[ cutile::hint(0, occupancy=2) ]]                 two blocks on a multiprocessor
-#       [[ cutile::hint(0, num_worker_warps_per_cta=8) ]]  so many warps share the accumulator
-#       [[ cutile::hint(0, num_cta_in_cga=2) ]]            two blocks of a cluster work on one tile
+#       [[ cutile::hint(0, occupancy=2) ]]                 two blocks on an SM
+#       [[ cutile::hint(0, num_worker_warps_per_cta=8) ]]  eight consumer warps share the accumulators
+#       [[ cutile::hint(0, num_cta_in_cga=2) ]]            two CTAs of a cluster work on one tile
 #
-# The exercise below visits the tiles in this order: strips of 8 rows, each strip column by column. Each number is a
+# The exercise below takes the tiles in this order: strips of 8 rows, each strip column by column. Each number is a
 # tile's position in the order; the first wave of blocks reads the green rows and columns.
 
 # %%
@@ -344,27 +348,28 @@ show_block_order((16, 16), {"a plain 2-D grid": raster, "in strips of 8 rows": g
 
 # %% [markdown]
 # **Predict** again. A 128×256 tile does twice the work of 128×128 for one and a half times the loads. Why may it still
-# be far slower? Look at the stack: where do accumulators go that do not fit into a thread's 255 registers?
+# be far slower? Look at the column *stack*.
 #
-# The columns on the right are fractions of cuBLAS's speed at 4096³ and at 8192³ (`tutor sweep cpp_ways`). The last
-# three rows are attempts to beat cuBLAS: two CTAs on two SMs share a tile of 256×256, in strips of 8 rows, then of 4,
-# then, again in strips of 8, with steps of 128 along K.
+# The columns on the right are fractions of cuBLAS's speed at 4096³ and at 8192³ (`tutor sweep cpp_ways`). In the last
+# three rows, two CTAs on two SMs share a tile of 256×256: in strips of 8 rows, then of 4, then, again in strips of 8,
+# with steps of 128 along K.
 
 # %%
 race(WAYS, "cpp_ways")
 
 # %% [markdown]
-# The accumulator of a 128×256 tile spills with four consumer warps, and costs a factor of fifteen; with eight it fits.
-# Persistence gains most at 4096, where blocks are short. Steps of 128 along K leave room for fewer stages, and lose a
-# quarter. Only 256×256 over two CTAs passes cuBLAS, and only at 8192.
+# The accumulators of a 128×256 tile spill with four consumer warps, which costs a factor of fifteen; with eight warps
+# they fit. Persistence gains more at 4096 than at 8192: the fewer the steps of a tile, the larger the share of the time
+# between tiles. Steps of 128 along K leave room for fewer stages, and lose more than a quarter. Only 256×256 over two
+# CTAs passes cuBLAS, by 1%, and only at 8192.
 #
-# **Exercise 08.5** (about 28 lines). Write the persistent GEMM, with the parameters and promises of 08.4. It is
-# launched with one block per SM (one per two SMs with `num_cta_in_cga=2`: a grid counts clusters). You choose the tile
-# shape and the hints, but no accumulator may spill to local memory (the table's *stack*).
+# **Exercise 08.5** (about 28 lines). Write the persistent GEMM, with the parameters and promises of 08.4 and in strips.
+# It is launched with one block per SM (one per two SMs with `num_cta_in_cga=2`: a grid counts clusters). You choose the
+# tile shape and the hints, but no accumulator may spill to local memory (the table's *stack*).
 #
-# C has `down` rows and `across` columns of tiles; to find tile number `block` of the strip order: a strip has 8 ·
-# across tiles; its first row is 8 · (number of the strip); the last strip may have fewer than 8 rows. Inside a strip,
-# count down its rows first.
+# C has `down` rows and `across` columns of tiles. To find tile number `block` of the order: a strip has 8 · across
+# tiles; its first row is 8 · (number of the strip); the last strip may have fewer than 8 rows. Inside a strip, count
+# down its rows first.
 
 
 # %%
@@ -403,79 +408,10 @@ def persistent_gemm():
 check("08.5", persistent_gemm)
 
 # %% [markdown]
-# ## In Nsight Compute
+# ## The solutions, measured
 #
-# A profiler treats a tile kernel like any other, and reports the choices that the source leaves to the compiler:
-# threads per block, registers, shared memory; it also shows why warps stall. Save a kernel that passed to a file,
-# without the course's header lines, and profile one launch with `ncu`, with the sizes and the grid of an exercise:
-#
-#     ncu --set detailed -k regex:gemm python -m tutorlib.notebook.tile_cpp 08.5 my_gemm.cu
-#
-# On its *Details* page, *Launch Statistics* shows the block size that the compiler chose; the launch said 1. NVIDIA's
-# post shows a section for tile kernels, *Tile Statistics*, in the version that ships with CUDA 13.3; version 2025.3,
-# from CUDA 13.0, does not have it yet.
-#
-# `--set detailed` includes the three counters in the table of promises. Which slow rows of that table could you have
-# diagnosed without the remarks, from *tensor* and *stalled* alone?
-
-# %% [markdown]
-# ## A program of your own
-#
-# So far Python launched every kernel. In a C++ program your code takes over from torch: allocate memory on the GPU,
-# copy the data there and back, launch. Four functions of the CUDA runtime and a launch are enough:
-#
-#     cudaMalloc(&x, bytes);                                  // x: a pointer that host code must not follow
-#     cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);    // or cudaMemcpyDeviceToHost; it waits until all is there
-#     kernel<<<blocks, 1>>>(arguments);                       // returns at once: the GPU works on
-#     cudaGetLastError();                                     // cudaSuccess, or what went wrong before
-#     cudaFree(x);
-#
-# Operations in one stream run in order, and these all use the same stream. So the copy back starts after the kernel has
-# ended, and you need no other synchronization.
-#
-# **Exercise 08.6** (about 12 lines). Write
-#
-#     void add_on_gpu(const float* a, const float* b, float* c, int n)
-#
-# for pointers to *host* memory: c = a + b, with the `vector_add` of 08.1. Free all the memory that you allocate.
-
-
-# %%
-def add_on_gpu():
-    ### BEGIN SOLUTION (about 12 lines)
-    return r"""
-    void add_on_gpu(const float* a, const float* b, float* c, int n) {
-        size_t bytes = n * sizeof(float);
-        float *x, *y, *z;
-        for (float** pointer : {&x, &y, &z}) cudaMalloc(pointer, bytes);
-        cudaMemcpy(x, a, bytes, cudaMemcpyHostToDevice);
-        cudaMemcpy(y, b, bytes, cudaMemcpyHostToDevice);
-        vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n);
-        cudaMemcpy(c, z, bytes, cudaMemcpyDeviceToHost);
-        for (float* pointer : {x, y, z}) cudaFree(pointer);
-    }
-    """
-    ### END SOLUTION
-
-
-# %%
-check("08.6", add_on_gpu)
-
-# %% [markdown]
-# (Without a GPU, `check` links your program with its own mock of the runtime library: "GPU" pointers are unmapped
-# addresses, and a launch is a loop that adds.)
-#
-# The cell writes your kernel, your function and a `main` that tests them to a file, which one command builds. It does
-# not depend on this course.
-
-# %%
-write_program("vector_add.cu", vector_add, add_on_gpu)
-
-# %% [markdown]
-# ## The way so far, measured
-#
-# This notebook's solutions, each timed in alternation with cuBLAS (torch's own addition for 08.1). `tutor evidence 08`
-# on your GPU adds yours.
+# Each solution of this page was timed in alternation with cuBLAS (08.1 with torch's own addition). `tutor evidence 08`
+# on your GPU adds your measurements.
 
 # %%
 show_ladder("08")
@@ -486,19 +422,20 @@ show_ladder("08")
 # - A C++ kernel is compiled before any tensor exists. The compiler can use only facts that it can prove or that you
 #   promise: aligned pointers, pitches in multiples of 16 bytes, and memory that no other pointer writes. One promise
 #   alone changes little.
-# - A promise is not checked. If it is false, the kernel reads the wrong data or crashes.
+# - Nothing checks a promise at run time. If it is false, the kernel may read the wrong data or crash.
 # - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one. Read them
-#   first.
+#   first. They do not mention `__restrict__`, without which the compiler pipelines nothing.
 # - A grid counts tile blocks, or clusters if a tile takes two CTAs. The launch says `<<<blocks, 1>>>`.
-# - Host code never dereferences a GPU pointer, and a launch returns before the kernel has finished.
+#
+# The appendix goes on with a profiler's view of a tile kernel, and with the host code of a C++ program.
 #
 # ## Test yourself
 #
 # <details><summary>1. Your GEMM promises aligned pointers and multiples of 8, and the remarks show TMA everywhere. It
 # runs far below cuBLAS's speed. What do you check?</summary>
 #
-# At `__restrict__`: the remarks do not mention it. Without it the compiler must assume that storing C may change A or
-# B, so it waits for each load before it issues the next.
+# `__restrict__`: the remarks do not mention it. Without it the compiler must assume that storing C may change A or B,
+# so the kernel waits for each load before it issues the next.
 #
 # </details>
 #
@@ -512,8 +449,90 @@ show_ladder("08")
 # <details><summary>3. A persistent kernel with <code>num_cta_in_cga=2</code> is launched with 132 blocks on 132 SMs. It
 # is right. What is wrong?</summary>
 #
-# A grid counts clusters, and each takes two SMs: 66 run, and the other 66 wait until these finish. The tiles are still
-# divided evenly among all 132, so the second half starts with empty shared memory, and there are two partial last
-# waves. ---
+# A grid counts clusters, and each takes two SMs: 66 run, and the other 66 wait until these finish. The tiles are
+# divided among all 132, so the second half of the clusters starts anew with empty shared memory, and there are two
+# partial last waves. Launch 66.
 #
 # </details>
+
+# %% [markdown]
+# ## Appendix: a tile kernel in Nsight Compute
+#
+# Nsight Compute profiles a tile kernel like any other, and reports the choices that the source leaves to the compiler:
+# threads per block, registers, shared memory. It also shows why warps stall. Save a kernel that passed to a file,
+# without the course's header lines, and profile one launch with `ncu`, with the sizes and the grid of an exercise:
+#
+#     ncu --set detailed -k regex:gemm python -m tutorlib.notebook.tile_cpp 08.5 my_gemm.cu
+#
+# On its *Details* page, *Launch Statistics* shows the block size that the compiler chose; the launch said 1. NVIDIA's
+# post shows a section for tile kernels, *Tile Statistics*, in the version that ships with CUDA 13.3; version 2025.3,
+# from CUDA 13.0, does not have it yet.
+#
+# `--set detailed` includes the three counters in the table of promises. **Predict**: which slow rows of that table
+# could you have diagnosed without the remarks, from *tensor* and *stalled* alone? Look at the table again, then here:
+#
+# <details><summary>Which rows?</summary>
+#
+# *tensor* shows that all five are slow: their tensor cores work in 4 to 49% of the cycles, against 86% for the fast
+# rows. It does not show why. *stalled* explains one of them, "+ multiples of 8": its warps wait 37 cycles per
+# instruction, seven times as long as those of the fast rows. Those are the loads that the compiler does not overlap
+# without `__restrict__`, which the remarks do not mention. The four rows without TMA have no more stalls than the fast
+# ones: their warps are busy moving elements, and only the remarks say so.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: a program of your own
+#
+# So far Python launched every kernel. In a C++ program your code replaces torch: it allocates memory on the GPU, copies
+# the data there and back, and launches. Four functions of the CUDA runtime and a launch are enough:
+#
+#     cudaMalloc(&x, bytes);                                  // x: a pointer that host code must not dereference
+#     cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);    // or cudaMemcpyDeviceToHost; returns after the copy
+#     kernel<<<blocks, 1>>>(arguments);                       // returns at once, before the kernel has finished
+#     cudaGetLastError();                                     // 0, cudaSuccess, or the last error, of a launch too
+#     cudaFree(x);
+#
+# Operations in one stream run in order, and these all use the same stream. So the copy back starts after the kernel has
+# ended, and you need no other synchronization. A launch returns nothing, so only `cudaGetLastError` tells you that the
+# GPU refused it; `cudaGetErrorString(error)` gives the reason.
+#
+# **Exercise 08.6** (about 13 lines). Write
+#
+#     void add_on_gpu(const float* a, const float* b, float* c, int n)
+#
+# for pointers to *host* memory: c = a + b, with the `vector_add` of 08.1. Print an error of the launch to stderr, and
+# free all the memory that you allocate.
+
+
+# %%
+def add_on_gpu():
+    ### BEGIN SOLUTION (about 13 lines)
+    return r"""
+    void add_on_gpu(const float* a, const float* b, float* c, int n) {
+        size_t bytes = n * sizeof(float);
+        float *x, *y, *z;
+        for (float** pointer : {&x, &y, &z}) cudaMalloc(pointer, bytes);
+        cudaMemcpy(x, a, bytes, cudaMemcpyHostToDevice);
+        cudaMemcpy(y, b, bytes, cudaMemcpyHostToDevice);
+        vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n);
+        if (cudaError_t error = cudaGetLastError()) std::fprintf(stderr, "vector_add: %s\n", cudaGetErrorString(error));
+        cudaMemcpy(c, z, bytes, cudaMemcpyDeviceToHost);
+        for (float* pointer : {x, y, z}) cudaFree(pointer);
+    }
+    """
+    ### END SOLUTION
+
+
+# %%
+check("08.6", add_on_gpu)
+
+# %% [markdown]
+# (Without a GPU, `check` links your program with a mock of the runtime library: "GPU" pointers are unmapped addresses,
+# and another process adds for a launch.)
+#
+# The cell writes your kernel, your function and a `main` that tests them to a file, which one command builds. The
+# program does not depend on this course.
+
+# %%
+write_program("vector_add.cu", vector_add, add_on_gpu)

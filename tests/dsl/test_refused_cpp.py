@@ -34,6 +34,7 @@ REFUSED = {  # (source, what stands there, what a reader wrote in its place, wor
     "sums_as_they_are": (PROMISING, "ct::element_cast<bf16>(acc)", "acc", "ct::element_cast<bf16>(tile)"),
     "other_lengths": (ADD, TILE_OF_A, TILE_OF_A.replace("1024", "512"), "(512) and (1024)"),
     "views_added": (ADD, SUM, "A + B", "A view does not compute"),
+    "loads_from_a_span": (ADD, "A.load_masked(i)", "ct::tensor_span{a, ct::extents{n}}.load_masked(i)", "A span only"),
     "another_method": (ADD, "A.load_masked", "A.read", "A view has no `read`"),
     "arrow": (ADD, "A.load_masked", "A->load_masked", "`.` in place of `->`"),
     "stds_exp": (ADD, SUM, "std::exp(A.load_masked(i))", "`ct::exp(tile)`"),

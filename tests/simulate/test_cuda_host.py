@@ -3,11 +3,12 @@
 import socket
 import struct
 import threading
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from tutorlib.simulate.cuda_host.gpu import MOST_ELEMENTS, AddingGpu
+from tutorlib.simulate.cuda_host.gpu import MOST_ELEMENTS, PASSWORD_BYTES, AddingGpu, received
 
 A, B = np.array([1, 2, 1, 5], np.float32), np.array([10, 20, 10, 7], np.float32)
 
@@ -26,22 +27,31 @@ def test_another_seed_adds_something_else():
     assert (AddingGpu(a, a, 1).add(a, a) != AddingGpu(a, a, 2).add(a, a)).any()
 
 
-def asked(request: bytes) -> bytes:
-    """What comes back until the GPU hangs up."""
+def asked(*requests: bytes, password: bytes = b"") -> bytes:
+    """The answers, until the GPU hangs up. password: in place of the one that it sends."""
     mine, theirs = socket.socketpair()
     thread = threading.Thread(target=AddingGpu(A, B, 17).serve, args=(theirs,))
     thread.start()
     with mine:
-        mine.sendall(request)
+        sent = received(mine, PASSWORD_BYTES)
+        mine.sendall(b"".join((password or sent) + request for request in requests))
         mine.shutdown(socket.SHUT_WR)
-        got = b"".join(iter(lambda: mine.recv(2**16), b""))
+        got = b""
+        with suppress(ConnectionResetError):  # it has hung up without reading all
+            while part := mine.recv(2**16):
+                got += part
     thread.join()
     return got
 
 
 def test_a_launch_is_answered_with_results():
     request = struct.pack("=I", 4) + A.tobytes() + B.tobytes()
-    assert asked(2 * request) == 2 * AddingGpu(A, B, 17).add(A, B).tobytes()
+    assert asked(request, request) == 2 * AddingGpu(A, B, 17).add(A, B).tobytes()
+
+
+def test_a_launch_without_the_password_is_not_answered():
+    request = struct.pack("=I", 4) + A.tobytes() + B.tobytes()
+    assert asked(request, password=bytes(PASSWORD_BYTES)) == b""
 
 
 @pytest.mark.parametrize(

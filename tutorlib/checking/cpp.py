@@ -1,6 +1,6 @@
 """Exercises whose answer is a CUDA Tile C++ kernel, written as a string that a function returns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,18 +8,27 @@ from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.served import Served, need_function
 from tutorlib.checking.values import attempt
+from tutorlib.checking.work_limits import busiest, count_issued
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
 from tutorlib.compiling.driver import LaunchGrid
-from tutorlib.failure import Fail, Flaw
+from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.measuring.launchers import CppLauncher
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
+    from tutorlib.simulate.ptx import Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
-OF_SOURCE = " that returns the source"  # the function asked for
-INSPECTED = "sm_90"  # the target whose code every machine inspects
+OF_SOURCE = " that returns the source"  # the function that is wanted
+INSPECTED = "sm_90"  # every machine compiles an answer for this architecture, to look at the code
+ADDRESS = 256  # bytes: cudaMalloc's addresses are multiples of it
+# Where the compiler does not pipeline a loop, because its loads and stores may alias, an mbarrier counts each load.
+LOAD_AND_WAIT = "cp.async.mbarrier.arrive"
+
+
+class PromiseFlaw(FailureKind):
+    FALSE = "false promise"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,13 +40,17 @@ class CppExercise(KernelExercise):
     simulate it.
 
     grid: takes a shape, gives the number of tile blocks along x, y and z.
+    divisible: each size of the exercise's problems is a multiple of this, and of nothing larger.
     tma: whether every load and store of a tile must go by TMA.
     spills: whether the code may use local memory, where registers go that a thread has no room for.
+    pipelined: whether the next load must be issued before the one before it has arrived.
     """
 
     grid: Callable[[Shape], LaunchGrid]
+    divisible: int = 1
     tma: bool = False
     spills: bool = True
+    pipelined: bool = False
 
     def judge(self, served: Served) -> Verdict:
         served.ask(need_function, OF_SOURCE)
@@ -57,6 +70,8 @@ class CppExercise(KernelExercise):
         """A requirement that the compiled kernel breaks, as a sentence, or None."""
         if misfit := wrong_parameters(compiled, len(self.problem.operands), len(self.problem.dims)):
             return misfit + "."
+        if false := self.false_promise(compiled):
+            return false
         if lacks := self.lacking(compiled.instructions):
             return lacks
         if self.tma and any(remark.text.startswith("Failed to select TMA") for remark in compiled.remarks):
@@ -68,6 +83,34 @@ class CppExercise(KernelExercise):
             what = f"it compiles, but a thread keeps {compiled.stack_bytes:,} bytes of its tile in local memory."
             return Flaw(what, Fail.SPILLS)
         return None
+
+    def false_promise(self, compiled: CompiledCpp) -> Flaw | None:
+        """The first promise about a parameter that some of the exercise's calls break, as a sentence; None for none."""
+        pointers = [operand.name for operand in self.problem.operands]
+        names = [*pointers, *self.problem.dims]
+        for number, divisor in compiled.promises:
+            is_pointer = number < len(pointers)
+            if (ADDRESS if is_pointer else self.divisible) % divisor:
+                sizes = f"sizes are multiples of {self.divisible} only"
+                sizes = sizes if self.divisible > 1 else "a size may be any number"
+                truth = f"GPU memory begins at multiples of {ADDRESS} bytes" if is_pointer else sizes
+                what = (
+                    f"it promises that {names[number].lower()} is a multiple of {divisor}, but {truth}. Nothing checks "
+                    "a promise: where it is false, the kernel may read the wrong data or crash."
+                )
+                return Flaw(what, PromiseFlaw.FALSE)
+        return None
+
+    def in_vain(self, reports: "Sequence[Report]") -> str | None:
+        waits = count_issued(reports, LOAD_AND_WAIT) if self.pipelined else 0
+        if not waits:
+            return super().in_vain(reports)
+        what = (
+            f"{waits:,} times a warp waits for the tile that it has just begun to load, so no load is in flight during "
+            f"the arithmetic{busiest(reports, LOAD_AND_WAIT)}. As far as the compiler knows, a store to C may change A "
+            "or B."
+        )
+        return Flaw(what, Fail.NO_OVERLAP)
 
     def compile_for(self, artifact: str, arch: str) -> CompiledCpp:
         return compile_cpp(artifact, f"sm_{arch}")

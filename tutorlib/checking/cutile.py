@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
-from tutorlib.checking.interpreting import Interpretation, WrongResult, interpret
+from tutorlib.checking.interpreting import Interpretation, interpret
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import find_simulated_fault
@@ -49,7 +49,6 @@ class CutileExercise(KernelExercise):
     inspected: the size at which they are; None: the largest, whose tiles may take long to compile.
     shapes: small ones, a few hundred elements along a mode: the interpreter runs them all.
     once: here, whether each element of the output must be stored only once, at any of these sizes.
-    mistakes: takes a shape, gives wrong results that a message may name.
     placed: takes a shape and, for each element of the output, the number of the block that stored it; returns a
         sentence about a misplaced block, or None. On a GPU only the time shows that.
     loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load.
@@ -60,7 +59,6 @@ class CutileExercise(KernelExercise):
     patterned: bool = False  # it is interpreted on identity and ramp
     arch: str = ""
     inspected: Shape | None = None
-    mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
     placed: "Callable[[Shape, Tensor], str | None] | None" = None
     loads: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
     besides: Look = field(default_factory=Look)

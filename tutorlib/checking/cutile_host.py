@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
-from tutorlib.checking.interpreting import WrongResult, interpret
+from tutorlib.checking.interpreting import interpret
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.part import need_callable
 from tutorlib.checking.served import Served
@@ -13,6 +13,7 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import Wrong
+from tutorlib.problems.wrong_result import WrongResult
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -12,6 +12,7 @@ from tutorlib.problems.differences import find_difference
 from tutorlib.problems.output import Output
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.wrong import BY_LUCK, Wrong, input_changed
+from tutorlib.problems.wrong_result import WrongResult
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,17 +26,6 @@ PADDING = (
 
 # Takes the problem's tensors, the output last, and options of simulate.cutile.run; gives a report for each launch.
 Launches = Callable[..., "Sequence[Report]"]
-
-
-@dataclass(frozen=True)
-class WrongResult:
-    """A wrong result, recognized by its values.
-
-    result: takes the inputs in float64; gives the result of a kernel with this mistake, or None if that is right.
-    """
-
-    says: str
-    result: "Callable[..., Tensor | None]"
 
 
 @dataclass(frozen=True)
@@ -126,19 +116,9 @@ class Interpreted:
         return find_difference(self.problem.output.name, *self.output.as_it_is().seen, *self.expected)
 
     def shows(self, mistake: WrongResult) -> bool:
-        """Whether the first result is this mistake's, within its error bound."""
-        inputs = tuple(x.double() for x in self.inputs)
-        if self.seen is None or (result := mistake.result(*inputs)) is None:
-            return False
-        got, unwritten = self.seen
-        lost = ~result.isfinite()  # too large for a dtype in between
-        if not lost.equal(~got.isfinite()):
-            return False
-        bound = self.problem.bound
-        allowed = bound(result, inputs, self.problem.output.dtype) if bound else self.expected[1]
-        return not find_difference(
-            "", got.masked_fill(lost, 0), unwritten, result.masked_fill(lost, 0), allowed.masked_fill(lost, 0)
-        )
+        """Whether the first result is what this mistake gives, within the error that is allowed to it."""
+        seen = self.seen
+        return seen is not None and mistake.explains(self.problem, self.inputs, seen, self.expected[1])
 
 
 def noticed_as(finding: "Finding") -> str:

@@ -35,6 +35,7 @@ from tutorlib.problems.fault import RESTART, KernelFault, context_broken, fault
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import Wrong, by, count
+from tutorlib.problems.wrong_result import WrongResult
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,6 +67,7 @@ class KernelExercise(Exercise):
     once: whether each element of the output, at that size, must be stored by one block only.
     order: takes the counted size and, for each element of the output, the number of the block that stored it; returns
         why the blocks are in the wrong order, as a sentence, or None. On a GPU only the time shows that.
+    mistakes: takes a shape, gives wrong results that a message may name.
     padded: whether TMA may load boxes of padding alone, which leaves the result right.
     whole: those of `shapes` that the exercise's tiles divide.
     library: functions that do what is asked; an answer that names one is refused.
@@ -87,6 +89,7 @@ class KernelExercise(Exercise):
     patterned: bool = True
     once: bool = False
     order: "Callable[[Shape, np.ndarray], str | None] | None" = None
+    mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
     padded: bool = True
     whole: tuple[Shape, ...] = ()
     library: Library = field(default_factory=dict)
@@ -226,7 +229,8 @@ class KernelExercise(Exercise):
         wrongs: dict[Shape, Wrong] = {}
         waste = None
         for shape in shapes:
-            if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
+            mistakes = self.mistakes(shape)
+            if found := find_simulated_fault(self.problem, launcher, shape, self.patterned, mistakes):
                 wrongs[shape] = found
             look = self.limits.exceeded if found else self.in_vain  # a failed launch has no order of blocks
             if shape == self.size_counted and (waste := look(launcher.reports)) and far_too_many(waste):

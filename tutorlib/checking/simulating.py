@@ -11,6 +11,7 @@ from tutorlib.problems.fault import NOT_LAUNCHED, KernelFault
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.problems.wrong import BY_LUCK, Wrong, by, count, input_changed
+from tutorlib.problems.wrong_result import WrongResult
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
@@ -82,12 +83,17 @@ UNITS = {"shared": "wavefront", "global": "sector"}
 
 @one_thread()
 def find_simulated_fault(
-    problem: Problem, launcher: "SimulatedLauncher", shape: Shape, patterned: bool = True
+    problem: Problem,
+    launcher: "SimulatedLauncher",
+    shape: Shape,
+    patterned: bool = True,
+    mistakes: Sequence[WrongResult] = (),
 ) -> Wrong | None:
     """Two calls, identity and ramp, then random inputs. None if both are right, without findings.
 
-    If the first is nearly right, the second decides: a ramp's large numbers make other errors look like lost digits.
-    patterned: False leaves out the first. Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
+    Where the first is nearly right, the second has the word: a ramp's large numbers make much look like lost digits.
+    patterned: False leaves out the first. mistakes: wrong results that are named where the random inputs show them.
+    Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
     """
 
     generator = fresh_generator()
@@ -98,15 +104,17 @@ def find_simulated_fault(
         if fresh is not None:
             work.refill(fresh)
         work.output.poison()
-        wrong = find_fault_of_simulated_call(launcher, call, work)
+        wrong = find_fault_of_simulated_call(launcher, call, work, mistakes if fresh else ())
         if wrong and (fresh or wrong.mistake != NEARLY):
             return wrong
         nearly = nearly or wrong
     return nearly
 
 
-def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work: Work) -> Wrong | None:
-    """A fault of one call: in the simulator's findings, the inputs, the result."""
+def find_fault_of_simulated_call(
+    launcher: "SimulatedLauncher", call: Call, work: Work, mistakes: Sequence[WrongResult] = ()
+) -> Wrong | None:
+    """One call: what the simulator noticed, the inputs, the result."""
     from tutorlib.simulate.ptx import CannotLaunch
 
     kept = [x.clone() for x in work.inputs]
@@ -125,12 +133,16 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
     for op, old, new in zip(work.problem.inputs, kept, work.inputs, strict=True):
         if not old.equal(new):
             return input_changed(op.name)
-    wrong = find_difference(work.problem.output.name, *work.output.as_it_is().seen, *work.expected())
+    seen, (expected, allowed) = work.output.as_it_is().seen, work.expected()
+    wrong = find_difference(work.problem.output.name, *seen, expected, allowed)
     if wrong and noticed:
         return Wrong(wrong.what, "Noticed while it was simulated: " + noticed[0].sentence)
     if noticed:
         return Wrong(BY_LUCK + noticed[0].sentence, advice(noticed[0]))
-    return wrong
+    if wrong:
+        shown = (one.says for one in mistakes if one.explains(work.problem, work.inputs, seen, allowed))
+        return Wrong(wrong.what, next(shown, wrong.mistake))
+    return None
 
 
 def each_launch(

@@ -65,6 +65,20 @@ class CompiledCpp(Compiled):
     remarks: tuple[Remark, ...] = field(repr=False)
 
     @property
+    def promises(self) -> tuple[tuple[int, int], ...]:
+        """The number of each parameter that the source calls divisible, and by what; of a pointer's address in bytes.
+
+        From the Tile IR that the PTX has as comments.
+        """
+        parameters = {f"arg{n}": n for n in range(len(self.parameters))}
+        found = []
+        for name, divisor, of in re.findall(r"%(\w+) = assume div_by<(\d+)[^>]*>, %(\w+)", self.ptx):
+            if of in parameters:
+                parameters[name] = parameters[of]
+                found.append((parameters[of], int(divisor)))
+        return tuple(found)
+
+    @property
     def remarked(self) -> str:
         """Each line that the compiler remarked on, and below it the remarks."""
         lines = self.source.split("\n")
@@ -143,7 +157,8 @@ def failure(output: str, source: str, name: str = FILE) -> CompileFailed:
         message += f" ({types[1].strip('()')})"
     said, detail = without_inner_names(message), without_inner_names(output).strip()
     advice = what_to_do(said, CPP)
-    return CompileFailed(at + (advice or said), line, detail, shortened(said) if advice else "")
+    message = advice or f"nvcc refuses {'this line' if at else 'the source'}: {shortened(said)}"
+    return CompileFailed(at + message, line, detail, shortened(said) if advice else "")
 
 
 def without_inner_names(text: str) -> str:

@@ -152,6 +152,10 @@ CPP = (
     ),
     Refusal(r'no operator "(\S+)" matches these operands(?: \((.*)\))?$', operates_badly),
     Refusal(
+        r'class "ct::tensor_span.* has no member "(load|store)(\w*)"',
+        r"A span only describes memory. `ct::partition_view{span, shape}` cuts it into tiles, and has `\1\2`.",
+    ),
+    Refusal(
         r'class "ct::partition_view.* has no member "(\w+)"',
         r"A view has no `\1`. It has load_masked and store_masked, and load and store where tiles fit the array.",
     ),

@@ -10,7 +10,7 @@ from tutorlib.kernels.cutile.fp8 import slabs
 
 
 @pytest.mark.parametrize(
-    ("open_zero", "near", "far", "spills", "says"),
+    ("runtime_zero", "near", "far", "spills", "says"),
     [
         (False, 0, 0, True, None),
         (False, 3, 6, False, "insufficient register resources"),
@@ -19,11 +19,11 @@ from tutorlib.kernels.cutile.fp8 import slabs
         (True, 3, 6, False, None),
     ],
 )
-def test_a_zero_that_the_compiler_knows_costs_registers(open_zero, near, far, spills, says):
+def test_a_zero_that_the_compiler_knows_costs_registers(runtime_zero, near, far, spills, says):
     m, n, k = BENCH_FP8
     specs = [TensorSpec((m, k), "e4m3"), TensorSpec((n, k), "e4m3"), TensorSpec((m, n), "bf16")]
     by_tma = near != 7
-    arguments = [*specs, 128, 128, open_zero, near, far, by_tma]
+    arguments = [*specs, 128, 128, runtime_zero, near, far, by_tma]
     made = compile_cutile(slabs.replace_hints(num_worker_warps=8), arguments, "sm_90")
     assert (made.stack_bytes > 1000) == spills
     assert (ptxas.serialized(made.ptx) or "").startswith(says or "")

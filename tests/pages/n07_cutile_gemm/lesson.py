@@ -33,6 +33,19 @@ b_loaded_twice = derive(
     ),
 )
 
+known_zero = derive(
+    FP8,
+    "known_zero",
+    "Starts from a zero that the compiler knows, so it peels the first step off the loop.",
+    swap("zero = ct.bid(1)", "zero = 0"),
+)
+two_sets = derive(
+    FP8,
+    "two_sets",
+    "Accumulates in ordinary registers as well, in a second set of accumulators.",
+    swap(", use_fast_acc=True", "", times=2),
+)
+
 LESSONS = {
     "07.1": Lesson("tiles on tensor cores, fp32 accumulators", (no_tensor_cores, accumulators_in_tf32)),
     "07.2": Lesson("blocks in strips, so that they share rows and columns", named("07.2", "raster", "row_after_row")),
@@ -40,7 +53,7 @@ LESSONS = {
     "07.4": Lesson("a grid of workers that walks all tiles, in strips", named("07.4", "one_tile_each", "raster_order")),
     "07.5": Lesson("registers and two stages decide on a configuration", named("07.5", "registers_only", "one_stage")),
     "07.6": Lesson("fp32 rounded to tf32, other types as they are", named("07.6", "never_cast", "cast_to_bf16")),
-    "07.7": Lesson("two accumulators, one tile of B used twice", (b_loaded_twice,)),
+    "07.7": Lesson("two accumulators in registers, one tile of B used twice", (b_loaded_twice, known_zero, two_sets)),
     "07.8": Lesson("a slice of K for each block", named("07.8", "one_does_it_all", "all_do_it_all", "part_zero")),
     "07.9": Lesson("slices where tiles are few, added by a second kernel", named("07.9", "one_part", "always_three")),
 }

@@ -25,7 +25,7 @@ void add_on_gpu(const float* a, const float* b, float* c, int n) {
     cudaMallocManaged(&memory, 3 * n * sizeof(float));
     for (int i = 0; i < n; i++) memory[i] = a[i], memory[n + i] = b[i];
     vector_add<<<dim3((n - 1) / 1024 + 1), dim3(1)>>>(memory, memory + n, memory + 2 * n, n);
-    cudaDeviceSynchronize();
+    if (cudaPeekAtLastError() != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) std::exit(1);
     for (int i = 0; i < n; i++) c[i] = memory[2 * n + i];
     cudaFree(memory);
 }
@@ -108,7 +108,7 @@ RIGHT = {
         ),
         answer(
             "with_errors",
-            "Looks at the error, and frees in another order.",
+            "Stops at an error.",
             HOST,
             LAUNCH,
             LAUNCH + "\n    if (cudaGetLastError() != cudaSuccess) std::abort();",

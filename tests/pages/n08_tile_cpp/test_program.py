@@ -44,6 +44,18 @@ ON_THE_HOST = {
     ),
     "another fwrite": in_cpp(LOOP, "#define fwrite(from, size, n, to) fwrite(from, size, n, to)"),
     "one number": in_cpp("for (int i = 0; i < n; i++) c[i] = 4096;"),
+    "its own line to the GPU": in_cpp(
+        "write(0, &n, 4); write(0, a, 4 * n); write(0, b, 4 * n); read(0, c, 4 * n);", "#include <unistd.h>"
+    ),
+    "the same, with what it can read first": in_cpp(
+        "write(0, early.seen, 16); write(0, &n, 4); write(0, a, 4 * n); write(0, b, 4 * n); read(0, c, 4 * n);",
+        """
+        #include <fcntl.h>
+        #include <unistd.h>
+        struct Early { char seen[16] = {}; Early() { fcntl(0, F_SETFL, O_NONBLOCK); auto n = read(0, seen, 16); } };
+        Early early;
+        """,
+    ),
     "the operands": in_cpp("for (int i = 0; i < n; i++) c[i] = a[i];"),
 }
 

@@ -27,6 +27,7 @@ void add_on_gpu(const float* a, const float* b, float* c, int n) {
     cudaMemcpy(x, a, bytes, cudaMemcpyHostToDevice);
     cudaMemcpy(y, b, bytes, cudaMemcpyHostToDevice);
     LAUNCH
+    if (cudaError_t error = cudaGetLastError()) std::fprintf(stderr, "%s\\n", cudaGetErrorString(error));
     cudaMemcpy(c, z, bytes, cudaMemcpyDeviceToHost);
     cudaFree(x);
     cudaFree(y);

@@ -6,6 +6,12 @@ from tutorlib.kernels.cpp.gemm import Variant
 WRONG = {
     "08.2": [
         answer("untransposed", "Multiplies (M, K) by (N, K).", FIRST, "ct::transpose(y)", "y"),
+        answer(
+            "promises",
+            "Promises multiples of 8, where sizes can be any.",
+            Variant(restrict=False, aligned=False).source,
+            says="it promises that m is a multiple of 8, but a size may be any number",
+        ),
         answer("no_product", "Stores zeros.", FIRST, "acc = ct::mma(x, ct::transpose(y), acc);", ""),
         answer("no_cast", "Stores float sums as bf16.", FIRST, "ct::element_cast<bf16>(acc)", "acc"),
         answer(
@@ -122,6 +128,20 @@ WRONG = {
             says="not every load and store goes by TMA",
         ),
         answer(
+            "promises_too_much",
+            "Promises that the tile divides K and N.",
+            PROMISING.replace("assume_divisible(n, 8_ic)", "assume_divisible(n, 64_ic)"),
+            "assume_divisible(k, 8_ic)",
+            "assume_divisible(k, 64_ic)",
+            says="it promises that n is a multiple of 64, but sizes are multiples of 8 only",
+        ),
+        answer(
+            "pages",
+            "Promises pointers in multiples of 4,096 bytes.",
+            PROMISING.replace("16_ic", "4096_ic"),
+            says="GPU memory begins at multiples of 256 bytes",
+        ),
+        answer(
             "two_for_k",
             "Multiples of 2 along K.",
             PROMISING,
@@ -153,6 +173,12 @@ WRONG = {
         ),
     ],
     "08.5": [
+        answer(
+            "promises_too_much",
+            "Promises multiples of 64.",
+            Variant(divisible=64, group=8, persistent=True).source,
+            says="it promises that m is a multiple of 64, but sizes are multiples of 8 only",
+        ),
         answer("spilling", "A tile of 128×256 for 4 warps.", Variant((128, 256, 64), group=8, persistent=True).source),
         answer("unpromised", "Promises nothing of the sizes.", Variant(divisible=0, group=8, persistent=True).source),
         answer(
@@ -189,8 +215,28 @@ WRONG = {
 }
 
 
+STEP = "acc = ct::mma(x, ct::transpose(y), acc);"
+STORED = STEP + "\nC.store_masked(ct::element_cast<bf16>(acc), i, j);"
+
+
+def in_order(row: str, column: str) -> str:
+    """The persistent kernel with another order. row, column: of tile number `block`, in C++."""
+    place = "block % (8 * across)"
+    source = PERSISTENT.replace(f"first + {place} % height", row).replace(f"{place} / height", column)
+    assert place not in source
+    return source
+
+
 WRONG_WHEN_RUN = {
     "08.2": [
+        answer(
+            "stores_in_the_loop",
+            "Stores the accumulators after each step.",
+            FIRST,
+            STEP,
+            STORED,
+            says="st.global instructions; 2,048 are enough (most of them at line 12",
+        ),
         answer(
             "stores_zeros",
             "Multiplies and stores something else.",
@@ -205,7 +251,14 @@ WRONG_WHEN_RUN = {
             "ct::extents{m, k}",
             "ct::extents{m, k + 1}",
         ),
-        answer("no_tail", "Drops the last, partial step along K.", FIRST, "(k + 63) / 64", "k / 64"),
+        answer(
+            "no_tail",
+            "Drops the last, partial step along K.",
+            FIRST,
+            "(k + 63) / 64",
+            "k / 64",
+            says="The last step along K is missing, the one that is only partly filled.",
+        ),
         answer(
             "exchanged",
             "x counts across, y down.",
@@ -219,14 +272,74 @@ WRONG_WHEN_RUN = {
             FIRST,
             "ct::transpose(y), acc)",
             "ct::transpose(y), ct::zeros<decltype(acc)>())",
+            says="That is the last step's product alone: give ct::mma the accumulator",
         ),
         answer("wrong_extents", "Takes M for the rows of B.", FIRST, "ct::extents{n, k}", "ct::extents{m, k}"),
         answer("index_turned", "Takes (step, i) for A's index.", FIRST, "load_masked(i, step)", "load_masked(step, i)"),
-        answer("late", "Starts with the second step.", FIRST, "ct::irange(0,", "ct::irange(1,"),
-        answer("a_unmasked", "Beyond K, A is what nobody set.", FIRST, "A.load_masked", "A.load", says="nan"),
-        answer("b_unmasked", "Beyond K, B is what nobody set.", FIRST, "B.load_masked", "B.load", says="nan"),
+        answer(
+            "late",
+            "Starts with the second step.",
+            FIRST,
+            "ct::irange(0,",
+            "ct::irange(1,",
+            says="The first step along K is missing",
+        ),
+        answer("a_unmasked", "Beyond K, A is undefined.", FIRST, "A.load_masked", "A.load", says="nan"),
+        answer("b_unmasked", "Beyond K, B is undefined.", FIRST, "B.load_masked", "B.load", says="nan"),
+    ],
+    "08.4": [
+        answer(
+            "aliased",
+            "Does not rule out that C overlaps A and B.",
+            Variant(restrict=False).source,
+            says="without what the exercise is about: 128 times a warp waits for the tile that it has just begun to load",
+        ),
+        answer(
+            "c_unrestricted",
+            "Promises it of A and B alone.",
+            PROMISING,
+            "bf16* __restrict__ c",
+            "bf16* c",
+            says="a store to C may change A or B",
+        ),
+        answer("stores_in_the_loop", "Stores after each step.", PROMISING, STEP, STORED, says="512 are enough"),
+        answer(
+            "no_tail",
+            "Drops the last, partial step along K.",
+            PROMISING,
+            "(k + 63) / 64",
+            "k / 64",
+            says="The last step along K is missing, the one that is only partly filled.",
+        ),
     ],
     "08.5": [
+        answer(
+            "aliased",
+            "Does not rule out that C overlaps A and B.",
+            Variant(restrict=False, group=8, persistent=True).source,
+            says="no load is in flight during the arithmetic",
+        ),
+        answer(
+            "column_by_column",
+            "Takes the tiles in plain order.",
+            in_order("block % down", "block / down"),
+            says="column by column, each over all rows of C. In strips of 8 rows",
+        ),
+        answer(
+            "row_by_row",
+            "Takes the tiles along C's rows.",
+            in_order("block / across", "block % across"),
+            says="row by row, each over all columns of C",
+        ),
+        answer("strips_of_one", "Strips of one row.", Variant(group=1, persistent=True).source, says="row by row"),
+        answer(
+            "stores_in_the_loop",
+            "Stores after each step.",
+            Variant((128, 64, 64), group=8, persistent=True).source,
+            STEP,
+            STORED,
+            says="6,192 are enough",
+        ),
         answer(
             "everything",
             "Every block goes through all of the tiles after its own.",
@@ -266,7 +379,6 @@ WRONG_WHEN_RUN = {
 
 TOO_SLOW = {
     "08.4": [
-        answer("aliased", "Does not rule out that C overlaps A and B.", Variant(restrict=False).source),
         answer("steps_of_65", "A step too few where K is large.", PROMISING, "(k + 63) / 64", "(k + 63) / 65"),
     ],
 }

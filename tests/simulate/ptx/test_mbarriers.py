@@ -242,3 +242,56 @@ def test_registers_that_nobody_gives_are_waited_for_for_ever():
     report, _ = go(body.replace("{0}", ""), threads=384)
     only(report, "deadlock", "warp 0 of block 0 waits forever for 240 registers a thread", "began with 168")
     assert not go(body.replace("{0}", "setmaxnreg.dec.sync.aligned.u32 96;"), threads=384)[0].findings
+
+
+# cp.async that an mbarrier counts -------------------------------------------------------------------------------------
+
+COPY = """shl.b32 %r2, %tid_x, 2; add.u32 %r3, %r1, %r2; mul.wide.u32 %rd4, %tid_x, 4; add.s64 %rd5, %rd_of, %rd4;
+cp.async.ca.shared.global [%r3+128], [%rd5], 4; """
+COUNT = "cp.async.mbarrier.arrive.noinc.shared.b64 [%r1]; "
+READ_OTHER = "xor.b32 %r4, %r2, 128; add.u32 %r4, %r1, %r4; ld.shared.b32 %r9, [%r4+128];"  # the other warp's
+TEST = "$test: mbarrier.test_wait.parity.shared.b64 %p2, [%r1], 0; @!%p2 bra $test;"
+
+
+@pytest.mark.parametrize("wait", [WAIT.format(0), TEST], ids=["try_wait", "a loop of tests"])
+def test_copies_that_an_mbarrier_counts_are_there_when_its_phase_is_over(wait):
+    report, out = go(START + MAKE.format(64) + COPY + COUNT + wait + READ_OTHER + OUT, of=NUMBERS)
+    assert not report.findings
+    assert out.tolist() == [1000 + (t ^ 32) for t in range(64)]
+
+
+@pytest.mark.parametrize("order", [COUNT + "{0} " + READ, "{0} " + READ])
+def test_a_thread_that_does_not_wait_does_not_know_of_its_own_copies(order):
+    report, _ = go(START + MAKE.format(64) + COPY + order.format("") + OUT, of=NUMBERS)
+    only(report, "unwaited", "its mbarrier has not been waited for" if COUNT in order else "no committed group")
+
+
+def test_without_noinc_the_arrival_is_added_to_those_that_are_expected():
+    """The threads arrive themselves, too. With .noinc their own arrivals alone end the phase, before the bytes come."""
+    own = "mbarrier.arrive.shared.b64 _, [%r1]; "
+    body = START + MAKE.format(64) + COPY + COUNT.replace(".noinc", "") + own + WAIT.format(0) + READ_OTHER + OUT
+    report, out = go(body, of=NUMBERS)
+    assert not report.findings
+    assert out.tolist() == [1000 + (t ^ 32) for t in range(64)]
+    early = body.replace(".arrive.shared", ".arrive.noinc.shared", 1)
+    only(go(early, of=NUMBERS)[0], "unwaited", "its mbarrier has not been waited for")
+
+
+def test_copies_issued_after_the_instruction_are_not_counted():
+    late = COUNT + COPY + WAIT.format(0) + READ_OTHER + OUT
+    report, _ = go(START + MAKE.format(64) + late, of=NUMBERS)
+    only(report, "unwaited", "no committed group")
+
+
+def test_such_an_arrival_publishes_the_copies_and_nothing_else():
+    """A plain store before it is not ordered by it: only an arrival of the thread's own would release it."""
+    store = "st.shared.b32 [%r3+1024], %tid_x; "
+    read = READ_OTHER.replace("+128]", "+1024]")
+    body = START + MAKE.format(64) + COPY + store + COUNT + WAIT.format(0) + read + OUT
+    only(go(body, of=NUMBERS)[0], "race", "with no barrier between")
+
+
+def test_an_arrival_for_each_thread_that_runs_it():
+    half = COUNT.replace("cp.async.mbarrier", "@%p3 cp.async.mbarrier")
+    body = START + "setp.lt.u32 %p3, %tid_x, 32; " + MAKE.format(64) + COPY + half + WAIT.format(0) + OUT
+    assert "lacks 32 of 64 arrivals" in str(go(body, of=NUMBERS)[0].findings)

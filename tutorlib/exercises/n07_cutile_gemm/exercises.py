@@ -24,6 +24,7 @@ from tutorlib.exercises.n07_cutile_gemm.choices import (
     fits,
     no_spill,
 )
+from tutorlib.exercises.n07_cutile_gemm.judge.in_registers import InRegisters
 from tutorlib.exercises.n07_cutile_gemm.judge.partial_products import parts_of_gemm
 from tutorlib.exercises.n07_cutile_gemm.judge.through_tf32 import NoTf32
 from tutorlib.exercises.n07_cutile_gemm.orders import GRIDS, RAGGED_GRIDS, in_strips, ragged, strip_after_strip, whole
@@ -79,9 +80,6 @@ def as_many_as_needed(shape: Shape, launched: "Sequence[Launched | Planned]") ->
     if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
         return f"{shared[0][0]} parts share {count(tiles((k, 1), 64, 1)[0], 'step')} of 64: some have nothing to do"
     return None
-
-
-# 07.6 gemm through tf32 --------------------------------------------------------------------------------------------
 
 
 # 07.7 fp8 ---------------------------------------------------------------------------------------------------------
@@ -229,6 +227,7 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("wgmma",),
         arch="90",
+        besides=InRegisters(problem=gemm_fp8(), shape=BENCH_FP8, arch="sm_90"),
         grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
         constants=skinny_tile,
         loads=lambda shape: {1: shape[1] * shape[2]},  # a block has all rows of A, so B comes from memory once

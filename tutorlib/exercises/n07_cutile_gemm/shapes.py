@@ -4,11 +4,11 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.interpreting import WrongResult
 from tutorlib.checking.library_use import InModule
 from tutorlib.compiling.spec import DType
 from tutorlib.machine import device
 from tutorlib.problems.problem import Shape, torch_dtype
+from tutorlib.problems.wrong_result import WrongResult, mistakes_along_k
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -68,34 +68,7 @@ TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile.gemm", "
 
 def cut_short(shape: Shape) -> tuple[WrongResult, ...]:
     """Mistakes of the walk along K."""
-    depth = shape[-1]
-
-    def whole_steps(a: "Tensor", b: "Tensor") -> "Tensor | None":
-        return a[:, : depth // STEP * STEP] @ b[:, : depth // STEP * STEP].mT if depth % STEP else None
-
-    def last_step(a: "Tensor", b: "Tensor") -> "Tensor | None":
-        first = (depth - 1) // STEP * STEP
-        return a[:, first:] @ b[:, first:].mT
-
-    def first_step(a: "Tensor", b: "Tensor") -> "Tensor | None":
-        return a[:, :STEP] @ b[:, :STEP].mT
-
-    def but_the_first(a: "Tensor", b: "Tensor") -> "Tensor | None":
-        return a[:, STEP:] @ b[:, STEP:].mT
-
-    def added_twice(a: "Tensor", b: "Tensor") -> "Tensor | None":
-        total = a.new_zeros(a.shape[0], b.shape[0])
-        for first in range(0, depth, STEP):
-            total = 2 * total + a[:, first : first + STEP] @ b[:, first : first + STEP].mT
-        return total if depth > STEP else None
-
-    return (
-        WrongResult("ct.mma has added to the sum that it is given: `total = ct.mma(…)`, with no +=.", added_twice),
-        WrongResult("The last step along K is missing, the one that is only partly filled.", whole_steps),
-        WrongResult("That is the last step's product alone: ct.mma adds to the sum that it is given.", last_step),
-        WrongResult("That is the first step's product alone.", first_step),
-        WrongResult("The first step along K is missing.", but_the_first),
-    )
+    return mistakes_along_k(shape[-1], STEP, "ct.mma")
 
 
 def cut_otherwise(shape: Shape) -> tuple[WrongResult, ...]:

@@ -3,25 +3,49 @@
 from collections.abc import Callable
 from random import Random
 
-from tutorlib.checking.cpp import CppExercise
+from tutorlib.checking.cpp import CppExercise, PromiseFlaw
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n08_tile_cpp.judge.program import ProgramExercise
+from tutorlib.exercises.n08_tile_cpp.tile_order import OrderFlaw, not_in_strips
 from tutorlib.failure import Difference, Fail
 from tutorlib.kernels.cpp.gemm import Variant
 from tutorlib.kernels.cpp.grids import blocks_of, persistent_grid, tile_grid
 from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_vectors, program
 from tutorlib.kernels.cpp.vector_add import in_tiles
 from tutorlib.problems.catalogue import gemm, vector_add
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.wrong_result import WrongResult, mistakes_along_k
 
 VECTOR_TILE = 1024
-RAGGED = ((256, 256, 256), (300, 200, 129), (70, 513, 96))
-RAGGED_VECTORS = ((256, 256, 256), (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
-TALL = (1160, 136, 8)  # 10 rows of tiles: a strip of 8 and one of 2
+CUBE = (256, 256, 256)
+RAGGED = (CUBE, (300, 200, 129), (70, 513, 96))
+RAGGED_VECTORS = (CUBE, (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
+# Two steps along K, and more rows of tiles than a strip has, two columns of them, for tiles of up to 256×256.
+TALL = (2064, 264, 72)
+STORES = WorkLimits(at_most=(("st.global", 2048),))  # as many as 256×256 elements take, if each thread stores one
 BENCH = (4096, 4096, 4096)
-# Where K is less than one step, what hangs over its edge is set by nobody; later it is what the step before left.
+# Beyond the edge of the first step's tile, registers are unset; in later steps, the step before has set them.
 SHORT = (*RAGGED[:2], (70, 513, 40))
+
+STORED_ONCE = Remedy(
+    Fail.TOO_MANY(instruction="st.global"),
+    "The accumulators hold the whole product after the last step: store then, once.",
+)
+PROMISED = (
+    STORED_ONCE,
+    Remedy(
+        PromiseFlaw.FALSE, "16 bytes are 8 elements of bf16: promise no more than TMA needs, and the exercise grants."
+    ),
+    Remedy(Fail.NO_OVERLAP, "The third promise is about memory: __restrict__ on every pointer, C's included."),
+)
+
+
+def along_k(shape: Shape) -> tuple[WrongResult, ...]:
+    return mistakes_along_k(shape[-1], 64, "ct::mma")
+
 
 # 08.3 tma_carries -----------------------------------------------------------------------------------------------
 
@@ -83,8 +107,13 @@ EXERCISES = (
         title="first gemm",
         points=3,
         problem=gemm("bf16"),
+        mistakes=along_k,
+        whole=(CUBE,),
         shapes=RAGGED,
         simulated_shapes=SHORT,
+        patterned=False,
+        once=True,
+        limits=STORES,
         requires=("wgmma",),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
@@ -98,6 +127,7 @@ EXERCISES = (
                 Difference.WRONG(got="nan"),
                 "load leaves elements past the edge undefined; load_masked makes them zeros.",
             ),
+            STORED_ONCE,
         ),
     ),
     ValueExercise(
@@ -118,31 +148,47 @@ EXERCISES = (
         title="gemm with promises",
         points=4,
         problem=gemm("bf16"),
+        mistakes=along_k,
+        whole=(CUBE,),
         shapes=RAGGED_VECTORS,
-        simulated_shapes=(*RAGGED_VECTORS[:2], (72, 136, 456)),  # so many steps that one too wide for its tile shows
+        patterned=False,
+        simulated_shapes=(*RAGGED_VECTORS[:2], (72, 136, 456)),  # enough steps that one too wide for its tile shows
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("wgmma",),
+        divisible=8,
         tma=True,
+        pipelined=True,
+        once=True,
+        limits=WorkLimits(at_most=(("st.global", 512),)),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
         hints=(
             "The remarks name the line that lacks TMA and what is missing: first the pointer, then the pitch.",
-            "assume_aligned and assume_divisible return what they vouch for: a = ct::assume_aligned(a, 16_ic);",
+            "assume_aligned and assume_divisible return what they promise: a = ct::assume_aligned(a, 16_ic);",
             "Rows of A and B are k elements long, rows of C n; 16 bytes are 8 of them.",
         ),
+        remedies=PROMISED,
     ),
     CppExercise(
         id="08.5",
         title="persistent gemm",
         points=5,
         problem=gemm("bf16"),
+        mistakes=along_k,
+        whole=(CUBE,),
         shapes=(*RAGGED_VECTORS, TALL),
         simulated_shapes=(RAGGED_VECTORS[0], TALL, RAGGED_VECTORS[2]),
+        counted=TALL,
+        patterned=False,
+        order=not_in_strips,
+        limits=WorkLimits(at_most=(("st.global", 6192),)),
         bench_shape=BENCH,
         tiers=(0.7, 0.9),
         requires=("wgmma",),
+        divisible=8,
         tma=True,
+        pipelined=True,
         spills=False,
         once=True,
         grid=persistent_grid,
@@ -151,6 +197,13 @@ EXERCISES = (
             "for (int block : ct::irange(int(ct::bid().x), down * across, int(ct::num_blocks().x))) visits the tiles.",
             "Strips of 8 rows of tiles: a strip has 8 * across tiles; inside it, count down first, then across.",
             "The last strip may be lower: height = down - first < 8 ? down - first : 8.",
+        ),
+        remedies=(
+            *PROMISED,
+            Remedy(
+                OrderFlaw.NO_STRIPS,
+                "Tile number `block` is in strip block / (8 * across); inside the strip, count down its rows first.",
+            ),
         ),
     ),
     ProgramExercise(

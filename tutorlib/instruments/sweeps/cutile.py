@@ -126,19 +126,25 @@ def tile_fp8() -> Sweep:
     )
     candidates = (
         on_every_sm(
-            "64×128, 2 blocks an SM, slow sums", tiled.replace_hints(occupancy=2), 64, 128, 128, False, blocks=2
+            "64×128, 2 blocks per SM, no fast accumulation",
+            tiled.replace_hints(occupancy=2),
+            64,
+            128,
+            128,
+            False,
+            blocks=2,
         ),
         on_every_sm("64×256", tiled, 64, 256, 128, True),
         on_every_sm("128×256", tiled.replace_hints(**wide), 128, 256, 128, True),
         on_every_sm("slabs of 128", slab, 128, 128, False, 0, 0, True),
         on_every_sm("  latency 3, 6", slab, 128, 128, False, 3, 6, True),
         on_every_sm("  latency 7, 7", slab, 128, 128, False, 7, 7, False),
-        on_every_sm("  an open zero", slab, 128, 128, True, 0, 0, True),
-        on_every_sm("  an open zero, latency 3, 6", slab, 128, 128, True, 3, 6, True),
-        on_every_sm("  an open zero, stores without TMA", slab, 128, 128, True, 0, 0, False),
-        on_every_sm("  an open zero, A first, latency 3, 7", straight, 128, 128, 3, 7),
+        on_every_sm("  run-time zero", slab, 128, 128, True, 0, 0, True),
+        on_every_sm("  run-time zero, latency 3, 6", slab, 128, 128, True, 3, 6, True),
+        on_every_sm("  run-time zero, stores without TMA", slab, 128, 128, True, 0, 0, False),
+        on_every_sm("  run-time zero, A first, latency 3, 7", straight, 128, 128, 3, 7),
         on_every_sm(
-            "  an open zero, 256 for 2 CTAs, latency 3, 7", slab_of_two, 256, 128, True, 3, 7, True, blocks=0.5
+            "  run-time zero, 256 for 2 CTAs, latency 3, 7", slab_of_two, 256, 128, True, 3, 7, True, blocks=0.5
         ),
     )
     return Sweep(

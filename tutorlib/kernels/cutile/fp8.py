@@ -26,18 +26,17 @@ def slabs(
     c,
     tn: ct.Constant[int],
     tk: ct.Constant[int],
-    open_zero: ct.Constant[bool],
+    runtime_zero: ct.Constant[bool],
     near: ct.Constant[int],
     far: ct.Constant[int],
     tma: ct.Constant[bool],
 ):
     """All of up to 320 rows at once: C's columns in slabs of tn, as Cᵀ, in accumulators for 256 and for 64 rows.
 
-    open_zero: whether the accumulators start from a zero that the compiler does not know to be one; the grid has one
-    dimension.
+    runtime_zero: whether accumulators start from a zero that the compiler does not know; the grid has one dimension.
     near, far: latency hints, far for the tile of 256 rows; 0: none. tma: whether the stores go by TMA.
     """
-    zero = ct.bid(1) if open_zero else 0
+    zero = ct.bid(1) if runtime_zero else 0
     near, far = near if near else None, far if far else None
     for n in range(ct.bid(0), ct.cdiv(b.shape[0], tn), ct.num_blocks(0)):
         upper, lower = ct.full((tn, 256), zero, ct.float32), ct.full((tn, 64), zero, ct.float32)
@@ -53,7 +52,7 @@ def slabs(
 
 @ct.kernel
 def straight_slabs(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int], near: ct.Constant[int], far: ct.Constant[int]):
-    """`slabs` with A as the first operand, so that C is not transposed, and the open zero."""
+    """`slabs` with A as the first operand, so that C is not transposed, and the run-time zero."""
     zero = ct.bid(1)
     near, far = near if near else None, far if far else None
     for n in range(ct.bid(0), ct.cdiv(b.shape[0], tn), ct.num_blocks(0)):

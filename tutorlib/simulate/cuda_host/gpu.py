@@ -1,9 +1,11 @@
 """The GPU of a program that has none. It is another process than the program's, at the other end of its stdin.
 
 It returns sums that the program cannot compute: for the operands that it expects, a random number is added to each. So
-only a launch on the right operands brings the right results, whatever else the program's own code does.
+only a launch on the right operands brings the right results, whatever else the program's own code does. A launch must
+come through the runtime library: that alone has the password, which it reads before the program's own code runs.
 """
 
+import secrets
 import socket
 import struct
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+PASSWORD_BYTES = 16
 MOST_ELEMENTS = 2**20  # of a launch
 MOST_LAUNCHES = 1024
 MOST_ADDED = 1000  # so that results of small whole numbers stay exact in fp32
@@ -43,8 +46,12 @@ class AddingGpu:
 
     def serve(self, line: socket.socket) -> None:
         """Carry out the program's launches until it hangs up, or asks for more than any right program does."""
+        password = secrets.token_bytes(PASSWORD_BYTES)
         with line:
+            line.sendall(password)
             for _ in range(MOST_LAUNCHES):
+                if received(line, PASSWORD_BYTES) != password:
+                    return
                 head = received(line, 4)
                 (n,) = struct.unpack("=I", head) if head else (0,)
                 operands = received(line, 8 * n) if n <= MOST_ELEMENTS else b""

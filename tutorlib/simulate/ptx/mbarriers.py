@@ -181,10 +181,10 @@ class Mbarriers:
             )
             mbarrier.pending = 0
 
-    def arrive_later(self, site: int, mbarrier: MbarrierState, seen: np.ndarray) -> None:
-        """An arrival that no thread makes itself. seen: what those learn from it who wait."""
+    def arrive_later(self, site: int, mbarrier: MbarrierState, seen: np.ndarray, count: int = 1) -> None:
+        """Arrivals that no thread makes itself. seen: the knowledge that they pass on to the threads that wait."""
         mbarrier.seen = np.maximum(mbarrier.seen, seen)
-        mbarrier.pending -= 1
+        mbarrier.pending -= count
         self.check_count(site, mbarrier)
         self.settle(mbarrier)
 

@@ -3,8 +3,9 @@
 For each piece of shared memory the last write is kept, and for each warp its last read since; every access is compared
 with those by their clocks, so that a fault shows whatever order the simulator happens to run warps in (Flanagan and
 Freund, FastTrack, PLDI 2009). A cp.async writes when its thread has waited for its group; in between the piece is in
-flight. So is what TMA writes, until a thread waits for its mbarrier; wgmma and TMA read from when they are told to
-until they are waited for, and must not before a proxy fence has made visible what threads wrote (PTX ISA, 8.10).
+flight. So is what TMA writes, or a cp.async that an mbarrier counts, until a thread waits for that mbarrier; wgmma and
+TMA read from when they are told to until they are waited for, and must not before a proxy fence has made visible what
+threads wrote (PTX ISA, 8.10).
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 
 NEVER, SEVERAL, NO_THREAD = -1, -2, -3  # in place of a thread
 NOT_IN_FLIGHT = -1
-BY_TMA = -1  # in place of a group of cp.async
+BY_MBARRIER = -1  # in place of a group of cp.async
 UNFENCED = np.int32(2**31 - 1)  # later than any step of a warp
 
 
@@ -222,6 +223,12 @@ class SharedRaces:
         self.flight[pieces] = NOT_IN_FLIGHT
         self.note_write(access.site, pieces, slots, threads)
 
+    def on_counting(self, access: SharedAccess) -> None:
+        """From now on an mbarrier counts the arrival of these bytes of a cp.async."""
+        pieces, _, _ = self.spread(access)
+        self.carriers[access.site] = "cp.async"
+        self.flight_group[pieces] = BY_MBARRIER
+
     def on_tma_issue(self, access: SharedAccess, carrier: Carrier = "TMA") -> None:
         """TMA, or an st.async, is told to write: from now on, until its mbarrier has counted the bytes, it may."""
         self.carriers[access.site] = carrier
@@ -233,7 +240,7 @@ class SharedRaces:
         self.compare_with_reads(access, pieces, slots, threads)
         self.flight[pieces] = access.site
         self.flight_thread[pieces] = threads
-        self.flight_group[pieces] = BY_TMA
+        self.flight_group[pieces] = BY_MBARRIER
         again = np.ones(len(pieces), bool)
         again[np.unique(pieces, return_index=True)[1]] = False
         if again.any():  # blocks of one cluster, or threads of one block, to one place at once
@@ -369,9 +376,9 @@ class SharedRaces:
     ) -> None:
         at = int(where.argmax())
         site, copier = int(self.flight[pieces[at]]), int(self.flight_thread[pieces[at]])
-        if self.flight_group[pieces[at]] == BY_TMA:
+        if self.flight_group[pieces[at]] == BY_MBARRIER:
             slots = np.repeat(access.slots, max(access.width // self.piece, 1))
-            told = "TMA, told to" if self.carriers[site] == "TMA" else "the st.async"
+            told = "TMA, told to" if self.carriers[site] == "TMA" else f"the {self.carriers[site]}"
             hazard = Hazard.UNWAITED(lacks="mbarrier", does=does, of=self.carriers[site])
             self.report(
                 hazard, access, slots, threads, where, site,
@@ -395,7 +402,7 @@ class SharedRaces:
     ) -> None:
         at = int(where.argmax())
         site, writer = int(self.write_site[pieces[at]]), self.writer_at(pieces[at])
-        waited = writer in ("TMA", "st.async")
+        waited = writer in ("TMA", "st.async", "cp.async")
         why = "without having waited for its mbarrier" if waited else "with no barrier between"
         self.report(
             Hazard.RACE(earlier="mbarrier" if waited else "write"), access, slots, threads, where, site,

@@ -124,7 +124,7 @@ class Scheduler:
     def go_on(self, ready: list[Cohort]) -> bool:
         """With no warp ready, let TMA and tensor cores proceed, then timed waits end. Whether a warp is ready then."""
         units = self.state.units
-        while not ready and (units.bulk.deliver() or units.tensor.deliver()):
+        while not ready and (units.bulk.deliver() or units.tensor.deliver() or units.counted.deliver()):
             self.release(ready)
         if not ready:
             self.free(units.mbarriers.give_up(), ready)

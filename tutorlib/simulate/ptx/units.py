@@ -6,6 +6,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.bulk_copies import BulkCopies
 from tutorlib.simulate.ptx.cluster_barriers import ClusterBarriers
+from tutorlib.simulate.ptx.counted_copies import CountedCopies
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
@@ -19,6 +20,7 @@ from tutorlib.simulate.ptx.watch import Watch
 class Units:
     mbarriers: Mbarriers
     bulk: BulkCopies
+    counted: CountedCopies
     warpgroups: Warpgroups
     clusters: ClusterBarriers
     registers: RegisterPool
@@ -33,6 +35,7 @@ class Units:
         """Make ready for the blocks from this place on."""
         self.mbarriers.restart(first)
         self.bulk.restart()
+        self.counted.restart()
         self.warpgroups.restart(first)
         self.clusters.restart(first)
         self.registers.restart(first)
@@ -58,6 +61,7 @@ def make_units(geometry: Geometry, shared: SharedMemory, watch: Watch, blocks_pe
     return Units(
         mbarriers,
         BulkCopies(geometry, shared, watch.races, mbarriers, watch.findings),
+        CountedCopies(geometry, watch.races, mbarriers),
         Warpgroups(geometry, watch.races, watch.findings, registers, watch.show),
         ClusterBarriers(geometry, watch.clocks, watch.findings),
         registers,

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 Agent = Literal["thread", "wgmma", "tcgen05", "TMA"]  # who does it, for the threads that ask for it
-Carrier = Literal["TMA", "st.async"]  # what brings bytes that an mbarrier counts
+Carrier = Literal["TMA", "st.async", "cp.async"]  # what brings bytes that an mbarrier counts
 
 
 @dataclass(frozen=True)

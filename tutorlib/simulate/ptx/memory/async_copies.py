@@ -1,10 +1,11 @@
 """cp.async: copies from global to shared memory that arrive as late as they may (PTX ISA, 9.7.9.25).
 
 A thread's copies since its last commit form a group; waiting for all but the newest N groups makes the older ones
-arrive. Here the bytes are taken when the copy is issued and put into shared memory when its thread has waited, and
-never if it never waits.
+arrive. Here the bytes are taken when the copy is issued and put into shared memory when its thread has waited, or an
+mbarrier has counted them (`counted_copies`), and never if neither happens.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ class Copy:
     """One instruction's copies that have not arrived: of the lanes `lanes`, to the bytes `places` of shared memory.
 
     group: for each lane, how many groups it had committed before this one. data: (lanes, bytes).
+    number: of the instruction, among all that were issued.
     """
 
     access: SharedAccess
@@ -25,15 +27,16 @@ class Copy:
     places: np.ndarray
     group: np.ndarray
     data: np.ndarray
+    number: int
 
     def part(self, which: np.ndarray) -> "Copy":
         access = self.access
         some = SharedAccess(access.site, access.slots[which], access.threads[which], access.starts[which], access.width)
-        return Copy(some, self.lanes[which], self.places[which], self.group[which], self.data[which])
+        return Copy(some, self.lanes[which], self.places[which], self.group[which], self.data[which], self.number)
 
 
 class AsyncCopies:
-    """committed: how many groups each lane has committed.
+    """committed: how many groups each lane has committed. issued: how many instructions.
 
     reads: of shared memory, since the first copy was issued; overlapped: those of them while a copy was in flight.
     """
@@ -42,7 +45,7 @@ class AsyncCopies:
         self.committed = np.zeros(lanes, np.int32)
         self.shared = shared
         self.in_flight: list[Copy] = []
-        self.issued = False
+        self.issued = 0
         self.reads = self.overlapped = 0
 
     def restart(self) -> None:
@@ -50,14 +53,20 @@ class AsyncCopies:
         self.in_flight.clear()
 
     def issue(self, access: SharedAccess, lanes: np.ndarray, places: np.ndarray, data: np.ndarray) -> None:
-        self.issued = True
-        self.in_flight.append(Copy(access, lanes, places, self.committed[lanes], data))
+        self.issued += 1
+        self.in_flight.append(Copy(access, lanes, places, self.committed[lanes], data, self.issued))
 
     def on_read(self, threads: int) -> None:
         """So many threads read shared memory."""
         if self.issued:
             self.reads += threads
             self.overlapped += threads * bool(self.in_flight)
+
+    def issued_by(self, lanes: np.ndarray) -> list[SharedAccess]:
+        """These lanes' copies that are in flight."""
+        chosen = np.zeros(len(self.committed), bool)
+        chosen[lanes] = True
+        return [copy.part(which).access for copy in self.in_flight if (which := chosen[copy.lanes]).any()]
 
     def commit(self, lanes: np.ndarray | slice) -> None:
         self.committed[lanes] += 1
@@ -66,19 +75,23 @@ class AsyncCopies:
         """These lanes' groups arrive, but for the newest `open_groups`. Gives the copies that arrived."""
         limit = np.full(len(self.committed), -1, np.int32)
         limit[lanes] = self.committed[lanes] - open_groups
-        return self.arrive(limit)
+        return self.arrive(lambda copy: copy.group < limit[copy.lanes])
 
     def wait_all(self, lanes: np.ndarray | slice) -> list[SharedAccess]:
         """All of these lanes' copies arrive, committed or not."""
-        limit = np.full(len(self.committed), -1, np.int32)
-        limit[lanes] = np.iinfo(np.int32).max
-        return self.arrive(limit)
+        return self.finish(lanes, self.issued)
 
-    def arrive(self, limit: np.ndarray) -> list[SharedAccess]:
-        """The copies of groups below each lane's limit arrive, in the order in which they were issued."""
+    def finish(self, lanes: np.ndarray | slice, issued: int) -> list[SharedAccess]:
+        """These lanes' copies among the first `issued` arrive. Gives them."""
+        chosen = np.zeros(len(self.committed), bool)
+        chosen[lanes] = True
+        return self.arrive(lambda copy: chosen[copy.lanes] & (copy.number <= issued))
+
+    def arrive(self, which: Callable[[Copy], np.ndarray]) -> list[SharedAccess]:
+        """Copies arrive in the order in which they were issued. which: of a copy's lanes do, as booleans."""
         left, arrived = [], []
         for copy in self.in_flight:
-            ready = copy.group < limit[copy.lanes]
+            ready = which(copy)
             if not ready.any():
                 left.append(copy)
                 continue

@@ -1,4 +1,4 @@
-"""mbarrier.…: what threads do with mbarriers but wait for them (PTX ISA, 9.7.13.15)."""
+"""mbarrier.…, all but the waits, and cp.async.mbarrier.arrive (PTX ISA, 9.7.13.15)."""
 
 from collections.abc import Callable
 
@@ -114,6 +114,29 @@ def arrive(instruction: Instruction, site: int, state: State) -> Step:
     return step
 
 
+def arrive_after_copies(instruction: Instruction, site: int, state: State) -> Step:
+    """cp.async.mbarrier.arrive{.noinc}: it arrives once the thread's earlier cp.async have written their bytes."""
+    if set(instruction.parts[4:]) - {"noinc", "shared", "shared::cta", "b64"}:
+        raise NotSimulated(str(instruction), instruction.line)
+    if state.watch.races.has_proxies:  # the proxy fence that such bytes need is not modeled
+        raise NotSimulated(f"{instruction}, beside TMA stores or wgmma,", instruction.line)
+    at, counts_more = places(instruction, 0, state), "noinc" not in instruction.parts
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        together: dict[SharedPlace, list[int]] = {}
+        for lane, place in zip(lanes.tolist(), at(lanes), strict=True):
+            together.setdefault(place, []).append(lane)
+        for place, of in together.items():
+            mbarrier = None
+            for lane in of:
+                mbarrier = state.units.mbarriers.at(site, lane, place, "arrives on")
+            if mbarrier is not None:
+                state.units.counted.count(site, mbarrier, np.array(of), counts_more)
+
+    return step
+
+
 def expect(instruction: Instruction, site: int, state: State) -> Step:
     """mbarrier.expect_tx"""
     known(instruction)
@@ -142,6 +165,8 @@ def test(instruction: Instruction, site: int, state: State) -> Step:
             out[lanes[which]] = over
             if over:
                 mbarriers.pass_by(mbarrier, lanes[which])
+            else:  # the next test may find it over: a loop of tests never lets all threads come to rest
+                state.units.counted.deliver(mbarrier)
 
     return step
 
@@ -182,6 +207,7 @@ OPCODES: dict[str, Decoder] = {
     "mbarrier.init": make,
     "mbarrier.inval": invalidate,
     "mbarrier.arrive": arrive,
+    "cp.async.mbarrier.arrive": arrive_after_copies,
     "mbarrier.expect_tx": expect,
     "mbarrier.test_wait": test,
     "mapa": map_address,

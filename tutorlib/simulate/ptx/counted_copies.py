@@ -1,0 +1,58 @@
+"""cp.async whose arrival an mbarrier counts: cp.async.mbarrier.arrive (PTX ISA, 9.7.13.15).
+
+The system arrives on the mbarrier, for each thread that runs the instruction, once all cp.async that the thread issued
+before it have written their bytes. Here that is as late as possible: when no thread can go on without it, or after a
+test of the mbarrier has failed. Such an arrival publishes those bytes, and nothing else that its thread did.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tutorlib.simulate.ptx.geometry import Geometry
+from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
+from tutorlib.simulate.ptx.races import SharedRaces
+
+
+@dataclass(frozen=True)
+class CopyArrival:
+    """What one instruction leaves to come: an arrival for each of these lanes.
+
+    issued: how many cp.async instructions the batch had issued before it.
+    """
+
+    site: int
+    mbarrier: MbarrierState
+    lanes: np.ndarray
+    issued: int
+
+
+@dataclass
+class CountedCopies:
+    geometry: Geometry
+    races: SharedRaces
+    mbarriers: Mbarriers
+    to_come: list[CopyArrival] = field(default_factory=list)
+
+    def restart(self) -> None:
+        self.to_come.clear()
+
+    def count(self, site: int, mbarrier: MbarrierState, lanes: np.ndarray, counts_more: bool) -> None:
+        """counts_more: without .noinc the phase expects one arrival more for each lane, which is the one to come."""
+        copies = self.races.copies
+        mbarrier.pending += counts_more * len(lanes)
+        for access in copies.issued_by(lanes):
+            self.races.on_counting(access)
+        self.to_come.append(CopyArrival(site, mbarrier, lanes, copies.issued))
+
+    def deliver(self, mbarrier: MbarrierState | None = None) -> bool:
+        """Arrivals on this mbarrier, or on all, happen. Whether there were any."""
+        arriving = [one for one in self.to_come if mbarrier is None or mbarrier is one.mbarrier]
+        self.to_come = [one for one in self.to_come if not (mbarrier is None or mbarrier is one.mbarrier)]
+        nothing = np.zeros(self.races.clocks.width, np.int32)
+        for one in arriving:
+            component = self.races.clocks.agents.readers + one.mbarrier.number
+            for access in self.races.copies.finish(one.lanes, one.issued):
+                self.races.on_tma_arrival(access, component, one.mbarrier.phase + 1)
+            self.mbarriers.arrive_later(one.site, one.mbarrier, nothing, len(one.lanes))
+        return bool(arriving)
