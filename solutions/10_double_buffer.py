@@ -205,8 +205,8 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 # **Exercise 10.3** (about 21 lines). Write that, as `register_pipeline(steps)`. The prologue ends with the first fetch.
 # A tile's last K block is known at compile time, so test for it with `if cutlass.const_expr(…)`. In the last step
 # there is no tile k + 1; a fetch from its buffer does no harm if its operands are never multiplied. Keep the number of
-# the buffer that is read in a variable, and flip it in every step. (k % 2 is as
-# right; page 12 continues with the variable.)
+# the buffer that is read in a variable, and flip it in every step (k % 2 is as right; page 12 continues with the
+# variable).
 
 
 # %%

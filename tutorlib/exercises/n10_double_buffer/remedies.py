@@ -41,7 +41,7 @@ DOUBLE_BUFFER_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             LoopFlaw.BARRIERS,
-            "The barrier after the wait says two things: tile k has arrived, and no thread still reads the other buffer.",
+            "The barrier after the wait says two things: tile k has arrived, and no thread reads the other buffer.",
         ),
     ),
     "10.3": (
