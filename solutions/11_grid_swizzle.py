@@ -314,7 +314,7 @@ with suppress(NotImplementedError):  # until you have written footprint
             print(f"{swept.gpu}, {by(shape)}: raster {base.median_us:,.0f} µs, spread {base.spread:.1%}")
             for name in list(ORDERS)[1:]:
                 took = times[name][shape]
-                print(f"  {name:12} {base.median_us / took.median_us - 1:+.1%} faster, spread {took.spread:.1%}")
+                print(f"  {name:12} speed {base.median_us / took.median_us - 1:+.1%}, spread {took.spread:.1%}")
         for name, order in ORDERS.items():
             tiles = sum(map(footprint, l2.waves((64, 64), order, 264)))
             counted = swept.counters[name][MEMORY_READ]
@@ -374,7 +374,7 @@ for size in (2560, 2816, 2944, 3072, 3328, 3584, 3840):
     tiles, places = (-(-size // 128)) ** 2, 2 * h200.sms
     waves = tiles / places
     print(f"{size}: {tiles} tiles are {waves:.2f} waves; of {ceil(waves)} waves' places {waves / ceil(waves):.0%} work")
-    print(f"      the last wave has {(tiles - 1) % places + 1} blocks for {h200.sms} SMs")
+    print(f"      blocks in the last wave: {(tiles - 1) % places + 1}, SMs: {h200.sms}")
 
 # %% [markdown]
 # At 2816 the last wave is nearly full. One tile more in each direction, and a third wave begins that is nearly empty:

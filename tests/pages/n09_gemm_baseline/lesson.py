@@ -22,6 +22,11 @@ LESSONS = {
     "09.7": Lesson(
         "a permutation that makes a thread's columns contiguous", named("09.7", "unchanged", "half_sectors")
     ),
-    "09.8": Lesson("the epilogue rounds once and guards the edge", named("09.8", "unguarded", "unrounded")),
-    "09.9": Lesson("the parts in one kernel", named("09.9", "no_swizzle", "one_tile_for_both", "four_bytes_a_store")),
+    "09.8": Lesson(
+        "stores guarded at the edge, in an order that the compiler can merge",
+        named("09.8", "unguarded", "all_at_once", "both_rows"),
+    ),
+    "09.9": Lesson(
+        "the parts in one kernel", named("09.9", "no_swizzle", "four_bytes_a_store", "a_barrier_each_k_block")
+    ),
 }

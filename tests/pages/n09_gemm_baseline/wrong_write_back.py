@@ -27,6 +27,7 @@ def stores(name, what, words, *changes):
     return says(*words)(derive(store, name, what, *changes))
 
 
+TO_EIGHT = "store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)"
 STORES = [
     stores("unguarded", "Writes what is outside, too.", (), swap(WHOLE, "cutlass.const_expr(True)")),
     stores(
@@ -126,6 +127,16 @@ GEMMS = [
 ]
 GEMMS_WHEN_RUN = [
     kernels(
+        "a_barrier_each_k_block",
+        "Right, with a barrier before each K block.",
+        ("right, but it does more than it must", "bar.sync"),
+        swap(
+            "            steps.fetch(k_block, 0)",
+            "            cute.arch.sync_threads()\n            steps.fetch(k_block, 0)",
+        ),
+        within="single_buffer",
+    ),
+    kernels(
         "one_block",
         "One block for all.",
         ("never wrote it",),
@@ -185,8 +196,42 @@ GEMMS_WHEN_RUN = [
 ]
 
 
+ANSWER = load_answers("09_gemm_baseline")["09.8"]
+
+
+def narrow(name, what, *changes):
+    """Right everywhere, with stores of 4 bytes where 16 would do."""
+    return says("without st.global.v4")(derive(ANSWER, name, what, *changes))
+
+
+NARROW = [
+    narrow(
+        "all_at_once",
+        "One call for all accumulators, in the order of the registers.",
+        swap(
+            "        for m in cutlass.range_constexpr(atoms):\n"
+            "            for row in cutlass.range_constexpr(rows):\n"
+            "                for n in cutlass.range_constexpr(rest):\n"
+            "                    eight = ((None, row), m, (None, n))\n"
+            f"                    {TO_EIGHT}",
+            "        store_elements(registers, acc.tCgC, acc.coordinates, acc.shape)",
+        ),
+    ),
+    narrow("both_rows", "An atom's two rows in one call.", swap("((None, row), m, (None, n))", "(None, m, (None, n))")),
+    narrow(
+        "pair_by_pair",
+        "Pairs in memory's order, each with a test of its own.",
+        swap(
+            f"                    {TO_EIGHT}",
+            "                    for atom in cutlass.range_constexpr(4):\n"
+            "                        pair = ((None, row), m, (atom, n))\n"
+            "                        store_elements(registers[pair], acc.tCgC[pair], acc.coordinates[pair], acc.shape)",
+        ),
+    ),
+]
+
 WRONG = {
-    "09.8": [says("without st.global.v4")(writes_nothing)],
+    "09.8": [says("without st.global.v4")(writes_nothing), *NARROW],
     "09.9": GEMMS,
 }
 

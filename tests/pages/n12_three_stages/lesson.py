@@ -39,7 +39,7 @@ LESSONS = {
     ),
     "12.3": Lesson("a configuration that fits", named("12.3", "one_stage", "spills", "nine_stages")),
     "12.4": Lesson(
-        "the parts in one kernel: copies in flight, one barrier a step, tiles in groups",
-        (nothing_in_flight, a_needless_barrier, raster_order, *named("12.4", "no_swizzle")),
+        "the parts in one kernel: copies in flight, one barrier a step, tiles in groups, as tuned() says",
+        (nothing_in_flight, a_needless_barrier, raster_order, *named("12.4", "no_swizzle", "three_stages")),
     ),
 }

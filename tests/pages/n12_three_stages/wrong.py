@@ -162,7 +162,8 @@ def kernel(name: str, what: str, words: str, within: str, *changes):
 
 STRIDES = "stride=(1, 8, 32, 2, 32 * across)"
 ORDER = "return l2.grouped(block, rows, across, 8 if rows > 32 else rows)"
-PREDICATE = "if cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape):"
+ONE_BY_ONE = "store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)"
+CONFIG = "config = tuned()"
 WHOLE = "whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0"
 EDGES = "if whole else (mine.partition_S(c), matrix.shape)"
 KERNELS = [
@@ -230,7 +231,13 @@ KERNELS = [
         "my_kernel",
         swap("into_smem(mB, gB, sB, cB, bN)", "into_smem(mB, gA, sB, cA, bN)"),
     ),
-    kernel("beyond_the_edge", "No condition on the store.", "which lies outside", "store", swap(PREDICATE, "if True:")),
+    kernel(
+        "beyond_the_edge",
+        "No condition on the store.",
+        "which lies outside",
+        "store",
+        swap(ONE_BY_ONE, "cute.autovec_copy(registers[eight], acc.tCgC[eight])"),
+    ),
     kernel(
         "rows_of_8",
         "Every group has 8 rows.",
@@ -258,6 +265,30 @@ KERNELS = [
         "never wrote it",
         "my_gemm",
         swap("block=(config.threads, 1, 1)", "block=(config.threads - 32, 1, 1)"),
+    ),
+]
+
+KERNELS += [
+    kernel(
+        "three_stages",
+        "Three stages of a smaller tile, whatever tuned() says.",
+        "those of tuned() have 256 and 98,304",
+        "my_gemm",
+        swap(CONFIG, "config = GemmConfig((128, 128, 32), (2, 2), 3)"),
+    ),
+    kernel(
+        "more_threads",
+        "Eight warps on 128×128, whatever tuned() says.",
+        "those of tuned() have 256 and 98,304",
+        "my_gemm",
+        swap(CONFIG, "config = GemmConfig((128, 128, 32), (2, 4), 3)"),
+    ),
+    kernel(
+        "stages_of_its_own",
+        "Takes the tile and the threads from tuned(), and always three stages.",
+        "does my_gemm pass it on?",
+        "my_gemm",
+        swap(CONFIG, "config = GemmConfig(tuned().tile, tuned().warps, 3)"),
     ),
 ]
 
