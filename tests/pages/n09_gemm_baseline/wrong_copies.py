@@ -68,7 +68,7 @@ BYTES = [
 ]
 
 
-@says("row 0, column 0, stage 0 and row 0, column 0, stage 1 lie in the same place")
+@says("row 0, column 0, stage 0 and row 0, column 0, stage 1 have the same offset")
 def one_stage(rows, k, stages):
     """All stages in one place."""
     return cute.make_layout((rows, k, stages), stride=(k, 1, 0))
@@ -106,7 +106,7 @@ LAYOUTS = [
     layout_like(
         "bits_too_high",
         "Mixes rows with rows.",
-        ("stage 1 should be stage 0 again",),
+        ("stage 1 should repeat stage 0",),
         swap(SWIZZLE, "make_swizzle(3, 6, 3)"),
     ),
     layout_like(
@@ -275,7 +275,7 @@ COPIES = [
     copies(
         "always_eight_lanes",
         "Rows of 64, also where they have 32.",
-        ("reach over 64 elements along K",),
+        ("cover 64 elements along K",),
         swap("min(config.tile[2], LINE) // VECTOR", "8"),
     ),
     copies(

@@ -27,13 +27,13 @@ MMAS = [
     mmas(
         "one_atom_each",
         "No permutation: 8 columns a warp.",
-        ("once over it covers (32, 16, 16)",),
+        ("all warps together cover (32, 16, 16)",),
         swap(", " + COVERS, ""),
     ),
     mmas(
         "n_of_one_atom",
         "8 columns a warp.",
-        ("once over it covers (32, 16, 16)",),
+        ("all warps together cover (32, 16, 16)",),
         swap("16 * n, 16)", "8 * n, 16)"),
     ),
     mmas("half_an_atom", "17 rows a warp.", ("a multiple of an atom's 16",), swap("(16 * m,", "(17 * m,")),
@@ -87,13 +87,13 @@ OWN = copy_of(operands)  # as if it were the reader's
 ONE_BUFFER = "math.partition_A(sA)[None, None, None, 0]"
 
 
-@says("two Operands are wanted")
+@says("should return two Operands")
 def a_alone(tiled_mma, thread, sA, sB):
     """One operand."""
     return OWN.make_operands(tiled_mma, thread, sA, sB)[0]
 
 
-@says("should lie in registers")
+@says("should be in registers")
 def views_exchanged(tiled_mma, thread, sA, sB):
     """Shared memory where registers are meant."""
     return tuple(OWN.Operand(r.tXsX, r.s2r, r.tCrX, r.tXrX) for r in OWN.make_operands(tiled_mma, thread, sA, sB))

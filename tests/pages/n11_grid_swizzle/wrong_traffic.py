@@ -77,7 +77,7 @@ def never_of(taken, rows, columns):
     return [tile for tile in grid_of(rows, columns) if tile not in taken]
 
 
-@says("the other way round")
+@says("in the other order")
 def exchanged(order, rows, columns):
     """Returns the lists the other way round."""
     taken = counted(order, rows, columns)

@@ -113,7 +113,7 @@ def one_block_after_the_other(sm, smem_bytes, registers, threads):
 # 12.4 -----------------------------------------------------------------------------------------------------------
 
 YOURS = load_answers("12_three_stages")["12.4"]
-TUNED = "GemmConfig((128, 256, 32), (2, 4), 4)"
+TUNED = "GemmConfig(tile=(128, 256, 32), warps=(2, 4), stages=4)"
 
 
 RIGHT = {

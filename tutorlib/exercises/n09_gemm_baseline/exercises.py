@@ -40,7 +40,7 @@ def loaded_bytes(m: int, n: int, k: int, tile_m: int, tile_n: int) -> int:
 
 LOADING = (
     Mistake(
-        "That is each matrix once. Every block loads its own rows of A and of B, whichever blocks have loaded them before.",
+        "That is each matrix once. Every block loads its own rows of A and of B, even if others have loaded them.",
         lambda m, n, k, tile_m, tile_n: (m + n) * k * 2,
     ),
     Mistake("Elements are 2 bytes.", lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) // 2),
@@ -320,9 +320,9 @@ EXERCISES = (
         tiers=(0.8, 0.95),
         library=COURSE_KERNEL,
         hints=(
-            "A's copies: copies = g2s.get_slice(thread); copies.partition_S(gA) in global memory, copies.partition_D(sA) "
-            "in shared memory, copies.partition_S(cA) for the coordinates.",
-            "C's part: math = tiled_mma.get_slice(thread), tCgC = math.partition_C(gC), tiled_mma.make_fragment_C(tCgC).",
+            "A's copies: copies = g2s.get_slice(thread); copies.partition_S(gA) in global memory, "
+            "copies.partition_D(sA) in shared memory, copies.partition_S(cA) for the coordinates.",
+            "C: math = tiled_mma.get_slice(thread), tCgC = math.partition_C(gC), tiled_mma.make_fragment_C(tCgC).",
             "The host: config.grid(*c.shape) returns the tiles in M and in N; grid=(their product, 1, 1), "
             "block=(config.threads, 1, 1).",
         ),

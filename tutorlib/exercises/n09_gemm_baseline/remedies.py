@@ -88,7 +88,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(LoopFlaw.MIXED, "A and B of one step belong to one K tile: load both with the same number."),
         Remedy(
             LoopFlaw.BARRIERS,
-            "A barrier after the wait says that the tile has arrived, one at the end of the step that it has been read.",
+            "A barrier after the wait says that the tile has arrived, one at the step's end that it has been read.",
         ),
     ),
     "09.4": (

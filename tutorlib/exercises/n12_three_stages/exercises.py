@@ -99,8 +99,8 @@ def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[
 LOOPING = (
     Remedy(
         (LoopFlaw.UNWAITED, LoopFlaw.EMPTY),
-        "Count groups, not tiles. At most stages - 2 may stay in flight at each wait, and that names the right tile only "
-        "if one group was committed for each step before, also where nothing was left to load.",
+        "Count groups, not tiles. At most stages - 2 may stay in flight at each wait, and that names the right tile "
+        "only if one group was committed for each step before, also where nothing was left to load.",
     ),
     Remedy(
         (LoopFlaw.OVERWRITTEN(what="needed"), LoopFlaw.OVERWRITTEN(what="loading")),
