@@ -570,7 +570,7 @@ def ampere_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cut
     sA = memory.allocate_tensor(dtype, smem_layout(bM, bK, config.stages), byte_alignment=128)
     sB = memory.allocate_tensor(dtype, smem_layout(bN, bK, config.stages), byte_alignment=128)
 
-    def inside(matrix, rows, c):  # what has to be asked of each vector: nothing, where tiles are whole
+    def inside(matrix, rows, c):  # the places to compare, and with what; None where tiles are whole
         whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0
         return (None, None) if whole else (copies.partition_S(c), matrix.shape)
 

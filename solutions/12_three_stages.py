@@ -435,7 +435,7 @@ show_figure("roofline")
 
 # %% [markdown]
 # At the left end nothing is near a roof, neither memory's nor that of the tensor cores: there is too little work for
-# 132 SMs, and the launch, the first load and the last store are most of the time.
+# 132 SMs, and each kernel also needs time that does not shrink with it, for its launch, first load and last store.
 #
 # On a Hopper GPU this is where mma.sync ends: cuBLAS's WGMMA reads operands from shared memory by itself, without
 # `ldmatrix` and without registers for them, and only it reaches the datasheet's rate. The pipeline that you have built

@@ -218,16 +218,6 @@ NARROW = [
         ),
     ),
     narrow("both_rows", "An atom's two rows in one call.", swap("((None, row), m, (None, n))", "(None, m, (None, n))")),
-    narrow(
-        "pair_by_pair",
-        "Pairs in memory's order, each with a test of its own.",
-        swap(
-            f"                    {TO_EIGHT}",
-            "                    for atom in cutlass.range_constexpr(4):\n"
-            "                        pair = ((None, row), m, (atom, n))\n"
-            "                        store_elements(registers[pair], acc.tCgC[pair], acc.coordinates[pair], acc.shape)",
-        ),
-    ),
 ]
 
 WRONG = {

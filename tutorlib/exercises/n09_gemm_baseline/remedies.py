@@ -194,6 +194,10 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Difference.UNWRITTEN(rule="row 128"),
             "The blocks are numbered in one dimension: the grid is (tiles down · tiles across, 1, 1).",
         ),
+        Remedy(
+            Fail.TOO_MANY(instruction="bar.sync"),
+            "Two barriers for each K tile: one after the wait, one after the last K block is fetched.",
+        ),
         Remedy(Hazard.UNWAITED(does="copies to"), "A's copies go into sA and B's into sB."),
         Remedy(
             Difference.UNWRITTEN(rule="columns ≥ 32"),
