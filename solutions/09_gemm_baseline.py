@@ -44,6 +44,7 @@ from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.operands import Operand
 from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared, Steps
 from tutorlib.machine.hardware import hardware_of
+from tutorlib.models import l2
 from tutorlib.models.pipeline import Timeline
 from tutorlib.notebook.measured import show_figure, show_ladder
 from tutorlib.notebook.source import show_source
@@ -466,32 +467,45 @@ show_source(Accumulators)
 show_source(store_elements)
 
 # %% [markdown]
-# Does that mean 128 stores of 2 bytes? Here it is applied to all accumulators at once, for a C of 129×1000:
+# Does that mean 128 stores of 2 bytes? The compiler may merge neighbors if it can prove that they are inside or outside
+# *together*. Here it gets eight neighbors at a time, for a C of 129×1000, once in this page's order of blocks and once
+# in that of page 11:
 
 
 # %%
 @cute.jit
-def all_at_once(acc: Accumulators):
-    store_elements(acc.rounded(), acc.tCgC, acc.coordinates, acc.shape)
+def one_by_one(acc: Accumulators):
+    registers = acc.rounded()
+    (_, rows), atoms, (_, rest) = registers.shape
+    for m in cutlass.range_constexpr(atoms):
+        for row in cutlass.range_constexpr(rows):
+            for n in cutlass.range_constexpr(rest):
+                eight = ((None, row), m, (None, n))
+                store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)
 
 
-def stores(epilogue, n):
+def by_rows(block, rows, columns):
+    return block // columns, block % columns
+
+
+def stores(epilogue, order, n):
     ragged = [TensorSpec(shape, "bf16") for shape in ((129, 72), (n, 72), (129, n))]
-    compiled = compile_cute(make_gemm(config, course.single_buffer, epilogue=epilogue), ragged)
+    compiled = compile_cute(make_gemm(config, course.single_buffer, order, epilogue=epilogue), ragged)
     return Counter(opcode for opcode in compiled.body.split() if opcode.startswith("st.global"))
 
 
-print(stores(all_at_once, 1000))
+for name, order in {"row by row": by_rows, "as on page 11": l2.grouped}.items():
+    print(f"{name}: {stores(one_by_one, order, 1000)}")
 
 # %% [markdown]
-# The compiler has merged the elements in pairs. A pair is two neighbors of one row; the next pair in the registers is
-# eight rows below, so there it stops. It does not reorder the stores. You can: give it eight neighbors in a row, one
-# after the other. N = 1000 is a multiple of 8, so eight columns from a multiple of 8 on are inside or outside together,
-# and the compiler sees that.
+# In the first kernel the compiler has found the proof and merged all eight. In the second the tile's number comes from
+# more arithmetic, the proof fails, and every element is stored by itself. Do not leave it to the compiler: you know
+# that N is a multiple of 8, that the eight columns begin at a multiple of 8, and so that one comparison serves all
+# eight.
 #
-# **Exercise 09.8** (about 5 lines). Write the second case: `store_elements` for eight neighbors at a time, of the
-# registers, of C and of the coordinates. The check looks at 129×1000, where it wants stores of 16 bytes, and at a C
-# with 65 columns, whose rows start anywhere.
+# **Exercise 09.8** (about 2 lines). Write the case of aligned rows, inside the loops: one comparison, one wide store.
+# `cute.elem_less(place, shape)` is true where every coordinate is smaller; the place of the first of the eight is
+# `acc.coordinates[(0, row), m, (0, n)]`. The check puts it into a kernel with page 11's order of blocks.
 
 
 # %%
@@ -502,13 +516,17 @@ def store(acc: Accumulators):
         cute.autovec_copy(registers, acc.tCgC)
     else:
         (_, rows), atoms, (_, rest) = registers.shape
-        ### BEGIN SOLUTION (about 5 lines)
         for m in cutlass.range_constexpr(atoms):
             for row in cutlass.range_constexpr(rows):
                 for n in cutlass.range_constexpr(rest):
                     eight = ((None, row), m, (None, n))
-                    store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)
-        ### END SOLUTION
+                    if cutlass.const_expr(not acc.aligned):
+                        store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)
+                    else:
+                        ### BEGIN SOLUTION (about 2 lines)
+                        if cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape):
+                            cute.autovec_copy(registers[eight], acc.tCgC[eight])
+                        ### END SOLUTION
 
 
 # %%
@@ -516,12 +534,12 @@ check("09.8", store)
 
 # %%
 with suppress(NotImplementedError):  # until you have written store
-    print("1000 columns:", stores(store, 1000))
-    print("  65 columns:", stores(store, 65))
+    print("1000 columns:", stores(store, l2.grouped, 1000))
+    print("  65 columns:", stores(store, l2.grouped, 65))
 
 # %% [markdown]
-# A quarter of the stores, from the order of a loop. With 65 columns a row may start at any multiple of 2 bytes, so no
-# wide store is possible, and the compiler makes none.
+# An eighth of the stores, and each fills half a sector. With 65 columns a row may start at any multiple of 2 bytes, so
+# no wide store is possible.
 #
 # ## Your kernel
 #
@@ -708,7 +726,7 @@ show_figure("gemm_ladder_09")
 #   one instruction's view of another's registers.
 # - A barrier has two sides, *the data has arrived* and *the buffer is free*; a loop with one buffer needs both.
 # - To bring data to another lane, first ask whether a permuted view would do.
-# - The compiler merges stores that are neighbors in the code as well as in memory.
+# - The compiler merges stores where it can prove that it may. Write down the proofs that you have.
 #
 # Next: a second buffer, so that the tensor cores need not wait for memory.
 #

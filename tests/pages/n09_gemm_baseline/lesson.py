@@ -23,8 +23,8 @@ LESSONS = {
         "a permutation that makes a thread's columns contiguous", named("09.7", "unchanged", "half_sectors")
     ),
     "09.8": Lesson(
-        "stores guarded at the edge, in an order that the compiler can merge",
-        named("09.8", "unguarded", "all_at_once", "both_rows"),
+        "one comparison and one wide store for eight neighbors at the edge",
+        named("09.8", "unguarded", "one_by_one", "pair_by_pair"),
     ),
     "09.9": Lesson(
         "the parts in one kernel", named("09.9", "no_swizzle", "four_bytes_a_store", "a_barrier_each_k_block")

@@ -253,14 +253,12 @@ RIGHT = {
     "09.7": [nested, by_composition, compiled],
     "09.8": [
         derive(
-            load_answers("09_gemm_baseline")["09.8"],
-            "pair_by_pair",
-            "The four pairs of eight neighbors, in the order of memory.",
+            store,
+            "one_comparison_eight_stores",
+            "Compares once, and leaves merging eight stores to the compiler.",
             swap(
-                "                    store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)",
-                "                    for atom in cutlass.range_constexpr(4):\n"
-                "                        pair = ((None, row), m, (atom, n))\n"
-                "                        store_elements(registers[pair], acc.tCgC[pair], acc.coordinates[pair], acc.shape)",
+                EIGHT,
+                "for i in cutlass.range_constexpr(8):\n                            acc.tCgC[eight][i] = registers[eight][i]",
             ),
         ),
         derive(

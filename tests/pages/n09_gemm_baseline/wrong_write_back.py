@@ -27,7 +27,6 @@ def stores(name, what, words, *changes):
     return says(*words)(derive(store, name, what, *changes))
 
 
-TO_EIGHT = "store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)"
 STORES = [
     stores("unguarded", "Writes what is outside, too.", (), swap(WHOLE, "cutlass.const_expr(True)")),
     stores(
@@ -196,28 +195,30 @@ GEMMS_WHEN_RUN = [
 ]
 
 
-ANSWER = load_answers("09_gemm_baseline")["09.8"]
-
-
-def narrow(name, what, *changes):
-    """Right everywhere, with stores of 4 bytes where 16 would do."""
-    return says("without st.global.v4")(derive(ANSWER, name, what, *changes))
-
-
 NARROW = [
-    narrow(
-        "all_at_once",
-        "One call for all accumulators, in the order of the registers.",
-        swap(
-            "        for m in cutlass.range_constexpr(atoms):\n"
-            "            for row in cutlass.range_constexpr(rows):\n"
-            "                for n in cutlass.range_constexpr(rest):\n"
-            "                    eight = ((None, row), m, (None, n))\n"
-            f"                    {TO_EIGHT}",
-            "        store_elements(registers, acc.tCgC, acc.coordinates, acc.shape)",
-        ),
+    says("without st.global.v4")(
+        derive(
+            store,
+            "one_by_one",
+            "A comparison for each element: the compiler does not merge their stores.",
+            swap("cutlass.const_expr(not acc.aligned)", "cutlass.const_expr(True)"),
+        )
     ),
-    narrow("both_rows", "An atom's two rows in one call.", swap("((None, row), m, (None, n))", "(None, m, (None, n))")),
+    says("without st.global.v4")(
+        derive(
+            store,
+            "pair_by_pair",
+            "A comparison for each pair of an atom.",
+            swap(
+                f"                    elif {INSIDE}:\n                        {EIGHT}",
+                "                    else:\n"
+                "                        for atom in cutlass.range_constexpr(4):\n"
+                "                            pair = ((None, row), m, (atom, n))\n"
+                "                            if cute.elem_less(acc.coordinates[(0, row), m, (atom, n)], acc.shape):\n"
+                "                                cute.autovec_copy(registers[pair], acc.tCgC[pair])",
+            ),
+        )
+    ),
 ]
 
 WRONG = {

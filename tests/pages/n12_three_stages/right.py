@@ -152,20 +152,5 @@ RIGHT = {
                 "config = tuned()", "config = GemmConfig(tile=tuned().tile, warps=tuned().warps, stages=tuned().stages)"
             ),
         ),
-        derive(
-            YOURS,
-            "one_test_for_eight",
-            "Compares the first of eight neighbors and stores them at once where rows are aligned.",
-            swap(
-                "                    store_elements(",
-                "                    first = acc.coordinates[(0, row), m, (0, n)]\n"
-                "                    if cutlass.const_expr(acc.aligned):\n"
-                "                        if cute.elem_less(first, acc.shape):\n"
-                "                            cute.autovec_copy(registers[eight], acc.tCgC[eight])\n"
-                "                    else:\n"
-                "                        store_elements(",
-            ),
-            within="store",
-        ),
     ],
 }

@@ -162,7 +162,7 @@ def kernel(name: str, what: str, words: str, within: str, *changes):
 
 STRIDES = "stride=(1, 8, 32, 2, 32 * across)"
 ORDER = "return l2.grouped(block, rows, across, 8 if rows > 32 else rows)"
-ONE_BY_ONE = "store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)"
+PREDICATE = "if cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape):"
 CONFIG = "config = tuned()"
 WHOLE = "whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0"
 EDGES = "if whole else (mine.partition_S(c), matrix.shape)"
@@ -236,7 +236,7 @@ KERNELS = [
         "No condition on the store.",
         "which lies outside",
         "store",
-        swap(ONE_BY_ONE, "cute.autovec_copy(registers[eight], acc.tCgC[eight])"),
+        swap(PREDICATE, "if True:"),
     ),
     kernel(
         "rows_of_8",

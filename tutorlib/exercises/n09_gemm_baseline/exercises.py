@@ -6,7 +6,7 @@ from random import Random
 
 from tensor_layouts import Layout, is_layout, size
 
-from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, AmpereLoop, AmperePart
+from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, AmpereLoop
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule
@@ -17,6 +17,7 @@ from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import (
     SECTOR,
     VECTOR,
     GlobalCopy,
+    GroupedEpilogue,
     OperandsPart,
     SmemLayout,
     WarpsOfMma,
@@ -290,16 +291,16 @@ EXERCISES = (
         title="vectorized write-back",
         points=3,
         archs=AMPERE_TIMED,
-        part=AmperePart(name="epilogue"),
+        part=GroupedEpilogue(),
         problem=gemm("bf16"),
         shapes=EDGES,
         simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
         requires=("st.global.v4",),
         library={"store of the course": InModule("tutorlib.kernels.ampere.epilogues", "store")},
         hints=(
-            "`((None, row), m, (None, n))` picks 8 neighbors from the registers, from C and from the coordinates.",
-            "Three loops, of range_constexpr: M atoms, their two rows, and the remainder of the N atoms.",
-            "Inside: store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape).",
+            "`eight` picks 8 neighbors from the registers, from their places in C, and from the coordinates.",
+            "One comparison serves all eight: that of acc.coordinates[(0, row), m, (0, n)].",
+            "if cute.elem_less(that, acc.shape): cute.autovec_copy(registers[eight], acc.tCgC[eight])",
         ),
         remedies=BASELINE_REMEDIES["09.8"],
     ),

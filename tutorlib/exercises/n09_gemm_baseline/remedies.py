@@ -168,13 +168,13 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "09.8": (
         Remedy(
             Fail.LACKS(instruction="st.global.v4"),
-            "The compiler merges stores that follow each other: give store_elements the 8 neighbors of one row, "
-            "((None, row), m, (None, n)), and nothing else, in each call.",
+            "One comparison for 8 neighbors, and one store: cute.autovec_copy of eight rounded registers to their "
+            "eight places in C.",
         ),
         Remedy(
             Hazard.OUTSIDE,
-            "Each element has coordinates of its own: acc.coordinates[eight] belongs to registers[eight] and to "
-            "acc.tCgC[eight]. Row and column are both compared with acc.shape.",
+            "Each eight has coordinates of its own, acc.coordinates[(0, row), m, (0, n)]; compare row and column with "
+            "acc.shape by cute.elem_less, and store where both are smaller.",
         ),
         Remedy(RefusalKind.WIDTHS, "C is bf16 and the accumulators are fp32: store the rounded registers."),
     ),

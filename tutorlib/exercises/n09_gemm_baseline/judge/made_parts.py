@@ -9,7 +9,7 @@ from typing import Any
 
 from tutorlib.checking.ampere_loop import AmperePart, PartName
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.part import need_callable
+from tutorlib.checking.part import HostFunction, need_callable
 from tutorlib.checking.traced import in_cute
 from tutorlib.checking.values import shorten
 from tutorlib.compiling.errors import CompileFailed
@@ -349,6 +349,23 @@ def mode_sizes(tensor: Any) -> tuple[int, ...]:
     from cutlass import cute
 
     return tuple(cute.size(mode) for mode in tensor.shape)
+
+
+# 09.8 -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupedEpilogue(AmperePart):
+    """An epilogue, under an order of blocks for which the compiler does not merge guarded stores by itself."""
+
+    name: PartName = "epilogue"
+
+    def host(self, answer: Answer) -> HostFunction:
+        from tutorlib.kernels.ampere.gemm import make_gemm
+        from tutorlib.kernels.ampere.main_loops import single_buffer
+        from tutorlib.models.l2 import grouped
+
+        return make_gemm(self.config, single_buffer, grouped, epilogue=need_callable(answer))
 
 
 # 09.2 -----------------------------------------------------------------------------------------------------------
