@@ -254,15 +254,6 @@ RIGHT = {
     "09.8": [
         derive(
             store,
-            "one_comparison_eight_stores",
-            "Compares once, and leaves merging eight stores to the compiler.",
-            swap(
-                EIGHT,
-                "for i in cutlass.range_constexpr(8):\n                            acc.tCgC[eight][i] = registers[eight][i]",
-            ),
-        ),
-        derive(
-            store,
             "row_and_column_by_hand",
             "Compares the two coordinates one by one.",
             swap(

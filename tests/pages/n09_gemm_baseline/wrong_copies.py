@@ -74,7 +74,7 @@ def one_stage(rows, k, stages):
     return cute.make_layout((rows, k, stages), stride=(k, 1, 0))
 
 
-@says("with no gap", "reaches to 4600")
+@says("without a gap", "cosize is 4600")
 def padded(rows, k, stages):
     """Padding in place of a swizzle: no conflicts, and more memory than was given."""
     return cute.make_layout((rows, k, stages), stride=(k + 8, 1, rows * (k + 8)))
@@ -259,7 +259,7 @@ def copies(name, what, words, *changes):
 THREADS = "cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))"
 
 
-@says("no TiledCopy")
+@says("not a TiledCopy")
 def atom_alone(config, dtype):
     """The instruction without its threads."""
     return cute.make_copy_atom(cpasync.CopyG2SOp(), dtype, num_bits_per_copy=128)
@@ -340,7 +340,7 @@ COPIES = [
     copies(
         "ordinary_loads",
         "Through registers.",
-        ("no cp.async",),
+        ("not cp.async",),
         swap("CopyG2SOp(cache_mode=cache)", "CopyUniversalOp()"),
     ),
     atom_alone,

@@ -17,7 +17,7 @@ def mmas(name, what, words, *changes):
 COVERS = "permutation_mnk=(16 * m, 16 * n, 16)"
 
 
-@says("no TiledMma")
+@says("not a TiledMma")
 def instruction_alone(config, dtype):
     """The instruction without its warps."""
     return warp.MmaF16BF16Op(dtype, Float32, (16, 8, 16))
@@ -37,8 +37,8 @@ MMAS = [
         swap("16 * n, 16)", "8 * n, 16)"),
     ),
     mmas("half_an_atom", "17 rows a warp.", ("a multiple of an atom's 16",), swap("(16 * m,", "(17 * m,")),
-    mmas("twice_in_m", "Two atoms along M, too.", ("covers (64, 32, 16)",), swap("(16 * m,", "(32 * m,")),
-    mmas("twice_in_k", "32 along K.", ("covers (32, 32, 32)",), swap("16 * n, 16)", "16 * n, 32)")),
+    mmas("twice_in_m", "Two atoms along M, too.", ("cover (64, 32, 16)",), swap("(16 * m,", "(32 * m,")),
+    mmas("twice_in_k", "32 along K.", ("cover (32, 32, 32)",), swap("16 * n, 16)", "16 * n, 32)")),
     mmas(
         "one_warp",
         "No layout of warps.",
@@ -198,7 +198,7 @@ COLUMNS = [
     strides("rest_of_two_warps", "Right for two warps.", lambda w: (1, 8, 32, 2, 64), "each once"),
     strides("warps_of_16", "Two atoms for a vector.", lambda w: (1, 4, 16, 2, 32 * w), "each once"),
     strides("pairs_of_atoms", "Atom pairs apart.", lambda w: (1, 2, 32, 8, 32 * w), "8 neighbors"),
-    answer("a_tuple", "Strides alone.", lambda warps, tile_n: (1, 8, 32, 2, 32 * warps), "should be a Layout"),
+    answer("a_tuple", "Strides alone.", lambda warps, tile_n: (1, 8, 32, 2, 32 * warps), "should be a layout"),
     answer("too_short", "One warp's columns.", lambda warps, tile_n: cute.make_layout(16), "the tile has"),
     the_other_library_s,
 ]

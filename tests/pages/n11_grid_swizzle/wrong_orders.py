@@ -28,7 +28,7 @@ def always_eight(rows, columns, in_flight):
     return min(8, rows)
 
 
-@says("A wave that is a square would read least. But")
+@says("A square wave would read least. But")
 def square_wave(rows, columns, in_flight):
     """Makes the wave a square, and forgets where waves begin."""
     return min(heights(rows), key=lambda group: abs(group - in_flight**0.5))

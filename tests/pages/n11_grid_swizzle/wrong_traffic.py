@@ -21,7 +21,7 @@ def tiles_of_c(tiles):
     return len(set(tiles))
 
 
-@says("different tiles: count them apart")
+@says("different tiles: count them separately")
 def rows_and_columns_mixed(tiles):
     """One set for both."""
     return len({x for tile in tiles for x in tile})
@@ -90,7 +90,7 @@ def one_block_short(order, rows, columns):
     return never_of(taken, rows, columns), sorted(tile for tile, times in taken.items() if times > 1)
 
 
-@says("Blocks can land outside of the grid, too")
+@says("Several blocks may compute the same tile outside the grid")
 def inside_only(order, rows, columns):
     """Forgets tiles outside of the grid."""
     taken = counted(order, rows, columns)

@@ -32,7 +32,10 @@ raster_order = whole(
 )
 
 LESSONS = {
-    "12.1": Lesson("stages - 1 tiles in flight, counted in groups", named("12.1", "waits_for_all", "two_buffers_only")),
+    "12.1": Lesson(
+        "stages - 1 tiles in flight, counted in groups",
+        named("12.1", "waits_for_all", "two_buffers_only", "unrehearsed"),
+    ),
     "12.2": Lesson(
         "the smallest of four limits, registers by partition of the SM",
         named("12.2", "forgets_what_is_reserved", "one_register_file", "registers_one_by_one"),

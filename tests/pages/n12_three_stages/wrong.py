@@ -1,7 +1,7 @@
 """Wrong answers to notebook 12, told by what they return, by a rehearsal, by the compiler or by the simulator."""
 
 from tests.pages.change import derive, swap, without, without_first, without_last
-from tests.pages.n10_double_buffer.wrong import PIPELINE
+from tests.pages.n10_double_buffer.wrong import PIPELINE, unrehearsed
 from tests.pages.n12_three_stages import occupancy
 from tests.pages.table import answer, says
 from tutorlib.course.answers import load_answers
@@ -112,7 +112,11 @@ def loops() -> list:
     for name, (what, words, *changes) in LOOPS.items():
         loop = derive(multistage, name, what, *changes)
         made.append(says(words)(loop) if words else loop)
-    return [*made, derive(PIPELINE, "two_buffers_only", "Notebook 10's loop, whatever the number of stages.")]
+    return [
+        *made,
+        unrehearsed,
+        derive(PIPELINE, "two_buffers_only", "Notebook 10's loop, whatever the number of stages."),
+    ]
 
 
 # 12.3 -----------------------------------------------------------------------------------------------------------

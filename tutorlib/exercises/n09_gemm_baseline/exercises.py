@@ -205,6 +205,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
+        limits=WorkLimits(at_most=(("bar.sync", 112),)),  # 4 blocks of 4 warps: two for each of 3 K tiles, and one
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
         hints=(
