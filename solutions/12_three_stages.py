@@ -268,7 +268,7 @@ check("12.3", tuned)
 # ## Your kernel, whole
 #
 # On page 09 you wrote a kernel's parts, on 11 the order of its blocks, and above its loop. Here they meet, in one cell.
-# Five names still come from the course, and you have read four of them on page 09: `Steps` and `GlobalToShared`, whose
+# Six names still come from the course, and you have read five of them on page 09: `Steps` and `GlobalToShared`, whose
 # methods make the calls of `cute.copy` and `cute.gemm`; `Operand` and `Accumulators`, which hold tensors; and
 # `store_elements`. The new one, `with_rest`, keeps a mode of size 1 in its place.
 #
