@@ -137,7 +137,7 @@ OPERANDS = [
     fetched(
         "ordinary_loads",
         "ld.shared in place of ldmatrix.",
-        ("no ldmatrix",),
+        ("not ldmatrix",),
         swap("warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4)", "cute.nvgpu.CopyUniversalOp()"),
     ),
     fetched("a_s_registers_twice", "B's fragment made of sA.", (), swap("partition_B(sB)", "partition_B(sA)")),
