@@ -8,19 +8,21 @@
 # %% [markdown]
 # # 09 · A GEMM on tensor cores
 #
-# C = A · Bᵀ, the kernel that the following notebooks make faster. A is (M, K), B is (N, K), C is (M, N), all row-major
-# bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`, here and in every notebook up to 14.
+# C = A · Bᵀ: the kernel that this page builds and the next four make faster. A is (M, K), B is (N, K), C is (M, N), all
+# row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`, here and on every page up to 14.
 #
-# You know all the parts: tiles (02), swizzles, `ldmatrix` and `mma` (03), cp.async and its waits (05). What is new is
-# that they have to fit together, and that each of them is one layout. You write them one by one, each is checked by
-# itself, and at the end they stand in one kernel, which is timed.
+# You know the parts: tiles (02), swizzles, `ldmatrix` and `mma` (03), cp.async and its waits (05). Now they have to fit
+# together, and each of them turns out to be one layout. You write them one at a time, each with a check of its own;
+# then you put them into one kernel and time it.
 #
-# > **After this page you can** write a tensor-core GEMM in CuTe from its parts: swizzled shared memory, who copies and
-# > who multiplies what, ldmatrix for it, a main loop whose barriers you can defend, and stores that waste nothing.
+# > **After this page you can** write a tensor-core GEMM in CuTe from its parts: swizzled shared memory, the threads
+# > that copy and the warps that multiply, ldmatrix to feed them, a main loop whose barriers you can defend, and stores
+# > that fill whole sectors.
 # >
 # > **It takes** about 120 minutes, on any machine; a GPU from sm_80 on for the speed.
 
 # %%
+from collections import Counter
 from contextlib import suppress
 
 import cutlass
@@ -42,6 +44,7 @@ from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.operands import Operand
 from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared, Steps
 from tutorlib.machine.hardware import hardware_of
+from tutorlib.models import l2
 from tutorlib.models.pipeline import Timeline
 from tutorlib.notebook.measured import show_figure, show_ladder
 from tutorlib.notebook.source import show_source
@@ -50,12 +53,11 @@ from tutorlib.notebook.trials import compare_on_gpu
 # %% [markdown]
 # ## Who computes what, and what it costs
 #
-# Each thread block computes one tile of C. It walks along K in steps; in each step it needs a tile of A, the rows it
-# is responsible for, and a tile of B, and multiplies them. Nobody else helps, and nobody remembers: the block to the
-# right, which has the same rows of A, loads them again.
+# Each thread block computes one tile of C. It walks along K in steps. In each step it needs a tile of A and a tile of
+# B, and multiplies them. Blocks share nothing: the block to the right needs the same rows of A, and loads them again.
 #
 # **Exercise 09.1** (about 3 lines). Write `loaded_bytes(m, n, k, tile_m, tile_n)`: how many bytes of A and B all
-# blocks together load, where nothing is shared between blocks. A tile that is partly outside counts as a whole one.
+# blocks together load. A tile that is partly outside the matrix counts as a whole one.
 
 
 # %%
@@ -70,43 +72,42 @@ def loaded_bytes(m, n, k, tile_m, tile_n):
 check("09.1", loaded_bytes)
 
 # %% [markdown]
-# A block does 2·m·n operations for 2·(m+n) bytes in each column of K: m·n/(m+n) operations for a byte. A GPU has such a
-# number of its own, the operations that it can do while one byte arrives. Where the kernel's is lower, memory is the
-# limit.
+# For each column of K a block performs 2·m·n operations on 2·(m+n) bytes: m·n/(m+n) operations per byte, the block's
+# **arithmetic intensity**. The GPU has such a ratio, too: its peak operations per second over its memory bandwidth. A
+# kernel whose intensity is lower than the GPU's ratio is limited by memory.
 
 # %%
 h200 = hardware_of("NVIDIA H200")
-print(f"H200, from device memory: {h200.flops['bf16'] / h200.bandwidth:.0f} operations for a byte")
+print(f"H200, from device memory: {h200.flops['bf16'] / h200.bandwidth:.0f} operations per byte")
 for m, n in [(16, 16), (64, 64), (128, 128), (128, 256)]:
     print(f"a tile of {m}×{n}: {m * n / (m + n):.0f}")
 
 # %% [markdown]
-# So no tile that fits would be enough, if all of it came from device memory. It doesn't: most loads find their data in
-# L2, since some block beside has just read it. How well that works is notebook 11. The other half of the answer is
-# **large tiles**: here 128×128 and 64 along K, as in Eric Schreiber's
-# [GEMM ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), which these notebooks follow.
+# So no tile that fits would be large enough if every load came from device memory. Most don't: they hit L2, because
+# another block has just read the same tile. Page 11 is about how often that happens. The other half of the answer is
+# **large tiles**: here 128×128, and 64 along K, as in Eric Schreiber's
+# [GEMM ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), which these pages follow.
 #
-# Why 64 along K? 64 bf16 are 128 bytes: a row of a tile is one line of memory, and once through all 32 banks.
+# Why 64 along K? 64 elements of bf16 are 128 bytes: a row of a tile is one line of memory, and it spans all 32 banks
+# once.
 #
-# ## Shared memory: one layout, two readers
+# ## Shared memory: one layout, two access patterns
 #
-# The tile of A is written by cp.async, eight threads side by side along a row, 16 bytes each; and it is read by
-# `ldmatrix`, eight *rows* at a time, 16 bytes of each. Row-major serves the writer. For the reader it is the worst
-# there is:
+# cp.async writes the tile of A: eight threads side by side along a row, 16 bytes each. `ldmatrix` reads it: eight
+# *rows* at a time, 16 bytes of each. A row-major layout suits the writes. For the reads it is the worst there is:
 
 # %%
 eight_rows = [(row, 0) for row in range(8)]
 show_banks("(8,64):(64,1)", access=eight_rows, element_bytes=2, vector=8)
 
 # %% [markdown]
-# Notebook 03 had the cure, Swizzle⟨3,3,3⟩ on an atom of 8 rows of 64, stored by rows:
-# `cute.make_composed_layout(cute.make_swizzle(B, M, S), 0, layout)`. For a whole buffer the atom is repeated down the
-# rows, along K and over the *stages*, of which there is one today and more in notebook 10. `cute.tile_to_shape(atom,
-# shape, order)` does it; with the order (0, 1, 2) the atoms go down the rows first.
+# Page 03 had the remedy, Swizzle⟨3,3,3⟩ on an **atom** of 8 rows of 64, stored row by row:
+# `cute.make_composed_layout(cute.make_swizzle(B, M, S), 0, layout)`. A whole buffer repeats the atom down the rows,
+# along K and over the *stages*: one today, more on page 10. `cute.tile_to_shape(atom, shape, order)` does that; with
+# the order (0, 1, 2) the atoms go down the rows first.
 #
-# **Exercise 09.2** (about 4 lines). Write `smem_layout(rows, k, stages)`. The checker asks for k = 64 and for k = 32,
-# where a row is 64 bytes and two rows share one turn through the banks: then the atom is 8×32, and the swizzle has one
-# bit less to mix.
+# **Exercise 09.2** (about 4 lines). Write `smem_layout(rows, k, stages)`. The checker asks for k = 64 and for k = 32.
+# With k = 32 a row is 64 bytes and two rows span the banks once: the atom is 8×32, and its swizzle has one bit less.
 
 
 # %%
@@ -123,8 +124,9 @@ def smem_layout(rows, k, stages):
 check("09.2", smem_layout)
 
 # %% [markdown]
-# What is that worth? `explain` runs a kernel on the simulator, here and now, and tells what its accesses cost. First
-# with your layout, then row-major. The kernel around it is the course's; you write it yourself below.
+# What is the swizzle worth? `explain` runs a kernel on the simulator, on this machine, and counts what its memory
+# accesses cost: first with your layout, then with a row-major one. The kernel around the layout is the course's; you
+# write it yourself below.
 
 
 # %%
@@ -139,36 +141,37 @@ explain(make_gemm(GemmConfig(), course.single_buffer, smem=smem_layout), a, b, c
 explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
 
 # %% [markdown]
-# Look at the line of `ldmatrix`, and at the banks below. An `ldmatrix.x4` reads four times eight rows, and serves eight
-# at a time: threads 0 to 7, then 8 to 15, and so on. Eight rows of one column meet in four banks, while the other 28
-# stand idle. cp.async does not mind either way, since it writes along the rows.
+# Look at the line of `ldmatrix`, and at the banks below it. An `ldmatrix.x4` reads four groups of eight rows, one group
+# at a time: threads 0 to 7 hold the addresses of the first group, threads 8 to 15 those of the second, and so on. In
+# the row-major tile the eight rows of a group meet in four banks, and the other 28 banks are idle. For cp.async the two
+# layouts are equally good, since it writes along the rows.
 #
 # ## The main loop: load, wait, compute
 #
-# Before the parts, the order in which they work. One thread's share of a step has three words, and each of the next
-# three sections makes one of them:
+# Before the parts, the loop that uses them. It is written with three calls, each of which one thread makes for its own
+# share of the work. The next three sections build them:
 #
-# - `steps.load(k_tile, buffer)`: cp.async for this K tile of A and of B, into that buffer; it returns at once;
-# - `steps.fetch(k_block, buffer)`: ldmatrix, the operands of 16 along K into registers;
-# - `steps.multiply(k_block)`: mma.sync, into the accumulators.
+# - `steps.load(k_tile, buffer)` issues cp.async for this K tile of A and of B, into that buffer, and returns at once;
+# - `steps.fetch(k_block, buffer)` is ldmatrix: the operands of 16 along K, from shared memory into registers;
+# - `steps.multiply(k_block)` is mma.sync: their product is added to the accumulators.
 #
-# There are `steps.k_tiles` K tiles and `steps.k_blocks` K blocks in each. With one buffer there is one possible order.
-# The tile must have arrived before any thread reads it, and every thread must have read it before the next one
-# overwrites it:
+# There are `steps.k_tiles` K tiles and `steps.k_blocks` K blocks in each. One buffer leaves one possible order. The
+# tile must have arrived before any thread reads it, and every thread must have read it before the next tile overwrites
+# it:
 
 # %%
 show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
 
 # %% [markdown]
-# **Exercise 09.3** (about 9 lines). Write it. For each K tile: load into buffer 0; commit the group, wait until no
-# group is open, barrier; then for each K block fetch and multiply. The calls are those of notebook 05:
-# `cute.arch.cp_async_commit_group()`, `cute.arch.cp_async_wait_group(0)` and `cute.arch.sync_threads()`. Something is
-# still missing in this list: hold it against the sentence above the picture. Loops over K tiles are plain `range`, over
-# K blocks `cutlass.range_constexpr`: a K block picks registers, whose numbers the compiler must know.
+# **Exercise 09.3** (about 9 lines). Write the loop. For each K tile: load into buffer 0; commit the group, wait until
+# no group is in flight, barrier; then for each K block fetch and multiply. The calls are those of page 05:
+# `cute.arch.cp_async_commit_group()`, `cute.arch.cp_async_wait_group(0)` and `cute.arch.sync_threads()`. This list
+# lacks one step: compare it with the last sentence above the picture. Loops over K tiles are plain `range`. Loops over
+# K blocks are `cutlass.range_constexpr`: a K block selects registers, and the compiler must know which.
 #
-# Your loop is **rehearsed** before it is compiled: on the CPU, without data, by a machine that takes every liberty that
-# your instructions leave it (a copy arrives when a thread waits for it and no sooner; the other warps are late until
-# there is a barrier). A GPU shows a missing barrier now and then. The rehearsal shows it always.
+# The check **rehearses** your loop before it compiles it: it executes the loop on the CPU, without data, in the worst
+# order that your instructions allow. A copy arrives when a thread waits for it, and no sooner; the other warps fall as
+# far behind as the barriers let them. A GPU exposes a missing barrier now and then. The rehearsal always does.
 
 
 # %%
@@ -191,36 +194,37 @@ def single_buffer(steps: Steps):
 check("09.3", single_buffer)
 
 # %% [markdown]
-# Take one of the two barriers out and check again; then the other. What the rehearsal says is what goes wrong.
+# Remove one of the two barriers and check again; then the other. The rehearsal's message says which hazard each of them
+# prevents.
 #
 # ## Load: who copies what
 #
-# How the work is cut up is one immutable object, known when the kernel is compiled:
+# The division of the work is one immutable object, known at compile time:
 
 # %%
 config = GemmConfig()
 print(config, "threads:", config.threads, "shared memory:", config.smem_bytes, "bytes")
 
 # %% [markdown]
-# A **TiledCopy** is an instruction (the *atom*) and a layout that says which thread has which of its pieces. The piece
-# is 16 bytes, the most that cp.async takes: VECTOR = 8 elements. Eight threads side by side take a row of 64, the
-# next eight the row below, and 128 threads 16 rows. The copy is repeated until the tile is done: eight times for 128.
+# A **TiledCopy** is an instruction (the *atom*) and a layout that assigns its pieces to threads. A piece is 16 bytes,
+# the widest cp.async: VECTOR = 8 elements. Eight threads side by side copy a row of 64, the next eight threads the row
+# below, so 128 threads copy 16 rows. A tile of 128 rows takes eight such copies.
 
 # %%
 show_tv("((8,8),1):((8,1),0)", (8, 8), "the first 8 rows of 64: a cell is a vector of 8 elements")
 
 # %% [markdown]
-# A warp's 32 vectors are then four whole lines of 128 bytes in global memory, and eight threads that follow each other
-# fill all 32 banks in shared memory. Had the threads run down the rows first, each would touch a line of its own.
+# In global memory a warp's 32 vectors are then four whole lines of 128 bytes; in shared memory each eight consecutive
+# threads fill all 32 banks. If the threads ran down the rows first, each would touch a line of its own.
 #
-# cp.async may leave a copy of the line in L1 (`LoadCacheMode.ALWAYS`) or go past it (`GLOBAL`). The tile's home is
-# shared memory, so L1 brings nothing, one should think. As published, on an A100, this ladder was faster with L1.
+# cp.async may leave a copy of the line in L1 (`LoadCacheMode.ALWAYS`) or bypass L1 (`GLOBAL`). The data's destination
+# is shared memory, so a copy in L1 should bring nothing. Yet the published ladder, on an A100, was faster with L1.
 #
-# **Exercise 09.4** (about 4 lines). Write `make_copy_g2s(config, dtype, cache)`, global to shared:
+# **Exercise 09.4** (about 4 lines). Write `make_copy_g2s(config, dtype, cache)`, the copy from global to shared memory:
 #
 # - the atom: `cute.make_copy_atom(CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)`;
-# - the threads, `config.threads` of them: a layout (rows, threads of a row) with the right strides. A row of bK =
-#   `config.tile[2]` elements is bK / VECTOR threads, up to a LINE of 64; the checker asks for 64 and for 32;
+# - the threads, `config.threads` of them: a layout (rows, threads in a row) with the right strides. A row of bK =
+#   `config.tile[2]` elements takes bK / VECTOR threads, for bK up to a LINE of 64; the checker asks for 64 and for 32;
 # - the values of a thread, a layout of shape (1, VECTOR);
 # - `cute.make_tiled_copy_tv(atom, threads, values)` puts them together.
 
@@ -239,7 +243,7 @@ def make_copy_g2s(config, dtype, cache=LoadCacheMode.GLOBAL):
 check("09.4", make_copy_g2s)
 
 # %% [markdown]
-# With L1 or without? On a machine with a GPU this cell says it:
+# With L1 or without? On a machine with a GPU this cell measures it:
 
 # %%
 compare_on_gpu(
@@ -253,16 +257,20 @@ compare_on_gpu(
 )
 
 # %% [markdown]
-# (The course's H200 is faster past L1.)
+# (The course's H200 is faster when cp.async bypasses L1.)
 #
 # A thread asks the TiledCopy for its share: `copies = g2s.get_slice(thread)`, then `copies.partition_S(gA)` of the
 # source and `copies.partition_D(sA)` of the destination. Both have the modes (vector, rows, vectors of a row, …), so
-# copying is one call. What remains is the edge. Matrices need not be made of whole tiles: then each vector is asked for
-# its coordinates, fetched if it is inside and set to zero if it is not. Zeros along K add nothing to an accumulator;
-# zeros in rows beyond M or N only reach accumulators that are never stored. Where the tiles fit, `places` is `None`,
-# and no instruction is spent on the question: shapes are known when the kernel is compiled.
+# one `cute.copy` moves the thread's share of a tile.
 #
-# This much is done for you. Read it: it is what `steps.load` does for each of A and B.
+# The edges remain. M, N and K need not be multiples of the tile. K must be a multiple of 8: a vector of 16 bytes starts
+# at a multiple of 16, so rows must, too, and CuTe refuses to compile a cp.async of 16 bytes otherwise. A vector is then
+# entirely inside the matrix or entirely outside. Each thread compares the vector's coordinates with the matrix's shape
+# and copies the vector, or stores zeros in its place. Zeros along K add nothing to an accumulator; zeros in rows beyond
+# M or N reach only accumulators that are never stored. Where tiles divide the matrix, `places` is `None` and the
+# comparison costs no instruction, because shapes are known at compile time.
+#
+# This part is written for you. Read it: `steps.load` calls it once for A and once for B.
 
 # %%
 show_source(GlobalToShared)
@@ -270,24 +278,26 @@ show_source(GlobalToShared)
 # %% [markdown]
 # ## Multiply: who multiplies what
 #
-# `mma.sync.m16n8k16` is one warp's work: 16×8 accumulators from 16×16 of A and 16×8 of B. Every lane (thread of a warp)
-# has two neighbors in a row, *V0* and *V1*, and two more eight rows below. Keep this picture in mind; it decides how C
-# can be written.
+# One warp executes `mma.sync.m16n8k16`: 16×8 accumulators from 16×16 of A and 16×8 of B. Every lane (thread of a warp)
+# holds two neighbors in a row, *V0* and *V1*, and two more eight rows below. Keep this picture in mind: it decides how
+# C can be stored.
 
 # %%
 show_tv("((4,8),(2,2)):((32,1),(16,8))", (16, 8), "m16n8k16: who has which accumulators")
 
 # %% [markdown]
-# A **TiledMma** lays warps over the tile: here 2×2. And it lets each warp take *two* atoms along N before the next
-# warp's turn comes round, since one `ldmatrix.x4` brings the operand B for two of them. So once over, four warps cover
-# 32×32 (left); C's tile of 128×128 is that, 4×4 times (right). The numbers are warps.
+# A **TiledMma** lays the warps over the tile, here 2×2, and `permutation_mnk` says how much of the tile all warps cover
+# before the pattern repeats. Four warps with one atom of 16×8 each would cover 32×16. We ask for 32×32, so each warp
+# has *two* atoms along N, because one `ldmatrix.x4` brings B's operands for two. The left picture shows the 32×32; C's
+# tile of 128×128 is 4×4 of them (right). The numbers are warps.
 
 # %%
 show_warps("((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))", (32, 32), (128, 128))
 
 # %% [markdown]
-# Read the left picture by columns: warp 0, warp 2, warp 0, warp 2. Between a warp's two atoms lie the other warp's 8
-# columns. That is CuTe's default when the tile is larger than the warps: every warp once, then every warp again.
+# Read a row of the left picture from left to right: warp 0, warp 2, warp 0, warp 2. A warp's two atoms are not
+# neighbors: the other warp's 8 columns lie between them. CuTe repeats the row of warps until it has covered the 32
+# columns.
 #
 # **Exercise 09.5** (about 3 lines). Write `make_mma(config, dtype)`: `warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8,
 # 16))` is the instruction; `cute.make_tiled_mma(op, layout of the warps, permutation_mnk=what they cover)` lays it out.
@@ -311,34 +321,34 @@ check("09.5", make_mma)
 # ## Fetch: ldmatrix for this mma
 #
 # The TiledMma knows which elements of A a thread needs in registers; `ldmatrix` brings them, 16×16 at a time for a
-# whole warp. Who holds what after one `ldmatrix.x4` on A is exactly what the mma reads:
+# whole warp. After one `ldmatrix.x4` on A, each lane's registers hold exactly the elements that mma reads from them:
 
 # %%
 show_tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16), "16×16 of A after ldmatrix.x4: lane and register")
 
 # %% [markdown]
-# Two views of the same registers, then. The MMA's: (values of an atom, atoms, K blocks). The copy's: (what one
-# ldmatrix fills, how many of them, K blocks). For A the two agree up to grouping. For B they do not: an atom of 8
-# columns takes four elements of each lane, and one ldmatrix.x4 brings eight, the operands of two atoms. `retile` is the
-# second view of the first one's registers; it copies nothing.
+# The same registers thus have two views. The MMA's is (values of an atom, atoms, K blocks). The copy's is (values that
+# one ldmatrix fills, ldmatrix instructions, K blocks). For A the two agree up to grouping. For B they do not: an atom
+# of 8 columns takes four elements from each lane, and one ldmatrix.x4 brings eight, the operands of two atoms. `retile`
+# gives the copy's view of the MMA's registers; it copies nothing.
 #
-# Four things for each operand, and a name for each:
+# An operand needs four things, which have a name each:
 
 # %%
 show_source(Operand)
 
 # %% [markdown]
-# There is one trap. `sA` is (M, K, buffers). Registers should hold one K tile's operands, not one for each buffer, so
-# the partition that a fragment is made of has to lose its last mode: pick buffer 0, `[None, None, None, 0]`. Nothing is
-# read there; a slice of a layout is a layout.
+# There is one trap. `sA` is (M, K, buffers). A thread needs registers for one K tile's operands, and not for each
+# buffer's, so remove the last mode of the partition before you make a fragment of it: pick buffer 0,
+# `[None, None, None, 0]`. This reads nothing; a slice of a layout is a layout.
 #
 # **Exercise 09.6** (about 10 lines). Write `make_operands(tiled_mma, thread, sA, sB)`, which returns two Operands.
 #
-# 1. `math = tiled_mma.get_slice(thread)`: `math.partition_A(sA)` is what this thread's mmas need of it, and
-#    `tiled_mma.make_fragment_A(…)` makes registers for that;
+# 1. `math = tiled_mma.get_slice(thread)`: `math.partition_A(sA)` is the part of sA that this thread's mmas read, and
+#    `tiled_mma.make_fragment_A(…)` makes registers for it;
 # 2. the atom: `cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4), sA.element_type)`, and
-#    `cute.make_tiled_copy_A(atom, tiled_mma)`: ldmatrix laid out as this MMA wants A;
-# 3. of that copy's slice for the thread, `partition_S(sA)` and `retile(tCrA)`.
+#    `cute.make_tiled_copy_A(atom, tiled_mma)`: ldmatrix laid out as this MMA reads A;
+# 3. `partition_S(sA)` and `retile(tCrA)` of that copy's slice for the thread.
 
 
 # %%
@@ -361,7 +371,7 @@ def make_operands(tiled_mma, thread, sA, sB):
 check("09.6", make_operands)
 
 # %% [markdown]
-# Look at what you have made. Compare B's two views of a K block: eight atoms of four elements, and four ldmatrix of
+# Look at the result. Compare the two views of B for one K block: eight atoms of four elements, and four ldmatrix of
 # eight, in the same registers.
 
 
@@ -380,7 +390,7 @@ with suppress(NotImplementedError):  # until you have written make_operands
     look()
 
 # %% [markdown]
-# And with that the three words of the main loop are defined:
+# That completes the three calls of the main loop:
 
 # %%
 show_source(Steps)
@@ -388,26 +398,26 @@ show_source(Steps)
 # %% [markdown]
 # ## Permute the view, not the data
 #
-# The results are in registers and belong in C. A lane has two neighbors, 4 bytes of bf16. So a store instruction of a
-# warp writes 8 rows with 16 bytes in each, half a sector of 32, and it takes four such stores where one of 128 bits
-# could do. The lane's *next* two accumulators are in its warp's next atom, 16 columns on, because 8 columns of the
-# other warp are in between. The upper row of this picture is one row of C, 64 columns of it, as the MMA deals them out:
+# The results are in registers and must reach C. A lane has two neighbors, 4 bytes of bf16. A warp's store instruction
+# thus writes 16 bytes in each of 8 rows, half a sector of 32 bytes, and it takes four such stores where one store of
+# 128 bits would do. The lane's *next* two accumulators are in its warp's next atom, 16 columns further on, because the
+# other warp's 8 columns lie in between. The upper row of this picture is 64 columns of one row of C, as the MMA
+# distributes them:
 
 # %%
 show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
 
 # %% [markdown]
-# The usual way out is to exchange data: through shared memory, or by shuffles between lanes. Here is one that costs
-# nothing. **Which** columns of B a lane multiplies is our choice, as long as the results go to the same columns of C.
-# So we give the MMA the columns of B in another order, such that four neighboring atoms of a lane mean eight
-# neighboring columns in memory, which is the lower row; and we write C in that order. No instruction is added: it is
-# the same tile under another layout, `cute.composition(gB, (columns, None, None))`.
+# The usual remedy is to exchange data, through shared memory or by shuffles between lanes. There is one that costs
+# nothing. We may choose **which** columns of B a lane multiplies, as long as its results go to the same columns of C.
+# So we permute the columns that the MMA sees, such that four neighboring atoms of a lane are eight neighboring columns
+# in memory, as in the lower row, and store C under the same permutation. It takes no instruction: it is the same tile
+# under another layout, `cute.composition(gB, (columns, None, None))`.
 #
-# Take the column of the MMA apart into digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp*
-# (as many as there are across), *atom* (4 that become one vector), and *the remainder*. The layout that we want maps
-# these digits to a column in memory, where value runs fastest, then atom, then lane, then warp, and the remainder comes
-# last. Lanes before warps: a store of 16 bytes is half a sector, and its other half should be stored by the same
-# instruction.
+# Write the MMA's column as digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp* (the warps
+# along N), *atom* (4 that become one vector), and *the remainder*. The layout maps these digits to a column in memory,
+# where value runs fastest, then atom, then lane, then warp, then the remainder. Lanes come before warps because a store
+# of 16 bytes is half a sector: the same instruction should store the other half.
 #
 # **Exercise 09.7** (about 2 lines). Write `columns(warps, tile_n)`: the layout, `cute.make_layout(shape, stride=…)`, of
 # shape `(2, 4, warps, 4, tile_n // (32 * warps))`, with the strides that do this.
@@ -425,9 +435,9 @@ def columns(warps, tile_n):
 check("09.7", columns)
 
 # %% [markdown]
-# B does not suffer. Its rows arrive in another order, but each is still a whole line of 128 bytes. What C gains, the
-# simulator counts. Without, and with your columns; look at the line of `st.global`. (The pictures are those of above:
-# before the stores nothing has changed.)
+# B loses nothing by it: its rows arrive in another order, but each is still a whole line of 128 bytes. The simulator
+# counts what C gains, first without your columns, then with them. Look at the line of `st.global`. (The pictures are
+# those of above: nothing changes before the stores.)
 
 # %%
 explain(make_gemm(config, course.single_buffer, columns=lambda config: cute.make_layout(config.tile[1])), a, b, c)
@@ -440,23 +450,62 @@ explain(
 # %% [markdown]
 # ## The write-back
 #
-# What an epilogue gets, for one thread:
+# An **epilogue** turns accumulators into C. It gets this, for one thread:
 
 # %%
 show_source(Accumulators)
 
 # %% [markdown]
 # `acc.rounded()` gives the accumulators in bf16, in registers of the shape ((2 columns, 2 rows), M atoms, (4 N atoms,
-# the remainder)). With the permuted view, eight neighbors in C are `[(None, row), m, (None, n)]`: all values of a row
+# the remainder)). Under the permuted view, eight neighbors in C are `[(None, row), m, (None, n)]`: all values of a row
 # in four atoms. `None` keeps a mode, a number picks from it.
 #
-# Three cases. If C is made of whole tiles, one `cute.autovec_copy` does it all, in the widest stores it finds. If not,
-# but rows are aligned, eight neighbors are inside or outside together. And if rows start anywhere, no wide store is
-# possible, and `store_elements` does it one by one.
+# If C is made of whole tiles, one `cute.autovec_copy` stores everything, as wide as it can. If not, each element's
+# coordinates are compared with C's shape first, one element at a time:
+
+# %%
+show_source(store_elements)
+
+# %% [markdown]
+# Does that mean 128 stores of 2 bytes? The compiler may merge neighbors if it can prove that they are inside or outside
+# *together*. Here it gets eight neighbors at a time, for a C of 129×1000, once in this page's order of blocks and once
+# in that of page 11:
+
+
+# %%
+@cute.jit
+def one_by_one(acc: Accumulators):
+    registers = acc.rounded()
+    (_, rows), atoms, (_, rest) = registers.shape
+    for m in cutlass.range_constexpr(atoms):
+        for row in cutlass.range_constexpr(rows):
+            for n in cutlass.range_constexpr(rest):
+                eight = ((None, row), m, (None, n))
+                store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)
+
+
+def by_rows(block, rows, columns):
+    return block // columns, block % columns
+
+
+def stores(epilogue, order, n):
+    ragged = [TensorSpec(shape, "bf16") for shape in ((129, 72), (n, 72), (129, n))]
+    compiled = compile_cute(make_gemm(config, course.single_buffer, order, epilogue=epilogue), ragged)
+    return Counter(opcode for opcode in compiled.body.split() if opcode.startswith("st.global"))
+
+
+for name, order in {"row by row": by_rows, "as on page 11": l2.grouped}.items():
+    print(f"{name}: {stores(one_by_one, order, 1000)}")
+
+# %% [markdown]
+# In the first kernel the compiler has found the proof and merged all eight. In the second the tile's number comes from
+# more arithmetic, the proof fails, and every element is stored by itself. Do not leave it to the compiler: you know
+# that N is a multiple of 8, that the eight columns begin at a multiple of 8, and so that one comparison serves all
+# eight.
 #
-# **Exercise 09.8** (about 2 lines). Write the second case, inside the loops. `cute.elem_less(place, shape)` is true
-# where every coordinate is smaller. One question is enough for all eight: the place of the first one is
-# `acc.coordinates[(0, row), m, (0, n)]`.
+# **Exercise 09.8** (about 2 lines). Write the case of aligned rows, inside the loops: one comparison, one wide store.
+# `cute.elem_less(place, shape)` is true where every coordinate is smaller; the place of the first of the eight is
+# `acc.coordinates[(0, row), m, (0, n)]`. The check puts it into a kernel with page 11's order of blocks.
 
 
 # %%
@@ -483,12 +532,20 @@ def store(acc: Accumulators):
 # %%
 check("09.8", store)
 
+# %%
+with suppress(NotImplementedError):  # until you have written store
+    print("1000 columns:", stores(store, l2.grouped, 1000))
+    print("  65 columns:", stores(store, l2.grouped, 65))
+
 # %% [markdown]
+# An eighth of the stores, and each fills half a sector. With 65 columns a row may start at any multiple of 2 bytes, so
+# no wide store is possible.
+#
 # ## Your kernel
 #
-# All the parts are there, and all are yours. What is missing is the place where they meet. Tensors are named by where
-# they live: `mA` the matrix, `gA` the block's tile in global memory, `sA` in shared memory, `cA` the coordinates of
-# gA's elements; `tCgC` is gC as partitioned for the MMA, `tCrC` its registers.
+# All the parts are there, and all are yours. They meet in the kernel. Tensors are named by the memory they are in: `mA`
+# is the matrix, `gA` the block's tile in global memory, `sA` its copy in shared memory, `cA` the coordinates of gA's
+# elements; `tCgC` is gC as partitioned for the MMA, `tCrC` its registers.
 #
 # **Exercise 09.9** (about 14 and about 4 lines). First the middle of the kernel:
 #
@@ -502,9 +559,10 @@ check("09.8", store)
 #    where the coordinates are `math`'s partition of cC.
 #
 # Then the host function: for a `GemmConfig()`, one block for each tile, `config.threads` threads. `config.grid(rows,
-# columns)` gives how many tiles there are down and across; the kernel numbers its blocks in one dimension.
+# columns)` returns the number of tiles down and across; the kernel numbers its blocks in one dimension.
 #
-# It is checked at sizes that nothing divides, simulated where there is no GPU, and timed at 4096³ beside cuBLAS.
+# The check runs it at sizes that no tile divides (K stays a multiple of 8), simulates it where there is no GPU, and
+# otherwise times it at 4096³ beside cuBLAS.
 
 
 # %%
@@ -530,7 +588,7 @@ def ampere_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cut
     sA = memory.allocate_tensor(dtype, smem_layout(bM, bK, config.stages), byte_alignment=128)
     sB = memory.allocate_tensor(dtype, smem_layout(bN, bK, config.stages), byte_alignment=128)
 
-    def inside(matrix, rows, c):  # what has to be asked of each vector: nothing, where tiles are whole
+    def inside(matrix, rows, c):  # the places to compare, and with what; None where tiles are whole
         whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0
         return (None, None) if whole else (copies.partition_S(c), matrix.shape)
 
@@ -566,9 +624,9 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("09.9", gemm)
 
 # %% [markdown]
-# Nothing of it is hidden: every line between `a, b, c` and the tensor cores is on this page, and the layouts are yours.
-# The next two notebooks change a part each, a main loop or an order of blocks, and use the course's `make_gemm(config,
-# main_loop, order)` around it: that is this kernel, with its parts as arguments.
+# Nothing in it is hidden: every line between `a, b, c` and the tensor cores is on this page, and the layouts are yours.
+# The next two pages change one part each, the main loop or the order of blocks. They use the course's
+# `make_gemm(config, main_loop, order)`: your kernel, with its parts as arguments.
 #
 # What did it do? Two K tiles, one block. C is cp.async, R ldmatrix, M mma, S a store.
 
@@ -578,8 +636,8 @@ explain(gemm, a, b, c)
 # %% [markdown]
 # ## What the compiler made of it
 #
-# Compiled for sm_80 (any machine can do that): how often each instruction stands in the PTX. The loop over K tiles is
-# not unrolled; everything inside it is.
+# Compiled for sm_80 (any machine can do that), the PTX has this many of each instruction. The loop over K tiles is not
+# unrolled; everything inside it is.
 
 # %%
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -589,12 +647,11 @@ with suppress(NotImplementedError):  # until you have written gemm
     print(counts(compiled.ptx))
 
 # %% [markdown]
-# Check the numbers by hand; this is how one reads a kernel. A tile of 128×64 is 1,024 vectors of 16 bytes, for 128
+# Check the numbers by hand; this is how to read a kernel. A tile of 128×64 is 1,024 vectors of 16 bytes, for 128
 # threads: 8 for A, 8 for B. A warp has 64×64 of C, which is 4×8 mmas in each of four K blocks. `ldmatrix.x4` brings
-# 16×16 elements: 4 for A and 4 for B in each K block. And the accumulators, 128 of each thread, are stored in vectors
-# of eight.
+# 16×16 elements: 4 for A and 4 for B in each K block. And each thread stores its 128 accumulators in vectors of eight.
 #
-# Their order tells more: all of cp.async, the wait, the barrier; ldmatrix and mma in turns, a K block at a time; the
+# Their order tells more: all cp.async, the wait, the barrier; ldmatrix and mma in turns, a K block at a time; the
 # second barrier, where the loop closes; and the stores.
 
 # %%
@@ -602,12 +659,12 @@ with suppress(NotImplementedError):
     print(story(compile_cute(gemm, SQUARE).ptx))
 
 # %% [markdown]
-# ## A detour, to see that it is one
+# ## The usual detour
 #
-# The textbook way to wide stores leads through shared memory: write the results there as the mma has them, barrier,
-# read them back in rows, store rows. Schreiber tried it on an A100 and found it slower than storing directly, at 32
-# bits each. Below is that epilogue with the permuted view in its favor (its stores to shared memory are 128 bits wide
-# and swizzled). Global memory sees stores of the same width in both; what is left is the price of the round trip.
+# The textbook way to wide stores leads through shared memory: write the results as the mma holds them, barrier, read
+# them back in rows, store rows. Schreiber tried it on an A100 and found it slower than storing directly, 32 bits at a
+# time. Below is that epilogue, with the permuted view in its favor (its stores to shared memory are 128 bits wide and
+# swizzled). Both kernels store to global memory equally wide; they differ by the round trip alone.
 
 # %%
 show_source(store_through_smem)
@@ -619,7 +676,7 @@ print(counts(detour.ptx))
 
 # %% [markdown]
 # **Predict** which one is faster, and by how much, at 2048 (few K tiles for each write-back) and at 8192. On a machine
-# with a GPU this cell measures it, each in turns with cuBLAS:
+# with a GPU this cell measures both, alternating with cuBLAS:
 
 # %%
 compare_on_gpu(
@@ -631,9 +688,10 @@ compare_on_gpu(
 )
 
 # %% [markdown]
-# Were you near? (On the course's H200 direct is ahead at each size, by very little.) There is one write-back for each
-# tile and a main loop along all of K, so the epilogue is a small part, and a smaller one the longer K is. What the
-# detour takes for certain stands in the report: a barrier more, and twice the shared memory.
+# Were you near? On the course's H200 the direct epilogue is ahead at each size by less than 1 %, which is about the
+# spread of such a measurement: call it no difference. There is one write-back per tile and a main loop along all of K,
+# so the epilogue is a small part, and the longer K is, the smaller. The certain cost of the detour is in the compiler's
+# report: one more barrier, and twice the shared memory.
 #
 # ## The ladder so far
 #
@@ -646,29 +704,29 @@ show_ladder("09")
 show_figure("gemm_ladder_09")
 
 # %% [markdown]
-# Two readings of that number. (The dip at 3072 is a question for notebook 11.)
+# Two ways to read that number. (The dip at 3072 is a question for page 11.)
 #
 # On an **A100** cuBLAS uses the same instructions as this kernel, cp.async and mma.sync. There the published ladder
-# starts at 101 % of cuBLAS at 2048³ and ends at 116 % (Schreiber's numbers, not measured here; he says that he chose
-# the size that suits him).
+# starts at 101 % of cuBLAS at 2048³ and ends at 116 % (Schreiber's numbers, not measured here; he says that he chose a
+# size that favors his kernel).
 #
-# On a **Hopper** GPU cuBLAS uses WGMMA, which mma.sync cannot keep up with: it reads its operands from shared memory
-# without passing through registers, and only it reaches the datasheet's rate. So these four notebooks stay well below
-# cuBLAS there, whatever they do, and the fair comparison is with other kernels made of mma.sync. Notebook 13 changes
-# the instructions.
+# On a **Hopper** GPU cuBLAS uses WGMMA, and mma.sync cannot keep up with it: WGMMA reads its operands from shared
+# memory without passing through registers, and only it reaches the datasheet's rate. So these four pages stay well
+# below cuBLAS there, and the fair comparison is with other kernels made of mma.sync. Page 13 changes the instructions.
 #
-# And what holds this kernel back on both? Look at the timeline: while tiles are in flight the tensor cores wait, and
-# while they work nothing is in flight. Two blocks on one SM fill each other's gaps to some degree. The next notebook
-# does it by plan.
+# And what limits this kernel on both? Look at the timeline: while tiles are in flight the tensor cores are idle, and
+# while they work nothing is in flight. Two blocks on one SM fill some of each other's gaps. The next page fills them by
+# design.
 #
 # ## What to remember
 #
 # - Every part of a GEMM is a layout: of shared memory, of threads over a tile, of warps over an mma, of registers.
 #   Change one and the others stay.
 # - `get_slice(thread)`, then `partition`: a TiledCopy or a TiledMma cuts a tensor into a thread's share. `retile` gives
-#   the same registers as another instruction names them.
-# - A barrier has two sides, *data is there* and *buffer is free*; a loop with one buffer needs both.
-# - To move data between lanes, first ask whether another order of the view would do.
+#   one instruction's view of another's registers.
+# - A barrier has two sides, *the data has arrived* and *the buffer is free*; a loop with one buffer needs both.
+# - To bring data to another lane, first ask whether a permuted view would do.
+# - The compiler merges stores where it can prove that it may. Write down the proofs that you have.
 #
 # Next: a second buffer, so that the tensor cores need not wait for memory.
 #
@@ -682,17 +740,17 @@ show_figure("gemm_ladder_09")
 #
 # </details>
 #
-# <details><summary>2. Why may <code>permutation_mnk</code> say 16·n along N, when n warps have 8 columns
-# each?</summary>
+# <details><summary>2. Why may <code>permutation_mnk</code> be 16·n along N, when n warps with an atom of 8 columns
+# cover 8·n?</summary>
 #
-# It says what all warps cover together before the pattern repeats: two atoms for each warp. `ldmatrix.x4` brings 16×16
-# elements, and B's operand for one atom is 16×8.
+# It is the extent that all warps cover together before the pattern repeats, and CuTe repeats the warps to fill it: two
+# atoms for each. `ldmatrix.x4` brings 16×16 elements, and B's operand for one atom is 16×8.
 #
 # </details>
 #
 # <details><summary>3. You leave out the second barrier. At which sizes is the result still right for certain?</summary>
 #
-# Where K is one tile: then nothing is ever loaded over data that a thread may still read. At all others it depends on
-# how far the warps are apart, which is why it may pass every test and fail in production.
+# Where K is one tile: then no load overwrites data that a thread may still read. At all others it depends on how far
+# apart the warps are, so it may pass every test and fail in production.
 #
 # </details>

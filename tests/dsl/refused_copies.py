@@ -118,6 +118,17 @@ def compares_with_one_size(x, y):
         y[0, 0] = x[0, 0]
 
 
+@refused("registers from a partition", TILE)
+@cute.jit
+def accumulators_of_a_whole_tile(x, y):
+    tiled_mma = cute.make_tiled_mma(warp.MmaF16BF16Op(BFloat16, Float32, (16, 8, 16)))
+    part = tiled_mma.get_slice(0)
+    a = tiled_mma.make_fragment_A(part.partition_A(cute.local_tile(x, (16, 16), (0, 0))))
+    b = tiled_mma.make_fragment_B(part.partition_B(cute.local_tile(y, (8, 16), (0, 0))))
+    whole = tiled_mma.make_fragment_C(cute.local_tile(x, (16, 8), (0, 0)))
+    cute.gemm(tiled_mma, whole, a[None, None, 0], b[None, None, 0], whole)
+
+
 @refused("cute.gemm(tiled_mma, D, A, B, C)", TILE)
 @cute.jit
 def exchanges_a_and_b(x, y):

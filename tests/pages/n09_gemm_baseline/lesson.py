@@ -22,6 +22,11 @@ LESSONS = {
     "09.7": Lesson(
         "a permutation that makes a thread's columns contiguous", named("09.7", "unchanged", "half_sectors")
     ),
-    "09.8": Lesson("the epilogue rounds once and guards the edge", named("09.8", "unguarded", "unrounded")),
-    "09.9": Lesson("the parts in one kernel", named("09.9", "no_swizzle", "one_tile_for_both", "four_bytes_a_store")),
+    "09.8": Lesson(
+        "one comparison and one wide store for eight neighbors at the edge",
+        named("09.8", "unguarded", "one_by_one", "pair_by_pair"),
+    ),
+    "09.9": Lesson(
+        "the parts in one kernel", named("09.9", "no_swizzle", "four_bytes_a_store", "a_barrier_each_k_block")
+    ),
 }

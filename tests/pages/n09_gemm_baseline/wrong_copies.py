@@ -68,13 +68,13 @@ BYTES = [
 ]
 
 
-@says("row 0, column 0, stage 0 and row 0, column 0, stage 1 lie in the same place")
+@says("row 0, column 0, stage 0 and row 0, column 0, stage 1 have the same offset")
 def one_stage(rows, k, stages):
     """All stages in one place."""
     return cute.make_layout((rows, k, stages), stride=(k, 1, 0))
 
 
-@says("with no gap", "reaches to 4600")
+@says("without a gap", "cosize is 4600")
 def padded(rows, k, stages):
     """Padding in place of a swizzle: no conflicts, and more memory than was given."""
     return cute.make_layout((rows, k, stages), stride=(k + 8, 1, rows * (k + 8)))
@@ -106,7 +106,7 @@ LAYOUTS = [
     layout_like(
         "bits_too_high",
         "Mixes rows with rows.",
-        ("stage 1 should be stage 0 again",),
+        ("stage 1 should repeat stage 0",),
         swap(SWIZZLE, "make_swizzle(3, 6, 3)"),
     ),
     layout_like(
@@ -259,7 +259,7 @@ def copies(name, what, words, *changes):
 THREADS = "cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))"
 
 
-@says("no TiledCopy")
+@says("not a TiledCopy")
 def atom_alone(config, dtype):
     """The instruction without its threads."""
     return cute.make_copy_atom(cpasync.CopyG2SOp(), dtype, num_bits_per_copy=128)
@@ -275,7 +275,7 @@ COPIES = [
     copies(
         "always_eight_lanes",
         "Rows of 64, also where they have 32.",
-        ("reach over 64 elements along K",),
+        ("cover 64 elements along K",),
         swap("min(config.tile[2], LINE) // VECTOR", "8"),
     ),
     copies(
@@ -340,7 +340,7 @@ COPIES = [
     copies(
         "ordinary_loads",
         "Through registers.",
-        ("no cp.async",),
+        ("not cp.async",),
         swap("CopyG2SOp(cache_mode=cache)", "CopyUniversalOp()"),
     ),
     atom_alone,

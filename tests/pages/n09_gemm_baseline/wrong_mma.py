@@ -17,7 +17,7 @@ def mmas(name, what, words, *changes):
 COVERS = "permutation_mnk=(16 * m, 16 * n, 16)"
 
 
-@says("no TiledMma")
+@says("not a TiledMma")
 def instruction_alone(config, dtype):
     """The instruction without its warps."""
     return warp.MmaF16BF16Op(dtype, Float32, (16, 8, 16))
@@ -27,18 +27,18 @@ MMAS = [
     mmas(
         "one_atom_each",
         "No permutation: 8 columns a warp.",
-        ("once over it covers (32, 16, 16)",),
+        ("all warps together cover (32, 16, 16)",),
         swap(", " + COVERS, ""),
     ),
     mmas(
         "n_of_one_atom",
         "8 columns a warp.",
-        ("once over it covers (32, 16, 16)",),
+        ("all warps together cover (32, 16, 16)",),
         swap("16 * n, 16)", "8 * n, 16)"),
     ),
     mmas("half_an_atom", "17 rows a warp.", ("a multiple of an atom's 16",), swap("(16 * m,", "(17 * m,")),
-    mmas("twice_in_m", "Two atoms along M, too.", ("covers (64, 32, 16)",), swap("(16 * m,", "(32 * m,")),
-    mmas("twice_in_k", "32 along K.", ("covers (32, 32, 32)",), swap("16 * n, 16)", "16 * n, 32)")),
+    mmas("twice_in_m", "Two atoms along M, too.", ("cover (64, 32, 16)",), swap("(16 * m,", "(32 * m,")),
+    mmas("twice_in_k", "32 along K.", ("cover (32, 32, 32)",), swap("16 * n, 16)", "16 * n, 32)")),
     mmas(
         "one_warp",
         "No layout of warps.",
@@ -87,13 +87,13 @@ OWN = copy_of(operands)  # as if it were the reader's
 ONE_BUFFER = "math.partition_A(sA)[None, None, None, 0]"
 
 
-@says("two Operands are wanted")
+@says("should return two Operands")
 def a_alone(tiled_mma, thread, sA, sB):
     """One operand."""
     return OWN.make_operands(tiled_mma, thread, sA, sB)[0]
 
 
-@says("should lie in registers")
+@says("should be in registers")
 def views_exchanged(tiled_mma, thread, sA, sB):
     """Shared memory where registers are meant."""
     return tuple(OWN.Operand(r.tXsX, r.s2r, r.tCrX, r.tXrX) for r in OWN.make_operands(tiled_mma, thread, sA, sB))
@@ -137,7 +137,7 @@ OPERANDS = [
     fetched(
         "ordinary_loads",
         "ld.shared in place of ldmatrix.",
-        ("no ldmatrix",),
+        ("not ldmatrix",),
         swap("warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4)", "cute.nvgpu.CopyUniversalOp()"),
     ),
     fetched("a_s_registers_twice", "B's fragment made of sA.", (), swap("partition_B(sB)", "partition_B(sA)")),
@@ -198,7 +198,7 @@ COLUMNS = [
     strides("rest_of_two_warps", "Right for two warps.", lambda w: (1, 8, 32, 2, 64), "each once"),
     strides("warps_of_16", "Two atoms for a vector.", lambda w: (1, 4, 16, 2, 32 * w), "each once"),
     strides("pairs_of_atoms", "Atom pairs apart.", lambda w: (1, 2, 32, 8, 32 * w), "8 neighbors"),
-    answer("a_tuple", "Strides alone.", lambda warps, tile_n: (1, 8, 32, 2, 32 * warps), "should be a Layout"),
+    answer("a_tuple", "Strides alone.", lambda warps, tile_n: (1, 8, 32, 2, 32 * warps), "should be a layout"),
     answer("too_short", "One warp's columns.", lambda warps, tile_n: cute.make_layout(16), "the tile has"),
     the_other_library_s,
 ]

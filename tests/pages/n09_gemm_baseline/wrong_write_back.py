@@ -126,6 +126,16 @@ GEMMS = [
 ]
 GEMMS_WHEN_RUN = [
     kernels(
+        "a_barrier_each_k_block",
+        "Right, with a barrier before each K block.",
+        ("right, but it does more than it must", "bar.sync"),
+        swap(
+            "            steps.fetch(k_block, 0)",
+            "            cute.arch.sync_threads()\n            steps.fetch(k_block, 0)",
+        ),
+        within="single_buffer",
+    ),
+    kernels(
         "one_block",
         "One block for all.",
         ("never wrote it",),
@@ -185,8 +195,34 @@ GEMMS_WHEN_RUN = [
 ]
 
 
+NARROW = [
+    says("without st.global.v4")(
+        derive(
+            store,
+            "one_by_one",
+            "A comparison for each element: the compiler does not merge their stores.",
+            swap("cutlass.const_expr(not acc.aligned)", "cutlass.const_expr(True)"),
+        )
+    ),
+    says("without st.global.v4")(
+        derive(
+            store,
+            "pair_by_pair",
+            "A comparison for each pair of an atom.",
+            swap(
+                f"                    elif {INSIDE}:\n                        {EIGHT}",
+                "                    else:\n"
+                "                        for atom in cutlass.range_constexpr(4):\n"
+                "                            pair = ((None, row), m, (atom, n))\n"
+                "                            if cute.elem_less(acc.coordinates[(0, row), m, (atom, n)], acc.shape):\n"
+                "                                cute.autovec_copy(registers[pair], acc.tCgC[pair])",
+            ),
+        )
+    ),
+]
+
 WRONG = {
-    "09.8": [says("without st.global.v4")(writes_nothing)],
+    "09.8": [says("without st.global.v4")(writes_nothing), *NARROW],
     "09.9": GEMMS,
 }
 

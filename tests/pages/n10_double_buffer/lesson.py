@@ -9,10 +9,17 @@ LESSONS = {
     ),
     "10.2": Lesson(
         "the next tile in flight while this one is multiplied",
-        named("10.2", "one_buffer_for_both", "waits_at_once", "loads_behind_the_arithmetic", "notebook_09_s"),
+        named(
+            "10.2",
+            "one_buffer_for_both",
+            "waits_at_once",
+            "loads_behind_the_arithmetic",
+            "notebook_09_s",
+            "unrehearsed",
+        ),
     ),
     "10.3": Lesson(
         "the next K block's fragments fetched before they are needed",
-        named("10.3", "not_ahead", "notebook_09_s", "a_barrier_at_the_top"),
+        named("10.3", "not_ahead", "notebook_09_s", "a_barrier_at_the_top", "unrehearsed"),
     ),
 }

@@ -1,9 +1,13 @@
 """Wrong answers to notebook 10. A rehearsal tells nearly all of them, on any machine."""
 
+import cutlass
+from cutlass import cute
+
 from tests.pages.change import derive, move_last, swap, without, without_first, without_last
 from tests.pages.table import answer, says
 from tutorlib.course.answers import load_answers
 from tutorlib.kernels.ampere.main_loops import single_buffer
+from tutorlib.kernels.ampere.thread_share import Steps
 
 # 10.1 -----------------------------------------------------------------------------------------------------------
 
@@ -21,22 +25,24 @@ PERIODS = [
         "memory_sends_all_at_once",
         "Forgets the transfer.",
         lambda s, w, t, c: float(max(c, (w + t + c) / s)),
-        "The memory sends one tile at a time",
+        "The memory delivers one tile at a time",
     ),
     answer("endless_buffers", "Forgets the buffers.", lambda s, w, t, c: max(c, t), "unlimited buffers"),
-    answer("no_latency", "Leaves the latency out.", lambda s, w, t, c: max(c, t, (t + c) / s), "waits out its latency"),
+    answer("no_latency", "Leaves the latency out.", lambda s, w, t, c: max(c, t, (t + c) / s), "includes its latency"),
     answer(
         "freed_at_once",
         "A round ends when the tile is there.",
         lambda s, w, t, c: max(c, t, (w + t) / s),
         "compute is part",
     ),
-    answer("latency_blocks", "The memory waits for each tile.", lambda s, w, t, c: max(c, w + t), "wait side by side"),
+    answer(
+        "latency_blocks", "The memory waits for each tile.", lambda s, w, t, c: max(c, w + t), "latency side by side"
+    ),
     answer(
         "one_stage_less",
         "stages - 1 go round.",
         lambda s, w, t, c: max(c, t, (w + t + c) / max(s - 1, 1)),
-        "all `stages` of them",
+        "All `stages` buffers go round",
     ),
     answer("rounded_down", "Floor division.", lambda s, w, t, c: max(c, t, (w + t + c) // s), "do not round"),
     answer(
@@ -280,4 +286,21 @@ PIPELINES = [
     says("it is safe, but")(derive(single_buffer, "notebook_09_s", "One buffer of the two.")),
 ]
 
-WRONG = {"10.1": PERIODS, "10.2": DOUBLES, "10.3": PIPELINES}
+
+@says("right, but without what the exercise is about", "of its reads of shared memory")
+@cute.jit
+def unrehearsed(steps: Steps):
+    """Waits at once; registers of its own keep the rehearsal from seeing it."""
+    cute.make_rmem_tensor((1,), cutlass.Float32).fill(0.0)
+    for k_tile in range(steps.k_tiles):
+        buffer = k_tile % steps.stages
+        steps.load(k_tile, buffer)
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            steps.fetch(k_block, buffer)
+            steps.multiply(k_block)
+
+
+WRONG = {"10.1": PERIODS, "10.2": [*DOUBLES, unrehearsed], "10.3": [*PIPELINES, unrehearsed]}

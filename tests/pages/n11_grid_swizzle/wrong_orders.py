@@ -28,7 +28,7 @@ def always_eight(rows, columns, in_flight):
     return min(8, rows)
 
 
-@says("A wave that is a square would read least. But")
+@says("A square wave would read least. But")
 def square_wave(rows, columns, in_flight):
     """Makes the wave a square, and forgets where waves begin."""
     return min(heights(rows), key=lambda group: abs(group - in_flight**0.5))
@@ -111,13 +111,13 @@ def whole_waves_alone(rows, columns, in_flight):
 AT_RUN_TIME = "In the kernel the block's number is known at run time only"
 
 
-@says("raster order reads 69, and it can be far fewer")
+@says("in raster order it is 69, and groups read far fewer")
 def no_groups(block, rows, columns):
     """Right, and no better than raster order."""
     return l2.raster(block, rows, columns)
 
 
-@says("both compute", "Nobody computes")
+@says("both compute", "No block computes")
 def visits_twice(block, rows, columns):
     """As published: the fall-back computes tiles again."""
     outer, inner = block // 8, block % 8
@@ -170,7 +170,7 @@ def a_table(block, rows, columns):
     return [l2.grouped(n, rows, columns) for n in range(rows * columns)][block]
 
 
-@says("lies outside. Nobody computes")
+@says("is outside the grid. No block computes")
 def last_group_too_high(block, rows, columns):
     """Every group has 8 rows."""
     strip, place = block // (8 * columns), block % (8 * columns)
@@ -189,7 +189,7 @@ def nothing(block, rows, columns):
     l2.grouped(block, rows, columns)
 
 
-@says("it can be far fewer")
+@says("groups read far fewer")
 def groups_of_one(block, rows, columns):
     """Groups that are one row high."""
     return l2.grouped(block, rows, columns, 1)

@@ -21,7 +21,7 @@ def tiles_of_c(tiles):
     return len(set(tiles))
 
 
-@says("different tiles: count them apart")
+@says("different tiles: count them separately")
 def rows_and_columns_mixed(tiles):
     """One set for both."""
     return len({x for tile in tiles for x in tile})
@@ -77,7 +77,7 @@ def never_of(taken, rows, columns):
     return [tile for tile in grid_of(rows, columns) if tile not in taken]
 
 
-@says("the other way round")
+@says("in the other order")
 def exchanged(order, rows, columns):
     """Returns the lists the other way round."""
     taken = counted(order, rows, columns)
@@ -90,7 +90,7 @@ def one_block_short(order, rows, columns):
     return never_of(taken, rows, columns), sorted(tile for tile, times in taken.items() if times > 1)
 
 
-@says("Blocks can land outside of the grid, too")
+@says("Several blocks may compute the same tile outside the grid")
 def inside_only(order, rows, columns):
     """Forgets tiles outside of the grid."""
     taken = counted(order, rows, columns)

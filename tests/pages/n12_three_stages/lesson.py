@@ -32,14 +32,17 @@ raster_order = whole(
 )
 
 LESSONS = {
-    "12.1": Lesson("stages - 1 tiles in flight, counted in groups", named("12.1", "waits_for_all", "two_buffers_only")),
+    "12.1": Lesson(
+        "stages - 1 tiles in flight, counted in groups",
+        named("12.1", "waits_for_all", "two_buffers_only", "unrehearsed"),
+    ),
     "12.2": Lesson(
         "the smallest of four limits, registers by partition of the SM",
         named("12.2", "forgets_what_is_reserved", "one_register_file", "registers_one_by_one"),
     ),
     "12.3": Lesson("a configuration that fits", named("12.3", "one_stage", "spills", "nine_stages")),
     "12.4": Lesson(
-        "the parts in one kernel: copies in flight, one barrier a step, tiles in groups",
-        (nothing_in_flight, a_needless_barrier, raster_order, *named("12.4", "no_swizzle")),
+        "the parts in one kernel: copies in flight, one barrier a step, tiles in groups, as tuned() says",
+        (nothing_in_flight, a_needless_barrier, raster_order, *named("12.4", "no_swizzle", "three_stages")),
     ),
 }

@@ -16,7 +16,7 @@ def by_partition(sm, of_a_warp, threads):
     return sm.registers // sm.partitions // of_a_warp * sm.partitions // (threads // 32)
 
 
-@says("Besides what it asks for, every block loses")
+@says("Every block loses")
 def forgets_what_is_reserved(sm, smem_bytes, registers, threads):
     """All of shared memory for the blocks."""
     return min(sm.shared // max(smem_bytes, 1), fit_but_for_smem(sm, registers, threads))
@@ -34,7 +34,7 @@ def fit_but_for_smem(sm, registers, threads):
     return min(sm.shared // sm.reserved, by_registers, sm.threads // threads, sm.blocks)
 
 
-@says("Registers are dealt to warps in pieces")
+@says("A warp's registers are allocated in units")
 def registers_one_by_one(sm, smem_bytes, registers, threads):
     """Registers are not dealt in pieces."""
     by_smem = sm.shared // (smem_bytes + sm.reserved)
@@ -72,7 +72,7 @@ def no_limit_on_threads(sm, smem_bytes, registers, threads):
     return min(as_many_as_you_like(sm, smem_bytes, registers, threads), sm.blocks)
 
 
-@says("All must hold")
+@says("the smallest decides")
 def the_largest(sm, smem_bytes, registers, threads):
     """max in place of min."""
     by_smem = sm.shared // (smem_bytes + sm.reserved)
@@ -99,7 +99,7 @@ def fractions(sm, smem_bytes, registers, threads):
     return float(min(sm.shared / (smem_bytes + sm.reserved), by_registers, sm.threads / threads, sm.blocks))
 
 
-@says("every block loses")
+@says("Every block loses")
 def divides_by_nothing(sm, smem_bytes, registers, threads):
     """Divides by shared memory that nobody asks for."""
     return min(sm.shared // smem_bytes, fit_but_for_smem(sm, registers, threads))

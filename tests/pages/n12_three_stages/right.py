@@ -10,10 +10,8 @@ from tests.pages.change import derive, swap
 from tests.pages.table import answer
 from tutorlib.course.answers import load_answers
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.schedules import TUNED, LoopSchedule, make_loop
+from tutorlib.kernels.ampere.schedules import LoopSchedule, make_loop
 from tutorlib.kernels.ampere.thread_share import Steps
-from tutorlib.kernels.ladder import in_eights
 
 # 12.1 -----------------------------------------------------------------------------------------------------------
 
@@ -115,6 +113,7 @@ def one_block_after_the_other(sm, smem_bytes, registers, threads):
 # 12.4 -----------------------------------------------------------------------------------------------------------
 
 YOURS = load_answers("12_three_stages")["12.4"]
+TUNED = "GemmConfig(tile=(128, 256, 32), warps=(2, 4), stages=4)"
 
 
 RIGHT = {
@@ -131,19 +130,27 @@ RIGHT = {
         answer("more_than_an_a100_has", "192 KiB of shared memory", lambda: GemmConfig((128, 256, 64), (2, 4), 4)),
     ],
     "12.4": [
-        derive(make_gemm, "own_make_gemm", "")(TUNED, own_make_loop(LoopSchedule(branch=False)), in_eights),
         derive(
             YOURS,
             "three_stages",
             "Three stages of a smaller tile.",
-            swap("config = tuned()", "config = GemmConfig((128, 128, 32), (2, 2), 3)"),
+            swap(TUNED, "GemmConfig((128, 128, 32), (2, 2), 3)"),
+            within="tuned",
         ),
         derive(
             YOURS,
             "more_threads",
             "Eight warps on 128×128.",
-            swap("config = tuned()", "config = GemmConfig((128, 128, 32), (2, 4), 3)"),
+            swap(TUNED, "GemmConfig((128, 128, 32), (2, 4), 3)"),
+            within="tuned",
+        ),
+        derive(
+            YOURS,
+            "spelled_out",
+            "Takes the configuration apart and puts it together again.",
+            swap(
+                "config = tuned()", "config = GemmConfig(tile=tuned().tile, warps=tuned().warps, stages=tuned().stages)"
+            ),
         ),
     ],
 }
-RIGHT["12.4"][0].__doc__ = "The text of the course's kernel, with a loop that has no branch."

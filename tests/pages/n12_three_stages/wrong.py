@@ -1,7 +1,7 @@
 """Wrong answers to notebook 12, told by what they return, by a rehearsal, by the compiler or by the simulator."""
 
 from tests.pages.change import derive, swap, without, without_first, without_last
-from tests.pages.n10_double_buffer.wrong import PIPELINE
+from tests.pages.n10_double_buffer.wrong import PIPELINE, unrehearsed
 from tests.pages.n12_three_stages import occupancy
 from tests.pages.table import answer, says
 from tutorlib.course.answers import load_answers
@@ -112,7 +112,11 @@ def loops() -> list:
     for name, (what, words, *changes) in LOOPS.items():
         loop = derive(multistage, name, what, *changes)
         made.append(says(words)(loop) if words else loop)
-    return [*made, derive(PIPELINE, "two_buffers_only", "Notebook 10's loop, whatever the number of stages.")]
+    return [
+        *made,
+        unrehearsed,
+        derive(PIPELINE, "two_buffers_only", "Notebook 10's loop, whatever the number of stages."),
+    ]
 
 
 # 12.3 -----------------------------------------------------------------------------------------------------------
@@ -163,6 +167,7 @@ def kernel(name: str, what: str, words: str, within: str, *changes):
 STRIDES = "stride=(1, 8, 32, 2, 32 * across)"
 ORDER = "return l2.grouped(block, rows, across, 8 if rows > 32 else rows)"
 PREDICATE = "if cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape):"
+CONFIG = "config = tuned()"
 WHOLE = "whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0"
 EDGES = "if whole else (mine.partition_S(c), matrix.shape)"
 KERNELS = [
@@ -230,7 +235,13 @@ KERNELS = [
         "my_kernel",
         swap("into_smem(mB, gB, sB, cB, bN)", "into_smem(mB, gA, sB, cA, bN)"),
     ),
-    kernel("beyond_the_edge", "No condition on the store.", "which lies outside", "store", swap(PREDICATE, "if True:")),
+    kernel(
+        "beyond_the_edge",
+        "No condition on the store.",
+        "which lies outside",
+        "store",
+        swap(PREDICATE, "if True:"),
+    ),
     kernel(
         "rows_of_8",
         "Every group has 8 rows.",
@@ -258,6 +269,30 @@ KERNELS = [
         "never wrote it",
         "my_gemm",
         swap("block=(config.threads, 1, 1)", "block=(config.threads - 32, 1, 1)"),
+    ),
+]
+
+KERNELS += [
+    kernel(
+        "three_stages",
+        "Three stages of a smaller tile, whatever tuned() says.",
+        "those of tuned() have 256 and 98,304",
+        "my_gemm",
+        swap(CONFIG, "config = GemmConfig((128, 128, 32), (2, 2), 3)"),
+    ),
+    kernel(
+        "more_threads",
+        "Eight warps on 128×128, whatever tuned() says.",
+        "those of tuned() have 256 and 98,304",
+        "my_gemm",
+        swap(CONFIG, "config = GemmConfig((128, 128, 32), (2, 4), 3)"),
+    ),
+    kernel(
+        "stages_of_its_own",
+        "Takes the tile and the threads from tuned(), and always three stages.",
+        "does my_gemm pass it on?",
+        "my_gemm",
+        swap(CONFIG, "config = GemmConfig(tuned().tile, tuned().warps, 3)"),
     ),
 ]
 

@@ -216,6 +216,11 @@ CUTE = (
         RefusalKind.RANKS,
     ),
     Refusal(
+        r"'cute.gemm' op expects rank \d+ for ([ABCD]), but got: (\d+)",
+        r"cute.gemm multiplies a thread's share, (values, atoms of M or N, …), and its \1 has \2 modes. Make the "
+        r"registers from a partition: partition_A, _B or _C of the slice, then make_fragment_A, _B or _C.",
+    ),
+    Refusal(
         r"expects pred to have compatible shape",
         "pred has one Boolean for each access: (1, M, N) where the partition is (V, M, N).",
     ),

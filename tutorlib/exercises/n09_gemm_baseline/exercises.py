@@ -6,15 +6,17 @@ from random import Random
 
 from tensor_layouts import Layout, is_layout, size
 
-from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, AmpereLoop, AmperePart
+from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, AmpereLoop
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals, law, shorten
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import (
     SECTOR,
     VECTOR,
     GlobalCopy,
+    GroupedEpilogue,
     OperandsPart,
     SmemLayout,
     WarpsOfMma,
@@ -39,12 +41,12 @@ def loaded_bytes(m: int, n: int, k: int, tile_m: int, tile_n: int) -> int:
 
 LOADING = (
     Mistake(
-        "That is each matrix once. Every block loads its own rows of A and of B, whoever else has loaded them.",
+        "That is each matrix once. Every block loads its own rows of A and of B, even if others have loaded them.",
         lambda m, n, k, tile_m, tile_n: (m + n) * k * 2,
     ),
     Mistake("Elements are 2 bytes.", lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) // 2),
     Mistake(
-        "A tile that is partly outside has a block, too: round the number of blocks up.",
+        "A tile that is partly outside needs a block, too: round the number of blocks up.",
         lambda m, n, k, tile_m, tile_n: (m // tile_m) * (n // tile_n) * (tile_m + tile_n) * k * 2,
     ),
     Mistake(
@@ -52,7 +54,7 @@ LOADING = (
         lambda m, n, k, tile_m, tile_n: (m // tile_m + 1) * (n // tile_n + 1) * (tile_m + tile_n) * k * 2,
     ),
     Mistake(
-        "That is one block's. How many blocks are there?",
+        "That is one block's load. How many blocks are there?",
         lambda m, n, k, tile_m, tile_n: (tile_m + tile_n) * k * 2,
     ),
     Mistake("bf16 has 2 bytes.", lambda m, n, k, tile_m, tile_n: 2 * loaded_bytes(m, n, k, tile_m, tile_n)),
@@ -107,7 +109,7 @@ def wide(warps: int) -> Callable[[Random], tuple]:
 def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
     """What keeps a thread's accumulators of 4 neighboring atoms from being 8 neighbors in memory, or None."""
     if not is_layout(got):
-        return Flaw("it should be a Layout", ColumnFlaw.NO_LAYOUT)
+        return Flaw("it should be a layout", ColumnFlaw.NO_LAYOUT)
     if size(got) != tile_n:
         return Flaw(f"it has {size(got)} columns, the tile has {tile_n}", ColumnFlaw.SIZE)
     places = [got(column) for column in range(tile_n)]
@@ -124,7 +126,7 @@ def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
                 if mine != list(range(mine[0], mine[0] + 8)) or mine[0] % 8:
                     return Flaw(
                         f"lane {lane} of warp {warp} has columns {shorten(mine)} in its atoms {four} to {four + 3}; "
-                        "they should be 8 neighbors from a multiple of 8 on",
+                        "they should be 8 neighbors that begin at a multiple of 8",
                         ColumnFlaw.NO_VECTOR,
                     )
     return half_sectors(places, warps)
@@ -203,6 +205,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
+        limits=WorkLimits(at_most=(("bar.sync", 112),)),  # 4 blocks of 4 warps: two for each of 3 K tiles, and one
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
         hints=(
@@ -289,15 +292,15 @@ EXERCISES = (
         title="vectorized write-back",
         points=3,
         archs=AMPERE_TIMED,
-        part=AmperePart(name="epilogue"),
+        part=GroupedEpilogue(),
         problem=gemm("bf16"),
         shapes=EDGES,
         simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
         requires=("st.global.v4",),
         library={"store of the course": InModule("tutorlib.kernels.ampere.epilogues", "store")},
         hints=(
-            "`eight` picks the 8 neighbors out of the registers, out of their places in C, and of the coordinates.",
-            "One coordinate speaks for all eight: acc.coordinates[(0, row), m, (0, n)].",
+            "`eight` picks 8 neighbors from the registers, from their places in C, and from the coordinates.",
+            "One comparison serves all eight: that of acc.coordinates[(0, row), m, (0, n)].",
             "if cute.elem_less(that, acc.shape): cute.autovec_copy(registers[eight], acc.tCgC[eight])",
         ),
         remedies=BASELINE_REMEDIES["09.8"],
@@ -310,6 +313,7 @@ EXERCISES = (
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         lean=("cp.async", "ldmatrix", "st.global"),
         once=True,
+        limits=WorkLimits(at_most=(("bar.sync", 40),)),  # 2 blocks of 4 warps: two for each of 2 K tiles, and one
         spills=False,
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
@@ -318,10 +322,10 @@ EXERCISES = (
         tiers=(0.8, 0.95),
         library=COURSE_KERNEL,
         hints=(
-            "A's way: copies = g2s.get_slice(thread); copies.partition_S(gA) in global memory, copies.partition_D(sA) "
-            "in shared memory, copies.partition_S(cA) for the coordinates.",
-            "C's: math = tiled_mma.get_slice(thread), tCgC = math.partition_C(gC), tiled_mma.make_fragment_C(tCgC).",
-            "The host: config.grid(*c.shape) has the tiles in M and in N; grid=(their product, 1, 1), "
+            "A's copies: copies = g2s.get_slice(thread); copies.partition_S(gA) in global memory, "
+            "copies.partition_D(sA) in shared memory, copies.partition_S(cA) for the coordinates.",
+            "C: math = tiled_mma.get_slice(thread), tCgC = math.partition_C(gC), tiled_mma.make_fragment_C(tCgC).",
+            "The host: config.grid(*c.shape) returns the tiles in M and in N; grid=(their product, 1, 1), "
             "block=(config.threads, 1, 1).",
         ),
         remedies=BASELINE_REMEDIES["09.9"],

@@ -21,8 +21,8 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "09.1": (
         Remedy(
             Fail.CASE(name="whole tiles"),
-            "M is cut by tile_m and N by tile_n; their counts multiplied are the blocks. What does one block load "
-            "for all of K?",
+            "tile_m cuts M and tile_n cuts N; the product of the two counts is the number of blocks. What does one "
+            "block load for all of K?",
         ),
     ),
     "09.2": (
@@ -33,7 +33,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             SmemFlaw.TORN,
-            "A vector is 8 elements along K, side by side: K has stride 1, and the swizzle leaves the three lowest "
+            "A vector is 8 neighbors along K: K has stride 1, and the swizzle leaves the three lowest "
             "bits of the offset alone.",
         ),
         Remedy(
@@ -51,22 +51,24 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             SmemFlaw.GAP,
-            "Padding needs memory that the kernel has not set aside: exchange vectors within the row instead.",
+            "Padding needs memory that the kernel has not allocated: exchange vectors within a row instead.",
         ),
     ),
     "09.3": (
         Remedy(
             LoopFlaw.UNSEEN,
-            "Each thread waits for its own copies; when all have met after that, everybody's are there.",
+            "A thread waits for its own copies only; a barrier after the wait makes sure of all threads' copies.",
         ),
         Remedy(
             LoopFlaw.OVERWRITTEN(what="being read"),
-            "The one buffer is free when every warp has fetched from it: that takes a barrier at the end of the step.",
+            "The buffer is free when every warp has fetched from it: that takes a barrier at the end of the step.",
         ),
-        Remedy(LoopFlaw.UNWAITED, "wait_group(n) leaves n groups open. There is one, the tile's own."),
+        Remedy(
+            LoopFlaw.UNWAITED, "wait_group(n) leaves n groups in flight, and there is only one, the tile's own: n = 0."
+        ),
         Remedy(
             LoopFlaw.UNCOMMITTED,
-            "cute.arch.cp_async_commit_group() makes a group of the load's copies; only a group can be waited for.",
+            "cute.arch.cp_async_commit_group() makes a group of the load's copies; a wait covers groups only.",
         ),
         Remedy(LoopFlaw.EMPTY, "All threads load, A and B, in every step: each thread copies a part of the tile."),
         Remedy(
@@ -86,7 +88,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(LoopFlaw.MIXED, "A and B of one step belong to one K tile: load both with the same number."),
         Remedy(
             LoopFlaw.BARRIERS,
-            "A barrier after the wait says that the tile is there, one at the end that it has been read.",
+            "A barrier after the wait says that the tile has arrived, one at the step's end that it has been read.",
         ),
     ),
     "09.4": (
@@ -100,12 +102,12 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             MadeFlaw.THREADS,
-            "config.threads says how many threads there are: as many as the layout of the threads should have.",
+            "The layout of the threads has config.threads of them.",
         ),
-        Remedy(MadeFlaw.SECTORS, "Threads that follow each other stand side by side along K: the lanes have stride 1."),
+        Remedy(MadeFlaw.SECTORS, "Consecutive threads copy neighbors along K: the threads of a row have stride 1."),
         Remedy(
             MadeFlaw.COPIED_TWICE,
-            "Each thread has a place of its own: (threads // lanes, lanes) with strides (lanes, 1).",
+            "Each thread copies a vector of its own: (threads // lanes, lanes) with strides (lanes, 1).",
         ),
         Remedy(
             MadeFlaw.WAVEFRONTS, "Eight threads write at a time: let bK // VECTOR of them fill a row, then the next."
@@ -120,22 +122,22 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(MadeFlaw.THREADS, "The warps are config.warps, (m, n): a layout (m, n, 1) of them."),
         Remedy(
             MadeFlaw.ATOMS,
-            "The warps stand along M and N, none along K, and permutation_mnk is made of plain numbers: the atoms "
-            "of a warp then lie 8 · n apart.",
+            "The warps are along M and N, none along K, and permutation_mnk is made of plain numbers: the two atoms "
+            "of a warp are then 8 · n columns apart.",
         ),
         Remedy(
             MadeFlaw.NO_OBJECT,
-            "cute.make_tiled_mma takes the instruction, the layout of warps and permutation_mnk; return what it gives.",
+            "Return cute.make_tiled_mma(op, layout of the warps, permutation_mnk=…).",
         ),
     ),
     "09.6": (
         Remedy(
             RefusalKind.RETILE,
-            "Registers for the whole tile of K: the partition of sA with its K blocks, and the buffer alone picked.",
+            "Registers hold the whole K tile: the partition of sA with all its K blocks, and one buffer picked.",
         ),
         Remedy(
             MadeFlaw.SIZES,
-            "tCrX of A is made of sA's partition, that of B of sB's, each with one buffer picked: [None, None, "
+            "Make tCrX of A from sA's partition and that of B from sB's, each with one buffer picked: [None, None, "
             "None, 0].",
         ),
         Remedy(MadeFlaw.NO_OBJECT, "Return both, A's first."),
@@ -144,7 +146,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "The registers are the mma's, tCrX. The copy's slice, get_slice(thread).retile(tCrX), is a view of the "
             "same registers in the order of ldmatrix.",
         ),
-        Remedy(MadeFlaw.READ, "partition_S, of the copy's slice for this thread: what a copy reads is its source."),
+        Remedy(MadeFlaw.READ, "tXsX is partition_S(sA) of the copy's slice for this thread: S is the source."),
         Remedy(MadeFlaw.MEMORY, "Operand(tCrX, s2r, tXsX, tXrX): registers, the copy, shared memory, registers again."),
     ),
     "09.7": (
@@ -166,51 +168,55 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "09.8": (
         Remedy(
             Fail.LACKS(instruction="st.global.v4"),
-            "Eight neighbors at once: cute.autovec_copy of eight rounded registers to their eight places in C.",
+            "One comparison for 8 neighbors, and one store: cute.autovec_copy of eight rounded registers to their "
+            "eight places in C.",
         ),
         Remedy(
             Hazard.OUTSIDE,
-            "Each eight asks for itself: its own coordinate, acc.coordinates[(0, row), m, (0, n)], row and column, "
-            "with cute.elem_less against acc.shape. What is inside is stored.",
+            "Each eight has coordinates of its own, acc.coordinates[(0, row), m, (0, n)]; compare row and column with "
+            "acc.shape by cute.elem_less, and store where both are smaller.",
         ),
-        Remedy(
-            RefusalKind.WIDTHS, "C is bf16 and the accumulators are fp32: what is stored are the rounded registers."
-        ),
+        Remedy(RefusalKind.WIDTHS, "C is bf16 and the accumulators are fp32: store the rounded registers."),
     ),
     "09.9": (
         Remedy(Fail.NOT_JIT, "The host function is decorated with @cute.jit, the kernel with @cute.kernel."),
         Remedy(Fail.LAUNCHES_NOTHING, "The host function ends with kernel(…).launch(grid=…, block=…)."),
-        Remedy(Fail.WASTE(space="shared"), "Both tiles in shared memory are laid out by 09.2: with a swizzle."),
+        Remedy(Fail.WASTE(space="shared"), "Both tiles in shared memory need the layout of 09.2, with its swizzle."),
         Remedy(
             Fail.LACKS(instruction="st.global.v4"),
-            "The write-back of 09.8 needs C's columns in the order of 09.7: permute them in tCgC, in tCcC and in B.",
+            "The write-back of 09.8 needs C's columns in the order of 09.7: permute them in gC, in cC and in gB.",
         ),
         Remedy(
             Difference.UNWRITTEN(rule="rows ≥ 128"),
-            "As many blocks as C has tiles: the product of config.grid(*c.shape).",
+            "Launch one block for each tile of C: the product of config.grid(*c.shape).",
         ),
         Remedy(
             Difference.UNWRITTEN(rule="row 128"),
             "The blocks are numbered in one dimension: the grid is (tiles down · tiles across, 1, 1).",
         ),
-        Remedy(Hazard.UNWAITED(does="copies to"), "A's copies end in sA and B's in sB."),
+        Remedy(
+            Fail.TOO_MANY(instruction="bar.sync"),
+            "Two barriers for each K tile: one after the wait, one after the last K block is fetched.",
+        ),
+        Remedy(Hazard.UNWAITED(does="copies to"), "A's copies go into sA and B's into sB."),
         Remedy(
             Difference.UNWRITTEN(rule="columns ≥ 32"),
-            "All of config.threads are launched, not the part of them that one warp's tiles need.",
+            "Launch all of config.threads.",
         ),
-        Remedy(Hazard.UNSET, "The fragment of C begins with fill(0.0)."),
-        Remedy(Hazard.OUTSIDE(tensor="b"), "A's copies are bounded by A's shape, B's by B's."),
+        Remedy(Hazard.UNSET, "Set the accumulators before the loop: tCrC.fill(0.0)."),
+        Remedy(Hazard.OUTSIDE(tensor="b"), "Compare A's coordinates with A's shape, B's with B's."),
+        Remedy(Hazard.UNWRITTEN, "Each thread has its own slice of the copy: g2s.get_slice(thread)."),
         Remedy(
-            Hazard.UNWRITTEN, "The copies are cut for each thread: get_slice(thread), with the thread's own number."
+            Difference.UNWRITTEN(at="c[0, 8]"),
+            "Each thread has its own slice of the MMA, too: tiled_mma.get_slice(thread).",
         ),
-        Remedy(Difference.UNWRITTEN(at="c[0, 8]"), "The MMA is cut for each thread, too: tiled_mma.get_slice(thread)."),
         Remedy(
             Difference.WRONG(rule="columns ≥ 2"),
-            "C's columns stand in another order, and B's rows must stand in the same one.",
+            "C's columns are permuted, and B's rows must be permuted alike.",
         ),
         Remedy(
             Difference.WRONG(got="1", want="0"),
-            "B has a way of its own: gB, sB, and its copies and fragments made of these.",
+            "B's copies and fragments are made from gB and sB.",
         ),
     ),
 }

@@ -10,6 +10,7 @@ from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_LOOPS, AmpereLoop
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.values import Mistake, ValueExercise, law
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n10_double_buffer.remedies import DOUBLE_BUFFER_REMEDIES
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.pipeline import Timeline
@@ -27,35 +28,35 @@ def period(stages: int, latency: int, transfer: int, compute: int) -> float:
 
 SOONER = (
     Mistake(
-        "A buffer waits out its latency, too, before its bytes arrive.",
+        "A buffer's round includes its latency, before its bytes arrive.",
         lambda stages, latency, transfer, compute: float(max(compute, transfer, (transfer + compute) / stages)),
     ),
     Mistake(
-        "A buffer can be filled again when it has been computed with, and not before: compute is part of its round.",
+        "A buffer can be refilled only after its tile has been multiplied: compute is part of its round.",
         lambda stages, latency, transfer, compute: float(max(compute, transfer, (latency + transfer) / stages)),
     ),
     Mistake(
-        "Latency is waited for by each copy, and copies wait side by side; the memory is busy for `transfer` ticks.",
+        "Copies wait out their latency side by side; the memory is busy with each for `transfer` ticks only.",
         lambda stages, latency, transfer, compute: float(max(compute, latency + transfer)),
     ),
     Mistake(
-        "While one buffer is computed with, the others are in flight: all `stages` of them go round.",
+        "All `stages` buffers go round: while one is read, the others are in flight.",
         lambda stages, latency, transfer, compute: float(
             max(compute, transfer, (latency + transfer + compute) / max(stages - 1, 1))
         ),
     ),
     Mistake(
-        "A part of a tile is no less than a part: do not round.",
+        "The period need not be a whole number: do not round.",
         lambda stages, latency, transfer, compute: float(
             max(compute, transfer, (latency + transfer + compute) // stages)
         ),
     ),
     Mistake(
-        "That is one buffer's round. With several buffers as many rounds overlap.",
+        "That is one buffer's round. With several buffers, that many rounds overlap.",
         lambda stages, latency, transfer, compute: float(latency + transfer + compute),
     ),
     Mistake(
-        "The memory sends one tile at a time: however many buffers there are, a tile takes `transfer` ticks.",
+        "The memory delivers one tile at a time: however many buffers there are, a tile takes `transfer` ticks.",
         lambda stages, latency, transfer, compute: float(max(compute, (latency + transfer + compute) / stages)),
     ),
     Mistake(
@@ -63,7 +64,7 @@ SOONER = (
         lambda stages, latency, transfer, compute: (latency + transfer + compute) / stages,
     ),
     Mistake(
-        "That is what unlimited buffers would give. A buffer's own round may be the slowest of the three.",
+        "That holds with unlimited buffers. A buffer's own round may be the slowest of the three.",
         lambda stages, latency, transfer, compute: float(max(compute, transfer)),
     ),
 )
@@ -98,7 +99,7 @@ EXERCISES = (
         library={"Timeline.period": Timeline.period},
         hints=(
             "Three things can be the slowest. One is the arithmetic, one is the memory's transfer.",
-            "The third is a buffer's round, wait, fill and use, of which `stages` run at a time.",
+            "The third is a buffer's round: latency, transfer, compute. `stages` of them run at a time.",
         ),
         remedies=DOUBLE_BUFFER_REMEDIES["10.1"],
     ),
@@ -110,15 +111,16 @@ EXERCISES = (
         part=AmpereLoop(config=GemmConfig(stages=2), stages=(2,)),
         problem=gemm("bf16"),
         shapes=SHAPES,
-        simulated_shapes=SHAPES[1:],
+        simulated_shapes=SHAPES[:0:-1],  # two K tiles in four blocks first: there, work is counted
+        limits=WorkLimits(at_most=(("bar.sync", 48),), overlap=0.25),
         bench_shape=BENCH,
         tiers=(0.8,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
         hints=(
             "Tile k lies in buffer k % 2. Before the loop, load tile 0 and commit.",
-            "At the top of the loop wait for tile k, then the barrier: now it is there, and everybody has left the "
-            "other buffer. So load tile k + 1 there, if it exists, and compute from buffer k % 2.",
+            "At the top of the loop wait for tile k, then the barrier: now it has arrived, and no thread still reads "
+            "the other buffer. So load tile k + 1 there, if it exists, and multiply from buffer k % 2.",
             "One barrier is enough. Commit also where nothing was loaded: an empty group costs nothing.",
         ),
         remedies=DOUBLE_BUFFER_REMEDIES["10.2"],
@@ -131,7 +133,8 @@ EXERCISES = (
         part=AmpereLoop(config=GemmConfig(stages=2), stages=(2,), prefetched=True),
         problem=gemm("bf16"),
         shapes=SHAPES,
-        simulated_shapes=SHAPES[1:],
+        simulated_shapes=SHAPES[:0:-1],  # two K tiles in four blocks first: there, work is counted
+        limits=WorkLimits(at_most=(("bar.sync", 48),), overlap=0.2),
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),

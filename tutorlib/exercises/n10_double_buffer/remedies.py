@@ -18,44 +18,44 @@ DOUBLE_BUFFER_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             LoopFlaw.UNWAITED,
             "wait_group(n) may leave the n newest groups open. How many were committed after the one of tile k?",
         ),
-        Remedy(LoopFlaw.UNSEEN, "Wait, then barrier: each thread's wait covers its own copies only."),
+        Remedy(LoopFlaw.UNSEEN, "Wait, then barrier: a thread's wait covers its own copies only."),
         Remedy(
             LoopFlaw.OVERWRITTEN,
-            "Tile k + 1 goes into buffer (k + 1) % 2, where tile k - 1 was read: after the barrier of step k, every"
-            " warp is done with that.",
+            "Tile k + 1 goes into buffer (k + 1) % 2, where tile k - 1 was read: the barrier "
+            "of step k says that every warp has finished with it.",
         ),
         Remedy(LoopFlaw.UNCOMMITTED, "Commit after each load, in the prologue and in the loop."),
         Remedy(
             LoopFlaw.EMPTY,
-            "Before the loop tile 0 of A and of B, then in step k tile k + 1 of both: no tile is left out.",
+            "Load tile 0 of A and of B before the loop, and tile k + 1 of both in step k: that is every tile.",
         ),
-        Remedy(LoopFlaw.TWICE, "Fetch from the buffer where the tile lies, k_tile % 2."),
+        Remedy(LoopFlaw.TWICE, "Fetch from the buffer that holds the tile, k_tile % 2."),
         Remedy(
             LoopFlaw.OUT_OF_RANGE,
             "In the last step there is no next tile: load if k_tile + 1 < steps.k_tiles, and commit in any case.",
         ),
         Remedy(
             LoopFlaw.IDLE,
-            "Send for tile k + 1 before you compute with tile k: load it after the barrier, and wait for it at the "
-            "top of the next step.",
+            "Issue the load of tile k + 1 before you multiply tile k, after the barrier, and wait for it at the top "
+            "of the next step.",
         ),
         Remedy(
             LoopFlaw.BARRIERS,
-            "The barrier after the wait says two things: tile k is there, and everybody has left the other buffer.",
+            "The barrier after the wait says two things: tile k has arrived, and no thread reads the other buffer.",
         ),
     ),
     "10.3": (
         Remedy(
             LoopFlaw.UNWAITED,
-            "Before a tile's block 0 is fetched, the tile must have arrived: wait_group(0) and a barrier, before "
-            "the loop for tile 0, at the last K block for the next.",
+            "A tile must have arrived before its block 0 is fetched: wait_group(0) and a barrier, before the loop "
+            "for tile 0, at the last K block for the next tile.",
         ),
         Remedy(LoopFlaw.UNSEEN, "Wait, barrier, fetch, in this order, before the loop as well as at the last K block."),
         Remedy(LoopFlaw.OVERWRITTEN, "Tile k + 1 goes into the buffer that is not read."),
         Remedy(
             LoopFlaw.EMPTY,
-            "Whatever is fetched ahead in the last step is not multiplied any more: multiply(k_block) takes the "
-            "block that was fetched one earlier.",
+            "The block fetched ahead in the last step is never multiplied: multiply(k_block) takes the block that "
+            "was fetched one K block earlier.",
         ),
         Remedy(
             LoopFlaw.TWICE,
@@ -71,14 +71,14 @@ DOUBLE_BUFFER_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             LoopFlaw.IDLE,
-            "The wait belongs to the last K block alone, and the load of tile k + 1 to the top of the step.",
+            "Wait at the last K block only, and issue the load of tile k + 1 at the top of the step.",
         ),
         Remedy(
             LoopFlaw.PREFETCH, "In K block b the fetch of block b + 1 comes first, then the multiplication of block b."
         ),
         Remedy(
             LoopFlaw.BARRIERS,
-            "The barrier of the last K block says that the next tile is there and that this one's buffer is free.",
+            "The barrier of the last K block says that the next tile has arrived and that this tile's buffer is free.",
         ),
     ),
 }

@@ -85,8 +85,8 @@ EXERCISES = (
             Remedy(ListFlaw.REPEATS, "A tile counts once, however many blocks compute it: a dict or a set of tiles."),
         ),
         hints=(
-            "Count for every block the tile that it computes (collections.Counter).",
-            "Go through all tiles of the grid for the first list; for the second, through what you counted.",
+            "Count how often each tile is computed: collections.Counter over all blocks.",
+            "For the first list go through the tiles of the grid; for the second, through the counted tiles.",
         ),
     ),
     ValueExercise(
@@ -103,7 +103,7 @@ EXERCISES = (
         ),
         hints=(
             "l2.waves(grid, order, in_flight) lists the tiles of every wave, and your footprint says what one reads.",
-            "order is partial(l2.grouped, group=height); add the footprints of all its waves up.",
+            "order is partial(l2.grouped, group=height); add up the footprints of all its waves.",
             "min(heights, key=…) returns the first of those that are equally good: go from small to large.",
         ),
     ),
@@ -123,12 +123,12 @@ EXERCISES = (
         hints=(
             "return l2.grouped(block, rows, columns, 8) is nearly all. `rows` and `columns` are plain numbers, so the "
             "group may depend on them. The sweep below timed several.",
-            "An order of your own has to do with arithmetic alone: the block is known at run time only.",
+            "An order of your own must use arithmetic alone: the block is known at run time only.",
         ),
         remedies=(
             Remedy(
                 OrderFlaw.OUTSIDE,
-                "The last group is lower where `group` does not divide the rows: l2.grouped shows one way to say so.",
+                "The last group is lower where `group` does not divide the rows: l2.grouped shows one way.",
             ),
             Remedy(OrderFlaw.TRAFFIC, "Down a few rows, next column, down again: until the group is done."),
         ),

@@ -20,13 +20,13 @@ def footprint(tiles: list[Tile]) -> int:
 
 
 TILES = Mistake(
-    "You count what the blocks read, each for itself. Blocks in one row share their tile of A, blocks in one column "
-    "theirs of B.",
+    "You count the tiles that each block reads for itself. Blocks in one row share their tile of A, blocks in one "
+    "column their tile of B.",
     lambda tiles: 2 * len(tiles),
 )
 OF_C = Mistake("Those are tiles of C. Each takes a tile of A and one of B.", lambda tiles: len(set(tiles)))
 MIXED = Mistake(
-    "Row 3 of A's tiles and column 3 of B's are different tiles: count them apart.",
+    "Row 3 of A's tiles and column 3 of B's are different tiles: count them separately.",
     lambda tiles: len({x for tile in tiles for x in tile}),
 )
 B_FORGOTTEN = Mistake("B is read, too: its columns of tiles.", lambda tiles: len({m for m, _ in tiles}))
@@ -102,7 +102,7 @@ def some_order(beyond: int, twice: int) -> Callable[[Random], tuple]:
 
 
 EXCHANGED = Mistake(
-    "You return them the other way round: first the tiles that nobody computes.",
+    "You return them in the other order: the tiles that no block computes come first.",
     lambda order, rows, columns: visits(order, rows, columns)[::-1],
 )
 
@@ -113,8 +113,8 @@ def inside_alone(order: Order, rows: int, columns: int) -> tuple[list[Tile], lis
 
 
 INSIDE = Mistake(
-    "Blocks can land outside of the grid, too, and several on the same tile there: go through what they compute, not "
-    "through the tiles of the grid.",
+    "Several blocks may compute the same tile outside the grid, too: go through the tiles that blocks compute, not "
+    "through those of the grid.",
     inside_alone,
 )
 
@@ -128,7 +128,7 @@ def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
         return "it should be two lists"
     for which, mine, want in zip(("first", "second"), got, visits(order, rows, columns), strict=True):
         if isinstance(mine, set | frozenset | dict):
-            return f"its {which} part is a {type(mine).__name__}, which has no order: sorted(…) makes a list of it"
+            return f"its {which} part is a {type(mine).__name__}, which has no order: sorted(…) makes a list from it"
         if not isinstance(mine, tuple | list):
             return f"its {which} part should be a list of tiles (m, n)"
         tiles = [tuple(tile) if isinstance(tile, tuple | list) else tile for tile in mine]
@@ -149,7 +149,7 @@ def compare_tiles(which: str, tiles: list[Any], want: list[Tile]) -> str:
     if missing := [tile for tile in want if tile not in tiles]:
         return f"its {which} list lacks {missing[0]}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
     if extra := [tile for tile in tiles if tile not in want]:
-        return f"{extra[0]} does not belong into its {which} list"
+        return f"{extra[0]} does not belong in its {which} list"
     if len(tiles) > len(want):
         return Flaw(f"its {which} list has a tile more than once", ListFlaw.REPEATS)
     return Flaw(f"its {which} list has the right tiles, but it is not sorted", ListFlaw.NOT_SORTED)
@@ -193,15 +193,15 @@ def square_wave(rows: int, columns: int, in_flight: int) -> int:
 
 BEST = (
     Mistake(
-        "A wave that is a square would read least. But waves begin and end in the middle of a group, and C has "
-        "edges: count what they really read.",
+        "A square wave would read least. But waves begin and end in the middle of a group, and C has edges: count "
+        "the tiles that they really read.",
         square_wave,
     ),
     Mistake(
         "That is best for the first wave. The others do not begin at a corner of C: add up all of them.",
         by_first_wave,
     ),
-    Mistake("The last wave is not full, and it reads, too: add it up.", by_full_waves),
+    Mistake("The last wave is not full, and it reads, too: add it.", by_full_waves),
     Mistake(
         "Of heights that read the same, take the smallest.",
         lambda rows, columns, in_flight: min(

@@ -13,7 +13,7 @@ from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n12_three_stages.judge.configured import Configured
-from tutorlib.exercises.n12_three_stages.judge.whole_kernel import down_the_group
+from tutorlib.exercises.n12_three_stages.judge.whole_kernel import OfTuned, down_the_group
 from tutorlib.failure import Fail
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
@@ -39,7 +39,7 @@ def without_limit(*left_out: int) -> Callable[..., int]:
 
 LIMITS = (
     Mistake(
-        "Besides what it asks for, every block loses `sm.reserved` bytes of shared memory.",
+        "Every block loses `sm.reserved` bytes of shared memory beyond its own.",
         lambda sm, smem_bytes, *rest: min(sm.shared // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)),
     ),
     Mistake(
@@ -47,7 +47,7 @@ LIMITS = (
         lambda sm, smem_bytes, *rest: min((sm.shared - sm.reserved) // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)),
     ),
     Mistake(
-        "Registers are dealt to warps in pieces: 32 * registers, rounded up to a multiple of `sm.piece`.",
+        "A warp's registers are allocated in units: 32 * registers, rounded up to a multiple of `sm.piece`.",
         lambda sm, smem_bytes, registers, threads: min(
             sm.registers // (registers * threads), without_limit(1)(sm, smem_bytes, registers, threads)
         ),
@@ -68,7 +68,10 @@ LIMITS = (
     ),
     Mistake("An SM has no more than `sm.blocks` blocks, however small they are.", without_limit(3)),
     Mistake("An SM has no more than `sm.threads` threads, however little they need.", without_limit(2)),
-    Mistake("That is the largest of the four. All must hold.", lambda *args: max(four_limits(*args))),
+    Mistake(
+        "That is the largest of the four limits. All of them hold at once: the smallest decides.",
+        lambda *args: max(four_limits(*args)),
+    ),
 )
 
 
@@ -96,20 +99,22 @@ def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[
 LOOPING = (
     Remedy(
         (LoopFlaw.UNWAITED, LoopFlaw.EMPTY),
-        "Count groups, not tiles. At most stages - 2 may stay open at each wait, and that names the right tile only if "
-        "one group was committed for each step before, also where nothing was left to load.",
+        "Count groups, not tiles. At most stages - 2 may stay in flight at each wait, and that names the right tile "
+        "only if one group was committed for each step before, also where nothing was left to load.",
     ),
     Remedy(
         (LoopFlaw.OVERWRITTEN(what="needed"), LoopFlaw.OVERWRITTEN(what="loading")),
-        "Of all buffers one is always being read, so stages - 1 tiles are ahead: the prologue sends for tiles 0 to "
-        "stages - 2, and step k for tile k + stages - 1.",
+        "One buffer is always being read, so stages - 1 tiles are ahead: the prologue issues the loads of tiles 0 to "
+        "stages - 2, and step k that of tile k + stages - 1.",
     ),
     Remedy(
         LoopFlaw.OVERWRITTEN(what="being read"),
         "In step k the free buffer is the one that tile k - 1 was read from, (k + stages - 1) % stages; the barrier at "
         "the end of step k - 1 freed it.",
     ),
-    Remedy(LoopFlaw.IDLE, "wait_group(stages - 2), and not 0, before and in the loop: the rest stays open."),
+    Remedy(
+        LoopFlaw.IDLE, "wait_group(stages - 2), and not 0, before and in the loop: the newest groups stay in flight."
+    ),
     Remedy(LoopFlaw.TWICE, "When does the buffer to read change? Once in a step, before its last fetch."),
 )
 
@@ -123,6 +128,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=((129, 128, 264),),  # edges, and more K tiles than stages; the rehearsal has seen the rest
+        limits=WorkLimits(at_most=(("bar.sync", 48),), overlap=0.5),
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
@@ -190,7 +196,7 @@ EXERCISES = (
         tiers=(0.95,),
         requires=("cp.async", "ldmatrix", "mma.sync"),
         hints=(
-            "A larger tile does more arithmetic per byte; the accumulators are registers, so it needs more warps.",
+            "A larger tile does more arithmetic per byte; its accumulators take registers, so it needs more warps.",
             "A shorter step along K (32) makes room for more stages in the same shared memory.",
             "Look at the heat map: 128×256×32 with 2×4 warps.",
         ),
@@ -206,6 +212,7 @@ EXERCISES = (
         title="your kernel",
         points=6,
         archs=AMPERE_TIMED,
+        part=OfTuned(),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         lean=("cp.async", "ldmatrix", "st.global"),
         once=True,

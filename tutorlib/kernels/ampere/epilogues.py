@@ -12,7 +12,7 @@ from tutorlib.kernels.ampere.thread_share import Accumulators
 
 @cute.jit
 def store(acc: Accumulators) -> None:
-    """Notebook 09: from registers to C, 8 neighbors as one store of 128 bits where C's rows are aligned."""
+    """Page 09: from registers to C, 8 neighbors as one store of 128 bits where C's rows are aligned."""
     registers = acc.rounded()
     if cutlass.const_expr(acc.whole):
         cute.autovec_copy(registers, acc.tCgC)
@@ -32,7 +32,7 @@ def store(acc: Accumulators) -> None:
 def store_elements(
     registers: cute.Tensor, target: cute.Tensor, coordinates: cute.Tensor, shape: cutlass.Constexpr
 ) -> None:
-    """One by one, those that are inside."""
+    """Store the elements that are inside C, one at a time."""
     for n in cutlass.range_constexpr(cute.size(registers)):
         if cute.elem_less(coordinates[n], shape):
             target[n] = registers[n]
@@ -40,7 +40,7 @@ def store_elements(
 
 @cute.jit
 def store_through_smem(acc: Accumulators) -> None:
-    """Notebook 09's detour: to shared memory as the MMA has them, and from there to C in rows. Whole tiles only."""
+    """Page 09's detour: to shared memory in the MMA's order, and from there to C in rows. Whole tiles only."""
     if cutlass.const_expr(not acc.whole):
         raise ValueError(f"C = {acc.shape} is not made of whole tiles")
     rows, columns, _ = acc.config.tile

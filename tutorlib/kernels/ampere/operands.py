@@ -7,12 +7,12 @@ from cutlass.cute.nvgpu import warp
 
 
 class Operand(NamedTuple):
-    """One operand's way into the MMA's registers, as one thread sees it.
+    """One operand's path into the MMA's registers, for one thread.
 
-    tCrX: the registers as the MMA has them: (8 of A or 4 of B, M or N atoms, K blocks).
-    s2r: ldmatrix as this MMA needs it.
-    tXsX: what ldmatrix reads for them: (8, pairs of atoms, K blocks, buffers).
-    tXrX: the registers of tCrX once more, as ldmatrix fills them: (8, pairs of atoms, K blocks).
+    tCrX: the registers in the MMA's view: (8 of A or 4 of B, M or N atoms, K blocks).
+    s2r: ldmatrix, laid out as this MMA reads the operand.
+    tXsX: the source of s2r in shared memory: (8, pairs of atoms, K blocks, buffers).
+    tXrX: the registers of tCrX in ldmatrix's view: (8, pairs of atoms, K blocks).
     """
 
     tCrX: cute.Tensor
@@ -22,7 +22,7 @@ class Operand(NamedTuple):
 
 
 def make_operands(tiled_mma: cute.TiledMma, thread: Any, sA: cute.Tensor, sB: cute.Tensor) -> tuple[Operand, Operand]:
-    """A thread's share of sA (M, K, buffers) and of sB (N, K, buffers); registers hold one buffer's."""
+    """A thread's share of sA (M, K, buffers) and of sB (N, K, buffers); the registers hold one buffer's operands."""
     math = tiled_mma.get_slice(thread)
     tCrA = tiled_mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])
     tCrB = tiled_mma.make_fragment_B(math.partition_B(sB)[None, None, None, 0])

@@ -1,4 +1,4 @@
-"""Notebook 12's main loop with its instructions at other positions: variants that may be faster."""
+"""Page 12's main loop with its instructions in other places: the tries to make it faster."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,14 @@ from tutorlib.kernels.ampere.thread_share import Steps
 
 @dataclass(frozen=True)
 class LoopSchedule:
-    """The positions of `multistage`'s instructions.
+    """Where `multistage` issues its instructions.
 
     registers_ahead: a K block is fetched while its predecessor is multiplied; else just before its own multiplication,
         which takes fewer registers.
-    spread: A's load is issued after the first K block's multiplication, B's after a later one; else both before.
-    branch: no load is issued after the last tile; else the last tile is loaded again, and the loop has no branch, so
-        that the compiler can move instructions.
+    spread: the loads of A are issued after the first K block's multiplication, those of B after a later one's; else
+        both before.
+    branch: no load is issued where no tile is left; else the last tile is loaded once more, and the loop has no
+        branch across which the compiler could not move instructions.
     unroll: K tiles in the compiled loop's body.
     """
 
@@ -51,7 +52,7 @@ def make_loop(schedule: LoopSchedule) -> MainLoop:
         for k_tile in cutlass.range(steps.k_tiles, unroll=schedule.unroll):
             ahead = k_tile + steps.stages - 1
             if cutlass.const_expr(not schedule.spread):
-                send(steps, schedule, ahead, write, a=True, b=True)
+                load_ahead(steps, schedule, ahead, write, a=True, b=True)
             for k_block in cutlass.range_constexpr(steps.k_blocks):
                 if cutlass.const_expr(not schedule.registers_ahead):
                     steps.fetch(k_block, read)
@@ -60,7 +61,7 @@ def make_loop(schedule: LoopSchedule) -> MainLoop:
                     steps.fetch(k_block + 1, read)
                     steps.multiply(k_block)
                 if cutlass.const_expr(schedule.spread and k_block < last):
-                    send(steps, schedule, ahead, write, a=k_block == 0, b=k_block == (last - 1) // 2)
+                    load_ahead(steps, schedule, ahead, write, a=k_block == 0, b=k_block == (last - 1) // 2)
             cute.arch.cp_async_commit_group()
             write = read
             read = (read + 1) % steps.stages
@@ -75,7 +76,7 @@ def make_loop(schedule: LoopSchedule) -> MainLoop:
 
 
 @cute.jit
-def send(
+def load_ahead(
     steps: Steps,
     schedule: cutlass.Constexpr,
     tile: cutlass.Int32,
@@ -83,16 +84,16 @@ def send(
     a: cutlass.Constexpr,
     b: cutlass.Constexpr,
 ) -> None:
-    """cp.async for a tile of A, of B or of both."""
+    """Issue cp.async for a tile of A, of B or of both."""
     if cutlass.const_expr(schedule.branch):
         if tile < steps.k_tiles:
-            send_some(steps, tile, buffer, a, b)
+            load_operands(steps, tile, buffer, a, b)
     else:
-        send_some(steps, cutlass.min(tile, steps.k_tiles - 1), buffer, a, b)
+        load_operands(steps, cutlass.min(tile, steps.k_tiles - 1), buffer, a, b)
 
 
 @cute.jit
-def send_some(
+def load_operands(
     steps: Steps, tile: cutlass.Int32, buffer: cutlass.Int32, a: cutlass.Constexpr, b: cutlass.Constexpr
 ) -> None:
     if cutlass.const_expr(a):

@@ -31,7 +31,7 @@ def make_mma(config: GemmConfig, dtype: type[cutlass.Numeric]) -> cute.TiledMma:
 
 @dataclass(frozen=True)
 class GlobalToShared:
-    """One operand's way into shared memory, as one thread sees it.
+    """One operand's path into shared memory, for one thread.
 
     source: (vector, rows, vectors of a row, K tiles) in global memory. target: the same in shared memory, with
         buffers in place of K tiles.
@@ -45,7 +45,7 @@ class GlobalToShared:
     limit: tuple[int, int] | None
 
     def load(self, k_tile: Any, buffer: Any) -> None:
-        """Issue cp.async for the K tile; what lies outside the matrix becomes zeros."""
+        """Issue cp.async for the K tile; elements outside the matrix become zeros."""
         source, target = self.source[None, None, None, k_tile], self.target[None, None, None, buffer]
         if self.places is None:
             cute.copy(self.tiled_copy, source, target)
@@ -65,10 +65,10 @@ class GlobalToShared:
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of a main loop, for one thread: load → (commit, wait, barrier) → fetch → multiply.
+    """The operations of a main loop, for one thread: load → (commit, wait, barrier) → fetch → multiply.
 
-    k_tiles: how many steps of tile K cover the matrices' K.
-    a, b: the operands' ways into shared memory. rA, rB: from there into registers.
+    k_tiles: the number of K tiles that cover the matrices' K.
+    a, b: the operands' paths into shared memory. rA, rB: from there into registers.
     """
 
     k_tiles: int
@@ -107,14 +107,13 @@ class Steps:
 
 @dataclass(frozen=True)
 class Accumulators:
-    """One thread's accumulators in an epilogue, and their places in C.
+    """One thread's accumulators and their places in C, for an epilogue.
 
-    tCrC: the accumulators in fp32. tCgC: their places in C, bf16. coordinates: these places' (row, column) in C.
+    tCrC: the accumulators in fp32. tCgC: their places in C, bf16. coordinates: (row, column) of these places.
         All three have the shape ((2 columns, 2 rows), M atoms, (4 N atoms, the rest)).
-    gC: the block's tile of C, (M, N), columns as they lie in memory.
-    shape: of C. config, math: how the tile is cut; `math` is this thread's slice of the TiledMMA.
-    tCgD: what notebook 16 reads beside the accumulators, at the places of tCgC in a matrix of C's shape; None
-    elsewhere.
+    gC: the block's tile of C, (M, N), columns in the order of memory.
+    shape: of C. config: the division of the work. math: this thread's slice of the TiledMma.
+    tCgD: the places of tCgC in a second matrix of C's shape, which page 16's epilogues read; None elsewhere.
     """
 
     tCrC: cute.Tensor
@@ -128,17 +127,17 @@ class Accumulators:
 
     @property
     def whole(self) -> bool:
-        """No tile of C is partly outside."""
+        """Whether tiles divide C."""
         return all(size % tile == 0 for size, tile in zip(self.shape, self.config.tile, strict=False))
 
     @property
     def aligned(self) -> bool:
-        """Rows of C start at multiples of 16 bytes: then 8 neighbors are inside or outside together."""
+        """Whether rows of C start at multiples of 16 bytes: then 8 neighbors are inside or outside together."""
         return self.shape[1] % VECTOR == 0
 
     def rounded(self) -> cute.Tensor:
-        """The accumulators in bf16, in registers of the same shape; 8 neighbors in C are neighbors here."""
-        order = ((0, 3), 4, (1, 2))  # in memory's order: columns of an atom, its 4 neighbors, the rest, rows, M atoms
+        """The accumulators in bf16, in registers of the same shape; 8 neighbors in C are neighbors in them."""
+        order = ((0, 3), 4, (1, 2))  # in the order of memory: columns of an atom, 4 N atoms, the rest, rows, M atoms
         registers = cute.make_rmem_tensor(cute.make_ordered_layout(self.tCrC.shape, order), self.tCgC.element_type)
         registers.store(self.tCrC.load().to(self.tCgC.element_type))
         return registers

@@ -9,7 +9,7 @@ from typing import Any
 
 from tutorlib.checking.ampere_loop import AmperePart, PartName
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.part import need_callable
+from tutorlib.checking.part import HostFunction, need_callable
 from tutorlib.checking.values import shorten
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises.n09_gemm_baseline.judge.traced import in_cute
@@ -107,10 +107,10 @@ class GlobalCopy(MadePart):
         copy = answer(config, BFloat16)
         if not isinstance(copy, cute.TiledCopy):
             return Flaw(
-                f"it returns {shorten(copy)}, and no TiledCopy: cute.make_tiled_copy_tv makes one.", MadeFlaw.NO_OBJECT
+                f"it returns {shorten(copy)}, not a TiledCopy: cute.make_tiled_copy_tv makes one.", MadeFlaw.NO_OBJECT
             )
         if not isinstance(copy.op, cpasync.CopyG2SOp):
-            return Flaw("its atom is no cp.async: cpasync.CopyG2SOp is.", MadeFlaw.ATOM)
+            return Flaw("its atom is not cp.async: CopyG2SOp is.", MadeFlaw.ATOM)
         if (elements := cute.size(copy.layout_dst_tv, mode=[1])) != VECTOR:
             what = f"one of its copies moves {16 * elements} bits; cp.async past L1 moves 128: num_bits_per_copy=128."
             return Flaw(what, MadeFlaw.ATOM)
@@ -129,15 +129,15 @@ class GlobalCopy(MadePart):
             return Flaw(f"it is for {count(len(held), 'thread')}; the block has {config.threads}.", MadeFlaw.THREADS)
         if tile[1] > k or k % tile[1]:
             return Flaw(
-                f"side by side the threads reach over {tile[1]} elements along K; a row of the tile has {k}.",
+                f"the threads of a row cover {tile[1]} elements along K; a row of the tile has {k}.",
                 MadeFlaw.TOO_WIDE,
             )
         if tile[0] > rows or rows % tile[0]:
-            what = f"the threads reach over {tile[0]} rows, which do not fit into {rows} a whole number of times."
+            what = f"the threads cover {tile[0]} rows, and {rows} rows of a tile are not a multiple of that."
             return Flaw(what, MadeFlaw.TOO_TALL)
         if len({place for mine in held for place in mine}) < tile[0] * tile[1]:
             return Flaw(
-                f"of a piece of {tile[0]}×{tile[1]} some elements are copied twice and some never.",
+                f"of the {tile[0]}×{tile[1]} elements that the threads cover, some are copied twice and some never.",
                 MadeFlaw.COPIED_TWICE,
             )
         return ""
@@ -163,7 +163,7 @@ class GlobalCopy(MadePart):
                 if (ways := banks.ways(offsets, 2, VECTOR)) > 1:
                     return Flaw(
                         f"threads {start + eight} to {start + eight + 7} write to shared memory in {ways} wavefronts: "
-                        "threads that follow each other should fill a row of the tile, then the next.",
+                        "consecutive threads should fill a row of the tile, then the next.",
                         MadeFlaw.WAVEFRONTS,
                     )
         return ""
@@ -191,15 +191,15 @@ class WarpsOfMma(MadePart):
         mma = answer(config, BFloat16)
         if not isinstance(mma, cute.TiledMma):
             return Flaw(
-                f"it returns {shorten(mma)}, and no TiledMma: cute.make_tiled_mma makes one.", MadeFlaw.NO_OBJECT
+                f"it returns {shorten(mma)}, not a TiledMma: cute.make_tiled_mma makes one.", MadeFlaw.NO_OBJECT
             )
         if not isinstance(mma.op, warp.MmaF16BF16Op) or mma.shape_mnk != (16, 8, 16):
-            what = f"its instruction is {mma.shape_mnk}: warp.MmaF16BF16Op(dtype, Float32, (16, 8, 16)) is meant."
+            what = f"its instruction is {mma.shape_mnk}: warp.MmaF16BF16Op(dtype, Float32, (16, 8, 16)) is wanted."
             return Flaw(what, MadeFlaw.ATOM)
         if mma.op.ab_dtype is not BFloat16:
-            return Flaw(f"its operands are {mma.op.ab_dtype}; they have the dtype that it is given.", MadeFlaw.ATOM)
+            return Flaw(f"its operands are {mma.op.ab_dtype}; they should be the dtype that it gets.", MadeFlaw.ATOM)
         if mma.op.acc_dtype is not Float32:
-            return Flaw(f"it adds up in {mma.op.acc_dtype}; accumulators are kept in Float32.", MadeFlaw.ATOM)
+            return Flaw(f"it accumulates in {mma.op.acc_dtype}; accumulators are Float32.", MadeFlaw.ATOM)
         if mma.size != config.threads:
             return Flaw(f"it is for {count(mma.size, 'thread')}; the block has {config.threads}.", MadeFlaw.THREADS)
         m, n = config.warps
@@ -207,7 +207,7 @@ class WarpsOfMma(MadePart):
         if tile != (16 * m, 16 * n, 16):
             wanted = 16 * m, 16 * n, 16
             return Flaw(
-                f"once over it covers {tile}; {m}×{n} warps of 16 rows and twice 8 columns cover {wanted}.",
+                f"all warps together cover {tile}; {m}×{n} warps of 16 rows and twice 8 columns cover {wanted}.",
                 MadeFlaw.TILE,
             )
         held = places(mma.tv_layout_C_tiled, (tile[0], tile[1]))
@@ -217,7 +217,7 @@ class WarpsOfMma(MadePart):
             if mine not in parts:
                 return Flaw(
                     f"warp {number} has {rows_and_columns(mine)}; its two atoms should be 16 rows, and 8 columns that "
-                    f"begin at a multiple of 8 below {8 * n}, and the 8 that lie {8 * n} further.",
+                    f"begin at a multiple of 8 below {8 * n}, and the 8 columns {8 * n} further on.",
                     MadeFlaw.ATOMS,
                 )
         if len(set(warps)) < len(warps):
@@ -283,11 +283,13 @@ class OperandsPart(MadePart):
         m, n = bM // (16 * config.warps[0]), bN // (8 * config.warps[1])
         got = answer(mma, THREAD, sA, sB)
         if not (isinstance(got, tuple | list) and len(got) == 2):
-            return Flaw(f"it returns {shorten(got)}; two Operands are wanted, of A and of B.", MadeFlaw.NO_OBJECT)
+            return Flaw(
+                f"it returns {shorten(got)}; it should return two Operands, for A and for B.", MadeFlaw.NO_OBJECT
+            )
         shapes = (8, m, bK // 16), (4, n, bK // 16)
         for name, operand, shape, s in zip("AB", got, shapes, (sA, sB), strict=True):
             if not all(hasattr(operand, field) for field in Operand._fields):
-                what = f"of {name} it returns {shorten(operand)}; it should be an Operand(tCrX, s2r, tXsX, tXrX)."
+                what = f"for {name} it returns {shorten(operand)}; it should be an Operand(tCrX, s2r, tXsX, tXrX)."
                 return Flaw(what, MadeFlaw.PARTS)
             if flaw := self.find_bad_operand(name, operand, shape, s, mma):
                 return flaw
@@ -303,18 +305,20 @@ class OperandsPart(MadePart):
             return Flaw(what, MadeFlaw.PARTS)
         for field, tensor, space in (("tCrX", tCrX, "rmem"), ("tXsX", tXsX, "smem"), ("tXrX", tXrX, "rmem")):
             if not isinstance(tensor, cute.Tensor):
-                return Flaw(f"{field} of {name} is {shorten(tensor)}, and no tensor.", MadeFlaw.PARTS)
+                return Flaw(f"{field} of {name} is {shorten(tensor)}, not a tensor.", MadeFlaw.PARTS)
             if tensor.memspace != getattr(cute.AddressSpace, space):
                 where = {"rmem": "registers", "smem": "shared memory"}
                 return Flaw(
-                    f"{field} of {name} should lie in {where[space]}, and lies in {tensor.memspace}.", MadeFlaw.MEMORY
+                    f"{field} of {name} should be in {where[space]}, and is in {tensor.memspace}.", MadeFlaw.MEMORY
                 )
         if (got := mode_sizes(tCrX)) != shape:
             stages = f" Pick a buffer, [None, None, None, 0], before you make a fragment of a partition of s{name}."
             what = f"tCrX of {name} has the sizes {got}; {shape} is wanted." + (stages if len(got) > 3 else "")
             return Flaw(what, MadeFlaw.SIZES)
         if not isinstance(s2r.op, warp.LdMatrix8x8x16bOp):
-            return Flaw(f"s2r of {name} is no ldmatrix: its atom's operation is warp.LdMatrix8x8x16bOp.", MadeFlaw.ATOM)
+            return Flaw(
+                f"s2r of {name} is not ldmatrix: its atom's operation should be warp.LdMatrix8x8x16bOp.", MadeFlaw.ATOM
+            )
         if s2r.op.transpose:
             what = f"s2r of {name} transposes; rows of {name} run along K already, as the mma wants them."
             return Flaw(what, MadeFlaw.ATOM)
@@ -345,6 +349,23 @@ def mode_sizes(tensor: Any) -> tuple[int, ...]:
     from cutlass import cute
 
     return tuple(cute.size(mode) for mode in tensor.shape)
+
+
+# 09.8 -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupedEpilogue(AmperePart):
+    """An epilogue, under an order of blocks for which the compiler does not merge guarded stores by itself."""
+
+    name: PartName = "epilogue"
+
+    def host(self, answer: Answer) -> HostFunction:
+        from tutorlib.kernels.ampere.gemm import make_gemm
+        from tutorlib.kernels.ampere.main_loops import single_buffer
+        from tutorlib.models.l2 import grouped
+
+        return make_gemm(self.config, single_buffer, grouped, epilogue=need_callable(answer))
 
 
 # 09.2 -----------------------------------------------------------------------------------------------------------
@@ -378,12 +399,12 @@ def find_misplaced(answer: Answer, k: int) -> str:
         (row, vector, stage), (again, beside, other) = same_place(offsets)
         return Flaw(
             f"row {row}, column {vector * VECTOR}, stage {stage} and row {again}, column {beside * VECTOR}, stage "
-            f"{other} lie in the same place.",
+            f"{other} have the same offset.",
             SmemFlaw.SAME_PLACE,
         )
     if cosize != ROWS * k * STAGES:
         return Flaw(
-            f"{ROWS * k * STAGES} elements are to fill as many places, with no gap; it reaches to {cosize}.",
+            f"{ROWS * k * STAGES} elements need that many places, without a gap; its cosize is {cosize}.",
             SmemFlaw.GAP,
         )
     for (row, vector, stage), offset in offsets.items():
@@ -394,7 +415,7 @@ def find_misplaced(answer: Answer, k: int) -> str:
             )
         if stage and offset - offsets[row, vector, 0] != ROWS * k:
             return Flaw(
-                f"stage 1 should be stage 0 again, {ROWS * k} elements on, so that buffers behave alike.",
+                f"stage 1 should repeat stage 0 {ROWS * k} elements further on, so that all buffers behave alike.",
                 SmemFlaw.STAGES,
             )
     for first in range(0, ROWS, 8):
@@ -423,7 +444,7 @@ def look(answer: Answer, k: int) -> tuple[Vectors, int, tuple[int, ...]]:
     def note() -> tuple[Vectors, int, tuple[int, ...]]:
         layout = answer(ROWS, k, STAGES)
         if not isinstance(layout, cute.Layout | cute.ComposedLayout):
-            raise WrongKind(f"it returns {shorten(layout)}, and no layout.")
+            raise WrongKind(f"it returns {shorten(layout)}, not a layout.")
         shape = tuple(map(cute.size, layout.shape)) if isinstance(layout.shape, tuple) else (cute.size(layout),)
         if shape != (ROWS, k, STAGES):
             return {}, 0, shape

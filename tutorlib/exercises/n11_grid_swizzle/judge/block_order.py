@@ -50,8 +50,8 @@ def in_a_kernel(order: Order, rows: int, columns: int) -> list[Tile]:
 
 
 AT_RUN_TIME = (
-    "In the kernel the block's number is known at run time only, and Python's if, min, divmod and int() want a number "
-    "at once. Arithmetic (//, %, *), cutlass.min, or @cute.jit over the function, which makes a branch of an if."
+    "In the kernel the block's number is known at run time only, and Python's if, min, divmod and int() need its value "
+    "at compile time. Use arithmetic (//, %, *), cutlass.min, or @cute.jit over the function for an if."
 )
 
 
@@ -93,7 +93,7 @@ class BlockOrder(AmperePart):
         if read > 0.75 * in_raster:
             what = (
                 f"the first {IN_FLIGHT} blocks of 64×64 tiles read {read} rows and columns of tiles; "
-                f"raster order reads {in_raster}, and it can be far fewer."
+                f"in raster order it is {in_raster}, and groups read far fewer."
             )
             return wrong(Flaw(what, OrderFlaw.TRAFFIC))
         return None
@@ -111,7 +111,7 @@ def find_flaw(tiles: list[Tile], rows: int, columns: int) -> str:
         return Flaw(f"every block computes {tiles[0]}.", OrderFlaw.ONE_TILE)
     if outside := [(block, tile) for block, tile in enumerate(tiles) if tile not in inside]:
         block, tile = outside[0]
-        what = f"block {block} computes {tile}, which lies outside. "
+        what = f"block {block} computes {tile}, which is outside the grid. "
         return Flaw(what, OrderFlaw.OUTSIDE) + unvisited(inside - set(tiles))
     takers = Counter(tiles)
     twice = next(tile for tile in tiles if takers[tile] > 1)
@@ -121,4 +121,4 @@ def find_flaw(tiles: list[Tile], rows: int, columns: int) -> str:
 
 def unvisited(tiles: set[Tile]) -> str:
     some = f"{min(tiles)}" + (f" and {count(len(tiles) - 1, 'other')}" if len(tiles) > 1 else "")
-    return f"Nobody computes {some}."
+    return f"No block computes {some}."
