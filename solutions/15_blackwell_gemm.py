@@ -40,6 +40,7 @@ from tutorlib import check
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.ptx import BLACKWELL_OPCODES, allocated_columns, story
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.dsl.cute.instructions import fence_before
 from tutorlib.draw import show_blackwell, show_handover, show_pair, show_scaled, show_tensor_memory
 from tutorlib.kernels.blackwell.config import PAIR, BlackwellConfig
 from tutorlib.kernels.blackwell.gemm import Crew, TileLoops, make_blackwell_gemm, make_umma
@@ -342,6 +343,7 @@ def store(steps: TileSteps):
             steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if part == steps.parts - 1:
+                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + acc.index)
             steps.write(number, part)
@@ -478,6 +480,7 @@ def pair_store(steps: TileSteps):
             steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if part == steps.parts - 1:
+                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)
             steps.write(number, part)

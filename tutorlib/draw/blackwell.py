@@ -4,15 +4,17 @@ from collections.abc import Sequence
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.hopper import BLUE, GREEN, ORANGE, PALE, YELLOW, arrow, box, canvas
-from tutorlib.draw.palette import EMPTY, category
-from tutorlib.models.accumulators import Handover
+from tutorlib.draw.palette import EMPTY, category, mixed
+from tutorlib.draw.timeline import ARRIVING, with_legend
 from tutorlib.models.block_formats import MX_BLOCK, NV_BLOCK, quantise_mx, quantise_nv
+from tutorlib.models.block_timeline import BlockTimeline
 from tutorlib.models.tensor_memory import LANES, TMEM_COLUMNS
 from tutorlib.problems.wrong import count
 
 QUARTER = LANES // 4
 COLUMNS_OF_CELL = 32
 TALL, PAIR_TALL = 500, 470
+FADED = 0.62  # how much white is in the color of a tile that waits or is written
 GREY = category(7)
 PINK = category(5)
 
@@ -80,32 +82,43 @@ def show_tensor_memory(columns: int = 256, accumulators: int = 2) -> Picture:
     return figure([grid])
 
 
-def show_handover(*accumulators: int) -> Picture:
-    """The tensor cores and the epilogue, time from left to right, with so many accumulators; below each other.
+def show_block(*timelines: BlockTimeline, rows: Sequence[str] = ()) -> Picture:
+    """A block's warps, stages and tensor cores, time from left to right; several timelines below each other.
 
-    A colour is an accumulator, its number that of the tile. Hatched: the tensor cores wait.
+    A color is a tile of C, a number a K tile or, in the epilogue, a part of 64 columns. rows: only these.
     """
-    plans = [Handover(number) for number in accumulators]
-    ticks = max(plan.total for plan in plans)
-    return figure([handover_grid(plan, ticks) for plan in plans], stacked=True)
+    ticks = max(timeline.total for timeline in timelines)
+    tile = tile_colour(0)
+    shades = {
+        "in flight": ARRIVING,
+        "landed; in the epilogue: written": mixed(tile, EMPTY, FADED),
+        "issued, multiplied, read": tile,
+        "waits at an mbarrier": None,
+    }
+    return with_legend(figure([block_grid(timeline, rows, ticks) for timeline in timelines], stacked=True), shades)
 
 
-def handover_grid(plan: Handover, ticks: int) -> CellGrid:
-    rows = ("multiply", "read")
+def block_grid(timeline: BlockTimeline, rows: Sequence[str], ticks: int) -> CellGrid:
+    rows = rows or timeline.rows
     labels = [[""] * ticks for _ in rows]
-    last = max(span.end for span in plan.spans if span.row == "multiply")
-    colours: list[list[str | None]] = [[None] * last + [EMPTY] * (ticks - last), [EMPTY] * ticks]
-    for span in plan.spans:
-        row = rows.index(span.row)
+    colours: list[list[str | None]] = [[EMPTY] * ticks for _ in rows]
+    for span in timeline.spans:
+        if span.row not in rows:
+            continue
+        row, tile = rows.index(span.row), tile_colour(span.tile)
+        shade = {"works": tile, "landed": mixed(tile, EMPTY, FADED), "in flight": ARRIVING, "waits": None}[span.does]
         for tick in range(span.begin, span.end):
-            colours[row][tick] = category(4 + 2 * span.accumulator)
-            labels[row][tick] = str(span.tile) if tick == span.begin else ""
+            colours[row][tick], labels[row][tick] = shade, "" if shade is None else str(span.part)
     title = (
-        f"{count(plan.accumulators, 'accumulator')}: {plan.total} ticks, the tensor cores busy for "
-        f"{plan.busy:.0%} of the time until they are done"
+        f"{count(timeline.accumulators, 'accumulator')}: {timeline.total} ticks; the tensor cores multiply for "
+        f"{timeline.busy:.0%} of the time from their first K tile to their last"
     )
     across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
-    return CellGrid(title, labels, colours, rows, across, {1: 1.0})
+    return CellGrid(title, labels, colours, rows, across)
+
+
+def tile_colour(tile: int) -> str:
+    return category(2 * tile)
 
 
 def show_pair() -> Picture:

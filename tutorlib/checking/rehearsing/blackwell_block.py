@@ -262,8 +262,14 @@ class BlackwellBlock(BlackwellScene):
         me, _ = self.order()
         if me.registers:
             me.awaited = True
-            me.knows.add(taken(me, *me.registers))
+            me.unfenced.add(taken(me, *me.registers))
             self.changes += 1
+
+    def fence_before(self) -> None:
+        me, _ = self.order()
+        me.knows |= me.unfenced
+        me.unfenced.clear()
+        self.changes += 1
 
     def write(self, number: Any, part: Any) -> None:
         me, line = self.order()
@@ -305,6 +311,12 @@ class BlackwellBlock(BlackwellScene):
                     )
             case "free":
                 self.demand("store", f"arrives at {barrier.name}", line)
+                if me.unfenced:
+                    raise Unsafe(
+                        f"{line}: arrives at {barrier.name}, and nothing orders the tcgen05.ld at {me.read_at} before "
+                        "it: fence_before() between its wait and the arrival.",
+                        LoopFlaw.FENCE,
+                    )
                 use = self.uses[barrier.at][-1] if self.uses[barrier.at] else None
                 me.freed[barrier.at] = use, line
                 self.freed_late |= use is not None and {(use.tile, part) for part in range(self.parts)} <= me.stored

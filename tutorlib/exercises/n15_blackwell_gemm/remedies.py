@@ -101,6 +101,10 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(LoopFlaw.ALL_LANES, "One lane of each warp arrives: `with cute.arch.elect_one():`."),
         Remedy(
+            LoopFlaw.FENCE,
+            "Three lines free an accumulator: the wait of tcgen05.ld, fence_before(), and one lane's arrival.",
+        ),
+        Remedy(
             LoopFlaw.FREED,
             "An accumulator is free when its last part is in registers: after that part's wait, once for each tile.",
         ),

@@ -5,6 +5,7 @@ from cutlass import cute
 from cutlass.cute.nvgpu import tcgen05
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
+from tutorlib.dsl.cute.instructions import fence_before
 from tutorlib.kernels.blackwell.steps import TileSteps
 
 
@@ -61,6 +62,7 @@ def store_tiles(steps: TileSteps) -> None:
             steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if part == steps.parts - 1:
+                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)
             steps.write(number, part)
