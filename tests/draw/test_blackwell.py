@@ -1,8 +1,11 @@
 """Pictures of tensor memory, of a pair, and of numbers with shared scales."""
 
 import pytest
+import torch
 
 from tutorlib import draw
+from tutorlib.draw.blackwell import code_of
+from tutorlib.models.block_formats import E4M3
 
 
 def words(picture):
@@ -18,4 +21,6 @@ def test_tensor_memory_has_each_accumulator_in_all_lanes():
 
 def test_what_a_pair_loads_and_what_numbers_become():
     assert "B: rows 128 to 255\n16 KiB" in words(draw.show_pair())
-    assert "448" in words(draw.show_scaled([511.0] * 32, 1.0))
+    assert "448\n0x7e" in words(draw.show_scaled([511.0] * 32, 1.0))
+    codes = torch.tensor([-0.5, 448.0]).to(torch.float8_e4m3fn).view(torch.uint8).tolist()
+    assert [code_of(element, E4M3, 0x80) for element in (-0.5, 448.0)] == codes

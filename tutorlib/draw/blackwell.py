@@ -1,12 +1,13 @@
 """Pictures of a Blackwell SM at work, of its tensor memory, of a pair of blocks, and of numbers with shared scales."""
 
 from collections.abc import Sequence
+from math import copysign
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.hopper import BLUE, GREEN, ORANGE, PALE, YELLOW, arrow, box, canvas
 from tutorlib.draw.palette import EMPTY, category, mixed
 from tutorlib.draw.timeline import ARRIVING, with_legend
-from tutorlib.models.block_formats import MX_BLOCK, NV_BLOCK, quantise_mx, quantise_nv
+from tutorlib.models.block_formats import E2M1, E4M3, MX_BLOCK, NV_BLOCK, quantise_mx, quantise_nv
 from tutorlib.models.block_timeline import BlockTimeline
 from tutorlib.models.tensor_memory import LANES, TMEM_COLUMNS
 from tutorlib.problems.wrong import count
@@ -110,8 +111,8 @@ def block_grid(timeline: BlockTimeline, rows: Sequence[str], ticks: int) -> Cell
         for tick in range(span.begin, span.end):
             colours[row][tick], labels[row][tick] = shade, "" if shade is None else str(span.part)
     title = (
-        f"{count(timeline.accumulators, 'accumulator')}: {timeline.total} ticks; the tensor cores multiply for "
-        f"{timeline.busy:.0%} of the time from their first K tile to their last"
+        f"{count(timeline.accumulators, 'accumulator')}: {timeline.total} ticks; from their first K tile to their last "
+        f"the tensor cores are {timeline.busy:.0%} busy"
     )
     across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
     return CellGrid(title, labels, colours, rows, across)
@@ -147,15 +148,15 @@ def show_pair() -> Picture:
 
 
 def show_scaled(numbers: Sequence[float], tensor_scale: float) -> Picture:
-    """The first numbers of a block of 32, what mxfp8 and nvfp4 store of them, and what they then stand for."""
+    """The first numbers of a block of 32, the elements of mxfp8 and nvfp4 with their codes, and what these stand for."""
     exponent, mx = quantise_mx(numbers[:MX_BLOCK])
     scale, nv = quantise_nv(numbers[:NV_BLOCK], tensor_scale)
     shown = range(NV_BLOCK)
     rows = (
         ("x", [f"{numbers[at]:.2f}" for at in shown], EMPTY),
-        ("e4m3", [f"{mx[at]:g}" for at in shown], BLUE),
+        ("e4m3", [f"{mx[at]:g}\n{code_of(mx[at], E4M3, 0x80):#04x}" for at in shown], BLUE),
         ("mxfp8", [f"{mx[at] * 2.0**exponent:.2f}" for at in shown], PALE),
-        ("e2m1", [f"{nv[at]:g}" for at in shown], YELLOW),
+        ("e2m1", [f"{nv[at]:g}\n{code_of(nv[at], E2M1, 0x8):#x}" for at in shown], YELLOW),
         ("nvfp4", [f"{nv[at] * scale * tensor_scale:.2f}" for at in shown], ORANGE),
     )
     grid = CellGrid(
@@ -167,3 +168,8 @@ def show_scaled(numbers: Sequence[float], tensor_scale: float) -> Picture:
         {1: 2.0, 3: 2.0},
     )
     return figure([grid])
+
+
+def code_of(element: float, magnitudes: Sequence[float], sign: int) -> int:
+    """Its bits: the magnitudes are listed in the order of their codes."""
+    return magnitudes.index(abs(element)) | (sign if copysign(1, element) < 0 else 0)
