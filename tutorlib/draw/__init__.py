@@ -18,12 +18,12 @@ from tutorlib.draw.warps import show_columns, show_warps
 __all__ = [
     "show_banks",
     "show_blackwell",
+    "show_block",
     "show_block_order",
     "show_columns",
     "show_complement",
     "show_compose",
     "show_divide",
-    "show_block",
     "show_k_loop",
     "show_layout",
     "show_layouts",

@@ -148,7 +148,7 @@ def show_pair() -> Picture:
 
 
 def show_scaled(numbers: Sequence[float], tensor_scale: float) -> Picture:
-    """The first numbers of a block of 32, the elements of mxfp8 and nvfp4 with their codes, and what these stand for."""
+    """The first numbers of a block of 32, the elements of mxfp8 and nvfp4 with their codes, and their values."""
     exponent, mx = quantise_mx(numbers[:MX_BLOCK])
     scale, nv = quantise_nv(numbers[:NV_BLOCK], tensor_scale)
     shown = range(NV_BLOCK)

@@ -1,5 +1,7 @@
 """The rehearsal with a clock: nothing happens before what it needs, and two accumulators keep the tensor cores busy."""
 
+from itertools import pairwise
+
 import pytest
 
 from tests.pages.n15_blackwell_gemm.right_loops import RIGHT
@@ -34,7 +36,7 @@ def test_a_row_does_one_thing_at_a_time():
     timeline = time_tiles(LOOPS, Extent(4, 5, 4, 2, 4))
     for row in timeline.rows:
         times = sorted((span.begin, span.end) for span in timeline.spans if span.row == row)
-        assert all(end <= begin for (_, end), (begin, _) in zip(times, times[1:], strict=False)), row
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(times)), row
 
 
 def test_a_second_accumulator_keeps_the_tensor_cores_busy():

@@ -1,4 +1,4 @@
-"""Warps of a Blackwell block: what each role has ordered, holds and has written."""
+"""Warps of a Blackwell block: what each role has issued, holds and has written."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -63,7 +63,7 @@ class RoleWarps(Warps):
     unfenced: what such waits covered since the last tcgen05.fence::before_thread_sync; no arrival is ordered after it.
 
     freed: the use that each accumulator held when they arrived on its `free`, and where.
-    waited_for_own: where they waited for the end of what they had ordered themselves, or None.
+    waited_for_own: where they waited for the completion of their own work, or None.
     """
 
     registers: tuple[Use, int] | None = field(default=None, init=False)

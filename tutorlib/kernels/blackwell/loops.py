@@ -25,7 +25,7 @@ def produce_tiles(steps: TileSteps) -> None:
 
 @cute.jit
 def multiply_tiles(steps: TileSteps) -> None:
-    """The MMA warp of the block that leads: sum up a tile in each accumulator in turn."""
+    """The leading block's MMA warp: one tile after the other, each in the next accumulator."""
     if steps.leads:
         stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
         acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
@@ -42,7 +42,7 @@ def multiply_tiles(steps: TileSteps) -> None:
 
 @cute.jit
 def commit_to(steps: TileSteps, barrier: cute.Pointer, blocks: cutlass.Int16) -> None:
-    """An arrival at this mbarrier of each of these blocks, as soon as all that was issued before is over."""
+    """An arrival at this mbarrier in each of these blocks, when everything issued so far is complete."""
     with cute.arch.elect_one():
         if cutlass.const_expr(steps.config.pair):
             tcgen05.commit(barrier, blocks, tcgen05.CtaGroup.TWO)
@@ -54,7 +54,7 @@ def commit_to(steps: TileSteps, barrier: cute.Pointer, blocks: cutlass.Int16) ->
 
 @cute.jit
 def store_tiles(steps: TileSteps) -> None:
-    """A warp of the epilogue: take its 32 lanes of each accumulator, part by part."""
+    """An epilogue warp: read and write its 32 lanes of each accumulator, part by part."""
     acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
     for number in cutlass.range(steps.tiles, unroll=1):
         cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
