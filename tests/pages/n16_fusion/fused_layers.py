@@ -105,6 +105,19 @@ FAKES = [
         "A number, which a fake has none of.",
         lambda x, w: (x.flatten(0, -2) @ w.mT).sum().item(),
     ),
+    answer("by_the_product", "Computes the product.", lambda x, w: x @ w.mT, "it computes or fills a tensor"),
+    answer(
+        "by_linear",
+        "Computes the layer, for its shape.",
+        lambda x, w: torch.empty_like(nn.functional.linear(x, w)),
+        "it computes or fills a tensor",
+    ),
+    answer(
+        "zeros",
+        "Fills the result.",
+        lambda x, w: x.new_zeros(*x.shape[:-1], w.shape[0]),
+        "it computes or fills a tensor",
+    ),
     answer("like_x", "As large as x.", lambda x, w: torch.empty_like(x)),
     answer("a_size", "A shape, no tensor.", lambda x, w: (*x.shape[:-1], w.shape[0]), "no tensor"),
     answer(

@@ -136,7 +136,8 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "len() and int() make a number of a symbol. Pass sizes on as they are: x.shape[:-1], weight.shape[0].",
         ),
         Remedy(FakeFlaw.STRIDES, "Make it in its final shape, all at once: it is contiguous then."),
-        Remedy(FakeFlaw.NO_TENSOR, "A tensor is asked for, without data: x.new_empty(…)."),
+        Remedy(FakeFlaw.NO_TENSOR, "Return a tensor without data: x.new_empty(…)."),
+        Remedy(FakeFlaw.COMPUTES, "Write down the result's shape yourself, and pass it to x.new_empty."),
         Remedy(
             FakeFlaw.SHAPE,
             "x.new_empty(*shape) takes dtype and device from x. The modes are x's, but for the last, which is "
