@@ -84,7 +84,7 @@ ROWS = [
         "one_row",
         "A single row, which any row's number leads to.",
         lambda bias, rows: cute.make_tensor(bias.iterator, cute.make_layout((1, cute.size(bias)), stride=(0, 1))),
-        "has the shape (1, 64) and should have (64, 64)",
+        "shape (1, 64); the shape should be (64, 64)",
     ),
 ]
 
