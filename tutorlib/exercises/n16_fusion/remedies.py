@@ -66,8 +66,8 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             Hazard.RACE(earlier="store"),
-            "All lanes of a warp write partial[thread // 32], so they must hold the same value: reduce it first by five "
-            "shuffles, with offsets 16, 8, 4, 2 and 1.",
+            "All lanes of a warp write partial[thread // 32], so they must hold the same value: reduce it first by "
+            "five shuffles, with offsets 16, 8, 4, 2 and 1.",
         ),
         Remedy(
             Difference.WRONG(elements="1 of 6"),
@@ -104,7 +104,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             (Difference.WRONG(at="c[0, 0]"), Difference.WRONG(at="c[0, 1]")),
-            "Check two things: silu(g) = g / (1 + e^-g) has the factor g; and neighbors are columns of the same matrix, "
+            "Check two things: silu(g) = g / (1 + e^-g) has the factor g; and neighbors are columns of one matrix, "
             "while gate and up are cute.size(half) registers apart.",
         ),
     ),
@@ -114,8 +114,8 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(GradientFlaw.NO_PAIR, "Return (dx, dweight)."),
         Remedy(
             Fail.RAISED,
-            "gemm sums over the last mode of both operands. For dx that is `out`, so B is weight with `in` as its rows; "
-            "for dweight it is the rows of grad and of x.",
+            "gemm sums over the last mode of both operands. For dx that is `out`, so B is weight with `in` as its rows. "
+            "For dweight it is the rows of grad and of x.",
         ),
         Remedy(
             (GradientFlaw.SHAPE, GradientFlaw.TRANSPOSED),
@@ -132,7 +132,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(FakeFlaw.COMPUTES, "Write down the result's shape yourself, and pass it to x.new_empty."),
         Remedy(
             FakeFlaw.SHAPE,
-            "x.new_empty(*shape) takes dtype and device from x. The shape is x's, with weight's first mode as the last.",
+            "x.new_empty(*shape) takes dtype and device from x. The shape is x's, but its last mode is weight's first.",
         ),
     ),
     "16.10": (

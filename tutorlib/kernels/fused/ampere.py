@@ -46,9 +46,9 @@ def fetch_beside(acc: Accumulators) -> cute.Tensor:
 
 @dataclass(frozen=True)
 class Fusion:
-    """What a fused GEMM is put together from: each part may be the reader's.
+    """The parts of a fused GEMM, each of which may be the reader's.
 
-    op: a thread's accumulators, and what is fetched beside them, both fp32 → values of the same shape.
+    op: a thread's accumulators and the operands fetched for them, both fp32 → values of the same shape.
     as_matrix: the operand beside A and B, and M → a matrix of C's shape. fetch: a thread's share of it.
     """
 
