@@ -15,7 +15,7 @@ MULTIPLY = [
     wrong(
         multiply_tiles,
         "no_wait_for_free",
-        "Overwrites accumulators that nobody has read.",
+        "Overwrites accumulators that no warp has read.",
         swap(f"            {WAIT_FREE}\n", ""),
         "overwrites part 0 of tile 0",
         "no wait for free[0]",

@@ -5,6 +5,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Inside
 from tutorlib.checking.values import ValueExercise
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n16_fusion.fakes import faked, symbolic
 from tutorlib.exercises.n16_fusion.layers import swapped
 from tutorlib.exercises.n16_fusion.operators import counted, gradients
@@ -101,6 +102,7 @@ EXERCISES = (
         whole=WHOLE,
         part=Inside(build=host_templates.with_reduction),
         requires=("bar.sync",),
+        limits=WorkLimits(at_most=(("bar.sync", 200), ("shfl", 400))),  # a barrier in each of five steps takes 240
         library=course(FUSED, "largest"),
         hints=(
             "Reduce in three steps: a thread's values, a warp's threads, the block's warps.",

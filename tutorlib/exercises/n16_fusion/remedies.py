@@ -61,6 +61,11 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "16.5": (
         Remedy(
+            Fail.TOO_MANY,
+            "Five shuffles reduce a warp without a barrier: offsets 16, 8, 4, 2 and 1, each on the result of the last. "
+            "One barrier separates the warps' writes from thread 0's reads.",
+        ),
+        Remedy(
             Hazard.RACE(earlier="write"),
             "Every warp writes its element of `partial`; after sync_threads(), thread 0 reads them all.",
         ),
@@ -114,7 +119,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(GradientFlaw.NO_PAIR, "Return (dx, dweight)."),
         Remedy(
             Fail.RAISED,
-            "gemm sums over the last mode of both operands. For dx that is `out`, so B is weight with `in` as its rows. "
+            "gemm sums over the last mode of both operands. For dx that is `out`: B is weight with `in` as its rows. "
             "For dweight it is the rows of grad and of x.",
         ),
         Remedy(

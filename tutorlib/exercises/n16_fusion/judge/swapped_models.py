@@ -49,7 +49,7 @@ def built_from(recipe: Recipe) -> "nn.Module":
 
 
 def class_of(module: "nn.Module") -> str:
-    """Its class by name; of a class that is not to be found under its name, as nobody's."""
+    """Its class by name; "another …" if its module has no such class."""
     import sys
 
     kind = type(module)
