@@ -48,7 +48,6 @@ from tutorlib.dsl.cute.instructions import fence_before
 from tutorlib.kernels.blackwell.config import PAIR, BlackwellConfig
 from tutorlib.kernels.blackwell.gemm import Crew, TileLoops, make_blackwell_gemm, make_umma
 from tutorlib.kernels.blackwell.holding import Holding
-from tutorlib.kernels.blackwell.loops import multiply_tiles, produce_tiles, store_tiles
 from tutorlib.kernels.blackwell.steps import TileSteps
 from tutorlib.machine.features import TCGEN05
 from tutorlib.machine.hardware import hardware_of
@@ -84,7 +83,7 @@ show_blackwell()
 # the tick at which tile 0's accumulators are handed to the epilogue. What do the tensor cores do then?
 
 # %%
-show_roles(produce_tiles, multiply_tiles, store_tiles)
+show_roles()
 
 # %% [markdown]
 # The MMA warp issues four K tiles in four ticks and is then ahead of the tensor cores: issuing is not multiplying.
@@ -380,7 +379,7 @@ check("15.5", multiply)
 # above:
 
 # %%
-show_handover(produce_tiles, multiply_tiles, store_tiles, 1, 2)
+show_handover(1, 2)
 
 # %% [markdown]
 # With one, the tensor cores are idle until the last part has been read, and no longer: the accumulator is freed
