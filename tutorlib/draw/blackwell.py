@@ -123,7 +123,7 @@ def tile_colour(tile: int) -> str:
 
 
 def show_pair() -> Picture:
-    """What each block of a pair loads of a tile of 256 × 256, and where the accumulators are."""
+    """The rows of a 256 × 256 tile that each block of a pair loads, and the accumulators' places."""
     picture, axes = canvas(PAIR_TALL)
     for block in range(2):
         x = 20 + 490 * block

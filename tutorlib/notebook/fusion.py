@@ -31,7 +31,7 @@ def beside_table(swept: SweepResults) -> "DataFrame":
 
 
 def show_as_a_module() -> None:
-    """What torch made of the swapped module on each GPU: differences in its results, and what a call costs the host."""
+    """The swapped module under torch on each GPU: differences in its results, and the host time of a call."""
     if not (found := sweeps_there_are("mlp_forward")):
         print("mlp_forward: not measured yet: run `tutor sweep mlp_forward` on a machine with a GPU")
     for swept in found:

@@ -188,7 +188,7 @@ def sum_up(steps: TileSteps, stage: PipelineState, into: cutlass.Int32):
 
 @cute.jit
 def helper_for_a_tile(steps: TileSteps):
-    """A jit function accumulators up one tile, and returns its state."""
+    """A jit function accumulates one tile and returns its state."""
     stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
     for _ in cutlass.range(steps.tiles, unroll=1):

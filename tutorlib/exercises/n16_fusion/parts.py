@@ -28,7 +28,7 @@ def interleaving(features: int, width: int) -> tuple[tuple[int, ...], tuple[int,
 
 
 class RowsFlaw(FailureKind):
-    """What is wrong with the layout of interleaved rows. ROW: one comes from the wrong place [wanted]."""
+    """Errors in the layout of interleaved rows. ROW: one comes from the wrong place [wanted]."""
 
     NO_PAIR = "no shape and stride"
     NUMBER = "number of rows"
@@ -36,7 +36,7 @@ class RowsFlaw(FailureKind):
 
 
 class ShareFlaw(FailureKind):
-    """What is wrong with a rank's share of the weights."""
+    """Errors in a rank's share of the weights."""
 
     SHAPE = "shape of a share"
     VIEW = "a view"
@@ -44,7 +44,7 @@ class ShareFlaw(FailureKind):
 
 
 def rows_of(layout: Any) -> list[int] | str:
-    """Where each row comes from, the first mode fastest; or what is wrong with the pair."""
+    """The source of each row, the first mode fastest; or an error in the pair."""
     try:
         shape, stride = layout
         sizes = [(int(size), int(step)) for size, step in zip(shape, stride, strict=True)]

@@ -62,7 +62,7 @@ class BlackwellConfig:
 
     @property
     def stage_bytes(self) -> int:
-        """What a stage takes of one block's shared memory."""
+        """Bytes of a stage in one block's shared memory."""
         return (ROWS + self.b_rows) * self.tile[2] * BYTES
 
     @property

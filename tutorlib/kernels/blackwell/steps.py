@@ -120,7 +120,7 @@ class TileSteps:
 
     @property
     def stage_bytes(self) -> int:
-        """What full[stage] counts: of both blocks, where there are two."""
+        """Bytes that full[stage] counts, from both blocks of a pair."""
         return self.config.stage_bytes * self.config.width
 
     @property

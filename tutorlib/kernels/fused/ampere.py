@@ -30,7 +30,7 @@ def whole_matrix(matrix: cute.Tensor, rows: int) -> cute.Tensor:
 
 @cute.jit
 def fetch_beside(acc: Accumulators) -> cute.Tensor:
-    """What lies at the places of tCgD that are inside C, in fp32 registers of the accumulators' shape; elsewhere 0."""
+    """tCgD's elements inside C, in fp32 registers of the accumulators' shape; 0 outside."""
     registers = cute.make_rmem_tensor(acc.tCrC.shape, Float32)
     if cutlass.const_expr(acc.whole):
         as_stored = cute.make_fragment_like(acc.tCgD)

@@ -1,4 +1,4 @@
-"""What an epilogue computes, on values in registers: functions of TensorSSA that keep its shape."""
+"""Epilogues: functions of values in registers, of TensorSSA, that keep its shape."""
 
 from typing import Any
 

@@ -72,9 +72,9 @@ def products_by(multiply: Callable[..., "Tensor"]) -> Iterator[None]:
 def told_of_swapped(
     answer: Served, model: Model, held: Mapping[str, "Tensor"], x: "Tensor", multiply: Any, compiled: bool
 ) -> dict[str, Any]:
-    """What becomes of a model with these parameters, and of x in it. Raises what the answer raises.
+    """Describes a model with these parameters after the answer, and its result for x. Raises what the answer raises.
 
-    modules: path → kind and whether it is in training. parameters: path → under which path it stood before.
+    modules: path → kind and whether it is in training. parameters: path → its path before.
     """
     import torch
 
