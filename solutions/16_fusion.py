@@ -428,7 +428,7 @@ print("second derivatives:", torch.autograd.gradgradcheck(linear, (x, weight)))
 # trusts it.
 #
 # **Exercise 16.9** (about 1 line). Write `linear_fake(x, weight)`: a new tensor like the result of `linear`,
-# contiguous, that is only allocated, neither computed nor filled.
+# contiguous, without computing anything.
 
 
 # %%

@@ -33,7 +33,7 @@ class FakeFlaw(FailureKind):
     SHAPE = "not like the result"
     STRIDES = "strides"
     ASKS = "asks for a size"
-    COMPUTES = "computes or fills"
+    COMPUTES = "computes"
 
 
 def wrong_fake(answer: Served, given: Given) -> Wrong | None:
@@ -61,8 +61,8 @@ def wrong_fake(answer: Served, given: Given) -> Wrong | None:
 
 
 def computes(told: Told, what: str = "") -> Wrong:
-    fills = f"{what}it computes or fills a tensor, by {told['computing']}. A fake only describes the result."
-    return Wrong(Flaw(fills, FakeFlaw.COMPUTES))
+    computing = f"{what}it computes, by {told['computing']}. A fake only describes the result."
+    return Wrong(Flaw(computing, FakeFlaw.COMPUTES))
 
 
 def rows_first(shape: Shape) -> Shape:

@@ -51,15 +51,15 @@ def told_of_fake(answer: Served, given: Given) -> Told:
 
 
 def watched(answer: Served, *fakes: Any) -> tuple[Any, str]:
-    """The answer's result, and the first of its operators that computes or fills a tensor, "" if none does."""
+    """The answer's result, and the first of its operators that computes, "" if none does."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     computing: list[str] = []
 
     class Recorded(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            allocates = func.overloadpacket.__name__.removeprefix("new_").startswith("empty")
-            if not (allocates or func.is_view or func.namespace == "prim"):
+            makes = func.overloadpacket.__name__.removeprefix("new_").startswith(("empty", "zeros", "ones", "full"))
+            if not (makes or func.is_view or func.namespace == "prim"):
                 computing.append(str(func.overloadpacket))
             return func(*args, **(kwargs or {}))
 
