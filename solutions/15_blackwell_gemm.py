@@ -1,30 +1,31 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 120
+#     minutes: 95
+#     appendix: 30
 #     summary: Tensor memory, one thread that multiplies, pairs of blocks, four-bit numbers. No Blackwell needed.
 # ---
 
 # %% [markdown]
 # # 15 · A Blackwell GEMM
 #
-# Hopper's tensor cores read shared memory by themselves, and still the accumulators were in registers: 128 of them in
-# each of 256 threads, which therefore had to be there, all together, for every instruction. What does a kernel look
-# like when the accumulators are not in registers either, and *one* thread issues a multiplication?
+# Hopper's tensor cores read their operands from shared memory, but the accumulators stayed in registers: 128 of them
+# in each of 256 threads, all of which had to take part in every instruction. What does a kernel look like when the
+# accumulators leave the registers too, and *one* thread issues a multiplication?
 #
-# You write its three loops, for one block and then for two that multiply together. And you will do it without the GPU.
-# **This notebook's kernel has not been run or timed on a Blackwell GPU**: none was at hand when it was made. Its loops
-# are rehearsed, it is compiled for two such GPUs, its instructions are looked at, and they are simulated with data,
-# result and all. Where there is such a GPU, it is run and graded like notebook 13's. Speeds on this page are published
-# ones, and marked as such.
+# You write its three loops, first for one block and then for two blocks that multiply together, and you do it without
+# the GPU. **This notebook's kernel has never run on a Blackwell GPU**, because none was available when the course was
+# made. Here its loops are rehearsed, the kernel is compiled for two such GPUs, its instructions are inspected, and
+# the simulator runs it with data and checks the result. On a Blackwell GPU, `check` runs and times it as in notebook
+# 13.
 #
-# The problem is that of notebook 09: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
+# The problem is notebook 09's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
-# > **After this page you can** allocate tensor memory and say which warp may read what of it, order multiplications
-# > from one thread and know when they are over, hand accumulators over between tensor cores and epilogue, let two
-# > blocks share a tile, and quantise to mxfp8 and nvfp4 by hand.
+# > **After this page you can** allocate tensor memory and say which warp may read which part of it, issue
+# > multiplications from one thread and learn when they complete, hand accumulators from the tensor cores to the
+# > epilogue, and let two blocks share a tile. The appendix quantizes to mxfp8 and nvfp4 by hand.
 # >
-# > **It takes** about 120 minutes, on any machine.
+# > **It takes** about 95 minutes, on any machine; its appendix about 30 more.
 
 # %%
 import random
@@ -33,14 +34,17 @@ from contextlib import suppress
 import cutlass
 import cutlass.cute as cute
 import torch
-from cutlass.cute.nvgpu import tcgen05
+from cutlass import BFloat16, Float32
+from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
+from IPython.display import display
 
 from tutorlib import check
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.ptx import BLACKWELL_OPCODES, allocated_columns, story
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_blackwell, show_handover, show_pair, show_scaled, show_tensor_memory
+from tutorlib.draw import show_blackwell, show_pair, show_scaled, show_tensor_memory
+from tutorlib.dsl.cute.instructions import fence_before
 from tutorlib.kernels.blackwell.config import PAIR, BlackwellConfig
 from tutorlib.kernels.blackwell.gemm import Crew, TileLoops, make_blackwell_gemm, make_umma
 from tutorlib.kernels.blackwell.holding import Holding
@@ -49,31 +53,45 @@ from tutorlib.machine.features import TCGEN05
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.models import block_formats
 from tutorlib.models import tensor_memory as course
+from tutorlib.notebook.block_timeline import show_handover, show_roles
 from tutorlib.notebook.source import show_source
 from tutorlib.notebook.trials import compare_on_gpu
 
 # %% [markdown]
 # ## Who does what
 #
-# Six warps, three roles. Follow a K tile from 1 to 6, and a tile's accumulators from 7 to 10:
+# Six warps share three roles. Steps 1 to 6 follow a K tile through the block, steps 7 to 10 a tile's accumulators:
 
 # %%
 show_blackwell()
 
 # %% [markdown]
-# | | Hopper, notebook 14 | here |
+# | | Hopper, notebook 14 | Blackwell |
 # |---|---|---|
-# | the instruction to multiply | `wgmma`, 128 threads together | `tcgen05.mma`, one thread |
-# | operands | shared memory, swizzled | shared memory, swizzled in the same way |
+# | multiply instruction | `wgmma`, issued by 128 threads together | `tcgen05.mma`, issued by one thread |
+# | operands | shared memory, swizzled | shared memory, with the same swizzles |
 # | accumulators | registers of the consumer warps | tensor memory, owned by no thread |
-# | "is it over?" | `wait_group`, in the consumer warps | `tcgen05.commit`: an arrival at an mbarrier, for any warp |
-# | results | round, then the next tile | other warps round, while the next tile is multiplied |
+# | completion | `wait_group`, in the consumer warps | `tcgen05.commit`: an arrival at an mbarrier, for any warp |
+# | epilogue | the consumer warps round, then take the next tile | other warps round while the next tile is multiplied |
 #
-# TMA, the ring and its swizzle stay as they were: `ring_layout` and `boxes` of notebook 13 are in this kernel. New are
-# the place of the accumulators and the way to learn that they are complete.
+# TMA, the ring of stages and its swizzle stay: this kernel calls `ring_layout` and `boxes` from notebook 13. The new
+# parts are where the accumulators are, and how a warp learns that they are complete.
 #
-# One thing gets harder. From the datasheets, what a K tile of 128×256×64 takes in the tensor cores of one SM, and
-# how many bytes that asks of whatever feeds them:
+# Here are two tiles of five K tiles on a time axis. The picture is computed: the course's loops are rehearsed with a
+# clock. An issue takes 1 tick, a load is in flight for 4, the tensor cores need 2 for a K tile, and the epilogue
+# reads 64 columns in 1 tick and writes them in 1. (The durations are assumed; the dependences are the kernel's.) Find
+# the tick at which tile 0's accumulators are handed to the epilogue. What do the tensor cores do then?
+
+# %%
+show_roles()
+
+# %% [markdown]
+# The MMA warp issues four K tiles in four ticks and is then ahead of the tensor cores: issuing is not multiplying.
+# When tile 0 is complete, at tick 16, the epilogue reads it from one accumulator, and the tensor cores are already
+# adding to the other. Every hatched cell is a wait at an mbarrier, and those waits are what you will write.
+#
+# One thing gets harder on Blackwell. From the datasheets, here is how long the tensor cores of one SM take for a K
+# tile of 128×256×64, and how many bytes per second its operands then need:
 
 # %%
 for name in ("NVIDIA H200", "NVIDIA B200"):
@@ -82,25 +100,28 @@ for name in ("NVIDIA H200", "NVIDIA B200"):
     print(f"{name}: {seconds * 1e9:.0f} ns, {2 * (128 + 256) * 64 / seconds / 1e9:.0f} GB/s into each of {gpu.sms} SMs")
 
 # %% [markdown]
+# The time halves, so the SM must be fed twice as fast, from an L2 that more SMs share. Pairs of blocks, the second
+# half of this page, reduce the bytes.
+#
 # ## Tensor memory
 #
-# Each SM has 128 **lanes** of 512 **columns** of 32 bits: 256 KiB, as much as all its registers. A 128×256 tile of fp32
-# accumulators takes one lane for each row and one column for each column of C. So there is room for two of them.
+# Each SM has 128 **lanes** of 512 **columns** of 32 bits: 256 KiB, as much as its register file. A 128×256 tile of
+# fp32 accumulators takes one lane for each row of C and one column for each column of C, so two of them fit.
 
 # %%
 show_tensor_memory(columns=256, accumulators=2)
 
 # %% [markdown]
-# Tensor cores write everywhere. Threads do not: a warp may read the 32 lanes from 32 · (its number modulo 4) on, and no
-# others. It takes four warps to read a tile, and there is no choice which of them has which rows.
+# The tensor cores write all lanes. A warp reads only 32 of them, from lane 32 · (warp number modulo 4) on. So it
+# takes four warps to read a tile, and their numbers determine which rows each one gets.
 #
-# And no thread *owns* tensor memory. A block asks for columns while it runs: a power of two of them, 32 or more. If
-# another block on the SM holds them, it waits until they are given back.
+# No thread *owns* tensor memory. A block allocates columns while it runs, a power of two and at least 32. If another
+# block on the SM holds the columns, the allocation waits until they are freed.
 #
-# **Predict.** Three accumulators of 96 columns: how many columns does the block ask for?
+# **Predict.** Three accumulators of 96 columns: how many columns does the block allocate?
 #
-# **Exercise 15.1** (about 4 lines). Write `tmem_columns(n, accumulators)`: the columns to allocate for so many
-# accumulators of 128×n, which lie side by side. 0 where they do not fit.
+# **Exercise 15.1** (about 4 lines). Write `tmem_columns(n, accumulators)`: the number of columns to allocate for this
+# many 128×n accumulators side by side, or 0 if they do not fit.
 
 
 # %%
@@ -117,12 +138,12 @@ def tmem_columns(n, accumulators):
 check("15.1", tmem_columns)
 
 # %% [markdown]
-# Where is a sum, and who can fetch it? In a pair of blocks, which comes later on this page, the tile has 256 rows:
-# block 0 has the first 128 in its tensor memory, block 1 the others in its own.
+# Which warp can read a given element of C, and where is it? A pair of blocks, which comes later on this page, has a
+# tile of 256 rows: rows 0 to 127 are in block 0's tensor memory, rows 128 to 255 in block 1's.
 #
-# **Exercise 15.2** (about 3 lines). Write `sum_place(m, n, accumulator, columns)` → (block, warp, lane, column) of the
-# sum at row m, column n. `columns` is how many an accumulator has; they follow each other. The warp is that of the
-# epilogue, 0 to 3.
+# **Exercise 15.2** (about 3 lines). Write `sum_place(m, n, accumulator, columns)` → (block, warp, lane, column) of
+# the element at row m, column n of an accumulator. Accumulators are `columns` wide and follow each other. The warp is
+# the epilogue warp of that block, 0 to 3.
 
 
 # %%
@@ -138,25 +159,27 @@ def sum_place(m, n, accumulator, columns):
 check("15.2", sum_place)
 
 # %% [markdown]
-# ### Asking for it, and giving it back
+# ### Allocate and free
 #
-# `cute.arch.alloc_tmem(columns, address)` is for one whole warp. It writes where the columns begin into shared memory,
-# to `address`. The other warps read it there, once they know that it has been written. At the end a warp frees the
-# columns with `cute.arch.dealloc_tmem(pointer, columns)`; by then no warp may still be using them. A block that forgets
-# this ends, and the next one on its SM waits forever: it is the only memory of a block that outlives it.
+# One whole warp calls `cute.arch.alloc_tmem(columns, address)`, which writes the address of the first column to
+# shared memory, at `address`. The other warps read it there once they know that it has been written. At the end, one
+# warp frees the columns with `cute.arch.dealloc_tmem(pointer, columns)`, when no warp uses them any more. PTX
+# requires this of every kernel ([tcgen05.alloc,
+# dealloc](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-instructions-tcgen05-alloc-dealloc-relinquish-alloc-permit)):
+# unlike shared memory, columns do not return when the block ends, and the next block on the SM waits for them.
 #
-# What you get:
+# Your function gets this object:
 
 # %%
 show_source(Holding)
 
 # %% [markdown]
-# **Exercise 15.3** (about 7 lines). Write `hold(holding)`, which all six warps run: warp 4 allocates `holding.columns`;
-# every warp takes the pointer, `holding.pointer()`, and works, `holding.work(pointer)`; warp 4 frees. Where must all of
-# them `holding.meet()`?
+# **Exercise 15.3** (about 7 lines). Write `hold(holding)`, which all six warps run. Warp 4 allocates
+# `holding.columns`; every warp takes the pointer, `holding.pointer()`, and does its work, `holding.work(pointer)`;
+# warp 4 frees. Where must all of them `holding.meet()`?
 #
-# It is rehearsed: on the CPU, without data, each warp as late or as early as it may be. Then it is compiled for sm_100a
-# and sm_103a, the checker reads how many columns are asked for, and a small GEMM is simulated with it.
+# The check rehearses it first: on the CPU, without data, with the warps in several orders. Then it compiles the
+# kernel for sm_100a and sm_103a, reads from the PTX how many columns it allocates, and simulates a small GEMM.
 
 
 # %%
@@ -178,8 +201,8 @@ def hold(holding: Holding):
 check("15.3", hold)
 
 # %% [markdown]
-# `holding.work` makes a view of the tensor memory and sends each warp into its role. This is what becomes of your
-# loops:
+# `holding.work` makes a tensor of the allocated columns and sends each warp into its role. This is where your loops
+# go:
 
 # %%
 show_source(Crew)
@@ -187,19 +210,38 @@ show_source(Crew)
 # %% [markdown]
 # ## tcgen05.mma
 #
-# One instruction multiplies M × 16 by 16 × N, for bf16, and adds to M × N accumulators in tensor memory.
+# One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. The
+# PTX ISA lists the shapes ([Matrix
+# Shape](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-matrix-shape), `.kind::f16`, dense):
 #
-# | blocks | M | N | lanes of each block |
+# | `.cta_group` | M | N | accumulators |
 # |---|---|---|---|
-# | 1 | 64 | 8 to 256, by 8 | half of them |
-# | 1 | 128 | 16 to 256, by 16 | one for each row |
-# | 2 | 128 | 32 to 256, by 32 | 64 rows in each block |
-# | 2 | 256 | 32 to 256, by 32 | 128 rows in each block |
+# | `::1`, one block | 64 | 8 to 256, in steps of 8 | in half of the lanes |
+# | | 128 | 8 to 256, in steps of 8 | one lane for each row |
+# | `::2`, a pair | 128 | 16 to 256, in steps of 16 | 64 rows in each block |
+# | | 256 | 16 to 256, in steps of 16 | 128 rows in each block |
 #
-# (These are the shapes of `.kind::f16`, as PTX and the DSL have them. With 8-bit operands along K, N is 8 to 256 in
-# steps of 8 for one block, and 16 to 256 in steps of 16 for two.)
-#
-# CuTe's object for it is a TiledMma of one "thread". What does that one own?
+# M is that of the whole pair, so each of its blocks has 64 or 128 rows. Does the DSL accept the same shapes? Ask it:
+
+
+# %%
+def accepted(m, group):
+    """The N that the DSL takes for this M, as first, last and step."""
+    found = []
+    for n in range(1, 513):
+        with suppress(Exception):
+            smem = tcgen05.OperandSource.SMEM
+            tcgen05.MmaF16BF16Op(BFloat16, Float32, (m, n, 16), group, smem, OperandMajorMode.K, OperandMajorMode.K)
+            found.append(n)
+    return f"{found[0]} to {found[-1]} in steps of {found[1] - found[0]}" if found else "none"
+
+
+for group in (tcgen05.CtaGroup.ONE, tcgen05.CtaGroup.TWO):
+    for m in (32, 64, 128, 256):
+        print(f"{group!s:13} M = {m:3}: N {accepted(m, group)}")
+
+# %% [markdown]
+# CuTe describes the instruction by a TiledMma with one "thread". How much of the tile does that thread own?
 
 
 # %%
@@ -214,9 +256,10 @@ def who_owns_what():
 _ = cute.compile(who_owns_what, options="--gpu-arch sm_100a")
 
 # %% [markdown]
-# All of it. There is nothing to partition among threads: `(128, 16)` is one instruction's A, and four of them are a
-# K tile. In PTX the operands are two descriptors of 64 bits, as in notebook 13, then 32 bits that say which shapes and
-# types, and a predicate: add to what is there, or forget it?
+# All of it, so there is nothing to partition among threads: `(128, 16)` is one instruction's A, and a K tile takes
+# four. In PTX, the operands are the accumulators' address, two 64-bit descriptors as in notebook 13, a 32-bit
+# descriptor of shape and types, a mask of lanes not to write (here none), and a predicate: add to the accumulators,
+# or overwrite them?
 
 # %%
 alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
@@ -225,35 +268,35 @@ print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" i
 # %% [markdown]
 # ### Commit
 #
-# The instruction returns at once. `tcgen05.commit(barrier)` makes an mbarrier hear of the end: *one arrival, as soon as
-# everything that this thread has issued so far is over*. It costs the thread nothing. There is no wait for
-# multiplications at all: any warp that needs their result waits on the mbarrier.
+# The instruction returns at once. `tcgen05.commit(barrier)` registers one arrival at an mbarrier, *which happens when
+# everything that this thread has issued so far is complete*. The thread goes on immediately. There is no
+# `wait_group`: any warp that needs the result waits on the mbarrier.
 #
-# Two things want to know. The producer: has the stage been read? The epilogue: are the accumulators complete? So the
-# kernel has a ring of stages with two mbarriers each, and a ring of accumulators with two each:
+# Two roles need to know. The producer asks whether a stage has been read, and the epilogue whether the accumulators
+# are complete. So the kernel has a ring of stages with two mbarriers each, and a ring of accumulators with two each:
 #
-# | mbarrier | one for each | a phase ends with | who waits |
+# | mbarrier | one per | a phase ends with | waiting role |
 # |---|---|---|---|
-# | `full` | stage | 1 arrival and the bytes that it announces | the MMA warp |
-# | `empty` | stage | a commit | the TMA warp |
-# | `ready` | accumulator | a commit | the epilogue |
-# | `free` | accumulator | 4 arrivals, one of each epilogue warp | the MMA warp |
+# | `full` | stage | 1 arrival and the bytes that it announces | MMA warp |
+# | `empty` | stage | a commit | TMA warp |
+# | `ready` | accumulator | a commit | epilogue |
+# | `free` | accumulator | 4 arrivals, one from each epilogue warp | MMA warp |
 #
-# **Predict.** The MMA warp commits to `empty` right behind its multiplications, and at once goes on to the next stage.
-# In notebook 14, doing the same with `mbarrier_arrive` was the bug to look for. Why is it right here?
+# **Predict.** The MMA warp commits to `empty` right after it issues a stage's multiplications, and moves on to the
+# next stage. In notebook 14, `mbarrier_arrive` at that place was a bug. Why is a commit right?
 #
 # ## Three loops
 #
-# All three run over `steps.tiles` tiles of C, one after the other, and over `steps.k_tiles` K tiles in each. Both rings
-# just go on from tile to tile.
+# Each role loops over the block's `steps.tiles` tiles of C, and over `steps.k_tiles` K tiles in each. Neither ring
+# starts over at a new tile.
 
 # %%
 show_source(TileSteps)
 
 # %% [markdown]
-# **Exercise 15.4** (about 8 lines). Write `produce(steps)`, the TMA warp's loop. It is notebook 14's with a loop around
-# it: `steps.load(number, k_tile, stage)` wants to know of which tile. Nothing in it tells that a new tile begins, and
-# it waits for `empty` alone.
+# **Exercise 15.4** (about 8 lines). Write `produce(steps)`, the TMA warp's loop: notebook 14's producer with a loop
+# over tiles around it. `steps.load(number, k_tile, stage)` takes the tile's number. Nothing in the loop marks the
+# start of a new tile, and its only wait is for `empty`.
 
 
 # %%
@@ -275,12 +318,12 @@ def produce(steps: TileSteps):
 check("15.4", produce)
 
 # %% [markdown]
-# The MMA warp stands between the two rings. For the stages it is the consumer. For the accumulators it is the
-# *producer*: it fills them, and must wait until they are free. Who starts with which phase follows from that.
+# The MMA warp connects the two rings. It consumes stages, and it *produces* accumulators: it must wait until an
+# accumulator is free before it fills it. That determines the phase each state starts with.
 #
 # **Exercise 15.5** (about 14 lines). Write `multiply(steps)`. `steps.multiply(stage, accumulator, first)` elects its
-# thread itself; `first` may be something that only the running kernel knows, such as `k_tile == 0`. A commit is for
-# one thread: `with cute.arch.elect_one():`. This warp never waits for its own multiplications.
+# thread itself; `first` may be a run-time value such as `k_tile == 0`. A commit is issued by one thread: `with
+# cute.arch.elect_one():`. This warp never waits for its own multiplications.
 
 
 # %%
@@ -307,34 +350,51 @@ def multiply(steps: TileSteps):
 check("15.5", multiply)
 
 # %% [markdown]
-# Take the wait for `free` out and check again; then put it in with the consumer's phase. Which of the two would a GPU
-# show you?
+# Remove the wait for `free` and check again; then put it back with the consumer's phase. Which of the two errors
+# would show on a GPU?
 #
 # ### The epilogue
 #
-# A warp takes its 32 lanes in parts of 64 columns, so that a thread holds 64 numbers of one row. `tcgen05.ld` is
-# asynchronous, too: the registers are there after `tcgen05.wait::ld`, in CuTe `cute.arch.fence_view_async_tmem_load()`.
-# (What `steps.read` and `steps.multiply` begin with, a `tcgen05.fence::after_thread_sync`, says that the wait before
-# them came first; for tensor memory an mbarrier alone does not.)
+# An epilogue warp reads its 32 lanes in parts of 64 columns, so each thread holds 64 accumulators of one row.
+# `tcgen05.ld` is asynchronous too: the registers are valid after `tcgen05.wait::ld`, which CuTe calls
+# `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` then does what notebook 13's epilogue did:
+# round, store into a swizzled box in shared memory, proxy fence, TMA store. Each warp has its own boxes.
 #
-# The order in which a part leaves you know from notebook 13: rounded, into a swizzled box, a proxy fence, TMA. Each
-# warp has boxes of its own. `steps.write(number, part)` does that.
+# An mbarrier alone does not order accesses to tensor memory. PTX pairs each arrival and wait with a
+# [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence):
 #
-# When may the next tile have the accumulator? Look at one accumulator, and at two:
+# | | before the arrival | after the wait |
+# |---|---|---|
+# | `ready`, to the epilogue | none: `tcgen05.commit` includes it | `::after_thread_sync`, in `steps.read` |
+# | `free`, to the MMA warp | **`::before_thread_sync`, in your loop** | `::after_thread_sync`, in `steps.multiply` |
+#
+# The one in bold orders your reads before the arrival that lets the tensor cores overwrite what you read. `cute.arch`
+# has no function for it, so the course provides `fence_before()`. The whole sequence is in the ISA's [canonical
+# synchronization
+# patterns](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-memory-consistency-model-canonical-sync-patterns),
+# under *Non-pipelined instructions, different thread*: `tcgen05.ld`, `tcgen05.wait::ld`,
+# `tcgen05.fence::before_thread_sync`, arrive.
+#
+# When can the tensor cores have the accumulator back? Compare one accumulator with two, in the same rehearsal as
+# above:
 
 # %%
 show_handover(1, 2)
 
 # %% [markdown]
-# **Exercise 15.6** (about 10 lines). Write `store(steps)`, for each of the four epilogue warps: of each tile
-# `steps.parts` parts, `steps.read(accumulator, part)` and `steps.write(number, part)`. One lane of each warp arrives at
-# `free`, as early as it may. A branch in the loop is allowed: `if part == steps.parts - 1:`.
+# With one, the tensor cores are idle until the last part has been read, and no longer: the accumulator is freed
+# before that part is written. With two, they never wait.
+#
+# **Exercise 15.6** (about 11 lines). Write `store(steps)`, the loop of each of the four epilogue warps. Every tile
+# has `steps.parts` parts, each with a `steps.read(accumulator, part)` and a `steps.write(number, part)`. One lane of
+# each warp arrives at `free`, as early as it safely can. A branch in the loop is allowed: `if part == steps.parts -
+# 1:`.
 
 
 # %%
 @cute.jit
 def store(steps: TileSteps):
-    ### BEGIN SOLUTION (about 10 lines)
+    ### BEGIN SOLUTION (about 11 lines)
     acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
     for number in cutlass.range(steps.tiles, unroll=1):
         cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
@@ -342,6 +402,7 @@ def store(steps: TileSteps):
             steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if part == steps.parts - 1:
+                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + acc.index)
             steps.write(number, part)
@@ -353,7 +414,15 @@ def store(steps: TileSteps):
 check("15.6", store)
 
 # %% [markdown]
-# Your four parts make a kernel. What stands in it, in the order of its text:
+# Your own loops on the time axis. Does your epilogue free its accumulator before or after it writes the last part,
+# and do you see it in the picture?
+
+# %%
+with suppress(NotImplementedError):  # until you have written all three
+    display(show_roles(produce, multiply, store))
+
+# %% [markdown]
+# Your four functions make a kernel. These are its instructions, in program order:
 
 # %%
 with suppress(NotImplementedError):  # until you have written all four
@@ -364,32 +433,31 @@ with suppress(NotImplementedError):  # until you have written all four
     print(story(compiled.ptx, BLACKWELL_OPCODES))
 
 # %% [markdown]
-# Compare with notebook 13's story. No wgmma.fence, no wait_group, no accumulators in registers before their tile is
-# complete; and no loop does two things.
+# Compare this with notebook 13's listing. There is no `wgmma.fence`, no `wait_group`, no accumulator in a register
+# before its tile is complete, and every loop has one job.
 #
-# What the simulator is for: it found a fault in the course's own kernel. A warp of the epilogue has two boxes, and the
-# number of the part alone chose between them. Where a tile has one part that is the same box for every tile, and TMA
-# may still be reading it.
+# The simulator caught a race in an earlier version of the course's own kernel. An epilogue warp has two boxes and
+# chose between them by the part's number alone. With one part per tile, it wrote every tile into the same box, which
+# TMA could still be reading.
 #
 # ## Two blocks, one tile
 #
-# A block loads 128 rows of A and 256 of B for each K tile, and two of its neighbors in a column of C load the same B.
-# In notebook 14 a cluster shared that by multicast: each block still had *all* of B in its own shared memory. Here two
-# blocks of a cluster can do better. They are a **pair**, and `tcgen05.mma` with `cta_group::2` reads the shared memory
-# of both:
+# For each K tile, a block loads 128 rows of A and 256 rows of B, and two blocks above each other in C load the same
+# B. In notebook 14 a cluster shared that load by multicast, but each block still held *all* of B in its own shared
+# memory. Two blocks of a Blackwell cluster can form a **pair**: `tcgen05.mma` with `cta_group::2` reads the shared
+# memory of both.
 
 # %%
 show_pair()
 
 # %% [markdown]
-# Each block loads its own rows of A and *half* of B. One thread of the first block gives the order, for 256×256×16,
-# and both SMs' tensor cores carry it out, each for its own rows of C.
+# Each block loads its own rows of A and *half* of B. One thread of the first block issues a 256×256×16
+# multiplication, and both SMs' tensor cores execute it, each for its own rows of C. There are fewer bytes to load for
+# each K tile, so a stage is smaller and more stages fit.
 #
-# What does that buy? Less to fetch for each K tile, and so less shared memory for a stage: more of them fit.
-#
-# **Exercise 15.7** (about 3 lines). Write `ring_stages(n, pair, other)` → (bytes of a stage in one block, stages that
-# fit), for a tile of n columns and 64 of K in bf16; `pair` is True or False. A block can have 227 KiB of shared memory,
-# of which `other` bytes are for something else.
+# **Exercise 15.7** (about 3 lines). Write `ring_stages(n, pair, other)` → (bytes of a stage in one block, number of
+# stages that fit), for a tile of n columns and K tiles of 64 in bf16; `pair` is True or False. A block can have 227
+# KiB of shared memory, of which `other` bytes are taken.
 
 
 # %%
@@ -410,26 +478,26 @@ for pair in (False, True):
     print(f"{'a pair' if pair else 'alone'}: {bytes // 1024} KiB from L2 for each block and K tile, {stages} stages")
 
 # %% [markdown]
-# ### Who tells whom
+# ### Who signals whom
 #
-# Four mbarriers and two blocks. Only the MMA warp of the block that leads must know that everything is there. Both
-# blocks' producers and both epilogues must hear from it.
+# Only the leading block's MMA warp waits for `full` and `free`. Both blocks' producers and epilogues must hear from
+# it.
 #
-# | | whose | what changes |
+# | | location | change |
 # |---|---|---|
-# | `full` | the leader's | counts the bytes of both blocks; the leader announces them; both blocks' TMA counts there |
-# | `empty`, `ready` | each block's own | a commit with a mask arrives in both |
-# | `free` | the leader's | 8 arrivals: four warps of each block |
+# | `full` | the leader | counts the bytes of both blocks; the leader announces them; both blocks' TMA counts there |
+# | `empty`, `ready` | each block | a commit with a mask arrives in both |
+# | `free` | the leader | 8 arrivals: four warps of each block |
 #
-# In code these are three changes. `steps.leads` is True in the first block. A commit takes the mask and the kind,
+# In code, these are three changes. `steps.leads` is True in the first block. A commit takes the mask and the group:
 # `tcgen05.commit(barrier, steps.both, tcgen05.CtaGroup.TWO)`. And an arrival can name the block whose mbarrier it
 # means: `cute.arch.mbarrier_arrive(barrier, steps.leader)`.
 #
 # **Predict.** Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it.
-# Which line sees to that?
+# Which line ensures that?
 #
-# **Exercise 15.8** (about 9, 15 and 10 lines). Write `pair_produce`, `pair_multiply` and `pair_store`. The rehearsal
-# has both blocks, and so has the simulator; a line that is wrong in one of them is often found in the other.
+# **Exercise 15.8** (about 9, 15 and 11 lines). Write `pair_produce`, `pair_multiply` and `pair_store`. The rehearsal
+# and the simulator run both blocks; an error in one block's line often appears in the other block.
 
 
 # %%
@@ -470,7 +538,7 @@ def pair_multiply(steps: TileSteps):
 
 @cute.jit
 def pair_store(steps: TileSteps):
-    ### BEGIN SOLUTION (about 10 lines)
+    ### BEGIN SOLUTION (about 11 lines)
     acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
     for number in cutlass.range(steps.tiles, unroll=1):
         cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
@@ -478,6 +546,7 @@ def pair_store(steps: TileSteps):
             steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if part == steps.parts - 1:
+                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)
             steps.write(number, part)
@@ -493,9 +562,10 @@ check("15.8", pair_loops)
 # %% [markdown]
 # ### And multicast
 #
-# Pairs that lie next to each other along N want the same rows of A. With `sharing=2` a cluster has two pairs, and each
-# block loads half of its rows for both: notebook 14's multicast, on top. Its `full` then hears from two producers, and
-# a stage is empty when both leaders have committed. The instructions that are new, in the kernel for sm_103a:
+# Two pairs next to each other along N need the same rows of A. With `sharing=2`, a cluster has two pairs, and each
+# block loads half of its rows of A and multicasts them to the block with the same rows in the other pair. A stage's
+# `full` then counts bytes from two producers' loads, and the stage is empty when both leaders have committed. These
+# instructions are new in the kernel, here for sm_103a:
 
 # %%
 shared = BlackwellConfig((256, 256, 64), pair=True, stages=6, sharing=2)
@@ -506,36 +576,98 @@ for line in four_blocks.ptx.splitlines():
         print(line.split("[")[0].strip())
 
 # %% [markdown]
-# ## Numbers with a shared scale
+# ## Speed
 #
-# Notebook 14's FP8 had fp32 scales for blocks of 128, multiplied in by threads between two groups of wgmmas. Here
-# no thread comes between. So these tensor cores take the scales themselves, from tensor memory, and the formats are
-# made for that:
-#
-# | | element | scale | of how many | and |
-# |---|---|---|---|---|
-# | **mxfp8** | e4m3, to 448 | ue8m0: a power of two, 8 bits of exponent | 32 along K | |
-# | **nvfp4** | e2m1: 0, ½, 1, 1½, 2, 3, 4, 6 | e4m3 | 16 along K | an fp32 for the whole tensor |
-#
-# So an element of mxfp8 costs 8¼ bits, and one of nvfp4 4½. In PTX they are the kinds `mxf8f6f4` and `mxf4nvf4` of
-# `tcgen05.mma`, with `block_scale`: two more operands, addresses in tensor memory, where the scales were copied from
-# shared memory with `tcgen05.cp`. One instruction takes 32 bytes of K of each row: 32 elements of the first,
-# 64 of the second.
+# No Blackwell GPU has timed these kernels. On one, the next cell times a block alone, a pair, and two pairs that
+# share A:
 
 # %%
-dice = random.Random(15)
-numbers = [dice.gauss(0, 1) for _ in range(32)]
+kinds = {
+    "a block": make_blackwell_gemm(),
+    "a pair": make_blackwell_gemm(PAIR),
+    "two pairs that share A": make_blackwell_gemm(shared),
+}
+for kind in ("a block", "two pairs that share A"):
+    compare_on_gpu({kind: kinds[kind], "a pair": kinds["a pair"]}, sizes=(4096, 8192), needs=TCGEN05)
+
+# %% [markdown]
+# Published elsewhere and not checked here: a report on cuTile gives, for an FP8 GEMM of 320×32576×7168 on a Blackwell
+# GPU that it does not name, 130 µs for a first version, 87.5 µs with static persistent blocks, 80 µs after a search
+# over configurations, and 77 µs for DeepGEMM beside it. The first of these steps is notebook 07's, and it is this
+# page's loop over tiles.
+#
+# Tensor cores of this generation also multiply numbers of 8 and 4 bits with a scale for each block of 16 or 32, which
+# they read from tensor memory. The appendix quantizes to these formats and measures their error.
+#
+# ## What to remember
+#
+# - Because no thread owns the accumulators, one warp can multiply while others round. A second ring connects them:
+#   `ready` and `free` do for accumulators what `full` and `empty` do for stages.
+# - A commit is an arrival that happens when the issued work completes. The thread that multiplies never waits for its
+#   multiplications.
+# - An mbarrier does not order tensor memory by itself: a `tcgen05.fence` stands before the arrival and after the
+#   wait,   and a commit includes the former.
+# - A block allocates and frees tensor memory, and each warp can read a quarter of it.
+# - In a pair, one thread multiplies for two SMs, and its commits arrive in both.
+#
+# ## Test yourself
+#
+# <details><summary>1. The epilogue has five warps, numbered 0 to 4. Which lanes can the fifth one read, and does it
+# help?</summary>
+#
+# 4 modulo 4 is 0, so it can read lanes 0 to 31, like warp 0. It could take half of warp 0's columns, but the other
+# three warps would get no such help and would finish later.
+#
+# </details>
+#
+# <details><summary>2. A tile of 128×192: how many accumulators fit, and how many columns does the block
+# allocate?</summary>
+#
+# Two take 384 columns; three would take 576. An allocation is a power of two, so it is 512, and 128 of them are
+# unused.
+#
+# </details>
+#
+# <details><summary>3. In a pair, the leader commits to <code>empty</code> without a mask. What happens?</summary>
+#
+# The commit arrives only at the leader's own mbarrier. Block 1's producer fills each of its stages once and then
+# waits forever. So does every other warp in the end: the leader's <code>full</code> lacks half of its bytes.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: Numbers with a shared scale
+#
+# Notebook 14's FP8 had an fp32 scale for each block of 128 along K, which threads applied between two groups of
+# wgmmas. Here no thread sees the accumulators between two multiplications, so the tensor cores apply the scales
+# themselves. They read them from tensor memory, in two formats:
+#
+# | | element | scale | per | plus |
+# |---|---|---|---|---|
+# | **mxfp8** | e4m3, up to 448 | ue8m0: a power of two, 8 bits of exponent | 32 elements along K | |
+# | **nvfp4** | e2m1: 0, ½, 1, 1½, 2, 3, 4, 6 | e4m3 | 16 elements along K | one fp32 for the tensor |
+#
+# So an element of mxfp8 takes 8¼ bits, one of nvfp4 4½. In PTX these are the kinds `mxf8f6f4` and `mxf4nvf4` of
+# `tcgen05.mma` with `.block_scale`. Two more operands are addresses in tensor memory, where `tcgen05.cp` has copied
+# the scales from shared memory. One instruction takes 32 bytes of K from each row: 32 elements of mxfp8, 64 of nvfp4.
+#
+# The rows below are 16 of 32 random numbers, the element that each format stores, with its code in hex, and the value
+# that it stands for:
+
+# %%
+rng = random.Random(15)
+numbers = [rng.gauss(0, 1) for _ in range(32)]
 show_scaled(numbers, tensor_scale=0.05)
 
 # %% [markdown]
-# Compare `mxfp8` and `nvfp4` with `x`, number by number: e4m3 keeps about the same *relative* error everywhere. e2m1
-# has eight magnitudes, and what is small beside its neighbors becomes 0.
+# Compare `mxfp8` and `nvfp4` with `x`, column by column. e4m3 keeps about the same *relative* error everywhere. e2m1
+# has eight magnitudes, so a number much smaller than the block's largest becomes 0.
 #
-# **Exercise 15.9** (about 6 lines). Write `quantise_mx(block)` → (exponent, elements) for a list of 32 numbers, as the
-# OCP's specification of MX has it. The exponent is floor(log2 of the largest magnitude), less 8, the exponent of e4m3's
-# largest number; between -127 and 127, and -127 for zeros. The elements are a list of floats: each number divided by
-# 2^exponent, rounded to the nearest e4m3, ties to even; what is beyond 448 becomes 448. torch can round:
-# `tensor.to(torch.float8_e4m3fn)`.
+# **Exercise 15.9** (about 6 lines). Write `quantise_mx(block)` → (exponent, elements) for a list of 32 numbers, as
+# the OCP's MX specification defines it. The exponent is floor(log2 of the largest magnitude) − 8, where 8 is the
+# exponent of e4m3's largest number; it is at least −127 and at most 127, and −127 if all are zero. The elements are a
+# list of floats: each number divided by 2^exponent and rounded to the nearest e4m3, ties to even, and to ±448 if it
+# is beyond that. torch can round: `tensor.to(torch.float8_e4m3fn)`.
 
 
 # %%
@@ -554,15 +686,15 @@ def quantise_mx(block):
 check("15.9", quantise_mx)
 
 # %% [markdown]
-# A scale that can only be a power of two is cheap and wasteful: the largest element lands anywhere between 256 and 512,
-# and what is above 448 is cut off. nvfp4 cannot afford that, with eight magnitudes. Its scale is an e4m3 that maps the
-# largest element to nearly 6. Because e4m3 itself reaches from 2⁻⁹ to 448 only, one fp32 brings the whole tensor into
-# its range.
+# A scale that must be a power of two is cheap and imprecise: the scaled largest element lands anywhere from 256 to
+# 512, and if it is above 448, it is clipped. nvfp4 cannot afford that with eight magnitudes. Its scale is an e4m3
+# that maps the largest element to about 6. e4m3 itself only covers 2⁻⁹ to 448, so one fp32 scale brings the tensor
+# into that range.
 #
 # **Exercise 15.10** (about 8 lines). Write `quantise_nv(block, tensor_scale)` → (scale, elements) for 16 numbers. The
-# scale: the largest magnitude / 6 / tensor_scale, rounded to the nearest e4m3, 448 at most. The elements: each number
-# divided by *that* scale and by tensor_scale, rounded to the nearest e2m1, ties to the even code, 6 at most. The codes
-# 0 to 7 are the magnitudes in order. If the scale is 0, so are they.
+# scale is the largest magnitude / 6 / tensor_scale, rounded to the nearest e4m3, at most 448. The elements are a list
+# of floats: each number divided by the *rounded* scale and by tensor_scale, rounded to the nearest e2m1, ties to the
+# even code, at most 6. The codes 0 to 7 are the magnitudes in ascending order. If the scale is 0, all elements are.
 
 
 # %%
@@ -586,11 +718,11 @@ def quantise_nv(block, tensor_scale):
 check("15.10", quantise_nv)
 
 # %% [markdown]
-# And what the tensor cores do with them: the products of two blocks are summed up as they are, and then the two scales
-# are multiplied in, once for each block of K.
+# The tensor cores sum the products of two blocks unscaled, and multiply that sum by the two scales, once per block of
+# K.
 #
-# **Exercise 15.11** (about 4 lines). Write `scaled_dot(a, b)`, one element of C: `a` and `b` are lists of blocks, each
-# (scale, elements), with the scale as a plain factor.
+# **Exercise 15.11** (about 4 lines). Write `scaled_dot(a, b)`, one element of C: `a` and `b` are lists of blocks
+# (scale, elements), and the scale is a factor.
 
 
 # %%
@@ -607,8 +739,8 @@ def scaled_dot(a, b):
 check("15.11", scaled_dot)
 
 # %% [markdown]
-# **Predict.** Rows of 512 random numbers, multiplied: how far from the exact product does each format land, as a part
-# of the product's own spread? And if one number in 64 is twenty times larger than the others?
+# **Predict.** For dot products of 512 random numbers, what is each format's root-mean-square error, relative to the
+# root-mean-square product? And if every 64th number is 20 times larger? And if all are 2¹² times smaller?
 
 
 # %%
@@ -625,7 +757,7 @@ def in_blocks(row, form):
 
 
 def error_of(form, outliers=1, factor=1.0, rows=64, k=512):
-    """The root of the mean square error of products of rows, over that of the products."""
+    """The root-mean-square error of products of rows, over the root-mean-square product."""
     generator = torch.Generator().manual_seed(15)
     a, b = (torch.randn(rows, k, generator=generator, dtype=torch.float64) for _ in range(2))
     a[:, ::64] *= outliers
@@ -643,65 +775,7 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
     print(f"{form!s:20} {error_of(form):9.2%} {error_of(form, outliers=20):9.2%} {error_of(form, factor=2**-12):15.2%}")
 
 # %% [markdown]
-# The second line, e4m3 without scales, is even better than mxfp8 as long as the numbers are in e4m3's own range, 2⁻⁹
-# to 448. In the last column they are not: it falls apart, and the formats with scales do not notice. A shared scale
-# buys not precision but *range*. The outliers cost mxfp8 most: each is the largest of its block, and may be cut off.
-#
-# ## Speed
-#
-# Not measured here. On a GPU with tcgen05 the next cell times the three kinds beside each other:
-
-# %%
-kinds = {
-    "a block": make_blackwell_gemm(),
-    "a pair": make_blackwell_gemm(PAIR),
-    "two pairs that share A": make_blackwell_gemm(shared),
-}
-for kind in ("a block", "two pairs that share A"):
-    compare_on_gpu({kind: kinds[kind], "a pair": kinds["a pair"]}, sizes=(4096, 8192), needs=TCGEN05)
-
-# %% [markdown]
-# What others have published, neither measured nor checked here:
-#
-# | published | what | value |
-# |---|---|---|
-# | NVIDIA's talk on the CuTe DSL | FP16 GEMM at 8K on a B100, no cache: making the kernel's IR | 73,000 µs |
-# | the same | compiling that IR | 241,500 µs |
-# | a report on cuTile, on a Blackwell that it does not name | FP8 GEMM 320×32576×7168, first version | 130 µs |
-# | the same | static persistent, and after trying all configurations | 87.5 µs, 80 µs |
-# | the same | DeepGEMM at that shape, beside it | 77 µs |
-#
-# The lever between the third and the fourth line you know from notebook 07, and it is this page's loop over tiles:
-# blocks that stay. The first two are notebook 17's subject.
-#
-# ## What to remember
-#
-# - Because no thread owns the accumulators, one warp can multiply while others round. What connects them is again a
-#   ring, of accumulators this time: `ready` and `free` where stages have `full` and `empty`.
-# - A commit is an arrival in the future. It replaces every wait in the thread that multiplies.
-# - Tensor memory is asked for and given back, and each warp sees a quarter of it.
-# - In a pair each question still has one answer; it only has to reach two blocks.
-#
-# ## Test yourself
-#
-# <details><summary>1. The epilogue has five warps, numbered 0 to 4. Which lanes can the fifth one read, and does it
-# help?</summary>
-#
-# 4 modulo 4 is 0: lanes 0 to 31, as warp 0. It could take half of warp 0's columns; the other lanes' warps would have
-# no such help.
-#
-# </details>
-#
-# <details><summary>2. A tile of 128×192: how many accumulators fit, and how many columns does the block ask
-# for?</summary>
-#
-# Two take 384 columns, three would take 576. An allocation is a power of two: 512, of which 128 lie idle.
-#
-# </details>
-#
-# <details><summary>3. In a pair, the leader commits <code>empty</code> without a mask. What happens?</summary>
-#
-# Only its own mbarrier hears of it. Block 1's producer fills its stages once and waits for the second round forever,
-# and then every warp waits: the leader's <code>full</code> lacks half of its bytes.
-#
-# </details>
+# e4m3 without scales, the second line, has a smaller error than mxfp8 while the numbers are within e4m3's own range,
+# 2⁻⁹ to 448. In the last column they are not, and nearly nothing of the product is left, while the formats with
+# scales do not change. A shared scale buys *range*, not precision. The outliers cost mxfp8 the most: each is the
+# largest of its block, and may be clipped.

@@ -12,12 +12,14 @@
 # separate kernels, each of these reads and writes all of C again, for arithmetic that takes almost no time. In the
 # epilogue, C is already in registers.
 #
-# On this page you move that work into the epilogue. Then the kernel leaves the notebook: it becomes an operator that
-# torch differentiates, compiles, casts and captures; you build a Llama MLP from it and split the MLP over two GPUs.
+# On this page you move that work into the epilogue. Then the kernel leaves the notebook: you write what torch needs
+# to know about it, its backward and its fake. The course registers functions like yours for an operator that torch
+# differentiates, compiles, casts and captures, and builds a Llama MLP on it. You split the MLP's weights over two
+# GPUs.
 #
 # > **After this page you can** write an epilogue as a function of a thread's values, find an operand's element for each
-# > of them, fuse a gate by reordering the weights, derive both gradients of a linear layer as GEMMs, register a kernel
-# > as torch's operator, and split an MLP over GPUs with one all-reduce.
+# > of them, fuse a gate by reordering the weights, derive both gradients of a linear layer as GEMMs, write the fake of
+# > an operator, and split an MLP over GPUs with one all-reduce.
 # >
 # > **It takes** about 120 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them; the
 # > last section needs two.
@@ -113,9 +115,11 @@ check("16.1", gelu)
 print("your gelu      ", arithmetic(gelu))
 
 # %% [markdown]
-# Estimate the cost per tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, that is 2,048
-# cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K block of 64, so with K = 4096 the tile
-# takes 65,536: GELU adds 3 % if the tensor cores wait for it. Two things keep them busy: notebook 14's ping-pong, and
+# Estimate the cost per tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, their tanh
+# alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K block of 64, so with K
+# = 4096 the tile takes 65,536: tanh adds 3 % if the tensor cores wait for it. The other seven instructions per
+# element take 1,792 cycles at 128 lanes per cycle. They run in other units, so they can overlap with tanh; without
+# any overlap they add nearly 3 % more. Two things keep the tensor cores busy meanwhile: notebook 14's ping-pong, and
 # two blocks on one SM.
 #
 # ## Where the bias is
@@ -309,9 +313,11 @@ def gated(tCrC):
 check("16.7", gated)
 
 # %% [markdown]
-# Gate and up are never written, and so never read again: at 4,096 tokens and 14,336 features this saves 470 MB of
-# traffic. On Hopper the epilogue turns 16 accumulators into 8 results; everything after that (rounding, stmatrix, TMA)
-# is notebook 14's, for a tile half as wide.
+# Gate and up are never written, and so never read again. At 4,096 tokens and 14,336 features, each is 117 MB in bf16,
+# so writing and reading both takes 470 MB of traffic. Where silu and the product are kernels of their own, writing
+# and reading silu's result takes another 235 MB, which the fused kernel saves too. On Hopper the epilogue turns 16
+# accumulators into 8 results; everything after that (rounding, stmatrix, TMA) is notebook 14's, for a tile half as
+# wide.
 
 # %%
 show_source(GatedStores)
@@ -326,11 +332,11 @@ show_source(GatedStores)
 show_costs("fused_epilogues")
 
 # %% [markdown]
-# Cooperative warpgroups show what an epilogue costs, and the residual costs most: it alone reads a matrix as large as
-# C. By your estimate, GELU should cost half as much at twice the K. The two cooperative rows differ by less: the plain
-# GEMM they are compared with has its own configuration, and two configurations differ by a percent even with empty
-# epilogues. Ping-pong hides GELU only while there is a next tile to multiply; at the smaller size the last wave is
-# exposed, and stream-K divides that wave among the SMs. SwiGLU costs almost nothing: it stores half as much as the
+# Cooperative warpgroups show an epilogue's cost best, and the residual costs most: it alone reads a matrix as large
+# as C. By your estimate, GELU should cost half as much at twice the K. The two cooperative rows differ by less: the
+# plain GEMM they are compared with has its own configuration, and two configurations differ by a percent even with
+# empty epilogues. Ping-pong hides GELU only while there is a next tile to multiply; at the smaller size the last wave
+# is exposed, and stream-K divides that wave among the SMs. SwiGLU costs almost nothing: it stores half as much as the
 # plain GEMM.
 #
 # So the best tile for a plain GEMM need not be the best with an epilogue. The rows with no comma in their name chose
@@ -403,9 +409,9 @@ def linear_backward(grad, x, weight, gemm):
 check("16.8", linear_backward)
 
 # %% [markdown]
-# The course registers the same function, with the operator itself in place of gemm. So the backward consists of
-# operators that torch knows: it compiles and can itself be differentiated. `gradcheck` compares with finite differences
-# in fp64:
+# The course registers a function like yours, with the operator itself in place of gemm. So the backward consists of
+# operators that torch knows: it compiles and can itself be differentiated. `gradcheck` compares with finite
+# differences in fp64:
 
 # %%
 x, weight = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((2, 3, 8), (4, 8)))
@@ -416,11 +422,13 @@ print("second derivatives:", torch.autograd.gradgradcheck(linear, (x, weight)))
 # ### The fake: what is known without data
 #
 # When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. torch
-# asks each operator for the shape, dtype and device of its result. A fake that reads data fails, one that asks for a
-# size's *value* makes torch recompile for each new size, and a wrong one is worse than both: the compiler trusts it.
+# asks each operator for the shape, dtype and device of its result. A fake that reads data fails. One that asks for a
+# size's *value* makes torch recompile for each new size. One that computes the result to learn its shape
+# only works with operations that have fakes themselves, and a kernel has none. And a wrong one is worst: the compiler
+# trusts it.
 #
-# **Exercise 16.9** (about 1 line). Write `linear_fake(x, weight)`: a tensor like the result of `linear`, contiguous,
-# without computing it.
+# **Exercise 16.9** (about 1 line). Write `linear_fake(x, weight)`: a new tensor like the result of `linear`,
+# contiguous, without computing anything.
 
 
 # %%
@@ -434,8 +442,9 @@ def linear_fake(x, weight):
 check("16.9", linear_fake)
 
 # %% [markdown]
-# `torch.library.opcheck` checks all of this at once: the schema (no input modified in place or returned), the
-# registration of autograd, the fake against the real result, and forward and backward traced with symbolic sizes.
+# `torch.library.opcheck` checks the course's operator in all of these respects at once: the schema (no input modified
+# in place or returned), the registration of autograd, the fake against the real result, and forward and backward
+# traced with symbolic sizes.
 
 # %%
 x, weight = torch.randn(2, 3, 8, requires_grad=True), torch.randn(4, 8, requires_grad=True)
@@ -470,8 +479,9 @@ def use_kernels(module):
 check("16.10", use_kernels)
 
 # %% [markdown]
-# The next cell swaps a small Llama MLP. Compiled, it is one graph; under autocast, its result is bf16; and its fused
-# form, whose first GEMM is gated, matches the plain one. The 8B model has 4,096 and 14,336 in place of 64 and 192.
+# The next cell swaps a small Llama MLP with your `use_kernels`. Compiled, it is one graph; under autocast, its result
+# is bf16. Its fused form, `FusedMLP`, is the course's: its first GEMM is gated in the epilogue, and its result
+# matches the plain one. The 8B model has 4,096 and 14,336 in place of 64 and 192.
 
 # %%
 torch.manual_seed(16)
@@ -573,13 +583,13 @@ show_parallel()
 # - An epilogue is a function of values in registers, and rounding comes last. A thread finds the operands of its
 #   accumulators by partitioning their tensor like C; a stride of 0 turns a row into a matrix.
 # - If two numbers must meet in one thread, reorder the weights so that they do. You do it once.
-# - A kernel becomes a layer when you register metadata *about* it: a fake, a backward made of operators, an autocast
+# - A kernel becomes a layer when metadata *about* it is registered: a fake, a backward made of operators, an autocast
 #   dtype; and it launches on the current stream.
 #
 # ## Test yourself
 #
-# <details><summary>1. GELU costs a GEMM with K = 4096 about 3 % if tensor cores wait for it. What does it cost with
-# K = 1024, and what would you change?</summary>
+# <details><summary>1. GELU's tanh costs a GEMM with K = 4096 about 3 % if tensor cores wait for it. What does it cost
+# with K = 1024, and what would you change?</summary>
 #
 # About 12 %: the epilogue takes as long as before, and the main loop a quarter. Use ping-pong: one warpgroup multiplies
 # while the other is in its epilogue, so the cost is hidden as long as the epilogue is shorter than a tile's main loop.

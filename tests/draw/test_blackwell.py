@@ -1,9 +1,11 @@
-"""Pictures of tensor memory and of who works when."""
+"""Pictures of tensor memory, of a pair, and of numbers with shared scales."""
 
 import pytest
+import torch
 
 from tutorlib import draw
-from tutorlib.models.accumulators import Handover
+from tutorlib.draw.blackwell import code_of
+from tutorlib.models.block_formats import E4M3
 
 
 def words(picture):
@@ -17,22 +19,8 @@ def test_tensor_memory_has_each_accumulator_in_all_lanes():
         draw.show_tensor_memory(columns=256, accumulators=3)
 
 
-def test_two_accumulators_keep_the_tensor_cores_busy():
-    assert Handover(1).busy < 1 == Handover(2).busy
-    assert Handover(1, tiles=1).total == Handover(2, tiles=1).total
-
-
-@pytest.mark.parametrize("accumulators", [1, 2, 3])
-def test_no_sums_are_overwritten_before_they_are_read(accumulators):
-    spans = Handover(accumulators, tiles=6).spans
-    reads = {span.tile: span for span in spans if span.row == "read"}
-    for span in spans:
-        if span.row == "multiply":
-            assert reads[span.tile].begin >= span.end
-            if (before := reads.get(span.tile - accumulators)) is not None:
-                assert span.begin >= before.end
-
-
 def test_what_a_pair_loads_and_what_numbers_become():
     assert "B: rows 128 to 255\n16 KiB" in words(draw.show_pair())
-    assert "448" in words(draw.show_scaled([511.0] * 32, 1.0))
+    assert "448\n0x7e" in words(draw.show_scaled([511.0] * 32, 1.0))
+    codes = torch.tensor([-0.5, 448.0]).to(torch.float8_e4m3fn).view(torch.uint8).tolist()
+    assert [code_of(element, E4M3, 0x80) for element in (-0.5, 448.0)] == codes

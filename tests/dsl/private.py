@@ -4,7 +4,11 @@ MADE: the same for attributes of what the DSLs make, which has to be made first 
 """
 
 PRIVATE = {
-    "cutlass._mlir.dialects.nvvm": ("tcgen05_fence", "Tcgen05FenceKind.AFTER_THREAD_SYNC"),
+    "cutlass._mlir.dialects.nvvm": (
+        "tcgen05_fence",
+        "Tcgen05FenceKind.AFTER_THREAD_SYNC",
+        "Tcgen05FenceKind.BEFORE_THREAD_SYNC",
+    ),
     "cutlass._mlir.execution_engine": (
         "ExecutionEngine.__init__",
         "ExecutionEngine.raw_lookup",

@@ -2,7 +2,7 @@
 
 from tutorlib.draw.algebra import show_complement, show_compose, show_divide, show_product
 from tutorlib.draw.banks import show_banks, show_swizzle
-from tutorlib.draw.blackwell import show_blackwell, show_handover, show_pair, show_scaled, show_tensor_memory
+from tutorlib.draw.blackwell import show_blackwell, show_block, show_pair, show_scaled, show_tensor_memory
 from tutorlib.draw.blocks import show_block_order
 from tutorlib.draw.hopper import show_sm, show_wgmma
 from tutorlib.draw.k_loop import show_k_loop
@@ -18,12 +18,12 @@ from tutorlib.draw.warps import show_columns, show_warps
 __all__ = [
     "show_banks",
     "show_blackwell",
+    "show_block",
     "show_block_order",
     "show_columns",
     "show_complement",
     "show_compose",
     "show_divide",
-    "show_handover",
     "show_k_loop",
     "show_layout",
     "show_layouts",

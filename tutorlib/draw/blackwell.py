@@ -1,18 +1,21 @@
 """Pictures of a Blackwell SM at work, of its tensor memory, of a pair of blocks, and of numbers with shared scales."""
 
 from collections.abc import Sequence
+from math import copysign
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.hopper import BLUE, GREEN, ORANGE, PALE, YELLOW, arrow, box, canvas
-from tutorlib.draw.palette import EMPTY, category
-from tutorlib.models.accumulators import Handover
-from tutorlib.models.block_formats import MX_BLOCK, NV_BLOCK, quantise_mx, quantise_nv
+from tutorlib.draw.palette import EMPTY, category, mixed
+from tutorlib.draw.timeline import ARRIVING, with_legend
+from tutorlib.models.block_formats import E2M1, E4M3, MX_BLOCK, NV_BLOCK, quantise_mx, quantise_nv
+from tutorlib.models.block_timeline import BlockTimeline
 from tutorlib.models.tensor_memory import LANES, TMEM_COLUMNS
 from tutorlib.problems.wrong import count
 
 QUARTER = LANES // 4
 COLUMNS_OF_CELL = 32
 TALL, PAIR_TALL = 500, 470
+FADED = 0.62  # how much white is in the color of a tile that waits or is written
 GRAY = category(7)
 PINK = category(5)
 
@@ -80,36 +83,47 @@ def show_tensor_memory(columns: int = 256, accumulators: int = 2) -> Picture:
     return figure([grid])
 
 
-def show_handover(*accumulators: int) -> Picture:
-    """The tensor cores and the epilogue, time from left to right; a grid for each number of accumulators.
+def show_block(*timelines: BlockTimeline, rows: Sequence[str] = ()) -> Picture:
+    """A block's warps, stages and tensor cores, time from left to right; several timelines below each other.
 
-    A color is an accumulator, a number the tile. Hatched: the tensor cores are idle.
+    A color is a tile of C, a number a K tile or, in the epilogue, a part of 64 columns. rows: only these.
     """
-    plans = [Handover(number) for number in accumulators]
-    ticks = max(plan.total for plan in plans)
-    return figure([handover_grid(plan, ticks) for plan in plans], stacked=True)
+    ticks = max(timeline.total for timeline in timelines)
+    tile = tile_color(0)
+    shades = {
+        "in flight": ARRIVING,
+        "landed; in the epilogue: written": mixed(tile, EMPTY, FADED),
+        "issued, multiplied, read": tile,
+        "waits at an mbarrier": None,
+    }
+    return with_legend(figure([block_grid(timeline, rows, ticks) for timeline in timelines], stacked=True), shades)
 
 
-def handover_grid(plan: Handover, ticks: int) -> CellGrid:
-    rows = ("multiply", "read")
+def block_grid(timeline: BlockTimeline, rows: Sequence[str], ticks: int) -> CellGrid:
+    rows = rows or timeline.rows
     labels = [[""] * ticks for _ in rows]
-    last = max(span.end for span in plan.spans if span.row == "multiply")
-    colors: list[list[str | None]] = [[None] * last + [EMPTY] * (ticks - last), [EMPTY] * ticks]
-    for span in plan.spans:
-        row = rows.index(span.row)
+    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in rows]
+    for span in timeline.spans:
+        if span.row not in rows:
+            continue
+        row, tile = rows.index(span.row), tile_color(span.tile)
+        shade = {"works": tile, "landed": mixed(tile, EMPTY, FADED), "in flight": ARRIVING, "waits": None}[span.does]
         for tick in range(span.begin, span.end):
-            colors[row][tick] = category(4 + 2 * span.accumulator)
-            labels[row][tick] = str(span.tile) if tick == span.begin else ""
+            colors[row][tick], labels[row][tick] = shade, "" if shade is None else str(span.part)
     title = (
-        f"{count(plan.accumulators, 'accumulator')}: {plan.total} ticks, the tensor cores busy for "
-        f"{plan.busy:.0%} of the time until they are done"
+        f"{count(timeline.accumulators, 'accumulator')}: {timeline.total} ticks; from their first K tile to their last "
+        f"the tensor cores are {timeline.busy:.0%} busy"
     )
     across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
-    return CellGrid(title, labels, colors, rows, across, {1: 1.0})
+    return CellGrid(title, labels, colors, rows, across)
+
+
+def tile_color(tile: int) -> str:
+    return category(2 * tile)
 
 
 def show_pair() -> Picture:
-    """The parts of a 256 × 256 tile that each block of a pair loads, and the place of the accumulators."""
+    """The rows of a 256 × 256 tile that each block of a pair loads, and the accumulators' places."""
     picture, axes = canvas(PAIR_TALL)
     for block in range(2):
         x = 20 + 490 * block
@@ -134,15 +148,15 @@ def show_pair() -> Picture:
 
 
 def show_scaled(numbers: Sequence[float], tensor_scale: float) -> Picture:
-    """The first numbers of a block of 32, as mxfp8 and nvfp4 store them, and the values that these represent."""
+    """The first numbers of a block of 32, the elements of mxfp8 and nvfp4 with their codes, and their values."""
     exponent, mx = quantise_mx(numbers[:MX_BLOCK])
     scale, nv = quantise_nv(numbers[:NV_BLOCK], tensor_scale)
     shown = range(NV_BLOCK)
     rows = (
         ("x", [f"{numbers[at]:.2f}" for at in shown], EMPTY),
-        ("e4m3", [f"{mx[at]:g}" for at in shown], BLUE),
+        ("e4m3", [f"{mx[at]:g}\n{code_of(mx[at], E4M3, 0x80):#04x}" for at in shown], BLUE),
         ("mxfp8", [f"{mx[at] * 2.0**exponent:.2f}" for at in shown], PALE),
-        ("e2m1", [f"{nv[at]:g}" for at in shown], YELLOW),
+        ("e2m1", [f"{nv[at]:g}\n{code_of(nv[at], E2M1, 0x8):#x}" for at in shown], YELLOW),
         ("nvfp4", [f"{nv[at] * scale * tensor_scale:.2f}" for at in shown], ORANGE),
     )
     grid = CellGrid(
@@ -154,3 +168,8 @@ def show_scaled(numbers: Sequence[float], tensor_scale: float) -> Picture:
         {1: 2.0, 3: 2.0},
     )
     return figure([grid])
+
+
+def code_of(element: float, magnitudes: Sequence[float], sign: int) -> int:
+    """Its bits: the magnitudes are listed in the order of their codes."""
+    return magnitudes.index(abs(element)) | (sign if copysign(1, element) < 0 else 0)

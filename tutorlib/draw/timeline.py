@@ -1,5 +1,7 @@
 """Pictures of a software pipeline: the contents of each buffer, tick by tick, and the arithmetic."""
 
+from collections.abc import Mapping
+
 from matplotlib.patches import Patch
 
 from tutorlib.draw.grid import DPI, CellGrid, Picture, figure
@@ -19,7 +21,15 @@ def show_timeline(*timelines: Timeline) -> Picture:
     arrived and waits, on the full color the arithmetic uses it. Hatched: the arithmetic waits.
     """
     longest = max(timeline.total for timeline in timelines)
-    return with_legend(figure([timeline_grid(timeline, longest) for timeline in timelines], stacked=True))
+    example = color_of(0)
+    shades = {
+        "· asked for": ASKED,
+        "arriving": ARRIVING,
+        "there, waiting": mixed(example, EMPTY, PALE),
+        "computed with": example,
+        "the arithmetic waits": None,
+    }
+    return with_legend(figure([timeline_grid(timeline, longest) for timeline in timelines], stacked=True), shades)
 
 
 def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
@@ -55,8 +65,8 @@ def color_of(tile: int) -> str:
     return TILES[tile % len(TILES)]
 
 
-def with_legend(picture: Picture) -> Picture:
-    """The picture with a key of its shades below it."""
+def with_legend(picture: Picture, shades: Mapping[str, str | None]) -> Picture:
+    """The picture with a line below it that says what each shade means. None: hatched."""
     width, height = picture.get_size_inches()
     more = LEGEND / DPI
     boxes = [axes.get_position() for axes in picture.axes]
@@ -64,16 +74,10 @@ def with_legend(picture: Picture) -> Picture:
     for axes, box in zip(picture.axes, boxes, strict=True):
         bottom, tall = (box.y0 * height + more) / (height + more), box.height * height / (height + more)
         axes.set_position((box.x0, bottom, box.width, tall))
-    example = color_of(0)
-    shades = {
-        "· issued": Patch(facecolor=ASKED, edgecolor=FAINT),
-        "arriving": Patch(facecolor=ARRIVING, edgecolor=FAINT),
-        "arrived, waiting": Patch(facecolor=mixed(example, EMPTY, PALE), edgecolor=FAINT),
-        "in use": Patch(facecolor=example, edgecolor=FAINT),
-        "the arithmetic waits": Patch(facecolor=EMPTY, edgecolor="#C3CAD1", hatch="//////"),
-    }
+    hatched = Patch(facecolor=EMPTY, edgecolor="#C3CAD1", hatch="//////")
+    patches = [Patch(facecolor=shade, edgecolor=FAINT) if shade else hatched for shade in shades.values()]
     picture.legend(
-        shades.values(), shades.keys(), loc="lower left", ncols=len(shades), frameon=False, fontsize=8, labelcolor=INK,
+        patches, shades.keys(), loc="lower left", ncols=len(shades), frameon=False, fontsize=8, labelcolor=INK,
         handlelength=1.3, handleheight=1.1, columnspacing=1.4,
     )  # fmt: skip
     return picture

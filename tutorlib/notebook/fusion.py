@@ -31,7 +31,7 @@ def beside_table(swept: SweepResults) -> "DataFrame":
 
 
 def show_as_a_module() -> None:
-    """The swapped module under torch on each GPU: the error of its results, and the host time of a call."""
+    """The swapped module under torch on each GPU: differences in its results, and the host time of a call."""
     if not (found := known_sweeps("mlp_forward")):
         print("mlp_forward: not measured yet: run `tutor sweep mlp_forward` on a machine with a GPU")
     for swept in found:

@@ -99,6 +99,32 @@ STORE = [
     ),
     wrong(
         store_tiles,
+        "no_fence",
+        "Nothing orders the read before the arrival.",
+        without("fence_before()"),
+        "nothing orders the tcgen05.ld",
+    ),
+    wrong(
+        store_tiles,
+        "fence_after_the_arrival",
+        "The fence follows the arrival.",
+        without("fence_before()"),
+        swap("            steps.write(", "            fence_before()\n            steps.write("),
+        "nothing orders the tcgen05.ld",
+    ),
+    wrong(
+        store_tiles,
+        "fence_before_the_wait",
+        "The fence precedes the wait, so it covers no read that is over.",
+        without("fence_before()"),
+        swap(
+            "            cute.arch.fence_view_async_tmem_load()",
+            "            fence_before()\n            cute.arch.fence_view_async_tmem_load()",
+        ),
+        "nothing orders the tcgen05.ld",
+    ),
+    wrong(
+        store_tiles,
         "reads_what_is_next",
         "One accumulator off.",
         swap("steps.read(acc.index, part)", "steps.read((acc.index + 1) % steps.accumulators, part)"),

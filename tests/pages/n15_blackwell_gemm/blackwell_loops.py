@@ -9,6 +9,7 @@ WAIT_FULL = "cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)"
 WAIT_FREE = "cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)"
 WAIT_READY = "cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)"
 FREE = """            if part == steps.parts - 1:
+                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)
 """

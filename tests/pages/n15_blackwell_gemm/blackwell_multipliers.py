@@ -15,7 +15,7 @@ MULTIPLY = [
     wrong(
         multiply_tiles,
         "no_wait_for_free",
-        "Overwrites accumulators that nobody has read.",
+        "Overwrites accumulators that no warp has read.",
         swap(f"            {WAIT_FREE}\n", ""),
         "overwrites part 0 of tile 0",
         "no wait for free[0]",
@@ -86,7 +86,7 @@ MULTIPLY = [
         swap("k_tile == 0", "False"),
         "needs `first`",
     ),
-    wrong(multiply_tiles, "forgets", "Every K tile is the first.", swap("k_tile == 0", "True"), "forgets"),
+    wrong(multiply_tiles, "forgets", "Every K tile is the first.", swap("k_tile == 0", "True"), "overwrites"),
     wrong(
         multiply_tiles,
         "one_accumulator",
@@ -111,7 +111,7 @@ MULTIPLY = [
             "                cute.arch.mbarrier_wait(steps.empty + stage.index, stage.phase)\n"
             "                stage.advance()",
         ),
-        "waits for what the same warp has ordered",
+        "waits for what the same warp has issued",
     ),
     wrong(
         multiply_tiles,
@@ -121,7 +121,7 @@ MULTIPLY = [
             "            acc.advance()",
             "            cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase ^ 1)\n            acc.advance()",
         ),
-        "waits for what the same warp has ordered",
+        "waits for what the same warp has issued",
     ),
     wrong(
         multiply_tiles,

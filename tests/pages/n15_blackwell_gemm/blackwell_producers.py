@@ -119,7 +119,7 @@ PRODUCE = [
             "            cute.arch.mbarrier_wait(steps.full + state.index, state.phase ^ 1)\n"
             "            state.advance()",
         ),
-        "waits for what the same warp has ordered",
+        "waits for what the same warp has issued",
     ),
     wrong(
         produce_tiles,

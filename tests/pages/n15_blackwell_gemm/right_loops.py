@@ -7,6 +7,7 @@ from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_stat
 
 from tests.pages.n15_blackwell_gemm import tensor_memory
 from tests.pages.n15_blackwell_gemm.blackwell_loops import loops
+from tutorlib.dsl.cute.instructions import fence_before
 from tutorlib.kernels.blackwell.steps import TileSteps
 
 # Producing --------------------------------------------------------------------------------------------------------
@@ -187,7 +188,7 @@ def sum_up(steps: TileSteps, stage: PipelineState, into: cutlass.Int32):
 
 @cute.jit
 def helper_for_a_tile(steps: TileSteps):
-    """A jit function accumulators up one tile, and returns its state."""
+    """A jit function accumulates one tile and returns its state."""
     stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
     for _ in cutlass.range(steps.tiles, unroll=1):
@@ -213,6 +214,7 @@ def backwards(steps: TileSteps):
             cute.arch.fence_view_async_tmem_load()
             if part == 0:
                 cute.arch.sync_warp()
+                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + at)
             steps.write(number, part)
@@ -228,6 +230,7 @@ def unrolled_parts(steps: TileSteps):
             steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if cutlass.const_expr(part == steps.parts - 1):
+                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + acc.index)
             steps.write(number, part)
@@ -246,6 +249,7 @@ def last_one_apart(steps: TileSteps):
             steps.write(number, part)
         steps.read(acc.index, steps.parts - 1)
         cute.arch.fence_view_async_tmem_load()
+        fence_before()
         with cute.arch.elect_one():
             cute.arch.mbarrier_arrive(steps.free + acc.index)
         acc.advance()
@@ -269,6 +273,7 @@ def polls_ready(steps: TileSteps):
         for part in range(steps.parts):
             take(steps, index, part)
             if part + 1 == steps.parts:
+                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + index)
             steps.write(number, part)
@@ -312,6 +317,7 @@ def pair_store_by_hand(steps: TileSteps):
             steps.read(at, part)
             cute.arch.fence_view_async_tmem_load()
             if cutlass.const_expr(part + 1 == steps.parts):
+                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + at, 0)
             steps.write(number, part)

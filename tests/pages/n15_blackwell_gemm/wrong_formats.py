@@ -144,7 +144,7 @@ WRONG = {
         answer("of_scales_too", "The scales' own products are added.",
                lambda a, b: scaled_dot(a, b) + sum(s * t for (s, _), (t, _) in zip(a, b, strict=True))),
         answer("divided_by", "Divides by the scales.", lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b]), "to be multiplied by"),
-        answer("sums_of_each", "The accumulators of both rows are multiplied.",
+        answer("sums_of_each", "The sums of both blocks are multiplied.",
                lambda a, b: sum(s * t * sum(x) * sum(y) for (s, x), (t, y) in zip(a, b, strict=True))),
         answer("every_pair_of_blocks", "Each block of a with each of b.", lambda a, b: sum(scaled_dot([x], [y]) for x in a for y in b)),
         answer("scale_squared", "a's scale twice.", lambda a, b: scaled_dot([(s * s, x) for s, x in a], unscaled(b))),

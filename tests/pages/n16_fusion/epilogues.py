@@ -84,7 +84,7 @@ ROWS = [
         "one_row",
         "A single row, which any row's number leads to.",
         lambda bias, rows: cute.make_tensor(bias.iterator, cute.make_layout((1, cute.size(bias)), stride=(0, 1))),
-        "has the shape (1, 64) and should have (64, 64)",
+        "shape (1, 64); the shape should be (64, 64)",
     ),
 ]
 
@@ -262,7 +262,48 @@ def begins_with_one(values, partial: cute.Tensor, thread):
     return of_all(partial)
 
 
+@cute.jit
+def in_turns(values, partial: cute.Tensor, thread):
+    """No shuffles: a warp's lanes take turns at shared memory, with a barrier for each."""
+    mine = of_a_thread(values)
+    if thread % 32 == 0:
+        partial[thread // 32] = Float32(0.0)
+    cute.arch.sync_threads()
+    for lane in cutlass.range(32, unroll=1):
+        if thread % 32 == lane:
+            partial[thread // 32] = cute.arch.fmax(mine, partial[thread // 32])
+        cute.arch.sync_threads()
+    return of_all(partial)
+
+
+@cute.jit
+def from_every_lane(values, partial: cute.Tensor, thread):
+    """31 shuffles, where five make a tree."""
+    mine = of_a_thread(values)
+    best = mine
+    for offset in cutlass.range_constexpr(1, 32):
+        best = cute.arch.fmax(best, cute.arch.shuffle_sync_bfly(mine, offset=offset))
+    partial[thread // 32] = best
+    cute.arch.sync_threads()
+    return of_all(partial)
+
+
+@cute.jit
+def barrier_in_each_step(values, partial: cute.Tensor, thread):
+    """A warp's lanes need no barrier of the block."""
+    mine = of_a_thread(values)
+    for step in cutlass.range_constexpr(5):
+        mine = cute.arch.fmax(mine, cute.arch.shuffle_sync_bfly(mine, offset=1 << step))
+        cute.arch.sync_threads()
+    partial[thread // 32] = mine
+    cute.arch.sync_threads()
+    return of_all(partial)
+
+
 LARGEST = [
+    in_turns,
+    from_every_lane,
+    barrier_in_each_step,
     without_a_barrier,
     signed,
     its_own_warp,

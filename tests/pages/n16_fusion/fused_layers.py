@@ -26,7 +26,7 @@ INTERLEAVINGS = [
     answer("no_up", "Width rows on.", lambda f, w: ((w, 2, f // w), (1, w, 2 * w))),
     answer("too_few", "Gate alone.", lambda f, w: ((w, f // w), (1, w)), "together have"),
     answer("without_an_end", "2^60 rows.", lambda f, w: ((2,) * 60, (1,) * 60), "between 1 and 1,048,576 rows"),
-    answer("a_layout_short", "One stride is missing.", lambda f, w: ((w, 2, f // w), (1, f)), "as long as one another"),
+    answer("a_layout_short", "One stride is missing.", lambda f, w: ((w, 2, f // w), (1, f)), "equally long"),
     answer("halves", "Gate and up in two halves of a piece.", lambda f, w: ((w // 2, 2, 2 * f // w), (1, f, w // 2))),
     answer("no_pair", "A number.", lambda f, w: f // w, "a pair (shape, stride)"),
 ]
@@ -71,7 +71,7 @@ BACKWARDS = [
         "x_alone",
         "One gradient.",
         lambda grad, x, weight, gemm: gemm(grad.flatten(0, -2).contiguous(), weight.mT.contiguous()).view(x.shape),
-        "two tensors are wanted",
+        "two tensors",
     ),
     changed(
         "16.8",
@@ -104,6 +104,13 @@ FAKES = [
         "computed",
         "A number, which a fake has none of.",
         lambda x, w: (x.flatten(0, -2) @ w.mT).sum().item(),
+    ),
+    answer("by_the_product", "Computes the product.", lambda x, w: x @ w.mT, "it computes, by aten.mm"),
+    answer(
+        "by_linear",
+        "Computes the layer, for its shape.",
+        lambda x, w: torch.empty_like(nn.functional.linear(x, w)),
+        "it computes, by aten.mm",
     ),
     answer("like_x", "As large as x.", lambda x, w: torch.empty_like(x)),
     answer("a_size", "A shape, no tensor.", lambda x, w: (*x.shape[:-1], w.shape[0]), "no tensor"),
@@ -178,7 +185,14 @@ SWAPS = [
     answer("untouched", "Does nothing.", lambda module: module, "is a Linear"),
 ]
 
+
+def whole(gate, up, down, rank, world):
+    """Every rank has everything."""
+    return gate.clone(), up.clone(), down.clone()
+
+
 SHARDS = [
+    whole,
     changed(
         "16.11",
         "views",
@@ -212,7 +226,7 @@ SHARDS = [
         "no_refusal",
         "Cuts what does not divide.",
         ("if features % world:", "if False:"),
-        words=("some would be lost",),
+        words=("some are lost",),
     ),
     changed(
         "16.11",
@@ -232,13 +246,13 @@ SHARDS = [
         "whole_down",
         "All of down.",
         ("down[:, mine].clone(memory_format=torch.contiguous_format)", "down.clone()"),
-        words=("its share is",),
+        words=("and should have",),
     ),
     changed(
         "16.11",
         "asserts",
         "AssertionError.",
         ('raise ValueError(f"{features} features do not divide among {world} ranks")', "raise AssertionError"),
-        words=("a ValueError says",),
+        words=("should be a ValueError",),
     ),
 ]

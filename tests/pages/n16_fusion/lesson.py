@@ -9,7 +9,7 @@ LESSONS = {
     "16.4": Lesson("an operand of the epilogue, edges guarded", named("16.4", "no_edges", "rows_alone")),
     "16.5": Lesson(
         "a maximum over a block: shuffles, shared memory, a barrier",
-        named("16.5", "no_shuffles", "without_a_barrier", "its_own_warp"),
+        named("16.5", "no_shuffles", "in_turns", "from_every_lane", "without_a_barrier", "its_own_warp"),
     ),
     "16.6": Lesson(
         "gate and up interleaved so that one thread has both", named("16.6", "one_after_the_other", "no_up")
@@ -17,12 +17,13 @@ LESSONS = {
     "16.7": Lesson("the gate in registers", named("16.7", "gelu_gate", "no_up", "rounds_gate")),
     "16.8": Lesson("a linear layer's backward pass is two GEMMs", named("16.8", "x_alone", "by_torch", "as_forward")),
     "16.9": Lesson(
-        "a fake describes the result without computing it", named("16.9", "computed", "on_the_cpu", "in_fp32")
+        "a fake describes the result without computing it",
+        named("16.9", "by_the_product", "by_linear", "on_the_cpu", "in_fp32"),
     ),
     "16.10": Lesson(
         "layers replaced in place, weights shared", named("16.10", "copied_weights", "top_level", "new_layers")
     ),
     "16.11": Lesson(
-        "columns of gate and up, rows of down", named("16.11", "views", "rows_of_down", "always_the_first")
+        "columns of gate and up, rows of down", named("16.11", "views", "rows_of_down", "always_the_first", "whole")
     ),
 }

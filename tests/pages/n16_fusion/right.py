@@ -318,7 +318,13 @@ RIGHT = {
     "16.7": [element_by_element, by_division, flat],
     "16.8": [turned_round, by_einops, weight_first],
     "16.9": [
-        answer("matmul", "What is computed has the right shape, and computes nothing of fakes.", lambda x, w: x @ w.mT),
+        answer(
+            "like_a_view",
+            "A view has the shape; empty_like has its dtype and device.",
+            lambda x, w: torch.empty_like(
+                x[..., :1].expand(*x.shape[:-1], w.shape[0]), memory_format=torch.contiguous_format
+            ),
+        ),
         answer(
             "torch_empty",
             "Everything said.",

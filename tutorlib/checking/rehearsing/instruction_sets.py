@@ -56,6 +56,7 @@ BLACKWELL: InstructionSet = {  # TMA, mbarriers, and tcgen05, whose commits arri
         "fence_view_async_tmem_store": lambda: None,  # of tcgen05.st, which no role has
     },
     "cutlass.cute.nvgpu.tcgen05": {"commit": "tcgen05_commit"},
+    "tutorlib.dsl.cute.instructions": {"fence_before": "fence_before"},
     "cutlass.pipeline:PipelineState": PLAIN_STATE,
 }
 TENSOR_MEMORY: InstructionSet = {  # Blackwell's, for the warps that allocate and free

@@ -24,7 +24,7 @@ class LoopFlaw(FailureKind):
     What is done twice, or never: TWICE, LOADED_TWICE, MISSING, UNWRITTEN; FIRST [given: "never", "again"].
     Who does it: ELECTED: one lane, where a warp must; ALL_LANES: a warp, where one lane must; ROLE: another role;
     LEADER: the block that does not lead; AT_ONCE: a thread arrives in place of a commit; COMMIT: of the other kind.
-    PARITY: a wait is for none; FENCE: warpgroup.fence() is missing; ENDLESS; UNROLLED: for all K tiles.
+    PARITY: a wait is for none; FENCE: warpgroup.fence() or tcgen05's is missing; ENDLESS; UNROLLED: for all K tiles.
     OUT_OF_RANGE; WRITTEN_AS [part, tile]: a part of the accumulators at another's place; FREED: an accumulator, too
     early. What is safe and too slow: IDLE, PREFETCH, BARRIERS, FREED_LATE.
     """

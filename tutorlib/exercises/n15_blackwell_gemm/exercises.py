@@ -63,9 +63,9 @@ EXERCISES = (
             ),
         ),
         hints=(
-            "An fp32 sum takes one column in its row's lane, so an accumulator takes as many columns as N has.",
-            "The next power of two: 1 << (needed - 1).bit_length().",
-            "First whether they fit into 512; then no less than 32.",
+            "An fp32 accumulator takes one column in its row's lane, so a 128×n tile takes n columns.",
+            "The next power of two is 1 << (needed - 1).bit_length().",
+            "First check that they fit into 512 columns; then allocate at least 32.",
         ),
         remedies=BLACKWELL_REMEDIES["15.1"],
     ),
@@ -100,8 +100,8 @@ EXERCISES = (
             ),
         ),
         hints=(
-            "Row m is lane m of its block; the pair's second block has the rows from 128 on.",
-            "The warp is the one whose quarter of the lanes it is: 32 each.",
+            "A row's lane is its number within its block. The pair's second block has rows 128 to 255.",
+            "Each warp reads 32 consecutive lanes: warp 0 lanes 0 to 31, and so on.",
         ),
         remedies=BLACKWELL_REMEDIES["15.2"],
     ),
@@ -119,9 +119,9 @@ EXERCISES = (
         simulated_shapes=SIMULATED,
         library=course("holding", "hold"),
         hints=(
-            "One warp allocates, `if holding.warp == 4:`; the whole warp, without elect_one.",
-            "Between the allocation and the pointer there is a meeting, and another one between the work and the end.",
-            "cute.arch.dealloc_tmem(acc, holding.columns), by one warp. All warps work, the one that allocates, too.",
+            "One whole warp allocates: `if holding.warp == 4:`, without elect_one().",
+            "All warps meet between the allocation and the pointer, and again between the work and the end.",
+            "One warp calls cute.arch.dealloc_tmem(acc, holding.columns). All six warps work, warp 4 included.",
         ),
         remedies=BLACKWELL_REMEDIES["15.3"],
     ),
@@ -139,8 +139,8 @@ EXERCISES = (
         simulated_shapes=SIMULATED,
         library=course("loops", "produce_tiles"),
         hints=(
-            "It is 14.1 with one more loop around it: for each tile, for each K tile.",
-            "The state is made once, before both loops: the ring does not know where a tile ends.",
+            "It is 14.1 with a loop around it: for each tile, for each K tile.",
+            "Make the state once, before both loops: the ring does not start over at a new tile.",
             "make_pipeline_state(PipelineUserType.Producer, steps.stages); wait for empty; announce; "
             "steps.load(number, k_tile, state.index); advance.",
         ),
@@ -160,9 +160,9 @@ EXERCISES = (
         simulated_shapes=SIMULATED,
         library=course("loops", "multiply_tiles"),
         hints=(
-            "Two states: a consumer's for the stages, a producer's for the accumulators.",
-            "For each tile: wait until its accumulator is free; for each K tile: wait for full, multiply with "
-            "`k_tile == 0` as first, commit to empty, advance; then commit to ready, advance.",
+            "It has two states: a consumer's for stages and a producer's for accumulators.",
+            "For each tile, wait until its accumulator is free. For each K tile, wait for full, multiply with "
+            "`k_tile == 0` as first, commit to empty, advance. Then commit to ready and advance.",
             "with cute.arch.elect_one(): tcgen05.commit(steps.empty + stage.index)",
         ),
         remedies=BLACKWELL_REMEDIES["15.5"],
@@ -181,10 +181,10 @@ EXERCISES = (
         simulated_shapes=SIMULATED,
         library=course("loops", "store_tiles"),
         hints=(
-            "For each tile: wait for ready; for each part: read, wait for the tcgen05.ld, write; then the next "
-            "accumulator.",
-            "The wait for tcgen05.ld is cute.arch.fence_view_async_tmem_load().",
-            "After the wait of the last part, and before its write: one lane of each warp arrives at steps.free.",
+            "For each tile, wait for ready. For each part, read, wait for the tcgen05.ld, write. Then advance.",
+            "cute.arch.fence_view_async_tmem_load() waits for the tcgen05.ld.",
+            "After the last part's wait and before its write: fence_before(), then one lane of each warp arrives at "
+            "steps.free.",
         ),
         remedies=BLACKWELL_REMEDIES["15.6"],
     ),
@@ -208,8 +208,8 @@ EXERCISES = (
             ),
         ),
         hints=(
-            "A block has 128 rows of A, whether it is alone or not, and of B all rows or half of them.",
-            "A row of a K tile is 64 bf16. A block can have 227 KiB.",
+            "A block loads 128 rows of A, alone or in a pair, and all n rows of B or half of them.",
+            "A row of a K tile is 64 bf16. The stages share 227 KiB minus `other`.",
         ),
         remedies=BLACKWELL_REMEDIES["15.7"],
     ),
@@ -229,10 +229,10 @@ EXERCISES = (
         tiers=(0.9,),
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
         hints=(
-            "produce: both blocks load, and only the one that leads announces the bytes, which are those of both.",
-            "multiply: only the block that leads does anything. Its commits tell both: tcgen05.commit(barrier, "
-            "steps.both, tcgen05.CtaGroup.TWO), at empty and at ready.",
-            "store: `free` is the leader's, so arrive there: cute.arch.mbarrier_arrive(steps.free + i, steps.leader).",
+            "produce: both blocks load; the leader alone announces the bytes, which are those of both.",
+            "multiply: only the leading block issues. Its commits to empty and to ready arrive in both blocks: "
+            "tcgen05.commit(barrier, steps.both, tcgen05.CtaGroup.TWO).",
+            "store: `free` is in the leader, so arrive there: cute.arch.mbarrier_arrive(steps.free + i, steps.leader).",
         ),
         remedies=BLACKWELL_REMEDIES["15.8"],
     ),
@@ -248,8 +248,8 @@ EXERCISES = (
         ),
         hints=(
             "math.frexp(x) returns (m, e) with x = m · 2^e and 0.5 ≤ m < 1, so floor(log2 x) is e - 1.",
-            "Rounding: torch.tensor(x).clamp(-448, 448).to(torch.float8_e4m3fn) goes to the nearest, ties to even.",
-            "All zeros: the smallest exponent, -127. And never beyond -127 … 127.",
+            "torch.tensor(x).clamp(-448, 448).to(torch.float8_e4m3fn) rounds to the nearest, ties to even.",
+            "If all are zero, the exponent is -127. Clamp it to -127 … 127 in any case.",
         ),
         remedies=BLACKWELL_REMEDIES["15.9"],
     ),
@@ -264,10 +264,10 @@ EXERCISES = (
             equals("zeros, and scales at the ends", mirrored(nv_calls("ends")), quantise_nv, NV),
         ),
         hints=(
-            "The scale first, and rounded: the largest / 6 / tensor_scale, to the nearest e4m3. Elements are divided "
-            "by the *rounded* one.",
-            "e2m1 has eight magnitudes: take the nearest, and of two that are equally near the one with the even code.",
-            "A scale of 0 would divide by zero: its elements are 0.",
+            "First compute the scale, largest / 6 / tensor_scale, and round it to the nearest e4m3. Divide the "
+            "elements by the *rounded* scale.",
+            "e2m1 has eight magnitudes: take the nearest, and in a tie the one with the even code.",
+            "If the scale rounds to 0, all elements are 0: do not divide by it.",
         ),
         remedies=BLACKWELL_REMEDIES["15.10"],
     ),
@@ -284,7 +284,7 @@ EXERCISES = (
                 SUMMING,
             ),
         ),
-        hints=("In each block: the sum of products, times both scales. Then add up the blocks.",),
+        hints=("For each block, multiply the sum of products by both scales. Then add up the blocks.",),
         remedies=BLACKWELL_REMEDIES["15.11"],
     ),
 )

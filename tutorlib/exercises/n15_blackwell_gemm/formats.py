@@ -1,4 +1,4 @@
-"""Blocks to be quantised, rows to be multiplied, and the mistakes that people make with them."""
+"""Inputs of 15.9 to 15.11 and common mistakes."""
 
 import random
 from collections.abc import Sequence
@@ -109,22 +109,22 @@ def multiplied(block: list[float]) -> tuple[int, list[float]]:
 
 SCALING = (
     Mistake(
-        "The exponent is the largest number's, rounded down, less 8. Rounded up nothing saturates, and that is another "
-        "recipe than the one asked for.",
+        "Round the largest number's exponent down, and subtract 8. Rounded up nothing saturates, but that is not OCP's "
+        "definition.",
         rounded_up,
     ),
     Mistake(
-        "The largest of e4m3 is 448 = 1.75 · 2^8: its exponent is 8, to be taken from the block's.",
+        "The largest e4m3 is 448 = 1.75 · 2^8: subtract its exponent, 8, from the block's.",
         lambda block: scaled_by(max(MX_LEAST, min(MX_MOST, quantise_mx(block)[0] + 8)), block),
     ),
-    Mistake("Elements go to the nearest value, not towards zero.", towards_zero),
-    Mistake("Of two that are equally near, the one with the even code is right.", half_up),
-    Mistake("The largest *magnitude* counts: a negative number may be it.", of_powers),
-    Mistake("The scale is to be divided by.", multiplied),
-    Mistake("Elements are what is in e4m3, before the scale is multiplied back.",
+    Mistake("Round elements to the nearest value, not toward zero.", towards_zero),
+    Mistake("In a tie, choose the one with the even code.", half_up),
+    Mistake("The largest *magnitude* determines the exponent: it may be a negative number's.", of_powers),
+    Mistake("Divide the numbers by the scale; do not multiply.", multiplied),
+    Mistake("Return the e4m3 values, not their products with the scale.",
             lambda block: (quantise_mx(block)[0], [x * 2.0 ** quantise_mx(block)[0] for x in quantise_mx(block)[1]])),
     Mistake("The order is (exponent, elements).", lambda block: quantise_mx(block)[::-1]),
-    Mistake("The exponent is asked for; ue8m0 stores it with 127 added.",
+    Mistake("Return the exponent itself; ue8m0 stores it with 127 added.",
             lambda block: (quantise_mx(block)[0] + 127, quantise_mx(block)[1])),
 )  # fmt: skip
 
@@ -183,19 +183,19 @@ def scaled_back(block: list[float], tensor_scale: float) -> tuple[float, list[fl
 
 
 NV = (
-    Mistake("Elements are divided by the scale as it is stored, rounded to e4m3, not by the exact one.", unrounded),
-    Mistake("Of two that are equally near, the one with the even code is right.", nearest_half_up),
-    Mistake("The tensor's scale is taken out of the block's scale, too.", without_tensor),
-    Mistake("Elements are divided by both scales.", scale_alone),
+    Mistake("Divide the elements by the scale as stored, rounded to e4m3, not by the exact one.", unrounded),
+    Mistake("In a tie, choose the one with the even code.", nearest_half_up),
+    Mistake("Divide the block's scale by tensor_scale too.", without_tensor),
+    Mistake("Divide the elements by both scales.", scale_alone),
     Mistake(
-        "The scale sends the largest to 6, the largest of e2m1.",
+        "The scale maps the largest number to 6, the largest e2m1.",
         lambda block, t: (
             to_nearest(max(map(abs, block)) / t, E4M3),
             [to_nearest(x / max(to_nearest(max(map(abs, block)) / t, E4M3) * t, 1e-30), E2M1) for x in block],
         ),
     ),
     Mistake("The order is (scale, elements).", lambda block, t: quantise_nv(block, t)[::-1]),
-    Mistake("Elements are what is in e2m1, before the scales are multiplied back.",
+    Mistake("Return the e2m1 values, not their products with the scales.",
             scaled_back),
 )  # fmt: skip
 
@@ -207,7 +207,7 @@ def rows_of(blocks: int, size: int) -> list[tuple[list, list]]:
 
 
 def a_row_each(rng: random.Random, blocks: int, size: int) -> tuple[list, list]:
-    """A call: small whole numbers and powers of two, so that every order of adding gives the same."""
+    """A call: small whole numbers and powers of two, so that every order of addition gives the same."""
 
     def row() -> list[tuple[float, list[float]]]:
         return [
@@ -226,13 +226,13 @@ def added(a: list, b: list) -> float:
 
 
 SUMMING = (
-    Mistake("Both scales are factors of a block's sum.", lambda a, b: scaled_dot(a, [(1.0, block) for _, block in b])),
-    Mistake("Each block has scales of its own: they cannot wait until all is summed up.",
+    Mistake("Multiply a block's sum by both scales.", lambda a, b: scaled_dot(a, [(1.0, block) for _, block in b])),
+    Mistake("Each block has its own scales: they cannot wait until the end of the sum.",
             lambda a, b: a[0][0] * b[0][0] * scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b])),
     Mistake("The scales multiply each other; they are not added.",
             added),
     Mistake("The scales are missing.", lambda a, b: scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b])),
-    Mistake("Scales are to be multiplied by: the elements were divided by them.",
+    Mistake("The scales are to be multiplied by: the elements were divided by them.",
             lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b])),
     Mistake("The scales are factors already, not exponents.",
             lambda a, b: scaled_dot([(2**s, x) for s, x in a], [(2**s, x) for s, x in b])),

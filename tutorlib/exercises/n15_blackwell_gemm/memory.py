@@ -1,4 +1,4 @@
-"""Mistakes about tensor memory and the ring."""
+"""Common mistakes about tensor memory and the ring."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -9,15 +9,17 @@ from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
 ALLOCATING = (
     Mistake("An allocation is a power of two.", lambda n, a: n * a if n * a <= 512 else 0),
     Mistake(
-        "The least that can be allocated is 32 columns.",
+        "The smallest allocation is 32 columns.",
         lambda n, a: 0 if n * a > 512 else 1 << (n * a - 1).bit_length(),
     ),
-    Mistake("More than 512 columns there are not: then it is 0.", lambda n, a: max(32, 1 << (n * a - 1).bit_length())),
-    Mistake("Accumulators follow each other without a gap: round up their sum, not each of them.",
+    Mistake("Tensor memory has 512 columns: if the accumulators need more, return 0.",
+            lambda n, a: max(32, 1 << (n * a - 1).bit_length())),
+    Mistake("Accumulators follow each other without a gap: round up the total, not each one.",
             lambda n, a: 0 if tmem_columns(n, 1) * a > 512 else tmem_columns(n, 1) * a),
-    Mistake("At most 512 is not enough: 0 says that they do not fit.",
+    Mistake("Do not clamp to 512: return 0 if the accumulators do not fit.",
             lambda n, a: min(512, max(32, 1 << (n * a - 1).bit_length()))),
-    Mistake("Columns of 32 bits: one for each fp32 sum of a row, not four.", lambda n, a: tmem_columns(4 * n, a)),
+    Mistake("A column is 32 bits: one for each fp32 accumulator of a row, not four.",
+            lambda n, a: tmem_columns(4 * n, a)),
 )  # fmt: skip
 
 
@@ -38,23 +40,23 @@ def in_elements(n: int, pair: bool, other: int) -> tuple[int, int]:
 
 PLACES = (
     Mistake(
-        "Each block of the pair counts its own lanes, 0 to 127.",
+        "Each block of the pair has its own lanes, 0 to 127.",
         lambda m, n, a, columns: (m // 128, m % 128 // 32, m, a * columns + n),
     ),
     Mistake(
-        "The epilogue's warps are 0 to 3 in each block.",
+        "Each block has its own epilogue warps, 0 to 3.",
         lambda m, n, a, columns: (m // 128, m // 32, m % 128, a * columns + n),
     ),
     Mistake(
-        "The second accumulator begins behind the first one's columns.",
+        "The second accumulator begins after the first one's columns.",
         lambda m, n, a, columns: (*sum_place(m, n, 0, columns)[:3], n),
     ),
     Mistake(
-        "A warp may read 32 lanes in a row, not every fourth.",
+        "A warp reads 32 consecutive lanes, not every fourth.",
         lambda m, n, a, columns: (m // 128, m % 4, m % 128, a * columns + n),
     ),
     Mistake(
-        "The pair's rows are halved, not dealt out: block 0 has rows 0 to 127.",
+        "The pair's rows do not alternate: block 0 has rows 0 to 127.",
         lambda m, n, a, columns: (m % 2, m // 2 % 128 // 32, m // 2 % 128, a * columns + n),
     ),
     Mistake("The order is (block, warp, lane, column).", exchanged),
@@ -66,14 +68,15 @@ RINGS = (
         rows_of_half,
     ),
     Mistake(
-        "What is for something else is not for stages.", lambda n, pair, other: ring_stages(n, pair, 0)
+        "Subtract `other` from the 227 KiB: the stages cannot use those bytes.",
+        lambda n, pair, other: ring_stages(n, pair, 0)
     ),
     Mistake(
-        "bf16 has 2 bytes.",
+        "A bf16 has 2 bytes.",
         in_elements,
     ),
     Mistake(
-        "A block can have 227 KiB of shared memory; 228 is what the SM has.",
+        "A block can have 227 KiB of shared memory; the SM's 228 KiB include 1 that is reserved.",
         lambda n, pair, other: (ring_stages(n, pair, 0)[0], (228 * 1024 - other) // ring_stages(n, pair, 0)[0]),
     ),
     Mistake("The order is (bytes of a stage, stages).", lambda *args: ring_stages(*args)[::-1]),

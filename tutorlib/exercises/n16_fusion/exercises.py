@@ -1,9 +1,10 @@
-"""Exercises of notebook 16: epilogues that do more than round, a layer that torch takes as its own, and two GPUs."""
+"""Exercises of notebook 16: fused epilogues, an operator for torch, and a split over two GPUs."""
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Inside
 from tutorlib.checking.values import ValueExercise
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n16_fusion.fakes import faked, symbolic
 from tutorlib.exercises.n16_fusion.judge import host_functions
 from tutorlib.exercises.n16_fusion.layers import swapped
@@ -21,14 +22,9 @@ LAYER = "tutorlib.kernels.fused.linear"
 
 
 def course(module: str, *names: str) -> dict[str, InModule]:
-    """What the course has of its own for the very thing."""
+    """The course's own functions that solve an exercise."""
     return {f"the course's {name}": InModule(module, name) for name in names}
 
-
-# What the answers become part of --------------------------------------------------------------------------------
-
-
-# ----------------------------------------------------------------------------------------------------------------
 
 EXERCISES = (
     CuteExercise(
@@ -40,7 +36,7 @@ EXERCISES = (
         part=Inside(build=host_functions.elementwise),
         library=course(OPS, "gelu"),
         hints=(
-            "x * x is element by element, and so is every other operator; cute.math.tanh takes the whole of x.",
+            "x * x works element by element, like every other operator; cute.math.tanh takes all of x at once.",
             "tanh(u) written with exp(2·u) is inf/inf where u is large. cute.math.tanh is not.",
             "0.5 * x * (1.0 + cute.math.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))",
         ),
@@ -57,7 +53,7 @@ EXERCISES = (
         part=Inside(build=host_functions.with_bias_matrix),
         library=course(FUSED, "every_row"),
         hints=(
-            "A layout may send many coordinates to one place. By how much does the offset grow from row to row?",
+            "A layout may map many coordinates to one offset. By how much does the offset grow from row to row?",
             "cute.make_layout((rows, columns), stride=(0, 1)) over bias.iterator.",
         ),
         remedies=FUSION_REMEDIES["16.2"],
@@ -73,7 +69,7 @@ EXERCISES = (
         part=Inside(build=host_functions.with_op),
         library=course(OPS, "bias_gelu", "gelu"),
         hints=(
-            "Both arguments are values of the same shape, in fp32. What comes first, the bias or GELU?",
+            "Both arguments are values of the same shape, in fp32. Which comes first, the bias or GELU?",
             "Nothing is rounded here: the kernel rounds once, when it stores.",
         ),
         remedies=FUSION_REMEDIES["16.3"],
@@ -89,7 +85,7 @@ EXERCISES = (
         part=Inside(build=host_functions.with_fetch),
         library=course(FUSED, "fetch_beside"),
         hints=(
-            "fp32 registers of the accumulators' shape: cute.make_rmem_tensor(acc.tCrC.shape, Float32), filled with 0.",
+            "cute.make_rmem_tensor(acc.tCrC.shape, Float32) makes fp32 registers of the right shape; fill them with 0.",
             "Is coordinates[n] inside? cute.elem_less compares (row, column) with acc.shape, both of them.",
             "for n in cutlass.range_constexpr(cute.size(registers)): if elem_less(…): registers[n] = "
             "acc.tCgD[n].to(Float32)",
@@ -106,11 +102,12 @@ EXERCISES = (
         whole=WHOLE,
         part=Inside(build=host_functions.with_reduction),
         requires=("bar.sync",),
+        limits=WorkLimits(at_most=(("bar.sync", 200), ("shfl", 400))),  # a barrier in each of five steps takes 240
         library=course(FUSED, "largest"),
         hints=(
-            "Three steps: a thread's values, a warp's threads, the block's warps. Each is a maximum of maxima.",
-            "Of a thread: where(values < 0.0, -values, values).reduce(cute.ReductionOp.MAX, 0.0, 0). Of a warp: five "
-            "times fmax with shuffle_sync_bfly(mine, offset=16), 8, 4, 2, 1.",
+            "Reduce in three steps: a thread's values, a warp's threads, the block's warps.",
+            "A thread: where(values < 0.0, -values, values).reduce(cute.ReductionOp.MAX, 0.0, 0). A warp: five "
+            "times fmax with shuffle_sync_bfly(mine, offset=16), then 8, 4, 2, 1.",
             "Then partial[warp] = mine, a barrier, and the maximum over cute.size(partial) of them.",
         ),
         remedies=FUSION_REMEDIES["16.5"],
@@ -125,8 +122,8 @@ EXERCISES = (
             interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), (1, 2, 3), INTERLEAVING),
         ),
         hints=(
-            "Three modes: the row in its piece, gate or up, which piece. Say the size of each.",
-            "One row on in a piece is one row on in its matrix. From gate to up it is `features` rows.",
+            "It has three modes: the row in its piece, gate or up, and the piece. How large is each?",
+            "The next row of a piece is the next row of its matrix. Up begins `features` rows after gate.",
         ),
         remedies=FUSION_REMEDIES["16.6"],
     ),
@@ -143,7 +140,7 @@ EXERCISES = (
             "tCrC's shape is (pairs, atoms, (neighbors, rest)), and rest is the slowest mode: its first half is gate.",
             "half = cute.make_layout((pairs, atoms, (neighbors, rest // 2))); gate begins at tCrC.iterator, up "
             "cute.size(half) further on.",
-            "silu(g) is g / (1 + exp(-g)), or g/2 · (1 + tanh(g/2)), which has no number too large for it.",
+            "silu(g) is g / (1 + exp(-g)), or g/2 · (1 + tanh(g/2)); neither overflows to NaN.",
         ),
         remedies=FUSION_REMEDIES["16.7"],
     ),
@@ -160,7 +157,7 @@ EXERCISES = (
         hints=(
             "y_mn = Σ_k x_mk w_nk. What is ∂L/∂x_mk, where ∂L/∂y_mn is grad_mn? Over which index does its sum run?",
             "Σ_n grad_mn w_nk: gemm sums over the last modes, so B is weight with in as its rows, weight.mT.",
-            "Σ_m grad_mn x_mk accumulators over rows: both are transposed. gemm needs contiguous rows: .contiguous().",
+            "Σ_m grad_mn x_mk sums over rows: both operands are transposed. gemm needs contiguous rows: .contiguous().",
         ),
         remedies=FUSION_REMEDIES["16.8"],
     ),
@@ -175,7 +172,7 @@ EXERCISES = (
             symbolic("sizes that are unknown"),
         ),
         hints=(
-            "Shape, dtype, device: whose dtype does the result have, and which modes?",
+            "Shape, dtype, device: which of them does the result take from x, and which mode from weight?",
             "x.new_empty(*shape) takes dtype and device from x.",
         ),
         library=course(LAYER, "linear", "linear_fake"),
@@ -195,10 +192,10 @@ EXERCISES = (
         ),
         library=course(LAYER, "use_kernels"),
         hints=(
-            "named_children() has what stands directly below; what is no nn.Linear is gone through in its turn.",
-            "A new layer has parameters of its own, which nobody trains: put the old ones in their place.",
-            "KernelLinear(in_features, out_features, bias is not None, device='meta') has shapes and no memory; then "
-            "its weight and bias are the old layer's, and train(child.training) its mode.",
+            "named_children() lists the modules directly below; recurse into those that are not nn.Linear.",
+            "A new layer has new parameters, which no optimizer knows: replace them with the old ones.",
+            "KernelLinear(in_features, out_features, bias is not None, device='meta') has shapes and no memory. Assign "
+            "the old weight and bias, and call train(child.training).",
         ),
         remedies=FUSION_REMEDIES["16.10"],
     ),
@@ -207,15 +204,14 @@ EXERCISES = (
         title="shard",
         points=3,
         cases=(
-            splits("one GPU", 4, 6, 1),
-            splits("two GPUs", 6, 8, 2),
-            splits("four GPUs", 8, 12, 4),
+            splits("one GPU, and two", (4, 6, 1), (6, 8, 2)),
+            splits("four GPUs", (8, 12, 4)),
             refuses("features that do not divide"),
         ),
         library=course("tutorlib.kernels.fused.parallel", "shard"),
         hints=(
-            "silu(gate) · up goes feature by feature: a rank that has some of gate's features needs the same of up's.",
-            "down's columns are features: its share is columns, cut out of rows that stay behind.",
+            "silu(gate) · up works feature by feature, so a rank needs the same features of gate and up.",
+            "down's columns are features, so a rank's share of down is columns.",
             "weight.chunk(world)[rank] and down.chunk(world, 1)[rank] are views: clone and contiguous make tensors.",
         ),
         remedies=FUSION_REMEDIES["16.11"],

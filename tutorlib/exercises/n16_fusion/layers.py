@@ -1,7 +1,7 @@
 """16.10: modules whose linear layers become the course's.
 
-The model is built from a recipe of plain values where the answer lives. What comes of it is told in plain values, and
-its result is computed with products that the judge makes: it shows which of the layers have become kernels.
+The model is built in the answer's process, from a recipe of plain values, and described in plain values afterwards. Its
+result is computed with the judge's own products, which shows the layers that have become kernels.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def mlp(rng: Random) -> Recipe:
 
 
 def beside_subclass(rng: Random) -> Recipe:
-    """A layer that is to become a kernel among some that are not."""
+    """An nn.Linear among subclasses that stay."""
     layers = [("Linear", WIDTH, WIDTH, True), *[("Subclass", WIDTH, WIDTH)] * rng.randint(1, 3)]
     return ("Sequential", *rng.sample(layers, len(layers)))
 
@@ -56,15 +56,15 @@ def beside_subclass(rng: Random) -> Recipe:
 MODELS: dict[str, Callable[[Random], Model]] = {
     "an MLP": lambda rng: Model(mlp(rng)),
     "layers in layers": lambda rng: Model(nested(rng)),
-    "a bias": lambda rng: Model(biased(rng)),
-    "another dtype": lambda rng: Model(mlp(rng), "float64"),
-    "frozen, in eval": lambda rng: Model(mlp(rng), trained=False, training=False),
-    "a subclass, which stays": lambda rng: Model(beside_subclass(rng)),
+    "a bias": lambda rng: Model(("Sequential", biased(rng))),
+    "another dtype": lambda rng: Model(("Sequential", mlp(rng)), "float64"),
+    "frozen, in eval": lambda rng: Model(("Sequential", mlp(rng)), trained=False, training=False),
+    "a subclass, which stays": lambda rng: Model(("Sequential", beside_subclass(rng))),
 }
 
 
 def swapped(name: str, compiled: bool = False) -> Case:
-    """A case that is right when only the nn.Linear have changed, and nothing that they hold.
+    """A case that is right when only the class of the nn.Linear layers has changed.
 
     compiled: torch.compile is to find no graph break either.
     """
@@ -76,7 +76,7 @@ def swapped(name: str, compiled: bool = False) -> Case:
 
 
 class SwapFlaw(FailureKind):
-    """What is wrong with a model whose layers were swapped. CLASS: of a module [got]."""
+    """Errors in a model whose layers were swapped. CLASS: of a module [got]."""
 
     RETURNS = "returns something else"
     CLASS = "class of a module"
@@ -99,7 +99,7 @@ def wrong_swap(answer: Served, model: Model, compiled: bool) -> Wrong | None:
     factor = rng.uniform(0.5, 2.0)
 
     def multiply(a: "Tensor", b: "Tensor") -> "Tensor":
-        """By a factor that nobody foresees, so that the result shows whose products it is made of."""
+        """Scaled by a random factor, so that the result shows whether its products are the judge's."""
         return factor * (a @ b.mT)
 
     given = (model, held, x, multiply, compiled)
@@ -107,7 +107,9 @@ def wrong_swap(answer: Served, model: Model, compiled: bool) -> Wrong | None:
     if wrong is not None:
         return Wrong(f"it raised {wrong.what.partition(' raised ')[2]}")
     if "instead" in told:
-        return Wrong(Flaw(f"it returns {told['instead']}; the module itself is wanted, changed.", SwapFlaw.RETURNS))
+        return Wrong(
+            Flaw(f"it returns {told['instead']}; it should return the module itself, changed.", SwapFlaw.RETURNS)
+        )
     kernel = class_of(KernelLinear(1, 1))
     for path, (kind, training) in told["modules"].items():
         was, mode = modules.get(path, (None, None))
@@ -115,25 +117,31 @@ def wrong_swap(answer: Served, model: Model, compiled: bool) -> Wrong | None:
         if kind != want:
             return Wrong(
                 Flaw(
-                    f"{path or 'the module'} is a {short(kind)}, not a {want and short(want)}.",
+                    f"{path or 'the module'} is a {short(kind)} and should be a {want and short(want)}.",
                     SwapFlaw.CLASS(got=short(kind)),
                 )
             )
         if training is not mode:
-            return Wrong(Flaw(f"{path} was in {'training' if mode else 'eval'} mode, and is no more.", SwapFlaw.MODE))
+            return Wrong(
+                Flaw(f"{path} was in {'training' if mode else 'eval'} mode and is not any more.", SwapFlaw.MODE)
+            )
     if told["parameters"].keys() != held.keys() or told["modules"].keys() != modules.keys():
         return Wrong(
-            Flaw(f"its parameters were {', '.join(held)} and are {', '.join(told['parameters'])}.", SwapFlaw.PARAMETERS)
+            Flaw(
+                f"its parameters were {', '.join(held)} and are now {', '.join(told['parameters'])}.",
+                SwapFlaw.PARAMETERS,
+            )
         )
     for path, old in told["parameters"].items():
         if old != path:
             return Wrong(
                 Flaw(
-                    f"{path} is another tensor now: an optimiser that has the old one trains nothing.", SwapFlaw.TENSOR
+                    f"{path} is another tensor now: an optimizer that holds the old one trains nothing.",
+                    SwapFlaw.TENSOR,
                 )
             )
     if not told["trained"]:
-        return Wrong("it has changed which parameters are trained.")
+        return Wrong("it changes requires_grad of some parameters.")
     with products_by(multiply):
         expected = use_kernels(mine)(x).detach()
     got = told["result"]

@@ -25,7 +25,7 @@ def draw(*shapes: Shape, seed: int = 0, dtype: str = "float64") -> "tuple[Tensor
 
 
 class GradientFlaw(FailureKind):
-    """What is wrong with gradients, or with how they were computed."""
+    """Errors of gradients, or of how they were computed."""
 
     NO_PAIR = "no two tensors"
     SHAPE = "shape of a gradient"
@@ -42,10 +42,10 @@ def gradients(x: Shape, weight: Shape) -> Case:
         leaves = [tensor.detach().requires_grad_() for tensor in (x, weight)]
         wanted = torch.autograd.grad(torch.nn.functional.linear(*leaves), leaves, grad)
         if not (isinstance(got, tuple | list) and len(got) == 2):
-            return Flaw("two tensors are wanted, the gradients of x and of weight", GradientFlaw.NO_PAIR)
+            return Flaw("it should return two tensors, the gradients of x and of weight", GradientFlaw.NO_PAIR)
         for name, mine, want in zip(("x", "weight"), got, wanted, strict=True):
             if not isinstance(mine, torch.Tensor):
-                return f"the gradient of {name} is no tensor"
+                return f"the gradient of {name} is not a tensor"
             if mine.shape != want.shape:
                 shapes = f"has the shape {tuple(mine.shape)}, and {name} has {tuple(want.shape)}"
                 return Flaw(f"the gradient of {name} {shapes}", GradientFlaw.SHAPE)
@@ -66,9 +66,9 @@ def gradients(x: Shape, weight: Shape) -> Case:
 
 
 def counted(name: str, x: Shape, weight: Shape) -> Case:
-    """A case that is right when it is gemm that multiplies: twice, with as much to do as forward.
+    """A case that is right when gemm computes both products, each as large as the forward one.
 
-    What gemm gives is made larger by a factor that nobody foresees, and what is returned must be, too.
+    Once, gemm's results are scaled by a random factor, and the gradients must be, too.
     """
 
     def judge(answer: Answer) -> Wrong | None:
@@ -78,14 +78,14 @@ def counted(name: str, x: Shape, weight: Shape) -> Case:
         got, wrong = attempt(answer, (*given, gemm))
         if wrong is None and gemm.done != [prod(x[:-1]) * weight[0] * weight[1]] * 2:
             times = count(len(gemm.done), "time")
-            what = f"gemm was called {times}; two GEMMs as large as the forward one are all there is to do."
+            what = f"gemm was called {times}; it should compute two products, each as large as the forward one."
             return Wrong(Flaw(what, GradientFlaw.GEMMS))
         larger, again = attempt(answer, (*given, lambda a, b: factor * gemm(a, b)))
         if wrong or again:
             return wrong or again
         if are_tensors(got) and are_tensors(larger) and all(map(is_close, larger, (factor * one for one in got))):
             return None
-        return Wrong("gemm was called twice, but what is returned is not what it gave.")
+        return Wrong("gemm was called twice, but the gradients are not its results.")
 
     return Case(name, judge)
 

@@ -1,4 +1,4 @@
-"""16.6 and 16.11: weights in another order, and in parts."""
+"""16.6 and 16.11: weights interleaved, and split over ranks."""
 
 from collections.abc import Iterable, Sequence
 from math import prod
@@ -17,7 +17,7 @@ from tutorlib.problems.wrong import Wrong
 if TYPE_CHECKING:
     from torch import Tensor
 
-MOST_ROWS = 2**20  # that are written down; the largest weights here have a few hundred
+MOST_ROWS = 2**20  # listed one by one; the largest weights here have a few hundred
 
 # 16.6 interleaving ----------------------------------------------------------------------------------------------
 
@@ -28,7 +28,7 @@ def interleaving(features: int, width: int) -> tuple[tuple[int, ...], tuple[int,
 
 
 class RowsFlaw(FailureKind):
-    """What is wrong with the layout of interleaved rows. ROW: one comes from the wrong place [wanted]."""
+    """Errors in the layout of interleaved rows. ROW: one comes from the wrong place [wanted]."""
 
     NO_PAIR = "no shape and stride"
     NUMBER = "number of rows"
@@ -36,7 +36,7 @@ class RowsFlaw(FailureKind):
 
 
 class ShareFlaw(FailureKind):
-    """What is wrong with a rank's share of the weights."""
+    """Errors in a rank's share of the weights."""
 
     SHAPE = "shape of a share"
     VIEW = "a view"
@@ -44,12 +44,12 @@ class ShareFlaw(FailureKind):
 
 
 def rows_of(layout: Any) -> list[int] | str:
-    """Where each row comes from, the first mode fastest; or what is wrong with the pair."""
+    """The source of each row, the first mode fastest; or an error in the pair."""
     try:
         shape, stride = layout
         sizes = [(int(size), int(step)) for size, step in zip(shape, stride, strict=True)]
     except (TypeError, ValueError):
-        wanted = "it should be a pair (shape, stride) of tuples of whole numbers, as long as one another"
+        wanted = "it should be a pair (shape, stride) of tuples of whole numbers, equally long"
         return Flaw(wanted, RowsFlaw.NO_PAIR)
     if any(size < 1 for size, _ in sizes) or prod(size for size, _ in sizes) > MOST_ROWS:
         return f"its shape should have between 1 and {MOST_ROWS:,} rows"
@@ -84,7 +84,7 @@ def interleaves(
             return None
         at = next(n for n, (row, want) in enumerate(zip(rows, wanted, strict=True)) if row != want)
         which = f"{'up' if wanted[at] >= features else 'gate'}'s row {wanted[at] % features}"
-        what = f"row {at} should be {which}, which is {wanted[at]} of gate over up; it is {rows[at]}"
+        what = f"row {at} should be {which}, which is row {wanted[at]} of gate stacked on up; it is row {rows[at]}"
         return Flaw(what, RowsFlaw.ROW(wanted=which))
 
     def draw(rng: Random) -> tuple[int, int]:
@@ -98,9 +98,9 @@ INTERLEAVING = (
     Mistake("Gate's rows come first, then up's.", lambda f, w: ((w, 2, f // w), (1, w, 2 * w))),
     Mistake("The first mode runs fastest: rows in a piece, then gate or up, then the pieces.",
             lambda f, w: ((f // w, 2, w), (w, f, 1))),
-    Mistake("That is gate over up as it was.", lambda f, w: ((2 * f,), (1,))),
-    Mistake("That puts single rows of gate and up in turn; pieces have `width` rows.", lambda f, w: ((2, f), (f, 1))),
-    Mistake("Pieces are `width` rows from one another in gate, and in up.",
+    Mistake("That leaves gate stacked on up as it was.", lambda f, w: ((2 * f,), (1,))),
+    Mistake("That alternates single rows of gate and up; pieces have `width` rows.", lambda f, w: ((2, f), (f, 1))),
+    Mistake("Successive pieces are `width` rows from one another, in gate and in up.",
             lambda f, w: ((w, 2, f // w), (1, f, 2 * w))),
     Mistake("There are features / width pieces.", lambda f, w: ((w, 2, w), (1, f, w))),
 )  # fmt: skip
@@ -117,67 +117,73 @@ def weights(hidden: int, features: int, seed: int = 0) -> "tuple[Tensor, Tensor,
     return gate, up, down
 
 
-def splits(name: str, hidden: int, features: int, world: int) -> Case:
+def splits(name: str, *sizes: tuple[int, int, int]) -> Case:
     """A case that is right when the ranks' results add up to the whole, and each has its share of every matrix.
 
-    The grader also tries weights of another size.
+    sizes: hidden, features, and ranks. The grader also tries weights of other sizes.
     """
 
-    def others(rng: Random) -> "tuple[Tensor, Tensor, Tensor]":
-        return weights(rng.randint(3, 20), world * rng.randint(2, 9), rng.getrandbits(32))
-
     def judge(answer: Served) -> Wrong | None:
-        tried = [weights(hidden, features), *more_for_points(others, 1)]
-        return next(filter(None, (split_wrong(answer, whole) for whole in tried)), None)
+        for hidden, features, world in sizes:
 
-    def split_wrong(answer: Served, whole: "tuple[Tensor, Tensor, Tensor]") -> Wrong | None:
-        import torch
-        from torch.nn.functional import silu
+            def others(rng: Random, world: int = world) -> "tuple[Tensor, Tensor, Tensor]":
+                return weights(rng.randint(3, 20), world * rng.randint(2, 9), rng.getrandbits(32))
 
-        features, hidden = whole[0].shape
-        gate, up, down = whole
-        x = torch.linspace(-2, 2, 3 * hidden, dtype=torch.float64).view(3, hidden)
-        wanted = (silu(x @ gate.mT) * (x @ up.mT)) @ down.mT
-        kept = [weight.clone() for weight in whole]
-        total = torch.zeros_like(wanted)
-        part = features // world
-        shapes = [(part, hidden), (part, hidden), (hidden, part)]
-        for rank in range(world):
-            told, wrong = attempt(answer.through(told_of_share), (*whole, rank, world))
-            if wrong is not None:
-                return wrong
-            got, views = told
-            if not (isinstance(got, tuple | list) and len(got) == 3 and all(isinstance(g, torch.Tensor) for g in got)):
-                return Wrong("three tensors are wanted, the rank's gate, up and down.")
-            for label, mine, shape, view in zip(("gate", "up", "down"), got, shapes, views, strict=True):
-                if tuple(mine.shape) != shape:
-                    what = f"rank {rank}'s {label} is {tuple(mine.shape)}; its share is {shape}."
-                    return Wrong(Flaw(what, ShareFlaw.SHAPE))
-                if not mine.is_contiguous():
-                    return Wrong(f"rank {rank}'s {label} has strides {mine.stride()}: the kernel wants rows.")
-                if view:
-                    what = f"rank {rank}'s {label} is a view, which keeps the whole matrix in memory."
-                    return Wrong(Flaw(what, ShareFlaw.VIEW))
-            total += (silu(x @ got[0].mT) * (x @ got[1].mT)) @ got[2].mT
-        if any(not torch.equal(now, before) for now, before in zip(whole, kept, strict=True)):
-            return Wrong("it has changed the weights that it was given.")
-        if not torch.allclose(total, wanted):
-            off = float((total - wanted).abs().max())
-            why = "Do a rank's gate, up and down belong to the same features, and does each feature have one rank?"
-            return Wrong(f"the ranks' results add up to something else, off by {off:.3g}.", why)
+            for whole in (weights(hidden, features), *more_for_points(others, 1)):
+                if wrong := split_wrong(answer, whole, world):
+                    return wrong
         return None
 
-    return Case(name, judge, Drawn(lambda seed: [(*weights(hidden, features), 0, world)], 0))
+    calls = Drawn(lambda seed: [(*weights(hidden, features), 0, world) for hidden, features, world in sizes], 0)
+    return Case(name, judge, calls)
+
+
+def split_wrong(answer: Served, whole: "tuple[Tensor, Tensor, Tensor]", world: int) -> Wrong | None:
+    import torch
+    from torch.nn.functional import silu
+
+    features, hidden = whole[0].shape
+    gate, up, down = whole
+    x = torch.linspace(-2, 2, 3 * hidden, dtype=torch.float64).view(3, hidden)
+    wanted = (silu(x @ gate.mT) * (x @ up.mT)) @ down.mT
+    kept = [weight.clone() for weight in whole]
+    total = torch.zeros_like(wanted)
+    part = features // world
+    shapes = [(part, hidden), (part, hidden), (hidden, part)]
+    for rank in range(world):
+        told, wrong = attempt(answer.through(told_of_share), (*whole, rank, world))
+        if wrong is not None:
+            return wrong
+        of = f"rank {rank} of {world}: its"
+        got, views = told
+        if not (isinstance(got, tuple | list) and len(got) == 3 and all(isinstance(g, torch.Tensor) for g in got)):
+            return Wrong("it should return three tensors: the rank's gate, up and down.")
+        for label, mine, shape, view in zip(("gate", "up", "down"), got, shapes, views, strict=True):
+            if tuple(mine.shape) != shape:
+                what = f"{of} {label} has the shape {tuple(mine.shape)} and should have {shape}."
+                return Wrong(Flaw(what, ShareFlaw.SHAPE))
+            if not mine.is_contiguous():
+                return Wrong(f"{of} {label} has strides {mine.stride()}; its rows should be contiguous.")
+            if view:
+                what = f"{of} {label} is a view, which keeps the whole matrix in memory."
+                return Wrong(Flaw(what, ShareFlaw.VIEW))
+        total += (silu(x @ got[0].mT) * (x @ got[1].mT)) @ got[2].mT
+    if any(not torch.equal(now, before) for now, before in zip(whole, kept, strict=True)):
+        return Wrong("it changes the weights that it is given.")
+    if not torch.allclose(total, wanted):
+        off = float((total - wanted).abs().max())
+        why = "Do a rank's gate, up and down belong to the same features, and does each feature have one rank?"
+        return Wrong(f"the sum of the {world} ranks' results is not the whole MLP's; it is off by {off:.3g}.", why)
+    return None
 
 
 def refuses(name: str) -> Case:
-    """A case that is right when features that do not divide raise ValueError, and others do not."""
+    """A case that is right when features that do not divide raise ValueError, and others are split."""
 
     def judge(answer: Any) -> Wrong | None:
         rng = rng_of_run(16)
         hidden, seed = rng.randint(3, 20), rng.getrandbits(32)
-        _, wrong = attempt(answer, (*weights(hidden, 12, seed), 0, 4))
-        if wrong is not None:
+        if wrong := split_wrong(answer, weights(hidden, 12, seed), 4):
             return wrong
         try:
             answer(*weights(hidden, 10, seed), 0, 4)
@@ -187,9 +193,9 @@ def refuses(name: str) -> Case:
             if is_placeholder(error):
                 raise Unwritten from None
         except Exception as error:
-            what = f"10 features over 4 ranks raise {type(error).__name__}; a ValueError says what is wrong."
+            what = f"10 features over 4 ranks raise {type(error).__name__}; it should be a ValueError."
             return Wrong(Flaw(what, ShareFlaw.NOT_REFUSED))
-        what = "10 features over 4 ranks are cut all the same; some would be lost. Raise a ValueError."
+        what = "10 features are split over 4 ranks, so some are lost. Raise a ValueError."
         return Wrong(Flaw(what, ShareFlaw.NOT_REFUSED))
 
     return Case(name, judge)

@@ -1,7 +1,6 @@
 """Remedies of notebook 16."""
 
 from tutorlib.checking.exercise import Remedy
-from tutorlib.dsl.refusal import RefusalKind
 from tutorlib.exercises.n16_fusion.fakes import FakeFlaw
 from tutorlib.exercises.n16_fusion.layers import SwapFlaw
 from tutorlib.exercises.n16_fusion.operators import GradientFlaw
@@ -13,25 +12,21 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "16.1": (
         Remedy(
             Difference.WRONG(got="nan"),
-            "At x = 30 the exponential of tanh's argument is infinite, and inf / inf is no number. "
-            "cute.math.tanh has no x too large for it.",
+            "At x = 30 the exponential of tanh's argument overflows to inf, and inf / inf is NaN. "
+            "cute.math.tanh does not overflow.",
         ),
         Remedy(
             Difference.NEARLY,
-            "Put the message's x (here x is nearly y) into the formula term by term: √(2/π) = 0.79788, and inside of "
-            "the brackets 0.044715 times x to the third. Nothing is rounded on the way.",
+            "Evaluate the formula term by term at one of the message's x: √(2/π) = 0.79788, and inside the parentheses "
+            "0.044715 times x cubed. Do not round on the way.",
         ),
-        Remedy(Difference.WRONG(rule="elements ≥ 1"), "For a large x, tanh is 1 and GELU is x itself: is yours?"),
+        Remedy(Difference.WRONG(rule="elements ≥ 1"), "For large x, tanh is 1 and GELU is x. What does yours return?"),
     ),
     "16.2": (
         Remedy(
             Hazard.OUTSIDE,
-            "The bias has N numbers and no more: whatever the row, column n is the n-th of them. So a step down moves "
-            "the offset by nothing, and a step to the right by one.",
-        ),
-        Remedy(
-            RefusalKind.TILE_MODES,
-            "A matrix is wanted, two modes: cute.make_layout((rows, columns), stride=…) over bias.iterator.",
+            "The bias has only N numbers: in every row, column n is the n-th. So a step down does not move the offset, "
+            "and a step to the right moves it by one.",
         ),
         Remedy(
             Difference.WRONG(at="c[0, 1]"),
@@ -42,123 +37,123 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "16.3": (
         Remedy(
             Difference.NEARLY,
-            "The accumulators are fp32 and stay it: add the bias, then GELU of the whole, and no .to() in between.",
+            "Stay in fp32: add the bias to the accumulators, apply GELU to the sum, and use no .to() in between.",
         ),
         Remedy(
             (Difference.WRONG(at="c[0, 0]"), Difference.WRONG(at="c[0, 1]")),
-            "Two steps: acc + bias, and your gelu of that.",
+            "Compute acc + bias first, then your gelu of that.",
         ),
     ),
     "16.4": (
         Remedy(
             Hazard.OUTSIDE,
-            "Ask for each n on its own, before its load, and for row and column both: "
-            "cute.elem_less(acc.coordinates[n], acc.shape).",
+            "Test each n before its load, row and column both: cute.elem_less(acc.coordinates[n], acc.shape).",
         ),
         Remedy(Difference.WRONG(along="row"), "elem_less is `<` already: the last row is inside."),
         Remedy(
             Difference.WRONG(at="c[0, 0]", got="nan"),
-            "acc.tCgC is where the result goes, and holds nothing yet. The operand to add is acc.tCgD.",
+            "acc.tCgC is the result's place and is not written yet. Load the operand from acc.tCgD.",
         ),
         Remedy(
             Difference.WRONG(at="c[0, 1]"),
-            "What you return is added to the accumulators: registers[n] = acc.tCgD[n].to(Float32).",
+            "The kernel adds your result to the accumulators: registers[n] = acc.tCgD[n].to(Float32).",
         ),
     ),
     "16.5": (
         Remedy(
+            Fail.TOO_MANY,
+            "Five shuffles reduce a warp without a barrier: offsets 16, 8, 4, 2 and 1, each on the result of the last. "
+            "One barrier separates the warps' writes from thread 0's reads.",
+        ),
+        Remedy(
             Hazard.RACE(earlier="write"),
-            "All warps write their place of `partial`, then sync_threads(), then thread 0 reads them all.",
+            "Every warp writes its element of `partial`; after sync_threads(), thread 0 reads them all.",
         ),
         Remedy(
             Hazard.RACE(earlier="store"),
-            "A warp has one place, partial[thread // 32], and all of its lanes must know the same number by then: "
+            "All lanes of a warp write partial[thread // 32], so they must hold the same value: reduce it first by "
             "five shuffles, with offsets 16, 8, 4, 2 and 1.",
         ),
         Remedy(
             Difference.WRONG(elements="1 of 6"),
-            "After the barrier go through all of partial, cute.size(partial) numbers: each warp has one.",
+            "After the barrier, reduce all cute.size(partial) elements of partial: one per warp.",
         ),
         Remedy(
             Difference.WRONG(elements="all 6"),
-            "A maximum of maxima in every step, of |value|, beginning with 0: ReductionOp.MAX, then cute.arch.fmax.",
+            "Every step takes the maximum of |value|, starting from 0: ReductionOp.MAX, then cute.arch.fmax.",
         ),
         Remedy(
             Difference.WRONG(at="amax[0, 1]"),
-            "The largest |value|: of x and -x the larger, before anything is reduced.",
+            "Take |value| before you reduce: the larger of x and -x.",
         ),
     ),
     "16.6": (
         Remedy(
             RowsFlaw.NUMBER,
-            "Three modes: the row in its piece, gate or up, which piece. Their sizes multiplied are 2 · features.",
+            "There are three modes: the row in its piece, gate or up, and the piece. The product of their sizes is "
+            "2 · features.",
         ),
         Remedy(RowsFlaw.NO_PAIR, "Return (shape, stride), two tuples of three numbers each."),
         Remedy(
             RowsFlaw.ROW(wanted="up's row 0"),
-            "After `width` rows of gate comes up, which begins `features` rows further down: that is the second "
-            "mode's stride.",
+            "After `width` rows of gate comes up, which begins `features` rows further down: the second mode's stride.",
         ),
     ),
     "16.7": (
-        Remedy(Difference.WRONG(got="nan"), "e^g is infinite for a large g. g / (1 + e^-g) is not, nor is tanh."),
+        Remedy(
+            Difference.WRONG(got="nan"), "e^g overflows for large g. g / (1 + e^-g) does not, and neither does tanh."
+        ),
         Remedy(
             Difference.NEARLY,
-            "Which half gates? silu(gate) · up, in fp32: the left half of `rest` is gate, and the product is taken "
-            "after silu.",
+            "Check which half is the gate: the first half of `rest`. Apply silu to it in fp32, then multiply by up.",
         ),
         Remedy(
             (Difference.WRONG(at="c[0, 0]"), Difference.WRONG(at="c[0, 1]")),
-            "Two things to go through: silu(g) = g / (1 + e^-g), with the factor g, times up; and where both lie: "
-            "neighbors are columns of one matrix, gate and up are cute.size(half) registers apart.",
+            "Check two things: silu(g) = g / (1 + e^-g) has the factor g; and neighbors are columns of one matrix, "
+            "while gate and up are cute.size(half) registers apart.",
         ),
     ),
     "16.8": (
-        Remedy(NotRow.VIEW, "gemm needs contiguous rows, and .mT changes strides alone: .mT.contiguous()."),
-        Remedy(
-            GradientFlaw.GEMMS, "One call for each gradient, of whole matrices, and nothing is multiplied elsewhere."
-        ),
+        Remedy(NotRow.VIEW, "gemm needs contiguous rows, and .mT changes only the strides: use .mT.contiguous()."),
+        Remedy(GradientFlaw.GEMMS, "Call gemm once per gradient, with whole matrices, and multiply nothing elsewhere."),
         Remedy(GradientFlaw.NO_PAIR, "Return (dx, dweight)."),
         Remedy(
             Fail.RAISED,
-            "gemm sums over the last mode of both: for dx that is out, so B is weight with `in` as its rows; for "
-            "dweight it is the rows of grad and of x.",
+            "gemm sums over the last mode of both operands. For dx that is `out`: B is weight with `in` as its rows. "
+            "For dweight it is the rows of grad and of x.",
         ),
         Remedy(
             (GradientFlaw.SHAPE, GradientFlaw.TRANSPOSED),
-            "Each gradient has the shape of what it is the gradient of: dx that of x, with all its modes, dweight "
-            "(out, in).",
+            "A gradient has the shape of its tensor: dx that of x, with all its modes, and dweight (out, in).",
         ),
     ),
     "16.9": (
         Remedy(
             FakeFlaw.ASKS,
-            "len() and int() make a number of a symbol. Pass sizes on as they are: x.shape[:-1], weight.shape[0].",
+            "len() and int() turn a symbol into a number. Pass sizes as they are: x.shape[:-1], weight.shape[0].",
         ),
-        Remedy(FakeFlaw.STRIDES, "Make it in its final shape, all at once: it is contiguous then."),
-        Remedy(FakeFlaw.NO_TENSOR, "A tensor is asked for, without data: x.new_empty(…)."),
+        Remedy(FakeFlaw.STRIDES, "Make the tensor in its final shape at once; then it is contiguous."),
+        Remedy(FakeFlaw.NO_TENSOR, "Return a tensor without data: x.new_empty(…)."),
+        Remedy(FakeFlaw.COMPUTES, "Write down the result's shape yourself, and pass it to x.new_empty."),
         Remedy(
             FakeFlaw.SHAPE,
-            "x.new_empty(*shape) takes dtype and device from x. The modes are x's, but for the last, which is "
-            "weight's first.",
+            "x.new_empty(*shape) takes dtype and device from x. The shape is x's, but its last mode is weight's first.",
         ),
     ),
     "16.10": (
         Remedy(
             SwapFlaw.TENSOR,
-            "An optimiser holds the old parameters: hand these over, new.weight = child.weight, and copy nothing.",
+            "An optimizer holds the old parameters: assign them, new.weight = child.weight, and copy nothing.",
         ),
-        Remedy(SwapFlaw.CLASS(got="KernelLinear"), "type(child) is nn.Linear, so that subclasses stay."),
-        Remedy(SwapFlaw.CLASS(got="Linear"), "What is no nn.Linear has children of its own: use_kernels(child)."),
-        Remedy(SwapFlaw.MODE, "A new module is in training mode: new.train(child.training)."),
+        Remedy(SwapFlaw.CLASS(got="KernelLinear"), "Test `type(child) is nn.Linear`, so that subclasses stay."),
+        Remedy(SwapFlaw.CLASS(got="Linear"), "Any other child may have children: call use_kernels(child)."),
+        Remedy(SwapFlaw.MODE, "A new module starts in training mode: call new.train(child.training)."),
         Remedy(SwapFlaw.RETURNS, "Return the module."),
-        Remedy(SwapFlaw.PARAMETERS, "weight and bias both go over; the bias is None where there is none."),
+        Remedy(SwapFlaw.PARAMETERS, "Assign weight and bias both; a layer without a bias has bias None."),
     ),
     "16.11": (
-        Remedy(
-            ShareFlaw.VIEW, "A slice is a view, and with one rank even .contiguous() is: .clone() copies in any case."
-        ),
-        Remedy(ShareFlaw.SHAPE, "Features are cut, and nothing else: rows of gate and of up, columns of down."),
-        Remedy(ShareFlaw.NOT_REFUSED, "if features % world: raise ValueError(…), before anything is cut."),
+        Remedy(ShareFlaw.VIEW, "A slice is a view, and with one rank so is .contiguous(). .clone() always copies."),
+        Remedy(ShareFlaw.SHAPE, "Split only the features: rows of gate and up, columns of down."),
+        Remedy(ShareFlaw.NOT_REFUSED, "Test it first: if features % world: raise ValueError(…)."),
     ),
 }

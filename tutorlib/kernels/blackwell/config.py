@@ -1,4 +1,4 @@
-"""The Blackwell kernel's configuration, its resources on an SM, and the smallest shapes of its instruction."""
+"""The Blackwell kernel's configuration, and the shared and tensor memory that it takes."""
 
 from dataclasses import dataclass
 
@@ -17,8 +17,7 @@ class BlackwellConfigError(ValueError):
 
 @dataclass(frozen=True)
 class BlackwellConfig:
-    """tile: (M, N, K) that one instruction stream accumulators up: of one block, or with `pair` of two blocks of 128
-    rows each.
+    """tile: (M, N, K) of one block, or with `pair` of two blocks of 128 rows each.
 
     stages: buffers of A and B. accumulators: of tensor memory. sharing: blocks, or pairs, next to each other along N
     that share the loads of A. store_buffers: of a BOX for each warp of the epilogue.

@@ -1,10 +1,9 @@
 """The GEMM of notebook 15, a persistent kernel of three roles; its loops may be the reader's.
 
-C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32. Six warps: four store, one multiplies,
-one
-loads. With `pair` two blocks of a cluster compute 256 rows together: each loads its 128 rows of A and half of B's, the
-first one's MMA warp multiplies for both, and each has its own rows of accumulators in its tensor memory. Where
-`sharing` blocks or pairs lie next to each other along N, each loads its share of A's tile for all of them.
+C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32. Six warps: four store, one
+multiplies, one loads. With `pair`, two blocks of a cluster compute 256 rows together: each loads its 128 rows
+of A and half of B's, the first one's MMA warp multiplies for both, and each has its own rows of accumulators in its
+tensor memory. With `sharing`, 2 blocks or pairs next to each other along N each load half of A's tile for both.
 """
 
 from collections.abc import Callable
@@ -26,13 +25,13 @@ from tutorlib.kernels.hopper.first_parts import ring_layout
 from tutorlib.kernels.hopper.first_share import ALIGNMENT
 from tutorlib.kernels.hopper.layouts import Tma
 
-SMS = 148  # of a B200: so many blocks take all tiles in turn
+SMS = 148  # of a B200; as many blocks share all tiles
 STORERS = 4  # warps of a block that store
 
 
 @dataclass(frozen=True)
 class TileLoops:
-    """One for each role, and what goes on around them."""
+    """A loop for each role, and the function that holds tensor memory around them."""
 
     produce: Callable[[TileSteps], None] = produce_tiles
     multiply: Callable[[TileSteps], None] = multiply_tiles
@@ -193,7 +192,7 @@ class Crew:
 
 
 def share_of(tma: Any, s: Any, g: Any, place: Any, rank: Any, config: BlackwellConfig) -> Feed:
-    """A's way in: this block's part of a tile of 128 rows, for every block that has the same rows."""
+    """The load of A: this block's part of 128 rows, for every block that needs the same rows."""
     width = config.width
     tXsX, tXgX = cpasync.tma_partition(
         tma, place, cute.make_layout(config.sharing), cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2)
@@ -207,7 +206,7 @@ def share_of(tma: Any, s: Any, g: Any, place: Any, rank: Any, config: BlackwellC
 def make_blackwell_gemm(
     config: BlackwellConfig = SINGLE, loops: TileLoops = TileLoops(), sms: int = SMS
 ) -> Callable[..., None]:
-    """The host function gemm(a, b, c) of these loops, for cute.Tensors of static shape, on so many SMs."""
+    """The host function gemm(a, b, c) of these loops, for cute.Tensors of static shape, on `sms` SMs."""
 
     @cute.jit
     def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:

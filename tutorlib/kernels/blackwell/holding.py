@@ -1,4 +1,4 @@
-"""A block's tensor memory, from its allocation to its end, around what the roles do."""
+"""A block's tensor memory, allocated and freed around the roles' work."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ TMEM_ALIGNMENT = 16  # bytes; an allocation begins at a column
 
 @cute.jit
 def meet(config: cutlass.Constexpr) -> None:
-    """All threads of the block, or of the cluster: what any of them did before, all of them see."""
+    """A barrier for all threads of the block, or of the cluster."""
     if cutlass.const_expr(config.blocks > 1):
         cute.arch.cluster_arrive()
         cute.arch.cluster_wait()
@@ -23,10 +23,10 @@ def meet(config: cutlass.Constexpr) -> None:
 
 @dataclass(frozen=True)
 class Holding:
-    """A warp's handle on tensor memory.
+    """A block's tensor memory, as one of its warps sees it.
 
-    warp: its number, 0 to 5. columns: to allocate. address: 4 bytes of shared memory, for what alloc_tmem writes.
-    crew: who does the work, for a pointer to the accumulators.
+    warp: its number, 0 to 5. columns: to allocate. address: 4 bytes of shared memory that alloc_tmem writes.
+    crew: does the work, given a pointer to the accumulators.
     """
 
     config: BlackwellConfig
@@ -48,7 +48,7 @@ class Holding:
         meet(self.config)
 
     def pointer(self) -> cute.Pointer:
-        """To the first column, read from `address`."""
+        """The first column's address, as alloc_tmem wrote it."""
         return cute.arch.retrieve_tmem_ptr(Float32, TMEM_ALIGNMENT, self.address)
 
     def work(self, acc: cute.Pointer) -> None:
@@ -58,7 +58,7 @@ class Holding:
 
 @cute.jit
 def hold(holding: Holding) -> None:
-    """One warp allocates before the others start, and frees when all are done."""
+    """One warp allocates before the work, and frees after it."""
     if holding.warp == MMA_WARP:
         cute.arch.alloc_tmem(holding.columns, holding.address, holding.pair)
         cute.arch.relinquish_tmem_alloc_permit(holding.pair)

@@ -5,6 +5,7 @@ from cutlass import cute
 from cutlass.cute.nvgpu import tcgen05
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
+from tutorlib.dsl.cute.instructions import fence_before
 from tutorlib.kernels.blackwell.steps import TileSteps
 
 
@@ -24,7 +25,7 @@ def produce_tiles(steps: TileSteps) -> None:
 
 @cute.jit
 def multiply_tiles(steps: TileSteps) -> None:
-    """The MMA warp of the block that leads: sum up a tile in each accumulator in turn."""
+    """The leading block's MMA warp: one tile after the other, each in the next accumulator."""
     if steps.leads:
         stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
         acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
@@ -41,7 +42,7 @@ def multiply_tiles(steps: TileSteps) -> None:
 
 @cute.jit
 def commit_to(steps: TileSteps, barrier: cute.Pointer, blocks: cutlass.Int16) -> None:
-    """An arrival at this mbarrier of each of these blocks, as soon as all that was issued before is over."""
+    """An arrival at this mbarrier in each of these blocks, when everything issued so far is complete."""
     with cute.arch.elect_one():
         if cutlass.const_expr(steps.config.pair):
             tcgen05.commit(barrier, blocks, tcgen05.CtaGroup.TWO)
@@ -53,7 +54,7 @@ def commit_to(steps: TileSteps, barrier: cute.Pointer, blocks: cutlass.Int16) ->
 
 @cute.jit
 def store_tiles(steps: TileSteps) -> None:
-    """A warp of the epilogue: take its 32 lanes of each accumulator, part by part."""
+    """An epilogue warp: read and write its 32 lanes of each accumulator, part by part."""
     acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
     for number in cutlass.range(steps.tiles, unroll=1):
         cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
@@ -61,6 +62,7 @@ def store_tiles(steps: TileSteps) -> None:
             steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if part == steps.parts - 1:
+                fence_before()
                 with cute.arch.elect_one():
                     cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)
             steps.write(number, part)

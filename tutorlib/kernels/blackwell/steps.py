@@ -40,7 +40,7 @@ class TileWalk:
 
 @dataclass(frozen=True)
 class Feed:
-    """A's or B's way into shared memory. tXgX: (box, row tiles, K tiles) of the matrix; tXsX: (box, stages).
+    """The load of A or B into shared memory. tXgX: (box, row tiles, K tiles) of the matrix; tXsX: (box, stages).
 
     mask: the blocks that receive it, or None for this one alone. rank: of this block in its pair, width: blocks there.
     """
@@ -57,8 +57,9 @@ class Feed:
 
 @dataclass(frozen=True)
 class Drain:
-    """A warp's way out of tensor memory. tTtC: (values, 1, 1, parts, accumulators); tTrC: registers, fp32.
+    """A warp's epilogue: tensor memory to registers to shared memory to C.
 
+    tTtC: (values, 1, 1, parts, accumulators); tTrC: registers, fp32.
     tRrC: the same in bf16, as `r2s` takes them; tRsC: (values, 1, 1, buffers). tSsC: (box, buffers) of this warp;
     tSgC: (box, row boxes, column boxes) of C. row: the first row box of this warp in a tile's. rows: boxes in a tile.
     """
@@ -78,7 +79,7 @@ class Drain:
 
 @dataclass(frozen=True)
 class TileSteps:
-    """The steps of a block's loops, for a thread of any role.
+    """A block's steps, for a thread of any role.
 
     full, empty: mbarriers, one for each of `stages`. A phase of full[stage] ends with 1 arrival and the bytes that it
         announces, stage_bytes; one of empty[stage] when the multiplications that read it are committed to it.
@@ -119,7 +120,7 @@ class TileSteps:
 
     @property
     def stage_bytes(self) -> int:
-        """Bytes that full[stage] counts: of both blocks, if there are two."""
+        """Bytes that full[stage] counts, from both blocks of a pair."""
         return self.config.stage_bytes * self.config.width
 
     @property
@@ -151,7 +152,7 @@ class TileSteps:
             feed.load(row, k_tile, stage, self.full + stage)
 
     def multiply(self, stage: Any, accumulator: Any, first: Any) -> None:
-        """Issue a stage's four tcgen05.mma; `first`: forget what the accumulator held."""
+        """Issue a stage's four tcgen05.mma; `first`: overwrite the accumulator."""
         fence_after()
         acc = self.tCtC[None, None, None, accumulator]
         for k_block in range(cute.size(self.tCrA, mode=[2])):

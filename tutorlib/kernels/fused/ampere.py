@@ -30,7 +30,7 @@ def whole_matrix(matrix: cute.Tensor, rows: int) -> cute.Tensor:
 
 @cute.jit
 def fetch_beside(acc: Accumulators) -> cute.Tensor:
-    """The elements of tCgD inside C, in fp32 registers of the accumulators' shape; elsewhere 0."""
+    """tCgD's elements inside C, in fp32 registers of the accumulators' shape; 0 outside."""
     registers = cute.make_rmem_tensor(acc.tCrC.shape, Float32)
     if cutlass.const_expr(acc.whole):
         as_stored = cute.make_fragment_like(acc.tCgD)
@@ -46,9 +46,9 @@ def fetch_beside(acc: Accumulators) -> cute.Tensor:
 
 @dataclass(frozen=True)
 class Fusion:
-    """The parts of a fused GEMM: each may be the reader's.
+    """The parts of a fused GEMM, each of which may be the reader's.
 
-    op: a thread's accumulators, and what is fetched beside them, both fp32 → values of the same shape.
+    op: a thread's accumulators and the operands fetched for them, both fp32 → values of the same shape.
     as_matrix: the operand beside A and B, and M → a matrix of C's shape. fetch: a thread's share of it.
     """
 

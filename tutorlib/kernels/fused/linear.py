@@ -20,7 +20,7 @@ def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
 
     On a Hopper GPU the kernel of notebook 14, with the bias in its epilogue; what the kernel cannot take, torch
     multiplies (`report` lists it). On the CPU torch's product in fp32 (fp64 stays fp64), which has the same contract:
-    the kernel's result differs by the order of its additions alone.
+    the kernel's result differs only by the order of additions.
     """
     if not a.is_cuda:
         wide = torch.promote_types(a.dtype, torch.float32)

@@ -1,4 +1,4 @@
-"""Functions of an epilogue on values in registers: they take TensorSSA and keep its shape."""
+"""Epilogues: functions of values in registers, of TensorSSA, that keep its shape."""
 
 from typing import Any
 

@@ -27,7 +27,10 @@ from tutorlib.failure import Flaw
 from tutorlib.problems.wrong import count
 
 ROLES: tuple[TileRole, ...] = ("produce", "multiply", "store")
-OWN_WORK: dict[TileRole, tuple[str, ...]] = {"produce": ("full",), "multiply": ("empty", "ready")}  # who waits is idle
+OWN_WORK: dict[TileRole, tuple[str, ...]] = {
+    "produce": ("full",),
+    "multiply": ("empty", "ready"),
+}  # a role that waits for these is idle
 Loop = Callable[..., None]
 
 
@@ -49,7 +52,7 @@ class Extent:
 
 
 def rehearse_tiles(loops: dict[TileRole, Loop], size: Extent) -> list["BlackwellBlock"]:
-    """Run the loops side by side in many interleavings. Returns the block of each.
+    """Run the loops side by side in many orders. Returns the block after each.
 
     Raises Unsafe, and what the loops themselves raise.
     """
@@ -60,7 +63,7 @@ def rehearse_tiles(loops: dict[TileRole, Loop], size: Extent) -> list["Blackwell
 
 
 def warps_of(loops: dict[TileRole, Loop], blocks: int) -> list[RoleWarps]:
-    """Who runs what: in each block a warp that loads, one that multiplies, and four that store, in two groups."""
+    """In each block a warp that loads, one that multiplies, and four that store, in two groups."""
     players: list[tuple[TileRole, str, int]] = [
         ("produce", "the TMA warp", 1),
         ("multiply", "the MMA warp", 1),
@@ -80,7 +83,7 @@ class BlackwellBlock(BlackwellScene):
 
     sent_first: loads of block 0 before the first multiplication. begun_first: accumulators in use before the first
     accumulators were read. freed_late: whether an accumulator was freed after its last part was written. dawdled: where
-    a role went on only after what it had ordered itself was over, or None.
+    a role waited for the completion of its own work before it went on, or None.
     """
 
     instruction_set = BLACKWELL
@@ -159,8 +162,8 @@ class BlackwellBlock(BlackwellScene):
         into = self.number(accumulator, self.accumulators, line, "accumulator")
         if me.block:
             raise Unsafe(
-                f"{line}: the MMA warp of block 1 issues, too. One thread of the pair's first block, which `leads`, "
-                "multiplies for both.",
+                f"{line}: the MMA warp of block 1 issues, too. One thread of the pair's leading "
+                "block multiplies for both.",
                 LoopFlaw.LEADER,
             )
         self.refuse_elected(me, line, "steps.multiply")
@@ -200,7 +203,7 @@ class BlackwellBlock(BlackwellScene):
                 )
             return now
         if any(use.tile == load.tile for others in self.uses for use in others):
-            what = f"{line}: `first` at K tile {load.k_tile} of tile {load.tile} forgets what was summed up."
+            what = f"{line}: `first` at K tile {load.k_tile} of tile {load.tile} overwrites the tile's earlier K tiles."
             raise Unsafe(what, LoopFlaw.FIRST(given="again"))
         if now:
             for warps in self.storing:
@@ -216,7 +219,7 @@ class BlackwellBlock(BlackwellScene):
 
         ranks = [mbar_ptr.block] if mask is None else [at for at in range(16) if int(mask) >> at & 1]
         if outside := [rank for rank in ranks if rank >= self.blocks]:
-            what = f"{calling_line()}: the mask names block {outside[0]}, and there is none."
+            what = f"{calling_line()}: the mask names block {outside[0]}, which does not exist."
             raise Unsafe(what, LoopFlaw.OUT_OF_RANGE)
         self.commit([mbar_ptr.in_block(rank) for rank in ranks], 2 if cta_group == CtaGroup.TWO else 1)
 
@@ -235,7 +238,7 @@ class BlackwellBlock(BlackwellScene):
                 LoopFlaw.COMMIT,
             )
         if me.block:
-            raise Unsafe(f"{line}: block 1 has issued nothing that it could commit.")
+            raise Unsafe(f"{line}: block 1 commits, and has issued nothing.")
         self.begin(Commit(list(self.issued), barriers, line))
 
     # Accumulators -----------------------------------------------------------------------------------------------
@@ -262,8 +265,14 @@ class BlackwellBlock(BlackwellScene):
         me, _ = self.issue()
         if me.registers:
             me.awaited = True
-            me.knows.add(taken(me, *me.registers))
+            me.unfenced.add(taken(me, *me.registers))
             self.changes += 1
+
+    def fence_before(self) -> None:
+        me, _ = self.issue()
+        me.knows |= me.unfenced
+        me.unfenced.clear()
+        self.changes += 1
 
     def write(self, number: Any, part: Any) -> None:
         me, line = self.issue()
@@ -274,7 +283,7 @@ class BlackwellBlock(BlackwellScene):
                 f"{line}: steps.write is for all lanes of a warp; inside elect_one() there is one.", LoopFlaw.ELECTED
             )
         if me.registers is None:
-            raise Unsafe(f"{line}: nothing has been read that could be written.")
+            raise Unsafe(f"{line}: writes, and nothing has been read.")
         if not me.awaited:
             raise Unsafe(
                 f"{line}: uses the registers of the tcgen05.ld at {me.read_at}, which may still be in flight: "
@@ -305,6 +314,12 @@ class BlackwellBlock(BlackwellScene):
                     )
             case "free":
                 self.demand("store", f"arrives at {barrier.name}", line)
+                if me.unfenced:
+                    raise Unsafe(
+                        f"{line}: arrives at {barrier.name}, and nothing orders the tcgen05.ld at {me.read_at} before "
+                        "it: fence_before() between its wait and the arrival.",
+                        LoopFlaw.FENCE,
+                    )
                 use = self.uses[barrier.at][-1] if self.uses[barrier.at] else None
                 me.freed[barrier.at] = use, line
                 self.freed_late |= use is not None and {(use.tile, part) for part in range(self.parts)} <= me.stored

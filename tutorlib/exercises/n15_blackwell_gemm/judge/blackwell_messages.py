@@ -1,4 +1,4 @@
-"""What a rehearsal of the Blackwell kernel's loops says of a hazard: at which line, of which tile, and why."""
+"""Messages about hazards in the Blackwell kernel's loops: the line, the tile, and the cause."""
 
 from tutorlib.checking.rehearsing import hazard_messages
 from tutorlib.checking.rehearsing.call_site import CallSite
@@ -19,7 +19,7 @@ def part_of(use: Use, part: int) -> str:
 
 
 def about_phase(me: RoleWarps, barrier: MBarrier, turn: int) -> Flaw:
-    """Why a wait for this mbarrier does not help, where its phase number `turn` was to be waited for."""
+    """Why a wait for this mbarrier does not cover its phase number `turn`."""
     needed = f"this needs phase number {turn + 1}, whose parity is {turn % 2}"
     return hazard_messages.about_wait(me, barrier, turn, needed) or incomplete(
         f"the wait for {barrier.name} is right, but that phase was complete too early, with the arrival at "
@@ -38,7 +38,7 @@ def overwritten_stage(now: BlackwellScene, me: RoleWarps, line: CallSite, old: L
 
 
 def not_there(now: BlackwellScene, me: RoleWarps, line: CallSite, block: int, stage: int, load: Load | None) -> Flaw:
-    """A multiplication of what has not landed."""
+    """A multiplication of a K tile that may not have landed."""
     barrier, at = now.barriers["full"][0][stage], f"stage {stage}{now.of_block(block)}"
     if load is None:
         what = Flaw(f"{line}: multiplies {at}, into which nothing has been loaded yet: ", LoopFlaw.EMPTY)
@@ -64,7 +64,7 @@ def multiplied_twice(now: BlackwellScene, me: RoleWarps, line: CallSite, load: L
 def overwritten_acc(
     now: BlackwellScene, me: RoleWarps, line: CallSite, old: Use, warps: RoleWarps, part: int, tile: int
 ) -> Flaw:
-    """`first` on an accumulator whose accumulators have not all been taken."""
+    """`first` on an accumulator that has not been read completely."""
     what = Flaw(
         f"{line}: tile {tile} overwrites {part_of(old, part)} in accumulator {old.accumulator}, which {warps.name} "
         "may not have read",
@@ -80,7 +80,7 @@ def overwritten_acc(
 
 
 def not_summed(now: BlackwellScene, me: RoleWarps, line: CallSite, accumulator: int, use: Use | None) -> Flaw:
-    """Accumulators that are read before they are there."""
+    """Accumulators that are read before they are complete."""
     barrier = now.barriers["ready"][me.block][accumulator]
     reads = f"{line}: reads accumulator {accumulator}, where"
     if use is None:
@@ -92,7 +92,7 @@ def not_summed(now: BlackwellScene, me: RoleWarps, line: CallSite, accumulator: 
 
 
 def stuck_tiles(now: BlackwellScene) -> Flaw:
-    """Who waits for what, and what would complete it: several lines."""
+    """Which warps wait for which mbarriers, and what these lack: several lines."""
     loaded = f"{len(now.loads())} of {now.tiles * now.k_tiles}"
     stored = min((len(warps.stored) for warps in now.storing), default=0)
     progress = (

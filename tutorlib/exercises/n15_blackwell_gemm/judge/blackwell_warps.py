@@ -1,4 +1,4 @@
-"""Warps of a Blackwell block: what each role has ordered, holds and has written."""
+"""Warps of a Blackwell block: what each role has issued, holds and has written."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -60,12 +60,15 @@ def taken(warps: "RoleWarps", use: Use, part: int) -> Fact:
 class RoleWarps(Warps):
     """registers: the part of a use that they hold, or None; awaited: whether a wait has covered the tcgen05.ld.
 
+    unfenced: what such waits covered since the last tcgen05.fence::before_thread_sync; no arrival is ordered after it.
+
     freed: the use that each accumulator held when they arrived on its `free`, and where.
-    waited_for_own: where they waited for the end of what they had ordered themselves, or None.
+    waited_for_own: where they waited for the completion of their own work, or None.
     """
 
     registers: tuple[Use, int] | None = field(default=None, init=False)
     awaited: bool = field(default=False, init=False)
+    unfenced: set[Fact] = field(default_factory=set, init=False)
     read_at: CallSite = field(default=NOWHERE, init=False)
     stored: set[tuple[int, int]] = field(default_factory=set, init=False)
     freed: dict[int, tuple[Use | None, CallSite]] = field(default_factory=dict, init=False)

@@ -1,4 +1,4 @@
-"""Answers that are a loop of the Blackwell kernel, or what holds its tensor memory."""
+"""Judges the loops of the Blackwell kernel, and the function that allocates and frees its tensor memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ def narrower(config: "BlackwellConfig") -> "BlackwellConfig":
 
 @dataclass(frozen=True, kw_only=True)
 class BlackwellPart(Part):
-    """Of notebook 15's kernel: rehearsed, then compiled for both of Blackwell's data-centre GPUs and looked at.
+    """A part of notebook 15's kernel: rehearsed, then compiled for Blackwell's data-center GPUs and inspected.
 
     pair: whether two blocks work on a tile together.
     """
@@ -68,11 +68,11 @@ class BlackwellPart(Part):
         if (got := allocated_columns(compiled.ptx)) == [self.config.columns]:
             return ""
         said = " and ".join(map(str, got)) or "no"
-        return f"it allocates {said} columns of tensor memory; {self.config.columns} is what its accumulators take."
+        return f"it allocates {said} columns of tensor memory; its accumulators take {self.config.columns}."
 
     @property
     def settled(self) -> bool:
-        """The rehearsal has shown that the loops compute a GEMM."""
+        """The loops issue a GEMM."""
         return True
 
 
@@ -116,7 +116,7 @@ class RoleLoops(BlackwellPart):
         return self.find_idleness(played, extent)
 
     def find_idleness(self, played: Sequence[BlackwellBlock], extent: Extent) -> str:
-        """What right loops do not do well enough, or "": looked at where everything lands at once."""
+        """How right loops waste time, or "": judged where every load and commit lands at once."""
         eager = next(block for block in played if block.interleaving.landing == "early")
         ahead, most = eager.sent_first, min(extent.stages, extent.tiles * extent.k_tiles)
         if self.loop in ("produce", "all") and ahead < most:
@@ -124,21 +124,21 @@ class RoleLoops(BlackwellPart):
             return Flaw(what, LoopFlaw.IDLE)
         if eager.dawdled:
             return Flaw(
-                f"it is safe, but {eager.dawdled} waits for what the same warp has ordered, and meanwhile it orders "
-                "nothing. Those who need the result wait for it.",
+                f"it is safe, but {eager.dawdled} waits for what the same warp has issued, and issues nothing "
+                "meanwhile. Leave that wait to the role that needs the result.",
                 LoopFlaw.IDLE,
             )
         begun, could = eager.begun_first, min(extent.accumulators, extent.tiles)
         if self.loop in ("multiply", "all") and begun < could:
             return Flaw(
-                f"it is safe, but of {count(extent.accumulators, 'accumulator')} only {begun} is in use before the "
-                "epilogue has read: the tensor cores wait for it, and need not.",
+                f"it is safe, but only {begun} of {count(extent.accumulators, 'accumulator')} is in use before the "
+                "epilogue reads: the tensor cores wait for the epilogue, and need not.",
                 LoopFlaw.IDLE,
             )
         if self.loop in ("store", "all") and any(block.freed_late for block in played):
             return Flaw(
-                "it is safe, but an accumulator is freed after its last part was written. Its values are in registers "
-                "after the last wait, and the next tile could begin.",
+                "it is safe, but an accumulator is freed after its last part was written. Its values are in "
+                "registers after the last wait, so the tensor cores could start the next tile then.",
                 LoopFlaw.FREED_LATE,
             )
         return ""
@@ -146,7 +146,7 @@ class RoleLoops(BlackwellPart):
 
 @dataclass(frozen=True, kw_only=True)
 class Holding(BlackwellPart):
-    """Allocates, lets everybody work, frees."""
+    """Allocates, lets all warps work, frees."""
 
     def parts(self, answer: Answer) -> "TileLoops":
         from tutorlib.kernels.blackwell.gemm import TileLoops

@@ -1,4 +1,4 @@
-"""A block's tensor memory, rehearsed: who allocates it, who may touch it since when, who frees it."""
+"""A block's tensor memory, rehearsed: which warp allocates it, when each may use it, which one frees it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ def rehearse_holding(holds: Callable[..., None], columns: int) -> None:
 
 @dataclass(eq=False, kw_only=True)
 class MemoryBlock(RehearsalMachine):
-    """A block of six warps and its tensor memory. What they know: "allocated", and who has worked.
+    """A block of six warps and its tensor memory. Their facts: "allocated", and which warps have worked.
 
     worked: the numbers of those who have.
     """
@@ -95,7 +95,7 @@ class MemoryBlock(RehearsalMachine):
         if wanted > self.columns:
             raise Unsafe(
                 f"{line}: {wanted} columns are too many: the accumulators take {self.columns}, and another block on "
-                "the SM may need the others.",
+                "the SM may need the rest.",
                 TensorMemoryFlaw.COLUMNS,
             )
         if self.relinquished_at:
@@ -104,7 +104,7 @@ class MemoryBlock(RehearsalMachine):
         if self.allocated:
             raise Unsafe(
                 f"{line}: {me.name} allocates, too, after {self.allocated_at} did: one warp of the block does. "
-                "Where the first one has all 512 columns, the second one waits forever.",
+                "If the first one has all 512 columns, the second waits forever.",
                 TensorMemoryFlaw.ALLOCATED_TWICE,
             )
         self.allocated, self.allocated_at = HeldColumns(wanted), line
@@ -183,7 +183,7 @@ class MemoryBlock(RehearsalMachine):
     def give_up(self) -> None:
         absent = next(warp.name for warp in self.warps if warp not in self.present)
         raise Unsafe(
-            f"deadlock: {self.present[0].held_up.line}: warps wait there for all, and {absent} never comes.",
+            f"deadlock: {self.present[0].held_up.line}: warps wait there for all six, and {absent} never comes.",
             TensorMemoryFlaw.MEETING,
         )
 
@@ -194,7 +194,7 @@ class MemoryBlock(RehearsalMachine):
                 raise Unsafe(what, TensorMemoryFlaw.WORKED)
         if not self.freed_at:
             raise Unsafe(
-                f"the block ends with what {self.allocated_at} allocated: no warp frees it, and the next block on this "
-                "SM waits for it forever.",
+                f"no warp frees the columns that {self.allocated_at} allocated. They stay allocated after the "
+                "block ends, and the next block on this SM waits for them.",
                 TensorMemoryFlaw.NOT_FREED,
             )

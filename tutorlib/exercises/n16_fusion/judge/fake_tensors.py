@@ -1,4 +1,4 @@
-"""Describes the tensor that an answer makes of tensors without data. Runs where the answer is."""
+"""Describes the tensor that an answer makes from tensors without data. Runs in the answer's process."""
 
 from dataclasses import dataclass
 from random import Random
@@ -20,7 +20,7 @@ class Given:
     device: str = "cpu"
 
     def drawn_anew(self, rng: Random) -> "Given":
-        """With other sizes, of which those are equal that were, and where it is no fp32 maybe another dtype."""
+        """Other sizes, equal where these are equal; and perhaps another dtype, unless it is fp32."""
         known = sorted({*self.x, *self.weight})
         size = dict(zip(known, rng.sample(range(2, 400), len(known)), strict=True))
         dtype = self.dtype if self.dtype == "float32" else rng.choice(("float16", "bfloat16", "float64"))
@@ -29,14 +29,14 @@ class Given:
 
 
 def told_of_fake(answer: Served, given: Given) -> Told:
-    """What the answer makes of tensors that have no data. Raises what the answer raises."""
+    """The answer's tensor for two tensors without data. Raises what the answer raises."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     with FakeTensorMode() as mode:
         dtype = getattr(torch, given.dtype)
         fakes = [torch.empty(shape, dtype=dtype, device=given.device) for shape in (given.x, given.weight)]
-        got = answer(*fakes)
+        got, computing = watched(answer, *fakes)
         if not isinstance(got, torch.Tensor):
             return {"value": repr(got)[:200]}
         return {
@@ -44,13 +44,31 @@ def told_of_fake(answer: Served, given: Given) -> Told:
             "dtype": str(got.dtype).removeprefix("torch."),
             "device": str(got.device),
             "strides": [*map(int, got.stride())],
+            "computing": computing,
             "data": getattr(got, "fake_mode", None) is not mode,
             "input": any(got is fake or got._base is fake for fake in fakes),
         }
 
 
+def watched(answer: Served, *fakes: Any) -> tuple[Any, str]:
+    """The answer's result, and the first of its operators that computes, "" if none does."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    computing: list[str] = []
+
+    class Recorded(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            makes = func.overloadpacket.__name__.removeprefix("new_").startswith(("empty", "zeros", "ones", "full"))
+            if not (makes or func.is_view or func.namespace == "prim"):
+                computing.append(str(func.overloadpacket))
+            return func(*args, **(kwargs or {}))
+
+    with Recorded():
+        return answer(*fakes), next(iter(computing), "")
+
+
 def told_of_symbols(answer: Served, x: Shape, weight: Shape) -> Told:
-    """What the answer makes of tensors whose sizes are symbols. Raises what the answer raises."""
+    """The answer's tensor for tensors whose sizes are symbols. Raises what the answer raises."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -59,8 +77,9 @@ def told_of_symbols(answer: Served, x: Shape, weight: Shape) -> Told:
     mode = FakeTensorMode(shape_env=env)
     fakes = [mode.from_tensor(torch.empty(shape), static_shapes=False) for shape in (x, weight)]
     with mode:
-        got = answer(*fakes)
-    told: Told = {"asked": str(env.guards[0].expr) if env.guards else "", "given": [*map(size_texts, fakes)]}
+        got, computing = watched(answer, *fakes)
+    asked = str(env.guards[0].expr) if env.guards else ""
+    told: Told = {"asked": asked, "computing": computing, "given": [*map(size_texts, fakes)]}
     return told | ({"shape": size_texts(got)} if isinstance(got, torch.Tensor) else {"value": repr(got)[:200]})
 
 

@@ -1,6 +1,7 @@
 """The host functions around an answer: one part of a fused GEMM, or of a kernel of elements."""
 
 from collections.abc import Callable
+from typing import Any
 
 from tutorlib.checking.exercise import Answer
 
@@ -18,15 +19,7 @@ def with_bias_matrix(answer: Answer) -> Callable[..., None]:
     from tutorlib.kernels.fused.ops import bias_gelu
 
     def as_matrix(bias: cute.Tensor, rows: int) -> cute.Tensor:
-        view = answer(bias, rows)
-        wanted = (rows, cute.size(bias))
-        extents = tuple(cute.size(view, mode=[n]) for n in range(cute.rank(view)))
-        if len(extents) == 2 and extents != wanted:
-            raise ValueError(
-                f"the view has the shape {view.shape} and should have {wanted}, rows and columns of C. Where a stride "
-                "is 0, a coordinate beyond the shape still finds a number; code that reads the size gets a wrong one"
-            )
-        return view
+        return require_extents(answer(bias, rows), (rows, cute.size(bias)))
 
     return make_fused(Fusion(bias_gelu, as_matrix=as_matrix))
 
@@ -51,6 +44,27 @@ def with_reduction(answer: Answer) -> Callable[..., None]:
 
 
 def with_gate(answer: Answer) -> Callable[..., None]:
+    from cutlass import cute
+
     from tutorlib.kernels.fused.ampere import make_gated
 
-    return make_gated(answer)
+    def activate(tCrC: cute.Tensor) -> cute.Tensor:
+        pairs, atoms, (neighbors, rest) = tCrC.shape
+        return require_extents(answer(tCrC), (pairs, atoms, (neighbors, rest // 2)))
+
+    return make_gated(activate)
+
+
+def require_extents(got: Any, wanted: tuple[Any, ...]) -> Any:
+    """The tensor that an answer returned. Raises ValueError unless its modes have the wanted sizes and profile."""
+    from cutlass import cute
+
+    if not isinstance(got, cute.Tensor):
+        kind = "nothing" if got is None else f"a {type(got).__name__.removeprefix('_')}"
+        raise ValueError(f"it returns {kind}; it should return a tensor of shape {wanted}")
+    extents = tuple(cute.size(got, mode=[n]) for n in range(cute.rank(got)))
+    if extents != tuple(map(cute.size, wanted)) or any(
+        isinstance(mode, tuple) and not isinstance(mine, tuple) for mine, mode in zip(got.shape, wanted, strict=True)
+    ):
+        raise ValueError(f"it returns a tensor of shape {got.shape}; the shape should be {wanted}")
+    return got

@@ -1,4 +1,4 @@
-"""Tells of a rank's share of the weights what a copy of it cannot show. Runs where the answer is."""
+"""Says which parts of a rank's share are views, which a copy cannot show. Runs in the answer's process."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from tutorlib.checking.served import Served
 
 
 def told_of_share(served: Served, *args: Any) -> tuple[Any, list[bool]]:
-    """What the answer returns, and which parts of it are views of what it was given. Raises what the answer raises."""
+    """The answer's result, and for each part whether it is a view of an argument. Raises what the answer raises."""
     import torch
 
     got = served(*args)

@@ -49,7 +49,7 @@ def built_from(recipe: Recipe) -> "nn.Module":
 
 
 def class_of(module: "nn.Module") -> str:
-    """Its class by name; of a class that is not to be found under its name, as nobody's."""
+    """Its class by name; "another …" if its module has no such class."""
     import sys
 
     kind = type(module)
@@ -72,9 +72,9 @@ def products_by(multiply: Callable[..., "Tensor"]) -> Iterator[None]:
 def told_of_swapped(
     answer: Served, model: Model, held: Mapping[str, "Tensor"], x: "Tensor", multiply: Any, compiled: bool
 ) -> dict[str, Any]:
-    """What becomes of a model with these parameters, and of x in it. Raises what the answer raises.
+    """Describes a model with these parameters after the answer, and its result for x. Raises what the answer raises.
 
-    modules: path → kind and whether it is in training. parameters: path → under which path it stood before.
+    modules: path → kind and whether it is in training. parameters: path → its path before.
     """
     import torch
 
