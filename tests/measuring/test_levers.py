@@ -1,9 +1,11 @@
 """Levers: which row stands on which, and what each lever gained."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.stand_ins import MACHINE, multiplied
-from tutorlib.measuring.levers import gains_of, stacks_of
+from tutorlib.measuring.levers import Gain, gains_of, stacks_of
 from tutorlib.measuring.results import Point, SweepResults
 
 SMALL, LARGE = (512,) * 3, (2048,) * 3
@@ -45,6 +47,13 @@ class TestGains:
         found = {(gain.lever, gain.on): gain.gains for gain in gains_of(FOUND)}
         assert set(found) == {("a", ""), ("b", ""), ("b", "a"), ("a", "b"), ("c", "a+b")}
         assert found["a", "b"] == {SMALL: pytest.approx(66 / 52 - 1), LARGE: pytest.approx(70 / 66 - 1)}
+
+    def test_a_gain_below_the_spread_is_marked(self):
+        gain = Gain("a", "", {SMALL: 0.012, LARGE: -0.004}, {SMALL: 0.01, LARGE: 0.01})
+        assert [gain.shown(SMALL), gain.shown(LARGE)] == ["+1.2%", "-0.4%~"]
+        spread = replace(FOUND.points[0].measurement, spread=0.03)
+        noisy = SweepResults(MACHINE, "", True, (replace(FOUND.points[0], measurement=spread), *FOUND.points[1:]))
+        assert {gain.spreads[LARGE] for gain in gains_of(noisy) if gain.on == ""} == {0.03}
 
     def test_a_kernel_that_failed_at_a_size_has_no_gain_there(self):
         fewer = SweepResults(

@@ -131,7 +131,7 @@ class TestLevers:
             "plain", "+ multicast", "    + polling",
         ]  # fmt: skip
         assert list(table["1024"]) == ["0.900", "0.990 (+10.0%)", "1.000 (+1.0%)"]
-        assert list(table["2048"]) == ["0.900", "0.945 (+5.0%)", "0.945 (+0.0%)"]
+        assert list(table["2048"]) == ["0.900", "0.945 (+5.0%)", "0.945 (+0.0%~)"]
 
     def test_gains_by_lever_and_what_it_was_pulled_on(self):
         table = show_gains()[COLUMN.format("cool")]

@@ -12,12 +12,13 @@ class Stack:
 
     added, on: the lever that it has beyond a row above it, and that one's name; "" where there is no such row.
     depth: how many rows it stands on.
-    ratios: shape → speed as a fraction of the baseline's. cycles: of a K tile, where that was traced.
+    ratios: shape → speed as a fraction of the baseline's; spreads: of each. cycles: of a K tile, where that was traced.
     """
 
     name: str
     levers: frozenset[str] | None
     ratios: dict[Shape, float]
+    spreads: dict[Shape, float]
     cycles: int | None = None
     added: str = ""
     on: str = ""
@@ -31,11 +32,20 @@ class Stack:
 
 @dataclass(frozen=True)
 class Gain:
-    """A lever pulled on a kernel that has some already. gains: shape → how much faster it makes it: 0.02 is 2 %."""
+    """A lever pulled on a kernel that has some already.
+
+    gains: shape → how much faster it makes it: 0.02 is 2 %. spreads: the larger one of the two ratios' spreads.
+    """
 
     lever: str
     on: str
     gains: dict[Shape, float]
+    spreads: dict[Shape, float]
+
+    def shown(self, shape: Shape) -> str:
+        """ "+1.0%"; with a ~ where the spread is larger than the gain."""
+        gained = self.gains[shape]
+        return f"{gained:+.1%}{'~' if abs(gained) < self.spreads[shape] else ''}"
 
 
 def stacks_of(swept: SweepResults) -> list[Stack]:
@@ -45,8 +55,9 @@ def stacks_of(swept: SweepResults) -> list[Stack]:
         points = swept.of_kernel(name)
         levers = points[0].facts.get("levers")
         ratios = {point.measurement.shape: point.measurement.ratio for point in points}
+        spreads = {point.measurement.shape: point.measurement.spread for point in points}
         cycles = [point.facts["cycles"]["per K tile"] for point in points if "cycles" in point.facts]
-        stack = Stack(name, None if levers is None else frozenset(levers), ratios, cycles[0] if cycles else None)
+        stack = Stack(name, None if levers is None else frozenset(levers), ratios, spreads, cycles[0] if cycles else None)
         for above in reversed(stacks):
             if added := lever_between(above, stack):
                 stack = replace(stack, added=added, on=above.name, depth=above.depth + 1)
@@ -73,9 +84,11 @@ def gains_of(swept: SweepResults) -> list[Gain]:
         Gain(
             lever,
             below.name,
-            {shape: above.ratios[shape] / ratio - 1 for shape, ratio in below.ratios.items() if shape in above.ratios},
+            {shape: above.ratios[shape] / below.ratios[shape] - 1 for shape in shapes},
+            {shape: max(below.spreads[shape], above.spreads[shape]) for shape in shapes},
         )
         for below in stacks
         for above in stacks
         if (lever := lever_between(below, above))
+        for shapes in [[shape for shape in below.ratios if shape in above.ratios]]
     ]

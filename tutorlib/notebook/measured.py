@@ -97,7 +97,8 @@ def tables(name: str, table: "Callable[[SweepResults], DataFrame]") -> "DataFram
 def show_levers() -> "DataFrame | None":
     """Notebook 14's levers as a tree: speed as a fraction of cuBLAS at each size, and the gain over the row above it.
 
-    The row above is the nearest one with a lever less. cycles: SM cycles of a K tile, by stamps inside the kernel.
+    ~ marks a gain that is smaller than the spread of the ratios. The row above is the nearest one with one lever less.
+    cycles: SM cycles of a K tile, by timestamps inside the kernel.
     """
     return tables("hopper_levers", levers_table)
 
@@ -105,12 +106,12 @@ def show_levers() -> "DataFrame | None":
 def levers_table(swept: SweepResults) -> "DataFrame":
     import pandas
 
-    gains = {(gain.lever, gain.on): gain.gains for gain in gains_of(swept)}
+    gains = {(gain.lever, gain.on): gain for gain in gains_of(swept)}
     rows, labels = [], []
     for stack in stacks_of(swept):
-        gained = gains.get((stack.added, stack.on), {})
+        gained = gains.get((stack.added, stack.on))
         row = {
-            size(shape): f"{ratio:.3f}" + (f" ({gained[shape]:+.1%})" if shape in gained else "")
+            size(shape): f"{ratio:.3f}" + (f" ({gained.shown(shape)})" if gained and shape in gained.gains else "")
             for shape, ratio in sorted(stack.ratios.items())
         }
         rows.append(row | {"cycles": f"{stack.cycles:,}" if stack.cycles else ""})
@@ -119,7 +120,10 @@ def levers_table(swept: SweepResults) -> "DataFrame":
 
 
 def show_gains() -> "DataFrame | None":
-    """What each lever gained on each kernel measured without and with it: where two interact, in both orders."""
+    """What each lever gained on each kernel measured without and with it: where two interact, in both orders.
+
+    ~ marks a gain that is smaller than the spread of the ratios.
+    """
     return tables("hopper_levers", gains_table)
 
 
@@ -127,7 +131,7 @@ def gains_table(swept: SweepResults) -> "DataFrame":
     import pandas
 
     found = sorted(gains_of(swept), key=lambda gain: gain.lever)
-    rows = [{size(shape): f"{gained:+.1%}" for shape, gained in sorted(gain.gains.items())} for gain in found]
+    rows = [{size(shape): gain.shown(shape) for shape in sorted(gain.gains)} for gain in found]
     names = [(gain.lever, gain.on) for gain in found]
     return pandas.DataFrame(rows, index=pandas.MultiIndex.from_tuples(names, names=["lever", "on"])).fillna("")
 

@@ -35,10 +35,10 @@ class Parts:
     epilogue: Callable[[Accumulators], None] = store_by_tma
 
 
-def make_wgmma() -> cute.TiledMma:
-    """wgmma of 64 × 256 × 16 on each of two warpgroups, one above the other; both operands from shared memory."""
+def make_wgmma(columns: int = TILE[1]) -> cute.TiledMma:
+    """wgmma of 64 × columns × 16 on each of two warpgroups, one above the other; both operands from shared memory."""
     k_major = OperandMajorMode.K
-    op = warpgroup.MmaF16BF16Op(BFloat16, Float32, (64, TILE[1]), OperandSource.SMEM, k_major, k_major)
+    op = warpgroup.MmaF16BF16Op(BFloat16, Float32, (64, columns), OperandSource.SMEM, k_major, k_major)
     return cute.make_tiled_mma(cute.make_mma_atom(op), (2, 1, 1))
 
 

@@ -186,7 +186,7 @@ class Boxes(FirstPart):
         return ""
 
 
-SUMS = 128  # of a thread: 64 × 256 among 128 of them
+HALF = 128  # columns of a smaller tile than the kernel's, so that a tile written as numbers is found out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,6 +194,20 @@ class Fragments(FirstPart):
     """Descriptors of both operands, and registers for the accumulators."""
 
     name: FirstPartName = "fragments"
+
+    def looked_at(self, answer: Answer) -> Answer:
+        part = super().looked_at(answer)
+
+        def for_two_tiles(tiled_mma: Any, thread: Any, sA: Any, sB: Any) -> Any:
+            from cutlass import cute
+
+            from tutorlib.kernels.hopper.first import make_wgmma
+
+            _, k, stages = (cute.size(sB, mode=[mode]) for mode in range(3))
+            part(make_wgmma(HALF), thread, sA, cute.local_tile(sB, (HALF, k, stages), (0, 0, 0)))
+            return part(tiled_mma, thread, sA, sB)
+
+        return for_two_tiles
 
     def find_flaw(self, got: Any, *args: Any) -> str:
         from cutlass import Float32, cute
@@ -207,8 +221,12 @@ class Fragments(FirstPart):
                 return f"{name} has the shape {fragment.shape}; descriptors are {wanted}: K blocks and stages last."
         if acc.element_type is not Float32:
             return f"tCrC holds {acc.element_type}: accumulators are kept in Float32."
-        if cute.size(acc) != SUMS:
-            return f"tCrC has {cute.size(acc)} registers; a thread has {SUMS} of its warpgroup's 64 × 256 accumulators."
+        rows, columns = (cute.size(s, mode=[0]) for s in args[2:])
+        if cute.size(acc) != (wanted := columns // 2):
+            return (
+                f"for a tile of {rows}×{columns} tCrC has {cute.size(acc)} registers; a thread holds {wanted} of its "
+                f"warpgroup's 64×{columns} accumulators."
+            )
         return ""
 
 
