@@ -62,7 +62,10 @@ class HopperLoops(Inside):
         roles = self.roles(answer)
         return first_weakness(
             (
-                (f"{count(k_tiles, 'K tile')}, {count(stages, 'stage')}", partial(self.rehearse, roles, k_tiles, stages))
+                (
+                    f"{count(k_tiles, 'K tile')}, {count(stages, 'stage')}",
+                    partial(self.rehearse, roles, k_tiles, stages),
+                )
                 for stages in self.stages
                 for k_tiles in k_tiles_to_try(stages)
             ),

@@ -57,7 +57,9 @@ def stacks_of(swept: SweepResults) -> list[Stack]:
         ratios = {point.measurement.shape: point.measurement.ratio for point in points}
         spreads = {point.measurement.shape: point.measurement.spread for point in points}
         cycles = [point.facts["cycles"]["per K tile"] for point in points if "cycles" in point.facts]
-        stack = Stack(name, None if levers is None else frozenset(levers), ratios, spreads, cycles[0] if cycles else None)
+        stack = Stack(
+            name, None if levers is None else frozenset(levers), ratios, spreads, cycles[0] if cycles else None
+        )
         for above in reversed(stacks):
             if added := lever_between(above, stack):
                 stack = replace(stack, added=added, on=above.name, depth=above.depth + 1)

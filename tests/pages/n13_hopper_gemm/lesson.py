@@ -15,7 +15,8 @@ LESSONS = {
         "which thread of a warpgroup holds an accumulator", named("13.4", "a_thread_for_each_row", "register_first")
     ),
     "13.5": Lesson(
-        "operands are descriptors, accumulators are registers", named("13.5", "shared_memory_itself", "no_sums", "a_tile_in_numbers")
+        "operands are descriptors, accumulators are registers",
+        named("13.5", "shared_memory_itself", "no_sums", "a_tile_in_numbers"),
     ),
     "13.6": Lesson(
         "stage and phase of a step", named("13.6", "turns_every_step", "never_wraps", "free_in_the_first_round")

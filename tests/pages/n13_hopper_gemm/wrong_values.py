@@ -10,7 +10,7 @@ right_holder, right_bytes, right_ring = RIGHT_ONES.holder, RIGHT_ONES.tma_bytes,
 # 13.2 tma_bytes -------------------------------------------------------------------------------------------------
 
 
-@says("zeros are written, too")
+@says("TMA writes the zeros outside the matrix too")
 def counts_what_is_inside(shape, tile, place):
     """Zeros are not counted."""
     return (right_bytes(shape, tile, place)[0],) * 2
@@ -24,7 +24,7 @@ def counts_elements(shape, tile, place):
 
 @says("What is outside of the matrix is not read.")
 def reads_all(shape, tile, place):
-    """Reads what is outside of the matrix."""
+    """Reads outside the matrix."""
     return (right_bytes(shape, tile, place)[1],) * 2
 
 

@@ -38,7 +38,7 @@ FAR_OFF_TIMED = 1.5  # at shapes that are timed, where the model's errors are kn
 class AnswerLauncher:
     """kernels.hopper's GEMM in the configuration that `choose` gives for the shape at hand.
 
-    kept: by shape. An answer is asked once: what was looked at is what is launched.
+    kept: by shape. An answer is asked once, so the configuration that was judged is the one that is launched.
     """
 
     choose: Choose
@@ -164,7 +164,7 @@ def shapes_between(spans: tuple[tuple[Shape, Shape], ...]) -> list[Shape]:
 
 
 def why_not_one(config: Any) -> str:
-    """What keeps it from being a configuration of the exercise, or ""."""
+    """Why it is no configuration for the exercise, or ""."""
     from tutorlib.kernels.hopper.config import HopperConfig
 
     if not isinstance(config, HopperConfig):
@@ -174,12 +174,12 @@ def why_not_one(config: Any) -> str:
     if config.scaled or config.block_scaled or config.trace:
         return Flaw("neither scales nor a trace belong here", Fail.CONFIG)
     if config.majors != ("k", "k"):
-        return Flaw(f"of A and B K is contiguous, which is majors=('k', 'k'), not {config.majors}", Fail.CONFIG)
+        return Flaw(f"in A and B K is contiguous: majors=('k', 'k'), not {config.majors}", Fail.CONFIG)
     return ""
 
 
 def shown(config: "HopperConfig") -> str:
-    """What it has that the default configuration has not: "tile=(64, 128, 64), split_k=4"."""
+    """Where it differs from the default configuration: "tile=(64, 128, 64), split_k=4"."""
     from dataclasses import fields
 
     changed = [one for one in fields(config) if getattr(config, one.name) != one.default]
@@ -188,7 +188,7 @@ def shown(config: "HopperConfig") -> str:
 
 @cache
 def compile_chosen(config: "HopperConfig") -> Compiled:
-    """What the compiler makes of a configuration, for all shapes. Raises CompileFailed."""
+    """A configuration's compiled kernel, for all shapes. Raises CompileFailed."""
     import tempfile
 
     from tutorlib.compiling.compiled import inspect_kernel
