@@ -65,8 +65,8 @@ from tutorlib.notebook.tuner import show_model, tune_hopper
 # ## Where the time goes
 #
 # The drawing shows a block of notebook 13's kind computing three tiles of C, one after the other. Two warpgroups share
-# each tile, and one of their warps also issues the loads. Where it is hatched, the tensor cores are idle. (The lengths
-# are chosen for the drawing; measured times follow below.)
+# each tile, and one of their warps also issues the loads. A color is a tile of C. Gray: a warpgroup rounds and stores.
+# Hatched: the tensor cores are idle. (The lengths are chosen for the drawing; measured times follow below.)
 
 # %%
 show_roles("plain")
@@ -264,8 +264,8 @@ show_roles("cooperative", "deferred stores", "ping-pong")
 # accumulators of a tile, so the tile cannot be as large.
 #
 # The next figure is measured: timestamps of the SM's clock, written by each role inside the kernel, at 4096³, from the
-# last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`). What the timestamps themselves
-# cost is printed above each.
+# last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`). Work is above, waiting below;
+# what the timestamps themselves cost is printed above each panel.
 
 # %%
 show_figure("hopper_timeline")

@@ -39,7 +39,7 @@ def show_sm(stages: int = 4) -> Picture:
         box(axes, (604, y, 54, 21), "full", YELLOW, middle=True)
         box(axes, (604, y + 25, 54, 21), "empty", YELLOW, middle=True)
     for group in range(2):
-        says = f"warpgroup {group}\n4 warps\n64 × 256\nsums in\nregisters"
+        says = f"warpgroup {group}\n4 warps\n64 × 256\naccumulators\nin registers"
         box(axes, (768 + 98 * group, 85, 94, 105), says, category(7), middle=True)
     box(axes, (768, 240, 192, 95), "tensor cores", category(5), middle=True)
     box(axes, (420, 385, 250, 55), "the tile of C, in boxes of 16 × 64\n(where the stages were)", GREEN, middle=True)
@@ -48,7 +48,7 @@ def show_sm(stages: int = 4) -> Picture:
         axes,
         [(815, 85), (815, 55), (275, 55), (275, 130)],
         (545, 51),
-        "1  warp 0: expect so many bytes, issue a K tile's loads",
+        "1  warp 0: announce a K tile's bytes, issue its loads",
     )
     arrow(axes, [(140, 225), (220, 225)], (170, 221), "2  boxes")
     arrow(axes, [(330, 225), (420, 225)], (375, 221), "3  tiles,\ncounted\non full")
@@ -87,10 +87,10 @@ def arrow(axes: Axes, points: Sequence[tuple[int, int]], words: tuple[int, int],
 
 
 def show_wgmma(columns: int = 64) -> Picture:
-    """A warpgroup's 64 × `columns` accumulators, the first of N, by thread: in 8 × 8 pieces, and one of these."""
+    """A warpgroup's 64 × `columns` accumulators, the first of N, by thread: in 8 × 8 blocks, and one of these."""
     pieces = columns // 8
     whole = CellGrid(
-        f"64 × {columns} in pieces of 8 × 8: warp, registers",
+        f"64 × {columns} in blocks of 8 × 8: warp, registers",
         [[registers(row, n) for n in range(pieces)] for row in range(8)],
         [[category(row // 2)] * pieces for row in range(8)],
         [f"{8 * row}" for row in range(8)],
@@ -98,7 +98,7 @@ def show_wgmma(columns: int = 64) -> Picture:
         {row: 2.0 for row in (2, 4, 6)},
     )
     one = CellGrid(
-        "one piece: lane of the warp, which of its two registers",
+        "one block: lane of the warp, which of its two registers",
         [[f"T{4 * row + column // 2}\n{column % 2}" for column in range(8)] for row in range(8)],
         [[category(4 * row + column // 2) for column in range(8)] for row in range(8)],
         [str(row) for row in range(8)],
@@ -108,6 +108,6 @@ def show_wgmma(columns: int = 64) -> Picture:
 
 
 def registers(row: int, column: int) -> str:
-    """The warp and the two registers that hold the piece at this row and column of pieces."""
+    """The warp and the two registers that hold the 8 × 8 block at this row and column of blocks."""
     first = 4 * column + 2 * (row % 2)
     return f"W{row // 2}\nR{first},{first + 1}"
