@@ -801,9 +801,10 @@ show_figure("gemm_ladder")
 # %% [markdown]
 # One thing in these data looks wrong. At 4096³ the same cuBLAS kernel takes 170.8 µs beside notebook 09's kernel and
 # 176.0 µs beside 13's, in the same sweep (`figures/data/sweeps/h200_gemm_rungs.json`). It is no error: each kernel is
-# timed in turns with cuBLAS, and both share one clock. Beside the mma.sync kernels of 09 to 12 it is read as 1,980 MHz;
-# beside 13 and 14, which draw more power, as 1,935 to 1,965. So a ratio is exact within its pair, while times of
-# different pairs may differ by 3 percent before any kernel does.
+# timed in turns with cuBLAS, and both share one clock. Beside the mma.sync kernels of 09 to 12 the file has 1,980 MHz;
+# beside 13 and 14, which keep the tensor cores busier, 1,935 to 1,965. The clock explains a part of the 3 percent; the
+# file does not tell where the rest comes from. So compare ratios, each of which is taken within its own pair, and not
+# times from different pairs.
 
 # %% [markdown]
 # ## What to remember
