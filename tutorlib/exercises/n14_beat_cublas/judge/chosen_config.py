@@ -31,7 +31,7 @@ Choose = Callable[[int, int, int], "HopperConfig"]  # M, N, K → what the GEMM 
 CAPABILITY = "90"
 STEP = 8  # bf16 of 16 bytes, of which TMA's rows are multiples
 FAR_OFF = 2.2  # times the best by the model: beyond, a choice is wrong whatever the errors of the model
-FAR_OFF_TIMED = 1.5  # at shapes that are timed, where the model's errors are known to be smaller
+FAR_OFF_TIMED = 1.8  # at shapes that are timed: sides exchanged cost 1.84 there, two rules in place of a model 1.79
 
 
 @dataclass
