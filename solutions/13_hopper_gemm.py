@@ -11,16 +11,17 @@
 # Notebook 12's kernel is as good as its instructions. On a Hopper GPU they are the wrong ones: `mma.sync` takes its
 # operands from registers, so threads have to carry them there, and it cannot reach the datasheet's rate.
 #
-# Hopper's tensor cores read shared memory themselves, and its memory unit copies whole tiles there by itself. The
-# threads only decide *when*. You write a kernel that does nothing else, and at the end of this page it fits in one
-# cell: the layouts, the loop, the epilogue and the launch are yours; the step that issues the wgmmas and the
-# initialization of the barriers are the course's. It is timed against cuBLAS.
+# Hopper's tensor cores read shared memory directly, and its Tensor Memory Accelerator (TMA) copies whole tiles there
+# without the threads. The threads only decide *when*. On this page you write a kernel that does nothing else, and at
+# the end it fits in one cell: the layouts, the main loop, the epilogue and the launch are yours; the function that
+# issues a stage's wgmmas and the initialization of the mbarriers are the course's, and you read them. The kernel is
+# timed against cuBLAS.
 #
 # The problem is that of notebook 09: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** lay out shared memory for TMA and WGMMA, say what an mbarrier counts and which phase a
-# > warp waits for, keep a ring of stages full without overwriting one, and write a Hopper GEMM from its layouts to its
-# > launch.
+# > warp waits for, keep a ring of stages full without overwriting one, and write the layouts, main loop, epilogue and
+# > launch of a Hopper GEMM.
 # >
 # > **It takes** about 150 minutes, on any machine, where the kernel is simulated; a Hopper GPU times it.
 
@@ -54,17 +55,17 @@ from tutorlib.notebook.trials import compare_on_gpu
 # %% [markdown]
 # ## Who does what
 #
-# One block computes a tile of 128×256, with two **warpgroups**: four warps each that act as one. Follow a K tile by its
-# numbers:
+# One block computes a tile of 128×256 with two **warpgroups**: four warps each, which issue WGMMA instructions
+# together. Follow a K tile by its numbers:
 
 # %%
 show_sm()
 
 # %% [markdown]
-# Compare with notebook 12. There, 1 to 3 took every thread's time: addresses, predicates, 16 bytes at a time. 5 was
-# `ldmatrix` and registers. Now one thread gives two orders for 48 KiB, and each warpgroup gives four for its share
-# of the arithmetic; all are asynchronous. So the whole art is in the yellow boxes: who may touch a stage, and since
-# when. Before that, the layouts.
+# Compare this with notebook 12. There, steps 1 to 3 took the time of every thread: addresses, predicates, 16 bytes at a
+# time. Step 5 was `ldmatrix` and registers. Now one thread issues two copies for 48 KiB, each warpgroup issues four
+# instructions for its half of the arithmetic, and all of them are asynchronous. What is left to get right is in the
+# yellow boxes: which warp may touch a stage, and from when on. But first, the layouts.
 #
 # ## TMA: a descriptor and a coordinate
 #
@@ -74,29 +75,31 @@ show_sm()
 # |---|---|---|
 # | address | a multiple of 16 bytes | |
 # | sizes | K, M | the contiguous mode first |
-# | strides | 2·K bytes, of the rows | multiples of 16 bytes; of the contiguous mode there is none to give |
+# | strides | 2·K bytes, between rows | multiples of 16 bytes; the contiguous mode's stride is implied |
 # | box | 64, 128 | elements; at most 256 each |
 # | swizzle | 128 bytes | the box's rows are at most this long |
-# | fill | zeros | what a box has outside of the matrix |
+# | fill | zeros | for elements of the box outside the matrix |
 #
-# An order then is: this descriptor, a coordinate, an address in shared memory, an mbarrier. The hardware does
+# A load then takes this descriptor, a coordinate, an address in shared memory and an mbarrier. The hardware does
 # everything else, edges included. That is why the host function calls `make_tiled_tma_atom` and gets two things back:
-# the atom, with the descriptor in it, and a tensor that has no data at all. Its elements are *coordinates*, and
-# `local_tile` of it gives what TMA wants to be told.
+# the atom, which contains the descriptor, and a tensor without data. Its elements are *coordinates*, and `local_tile`
+# of it gives the coordinates that a TMA load needs.
 #
-# ### Where it puts the rows
+# ### Where TMA puts the rows
 #
-# TMA writes a swizzled layout, and WGMMA reads it, so both must be told the same one; there are few to choose from. For
-# bf16 with K contiguous it is notebook 09's: 8 rows of 128 bytes, Swizzle⟨3,3,3⟩ in elements. Here it belongs to the
-# *pointer* and counts bytes: Swizzle⟨3,4,3⟩, since 16 bytes are 4 bits and 8 elements are 3. CuTe calls it `K_SW128`.
+# TMA writes a swizzled layout and WGMMA reads it, so both must use the same one, and there are only a few. For bf16
+# with K contiguous it is notebook 09's: 8 rows of 128 bytes, Swizzle⟨3,3,3⟩ in elements. Here the swizzle belongs to
+# the *pointer* and counts bytes: Swizzle⟨3,4,3⟩, since 16 bytes are 4 bits of the address and 8 elements are 3. CuTe
+# calls it `K_SW128`.
 #
-# The pipeline's buffers are called **stages**; the ring of them is one layout with the stages as its last mode.
+# The pipeline's buffers are called **stages**. All of them together, the ring, are one layout whose last mode is the
+# stage.
 #
-# **Exercise 13.1** (about 2 lines). Write `ring_layout(rows, k, stages)`: the atom of `k` bf16 in a row, where k is 64,
-# 32 or 16, so 128, 64 or 32 bytes; repeated down the rows, then over the stages, with notebook 09's
+# **Exercise 13.1** (about 2 lines). Write `ring_layout(rows, k, stages)`: the atom with `k` bf16 in a row, where k is
+# 64, 32 or 16, so 128, 64 or 32 bytes; repeated down the rows, then over the stages, with notebook 09's
 # `cute.tile_to_shape(atom, shape, order)`. `warpgroup.make_smem_layout_atom(kind, BFloat16)` makes the atom, and
-# `SmemLayoutAtomKind` has `K_SW128`, `K_SW64` and `K_SW32`. (You know how to make one without it, too.) The checker
-# looks at where each 16 bytes go, and compares with what the driver's manual says of TMA.
+# `SmemLayoutAtomKind` has `K_SW128`, `K_SW64` and `K_SW32`. (You know how to make one without it, too.) The check
+# compares where each 16 bytes go with what the CUDA driver's manual says of TMA.
 
 
 # %%
@@ -111,17 +114,17 @@ def ring_layout(rows, k, stages):
 check("13.1", ring_layout)
 
 # %% [markdown]
-# ### What it counts
+# ### What the mbarrier counts
 #
-# The thread that issues the copy tells an mbarrier how many bytes to expect. TMA subtracts what has arrived, and at 0
-# they are all there. So the number must be right to the byte, at the edges too.
+# The thread that issues a load announces to an mbarrier how many bytes to expect. TMA subtracts the bytes that have
+# landed; at 0 all of them are there. So the number must be exact to the byte, at the edges too.
 #
-# **Predict.** A is 200×72, and the box of 128×64 at tile (1, 1) has 72 rows and 8 columns inside. How many bytes does
-# the mbarrier see?
+# **Predict.** A is 200×72, and of the box of 128×64 at tile (1, 1), 72 rows and 8 columns are inside the matrix. How
+# many bytes does the mbarrier count?
 #
 # **Exercise 13.2** (about 4 lines). Write `tma_bytes(shape, tile, place)` for a bf16 matrix of this shape, a box of
-# `tile` and the tile's coordinates `place`, all pairs (rows, columns). Return (bytes read from the matrix, bytes
-# counted on the mbarrier). A tile may be outside altogether: it is loaded all the same.
+# size `tile` and the tile's coordinates `place`, all pairs (rows, columns). Return (bytes read from the matrix, bytes
+# counted on the mbarrier). A tile may lie entirely outside; TMA loads it all the same.
 
 
 # %%
@@ -138,17 +141,18 @@ def tma_bytes(shape, tile, place):
 check("13.2", tma_bytes)
 
 # %% [markdown]
-# So the kernel announces the same 2·(128 + 256)·64 bytes in every step, and has not a single predicate. Rows beyond M
-# and N are zeros, and TMA does not store their results; columns beyond K are zeros that add nothing.
+# So the kernel announces the same 2·(128 + 256)·64 bytes in every step and has not a single predicate. Rows beyond M
+# and N arrive as zeros, and TMA does not store their results; columns beyond K are zeros that add nothing.
 #
 # ### The box as one mode
 #
-# `cpasync.tma_partition(tma, block, blocks, s, g)` cuts both sides into what one order moves, as in notebook 05.
-# `block` of `blocks` is for clusters, whose blocks share a load; alone it is 0 of `cute.make_layout(1)`. The box must
-# be one mode on both sides: `cute.group_modes(s, 0, 2)` is ((rows, K), stages).
+# As in notebook 05, `cpasync.tma_partition(tma, block, blocks, s, g)` cuts both sides into boxes, one for each copy.
+# `block` of `blocks` is for clusters, whose blocks share a load; a block without a cluster is 0 of
+# `cute.make_layout(1)`. The box must be a single mode on both sides: `cute.group_modes(s, 0, 2)` is ((rows, K),
+# stages).
 #
-# **Exercise 13.3** (about 2 lines). Write `boxes(tma, s, g)`: `s` is (rows, K, stages) in shared memory, `g` is
-# (rows, K, K tiles) of the matrix. Return (box, stages) and (box, K tiles).
+# **Exercise 13.3** (about 2 lines). Write `boxes(tma, s, g)`: `s` is (rows, K, stages) in shared memory, `g` is (rows,
+# K, K tiles) of the matrix. Return (box, stages) and (box, K tiles).
 
 
 # %%
@@ -163,30 +167,32 @@ def boxes(tma, s, g):
 check("13.3", boxes)
 
 # %% [markdown]
-# ## WGMMA: the operands stay where they are
+# ## WGMMA: the operands stay in shared memory
 #
-# `wgmma.mma_async.m64n256k16` multiplies 64×16 by 16×256, and 128 threads give the order together. Its operands are
-# two **descriptors** of 64 bits: where in shared memory a matrix begins, how far it is from 8 rows to the next 8, and
-# how it is swizzled. No `ldmatrix`, no registers for A and B, and no thread that knows which element is whose.
+# `wgmma.mma_async.m64n256k16` multiplies 64×16 by 16×256, and the 128 threads of a warpgroup issue it together. Its
+# operands are two **descriptors** of 64 bits: where in shared memory a matrix begins, how far apart consecutive groups
+# of 8 rows are, and how the data is swizzled. There is no `ldmatrix`, there are no registers for A and B, and no thread
+# has to know which element is whose.
 #
-# How much does that save? A K tile of 128×256×64 is eight such instructions, four for each warpgroup. With `mma.sync`:
+# How much does that save? A K tile of 128×256×64 takes eight such instructions, four for each warpgroup. With
+# `mma.sync`:
 
 # %%
 bM, bN, bK = TILE
 print(f"{bM // 16 * bN // 8 * bK // 16:,} mma.sync of 16×8×16, and an ldmatrix.x4 for each 16×16 that they read")
 
 # %% [markdown]
-# Only the accumulators are in registers, and those you must find, to round and to store them. A warpgroup's 64×256 are
-# 128 of each thread. The picture shows the first 64 columns: each warp has 16 rows, and a piece of 8×8 is spread over
-# its lanes as in every `mma`.
+# Only the accumulators are in registers, and you must know where, to round and store them. A warpgroup's 64×256 are 128
+# registers of each thread. The picture shows the first 64 columns: each warp has 16 rows, and each 8×8 block is spread
+# over its lanes as in every `mma`.
 
 # %%
 show_wgmma()
 
 # %% [markdown]
-# **Exercise 13.4** (about 4 lines). Write `holder(m, n)`: the thread of the warpgroup (0 … 127) and its register
-# (0 … 127) that hold the sum at row m, column n of 64×256. Read it off the picture: take m apart into warp, half and
-# row, and n into pieces and what is left.
+# **Exercise 13.4** (about 4 lines). Write `holder(m, n)`: the thread of the warpgroup (0 … 127) and its register (0 …
+# 127) that hold the accumulator at row m, column n of 64×256. Read it off the picture: split m into warp, half and row,
+# and n into 8×8 block and column.
 
 
 # %%
@@ -210,10 +216,11 @@ show_source(make_wgmma)
 
 # %% [markdown]
 # **Exercise 13.5** (about 5 lines). Write `wgmma_fragments(tiled_mma, thread, sA, sB)`, which returns tCrA, tCrB and
-# tCrC. `thread` is the first one of the warpgroup. As in notebook 09: the slice of this thread partitions sA and sB,
-# and `make_fragment_A` and `_B` make of these what the MMA takes. Here it is no registers but descriptors, of the
-# shape (1, 1, K blocks, stages). tCrC are registers, `cute.make_rmem_tensor(shape, Float32)`, and
-# `tiled_mma.partition_shape_C((M, N))` is their shape, where M and N are the tile's, `cute.size(sA, mode=[0])` and B's.
+# tCrC. `thread` is the first one of the warpgroup. As in notebook 09, this thread's slice of the TiledMma partitions sA
+# and sB, and `make_fragment_A` and `_B` turn the partitions into the MMA's operands. Here these are descriptors instead
+# of registers, with the shape (1, 1, K blocks, stages). tCrC is in registers: `cute.make_rmem_tensor(shape, Float32)`,
+# where `tiled_mma.partition_shape_C((M, N))` is the shape. M and N are the tile's, `cute.size(sA, mode=[0])` and B's;
+# the check also tries another tile.
 
 
 # %%
@@ -234,34 +241,34 @@ check("13.5", wgmma_fragments)
 # ### Fence, commit, wait
 #
 # A wgmma is asynchronous: the instruction returns at once, and the tensor cores read shared memory and write registers
-# when they come to it. Three orders of all four warps keep you out of their way.
+# later. Three instructions, executed by all four warps, keep you out of the tensor cores' way.
 #
-# - `warpgroup.fence()` before the first one: what threads did with the registers is done.
-# - `warpgroup.commit_group()` behind those of a K tile: they are one group now.
-# - `warpgroup.wait_group(n)`: no more than the n newest groups are in flight. Before that no thread may touch the
+# - `warpgroup.fence()`, before the first wgmma, orders it after the threads' own accesses to the accumulators.
+# - `warpgroup.commit_group()`, after the wgmmas of a K tile, makes them one group.
+# - `warpgroup.wait_group(n)` waits until at most the n newest groups are in flight. Before that no thread may touch the
 #   accumulators, **and none may overwrite the stage**: it is an operand until its group is done.
 #
-# ## mbarriers: who may touch a stage, and since when
+# ## mbarriers: who may touch a stage, and from when on
 #
-# A loop of several stages needs two answers for each of them, so each has two barriers. `full[s]`: the copy has
-# arrived. `empty[s]`: all have read it. An **mbarrier** is 8 bytes of shared memory that count down, arrivals and
-# bytes; when both are at 0 a phase is over, the next one begins, and the counts are back where they were.
+# A loop over several stages has two questions about each of them, so each has two mbarriers. `full[s]`: have the bytes
+# landed? `empty[s]`: have all warps read it? An **mbarrier** is 8 bytes of shared memory with two counts, of arrivals
+# and of bytes. When both reach 0 the phase is complete, the next phase begins, and the counts are reset.
 #
 # | | arrivals in a phase | bytes | who waits |
 # |---|---|---|---|
-# | full | 1: the producer, with `mbarrier_arrive_and_expect_tx` | those that it expects; TMA counts them | all warps |
-# | empty | 8: one of each warp | none | the producer, before it loads again |
+# | full | 1: the producer, with `mbarrier_arrive_and_expect_tx` | those announced; TMA counts them down | all warps |
+# | empty | 8: one from each warp | none | the producer alone, before it loads again |
 #
-# A barrier serves round after round, so a wait must say which phase it means: `mbarrier_wait(barrier, parity)` returns
-# when the phase of this parity is over and the next one runs. One bit is enough as long as no warp is two rounds ahead,
-# and the barriers themselves see to that.
+# An mbarrier serves round after round, so a wait must say which phase it means: `mbarrier_wait(barrier, parity)`
+# returns when the phase of this parity is complete and the next one has begun. One bit suffices as long as no warp is
+# two rounds ahead, and the mbarriers themselves ensure that.
 #
 # - The consumer waits for `full`: in round 0 for phase 0, in round 1 for phase 1, in round 2 for phase 2, parity 0.
 # - The producer waits for `empty`: in round 1 for phase 0, when the stage has been read once. In round 0 there is
-#   nothing to wait for. The phase *before* phase 0 has parity 1, and it counts as over.
+#   nothing to wait for. The phase *before* phase 0 has parity 1 and counts as complete.
 #
 # **Exercise 13.6** (about 2 lines). Write `ring(step, stages, producer)`, which returns (index, phase): the stage of
-# this step, and the parity to wait for, 0 or 1, however many stages there are. `producer` is True or False.
+# this step, and the parity to wait for, 0 or 1, for any number of stages. `producer` is True or False.
 
 
 # %%
@@ -276,15 +283,15 @@ def ring(step, stages, producer):
 check("13.6", ring)
 
 # %% [markdown]
-# CuTe has an object that does this a step at a time, a `PipelineState`: `make_pipeline_state(PipelineUserType.Consumer,
+# CuTe has an object that counts this step by step, a `PipelineState`: `make_pipeline_state(PipelineUserType.Consumer,
 # stages)` has `.index`, `.phase` and `.count`, `.advance()` and `.clone()`. One for `PipelineUserType.Producer` begins
-# with phase 1. (CuTe's class `PipelineTmaAsync` is two such states and the barriers; `producer_acquire` is the wait for
-# empty and the announcement, `consumer_wait` the wait for full, `consumer_release` the arrival.)
+# with phase 1. (CuTe's class `PipelineTmaAsync` is two such states and the mbarriers; `producer_acquire` is the wait
+# for empty and the announcement, `consumer_wait` the wait for full, `consumer_release` the arrival.)
 #
-# Play it. One warp loads (*loads*) and one multiplies (*math*), so `empty` lacks one arrival here and not eight. Click
-# the producer's row, and it gives its next order; TMA's transfers arrive when *you* click them, in any order; click the
-# consumer's row for its side. First do two rounds that are right. Then break it with the menu, and before each,
-# predict: does it deadlock, or does it go on with wrong data? Which of the two would you rather debug?
+# Play it. One warp loads (*loads*) and one multiplies (*math*), so `empty` expects one arrival here and not eight.
+# Click the producer's row to issue its next instruction and the consumer's row for its side; TMA's transfers land when
+# *you* click them, in any order. First play two correct rounds. Then break it with the menu, and before each, predict:
+# does it deadlock, or does it go on with wrong data? Which of the two would you rather debug?
 
 # %%
 explore_mbarriers(stages=2)
@@ -292,41 +299,42 @@ explore_mbarriers(stages=2)
 # %% [markdown]
 # ## The main loop
 #
-# Every warp runs the same loop, and one of them (`steps.loads_too`) has the loads as a second job. What the loop is
-# made of:
+# Every warp runs the same loop, and one of them (`steps.loads_too`) also issues the loads. These are the parts that the
+# loop uses:
 
 # %%
 show_source(BoxCopy, Steps)
 
 # %% [markdown]
-# Two things have to be known. First, who does what. The barriers' calls are those of `cute.arch`; stage s has the
-# barriers `steps.full + s` and `steps.empty + s`:
+# You need to know two things. First, who does what. The mbarrier calls are those of `cute.arch`; stage s has the
+# mbarriers `steps.full + s` and `steps.empty + s`:
 #
-# - `mbarrier_wait(barrier, parity)`, of the whole warp;
-# - `mbarrier_arrive(barrier)` and `mbarrier_arrive_and_expect_tx(barrier, bytes)` of one lane, so below
+# - the whole warp calls `mbarrier_wait(barrier, parity)`;
+# - one lane calls `mbarrier_arrive(barrier)` or `mbarrier_arrive_and_expect_tx(barrier, bytes)`, so put them under
 #   `with cute.arch.elect_one():`. Arrivals are counted, and 32 would be 31 too many;
-# - `steps.load` picks its lane by itself and stands outside of it.
+# - `steps.load` elects its lane by itself and goes outside `elect_one`.
 #
-# Then the order. Right after the wgmmas of K tile k were committed, those of k − 1 may still run; `wait_group(1)` waits
-# for them and leaves k's in flight. *Then* the stage of k − 1 has been read: arrive on its `empty`, and the producer
-# warp waits for all eight and issues the load of K tile k − 1 + stages, if there is one. So the tensor cores always
-# have the next group in hand while the warps do the paperwork.
+# Second, the order. Right after you commit the wgmmas of K tile k, those of k − 1 may still run; `wait_group(1)` waits
+# for them and leaves k's in flight. *Then* the stage of k − 1 has been read: each warp arrives at its `empty`, and the
+# producer warp waits for all eight arrivals and issues the load of K tile k − 1 + stages, if there is one. So the
+# tensor cores always have the next group queued while the warps update the barriers. Only the warp that loads waits for
+# `empty`: the others overwrite nothing.
 #
-# That last wait needs no second state. By your `ring` the producer of step k − 1 + stages waits for the stage and the
+# That last wait needs no second state. By your `ring` the producer of step k − 1 + stages waits for the same stage and
 # parity that the consumer of step k − 1 had, and a `clone()` from before `advance()` still has both.
 #
-# **Exercise 13.7** (about 3 and about 24 lines). Write `fill_stage(steps, k_tile, stage)`: announce
-# `steps.stage_bytes` on the stage's `full`, and load. Then `main_loop(steps)`:
+# **Exercise 13.7** (about 3 and about 24 lines). Write `fill_stage(steps, k_tile, stage)`: announce `steps.stage_bytes`
+# on the stage's `full`, and load. Then `main_loop(steps)`:
 #
-# - the warp that loads too fills as many stages as there are, or as K has tiles if these are fewer (`cutlass.min`),
-#   without any wait;
-# - K tile 0: wait for full, fence, `steps.multiply(stage, True)`, which forgets what was in the registers; commit;
+# - the warp that also loads fills all stages, or as many as K has tiles if these are fewer (`cutlass.min`), without any
+#   wait;
+# - K tile 0: wait for full, fence, `steps.multiply(stage, True)`, which discards what was in the registers; commit;
 # - each further one as above, with `multiply(stage, False)`;
 # - `wait_group(0)`: the accumulators are complete.
 #
-# Loops over K tiles are `cutlass.range(…, unroll=1)`. Yours is rehearsed with 2, 3 and 4 stages: on the CPU, without
-# data, every warp for itself, each as late as it may be. Then it is compiled, and run with data, on your GPU or else on
-# a simulator of its instructions.
+# Loops over K tiles are `cutlass.range(…, unroll=1)`. Your loop is rehearsed with 2, 3 and 4 stages: on the CPU,
+# without data, each warp on its own and as late as the mbarriers allow. Then it is compiled, and run with data on your
+# GPU or else on a simulator of its instructions.
 
 
 # %%
@@ -371,13 +379,14 @@ def main_loop(steps: Steps):
 check("13.7", main_loop)
 
 # %% [markdown]
-# Take a line out, any line, and check again. A missing `expect_tx` hangs, a missing arrival hangs one round later. A
+# Remove a line, any line, and check again. A missing `expect_tx` hangs; a missing arrival hangs one round later. A
 # missing wait for empty hangs nothing: the kernel is right as long as every warp is fast enough.
 #
 # ### How many stages?
 #
-# A stage's round is: wait for all readers, memory's latency, transfer, multiplication. The multiplication's time is
-# easy to work out, and notebook 10's formula has the rest. The timelines below invent theirs, 4, 2 and 3 ticks:
+# The time until a stage is ready again is the sum of the wait for all readers, memory's latency, the transfer and the
+# multiplication. The multiplication's time is easy to compute, and notebook 10's formula has the rest. The timelines
+# below assume 4, 2 and 3 ticks for latency, transfer and multiplication:
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -387,9 +396,9 @@ print(f"a stage: {2 * (bM + bN) * bK // 1024} KiB, and a block can have 227")
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8) for stages in (2, 3, 4)))
 
 # %% [markdown]
-# With these ticks three stages are enough, and a fourth brings nothing. But memory is not so punctual: its latency
-# changes with what all other blocks load just then, and a tile that comes late finds the tensor cores idle unless
-# another one is already there. So one takes as many stages as fit.
+# With these ticks three stages are enough, and a fourth brings nothing. But memory is not that regular: its latency
+# depends on what all other blocks load at the moment, and a late tile finds the tensor cores idle unless another one is
+# already there. So one uses as many stages as fit.
 #
 # **Predict** what two stages cost against four, at a size with few K tiles and at one with many. On a Hopper GPU the
 # next cell measures it, with the course's loop:
@@ -402,39 +411,40 @@ compare_on_gpu(
 )
 
 # %% [markdown]
-# (On the course's H200 two stages reach a little less than two thirds of four's speed, and at both sizes alike: what a
-# K tile has to wait for it waits for every time, however many there are.)
+# (On the course's H200 two stages reach a little less than two thirds of four's speed, and at both sizes alike: the
+# wait recurs in every step, however many there are.)
 #
 # ## The epilogue: stmatrix, and TMA again
 #
-# In notebook 09 the results went straight from registers to C, because the detour through shared memory cost threads a
-# second pass. Now the second pass is TMA's, and it brings the edges along.
+# In notebook 09 the epilogue went straight from registers to C, because the detour through shared memory cost the
+# threads a second pass. Now TMA does the second pass, edges included.
 #
-# `stmatrix` is `ldmatrix` backwards: 8×8 pieces as the MMA has them become rows in shared memory. It overwrites the
-# stages, which are no longer needed, in boxes of 16 rows × 64 columns, so that each warp has boxes of its own and
-# issues their stores itself.
+# `stmatrix` is `ldmatrix` backwards: it writes 8×8 blocks from the MMA's registers as rows in shared memory. It
+# overwrites the stages, which are no longer needed, in boxes of 16 rows × 64 columns, so that each warp has boxes of
+# its own and issues their stores itself.
 
 # %%
 show_source(Accumulators, make_accumulators)
 
 # %% [markdown]
-# Between the two stands what is new here: threads and TMA reach shared memory by different ways, the generic and the
-# async **proxy**, and what was written on the one need not be seen on the other.
-# `cute.arch.fence_proxy("async.shared", space="cta")` of the thread that wrote makes it so; "async.global" would be for
-# what lies in global memory.
+# Between the two comes something new. Threads and TMA access shared memory through different **proxies**, the generic
+# and the async one, and a write through one is not automatically visible through the other. The thread that wrote makes
+# it visible with `cute.arch.fence_proxy("async.shared", space="cta")`. ("async.global" does the same for global
+# memory.)
 #
 # **Exercise 13.8** (about 8 lines). Write `store_by_tma(acc)`:
 #
 # 1. round: fill `acc.tRrC` with `acc.tCrC`, loaded and converted `.to(BFloat16)`;
-# 2. wait for the other warpgroup, which may still multiply from where you will write: `cute.arch.sync_threads()`;
-# 3. copy with `acc.stmatrix` from tRrC to tRsC, and let TMA see it; each thread fences what it wrote, and then the
-#    warp meets: `cute.arch.sync_warp()`;
-# 4. `cute.copy(acc.tma, acc.tSsC, acc.tSgC)`, commit the bulk group, and wait until it has been *read*. Before that
-#    the block must not end. (`cp_async_bulk_commit_group()` and `cp_async_bulk_wait_group(0, read=True)`, both of
+# 2. wait for the other warpgroup, which may still multiply from the memory that you will overwrite:
+#    `cute.arch.sync_threads()`;
+# 3. copy with `acc.stmatrix` from tRrC to tRsC, and make it visible to TMA: each thread fences its own writes, and then
+#    the warp synchronizes: `cute.arch.sync_warp()`;
+# 4. `cute.copy(acc.tma, acc.tSsC, acc.tSgC)`, commit the bulk group, and wait until TMA has *read* it. Until then the
+#    block must not end. (`cp_async_bulk_commit_group()` and `cp_async_bulk_wait_group(0, read=True)`, both of
 #    `cute.arch`)
 #
-# The checker reads the compiled kernel, and looks for these four between the accumulators and C. Without a Hopper GPU
-# it then runs the whole kernel on a simulator, where TMA and WGMMA are as late as they may be.
+# The check reads the compiled kernel and looks for these four between the accumulators and C. Without a Hopper GPU it
+# then runs the whole kernel on a simulator in which TMA and WGMMA complete as late as they may.
 
 
 # %%
@@ -458,31 +468,32 @@ check("13.8", store_by_tma)
 # %% [markdown]
 # ## Your kernel
 #
-# All its parts are there. What is missing is the order in which they meet, and the launch. Some plumbing, to be read
-# once: one thread initializes the barriers, and no thread may wait on one that is not initialized yet; `described`
-# leaves the number of rows to run time.
+# You have all the parts. What is missing is the order in which they are called, and the launch. Three helpers to read
+# once: in `make_barriers` one thread initializes the mbarriers, and `sync_threads` keeps every other thread from
+# waiting on one that is not initialized yet; `described` leaves the number of rows to run time; `out_layout` is C's
+# tile in shared memory.
 
 # %%
 show_source(make_barriers, described, out_layout)
 
 # %% [markdown]
-# In the kernel, `make_warp_uniform` tells the compiler what it cannot see: all lanes of a warp have the same `warp` and
-# the same `group`. All that follows from them, descriptors and coordinates of loads, then lives in registers that the
-# warp has once, where wgmma and TMA look for it. Without it the kernel is right, and each wgmma is preceded by
-# instructions (R2UR) that carry its descriptors over.
+# In the kernel, `make_warp_uniform` tells the compiler something it cannot see: all lanes of a warp have the same
+# `warp` and the same `group`. Everything derived from them, such as descriptors and coordinates of loads, then lives in
+# uniform registers, one for the whole warp, where wgmma and TMA read it. Without it the kernel is right, but
+# instructions (R2UR) move the descriptors there before each wgmma.
 #
 # **Exercise 13.9** (about 8 and about 7 lines). First the kernel's middle: `Steps(k_tiles, full, empty, loads_too, a,
 # b, tiled_mma, tCrA, tCrB, tCrC)`, where a and b are `BoxCopy(tma, tXsX, tXgX)` of your `boxes`, and the last three
 # come from your `wgmma_fragments`; the loop; the epilogue, whose accumulators `make_accumulators(tCrC, tiled_mma,
 # thread, tma_c, sC, gC)` makes. `k_tiles` is `cute.size(gA, mode=[2])`: one too many loads nothing but zeros, and the
-# result would be right all the same. Warp 0 loads too. A warpgroup's first thread is `group * 128`.
+# result would still be right. Warp 0 loads too. A warpgroup's first thread is `group * 128`.
 #
 # Then the host function. `cpasync.make_tiled_tma_atom(op, matrix, layout, box)` returns (atom, coordinates): for A
 # `load`, `described(a)`, the layout of *one* stage, which is `cute.select(layout_a, [0, 1])`, and (bM, bK); B likewise;
 # for C `store`, `described(c)`, `out_layout(*BOX)`, `BOX`. `make_wgmma()` is the TiledMma, and `tiles` is the pair
-# (tiles down, tiles across) of C. One block for each of them, THREADS threads.
+# (tiles down, tiles across) of C. Launch one block for each of them, with THREADS threads.
 #
-# It is checked at sizes that nothing divides, and timed at 4096³ beside cuBLAS.
+# It is checked at sizes that no tile divides, and timed at 4096³ beside cuBLAS.
 
 
 # %%
@@ -505,7 +516,7 @@ def hopper_kernel(
     warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (32, 128))
     if warp == 0:
         for tma in (tma_a, tma_b, tma_c):
-            cpasync.prefetch_descriptor(tma)  # on their way while the barriers are made
+            cpasync.prefetch_descriptor(tma)  # in flight while the mbarriers are initialized
     m, n = grouped(block, *tiles)  # notebook 11: groups of 8 rows of tiles
     gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, K tiles)
     gB = cute.local_tile(mB, (bN, bK), (n, None))  # (bN, bK, K tiles)
@@ -559,8 +570,8 @@ explain("13.9", gemm, shape=(128, 256, 512))
 #
 # ## What the compiler made of it
 #
-# The same with the course's parts. Find the numbers 1, 4, 5 and 6 of this page's first picture (2 and 3 are the
-# hardware's own), and what stands between two groups of wgmmas. `wait` is an mbarrier's.
+# The same with the course's parts. Find the numbers 1, 4, 5 and 6 of this page's first picture (the hardware does 2 and
+# 3 itself), and what comes between two groups of wgmmas. `wait` is an mbarrier's.
 
 # %%
 compiled = compile_cute(course.make_first_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90a")
@@ -568,13 +579,13 @@ print(compiled)
 print(story(compiled.ptx, HOPPER_OPCODES))
 
 # %% [markdown]
-# Between one K tile's last wgmma and the next one's first stand a handful of instructions, of which the tensor cores
-# notice nothing: a group is still in flight. Compare the story with notebook 12's.
+# Between one K tile's last wgmma and the next one's first there are a handful of instructions. They cost the tensor
+# cores nothing, because a group is still in flight. Compare the listing with notebook 12's.
 #
 # ## Measured
 #
-# The table has what the solutions reached, the picture every size that its sweep has timed. Where this notebook's rung
-# is missing there, `tutor sweep gemm_rungs --resume` on a Hopper GPU and `tutor plots gemm_ladder_13` add it.
+# The table has the solutions' speeds, the picture every size that its sweep has timed. If this notebook's rung is
+# missing there, `tutor sweep gemm_rungs --resume` on a Hopper GPU and `tutor plots gemm_ladder_13` add it.
 
 # %%
 show_ladder("09", "12", "13")
@@ -583,11 +594,11 @@ show_ladder("09", "12", "13")
 show_figure("gemm_ladder_13")
 
 # %% [markdown]
-# Where the WGMMA curve dips, count tiles of 128×256 as notebook 11 did, with one block on each of 132 SMs: 288 at
-# 3072 are 2.2 waves, so the third one is nearly empty. At 1024 there are 32, for a quarter of the SMs.
+# Where the WGMMA curve dips, count tiles of 128×256 as notebook 11 did, with one block on each of 132 SMs: 288 at 3072
+# are 2.2 waves, so the third one is nearly empty. At 1024 there are 32, for a quarter of the SMs.
 #
-# NVIDIA presented its Python DSL with two curves over K: a Hopper GEMM of 128×256×64 tiles at M = N = 8192 and at
-# M = N = 2048, as a percentage of the arithmetic peak, beside the same in C++. Here they are, in fp16 as theirs, with a
+# NVIDIA presented its Python DSL with two curves over K: a Hopper GEMM of 128×256×64 tiles at M = N = 8192 and at M = N
+# = 2048, as a percentage of the arithmetic peak, beside the same in C++. Here they are, in fp16 as theirs, with a
 # kernel that does what yours does (the plain one among notebook 14's), cuBLAS, NVIDIA's example, and the kernel with
 # which notebook 14 will end.
 #
@@ -598,45 +609,45 @@ show_figure("hopper_k")
 
 # %% [markdown]
 # Each block begins with an empty ring and ends with an epilogue, and meanwhile the tensor cores are idle; no other
-# block is on the SM, since one block takes all of its shared memory. At 2048 there are 128 tiles, one for each SM, and
-# each is a kernel's whole life: launch, first load, multiplication, store. With small K that is mostly the rest and
-# hardly any multiplication, so the curve begins low, and all four kernels are hardly apart: a single tile has no
-# neighbor that could fill its gaps. (What notebook 14's is ahead at small K it owes to smaller tiles: where an SM has
-# two of them, one has a neighbor.) At 8192 there are 2,048 tiles, sixteen for each SM. The launch is shared by all of
-# them; filling and emptying is paid sixteen times in a row, and there the kernels differ.
+# block is on the SM, since one block takes all of its shared memory. At 2048 there are 128 tiles, at most one for each
+# SM, and the kernel is launch, first load, multiplication, store, each once. With small K little of that is
+# multiplication, so the curve begins low, and all four kernels are close together: nothing can overlap a single tile's
+# gaps. (Notebook 14's kernel is ahead at small K because it picks smaller tiles: an SM with two of them can overlap
+# one's gaps with the other's multiplication.) At 8192 there are 2,048 tiles, sixteen for each SM. They share one
+# launch, but each SM fills and drains its ring sixteen times in a row, and there the kernels differ.
 #
-# So it is a matter of *who* does things and *when*, and no longer of instructions. A warp that does nothing but load
-# could be ahead of the tile, and a block that stays could start the next tile before it has stored this one. That is
+# So what is left is *who* does things and *when*, and no longer the instructions. A warp that does nothing but load
+# could run ahead of the tile, and a block that stays could start the next tile before it has stored this one. That is
 # notebook 14.
 #
 # ## What to remember
 #
-# - Asynchronous hardware needs two questions answered for every buffer, *is it there* and *has it been read*. An
-#   mbarrier answers one of them for one round; the phase says which.
-# - TMA and WGMMA know one layout each, and it is the same one: boxes of swizzled lines. Most of a Hopper kernel is
-#   making both sides agree on it.
-# - What a thread wrote itself needs a proxy fence before TMA may read it; what TMA wrote needs its mbarrier.
+# - Asynchronous hardware raises two questions for every buffer, *is it there* and *has it been read*. An mbarrier
+#   answers one of them for one round; the phase says which round.
+# - TMA and WGMMA must agree on one layout: boxes of swizzled rows. Most of a Hopper kernel's setup makes both sides
+#   agree on it.
+# - A thread's own writes need a proxy fence before TMA may read them; TMA's writes need their mbarrier.
 #
 # ## Test yourself
 #
 # <details><summary>1. A ring has four stages. Which phase of which <code>full</code> barrier does the loop wait for at
 # K tile 9?</summary>
 #
-# Tile 9 is in stage 1, so <code>full[1]</code>, and it is the third tile there, after 1 and 5: two rounds are over, so
-# the round has number 2, and the parity to wait for is 2 mod 2 = 0.
+# Tile 9 is in stage 1, so <code>full[1]</code>, and it is the third tile there, after 1 and 5: it is in round 2, and
+# the parity to wait for is 2 mod 2 = 0.
 #
 # </details>
 #
 # <details><summary>2. Why is no fence needed between TMA's write and WGMMA's read?</summary>
 #
-# Both are on the async proxy, and the mbarrier that the reader has waited for orders them. A fence is for what threads
-# wrote themselves, as in the epilogue: there the generic proxy writes and TMA reads.
+# Both use the async proxy, and the mbarrier that the reader has waited for orders them. A proxy fence is for a thread's
+# own writes, as in the epilogue: there the generic proxy writes and TMA reads.
 #
 # </details>
 #
 # <details><summary>3. A kernel announces half of the bytes that come. What can happen?</summary>
 #
-# The phase may be over when half of them are there, and WGMMA reads a tile that is partly the old one. The remaining
-# bytes are then counted against the next round.
+# The phase may complete when half of them are there, and WGMMA reads a tile that is partly the old one. The remaining
+# bytes then count against the next round.
 #
 # </details>

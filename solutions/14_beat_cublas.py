@@ -1,25 +1,27 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 180
+#     minutes: 150
+#     appendix: 45
 #     summary: One lever after the other, each predicted and then measured, until a GEMM chooses its own configuration.
 # ---
 
 # %% [markdown]
 # # 14 · Beat cuBLAS
 #
-# Notebook 13's kernel has all of Hopper's instructions. What is between it and cuBLAS, and beyond, is who does what
-# when: who loads, who multiplies, which tiles are computed together, who writes results while others work. There is
-# hardly a new instruction on this page, and there are some ten levers. For each of them: what do you expect? Say it,
-# in percent, before you look. Some bring nothing, and some cost at one size what they bring at another.
+# Notebook 13's kernel uses all of Hopper's instructions. What separates it from cuBLAS is scheduling: which warp loads,
+# which multiplies, which tiles run together, and which warps store while others compute. This page adds hardly an
+# instruction. It adds about ten levers. For each of them, write down what you expect, in percent, before you look. Most
+# bring less than the measurement's own spread, and some cost at one size what they bring at another.
 #
-# At the end a function of yours picks the configuration for any shape, and that is what is timed.
+# At the end a function of yours picks the configuration for any shape, and that function is timed.
 #
 # > **After this page you can** give warps roles and registers, share tiles in a cluster, keep blocks busy from the
-# > first tile to the last, say before you measure what each of these is worth, and choose a configuration for a shape
-# > that nobody has timed.
+# > first tile to the last, predict what each of these is worth, and choose a configuration for a shape that has never
+# > been timed.
 # >
-# > **It takes** about 180 minutes, on any machine, where the kernels are simulated; a Hopper GPU times them.
+# > **It takes** about 150 minutes, on any machine, and its appendix about 45 more. Without a Hopper GPU the kernels are
+# > simulated; with one they are timed.
 
 # %%
 from collections import Counter
@@ -40,30 +42,41 @@ from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_roles, show_work
 from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
-from tutorlib.kernels.hopper.specialised import RoleSteps, load_steps, make_specialised, multiply_steps
+from tutorlib.kernels.hopper.pipeline import make_operand
+from tutorlib.kernels.hopper.specialised import (
+    RoleSteps,
+    Sizes,
+    load_steps,
+    make_specialised,
+    multiply_steps,
+    specialised_kernel,
+)
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.models import hopper_gemm as course
 from tutorlib.models import l2, work
 from tutorlib.models.work import Sm
 from tutorlib.notebook.measured import show_figure, show_gains, show_ladder, show_levers, show_sustained, show_sweep
+from tutorlib.notebook.source import show_source
 from tutorlib.notebook.trials import compare_on_gpu
 from tutorlib.notebook.tuner import show_model, tune_hopper
 
 # %% [markdown]
 # ## Where the time goes
 #
-# Here is a block of notebook 13's kind, as a cartoon: three tiles of C, one after the other. Two warpgroups share each
-# tile, and one of their warps also starts the loads. Hatched: the tensor cores have nothing to do.
+# The drawing shows a block of notebook 13's kind computing three tiles of C, one after the other. Two warpgroups share
+# each tile, and one of their warps also issues the loads. A color is a tile of C. Gray: a warpgroup rounds and stores.
+# Hatched: the tensor cores are idle. (The lengths are chosen for the drawing; measured times follow below.)
 
 # %%
 show_roles("plain")
 
 # %% [markdown]
-# Two gaps in each tile. The first multiplication waits for the tile's first bytes, and no load for them has been issued
-# yet: the warps that could issue it are busy with the epilogue. After the last multiplication come those results.
+# Each tile has two gaps. The first multiplication waits for the tile's first bytes, because the warp that issues the
+# loads was still busy with the previous epilogue. After the last multiplication comes the epilogue itself, and nothing
+# multiplies meanwhile.
 #
-# The first gap goes away as soon as *another warp* issues the loads.
+# The first gap closes as soon as *another warp* issues the loads.
 
 # %%
 show_roles("cooperative")
@@ -71,35 +84,36 @@ show_roles("cooperative")
 # %% [markdown]
 # ## Two roles
 #
-# So one more warpgroup joins the block, the **producer**. A single warp of it does all loads, and never waits for
-# anything but a free stage. The **consumers** multiply, and never load. What connects them is notebook 13's ring:
-# each stage has two mbarriers, `full` and `empty`.
+# So one more warpgroup joins the block, the **producer**. One of its warps issues all loads and waits for nothing but
+# an empty stage. The other warpgroups are the **consumers**: they multiply and never load. Notebook 13's ring connects
+# the two, with an mbarrier `full` and an mbarrier `empty` for each stage.
 #
 # | | producer | consumers |
 # |---|---|---|
-# | waits for | `empty[stage]`: all have read it | `full[stage]`: the bytes are there |
-# | then | announces bytes, starts TMA | fence, wgmma, commit |
-# | tells | `full[stage]`, by TMA | `empty[stage]`, when its wgmma has *read* the stage |
+# | waits for | `empty[stage]`: all have read it | `full[stage]`: the bytes have landed |
+# | then | announces bytes, issues the TMA loads | fence, wgmma, commit |
+# | arrives at | `full[stage]`, where TMA counts the bytes | `empty[stage]`, once the wgmma has *read* the stage |
 #
-# Compare with notebook 13: the waits are the same, but each is in another warp's program. No `if` decides any more
-# whether there is a next tile to load. The producer's loop is as simple as a loop can be, and its lead over the
-# consumers is as long as the ring.
+# Compare this with notebook 13: the waits are the same, but each is now in the program of a different warp. No `if`
+# decides whether there is another tile to load. The producer's loop could not be simpler, and it runs ahead of the
+# consumers by as many K tiles as the ring has stages.
 #
-# Both loops are run once for each tile, on `steps`:
+# Each role runs its loop once for every tile, on `steps`:
 #
 # - `steps.k_tiles`, `steps.stages`, `steps.stage_bytes`
-# - `steps.full + s`, `steps.empty + s`: the mbarriers of stage `s`. A phase of `full` ends with one arrival and the
-#   bytes that it announces; one of `empty` with an arrival of *each warp* that multiplies, `steps.consumers` in all.
-# - `steps.load(k_tile, s)` starts the copies of A's and B's tile; their bytes count for `full[s]`.
-# - `steps.multiply(s, first)` issues the wgmmas of a stage. `first`, True or False in Python: discard the old
-#   accumulators.
+# - `steps.full + s`, `steps.empty + s`: the mbarriers of stage `s`. A phase of `full` completes with one arrival and
+#   the bytes that it announces; a phase of `empty` with one arrival from *each consumer warp*, `steps.consumers` in
+#   all.
+# - `steps.load(k_tile, s)` issues the copies of A's and B's tile; `full[s]` counts their bytes.
+# - `steps.multiply(s, first)` issues the wgmmas of a stage. `first` is True or False in Python: whether to discard the
+#   old accumulators.
 #
 # `make_pipeline_state(PipelineUserType.Producer, stages)` counts for you: `.index`, `.phase`, `.advance()`, `.clone()`.
-# A producer's phase starts at 1, so that it finds all stages empty.
+# A producer's phase starts at 1, so its first wait finds every stage empty.
 #
 # **Exercise 14.1** (about 7 lines). Write `produce(steps)`. All lanes of one warp run it. One lane arrives (`with
-# cute.arch.elect_one():`); `steps.load` elects its own. The calls are those of notebook 13's main loop:
-# `mbarrier_wait`, `mbarrier_arrive_and_expect_tx`.
+# cute.arch.elect_one():`); `steps.load` elects a lane by itself. The calls are those of notebook 13's main loop:
+# `mbarrier_wait`, `mbarrier_arrive_and_expect_tx`. As there, the loop over K tiles is `cutlass.range(…, unroll=1)`.
 
 
 # %%
@@ -120,13 +134,14 @@ def produce(steps: RoleSteps):
 check("14.1", produce)
 
 # %% [markdown]
-# The consumers' loop has one trap. `commit_group` says that a multiplication was *issued*. That it has read its stage,
-# you know after `wait_group`. If you wait for each one before the next is issued, the tensor cores run dry between
-# them. So leave one group in flight until the next is issued, and free the stage of the one *before*.
+# The consumers' loop has one trap. After `commit_group` a multiplication has been *issued*; only after `wait_group` do
+# you know that it has read its stage. If you wait for each group before you issue the next, the tensor cores run dry in
+# between. So keep one group in flight, issue the next, and then free the stage of the one *before*.
 #
-# **Exercise 14.2** (about 20 lines). Write `consume(steps)`, run by every warp that multiplies. At `empty` one lane of
-# each warp arrives. When `consume` returns, no wgmma may be in flight: the accumulators are rounded next. The rehearsal
-# plays it beside a producer, with 2, 3 and 4 stages, and assumes the worst that the mbarriers allow.
+# **Exercise 14.2** (about 20 lines). Write `consume(steps)`, which every consumer warp runs. One lane of each warp
+# arrives at `empty`. When `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators
+# next; and no stage may be freed before its wgmma is known to be over, the last one included. The rehearsal runs your
+# loop beside a producer, with 2, 3 and 4 stages, and assumes the worst that the mbarriers allow.
 
 
 # %%
@@ -160,12 +175,17 @@ def consume(steps: RoleSteps):
 check("14.2", consume)
 
 # %% [markdown]
-# The kernel around them is in `tutorlib/kernels/hopper/specialised.py`; its parts are notebook 13's. There every tile
-# has mbarriers of its own, so that your loops can count from 0; what you will see later carries index and phase on from
-# tile to tile.
-#
-# **Predict:** with tiles of 128×128, half as large, how much slower is it? There are more stages then, and more tiles
-# to hide the ends of others behind.
+# This is the kernel around the two loops; its parts are notebook 13's. Find the two `setmaxregister` calls, which are
+# explained next, and the loop over `tiles`, in which a block takes one tile after another. Here each tile has mbarriers
+# of its own, so that your loops can count from 0. The kernels measured further down keep one ring and carry index and
+# phase from tile to tile.
+
+# %%
+show_source(specialised_kernel)
+
+# %% [markdown]
+# **Predict:** with tiles of 128×128, half as large, how much slower is it? There is room for more stages then, and
+# there are more tiles, so that one tile's epilogue can overlap another's loads.
 
 # %%
 large, small = (make_specialised(HopperConfig((128, n, 64)), load_steps, multiply_steps) for n in (256, 128))
@@ -175,29 +195,29 @@ print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
-# (On the course's H200 it is 5 or 6 percent slower, at both sizes. What the small tile pays is counted further down,
-# in *What a step asks for*.)
+# (On the course's H200 the smaller tile is 5 to 6 percent slower at both sizes. *What a step asks for*, further down,
+# counts what it pays.)
 #
 # ## Registers move
 #
-# Look at the line about registers again: 384 threads with 168 of them each. A consumer thread holds 128 accumulators,
-# and needs more than 168 registers as soon as it holds rounded results as well. The producer's threads count stages,
-# and need two dozen. But a block starts with the same number for every thread.
+# Look again at the line about registers: 384 threads with 168 registers each. A consumer thread holds 128 accumulators
+# and needs more than 168 registers as soon as it also holds rounded results. The producer's threads only count stages;
+# two dozen registers are enough for them. But a block starts with the same number for every thread.
 #
-# For this there is an instruction: `setmaxnreg`. A warpgroup gives registers back to the block's pool
-# (`setmaxregister_decrease`), and another takes them (`setmaxregister_increase`), waiting until they are there.
+# The instruction `setmaxnreg` changes that. One warpgroup returns registers to the block's pool
+# (`setmaxregister_decrease`), and another takes them (`setmaxregister_increase`), waiting until the pool has enough.
 
 # %%
 print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in line), sep="\n")
 
 # %% [markdown]
-# The rules: an SM has 65,536 registers. A block of *w* warpgroups that multiply and one that loads starts with 65,536
-# over all its threads, for each of them, rounded down to a multiple of 8. That is the pool, and not a register more.
-# `setmaxnreg` takes multiples of 8, 24 at least.
+# The rules: an SM has 65,536 registers. A block has *w* consumer warpgroups and one producer warpgroup. Each thread
+# starts with 65,536 divided by the number of threads, rounded down to a multiple of 8; the sum over all threads is the
+# pool. `setmaxnreg` takes multiples of 8, and at least 24.
 #
 # **Exercise 14.3** (about 4 lines). Write `register_split(warpgroups, need)` → (producer, consumers), the registers of
-# each thread afterwards: for the producer what it needs, for the others all that they can have. There are at least two
-# of these warpgroups.
+# each thread afterwards: for the producer the `need` registers that its threads use, for the consumers as many as the
+# pool has left. `warpgroups` counts the consumers' and is at least 2.
 
 
 # %%
@@ -219,63 +239,63 @@ for warpgroups in (2, 3):
         print(f"{warpgroups} multiply, the producer needs {need}: {course.register_split(warpgroups, need)}")
 
 # %% [markdown]
-# With three of them each has 160. That is enough for the accumulators of 64×256 (128 registers), but ptxas refuses: a
-# wgmma must fit into the registers that a thread *starts* with, and that is 128 for 512 threads.
+# With three consumer warpgroups each thread has 160. That would hold the accumulators of 64×256 (128 registers), but
+# ptxas refuses: a wgmma must fit into the registers that a thread *starts* with, and of 512 threads each starts with
+# 128.
 #
-# What happens with the two calls the wrong way round? The consumers ask for registers that no warp gives back, and wait
-# forever. A hang, then, and not a wrong number.
+# If you exchange the two calls, the consumers ask for registers that no warp returns, and they wait forever: a hang,
+# not a wrong result.
 #
-# ## The other gap: results
+# ## The other gap: the epilogue
 #
-# Rounding 128×256 accumulators and handing them to TMA takes time, and meanwhile both warpgroups leave the tensor cores
-# idle. (They do not wait for each other: every warp puts its own 16 rows into shared memory, by `stmatrix`, and starts
-# its own TMA store. That is the least that a warp can do, and it needs no barrier.)
+# Rounding 128×256 accumulators and storing them takes time, and meanwhile both warpgroups leave the tensor cores idle.
+# (They do not wait for each other: each warp writes its own 16 rows to shared memory with `stmatrix` and issues its own
+# TMA store, so no block-wide barrier is needed.)
 #
-# There are two ways out. **Ping-pong**: each warpgroup has a tile of its own; while one multiplies, the other deals
-# with results. **Deferred stores**: the 128 accumulators become 64 registers of bf16 at once, the next tile's first
-# wgmmas are issued, and only then are the results stored, under the multiplication. That is what all the registers are
-# for.
+# There are two ways out. **Ping-pong**: each warpgroup has a tile of its own, and one multiplies while the other
+# stores. **Deferred stores**: a thread rounds its 128 accumulators to 64 registers of bf16 at once, issues the next
+# tile's first wgmmas, and only then stores, under the multiplication. That is what the extra registers are for.
 
 # %%
 show_roles("cooperative", "deferred stores", "ping-pong")
 
 # %% [markdown]
-# In the cartoon ping-pong wins. **Predict** before you read on: what does it cost? A single warpgroup holds all of a
-# tile's accumulators, so a tile cannot be as large.
+# In the drawing ping-pong wins. **Predict** before you read on: what does it cost? One warpgroup must hold all
+# accumulators of a tile, so the tile cannot be as large.
 #
-# Here is what warps really did: timestamps of the SM's clock, written by each role inside the kernel, at 4096³, from
-# the last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`). The cost of the timestamps
-# themselves is printed above each.
+# The next figure is measured: timestamps of the SM's clock, written by each role inside the kernel, at 4096³, from the
+# last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`). Work is above, waiting below;
+# what the timestamps themselves cost is printed above each panel.
 
 # %%
 show_figure("hopper_timeline")
 
 # %% [markdown]
-# The numbers count a block's K tiles from its first one on. At K = 4096 each tile of C has 64 of them, so with 128 the
-# third tile begins.
+# The numbers count a block's K tiles from its first one on. At K = 4096 each tile of C has 64 of them, so 128 is the
+# first K tile of the block's third tile.
 #
-# - *plain*: the loads for 128 (red) go out when the results have, and both warpgroups wait for memory's latency.
-# - *cooperative*: the producer issued the load of 128 long before; its next stroke comes as soon as a stage is free.
-#   What is left is the gap of the results, which both warpgroups have at nearly the same time.
-# - *ping-pong*: that gap is gone, too. One warpgroup multiplies from the moment that the other stops.
+# - *plain*: the load of 128 (red) is issued after the stores, and both warpgroups wait for memory's latency.
+# - *cooperative*: the producer issued the load of 128 long before; it issues its next load as soon as a stage is empty.
+#   What is left is the gap of the epilogue, which both warpgroups have at nearly the same time.
+# - *ping-pong*: that gap is closed too. One warpgroup multiplies from the moment the other stops.
 #
 # And yet ping-pong takes longest. Its tile is 128×192, so a K tile is three quarters of the others' work; but in cycles
-# (above each) it is more than three quarters. Why?
+# (above each) it takes more than three quarters. Why?
 #
 # ## What a step asks for
 #
-# A step along K moves a certain number of bytes, through three paths, each with a bandwidth of its own. You know the
-# tensor cores' rate: 4,096 operations in a cycle on each SM, 1,024 cycles for 128×256×64. Are the others fast enough?
+# A step along K moves bytes along several paths, each with a bandwidth of its own. You know the tensor cores' rate:
+# 4,096 operations per cycle on each SM, so 1,024 cycles for 128×256×64. Do the other paths keep up?
 #
-# **Shared memory** moves 128 bytes in a cycle. TMA writes both tiles into it. And each wgmma reads its 64 rows of A
+# **Shared memory** moves 128 bytes per cycle. TMA writes both tiles into it. Each wgmma then reads its 64 rows of A
 # once, and *all* of B's tile: two warpgroups with 64 rows each read B twice.
 #
-# **L2** has to bring A's and B's tile. In a **cluster** of *m*×*n* blocks, blocks in one row want the same tile of A:
-# each loads one *n*-th of it, and multicasts it to all *n*. It is the same for B along a column. Each block still gets
-# whole tiles into its own shared memory, but L2 sends fewer bytes.
+# **L2** supplies A's and B's tile. In a **cluster** of *m*×*n* blocks, the blocks of one row want the same tile of A:
+# each loads one *n*-th of it and multicasts that slice to all *n*. The same holds for B along a column. Each block
+# still receives whole tiles in its own shared memory, but L2 sends fewer bytes.
 #
 # **Exercise 14.4** (about 4 lines). Write `step_bytes(tile, cluster)` → (shared memory's bytes, L2's bytes) of one
-# block in one step along K, for bf16. `tile` is (M, N, K), `cluster` (M, N) in blocks.
+# block in one step along K, for bf16. `tile` is (M, N, K), `cluster` is (M, N) in blocks.
 
 
 # %%
@@ -300,24 +320,24 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
         print(f"{tile[0]:3}×{tile[1]:3}   {cluster[0]}×{cluster[1]} {cycles:18.0f} {smem:28.0f} {from_l2:26.0f}")
 
 # %% [markdown]
-# Read the first line. At the tensor cores' full rate a tile of 128×256 takes *all* of shared memory's 128 bytes, and 48
-# bytes in every cycle from L2, for each of 132 SMs at once. Smaller tiles need more bandwidth from both, and that is
-# the price of ping-pong: its tiles are 128×192 or 64×256. Anything that reduces L2 traffic is welcome.
+# Read the first line. At the tensor cores' full rate a tile of 128×256 takes *all* of shared memory's 128 bytes per
+# cycle, and 48 bytes per cycle from L2, for each of 132 SMs at once. Smaller tiles need more bandwidth on both paths,
+# and that is the price of ping-pong: its tiles are 128×192 or 64×256.
 #
-# Take shared memory's column with a grain of salt. Nsight Compute's counter for shared memory's bandwidth (L1/TEX in
-# `ncu --section SpeedOfLight`) agrees with wgmma's reads alone, as if TMA's writes took none of it. So more than 128 in
+# Do not take shared memory's column for a hard limit. Nsight Compute's counter for shared-memory bandwidth (L1/TEX in
+# `ncu --section SpeedOfLight`) agrees with wgmma's reads alone, as if TMA's writes used none of it. More than 128 in
 # that column need not cost anything.
 #
 # ## Clusters
 #
 # **Predict** what a cluster of 2×1 brings over none: L2 sends a third less. And 2×2, where it sends half?
 #
-# Blocks of a cluster have a rank: along M first, so block (*m*, *n*) has rank *m* + *n* · cluster[0]. TMA's multicast
-# takes a mask, with bit *r* set where the block with rank *r* is to receive.
+# Blocks of a cluster have a rank that runs along M first: block (*m*, *n*) has rank *m* + *n* · cluster[0]. TMA's
+# multicast takes a mask in which bit *r* is set if the block of rank *r* receives.
 #
-# **Exercise 14.5** (about 5 lines). Write `multicast(rank, cluster, rows, mode)` → (first row, rows, mask): the part of
-# a shared tile that this block loads, and for whom. `mode` 0 is A's tile: it is the same for all blocks with this one's
-# *m*, and they divide its `rows` among them in the order of *n*. `mode` 1 is B's, the other way round.
+# **Exercise 14.5** (about 5 lines). Write `multicast(rank, cluster, rows, mode)` → (first row, rows, mask): the slice
+# of a shared tile that this block loads, and for which blocks. `mode` 0 is A's tile: all blocks with this one's *m*
+# share it, and they divide its `rows` among them in the order of *n*. `mode` 1 is B's, with *m* and *n* exchanged.
 
 
 # %%
@@ -345,15 +365,23 @@ for rank in range(4):
     )
 
 # %% [markdown]
-# There is a price again. A stage is free when *all* blocks have read it that receive its rows: `empty` waits for
-# arrivals from other SMs. And a cluster's blocks start together, on neighboring SMs.
+# In CuTe this is one function for each operand: `tma_partition` cuts the slice, and `make_layout_image_mask` makes the
+# mask.
+
+# %%
+show_source(make_operand)
+
+# %% [markdown]
+# Multicast has a price as well. A stage is empty only when *all* blocks that receive this block's rows have read it, so
+# `empty` waits for arrivals from other SMs. And the blocks of a cluster must start together, in one GPC.
 #
 # ## Waves
 #
-# 132 SMs, and 2048×2048 is 128 tiles of 128×256. It could not fit better. What of other sizes, and of clusters?
+# There are 132 SMs, and 2048×2048 is 128 tiles of 128×256: nearly a full wave. How do other sizes fit, and how do
+# clusters?
 #
-# **Exercise 14.6** (about 3 lines). Write `count_waves(m, n, tile, cluster, at_once)` → (waves, clusters at work in the
-# last one), where the GPU holds `at_once` clusters at a time. A cluster works on `cluster[0]` × `cluster[1]` tiles.
+# **Exercise 14.6** (about 3 lines). Write `count_waves(m, n, tile, cluster, at_once)` → (waves, clusters in the last
+# one), where the GPU holds `at_once` clusters at a time. A cluster works on `cluster[0]` × `cluster[1]` tiles.
 
 
 # %%
@@ -380,11 +408,12 @@ for size in (1024, 2048, 3072, 4096, 8192):
 pandas.DataFrame.from_dict(rows, orient="index")
 
 # %% [markdown]
-# The percent are the tensor cores' useful time at best. At 2048 a tile of 128×192 loses a third before it has begun.
+# The percentage is the largest share of the time in which the tensor cores can do useful work. At 2048 a tile of
+# 128×192 has lost a third before it begins.
 #
-# One more thing is in these waves. An H200's SMs come in groups (GPCs), and not all groups have as many. A cluster
-# lives in one group, so of clusters with four blocks a GPU may hold fewer than 132 / 4 = 33. **Predict:** at 2048, 128
-# tiles are 32 clusters of 2×2. What happens where the GPU holds 31?
+# The waves hide one more thing. An H200's SMs come in groups (GPCs) of unequal size, and a cluster must fit into one
+# group. So of clusters with four blocks a GPU may hold fewer than 132 / 4 = 33. **Predict:** at 2048, 128 tiles are 32
+# clusters of 2×2. What happens on a GPU that holds 31?
 
 # %%
 for at_once in (33, 32, 31):
@@ -399,13 +428,14 @@ else:
 # %% [markdown]
 # ## Persistent blocks
 #
-# Cooperative, deferred, ping-pong: all of them need a block to have a *next* tile. So the kernel launches as many
-# blocks as fit, and each takes tile after tile. Then the order of tiles is ours, and no longer the hardware's.
+# Cooperative warpgroups, deferred stores, ping-pong: all of them need a block to have a *next* tile. So the kernel
+# launches as many blocks as fit on the GPU, and each takes tile after tile. The order of the tiles is then ours and no
+# longer the hardware's.
 #
 # **Exercise 14.7** (about 4 lines). Write `walk(block, cluster, clusters, grid, group)`: the tiles (*m*, *n*) of C that
-# a block computes, in order. `clusters` of them run; blocks are numbered cluster by cluster, and in each by rank. C has
-# `grid` = (rows, columns) *cluster* tiles, and `l2.grouped(number, rows, columns, group)` says where the number-th
-# lies. Clusters that work at the same time should be neighbors in that order.
+# a block computes, in order. `clusters` of them run; blocks are numbered cluster by cluster, and within a cluster by
+# rank. C has `grid` = (rows, columns) *cluster* tiles, and `l2.grouped(number, rows, columns, group)` returns the place
+# of cluster tile `number`. Clusters that run at the same time should work on neighbors in that order.
 
 
 # %%
@@ -426,30 +456,33 @@ for block in (0, 1, 2, 131):
     print(f"block {block:3} at 4096³, clusters of 2×1: {course.walk(block, (2, 1), 66, (16, 16), 8)}")
 
 # %% [markdown]
-# Nothing is handed out while the kernel runs: who does what is arithmetic, so the producer and the consumers work it
-# out each for themselves, and need not talk about it. That is why `consume` could start anew with every tile.
-#
-# ### Where the order of tiles comes back
+# Nothing is assigned while the kernel runs: each block's tiles follow from its number. So the producer and the
+# consumers each work them out and need not communicate. That is also why `consume` can start afresh with every tile.
+# This is the same arithmetic inside your kernel, for clusters of one block:
+
+# %%
+show_source(Sizes)
+
+# %% [markdown]
+# ### The order of tiles again
 #
 # In notebook 11 a better hit rate brought little. Now the arithmetic is twice as fast. Two more switches belong here.
-# `zigzag`: K runs backwards in every other tile, so what was loaded last is asked for first. `stagger`: neighbors
-# begin K at different places. All blocks in a row of tiles want the *same* lines of A, and as they walk along K in
-# step, they want them at the same moment. **Predict:** is that a hot spot in L2 that `stagger` takes away, or one
-# fetch that serves them all? It is in the table below, and with it two more rows that need a name. *Tile order* is
-# `raster="m"` and `snake=True`: tiles follow one another in the other direction, and every other band of them is
-# walked backwards. *Polling* is `polls=True`: a warp that waits asks its mbarrier again and again, and does not sleep
-# in between.
+# `zigzag`: K runs backwards in every other tile, so that a block first asks for what it loaded last. `stagger`:
+# neighbors begin K at different places. All blocks in a row of tiles want the *same* lines of A, and since they walk
+# along K in step, they want them at the same moment. **Predict:** is that a hot spot in L2 that `stagger` removes, or
+# one fetch that serves them all? The table below answers it, and it has two more rows that need a name. *Tile order* is
+# `raster="m"` and `snake=True`: tiles follow one another in the other direction, and every other band runs backwards.
+# *Polling* is `polls=True`: a waiting warp asks its mbarrier again and again and never sleeps.
 #
 # ## The last wave
 #
 # 4096 has 512 tiles of 128×256 for 132 SMs: 3.88 waves, which take as long as 4. In the last one, 16 SMs are idle.
-# **Stream-K**: lay the K tiles of all tiles end to end, and cut that line into equal parts, one for each cluster. Where
-# a cut goes through a tile, one cluster hands its accumulators to another, which adds them.
+# **Stream-K** lays the K tiles of all tiles end to end and cuts that line into equal shares, one for each cluster.
+# Where a cut goes through a tile, one cluster hands its accumulators to another, which adds them.
 #
-# **Exercise 14.8** (about 10 lines). Write `stream_k(cluster, clusters, tiles, k_tiles)`: the list of
-# `(tile, first K tile, end)` that this cluster works on; all are counted from 0, and `end` is one past the last.
-# Together the clusters must cover everything once, their shares differ by one K tile at most, and no tile is cut
-# without need.
+# **Exercise 14.8** (about 10 lines). Write `stream_k(cluster, clusters, tiles, k_tiles)`: the list of `(tile, first K
+# tile, end)` that this cluster works on. All count from 0, and `end` is one past the last. Together the clusters must
+# cover every K tile exactly once, their shares differ by at most one K tile, and no tile is cut without need.
 
 
 # %%
@@ -475,15 +508,15 @@ check("14.8", stream_k)
 show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters=4, tiles=6, k_tiles=6)
 
 # %% [markdown]
-# A quarter less time here. And it is not free: the accumulators of a 128×256 tile are 128 KiB in fp32, which are
-# written to L2 and read back by a block that waits for them. **Predict:** at which of 2048, 4096, 8192 is it worth
-# that? (The kernel shares only as many tiles as the last wave has, and one wave more where these are few. The rest stay
-# whole.)
+# In this example it takes a quarter less time. It is not free: the fp32 accumulators of a 128×256 tile are 128 KiB,
+# written to L2 by one block and read back by another, which waits for them. **Predict:** at which of 2048, 4096, 8192
+# is it worth that? (The kernel cuts only the tiles of the last wave, and those of one wave more where these are few.
+# All others stay whole.)
 #
 # ### Few tiles, long K
 #
-# At 768×1280×16384 there are 30 tiles of 128×256, and 132 SMs. Smaller tiles would give everyone something to do. But
-# then count what they ask for:
+# At 768×1280×16384 there are 30 tiles of 128×256 for 132 SMs. Smaller tiles would occupy all SMs. But count the bytes
+# they ask L2 for:
 
 # %%
 for tile in [(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)]:
@@ -491,18 +524,18 @@ for tile in [(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)]:
     print(f"{tile[0]:3}×{tile[1]:3}: {tiles:3} tiles, {tiles * from_l2 / 2**20:.1f} MiB from L2 for 64 of K")
 
 # %% [markdown]
-# The other way is to keep the large tile and cut K: **split-K**, the switch `split_k=4`. Four blocks have a quarter of
-# the tile's K each and form one cluster, so their partial results need no detour through L2. Each block adds up a
-# quarter of the tile. It sends its accumulators of the other three quarters to the blocks that add those, straight from
-# registers into *their* shared memory (`st.async`), and an mbarrier there counts the bytes that have arrived, as it
-# does for TMA. No block collects alone: each stores the quarter of C that it has added.
+# The alternative is to keep the large tile and cut K: **split-K**, the switch `split_k=4`. Four blocks compute a
+# quarter of the tile's K each and form one cluster, so their partial sums need no detour through L2. Each block sums up
+# one quarter of the tile: it sends its accumulators of the other three quarters to the blocks that own those, straight
+# from registers into *their* shared memory (`st.async`), and an mbarrier there counts the bytes that arrive, as it does
+# for TMA. Then each block stores the quarter of C that it owns.
 #
-# Where do those partial results find room? Once a block has read its last stage, in its stages. So there is a second
-# mbarrier, on which the other blocks arrive when they are ready; a block that sends earlier writes where a wgmma still
-# reads.
+# The partial sums arrive in the receiving block's stages, which are free once the block has read its last one. So there
+# is a second mbarrier, at which a block arrives when it is ready to receive; a block that sent earlier would write
+# where a wgmma still reads.
 #
-# **Predict:** a block is sent three quarters of 128 KiB. How long is that beside its K tiles, if SMs exchange some 32
-# bytes in a cycle? And with eight parts?
+# **Predict:** each block receives three quarters of 128 KiB. How long is that beside its K tiles, if SMs exchange some
+# 32 bytes per cycle? And with a split-K factor of 8?
 
 # %%
 for parts in (1, 2, 4, 8):
@@ -514,18 +547,19 @@ for parts in (1, 2, 4, 8):
 # %% [markdown]
 # ## The levers, measured
 #
-# Each row with a + adds one lever to a row above it (which one, the picture below shows as a tree), and the percent
-# are its gain over that row. The numbers are speeds relative to cuBLAS at 2048³, 4096³ and 8192³, timed in turns in one
-# run. `cycles` are timestamps taken inside the kernel: what a K tile took. The floor is 1,024 for a tile of 128×256,
-# 768 for 128×192 and 1,536 for 256×192. It is no speed: where results leave under a multiplication, K tiles may take
-# longer, and the kernel less.
+# Each row with a + adds one lever to a row above it (the picture below draws the tree), and the percentage is its gain
+# over that row. The numbers are speeds as fractions of cuBLAS's at 2048³, 4096³ and 8192³, timed in turns in one run.
+# **Within noise** means a gain smaller than the spread of the two ratios (between the quartiles of 16 to 40 pairs): it
+# may be none. `cycles` come from timestamps inside the kernel: what a K
+# tile took. The floor is 1,024 for a tile of 128×256, 768 for 128×192 and 1,536 for 256×192. It measures the main loop
+# alone: where stores overlap the multiplication, a K tile may take longer and the kernel less.
 
 # %%
 show_levers()
 
 # %% [markdown]
-# And the same as gains. Where two levers work on the same gap, the second brings less, whichever that is: so some stand
-# here in both orders. Look for such a pair.
+# The next table has the same gains by lever. Where two levers close the same gap, the one added second brings less,
+# whichever it is; so some are listed in both orders.
 
 # %%
 show_gains()
@@ -534,126 +568,39 @@ show_gains()
 show_figure("hopper_levers")
 
 # %% [markdown]
-# How good was your list? At 2048 there is one wave, so nothing that hides behind a *next* tile can help: persistent,
-# deferred, tile order; and stream-K, which cuts tiles that would have fitted, costs most. Clusters of 2×2 have no row:
-# where a GPU holds fewer than 32 of them, they need a second wave at 2048, as you counted. At 4096 it is persistence
-# that counts. At 8192, with 16 waves, three things bring something: persistence, zigzag, and stream-K in the last wave.
-# And the last row, with another tile, is the best of all at 8192 and the worst of all at 2048. So there is no list of
-# levers to pull: for each shape there is something to choose, and that is where this page ends.
+# How good was your list?
 #
-# And multicast, for which L2 sends a third less? Next to nothing. Probably blocks in step are each other's cache: they
-# ask for the same lines at the same moment, and one answer serves them all, cluster or not. That may also be why
-# `stagger`, which sounds so right, costs something: out of step, lines are asked for again, and have to stay in L2 for
-# longer. It depends on who is whose neighbor, though. A launch *without* clusters puts blocks on other SMs than one of
-# clusters with a single block each, and as such the same kernel was often slower. So the course's kernel says nothing
-# of clusters where there are none (`geometry` in `tutorlib/kernels/hopper/gemm.py`).
+# - **Roles alone** bring −0.9, −0.1 and +0.2 percent at the three sizes, all within the spread. What they bring is the
+#   possibility of what follows.
+# - **Persistence** is the one lever that counts at 4096 (+3.0 percent), and it counts at 8192 (+1.0).
+# - **Zigzag** (+0.7) and **stream-K** (+1.0 to +1.2) bring something at 8192, where 16 waves give them time. Stream-K
+#   costs 15 to 16 percent at 2048, where it cuts tiles that fit into one wave.
+# - **Deferred stores, multicast, tile order and polling** stay within the spread at every size. **Stagger** costs 3.9
+#   percent at 2048 and 0.6 at 8192.
+# - **Another tile**: 256×192 with stream-K is the fastest of all at 8192 and the slowest of all at 2048.
 #
-# ### In watts
+# Two of these were to be expected from the counts. At 2048 there is one wave, so nothing that overlaps with a *next*
+# tile can help. And clusters of 2×2 have no row because a GPU that holds fewer than 32 of them needs a second wave at
+# 2048.
 #
-# That was a GPU that may cool down between two rounds. Under a long load it runs into its power limit, and lowers the
-# clock until it fits. Then the kernel is faster that needs fewer *joules*: bytes that are not moved, and SMs that do
-# not wait with everything switched on. A lever that saves cycles and no joules should bring less. "In turn" is beside
-# cuBLAS, where both share one clock; "alone" is each by itself, at the clock that it finds. Is it the thriftier one
-# that gets a higher clock? Read *energy* (joules beside cuBLAS's) and *MHz* together before you believe it, and then
-# the sizes apart. (*multicast* and *zigzag, polling* have all levers of the tree's rows above them; *chosen* is what
-# the function at the end of this page picks.)
-
-# %%
-show_sustained()
-
-# %% [markdown]
-# No: at 4096 and 8192 no kernel runs at a higher clock than cuBLAS. Where the limit holds all draw the same watts, so a
-# launch's joules are its time once more, as far as the meter can tell (cuBLAS's own joules, whose row is the middle one
-# of its runs, differ by 2 to 3 percent from run to run). A kernel that needs fewer cycles has more at work in each:
-# each costs more, and the clock goes down until it is paid for. That is why *alone* says less than *in turn* there.
+# Multicast is the surprise: L2 sends a third less, and the time does not change. A likely reason, which this page does
+# not test: blocks in step ask for the same lines at the same moment, so one L2 access may serve several of them even
+# without multicast. `stagger` would then lose just that, and it is the lever that costs.
 #
-# ## FP8: 320 rows
+# So no list of levers is right for every shape. You have to choose, and that is where this page ends. (All of this was
+# measured on a GPU that cools between rounds. The appendix *In watts* measures the same kernels under the power limit.)
 #
-# Notebook 07 left off here: A has 320 rows, B is a weight matrix of 32576×7168, both e4m3. Its idea was to put B's rows
-# where wgmma has its 64, and A's 320 where any multiple of 8 will do. Here this is a switch, `transposed=True`: tiles
-# of Cᵀ, 256×160 or 128×160, and 320 is 2 × 160, with nothing left over. A cluster of two shares B's tile.
-
-# %%
-for at in [(128, 256), (64, 256), (160, 256), (160, 128)]:
-    tile = (*at, 128)
-    waves, last = course.count_waves(320, 32576, tile, (1, 1), 132)
-    print(f"{at[0]:3}×{at[1]:3}: {waves} waves, at best {320 * 32576 / (waves * 132 * at[0] * at[1]):.0%}")
-
-# %% [markdown]
-# **Scales.** e4m3 has three bits after the point and ends at 448, so a tensor in it comes with scales. The simplest
-# contract: one for each matrix. DeepGEMM's is finer: A has one for every 1×128 (a token, 128 of K), B one for every
-# 128×128. With one scale each, C is scaled once at the end. With block scales, every 128 of K have a scale of their
-# own, so the tensor cores' result after 128 steps must be scaled and added to a second accumulator, by ordinary
-# instructions: in a tile of 128×160 each thread has 80 accumulators, and adds to each of them 56 times.
+# ## Choosing a configuration
 #
-# Either needs a reference that one can believe. The simplest one undoes the quantisation, and multiplies in fp32.
+# No configuration is the fastest at every shape. What decides can be counted, and you have counted most of it:
 #
-# **Exercise 14.9** (about 3 lines). Write `dequantise(x, scales, block)`: `x` (rows, columns) in e4m3, of which every
-# `block` = (rows, columns) shares one of `scales`, a tensor with a place for each block down and across. Blocks at the
-# edge may be cut off. The result is in fp32.
-
-
-# %%
-def dequantise(x, scales, block):
-    ### BEGIN SOLUTION (about 3 lines)
-    rows, columns = x.shape
-    spread = scales.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)
-    return x.float() * spread[:rows, :columns]
-    ### END SOLUTION
-
-
-# %%
-check("14.9", dequantise)
-
-# %% [markdown]
-# With it, quantise a matrix in which one number is large, and see what block scales are for. **Predict:** numbers
-# around 1, and one of 30. And one of 30,000? (e4m3 is a floating-point format. What does a scale cost it, and when?)
-
-# %%
-BLOCKS = {"one scale": (256, 512), "128×128": (128, 128), "1×128": (1, 128)}
-torch.manual_seed(0)
-exact = torch.randn(256, 512)
-for outlier, (name, block) in product((30.0, 30_000.0), BLOCKS.items()):
-    exact[3, 5] = outlier
-    tiles = exact.unflatten(0, (-1, block[0])).unflatten(2, (-1, block[1]))  # (blocks, rows, blocks, columns)
-    scales = tiles.abs().amax((1, 3)) / 448
-    small = (tiles / scales[:, None, :, None]).flatten(2).flatten(0, 1).to(torch.float8_e4m3fn)
-    off = (course.dequantise(small, scales, block) - exact).abs().median()
-    print(f"{name:9}: {scales.numel():5} scales; beside {outlier:,.0f} the others are off by {off:.3f}")
-
-# %% [markdown]
-# A scale only moves the exponent, so beside 30 the others keep their three bits. Beside 30,000 they fall below e4m3's
-# smallest exponent, where steps no longer shrink with the number: there a scale of their own helps.
+# > time ≈ start + rounds · (K tiles · step + epilogue) + what sharing costs
 #
-# Measured at 320×32576×7168, beside cuBLASLt with one scale for each matrix and fast accumulation. **Predict** the
-# price of block scales from the number of instructions above: a step of 128×160×128 keeps the tensor cores busy for
-# 640 cycles. (In the row *turns*, the two warpgroups multiply one after the other, so that one adds meanwhile.)
-
-# %%
-show_sweep("hopper_fp8")
-
-# %% [markdown]
-# With one scale no kernel here is ahead of cuBLASLt. And beware of the row *A stays in L2*, whose loads ask L2 to keep
-# A's lines: by its µs it is no faster than the row above it, only its ratio is better. It stands beside another
-# cuBLASLt than all other rows, one that runs while those lines are still kept. A pairing is fair if neither leaves the
-# other anything.
-#
-# Block scales: 80 additions of 256 threads are 160 cycles of the SM's 128 lanes, a quarter of 640, and the table says
-# more. A warpgroup may not add accumulators before their wgmmas are complete, and until it has added them, their
-# registers cannot take the next ones. So each warpgroup stops at every step, and its tensor cores have only the other
-# one's work; waiting for turns costs more than it brings.
-#
-# ## What to choose when
-#
-# No configuration is the best at every shape. What decides can be counted, and you have counted most of it:
-#
-# > time ≈ start + rounds · (K tiles · step + results) + what sharing costs
-#
-# A **step** takes as long as the slower of tensor cores and shared memory. L2's bytes come beside that, but not for
-# nothing: TMA writes where wgmma reads, and now and then a warp waits. So they add a little, in proportion. **Rounds**
-# are waves for whole tiles; for stream-K tiles / clusters, not rounded, but no part is shorter than 4 K tiles. With
-# split-K a round has fewer K tiles, and its results take longer. And nothing is faster than device memory, which brings
-# A and B and takes C. What is left are numbers that one measures. For an H200 these:
+# A **step** takes as long as the slower of tensor cores and shared memory. L2's bytes overlap with both, but not for
+# free: TMA writes where wgmma reads, and now and then a warp waits. So they add a little, in proportion. **Rounds** are
+# waves if tiles stay whole; with stream-K they are tiles / clusters, not rounded, but no part is shorter than 4 K
+# tiles. With split-K a round has fewer K tiles and a longer epilogue. And nothing is faster than device memory, which
+# delivers A and B and takes C. The remaining constants have to be measured. For an H200 they are:
 
 # %%
 print(Sm())
@@ -661,17 +608,17 @@ print(Sm())
 # %% [markdown]
 # **Exercise 14.10** (about 18 lines). Write `cost(config, m, n, k, sm)`, in µs:
 #
-# - Where `config.transposed`, A and B have changed places: M and N as well.
+# - Where `config.transposed`, A and B have changed places: exchange M and N as well.
 # - A step's cycles: `2 · tile M · tile N · tile K` operations over `sm.flops`, or shared memory's bytes over
-#   `sm.smem_bytes` if that is more; and L2's bytes over `sm.l2_bytes` on top. Your `step_bytes` has both, for
+#   `sm.smem_bytes` if that is more; plus L2's bytes over `sm.l2_bytes`. Your `step_bytes` returns both, for
 #   `config.tile` and `config.cluster`.
-# - `sm.at_once(blocks)` clusters of so many blocks run at a time; a cluster has `config.split_k` blocks for each tile,
-#   and each of them an equal part of its K, rounded up to whole K tiles.
-#   Tiles are counted as in 14.6, by clusters: *tiles* over *clusters* are groups of `cluster[0]` × `cluster[1]`.
-# - Each round ends with `sm.store` cycles for results, and with split-K `sm.exchange` more, times the tile's area over
-#   128×256. Stream-K adds `sm.share` times that area, and where a tile has several parts (rounds < 1), once for each
-#   part: 1 / rounds of them.
-# - `sm.start` µs, and the larger of cycles / `sm.clock` and `2 · (M K + N K + M N)` bytes / `sm.hbm_bytes`.
+# - `sm.at_once(blocks)` clusters of that many blocks run at a time. A cluster has `config.split_k` blocks for each
+#   tile, and each of them takes an equal share of its K, rounded up to whole K tiles. As in 14.6, *tiles* are groups of
+#   `cluster[0]` × `cluster[1]` tiles, rounded up, and rounds are these over the clusters that run at a time.
+# - Each round ends with `sm.store` cycles for the epilogue, and with split-K `sm.exchange` more, times the tile's area
+#   over 128×256. Stream-K adds `sm.share` times that area, and where a tile is cut into several parts (rounds < 1),
+#   once for each part: 1 / rounds of them.
+# - Add `sm.start` µs to the larger of cycles / `sm.clock` and `2 · (M K + N K + M N)` bytes / `sm.hbm_bytes`.
 
 
 # %%
@@ -702,18 +649,49 @@ def cost(config, m, n, k, sm):
 check("14.10", cost)
 
 # %% [markdown]
-# Ten numbers, and how far do they carry? Here are the levers' times as they were measured, and the formula's as a
-# multiple of them. (It knows nothing of some of the switches: for those it says the same, and the times differ.)
+# How far do ten constants carry? Here are the levers' measured times, and the formula's result as a multiple of each.
+# (It knows nothing of some switches: for those it predicts the same time.)
 
 # %%
 show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
 
 # %% [markdown]
-# ### A tuner that says why
+# The times also show where scheduling ends. The next cell counts what the tensor cores alone need at 1,980 MHz:
+
+# %%
+for size in (2048, 4096):
+    waves, _ = course.count_waves(size, size, (128, 256, 64), (2, 1), 66)
+    cycles = waves * size // 64 * 1024
+    print(f"{size}: {waves} waves of {size // 64} K tiles, {cycles:,} cycles: {cycles / 1980:.1f} µs")
+
+# %% [markdown]
+# At 2048³ that is 16.5 of the 26.9 µs measured. The rest is launch, first loads and the last epilogue; a single wave
+# has nothing to overlap them with, cuBLAS pays them too, and no configuration tried is ahead of it by more than the
+# spread of 3 percent. At 4096³ it is 132 of 173 µs. Under that load the clock already falls to 1,935–1,965 MHz, and
+# without pauses to 1,485 MHz at 690 W (appendix *In watts*): there the power limit is the bound, for cuBLAS as for your
+# kernel. So a kernel that is 3 percent ahead of cuBLAS at 2048³ or 4096³ is not to be had with these levers: the best
+# rows reach 1.011 and 1.014, within and at the spread. At 8192³, with 16 waves, 1.04 is.
 #
-# The space: tiles, clusters, whole tiles or shared ones, either matrix first. Most of it never needs to run. Some
-# combinations break a rule, which `HopperConfig` states. Of the others a model says how long they should take. (Here
-# it is the course's; `lambda config, m, n, k: cost(config, m, n, k, Sm())` puts yours in its place.)
+# **Exercise 14.11** (about 3 lines). Write `fastest()`, which returns the `HopperConfig` that is fastest at 4096³ on
+# your GPU. All switches are yours, also those that the formula does not know: `raster`, `group`, `snake`, `zigzag`,
+# `stagger`, `lag`, `polls`. `help(HopperConfig)` explains them. (The appendix *A tuner that says why* searches the
+# space for you.)
+
+
+# %%
+def fastest():
+    ### BEGIN SOLUTION (about 3 lines)
+    order = {"raster": "m", "snake": True, "zigzag": True}
+    return HopperConfig(tile=(128, 256, 64), cluster=(2, 1), defer_stores=True, **order)
+    ### END SOLUTION
+
+
+# %%
+check("14.11", fastest)
+
+# %% [markdown]
+# Now for every shape. The space to choose from: tiles, clusters, whole tiles or cut ones, either matrix first.
+# `HopperConfig` states the rules that some combinations break.
 
 # %%
 TILES = [(m, n, 64) for m in (64, 128, 256) for n in range(32, 257, 16)]
@@ -733,42 +711,12 @@ for changes in CHANGES:
         refused[str(rule).split(":")[0]] += 1
 print(f"{len(CHANGES)} combinations; {dict(refused)} break a rule; {len(SPACE)} are left")
 
-# %%
-square = [changes for changes in CHANGES if not changes["transposed"]]  # a square has nothing to exchange
-table = tune_hopper(square, (4096, 4096, 4096), lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
-table.round(1).head(12)
-
-# %%
-table.why.str.replace(r"[\d.]+", "…", regex=True).value_counts()
-
 # %% [markdown]
-# On a GPU the first rows have times, and the order in which they come may differ from the model's by a few percent.
-# That is what a model is for: not to be right, but to leave out what need not be tried.
-#
-# **Exercise 14.11** (about 3 lines). Write `fastest()`, which returns the `HopperConfig` that is fastest at 4096³ on
-# your GPU. All switches are yours, also those that the model does not know: `raster`, `group`, `snake`, `zigzag`,
-# `stagger`, `lag`, `polls`. `help(HopperConfig)` explains them.
-
-
-# %%
-def fastest():
-    ### BEGIN SOLUTION (about 3 lines)
-    order = {"raster": "m", "snake": True, "zigzag": True}
-    return HopperConfig(tile=(128, 256, 64), cluster=(2, 1), defer_stores=True, **order)
-    ### END SOLUTION
-
-
-# %%
-check("14.11", fastest)
-
-# %% [markdown]
-# ## Any shape
-#
 # **Exercise 14.12** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape; your `cost`
-# and `SPACE` are there. Where the model cannot tell some of them apart, as where device memory is the limit, think of
-# watts. It is tried on several shapes, none of them a square, and the one at which it does worst beside cuBLAS counts.
-# Rules of your own are welcome, a list of sizes is not: each check draws other shapes at random and judges your choice
-# by the course's model.
+# and `SPACE` are there. Where the formula cannot tell some of them apart, as where device memory is the limit, take the
+# one that asks L2 for the fewest bytes. It is tried on several shapes, none of them a square, and the shape at which it
+# does worst beside cuBLAS counts. Rules of your own are welcome, a list of sizes is not: each check draws other shapes
+# at random. Without a GPU, your choice is judged by the course's model of the time.
 
 
 # %%
@@ -788,8 +736,9 @@ def choose(m, n, k):
 check("14.12", choose)
 
 # %% [markdown]
-# And this is the function that the course has promised, yours from the choice to the launch: compiled once for each
-# configuration, for all shapes; choosing costs the host nothing the second time.
+# And this is the function that the course has promised. It is compiled once for each configuration, for all shapes, and
+# choosing costs the host nothing the second time. The choice is yours; the kernel is the course's,
+# `tutorlib/kernels/hopper/gemm.py`, with the levers as you have met them.
 
 
 # %%
@@ -824,34 +773,24 @@ with suppress(NotImplementedError):  # until you have written it
 # (An error of up to 0.5 is bf16's own: the largest of these results are beyond 128, where neighboring bf16 numbers are
 # 1 apart.)
 #
-# The course's own function of this kind has a finer model (`tutorlib/kernels/hopper/choose.py`). Beside your terms it
-# knows what K does to L2: where rows of A or B are no multiple of 128 bytes, a K tile's part of a row lies in two
-# lines, and where they are no multiple of 32 it begins in mid-sector, so that a sector more has to come. Blocks without
-# a cluster meet on their way to L2 only while they are at the same place of K: stream-K's are not, and round by round
-# all others fall out of step too. And ping-pong hides a tile's stores only as long as the other tile multiplies, which
-# with a small K is not long. Its constants are fitted to kernels that were timed, at squares and at random shapes.
-#
-# A fit can look well where it was made, and be worth nothing elsewhere. So there are two lots of forty random shapes
-# up to 8192 (`tutor sweep gemm_any`): those of seed 2026 are among the ones that it was fitted to, as the squares are,
-# and those of seed 1971 it has never seen. **Predict** how much worse it is there.
+# A fit can look good where it was made and be worth nothing elsewhere. The course's own chooser
+# (`tutorlib/kernels/hopper/choose.py`, a finer model of the same kind) was therefore timed at two sets of forty random
+# shapes up to 8192 (`tutor sweep gemm_any`): its constants were fitted to those of seed 2026 and to the squares, and it
+# has never seen those of seed 1971. **Predict** how much worse it is there.
 
 # %%
 show_figure("gemm_any")
 
 # %% [markdown]
-# Each point is one shape. Read the medians, and then the spread on both sides: the median is ahead of cuBLAS by about a
-# percent, and more than a third of the shapes are slower.
-#
-# cuBLAS is not the only reference. QuACK's GEMM is written in the same DSL, and tries its configurations at
-# a shape until it has the fastest. Both were timed beside cuBLAS on an H200, at three squares (`tutor sweep
-# gemm_quack`, which wants `quack-kernels`; the numbers are in `figures/data/sweeps/h200_gemm_quack.json`). At 8192 the
-# course's function was ahead of it. At 4096 and 2048, too, but by less than the pairs of a measurement differ among
-# themselves. No other shape was tried.
+# Each point is one shape. On the shapes of the fit the median is 1.010 of cuBLAS, and 16 of 40 are slower than cuBLAS;
+# on the unseen ones it is 1.005, and 19 of 40 are slower. So on a shape that it has never seen the chooser is in the
+# middle: as likely ahead of cuBLAS as behind. And the pairs of a single random shape typically spread by 6 percent, so
+# do not read much into one point near 1.
 #
 # ## The ladder, to its end
 #
-# (The picture has the rungs that its sweep has timed; `tutor sweep gemm_rungs --resume` adds the others. In the table
-# `choose` stands with the shape at which it did worst.)
+# (The picture has the rungs that its sweep has timed; `tutor sweep gemm_rungs --resume` adds the others. In the table,
+# the row of `choose` has the shape at which it did worst.)
 
 # %%
 show_ladder("13", "14")
@@ -860,34 +799,172 @@ show_ladder("13", "14")
 show_figure("gemm_ladder")
 
 # %% [markdown]
+# One thing in these data looks wrong. At 4096³ the same cuBLAS kernel takes 170.8 µs beside notebook 09's kernel and
+# 176.0 µs beside 13's, in the same sweep (`figures/data/sweeps/h200_gemm_rungs.json`). It is no error: each kernel is
+# timed in turns with cuBLAS, and both share one clock. Beside the mma.sync kernels of 09 to 12 the file has 1,980 MHz;
+# beside 13 and 14, which keep the tensor cores busier, 1,935 to 1,965. The clock explains a part of the 3 percent; the
+# file does not tell where the rest comes from. So compare ratios, each of which is taken within its own pair, and not
+# times from different pairs.
+
+# %% [markdown]
 # ## What to remember
 #
-# - The tensor cores are never faster than the slowest of what feeds them, and never busier than the schedule lets them
-#   be. Count both before you tune: bytes for a step, waves for a shape.
-# - What is left after that is the power limit, and it is paid in bytes as well.
+# - The tensor cores are never faster than the slowest path that feeds them, and never busier than the schedule lets
+#   them be. Count both before you tune: bytes for a step, waves for a shape.
+# - Compare a gain with its spread before you believe it. Of ten levers here, three bring more than that, and none at
+#   every size.
 # - A lever that brings something at one size may cost it at another: a rule that chooses needs both.
 #
 # ## Test yourself
 #
 # <details><summary>1. A consumer arrives at <code>empty</code> right after <code>commit_group</code>. What can go
-# wrong, and do more stages mend it?</summary>
+# wrong, and do more stages help?</summary>
 #
-# The wgmma was issued, and may still read the stage when the producer's next bytes land in it: wrong numbers, now and
-# then. More stages make that rarer. Only `wait_group` rules it out.
+# The wgmma has been issued and may still read the stage when the producer's next bytes land in it: wrong results, now
+# and then. More stages make that rarer. Only `wait_group` rules it out.
 #
 # </details>
 #
 # <details><summary>2. 4096×4096 in tiles of 128×256, clusters of 2×1, 66 at a time. What can stream-K bring at
 # best?</summary>
 #
-# 256 clusters are 3.88 waves, which take as long as 4: 3 percent, before the traffic of partial results is paid for.
-# Look in the table at what was left of it.
+# 256 clusters are 3.88 waves, which take as long as 4: 3 percent, before the traffic of partial sums is paid for. The
+# table shows what was left of it.
 #
 # </details>
 #
-# <details><summary>3. What does ping-pong with tiles of 128×192 pay for hiding its epilogues?</summary>
+# <details><summary>3. What does ping-pong with tiles of 128×192 pay for overlapping its epilogues?</summary>
 #
 # A step has three quarters of the arithmetic of one with 128×256, and five sixths of its bytes. In every cycle L2 has
 # to send 53 bytes in place of 48, and shared memory to move 139 in place of 128.
 #
 # </details>
+
+# %% [markdown]
+# ## Appendix: In watts
+#
+# The levers were measured on a GPU that cools between two rounds. Under a long load it runs into its power limit and
+# lowers the clock until it fits. Then the kernel that needs fewer *joules* is faster: fewer bytes moved, fewer SMs that
+# wait with everything switched on. A lever that saves cycles but no joules should bring less. "In turn" is beside
+# cuBLAS, where both share one clock; "alone" is each by itself, at the clock that it finds. Does the kernel that needs
+# fewer joules get the higher clock? Read *energy* (joules as a multiple of cuBLAS's) and *MHz* together, size by size.
+# (*multicast* and *zigzag, polling* have all levers of the rows above them in the tree; *chosen* is what the course's
+# chooser picks.)
+
+# %%
+show_sustained()
+
+# %% [markdown]
+# No: at 4096 and 8192 no kernel runs at a higher clock than cuBLAS. Under the limit all draw the same watts, so a
+# launch's joules are its time once more, as far as the meter can tell (cuBLAS's own joules, whose row is the median of
+# its runs, differ by 2 to 3 percent from run to run). A kernel that needs fewer cycles does more in each, each cycle
+# costs more energy, and the clock falls to match. That is why *alone* shows less than *in turn* there.
+
+# %% [markdown]
+# ## Appendix: FP8, 320 rows
+#
+# Notebook 07 left off here: A has 320 rows, B is a weight matrix of 32576×7168, both e4m3. Its idea was to put B's rows
+# where wgmma has its 64, and A's 320 where any multiple of 8 will do. Here this is a switch, `transposed=True`: tiles
+# of Cᵀ, 256×160 or 128×160, and 320 is 2 × 160, with no residue. A cluster of two shares B's tile.
+
+# %%
+for at in [(128, 256), (64, 256), (160, 256), (160, 128)]:
+    tile = (*at, 128)
+    waves, last = course.count_waves(320, 32576, tile, (1, 1), 132)
+    print(f"{at[0]:3}×{at[1]:3}: {waves} waves, at best {320 * 32576 / (waves * 132 * at[0] * at[1]):.0%}")
+
+# %% [markdown]
+# **Scales.** e4m3 has three bits of fraction and ends at 448, so a tensor in it comes with scales. The simplest
+# contract is one scale for each matrix. DeepGEMM's is finer: A has one for every 1×128 (a token, 128 of K), B one for
+# every 128×128. With one scale each, the epilogue scales C once. With block scales every 128 of K has a scale of its
+# own, so the tensor cores' result after 128 steps must be scaled and added to a second accumulator, by ordinary
+# instructions: in a tile of 128×160 each thread has 80 accumulators and adds to each of them 56 times.
+#
+# Both need a reference that you can trust. The simplest one dequantizes and multiplies in fp32.
+#
+# **Exercise 14.9** (about 3 lines). Write `dequantise(x, scales, block)`: `x` (rows, columns) in e4m3, of which every
+# `block` = (rows, columns) shares one of `scales`, a tensor with one element for each block down and across. Blocks at
+# the edge may be cut off. The result is in fp32.
+
+
+# %%
+def dequantise(x, scales, block):
+    ### BEGIN SOLUTION (about 3 lines)
+    rows, columns = x.shape
+    spread = scales.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)
+    return x.float() * spread[:rows, :columns]
+    ### END SOLUTION
+
+
+# %%
+check("14.9", dequantise)
+
+# %% [markdown]
+# With it, quantize a matrix in which one number is large, and see what block scales are for. **Predict:** numbers
+# around 1, and one of 30. And one of 30,000? (e4m3 is a floating-point format. What does a scale cost it, and when?)
+
+# %%
+BLOCKS = {"one scale": (256, 512), "128×128": (128, 128), "1×128": (1, 128)}
+torch.manual_seed(0)
+exact = torch.randn(256, 512)
+for outlier, (name, block) in product((30.0, 30_000.0), BLOCKS.items()):
+    exact[3, 5] = outlier
+    tiles = exact.unflatten(0, (-1, block[0])).unflatten(2, (-1, block[1]))  # (blocks, rows, blocks, columns)
+    scales = tiles.abs().amax((1, 3)) / 448
+    small = (tiles / scales[:, None, :, None]).flatten(2).flatten(0, 1).to(torch.float8_e4m3fn)
+    off = (course.dequantise(small, scales, block) - exact).abs().median()
+    print(f"{name:9}: {scales.numel():5} scales; beside {outlier:,.0f} the others are off by {off:.3f}")
+
+# %% [markdown]
+# A scale only shifts the exponent, so beside 30 the others keep their three bits. Beside 30,000 they fall below e4m3's
+# smallest exponent, where the steps no longer shrink with the number: there a scale of their own helps.
+#
+# Measured at 320×32576×7168, beside cuBLASLt with one scale for each matrix and fast accumulation. **Predict** the
+# price of block scales from the number of instructions above: a step of 128×160×128 keeps the tensor cores busy for 640
+# cycles. (In the row *turns*, the two warpgroups multiply one after the other, so that one can add meanwhile.)
+
+# %%
+show_sweep("hopper_fp8")
+
+# %% [markdown]
+# With one scale no kernel here is ahead of cuBLASLt: the best takes 106.6 µs beside its 105.4. Two waves of 256×160 are
+# 96 percent full, so the shape leaves little to win. And beware of the row *A stays in L2*, whose loads ask L2 to keep
+# A's lines: in µs it is no faster than the row above it, only its ratio is better. It is paired with another cuBLASLt
+# run than all other rows, one that runs while those lines are still kept. A pairing is fair if neither kernel leaves
+# the other anything.
+#
+# Block scales: 80 additions by 256 threads are 160 cycles of the SM's 128 lanes, a quarter of 640, and the table shows
+# more. A warpgroup may not add accumulators before their wgmmas are complete, and until it has added them, their
+# registers cannot take the next ones. So each warpgroup stops at every step, and the tensor cores have only the other
+# one's work; taking turns costs more than it brings.
+
+# %% [markdown]
+# ## Appendix: A tuner that says why
+#
+# Most of the space never needs to run. Some combinations break a rule, and a model predicts the time of the others. The
+# tuner runs the few that are predicted to be fast, and states for each of the rest why it did not. (The model here is
+# the course's; `lambda config, m, n, k: cost(config, m, n, k, Sm())` puts yours in its place.)
+
+# %%
+square = [changes for changes in CHANGES if not changes["transposed"]]  # a square has nothing to exchange
+table = tune_hopper(square, (4096, 4096, 4096), lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
+table.round(1).head(12)
+
+# %%
+table.why.str.replace(r"[\d.]+", "…", regex=True).value_counts()
+
+# %% [markdown]
+# On a GPU the first rows have times, and their order may differ from the model's by a few percent. That is what a model
+# is for: it need not be exact, it has to leave out what need not be tried.
+#
+# The course's own chooser uses a finer model. It adds three things to your terms. What K does to L2: where rows of A or
+# B are no multiple of 128 bytes, a K tile's part of a row lies in two lines, and where they are no multiple of 32 it
+# begins in mid-sector, so that one more sector has to be loaded. Stream-K's blocks are at different places of K, so
+# that they share fewer of each other's L2 accesses, and round by round all others drift apart too. And ping-pong hides
+# a tile's stores only as long as the other tile multiplies, which with a small K is not long.
+#
+# cuBLAS is not the only reference. QuACK's GEMM is written in the same DSL and tries its configurations at a shape
+# until it has the fastest. Both were timed beside cuBLAS on an H200, at three squares (`tutor sweep gemm_quack`, which
+# needs `quack-kernels`; the numbers are in `figures/data/sweeps/h200_gemm_quack.json`). At 8192 the course's function
+# was ahead of it (1.039 and 1.024 of cuBLAS). At 4096 and 2048 the two differ by less than the spread. No other shape
+# was tried.

@@ -3,7 +3,7 @@
 They join `refused_cute.REFUSED`.
 """
 
-from cutlass import BFloat16, Boolean, Float32, Int64, cute
+from cutlass import BFloat16, Boolean, Constexpr, Float32, Int64, cute
 from cutlass.cute.nvgpu import CopyUniversalOp, cpasync, warp
 from cutlass.memory import SmemAllocator
 
@@ -98,6 +98,35 @@ def fetches_backwards(x: cute.Tensor, y: cute.Tensor):
     rows = cute.make_layout((128, 64), stride=(64, 1))
     load, tma_x = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, rows, (128, 64))
     backwards_kernel(load, tma_x, rows).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+@cute.kernel
+def partition_kernel(load: cute.CopyAtom, x: cute.Tensor, rows: cute.Layout, partition: Constexpr):
+    """partition: takes the copy, (box,) of shared memory and (box, tiles) of x."""
+    tile = SmemAllocator().allocate_tensor(BFloat16, rows, byte_alignment=128)
+    partition(load, cute.group_modes(tile, 0, 2), cute.group_modes(cute.local_tile(x, (128, 64), (0, None)), 0, 2))
+
+
+def partitioned(words, partition):
+    @refused_host(words, TILE)
+    @cute.jit
+    def host(x: cute.Tensor, y: cute.Tensor):
+        rows = cute.make_layout((128, 64), stride=(64, 1))
+        load, tma_x = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, rows, (128, 64))
+        partition_kernel(load, tma_x, rows, partition).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+partitioned(
+    "The first mode of both sides must be one box",
+    lambda load, s, g: cpasync.tma_partition(
+        load, 0, cute.make_layout(1), cute.make_tensor(s.iterator, cute.make_layout((4096, 2))), g
+    ),
+)
+partitioned("`cute.make_layout(1)` for one", lambda load, s, g: cpasync.tma_partition(load, 0, 1, s, g))
+partitioned(
+    "takes shared memory's tensor first",
+    lambda load, s, g: cpasync.tma_partition(load, 0, cute.make_layout(1), g, s),
+)
 
 
 @refused("ldmatrix reads shared memory", TILE)

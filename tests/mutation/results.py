@@ -63,7 +63,6 @@ HARMLESS: dict[tuple[str, str], str] = {  # exercise and mutant → why it is as
     ),
     ("14.1", EXPECTS_LATE): EXPECTED_LATE,
     ("14.2", "`cute.arch.mbarrier_wait(steps.full + state.index, state.phase)` one statement later"): WAITED_LATE,
-    ("14.2", "`warpgroup.wait_group(0)` one statement later"): NOT_FILLED_AGAIN,
     ("14.2", "without `cute.arch.mbarrier_arrive(steps.empty + before.index)`"): NOT_FILLED_AGAIN,
     ("14.2", "without `warpgroup.fence()`"): SAME_SUMS,
     ("14.2", "`warpgroup.fence()` one statement later"): SAME_SUMS,

@@ -10,6 +10,7 @@ from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import BY_NAME, HostFunction, Inside
 from tutorlib.checking.rehearsed import first_weakness
 from tutorlib.checking.rehearsing.hopper_block import HopperBlock, one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.hopper_messages import last_freed_early
 from tutorlib.checking.rehearsing.hopper_warps import WarpgroupWarps
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.failure import Flaw
@@ -60,9 +61,15 @@ class HopperLoops(Inside):
     def look(self, answer: Answer, points: float) -> Verdict | None:
         roles = self.roles(answer)
         return first_weakness(
-            (f"{count(k_tiles, 'K tile')}, {count(stages, 'stage')}", partial(self.rehearse, roles, k_tiles, stages))
-            for stages in self.stages
-            for k_tiles in k_tiles_to_try(stages)
+            (
+                (
+                    f"{count(k_tiles, 'K tile')}, {count(stages, 'stage')}",
+                    partial(self.rehearse, roles, k_tiles, stages),
+                )
+                for stages in self.stages
+                for k_tiles in k_tiles_to_try(stages)
+            ),
+            safe=points / 2,
         )
 
     @property
@@ -82,6 +89,15 @@ class HopperLoops(Inside):
                     "no load into them is in flight.",
                     LoopFlaw.IDLE,
                 )
+        if early := last_freed_early(block):
+            return early
+        if block.needless:
+            return Flaw(
+                f"it is safe, but {min(map(str, block.needless))}: warps that load nothing wait for `empty`, so each "
+                "stands still until all others have read the stage. Only the warp that overwrites a stage must know "
+                "that it has been read.",
+                LoopFlaw.BARRIERS,
+            )
         if self.overlapped and block.alone:
             return Flaw(
                 f"it is safe, but before the wgmma of K tile {min(block.alone)} is issued, all others are over: "

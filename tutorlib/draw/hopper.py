@@ -87,10 +87,10 @@ def arrow(axes: Axes, points: Sequence[tuple[int, int]], words: tuple[int, int],
 
 
 def show_wgmma(columns: int = 64) -> Picture:
-    """A warpgroup's 64 × `columns` accumulators, the first of N, by thread: in 8 × 8 pieces, and one of these."""
+    """A warpgroup's 64 × `columns` accumulators, the first of N, by thread: in 8 × 8 blocks, and one of these."""
     pieces = columns // 8
     whole = CellGrid(
-        f"64 × {columns} in pieces of 8 × 8: warp, registers",
+        f"64 × {columns} in blocks of 8 × 8: warp, registers",
         [[registers(row, n) for n in range(pieces)] for row in range(8)],
         [[category(row // 2)] * pieces for row in range(8)],
         [f"{8 * row}" for row in range(8)],
@@ -98,7 +98,7 @@ def show_wgmma(columns: int = 64) -> Picture:
         {row: 2.0 for row in (2, 4, 6)},
     )
     one = CellGrid(
-        "one piece: lane of the warp, which of its two registers",
+        "one block: lane of the warp, which of its two registers",
         [[f"T{4 * row + column // 2}\n{column % 2}" for column in range(8)] for row in range(8)],
         [[category(4 * row + column // 2) for column in range(8)] for row in range(8)],
         [str(row) for row in range(8)],
@@ -108,6 +108,6 @@ def show_wgmma(columns: int = 64) -> Picture:
 
 
 def registers(row: int, column: int) -> str:
-    """The warp and the two registers that hold the piece at this row and column of pieces."""
+    """The warp and the two registers that hold the 8 × 8 block at this row and column of blocks."""
     first = 4 * column + 2 * (row % 2)
     return f"W{row // 2}\nR{first},{first + 1}"

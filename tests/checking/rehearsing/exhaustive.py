@@ -59,6 +59,9 @@ class Recorder(MBarrierCalls):
             raise Fault("no such load")
         self.say("load", int(k_tile), self.stage(stage))
 
+    def unrolling(self, *args: Any) -> range:
+        return range(*map(int, args))
+
     def multiply(self, stage: Any, first: Any) -> None:
         if self.elected:
             raise Fault("one thread multiplies")

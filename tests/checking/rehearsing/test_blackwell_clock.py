@@ -3,9 +3,9 @@
 from itertools import pairwise
 
 import pytest
+from tutorlib.checking.rehearsing.blackwell_block import Extent
 
 from tests.pages.n15_blackwell_gemm.right_loops import RIGHT
-from tutorlib.checking.rehearsing.blackwell_block import Extent
 from tutorlib.checking.rehearsing.blackwell_clock import EPILOGUE_ROWS, TMA_ROW, time_tiles
 from tutorlib.kernels.blackwell.loops import multiply_tiles, produce_tiles, store_tiles
 from tutorlib.models.block_timeline import TENSOR_CORES

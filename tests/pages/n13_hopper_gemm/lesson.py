@@ -15,14 +15,22 @@ LESSONS = {
         "which thread of a warpgroup holds an accumulator", named("13.4", "a_thread_for_each_row", "register_first")
     ),
     "13.5": Lesson(
-        "operands are descriptors, accumulators are registers", named("13.5", "shared_memory_itself", "no_sums")
+        "operands are descriptors, accumulators are registers",
+        named("13.5", "shared_memory_itself", "no_sums", "a_tile_in_numbers"),
     ),
     "13.6": Lesson(
         "stage and phase of a step", named("13.6", "turns_every_step", "never_wraps", "free_in_the_first_round")
     ),
     "13.7": Lesson(
         "full and empty barriers, one wgmma group in flight",
-        named("13.7", "does_not_wait_for_full", "never_frees", "never_waits_in_the_loop"),
+        named(
+            "13.7",
+            "does_not_wait_for_full",
+            "never_frees",
+            "never_waits_in_the_loop",
+            "all_warps_wait_for_empty",
+            "frees_its_last_stage_early",
+        ),
     ),
     "13.8": Lesson(
         "stmatrix, proxy fence, barrier, TMA store", named("13.8", "vectors", "no_proxy_fence", "no_barrier")

@@ -319,7 +319,7 @@ RIGHT = {
     "13.6": [step_by_step, within_two_rounds, by_numpy],
     "13.7": [
         *(loops.counts_by_itself, loops.flips_its_phase, loops.expects_in_parts, loops.a_class_of_its_own),
-        *(loops.one_loop_for_all, loops.a_condition_of_the_run, loops.waits_by_polling),
+        *(loops.one_loop_for_all, loops.a_condition_of_the_run, loops.waits_by_polling, loops.one_lane_waits),
     ],
     "13.8": [box_by_box, fence_after_the_meeting, one_lane_sends, number_by_number],
     "13.9": KERNELS,

@@ -210,6 +210,31 @@ def a_condition_of_the_run(steps):
 
 
 @cute.jit
+def one_lane_waits(steps):
+    """The elected lane waits for empty alone; the others wait for it where the load elects its lane."""
+    if steps.loads_too:
+        for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
+            fill(steps, k_tile, k_tile)
+    state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        mbarrier_wait(steps.full + state.index, state.phase)
+        fence()
+        steps.multiply(state.index, k_tile == 0)
+        commit_group()
+        wait_group(1)
+        if k_tile > 0:
+            last = (k_tile - 1) % steps.stages
+            with elect_one():
+                mbarrier_arrive(steps.empty + last)
+            if steps.loads_too and k_tile - 1 + steps.stages < steps.k_tiles:
+                with elect_one():
+                    mbarrier_wait(steps.empty + last, (k_tile - 1) // steps.stages % 2)
+                fill(steps, k_tile - 1 + steps.stages, last)
+        state.advance()
+    wait_group(0)
+
+
+@cute.jit
 def waits_by_polling(steps):
     """try_wait in a loop, a nested jit function, a lambda for the stage."""
 

@@ -18,6 +18,7 @@ WAIT_EMPTY = "cute.arch.mbarrier_wait(steps.empty + before.index, before.phase)"
 EXPECT = "mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)"
 FREE = "cute.arch.mbarrier_arrive(steps.empty + before.index)"
 FREE_ELECTED = f"        {ELECT}\n            {FREE}\n"
+LAST_FREE = f"    {ELECT}\n        {FREE.replace('before', 'state')}"
 NEXT = "        before = state.clone()\n        state.advance()\n"
 FIRST = "cutlass.min(steps.stages, steps.k_tiles)"
 
@@ -269,6 +270,21 @@ STAGES = [
         ("deadlock", "full[1], which lacks its arrival"),
         swap(FIRST, "cutlass.min(steps.stages - 1, steps.k_tiles)"),
     ),
+    loop(
+        "all_warps_wait_for_empty",
+        "Only the warp that overwrites the stage must know that it has been read.",
+        ("it is safe, but line", "warps that load nothing wait for `empty`"),
+        swap(
+            f"        if steps.loads_too and ahead < steps.k_tiles:\n            {WAIT_EMPTY}\n            fill",
+            f"        if ahead < steps.k_tiles:\n            {WAIT_EMPTY}\n            if steps.loads_too:\n                fill",
+        ),
+    ),
+    loop(
+        "unrolled",
+        "A loop over K tiles that the compiler unrolls.",
+        ("line", "the compiler unrolls range_constexpr"),
+        swap("cutlass.range(1, steps.k_tiles, unroll=1)", "cutlass.range_constexpr(1, steps.k_tiles)"),
+    ),
     loop("all_warps_load", "No loads_too.", "steps.loads_too", swap("steps.loads_too and ahead", "ahead")),
     loop("all_warps_fill", "No loads_too before the loop.", "steps.loads_too", swap("if steps.loads_too:", "if True:")),
     loop(
@@ -346,6 +362,12 @@ WGMMAS = [
         "Each K tile forgets those before.",
         "discards the accumulators of K tile 0",
         swap("multiply(state.index, False)", "multiply(state.index, True)"),
+    ),
+    loop(
+        "frees_its_last_stage_early",
+        "Arrives for the last stage before the last wgmma is over; harmless only because no load follows.",
+        "frees stage 0 while the wgmma of K tile 0 may still read it",
+        swap("    warpgroup.wait_group(0)", f"{LAST_FREE}\n    warpgroup.wait_group(0)"),
     ),
     loop("never_commits", "wait_group has nothing to wait for.", "no commit_group()", without_last("commit_group()")),
     loop(

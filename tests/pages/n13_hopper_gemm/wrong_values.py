@@ -10,21 +10,21 @@ right_holder, right_bytes, right_ring = RIGHT_ONES.holder, RIGHT_ONES.tma_bytes,
 # 13.2 tma_bytes -------------------------------------------------------------------------------------------------
 
 
-@says("zeros are written, too")
+@says("TMA writes the zeros outside the matrix too")
 def counts_what_is_inside(shape, tile, place):
     """Zeros are not counted."""
     return (right_bytes(shape, tile, place)[0],) * 2
 
 
-@says("Elements are 2 bytes.")
+@says("A bf16 element has 2 bytes.")
 def counts_elements(shape, tile, place):
     """Elements for bytes."""
     return tuple(n // 2 for n in right_bytes(shape, tile, place))
 
 
-@says("What is outside of the matrix is not read.")
+@says("TMA does not read outside the matrix.")
 def reads_all(shape, tile, place):
-    """Reads what is outside of the matrix."""
+    """Reads outside the matrix."""
     return (right_bytes(shape, tile, place)[1],) * 2
 
 
@@ -125,7 +125,7 @@ def pairs_apart(m, n):
     return right_holder(m, n // 8 * 8)[0] + n % 4, n % 8 // 4 + 2 * (m % 16 // 8) + 4 * (n // 8)
 
 
-@says("Each warp counts its threads")
+@says("Thread numbers run over the warpgroup")
 def lanes(m, n):
     """The lane, not the thread."""
     return right_holder(m % 16, n)

@@ -9,7 +9,7 @@ LESSONS = {
     ),
     "14.2": Lesson(
         "a consumer frees the stage before, one group in flight",
-        named("14.2", "frees_nothing", "no_wait_group_in_the_loop", "waits_for_all"),
+        named("14.2", "frees_nothing", "frees_before_the_last_wait", "no_wait_group_in_the_loop", "waits_for_all"),
     ),
     "14.3": Lesson(
         "registers of one file divided by roles", named("14.3", "as_at_the_start", "any_number", "without_the_producer")
@@ -40,6 +40,6 @@ LESSONS = {
     ),
     "14.12": Lesson(
         "a choice for every shape, without a table of shapes",
-        named("14.12", "the_best_of_4096", "by_a_list", "columns_first"),
+        named("14.12", "the_best_of_4096", "sides_exchanged", "by_a_list", "columns_first"),
     ),
 }

@@ -36,6 +36,18 @@ def backwards_and_polling(steps):
         state.advance()
 
 
+@cute.jit
+def one_lane_waits(steps):
+    """The elected lane waits alone; the others wait for it where the load elects its lane."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+        steps.load(k_tile, state.index)
+        state.advance()
+
+
 # 14.2 -----------------------------------------------------------------------------------------------------------
 
 
@@ -98,6 +110,7 @@ RIGHT = {
         unusual.a_while_loop,
         unusual.loads_before_it_expects,
         backwards_and_polling,
+        one_lane_waits,
     ],
     "14.2": [keeps_the_last_stage, in_helpers, unusual.a_peeled_last_step],
 }

@@ -112,6 +112,7 @@ WRONG = {
         knows_all_that_are_checked,
         for_each("the_slowest", "max for min.", lambda m, n, k: max((c for c in candidates() if cost(c, m, n, k) < 1e6), key=lambda c: cost(c, m, n, k)), "the course's model expects"),
         for_each("for_squares", "As if all sides were M.", lambda m, n, k: best(m, m, m), "the course's model expects"),
+        for_each("sides_exchanged", "M and N change places.", lambda m, n, k: best(n, m, k), "the course's model expects"),
         for_each("in_halves", "K in two parts, everywhere.", lambda m, n, k: HopperConfig(persistent=False, split_k=2), "the course's model expects"),
         for_each("large_ones_only", "Refuses small matrices.", lambda m, n, k: {True: best}[m >= 128](m, n, k), "raised KeyError"),
         for_each("the_cost_as_well", "The cost and the configuration.", lambda m, n, k: (1.0, HopperConfig()), "not a HopperConfig"),

@@ -146,7 +146,7 @@ WRONG = {
         to_everybody,
         ranks_along_n,
         changed("14.5", {}, "always_128", "A tile of 128 rows.", "part = rows //", "part = 128 //", "not always 128"),
-        changed("14.5", {}, "its_end", "First and last row.", "return place[1 - mode] * part, part, mask", "return place[1 - mode] * part, (place[1 - mode] + 1) * part, mask", "not where they end"),
+        changed("14.5", {}, "its_end", "First and last row.", "return place[1 - mode] * part, part, mask", "return place[1 - mode] * part, (place[1 - mode] + 1) * part, mask", "not their end"),
         changed("14.5", {}, "by_rank", "Parts by rank in the whole cluster.", "return place[1 - mode] * part", "return rank * part"),
         changed("14.5", {}, "parts_for_all", "As many parts as the cluster has blocks.", "rows // cluster[1 - mode]", "rows // (cluster[0] * cluster[1])"),
         changed("14.5", {}, "parts_along_the_other_side", "As many parts as there are blocks that want another tile.", "rows // cluster[1 - mode]", "rows // cluster[mode]"),

@@ -13,6 +13,7 @@ from tutorlib.kernels.hopper.specialised import load_steps, multiply_steps
 
 FREE = "cute.arch.mbarrier_arrive(steps.empty + before.index)"
 FREE_ELECTED = f"        with cute.arch.elect_one():\n            {FREE}\n"
+LAST_FREE = f"    with cute.arch.elect_one():\n        {FREE}"
 MULTIPLY = "        steps.multiply(state.index, False)\n"
 
 
@@ -135,6 +136,14 @@ WRONG = {
             "K tiles from 1 on.",
             swap("cutlass.range(steps.k_tiles,", "cutlass.range(1, steps.k_tiles,"),
         ),
+        says("line", "the compiler unrolls range_constexpr")(
+            derive(
+                load_steps,
+                "unrolled",
+                "A loop over K tiles that the compiler unrolls.",
+                swap("cutlass.range(steps.k_tiles, unroll=1)", "cutlass.range_constexpr(steps.k_tiles)"),
+            )
+        ),
         says("it would hang on a GPU", "Before that: TMA")(phase_of_two_rounds),
         waits_for_all_stages,
         once_for_all_stages,
@@ -158,6 +167,14 @@ WRONG = {
                 "One is in flight while it waits for the stage, and none when the next is issued.",
                 swap(MULTIPLY, f"        warpgroup.wait_group(0)\n{FREE_ELECTED}{MULTIPLY}"),
                 swap(f"        warpgroup.wait_group(1)\n{FREE_ELECTED}        before", "        before"),
+            )
+        ),
+        says("frees stage 0 while the wgmma of K tile 0 may still read it")(
+            derive(
+                multiply_steps,
+                "frees_before_the_last_wait",
+                "Harmless in this kernel alone, where each tile has mbarriers of its own.",
+                swap(f"    warpgroup.wait_group(0)\n{LAST_FREE}", f"{LAST_FREE}\n    warpgroup.wait_group(0)"),
             )
         ),
         derive(

@@ -182,7 +182,7 @@ WRONG = {
         changed("14.8", {}, "one_too_many_are_longer", "<= for <.", "if cluster < longer", "if cluster <= longer", "both compute"),
         changed("14.8", {}, "rounded_up", "Shares rounded up: the last has less, or nothing.", "share, longer = divmod(tiles * k_tiles, clusters)", "share, longer = -(-tiles * k_tiles // clusters), 0"),
         answer("tiles_and_k_exchanged", "K tiles for tiles.", lambda cluster, clusters, tiles, k_tiles: stream_k(cluster, clusters, k_tiles, tiles)),
-        changed("14.8", {}, "every_tile_in_two", "Cuts each part in the middle.", "items.append((tile, first, last))", "items += [(tile, first, (first + last) // 2), (tile, (first + last) // 2, last)][first + 1 == last :]", "and 5 would do"),
+        changed("14.8", {}, "every_tile_in_two", "Cuts each part in the middle.", "items.append((tile, first, last))", "items += [(tile, first, (first + last) // 2), (tile, (first + last) // 2, last)][first + 1 == last :]", "and 5 suffice"),
         one_list_for_all,
         answer("floats", "Shares that are not whole.", lambda cluster, clusters, tiles, k_tiles: [(0, cluster * k_tiles / clusters, (cluster + 1) * k_tiles / clusters)]),
     ],

@@ -80,6 +80,18 @@ def test_what_an_arrival_orders():
     only(go(body.replace(WAIT.format(0), ""))[0], "race", "reads what thread", "with no barrier between")
 
 
+def test_lanes_of_a_warp_wait_for_one_that_an_mbarrier_holds_up():
+    """Thread 0 waits for TMA's bytes alone; elect.sync and bar.warp.sync are where the others wait for it."""
+    alone = f"@!%p1 bra $on; {FETCH} {WAIT.format(0)} $on: "
+    elected = "elect.sync %r8|%p3, -1; selp.b32 %r9, 1, 0, %p3;"
+    report, out = go(START + MAKE.format(1) + alone + elected + OUT, threads=32, of=NUMBERS)
+    assert not report.findings
+    assert out.tolist() == [1] + [0] * 31
+    report, out = go(START + MAKE.format(1) + alone + "bar.warp.sync -1;" + READ + OUT, threads=32, of=NUMBERS)
+    assert out.tolist() == list(range(1000, 1032))
+    assert not [kind for kind, _ in told(report) if kind == "divergent"]
+
+
 def test_test_wait_asks_and_does_not_wait():
     body = START + MAKE.format(64) + """mbarrier.test_wait.parity.shared.b64 %p2, [%r1], 0; selp.b32 %r9, 1, 0, %p2;
     mbarrier.arrive.shared.b64 %rd2, [%r1]; $ask: mbarrier.test_wait.shared.b64 %p3, [%r1], %rd2; @!%p3 bra $ask;

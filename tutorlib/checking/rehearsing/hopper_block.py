@@ -70,18 +70,32 @@ class HopperBlock(HopperScene):
 
     idle: for each K tile and the warps that multiply it, the fewest stages idle meanwhile.
     alone: K tiles whose wgmma was issued when all before it were over.
+    needless: waits for `empty` of warps that do not load.
     """
 
     instruction_set = HOPPER
 
     idle: dict[tuple[int, str], int] = field(default_factory=dict, init=False)
     alone: set[int] = field(default_factory=set, init=False)
+    needless: set[CallSite] = field(default_factory=set, init=False)
 
     def steps(self, warps: WarpgroupWarps) -> RehearsedSteps:
         return hopper_steps(self, warps.loads)
 
     def number(self, stage: Any, said: str) -> int:
         return existing(stage, self.stages, said, f"{self.stages} stages")
+
+    def unrolling(self, *args: Any) -> range:
+        """A loop of the compiler's: over stages, but not over K tiles."""
+        steps = range(*map(int, args))
+        if len(steps) > self.stages + 1:
+            what = (
+                f"{calling_line()}: the compiler unrolls range_constexpr, here for {len(steps)} steps with "
+                f"{count(self.k_tiles, 'K tile')}. With K = 4096 that is 64 times the code, and minutes of compiling. "
+                "A loop over K tiles is cutlass.range(…, unroll=1)."
+            )
+            raise Unsafe(what, LoopFlaw.UNROLLED)
+        return steps
 
     # Loads ------------------------------------------------------------------------------------------------------
 
@@ -183,6 +197,11 @@ class HopperBlock(HopperScene):
         self.idle[key] = min(idle, self.idle.get(key, idle))
 
     # MBarriers --------------------------------------------------------------------------------------------------
+
+    def end_wait(self, barrier: MBarrier, phase: Any, at_once: bool) -> None:
+        super().end_wait(barrier, phase, at_once)
+        if barrier.kind == "empty" and not self.me.loads:
+            self.needless.add(calling_line())
 
     def pointed_at(self, pointer: BarrierPointer, peer: Any) -> MBarrier:
         if peer is not None:

@@ -5,7 +5,7 @@ from functools import partial
 from tutorlib.checking.rehearsing import hazard_messages
 from tutorlib.checking.rehearsing.call_site import CallSite
 from tutorlib.checking.rehearsing.hazard_messages import about_wait, incomplete, who
-from tutorlib.checking.rehearsing.hopper_warps import WARPS, HopperScene, WarpgroupWarps
+from tutorlib.checking.rehearsing.hopper_warps import WARPS, HopperScene, Release, WarpgroupWarps
 from tutorlib.checking.rehearsing.machine import Load
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
@@ -28,11 +28,7 @@ def why_not_free(now: HopperScene, me: WarpgroupWarps, line: CallSite, overwrite
     for warps in now.warps:
         release = warps.releases.get(barrier.name)
         if warps.group == group and release and release.reading is old:
-            what = (
-                f"{release.line}: {who(named([warps]), 'free')} stage {stage} while the wgmma of K tile {old.k_tile} "
-                f"may still read it: a wait_group before must leave fewer in flight. ({overwrites} it.)"
-            )
-            return Flaw(what, LoopFlaw.OVERWRITTEN(what="being read"))
+            return freed_early(warps, release, old) + f" ({overwrites} it.)"
     mine = [warps for warps in now.warps if warps.group == group]
     if not all(warps.has_multiplied(old) for warps in mine):
         state = "has not multiplied"
@@ -48,6 +44,25 @@ def why_not_free(now: HopperScene, me: WarpgroupWarps, line: CallSite, overwrite
         f"{barrier.came(old.turn)}; it takes one of each warp that reads the stage. Then "
     )
     return incomplete(early, barrier) + overwritten + "."
+
+
+def last_freed_early(now: HopperScene) -> str:
+    """Of a finished block: a stage that was freed too early, where nothing was loaded any more, or ""."""
+    for warps in now.warps:
+        for release in warps.releases.values():
+            if release.reading:
+                last = " (Here no load follows; where the ring goes on with the next tile, one does.)"
+                return freed_early(warps, release, release.reading) + last
+    return ""
+
+
+def freed_early(warps: WarpgroupWarps, release: Release, load: Load) -> Flaw:
+    """An arrival at `empty` before the wgmma that reads the load is known to be over."""
+    what = (
+        f"{release.line}: {who(named([warps]), 'free')} stage {load.stage} while the wgmma of K tile {load.k_tile} "
+        "may still read it: a wait_group before must leave fewer in flight."
+    )
+    return Flaw(what, LoopFlaw.OVERWRITTEN(what="being read"))
 
 
 def why_not_there(now: HopperScene, me: WarpgroupWarps, line: CallSite, stage: int, load: Load | None) -> Flaw:

@@ -47,6 +47,7 @@ AMPERE: InstructionSet = {  # cp.async, in groups that each thread commits and w
 HOPPER: InstructionSet = {  # TMA, mbarriers, and wgmma in groups
     "cutlass.cute.arch": MBARRIERS | BLOCK_BARRIER,
     "cutlass.cute.nvgpu.warpgroup": {"fence": "fence", "commit_group": "commit", "wait_group": "retire"},
+    "cutlass": {"range_constexpr": "unrolling"},
     "cutlass.pipeline:PipelineState": PLAIN_STATE,
 }
 BLACKWELL: InstructionSet = {  # TMA, mbarriers, and tcgen05, whose commits arrive at mbarriers

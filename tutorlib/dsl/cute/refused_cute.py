@@ -236,6 +236,19 @@ CUTE = (
         r"src and dst need be CoordTensorType and CuteMemRefType",
         "A TMA load goes from the matrix to shared memory: the matrix's part comes first, then the tile's.",
     ),
+    Refusal(
+        r"expects smem and gmem have the same size in the first rank",
+        "The first mode of both sides must be one box of the same size: `cute.group_modes(x, 0, 2)` groups rows and K, "
+        "and leaves stages or K tiles as the second mode.",
+    ),
+    Refusal(
+        r'Operand 2 of operation "cute_nvgpu.atom.tma_partition" must be a Value',
+        "tma_partition's third argument is the layout of the blocks that share a load: `cute.make_layout(1)` for one.",
+    ),
+    Refusal(
+        r"invalid input types, got '!cute_nvgpu\.atom\.\w*tma",
+        "tma_partition takes shared memory's tensor first, then the matrix's.",
+    ),
     Refusal(r"src needs be shared based memref", "ldmatrix reads shared memory and writes registers."),
     Refusal(r"'cp_size' only supports", "cp.async moves 4, 8 or 16 bytes: num_bits_per_copy is 32, 64 or 128."),
     Refusal(r"ptr alignment \((\d+) bits\) does not meet requirement \((\d+) bits\)", in_bytes),

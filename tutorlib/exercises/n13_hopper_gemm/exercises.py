@@ -35,15 +35,15 @@ def unclamped(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, i
 
 COUNTING = (
     Mistake(
-        "The mbarrier counts what is written to shared memory, and zeros are written, too.",
+        "The mbarrier counts the bytes written to shared memory, and TMA writes the zeros outside the matrix too.",
         lambda shape, tile, place: (tma_bytes(shape, tile, place)[0],) * 2,
     ),
-    Mistake("Elements are 2 bytes.", lambda *args: tuple(n // BYTES for n in tma_bytes(*args))),
-    Mistake("What is outside of the matrix is not read.", lambda *args: (tma_bytes(*args)[1],) * 2),
-    Mistake("A tile can be outside altogether: a number of rows is never below 0.", unclamped),
+    Mistake("A bf16 element has 2 bytes.", lambda *args: tuple(n // BYTES for n in tma_bytes(*args))),
+    Mistake("TMA does not read outside the matrix.", lambda *args: (tma_bytes(*args)[1],) * 2),
+    Mistake("A tile may lie entirely outside: a number of rows is never below 0.", unclamped),
     Mistake("The order is (read, counted).", lambda *args: tma_bytes(*args)[::-1]),
     Mistake(
-        "A box that is outside altogether is sent for, too, and its zeros are written and counted.",
+        "TMA also loads a box that lies entirely outside: its zeros are written and counted.",
         lambda *args: tma_bytes(*args) if tma_bytes(*args)[0] else (0, 0),
     ),
 )
@@ -51,7 +51,7 @@ TILES = ((128, 64), (256, 64), (64, 32))
 
 
 def tiles_at(shape: tuple[int, int], beyond: int = 0) -> list[tuple]:
-    """Every tile that covers the shape, of each size, and so many beyond its last row and column."""
+    """Every tile that covers the shape, of each size, and `beyond` more past its last row and column."""
     return [
         (shape, tile, (m, k))
         for tile in TILES
@@ -61,7 +61,7 @@ def tiles_at(shape: tuple[int, int], beyond: int = 0) -> list[tuple]:
 
 
 def some_tile(inside: bool = False, beyond: int = 0) -> Callable[[Random], tuple]:
-    """Calls with a tile of any matrix. inside: all of it is in the matrix. beyond: tiles that it may begin outside."""
+    """Calls with a tile of any matrix. inside: all of it is inside. beyond: how many tiles outside it may begin."""
 
     def draw(rng: Random) -> tuple:
         tile = rng.choice((*TILES, (64, 64), (128, 32)))
@@ -101,7 +101,10 @@ HOLDING = (
         "A thread has two neighbors: columns 0 and 1 are thread 0's.",
         lambda m, n: (holder(m, n // 8 * 8)[0] + n % 4, n % 8 // 4 + 2 * (m % 16 // 8) + 4 * (n // 8)),
     ),
-    Mistake("Each warp counts its threads from 32 times its number on.", lambda m, n: holder(m % 16, n)),
+    Mistake(
+        "Thread numbers run over the warpgroup: warp w has threads 32 · w to 32 · w + 31.",
+        lambda m, n: holder(m % 16, n),
+    ),
 )
 
 
@@ -119,7 +122,7 @@ TURNING = (
         lambda step, stages, producer: (step % stages, (step + producer) % 2),
     ),
     Mistake(
-        "That is the consumer's phase. The producer waits for the round before to be over, so its parity is the other.",
+        "That is the consumer's phase. The producer waits for the round before to end: the other parity.",
         lambda step, stages, producer: (step % stages, step // stages % 2),
     ),
     Mistake(
@@ -198,8 +201,8 @@ EXERCISES = (
             equals("tiles outside", beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2)), tma_bytes, COUNTING),
         ),
         hints=(
-            "What is counted does not depend on the matrix at all.",
-            "A tile begins at row place[0] * tile[0]: min(tile[0], shape[0] - that) rows are inside, 0 at least.",
+            "The number of bytes counted does not depend on the matrix at all.",
+            "A tile begins at row place[0] * tile[0]: min(tile[0], shape[0] - that) rows are inside, but at least 0.",
         ),
     ),
     CuteExercise(
@@ -215,7 +218,7 @@ EXERCISES = (
         library=course("boxes"),
         hints=(
             "cpasync.tma_partition(tma, 0, cute.make_layout(1), …): block 0 of a cluster of one.",
-            "It wants the box as one mode: cute.group_modes(s, 0, 2) is ((rows, K), stages).",
+            "It takes the box as one mode: cute.group_modes(s, 0, 2) is ((rows, K), stages).",
         ),
     ),
     ValueExercise(
@@ -246,7 +249,7 @@ EXERCISES = (
             ),
         ),
         hints=(
-            "Take the row apart: warp (16 rows), half (8 rows), row. Take the column apart: atom (8 columns), column.",
+            "Split the row into warp (16 rows), half (8 rows), row, and the column into atom (8 columns), column.",
             "thread = 32 * warp + 4 * row + column // 2: a quarter of 8 × 8 is one row, four threads with two columns.",
             "register = column % 2 + 2 * half + 4 * atom.",
         ),
@@ -287,9 +290,9 @@ EXERCISES = (
             ),
         ),
         hints=(
-            "The index is the step modulo the number of stages; what is left over counts the rounds.",
+            "The index is the step modulo the number of stages; the quotient counts the rounds.",
             "In round 0 the consumer waits for phase 0 of `full`, in round 1 for phase 1, in round 2 for 0 again.",
-            "In round 0 nobody has read anything, and the producer must not wait: the phase *before* 0 has parity 1.",
+            "In round 0 no warp has read anything, and the producer must not wait: the phase *before* 0 has parity 1.",
         ),
     ),
     CuteExercise(
@@ -308,8 +311,8 @@ EXERCISES = (
         requires=HOPPER,
         library=course("main_loop", "fill_stage"),
         hints=(
-            "Before the loop the warp that loads too fills all stages there are K tiles for. Then K tile 0: wait for "
-            "full, fence, multiply(…, True), commit.",
+            "Before the loop the warp that also loads fills every stage for which there is a K tile. Then K tile 0: "
+            "wait for full, fence, multiply(…, True), commit.",
             "Each further step: clone the state, advance it, wait for full, fence, multiply, commit, wait_group(1). "
             "Now the wgmmas of the step *before* are done: its stage is the one to arrive for and to fill again.",
             "The K tile for that stage is k_tile - 1 + steps.stages. Wait for empty with the phase of that state: "
@@ -331,7 +334,7 @@ EXERCISES = (
         library=course("store_by_tma"),
         hints=(
             "acc.tRrC.store(acc.tCrC.load().to(BFloat16)) rounds.",
-            "Before stmatrix everybody must have read the last stage; after it TMA must see what was written.",
+            "Before stmatrix all warps must have read the last stage; after it the writes must be visible to TMA.",
             'cute.arch.fence_proxy("async.shared", space="cta"), then sync_warp(), then cute.copy(acc.tma, …).',
             "At the end cp_async_bulk_commit_group() and cp_async_bulk_wait_group(0, read=True).",
         ),

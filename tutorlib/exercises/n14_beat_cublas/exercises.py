@@ -69,7 +69,7 @@ EXERCISES = (
         simulated_shapes=LOOP_SIMULATED,
         library={"load_steps": InModule(SPECIALISED, "load_steps")},
         hints=(
-            "For each K tile: wait until its stage is empty, say how many bytes will come, start the loads.",
+            "For each K tile: wait until its stage is empty, announce the bytes, issue the loads.",
             "A producer's pipeline state starts with phase 1, so that the first wait for each stage passes at once.",
             "One thread of the warp arrives and announces stage_bytes: `with cute.arch.elect_one(): "
             "cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)`; then "
@@ -91,11 +91,11 @@ EXERCISES = (
         tiers=(0.9,),
         library={"multiply_steps": InModule(SPECIALISED, "multiply_steps")},
         hints=(
-            "The first K tile stands before the loop, since steps.multiply wants to know it as a plain True or False.",
+            "The first K tile comes before the loop, because steps.multiply takes a plain True or False for `first`.",
             "Each step: wait for full[stage], fence, multiply, commit; then wait_group(1), so that the multiplication "
-            "*before* this one has read its stage, and tell that one's empty barrier.",
-            "before = state.clone() remembers which stage that is. After the loop wait_group(0), and the last stage is "
-            "free, too. Every warp arrives once: `with cute.arch.elect_one(): cute.arch.mbarrier_arrive(…)`.",
+            "*before* this one has read its stage, and arrive at that stage's empty.",
+            "before = state.clone() keeps that one's stage. After the loop wait_group(0), and only then free the last "
+            "stage. Every warp arrives once: `with cute.arch.elect_one(): cute.arch.mbarrier_arrive(…)`.",
         ),
     ),
     ValueExercise(
@@ -116,9 +116,9 @@ EXERCISES = (
         ),
         library={"course.register_split": register_split},
         hints=(
-            "What each thread starts with: 65,536 over all threads, rounded down to a multiple of 8.",
-            "The block's warpgroups together have (warpgroups + 1) times that. The producer keeps its need, rounded "
-            "up, but not less than 24; the rest is divided among the others and rounded down.",
+            "Each thread starts with 65,536 divided by the number of threads, rounded down to a multiple of 8.",
+            "The pool is (warpgroups + 1) times that, for each thread of a warpgroup. The producer keeps its need, "
+            "rounded up, but not less than 24; divide the rest among the consumers and round down.",
         ),
     ),
     ValueExercise(
@@ -148,7 +148,7 @@ EXERCISES = (
         library={"course.step_bytes": step_bytes},
         hints=(
             "Shared memory: both tiles are written once. Then m // 64 wgmmas read 64 rows of A each, and all of B.",
-            "L2: of A's m rows a block loads m // cluster[1], of B's n rows n // cluster[0]; others bring the rest.",
+            "L2: of A's m rows a block loads m // cluster[1], of B's n rows n // cluster[0]; the others load the rest.",
         ),
     ),
     ValueExercise(
@@ -226,7 +226,7 @@ EXERCISES = (
         library={"course.count_waves": count_waves},
         hints=(
             "How many clusters does C need along M, and along N? Both are rounded up.",
-            "The last of the waves has what is left, or all `at_once` where nothing is.",
+            "The last wave has the remainder, or all `at_once` if there is none.",
         ),
     ),
     ValueExercise(
@@ -299,7 +299,7 @@ EXERCISES = (
         ),
         library={"course.dequantise": dequantise},
         hints=(
-            "Each scale is for block[0] rows and block[1] columns: repeat it so often.",
+            "Each scale is for block[0] rows and block[1] columns: repeat it that many times.",
             "scales.repeat_interleave(block[0], 0) repeats along the rows; cut it where x ends.",
             "Convert x to fp32 first: torch does not multiply e4m3.",
         ),
@@ -367,7 +367,7 @@ EXERCISES = (
         tiers=(0.97, 0.99),
         hints=(
             "Start from HopperConfig(cluster=(2, 1)) and take one lever after the other.",
-            "4096 has 512 tiles of 128×256 for 132 SMs: 3.9 rounds. What lies between two rounds can be hidden.",
+            "4096 has 512 tiles of 128×256 for 132 SMs: 3.9 rounds. The gaps between rounds can be overlapped.",
             "Look at the gains at 4096 alone: persistent is on by default; which others gain there, if only a little?",
         ),
     ),
@@ -387,7 +387,7 @@ EXERCISES = (
             "min(SPACE, key=…) with your cost is nearly all.",
             "Print what it gives for 4096³, 64×8192×8192, 512×512×8192: whole tiles, shared ones, K in parts?",
             "min(SPACE, key=lambda config: cost(config, m, n, k, Sm())) will do. Where several cost the same, take "
-            "the one that asks L2 for least: a key may be a tuple, (round(cost(…), 1), bytes).",
+            "the one that asks L2 for the fewest bytes: a key may be a tuple, (round(cost(…), 1), bytes).",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Mistakes in what feeds the tensor cores: registers, a step's bytes, and who loads what for whom."""
+"""Mistakes about registers, a step's bytes, and the slices that blocks of a cluster load for one another."""
 
 from collections.abc import Callable
 from random import Random
@@ -8,18 +8,18 @@ from tutorlib.models.hopper_gemm import Pair, at_launch, multicast, register_spl
 
 REGISTERS = (
     Mistake(
-        "That is the wrong way round: the producer comes first.",
+        "The two are exchanged: the producer comes first.",
         lambda warpgroups, need: register_split(warpgroups, need)[::-1],
     ),
     Mistake(
-        "You share all 65,536. A block has what its threads start with: 65,536 over all threads, rounded down to 8.",
+        "The pool is not all 65,536: each thread starts with 65,536 / threads, rounded down to a multiple of 8.",
         lambda warpgroups, need: (
             register_split(warpgroups, need)[0],
             (65_536 // 128 - register_split(warpgroups, need)[0]) // warpgroups // 8 * 8,
         ),
     ),
     Mistake(
-        "setmaxnreg takes multiples of 8: the producer's need is rounded up, what is left for the others down.",
+        "setmaxnreg takes multiples of 8: round the producer's need up and the consumers' share down.",
         lambda warpgroups, need: (
             max(24, need),
             ((warpgroups + 1) * at_launch(warpgroups) - max(24, need)) // warpgroups,
@@ -33,7 +33,7 @@ REGISTERS = (
         ),
     ),
     Mistake(
-        "That is what every thread has at the start. The producer's warpgroup gives some of it away.",
+        "Every thread has that at the start. The producer's warpgroup returns some of it to the pool.",
         lambda warpgroups, need: (at_launch(warpgroups), at_launch(warpgroups)),
     ),
     Mistake(
@@ -41,7 +41,7 @@ REGISTERS = (
         lambda warpgroups, need: register_split(warpgroups, max(24, need // 8 * 8)),
     ),
     Mistake(
-        "The producer's warpgroup is one of the block's, too: they are warpgroups + 1, and each starts with as many.",
+        "The producer's warpgroup belongs to the block too: warpgroups + 1 of them start with the same number.",
         lambda warpgroups, need: (
             register_split(warpgroups, need)[0],
             (warpgroups * at_launch(warpgroups - 1) - register_split(warpgroups, need)[0]) // warpgroups // 8 * 8,
@@ -60,7 +60,7 @@ BYTES = (
         lambda tile, cluster: (2 * (tile[0] + tile[1]) * tile[2] * 2, step_bytes(tile, cluster)[1]),
     ),
     Mistake(
-        "The other way round: blocks in one row of the cluster, cluster[1] of them, share the tile of A.",
+        "The modes are exchanged: the cluster[1] blocks of one row of the cluster share the tile of A.",
         lambda tile, cluster: (step_bytes(tile, cluster)[0], step_bytes(tile, cluster[::-1])[1]),
     ),
     Mistake(
@@ -96,7 +96,7 @@ MULTICAST = (
         lambda rank, cluster, rows, mode: by_rows(rank, cluster, rows, mode),
     ),
     Mistake(
-        "That is the part and the mask of the other matrix: A's tile is the same for blocks with the same m.",
+        "That is the slice and the mask of the other matrix: A's tile is the same for blocks with the same m.",
         lambda rank, cluster, rows, mode: multicast(rank, cluster, rows, 1 - mode),
     ),
     Mistake(
@@ -111,18 +111,18 @@ MULTICAST = (
         lambda rank, cluster, rows, mode: (0, rows, multicast(rank, cluster, rows, mode)[2]),
     ),
     Mistake(
-        "Not all of the cluster's blocks want these rows: only those in the same row of it (A) or column (B).",
+        "Not all of the cluster's blocks need these rows: only those in the same row of it (A) or column (B).",
         lambda rank, cluster, rows, mode: (
             *multicast(rank, cluster, rows, mode)[:2],
             (1 << cluster[0] * cluster[1]) - 1,
         ),
     ),
     Mistake(
-        "`rows` says how many rows the tile has: it is not always 128.",
+        "`rows` is the number of rows of the tile: it is not always 128.",
         lambda rank, cluster, rows, mode: multicast(rank, cluster, 128, mode),
     ),
     Mistake(
-        "The second is how many rows it loads, not where they end.",
+        "The second is the number of rows it loads, not their end.",
         lambda rank, cluster, rows, mode: (
             multicast(rank, cluster, rows, mode)[0],
             sum(multicast(rank, cluster, rows, mode)[:2]),

@@ -1,4 +1,4 @@
-"""How shares of a line of K tiles are judged: all of them together, whoever has which."""
+"""Judging the shares of a line of K tiles: all clusters' shares together."""
 
 from collections.abc import Callable
 from itertools import product
@@ -31,7 +31,7 @@ def shares_work(answer: Answer, clusters: int, tiles: int, k_tiles: int) -> str 
     missing = [(t, k) for t, k in product(range(tiles), range(k_tiles)) if (t, k) not in taken]
     if missing:
         tile, k_tile = missing[0]
-        return f"nobody computes K tile {k_tile} of tile {tile}, and {len(missing) - 1} others"
+        return f"no cluster computes K tile {k_tile} of tile {tile}, nor {len(missing) - 1} others"
     lengths = [sum(end - begin for _, begin, end in items) for items in shares]
     if max(lengths) - min(lengths) > 1:
         return (
@@ -41,8 +41,8 @@ def shares_work(answer: Answer, clusters: int, tiles: int, k_tiles: int) -> str 
     pieces = sum(map(len, shares))
     if pieces > tiles + clusters - 1:
         return (
-            f"the tiles are cut into {pieces} parts, and {tiles + clusters - 1} would do: every part more is a tile "
-            "of accumulators to give away and to add"
+            f"the tiles are cut into {pieces} parts, and {tiles + clusters - 1} suffice: each further part is a tile "
+            "of accumulators to hand over and add"
         )
     return None
 
@@ -87,7 +87,7 @@ def of_an_h200(rng: Random) -> Sizes:
     return rng.choice((66, 132)), rng.randint(100, 300), rng.randint(8, 16)
 
 
-UNEVEN = "That is whole tiles in turn. Lay the K tiles of all tiles end to end, and cut that line into equal parts."
+UNEVEN = "Those are whole tiles in turn. Lay the K tiles of all tiles end to end, and cut that line into equal shares."
 
 
 def is_items(got: Any, *args: int) -> str | None:

@@ -37,11 +37,11 @@ WAVES = (
         ),
     ),
     Mistake(
-        "You count blocks. `at_once` is a number of clusters, and a cluster computes cluster[0] × cluster[1] tiles.",
+        "These are blocks. `at_once` is a number of clusters, and a cluster computes cluster[0] × cluster[1] tiles.",
         lambda m, n, tile, cluster, at_once: count_waves(m, n, tile, (1, 1), at_once),
     ),
     Mistake(
-        "Clusters are whole, too: round up to tiles of tile × cluster, not first to tiles of a block.",
+        "Clusters are whole too: round up to multiples of tile × cluster, not to a block's tiles first.",
         lambda m, n, tile, cluster, at_once: (
             ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1]) / at_once),
             (ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1])) - 1) % at_once + 1,
@@ -77,7 +77,7 @@ def in_a_row(block: int, cluster: Pair, clusters: int, grid: Pair, group: int) -
 
 WALK = (
     Mistake(
-        "Your clusters take neighboring tiles one after the other. Those that are at work *together* should be "
+        "Your clusters take neighboring tiles one after the other. Those that run *at the same time* should work on "
         "neighbors: cluster c takes c, c + clusters, c + 2 * clusters, …",
         in_a_row,
     ),

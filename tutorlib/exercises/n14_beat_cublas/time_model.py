@@ -1,4 +1,4 @@
-"""How a model of the kernel's time is judged: by its number, and by what would have to be forgotten to get it."""
+"""Judging a model of the kernel's time: by its result, and by the term whose omission explains it."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -31,12 +31,15 @@ class Anywhere(Sm):
 
 
 FORGETS: tuple[tuple[str, Answer], ...] = (
-    ("You forget the start: launch, first loads and last stores are there at every size.", with_changes(start=0.0)),
-    ("Bytes from L2 make a step longer, too: one cycle for every sm.l2_bytes.", with_changes(l2_bytes=1e12)),
+    (
+        "The start is missing: launch, first loads and last stores take sm.start µs at every size.",
+        with_changes(start=0.0),
+    ),
+    ("Bytes from L2 make a step longer too: one cycle for every sm.l2_bytes.", with_changes(l2_bytes=1e12)),
     ("Shared memory may take longer for a step than the tensor cores.", with_changes(smem_bytes=1e12)),
     ("Between two tiles the tensor cores pause: sm.store cycles in each round.", with_changes(store=0.0)),
-    ("Device memory has to deliver A and B and to take C, whatever the SMs do.", with_changes(hbm_bytes=1e12)),
-    ("Stream-K is not free: a part of a tile is given away and added, sm.share cycles.", with_changes(share=0.0)),
+    ("Device memory must deliver A and B and take C: the time is never below that.", with_changes(hbm_bytes=1e12)),
+    ("Stream-K is not free: handing over and adding a part of a tile takes sm.share cycles.", with_changes(share=0.0)),
     (
         "With split-K a cluster adds up its blocks' parts: sm.exchange more in each round.",
         with_changes(exchange=0),
@@ -46,7 +49,7 @@ FORGETS: tuple[tuple[str, Answer], ...] = (
         lambda config, m, n, k, sm: gemm_time(config, m, n, k * config.split_k, sm),
     ),
     (
-        "A cluster's blocks must be in one GPC: sm.at_once(blocks) says how many fit, and sm.sms // blocks too many.",
+        "A cluster's blocks must be in one GPC: sm.at_once(blocks) is how many fit; sm.sms // blocks is too many.",
         lambda config, m, n, k, sm: gemm_time(config, m, n, k, Anywhere(**vars(sm))),
     ),
     (
@@ -58,14 +61,14 @@ FORGETS: tuple[tuple[str, Answer], ...] = (
         lambda config, m, n, k, sm: gemm_time(replace(config, stream_k=True), m, n, k, replace(sm, share=0.0)),
     ),
     (
-        "With stream-K nobody waits for a last round: tiles / clusters, not rounded.",
+        "With stream-K there is no partly filled last round: tiles / clusters, not rounded.",
         lambda config, m, n, k, sm: gemm_time(replace(config, stream_k=False), m, n, k, sm) + sm.share / sm.clock,
     ),
 )
 
 
 def forgotten(got: float, args: tuple) -> str:
-    """What an answer forgets that gives this number, or ""."""
+    """The term that an answer with this result omits, or ""."""
     from tutorlib.kernels.hopper.config import ConfigError
 
     for says, other in FORGETS:

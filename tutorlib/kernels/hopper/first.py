@@ -1,11 +1,9 @@
 """The GEMM of notebook 13, without what that notebook asks for: five parts of the reader's go in.
 
-C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32. One block of two warpgroups for each
-tile of
-C. TMA loads into a ring of stages, wgmma multiplies from there, stmatrix and TMA take the accumulators out; what is
-outside of
-a matrix arrives as zeros and is not stored. Tensors are named by where they live: m a matrix, g the block's tiles of
-it, s shared memory, r registers; tAsA is sA as A's TMA cuts it, tCrA what the MMA C = A · B reads it through.
+C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32. One block of two warpgroups for
+each tile of C. TMA loads into a ring of stages, wgmma multiplies from there, stmatrix and TMA store the accumulators;
+elements outside a matrix arrive as zeros and are not stored. Tensors are named by where they live: m a matrix, g the
+block's tiles of it, s shared memory, r registers; tAsA is sA as A's TMA cuts it, tCrA the MMA's operand.
 """
 
 from collections.abc import Callable
@@ -35,10 +33,10 @@ class Parts:
     epilogue: Callable[[Accumulators], None] = store_by_tma
 
 
-def make_wgmma() -> cute.TiledMma:
-    """wgmma of 64 × 256 × 16 on each of two warpgroups, one above the other; both operands from shared memory."""
+def make_wgmma(columns: int = TILE[1]) -> cute.TiledMma:
+    """wgmma of 64 × columns × 16 on each of two warpgroups, one above the other; both operands from shared memory."""
     k_major = OperandMajorMode.K
-    op = warpgroup.MmaF16BF16Op(BFloat16, Float32, (64, TILE[1]), OperandSource.SMEM, k_major, k_major)
+    op = warpgroup.MmaF16BF16Op(BFloat16, Float32, (64, columns), OperandSource.SMEM, k_major, k_major)
     return cute.make_tiled_mma(cute.make_mma_atom(op), (2, 1, 1))
 
 
@@ -57,7 +55,7 @@ def make_accumulators(
 
 @cute.jit
 def make_barriers(memory: SmemAllocator, stages: cutlass.Constexpr, readers: cutlass.Constexpr, thread: Int32):
-    """(full, empty): the first of `stages` mbarriers each, ready for 1 arrival and for one of each reader."""
+    """(full, empty): the first of `stages` mbarriers each, for 1 arrival and for one from each reader."""
     full, empty = (memory.allocate_array(Int64, stages) for _ in range(2))
     if thread == 0:
         for stage in range(stages):
@@ -69,16 +67,16 @@ def make_barriers(memory: SmemAllocator, stages: cutlass.Constexpr, readers: cut
 
 
 def out_layout(rows: int, columns: int) -> cute.ComposedLayout:
-    """A tile of C in shared memory: 64 columns after the other, rows of 128 bytes swizzled."""
+    """A tile of C in shared memory: 64 columns after 64 columns, rows of 128 bytes swizzled."""
     atom = warpgroup.make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, BFloat16)
     return cute.tile_to_shape(atom, (rows, columns), (0, 1))
 
 
 def described(matrix: cute.Tensor) -> cute.Tensor:
-    """The matrix as TMA's descriptor takes it. Raises ValueError where there can be none.
+    """The matrix as TMA's descriptor takes it. Raises ValueError if TMA cannot take it.
 
-    The number of rows is left to run time: of a single row, known while this is compiled, nothing would be left in the
-    descriptor, nor of the 127 rows of zeros below it.
+    The number of rows is known at run time only: a mode of extent 1 that the compiler knows would be dropped from the
+    descriptor, and with it the 127 rows of zeros below.
     """
     rows, columns = matrix.shape
     if columns % 8:

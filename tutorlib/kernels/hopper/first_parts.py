@@ -35,7 +35,7 @@ def wgmma_fragments(
 
 
 def fill_stage(steps: Steps, k_tile: Any, stage: Any) -> None:
-    """Announce the bytes of a stage (expect-tx) and issue their loads."""
+    """Announce the bytes of a stage and issue the load."""
     with cute.arch.elect_one():
         cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
     steps.load(k_tile, stage)

@@ -9,13 +9,13 @@ from cutlass.cute.nvgpu import warpgroup
 TILE = (128, 256, 64)  # of C along M and N, and one step along K
 THREADS = 256  # two warpgroups: each has 64 rows of the tile
 STAGES = 4
-BOX = (16, 64)  # of C: a warp's rows, and the 128 bytes that one swizzle reaches
+BOX = (16, 64)  # of C: a warp's rows, and the 128 bytes that a swizzle permutes
 ALIGNMENT = 1024  # bytes after which a swizzle of 8 rows of 128 bytes begins again
 
 
 @dataclass(frozen=True)
 class BoxCopy:
-    """An operand's way into shared memory. tma: its descriptor. tXsX: (box, stages); tXgX: (box, K tiles)."""
+    """An operand's TMA load. tma: its descriptor. tXsX: (box, stages); tXgX: (box, K tiles)."""
 
     tma: cute.CopyAtom
     tXsX: cute.Tensor
@@ -26,16 +26,16 @@ class BoxCopy:
         return cute.size(self.tXsX, mode=[0]) * BFloat16.width // 8
 
     def load(self, k_tile: Any, stage: Any, full: cute.Pointer) -> None:
-        """Start TMA; the bytes are counted on the mbarrier `full`. cute.copy elects the one thread by itself."""
+        """Issue the TMA load; `full` counts its bytes. cute.copy elects the issuing thread by itself."""
         cute.copy(self.tma, self.tXgX[None, k_tile], self.tXsX[None, stage], tma_bar_ptr=full)
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of a warp's main loop.
+    """The parts of a warp's main loop.
 
     k_tiles: steps along K. full, empty: the first of `stages` mbarriers each. full: 1 arrival, and the bytes that it
-    announces; empty: `consumers` arrivals, one of each warp. loads_too: whether this warp is the one that also loads.
+    announces; empty: `consumers` arrivals, one from each warp. loads_too: whether this warp also loads.
     tCrA, tCrB: (1, 1, K blocks, stages), descriptors of shared memory. tCrC: ((2, 2, N/8), 1, 1), the accumulators.
     """
 
@@ -56,7 +56,7 @@ class Steps:
 
     @property
     def stage_bytes(self) -> int:
-        """Bytes that TMA loads into one stage."""
+        """The bytes that TMA loads into one stage."""
         return self.a.box_bytes + self.b.box_bytes
 
     @property
@@ -64,13 +64,13 @@ class Steps:
         return THREADS // 32
 
     def load(self, k_tile: Any, stage: Any) -> None:
-        """Start TMA on the K tile of A and of B; the bytes are counted on full + stage."""
+        """Issue the loads of A's and B's K tile; full + stage counts their bytes."""
         self.a.load(k_tile, stage, self.full + stage)
         self.b.load(k_tile, stage, self.full + stage)
 
     def multiply(self, stage: Any, first: Any) -> None:
-        """Issue the wgmmas of a stage's K blocks; the first stage of all forgets what was in the registers."""
-        tiled_mma = self.tiled_mma.with_()  # its own: `set` may stand in a branch of the run
+        """Issue the wgmmas of a stage's K blocks. first: discard what was in the accumulators."""
+        tiled_mma = self.tiled_mma.with_()  # a copy: `set` may be called in a run-time branch
         adds = Boolean(first) == Boolean(False)
         for k_block in range(cute.size(self.tCrA, mode=[2])):
             tiled_mma.set(warpgroup.Field.ACCUMULATE, adds if k_block == 0 else True)
@@ -80,10 +80,10 @@ class Steps:
 
 @dataclass(frozen=True)
 class Accumulators:
-    """One thread's accumulators in an epilogue, and their path to C.
+    """What an epilogue works on: one thread's accumulators, and the copies that store them.
 
     tCrC: the accumulators in fp32. stmatrix: the copy of a warp's accumulators into shared memory, as the MMA has them.
-    tRsC: this thread's places there; tRrC: registers in bf16 of the same order, to be filled.
+    tRsC: this thread's elements there; tRrC: bf16 registers in the same order, to be filled.
     tma: C's descriptor. tSsC, tSgC: (box, boxes of this warp) of 16 × 64, in shared memory and of C.
     """
 

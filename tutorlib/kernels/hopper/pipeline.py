@@ -125,7 +125,7 @@ def make_ring(memory: SmemAllocator, me: Here, config: cutlass.Constexpr) -> Rin
 
 @cute.jit
 def start(mbarriers: tuple[Any, ...], tmas: tuple[cute.CopyAtom, ...], me: Here, config: cutlass.Constexpr) -> None:
-    """Initialize the mbarriers while the TMA descriptors load, and wait until every block can see them."""
+    """Initialize the mbarriers while the TMA descriptors are prefetched, and wait until every block can see them."""
     if me.group == 0 and me.warp == 0:
         for tma in tmas:
             cpasync.prefetch_descriptor(tma)
@@ -146,7 +146,7 @@ def start(mbarriers: tuple[Any, ...], tmas: tuple[cute.CopyAtom, ...], me: Here,
 
 @dataclass(frozen=True)
 class TmaLoad:
-    """The loads of a matrix into shared memory.
+    """A matrix's TMA loads into shared memory.
 
     source: (box, row tiles, K tiles) in global memory. target: (box, stages). blocks: mask of those that receive it.
     mode: its rows are C's rows, 0, or columns, 1.
@@ -168,7 +168,7 @@ class TmaLoad:
 def make_operand(
     tma: cute.CopyAtom, g: cute.Tensor, s: cute.Tensor, mode: int, l2: str, me: Here, config: HopperConfig
 ) -> TmaLoad:
-    """g: (rows, K, row tiles, K tiles); s: (rows, K, stages). Blocks along the other mode of the cluster share it."""
+    """g: (rows, K, row tiles, K tiles); s: (rows, K, stages). Blocks along the cluster's other mode share each tile."""
     across = 1 - mode
     target, source = cpasync.tma_partition(
         tma,

@@ -1,7 +1,7 @@
 """The GEMM that notebook 14 builds: a warp that loads, warpgroups that multiply, and the reader's loops for both.
 
-Persistent: a block takes tile after tile, down bands of GROUP rows. During a tile's epilogue the producer fills
-the stages for the next. Every tile has mbarriers of its own, so that both loops can count from 0.
+Persistent: a block takes tile after tile, down bands of GROUP rows. While the consumers store one tile, the producer
+fills the stages for the next. Each tile has mbarriers of its own, so that both loops can count from 0.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tutorlib.kernels.hopper.pipeline import TmaLoad, locate, make_operand
 from tutorlib.models.l2 import grouped
 
 GROUP = 8  # rows of tiles in a band
-SMS = 132  # of an H100 SXM, an H200: so many blocks take all tiles in turn
+SMS = 132  # of an H100 SXM and an H200: the number of persistent blocks
 STAGES_READ = 1  # named barrier: a tile's last stage has been read
 VECTOR = 8  # bf16 of 16 bytes, the step of TMA's rows
 
@@ -30,9 +30,9 @@ VECTOR = 8  # bf16 of 16 bytes, the step of TMA's rows
 class RoleSteps:
     """One tile's steps along K, for a thread of either role.
 
-    k_tiles: so many. stages: buffers for them. stage_bytes: of A's and B's tile together.
-    full, empty: mbarriers, one for each stage. A phase of full[stage] ends with 1 arrival and the bytes that it
-        announces; one of empty[stage] with `consumers` arrivals, one of each warp that multiplies.
+    k_tiles: their number. stages: buffers for them. stage_bytes: of A's and B's tile together.
+    full, empty: mbarriers, one for each stage. A phase of full[stage] completes with 1 arrival and the bytes that it
+        announces; one of empty[stage] with `consumers` arrivals, one from each consumer warp.
     tile: (M, N) place in C. operands: of A and B.
     tCrA, tCrB: (1, M or N atoms, K blocks, stages), descriptors of shared memory. tCrC: ((2, 2, N/8), M atoms, 1).
     """
@@ -51,12 +51,12 @@ class RoleSteps:
     tCrC: cute.Tensor
 
     def load(self, k_tile: Any, stage: Any) -> None:
-        """Start TMA's copies of a K tile of A and B into the stage; their bytes count for full[stage]."""
+        """Issue the loads of a K tile of A and B into the stage; full[stage] counts their bytes."""
         for operand in self.operands:
             operand.load(self.tile, k_tile, stage, self.full + stage)
 
     def multiply(self, stage: Any, first: bool) -> None:
-        """Issue the wgmmas of a stage's K blocks; `first`: forget the old accumulators. Raises TypeError."""
+        """Issue the wgmmas of a stage's K blocks. first: discard the old accumulators. Raises TypeError."""
         if not isinstance(first, int):
             raise TypeError(
                 "`first` is True or False in Python: the first K tile comes before the loop over the others"
@@ -84,7 +84,7 @@ def load_steps(steps: RoleSteps) -> None:
 
 @cute.jit
 def multiply_steps(steps: RoleSteps) -> None:
-    """The loop of a warp that multiplies: one step is in flight while the next is issued."""
+    """A consumer warp's loop: one step is in flight while the next is issued."""
     state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
     warpgroup.fence()
@@ -109,7 +109,7 @@ def multiply_steps(steps: RoleSteps) -> None:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Known when the kernel is compiled: tiles of C along M and N, K tiles of each, blocks that share the tiles."""
+    """Known at compile time: tiles of C along M and N, K tiles of each, blocks that share the tiles."""
 
     tiles_m: int
     tiles_n: int
@@ -118,7 +118,7 @@ class Sizes:
 
     @property
     def rounds(self) -> int:
-        """Tiles that a block takes at most."""
+        """The most tiles that a block takes."""
         return -(-self.tiles_m * self.tiles_n // self.blocks)
 
     def tiles_of(self, block: Int32) -> Int32:
@@ -126,7 +126,7 @@ class Sizes:
         return (self.tiles_m * self.tiles_n - block + self.blocks - 1) // self.blocks
 
     def steps_of(self, number: Int32, block: Int32, steps: RoleSteps) -> RoleSteps:
-        """Those of a block's number-th tile, which differ from its first tile's in place and in mbarriers."""
+        """The steps of a block's number-th tile: another place, other mbarriers."""
         tile = grouped(block + number * self.blocks, self.tiles_m, self.tiles_n, GROUP)
         ring = 2 * steps.stages * number
         return replace(steps, tile=tile, full=steps.full + ring, empty=steps.empty + ring)
@@ -143,7 +143,7 @@ def specialised_kernel(
     layout_a, layout_b, layout_c = stage_layout(0, config), stage_layout(1, config), buffers_layout(config)
     produce, consume = roles
     consumers = 4 * config.mma_warpgroups
-    threads = WARPGROUP * config.mma_warpgroups + 32  # that multiply, and the producer warp
+    threads = WARPGROUP * config.mma_warpgroups + 32  # of the consumers, and the producer warp
     me = locate(config)
     memory = SmemAllocator()
     sA = memory.allocate_tensor(dtype, layout_a.outer, SMEM_ALIGNMENT, layout_a.inner)

@@ -60,6 +60,11 @@ def takes_registers(instruction: Instruction) -> bool:
     return instruction.opcode.startswith("setmaxnreg.inc")
 
 
+def gathers_warp(instruction: Instruction) -> bool:
+    """Whether a warp's lanes wait here for one another, so that a lane that is late delays the others."""
+    return instruction.opcode.startswith(("elect.sync", "bar.warp.sync"))
+
+
 def is_arrival(instruction: Instruction) -> bool:
     """Whether threads are counted here and go on."""
     return instruction.opcode.startswith(ARRIVALS)
@@ -78,6 +83,8 @@ def basic_blocks(kernel: Kernel) -> tuple[BasicBlock, ...]:
     instructions = kernel.instructions
     starts = {0, *kernel.labels.values()}
     starts |= {n + 1 for n, instruction in enumerate(instructions) if ends_block(instruction)}
+    if any(map(waits_for_phase, instructions)):  # elsewhere no lane of a warp is held up alone
+        starts |= {n for n, instruction in enumerate(instructions) if gathers_warp(instruction)}
     edges = [*sorted(n for n in starts if n < len(instructions)), len(instructions)]
     number = {start: block for block, start in enumerate(edges)}
     blocks = []

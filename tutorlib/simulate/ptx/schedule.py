@@ -3,7 +3,8 @@
 A cohort is all threads, of whatever warp and block, that stand before the same block of the program. It runs until its
 threads part at a branch, wait in a barrier or end. Cohorts that come to stand at one place become one. Of several that
 are ready the one that stands earliest in flow.execution_order runs, unless it goes round in a loop that only others
-can end. Only when none is ready does TMA do what it was told to: as late as it may.
+can end. Where an instruction gathers a warp, lanes wait for those of their warp that an mbarrier holds up. Only when no
+cohort can run does TMA do what it was told to: as late as it may.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from tutorlib.simulate.ptx.flow import (
     LEAVES,
     BasicBlock,
     ends_block,
+    gathers_warp,
     is_arrival,
     is_barrier,
     takes_registers,
@@ -106,13 +108,14 @@ class Scheduler:
         self.runs = np.zeros(len(program.blocks), np.int64)
         self.steps = 0
         self.after = [self.end_of(block) for block in program.blocks]
+        self.gathers = [gathers_warp(program.kernel.instructions[block.start]) for block in program.blocks]
 
     def run(self) -> None:
         """Run the batch that the state has entered. Raises Endless."""
         self.steps = 0
         self.barriers.restart()
         ready = [Cohort(self.state.alive.copy(), int(self.state.alive.sum()), 0)]
-        while self.program.blocks and (ready or self.go_on(ready)):
+        while self.program.blocks and (self.some_can_run(ready) or self.go_on(ready)):
             cohort = self.pick(ready)
             self.run_block(cohort)
             for following in self.after[cohort.block](cohort):
@@ -122,19 +125,35 @@ class Scheduler:
             place.report_deadlock()
 
     def go_on(self, ready: list[Cohort]) -> bool:
-        """With no warp ready, let TMA and tensor cores proceed, then timed waits end. Whether a warp is ready then."""
+        """No cohort can run: let TMA and tensor cores proceed, then timed waits end. Whether any can run then."""
         units = self.state.units
-        while not ready and (units.bulk.deliver() or units.tensor.deliver() or units.counted.deliver()):
+        while not self.some_can_run(ready) and (
+            units.bulk.deliver() or units.tensor.deliver() or units.counted.deliver()
+        ):
             self.release(ready)
-        if not ready:
+        if not self.some_can_run(ready):
             self.free(units.mbarriers.give_up(), ready)
         return bool(ready)
+
+    def some_can_run(self, ready: list[Cohort]) -> bool:
+        return any(not self.is_early(cohort) for cohort in ready)
+
+    def is_early(self, cohort: Cohort) -> bool:
+        """Whether lanes stand where their warp gathers while an mbarrier holds others of it up."""
+        held_up = self.state.units.mbarriers.waiting
+        if not held_up or not self.gathers[cohort.block]:
+            return False
+        warps = of_warps(cohort.lanes).any(1)
+        return any(warps[group.lanes // WARP].any() for group in held_up)
 
     def pick(self, ready: list[Cohort]) -> Cohort:
         if len(ready) == 1:
             return ready.pop()
         order = self.program.order
-        best = min(range(len(ready)), key=lambda n: (ready[n].turns // PATIENCE, order[ready[n].block]))
+        best = min(
+            range(len(ready)),
+            key=lambda n: (self.is_early(ready[n]), ready[n].turns // PATIENCE, order[ready[n].block]),
+        )
         cohort = ready.pop(best)
         cohort.turns += 1
         return cohort

@@ -29,7 +29,7 @@ class RingFlaw(FailureKind):
 
 
 class StoreFlaw(FailureKind):
-    """What is missing between the accumulators and C."""
+    """A step that is missing between the accumulators and C."""
 
     NO_STORE = "no TMA store"
     BARRIER = "no barrier before stmatrix"
@@ -55,7 +55,7 @@ class FirstPart(Part):
         return make_first_gemm(Parts(**{self.name: answer if self.jit else self.looked_at(answer)}))
 
     def looked_at(self, answer: Answer) -> Answer:
-        """The answer, refused with a sentence where what it returns cannot work."""
+        """The answer, refused with a sentence if the returned value cannot work."""
 
         def part(*args: Any) -> Any:
             got = answer(*args)
@@ -111,14 +111,14 @@ def find_misplaced(answer: Answer, rows: int, k: int, stages: int) -> str:
 
     def note(layout: Any) -> None:
         if isinstance(layout, cute.Layout):
-            flaws.append(Flaw("it is a plain layout; TMA and WGMMA want swizzle ∘ layout.", RingFlaw.NOT_SWIZZLED))
+            flaws.append(Flaw("it is a plain layout; TMA and WGMMA need swizzle ∘ layout.", RingFlaw.NOT_SWIZZLED))
             return
         if not isinstance(layout, cute.ComposedLayout):
             got_one = "None" if layout is None else f"a {type(layout).__name__}"
             flaws.append(Flaw(f"it returns {got_one}, not a layout.", RingFlaw.NO_LAYOUT))
             return
         if (shape := cute.product_each(layout.shape)) != (rows, k, stages):
-            what = f"it has the shape {shape}; {(rows, k, stages)} is wanted, (rows, k, stages)."
+            what = f"it has the shape {shape}; it should be {(rows, k, stages)}, (rows, k, stages)."
             flaws.append(Flaw(what, RingFlaw.SHAPE))
             return
         swizzle, outer = layout.inner, layout.outer
@@ -155,7 +155,7 @@ def swizzled(offset: int, bits: int, base: int, shift: int) -> int:
 
 
 def several(got: Any, number: int) -> bool:
-    """Whether a function returned so many things: a tuple, a list or MLIR's list of results."""
+    """Whether a function returned `number` things: a tuple, a list or MLIR's list of results."""
     from cutlass import cute
 
     return not isinstance(got, cute.Tensor) and hasattr(got, "__len__") and len(got) == number
@@ -174,19 +174,19 @@ class Boxes(FirstPart):
         if not several(got, 2):
             return "boxes should return two tensors: of shared memory, and of the matrix."
         if str(got[1].layout) == str(cute.group_modes(g, 0, 2).layout):
-            return "the box of the matrix is as it lies there: cpasync.tma_partition cuts it into what TMA is told."
+            return "the box of the matrix is not cut for TMA: cpasync.tma_partition returns both sides."
         for name, tensor, whole in (("shared memory", got[0], s), ("the matrix", got[1], g)):
             rows, k, number = (cute.size(whole, mode=[mode]) for mode in range(3))
             box, shape = rows * k, tensor.shape
             if len(shape) != 2 or (cute.size(shape[0]), cute.size(shape[1])) != (box, number):
                 return (
-                    f"of {name}, whose shape is {whole.shape}, it returns one of shape {shape}: "
-                    f"({box} elements of a box, {number}) is wanted."
+                    f"for {name}, whose shape is {whole.shape}, it returns a tensor of shape {shape}: "
+                    f"it should be ({box} elements of a box, {number})."
                 )
         return ""
 
 
-SUMS = 128  # of a thread: 64 × 256 among 128 of them
+HALF = 128  # columns of a smaller tile than the kernel's, so that a tile written as numbers is found out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,6 +194,20 @@ class Fragments(FirstPart):
     """Descriptors of both operands, and registers for the accumulators."""
 
     name: FirstPartName = "fragments"
+
+    def looked_at(self, answer: Answer) -> Answer:
+        part = super().looked_at(answer)
+
+        def for_two_tiles(tiled_mma: Any, thread: Any, sA: Any, sB: Any) -> Any:
+            from cutlass import cute
+
+            from tutorlib.kernels.hopper.first import make_wgmma
+
+            _, k, stages = (cute.size(sB, mode=[mode]) for mode in range(3))
+            part(make_wgmma(HALF), thread, sA, cute.local_tile(sB, (HALF, k, stages), (0, 0, 0)))
+            return part(tiled_mma, thread, sA, sB)
+
+        return for_two_tiles
 
     def find_flaw(self, got: Any, *args: Any) -> str:
         from cutlass import Float32, cute
@@ -207,14 +221,18 @@ class Fragments(FirstPart):
                 return f"{name} has the shape {fragment.shape}; descriptors are {wanted}: K blocks and stages last."
         if acc.element_type is not Float32:
             return f"tCrC holds {acc.element_type}: accumulators are kept in Float32."
-        if cute.size(acc) != SUMS:
-            return f"tCrC has {cute.size(acc)} registers; a thread has {SUMS} of its warpgroup's 64 × 256 accumulators."
+        rows, columns = (cute.size(s, mode=[0]) for s in args[2:])
+        if cute.size(acc) != (wanted := columns // 2):
+            return (
+                f"for a tile of {rows}×{columns} tCrC has {cute.size(acc)} registers; a thread holds {wanted} of its "
+                f"warpgroup's 64×{columns} accumulators."
+            )
         return ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TmaEpilogue(FirstPart):
-    """Registers → stmatrix → TMA: what must stand between them is looked for in the compiled text."""
+    """Registers → stmatrix → TMA: the compiled text must have the barriers and fences between them."""
 
     name: FirstPartName = "epilogue"
     jit: bool = True
@@ -229,7 +247,7 @@ def epilogue_orders(ptx: str) -> list[str]:
 
 
 def find_race(orders: list[str]) -> str:
-    """What may go wrong between the accumulators and C, or ""."""
+    """The first race between the accumulators and C, or ""."""
     stores = [place for place, name in enumerate(orders) if name == "TMA store"]
     if not stores:
         return Flaw("no TMA store is issued: cute.copy(acc.tma, …).", StoreFlaw.NO_STORE)
@@ -246,8 +264,8 @@ def find_race(orders: list[str]) -> str:
         between = orders[written:at]
         if "fence.proxy" not in between:
             return Flaw(
-                "TMA may store what stood there before: threads and TMA reach shared memory by two ways, and "
-                'fence_proxy("async.shared", space="cta") lets what was written on the one be seen on the other.',
+                "TMA may store what was there before: threads write through the generic proxy, TMA reads through the "
+                'async one; fence_proxy("async.shared", space="cta") makes the writes visible to TMA.',
                 StoreFlaw.FENCE,
             )
         if not {"bar.warp.sync", "bar.sync"} & set(between):

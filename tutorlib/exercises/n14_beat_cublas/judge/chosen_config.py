@@ -27,13 +27,14 @@ Choose = Callable[[int, int, int], "HopperConfig"]  # M, N, K → what the GEMM 
 CAPABILITY = "90"
 STEP = 8  # bf16 of 16 bytes, of which TMA's rows are multiples
 FAR_OFF = 2.2  # times the best by the model: beyond, a choice is wrong whatever the errors of the model
+FAR_OFF_TIMED = 1.8  # at shapes that are timed: sides exchanged cost 1.84 there, two rules in place of a model 1.79
 
 
 @dataclass
 class AnswerLauncher:
     """kernels.hopper's GEMM in the configuration that `choose` gives for the shape at hand.
 
-    kept: by shape. An answer is asked once: what was looked at is what is launched.
+    kept: by shape. An answer is asked once, so the configuration that was judged is the one that is launched.
     """
 
     choose: Choose
@@ -103,7 +104,7 @@ class ChosenExercise(KernelExercise):
                 m, n, k = shape
                 best = choose(m, n, k)
                 expected, least = (cost(one, m, n, k) for one in (config, best))
-                if expected > FAR_OFF * least:
+                if expected > (FAR_OFF_TIMED if shape in self.timed else FAR_OFF) * least:
                     what = (
                         f"for {by(shape)} the course's model expects {expected:,.0f} µs of {shown(config)}, "
                         f"and {least:,.0f} µs of {shown(best)}."
@@ -144,7 +145,7 @@ def shapes_between(spans: tuple[tuple[Shape, Shape], ...]) -> list[Shape]:
 
 
 def why_not_one(config: Any) -> str:
-    """What keeps it from being a configuration of the exercise, or ""."""
+    """Why it is no configuration for the exercise, or ""."""
     from tutorlib.kernels.hopper.config import HopperConfig
 
     if not isinstance(config, HopperConfig):
@@ -154,12 +155,12 @@ def why_not_one(config: Any) -> str:
     if config.scaled or config.block_scaled or config.trace:
         return Flaw("neither scales nor a trace belong here", Fail.CONFIG)
     if config.majors != ("k", "k"):
-        return Flaw(f"of A and B K is contiguous, which is majors=('k', 'k'), not {config.majors}", Fail.CONFIG)
+        return Flaw(f"in A and B K is contiguous: majors=('k', 'k'), not {config.majors}", Fail.CONFIG)
     return ""
 
 
 def shown(config: "HopperConfig") -> str:
-    """What it has that the default configuration has not: "tile=(64, 128, 64), split_k=4"."""
+    """Where it differs from the default configuration: "tile=(64, 128, 64), split_k=4"."""
     from dataclasses import fields
 
     changed = [one for one in fields(config) if getattr(config, one.name) != one.default]
@@ -168,7 +169,7 @@ def shown(config: "HopperConfig") -> str:
 
 @cache
 def compile_chosen(config: "HopperConfig") -> Compiled:
-    """What the compiler makes of a configuration, for all shapes. Raises CompileFailed."""
+    """A configuration's compiled kernel, for all shapes. Raises CompileFailed."""
     import tempfile
 
     from tutorlib.compiling.compiled import inspect_kernel
