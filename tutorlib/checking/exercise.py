@@ -107,6 +107,7 @@ class Exercise(ABC):
     remedies: hints for kinds of failure, the first that suits is taken. `check` shows it from the second failure on,
         where the message does not name the cause already, and `hint` before all others.
     needs: what a GPU must have to run it; None where any machine grades it.
+    guess: the failure that a guess meets. proof: the exercise that must be solved before `check` judges yet another.
     """
 
     id: str
@@ -115,6 +116,8 @@ class Exercise(ABC):
     hints: tuple[str, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     needs: Feature | None = None
+    guess: FailureKind | None = None
+    proof: str = ""
 
     def remedy_for(self, message: str) -> str:
         """What the first remedy says that suits a failed check's message, or ""."""

@@ -1,4 +1,4 @@
-"""What notebook 18 calls: a broken kernel's listing, a change of its source, what compute-sanitizer said of it."""
+"""What notebook 18 calls: a broken kernel's listing, a change to its source, what compute-sanitizer said of it."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -46,35 +46,32 @@ def show_bug(name: str) -> Listing:
 
 
 def as_it_is(source: str) -> str:
-    """A mend that changes nothing: `explain("18.2", as_it_is)` looks at the broken kernel."""
+    """A fix that changes nothing: `explain("18.2", as_it_is)` looks at the broken kernel."""
     return source
 
 
 def patch(source: str, old: str, new: str) -> str:
-    """The source with `new` in the place of `old`, which may have several lines.
+    """The source with `new` in place of `old`, which may have several lines.
 
-    Raises ValueError where `old` does not stand there exactly once.
+    Raises ValueError unless the source contains `old` exactly once.
     """
     times = source.count(old)
     if times != 1:
         lines = [n for n, line in enumerate(source.splitlines(), 1) if old in line]
-        where = f"stands there {times} times, in lines {', '.join(map(str, lines))}" if times else "is nowhere in it"
-        raise ValueError(f"{old!r} {where}: take a text that the source has once")
+        where = f"occurs {times} times, in lines {', '.join(map(str, lines))}" if times else "does not occur"
+        raise ValueError(f"{old!r} {where}: choose text that the source contains once")
     return source.replace(old, new)
 
 
 def show_verdicts(*names: str) -> "DataFrame | None":
-    """What compute-sanitizer's tools said of these bugs, of all where none is named; a row each, a table for each GPU.
-
-    All stand in the page's order.
-
-    Where nothing was recorded, a line says so.
+    """What compute-sanitizer's tools said of these bugs, of all where none is named, in the page's order; a row each,
+    and columns for each GPU and version of the tool. Where nothing was recorded, a line says so.
     """
     import pandas
 
     names = names or tuple(exercise.bug.name for exercise in of_notebook(PAGE) if isinstance(exercise, MendExercise))
     tables = {
-        f"{found['machine']['gpu']}, {found['date']}": pandas.DataFrame.from_dict(
+        f"{found['machine']['gpu']}, {found['date']}, {version_of(found)}": pandas.DataFrame.from_dict(
             {name: {tool: verdict_in_words(found["verdicts"][name].get(tool)) for tool in TOOLS} for name in known},
             orient="index",
             columns=list(TOOLS),
@@ -86,6 +83,11 @@ def show_verdicts(*names: str) -> "DataFrame | None":
         print("Not recorded yet: `python -m tutorlib.instruments.sanitizing` on a machine with a GPU does it.")
         return None
     return pandas.concat(tables, axis="columns")
+
+
+def version_of(found: dict[str, Any]) -> str:
+    """compute-sanitizer's, as its own first line has it: "Version 2025.3.1.0 (build …)"."""
+    return "compute-sanitizer " + re.findall(r"[\d.]+", found["compute_sanitizer"])[0]
 
 
 def verdict_in_words(verdict: dict[str, Any] | None) -> str:
@@ -103,10 +105,10 @@ def first_words(said: str) -> str:
 
 
 def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") -> "Tensor":
-    """What a broken kernel computes, simulated: its output for these inputs, or for random ones.
+    """Simulate a broken kernel on these inputs, or on random ones, and return its output.
 
-    shape: by the dims of its problem. source: of a kernel in its place. Elements that it does not write are NaN. What
-    it prints is printed. Raises CompileFailed.
+    shape: by the dims of its problem. source: of another kernel to run in its place. Elements that it does not write
+    are NaN. What the kernel prints is printed. Raises CompileFailed.
     """
     import torch
 

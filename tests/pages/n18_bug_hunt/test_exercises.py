@@ -54,15 +54,15 @@ def test_small_integers_hide_bug_4():
 def test_patch_changes_one_place():
     source = show_bug("histogram").source
     assert patch(source, "mine[t] = 0", "mine[t] = 1").count("mine[t] = 1") == 1
-    with pytest.raises(ValueError, match=r"stands there 2 times, in lines 12, 21"):
+    with pytest.raises(ValueError, match=r"occurs 2 times, in lines 12, 21"):
         patch(source, "__syncthreads();", "")
-    with pytest.raises(ValueError, match="is nowhere in it"):
+    with pytest.raises(ValueError, match="does not occur"):
         patch(source, "sync_threads()", "")
 
 
 def test_a_mend_that_does_not_apply_is_told_in_one_line():
     message = find("18.6").grade(lambda source: patch(source, "sync_threads()", "")).message
-    assert "raised ValueError: 'sync_threads()' is nowhere in it" in message
+    assert "raised ValueError: 'sync_threads()' does not occur" in message
     assert "should return the mended source, a string" in find("18.6").grade(lambda source: None).message
     assert "has no linear any more" in find("18.2").grade(lambda source: "import torch\n").message
     assert "does not compile" in find("18.2").grade(lambda source: "def linear(:\n").message

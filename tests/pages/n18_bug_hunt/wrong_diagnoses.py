@@ -109,5 +109,24 @@ DIAGNOSES = {
         neither("channels_last", "pixel + r < pixels", "uncoalesced"),
         unproven("channels_last", "tile[T][T];", "bank conflicts", 1, 1),
     ),
+    "column_sums": (
+        guess("column_sums", "sum += partial[other][column];", "read too early", "the simulator objects"),
+        beside("column_sums", "sum += x[(size_t)row * columns + column];", "blocks not ordered"),
+        neither("column_sums", "if (t == 0) finished[strip] = 0;", "not zeroed anew"),
+        diagnosis(
+            "odd_size", "the kernel promises nothing there", "last = atomicAdd(", "blocks not ordered", (4, 100),
+            says=("does not promise anything",),
+        ),
+    ),
+    "softmax": (
+        unproven("softmax", "return of_warp(lane < WARPS", "wrong identity"),
+        guess("softmax", "return of_warp(lane < WARPS", "never initialised", "NaN"),
+        beside("softmax", "float top = -INFINITY", "wrong identity"),
+        neither("softmax", "totals[WARPS];", "overwritten too early"),
+        diagnosis(
+            "large_and_positive", "numbers of which the largest is above 0", "return of_warp(lane < WARPS",
+            "wrong identity", (1, 8), np.full((1, 8), 1000.0), says=("nothing goes wrong",),
+        ),
+    ),
 }  # fmt: skip
 WRONG = {diagnosed(name): answers for name, answers in DIAGNOSES.items()}

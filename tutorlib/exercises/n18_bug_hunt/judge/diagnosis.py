@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CAUSES = {
     "barrier in a branch": "some threads of a block never reach a barrier at which the others wait",
-    "read too early": "threads read data that other threads write, with no barrier in between",
+    "read too early": "threads read data that other threads of the block write, with no barrier in between",
     "overwritten too early": "threads overwrite data that others may still be reading, with no barrier in between",
     "copy not committed": "an asynchronous copy belongs to no group or barrier that a thread waits for",
     "copy not waited for": "an asynchronous copy is used before it is known to have arrived",
@@ -34,12 +34,14 @@ CAUSES = {
     "wrong phase": "a wait names the parity of another phase of the mbarrier",
     "proxy not fenced": "TMA or wgmma reads shared memory that threads wrote, with no proxy fence in between",
     "never initialised": "a value is read, or added to, before it is set",
+    "wrong identity": "a reduction starts from, or is padded with, a value that can change its result",
     "not zeroed anew": "accumulators start from the values that an earlier tile or row left",
     "majors swapped": "rows are taken for columns, or columns for rows",
     "wrong coordinate": "an index or a count is off: by one, or of another block, warp or lane",
     "unguarded edge": "the last tile of M or N extends past the edge, and no predicate guards it",
     "unguarded tail": "the last step of K is only partly filled, and the rest of it is used",
     "lost updates": "several blocks write to one place without atomics",
+    "blocks not ordered": "a block reads what another wrote, without the fences that order the two",
     "bank conflicts": "threads of a warp access different rows of the same shared memory bank",
     "uncoalesced": "threads of a warp touch sectors of which they use a small part",
     "misaligned": "an address is not a multiple of the access's width",
@@ -103,6 +105,7 @@ class DiagnosisExercise(Exercise):
     bug: Bug
     lines: tuple[str | int, ...]
     cause: str
+    guess: FailureKind | None = DiagnosisFlaw.WRONG
 
     def judge(self, served: Served) -> Verdict:
         served.ask(need_function, " that returns a Diagnosis")
