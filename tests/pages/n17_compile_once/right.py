@@ -338,6 +338,7 @@ RIGHT = {
     "17.8": [tiles_first, with_more_members, made_by_type],
     "17.9": [
         lop3("decimal", "The table in decimal.", swap("0xE8", "232")),
+        lop3("binary", "The table bit by bit.", swap("0xE8", "0b11101000")),
         lop3("binary", "The table in binary.", swap("0xE8", "0b11101000")),
         lop3("turned", "Another order of the operands: a majority has none.", swap("(a, b, c)]", "(c, a, b)]")),
         lop3("side_effects", "Marked as having side effects.", swap("has_side_effects=False", "has_side_effects=True")),
@@ -351,7 +352,7 @@ RIGHT = {
             "By inline PTX.",
             swap(
                 "    return " + REDUX,
-                '    return cutlass.Int32(llvm.inline_asm(T.i32(), [value, everybody], "redux.sync.add.s32 $0, $1, $2;", "=r,r,r", has_side_effects=True, loc=loc, ip=ip))',
+                '    return cutlass.Int32(llvm.inline_asm(T.i32(), [value, all_lanes], "redux.sync.add.s32 $0, $1, $2;", "=r,r,r", has_side_effects=True, loc=loc, ip=ip))',
             ),
         ),
         redux(

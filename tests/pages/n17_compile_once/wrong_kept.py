@@ -6,6 +6,7 @@ from cutlass.cute.runtime import from_dlpack
 
 from tests.pages.n17_compile_once.compiling_once import wrong
 from tests.pages.table import says
+from tutorlib.compiling.kept import for_torch
 
 # 17.4 -----------------------------------------------------------------------------------------------------------
 
@@ -150,6 +151,24 @@ def takes_16_bytes_for_granted(host, *arguments):
     return cute.compile(host, *views, options="--enable-tvm-ffi")
 
 
+def runs_on_the_examples(host, *arguments):
+    """Tries it on the caller's tensors, and returns it."""
+    compiled = for_torch(host, *arguments)
+    compiled(*arguments)
+    return compiled
+
+
+def runs_twice(host, *arguments):
+    """A call to warm up, then the call."""
+    compiled = for_torch(host, *arguments)
+
+    def call(*given):
+        compiled(*given)
+        return compiled(*given)
+
+    return call
+
+
 def calls_it_at_once(host, *arguments):
     """Runs it while it is made, and gives what that returned."""
     views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
@@ -249,6 +268,8 @@ WRONG = {
         made_contiguous,
         takes_16_bytes_for_granted,
         calls_it_at_once,
+        runs_on_the_examples,
+        runs_twice,
     ],
     "17.6": [
         keeps_in_memory,

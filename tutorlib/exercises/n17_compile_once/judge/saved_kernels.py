@@ -121,9 +121,10 @@ class Folder:
             raise WrongKind(Flaw(f"it should return the function; it returns {function!r}.", SavingFlaw.NO_FUNCTION))
 
         def multiply(x: "Tensor") -> "Tensor":
-            y = torch.zeros_like(x)
+            y, both = torch.zeros_like(x), x.clone()
             function(x, y)
-            return y
+            function(both, both)
+            return y if y.equal(both) else both  # which differ where it runs more than once
 
         return multiply
 
