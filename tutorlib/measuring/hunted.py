@@ -1,4 +1,4 @@
-"""A broken kernel of notebook 18, or what somebody made of its source, ready to be launched or simulated."""
+"""A broken kernel of notebook 18, or an edited copy of its source, ready to be launched or simulated."""
 
 from dataclasses import replace
 from functools import cache, partial
@@ -33,7 +33,7 @@ def simulator_of(bug: Bug, text: str) -> "SimulatedLauncher":
 
 @cache
 def first_simulator_of(bug: Bug, text: str) -> Any:
-    """The dataclass, which keeps what it compiled; nobody calls it."""
+    """The dataclass, which keeps its compiled kernel and is never called itself."""
     return as_simulated(bug, launcher_of(bug, text))
 
 

@@ -85,7 +85,7 @@ def test_data_of_ones_own():
         (("", CAUSE, SHAPE), "no line has it"),
         ((LINE, CAUSE, (1, 40)), "the shape is (M, N, T), positive integers"),
         ((LINE, CAUSE, (0, 40, 64)), "positive integers"),
-        ((LINE, CAUSE, (1, 40, 33)), "does not promise anything at 1×40×33: T is a multiple of 32"),
+        ((LINE, CAUSE, (1, 40, 33)), "1×40×33 is outside the kernel's contract: T is a multiple of 32"),
         ((LINE, CAUSE, (1, 2**20, 64)), "make it small, 65,536 at most"),
     ],
 )

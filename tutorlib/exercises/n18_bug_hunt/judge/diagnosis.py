@@ -52,7 +52,7 @@ CAUSES = {
     "sums rounded": "accumulators have a type that is too narrow",
     "shuffle in a branch": "some threads of a warp never reach an instruction that needs the whole warp",
 }
-OBJECTS = "the simulator objects to what the kernel does, whatever its result."
+OBJECTS = "the simulator reports a violation, whether or not the result is right."
 LARGEST = 2**16  # elements of all tensors: a hunt makes things small
 
 
@@ -120,8 +120,8 @@ class DiagnosisExercise(Exercise):
         size = by(shape)
         if not shown:
             what = (
-                f"at {size} nothing goes wrong: the result is right, and nothing else is noticed. "
-                "Which input shows what the colleague saw?"
+                f"at {size} nothing goes wrong: the result is right, and the simulator has no finding. "
+                "Which input exposes the bug?"
             )
             return wrong(Flaw(what, DiagnosisFlaw.NOTHING_SHOWN))
         if place is None or cause is None:
@@ -160,7 +160,7 @@ class DiagnosisExercise(Exercise):
             return f"the shape is ({', '.join(problem.dims)}), positive integers; yours is {shape!r}"
         shape = tuple(map(int, shape))
         if refused := self.bug.refuses(shape):
-            return f"the kernel does not promise anything at {by(shape)}: {refused}"
+            return f"{by(shape)} is outside the kernel's contract: {refused}"
         elements = sum(math.prod(problem.shape_of(op, shape)) for op in problem.operands)
         if elements > LARGEST:
             return f"{by(shape)} has {elements:,} elements in all: make it small, {LARGEST:,} at most"
@@ -180,7 +180,7 @@ class DiagnosisExercise(Exercise):
         except CompileFailed:
             return "it does not compile."
         except KernelFault:
-            return "its threads wait for each other, or for something that never comes."
+            return "some threads wait forever."
         output = work.problem.output.name
         if not any(finding.kind in BREAKS for report in simulator.reports for finding in report.findings):
             wrong_result = find_difference(output, *work.output.as_it_is().seen, *work.expected())
