@@ -516,6 +516,8 @@ show_new_processes()
 # - TVM-FFI takes torch tensors directly and checks them. A CUDA graph replays many launches with one call.
 # - Save under a temporary name, then rename. The name encodes the key and the versions.
 #
+# The appendix has four more exercises: structs for shared memory, and PTX instructions that the DSL does not wrap.
+#
 # ## Test yourself
 #
 # <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts do you
@@ -542,8 +544,6 @@ show_new_processes()
 # call would have traced the new source.
 #
 # </details>
-#
-# The appendix has four more exercises: structs for shared memory, and PTX instructions that the DSL does not wrap.
 
 # %% [markdown]
 # ## Appendix: Structs

@@ -127,7 +127,7 @@ DIAGNOSES = {
     ),
     "softmax": (
         diagnosis("one_number", "a row of one number", "return of_warp(", "wrong identity", (1, 1), np.array([[-200.0]])),
-        diagnosis("masked", "a row that is masked throughout; the line by its number", 18, "wrong identity", (2, 40), np.full((2, 40), -1e4)),
+        diagnosis("masked", "a row that is masked throughout; the line by its number", 17, "wrong identity", (2, 40), np.full((2, 40), -1e4)),
         diagnosis("the_call", "where the maximum is asked for", "of_block(top, Max(), tops)", "wrong identity", (1, 3), np.array([[-104.0, -300.0, -110.0]])),
     ),
 }  # fmt: skip
