@@ -592,7 +592,8 @@ check("18.20", fix_stream)
 
 # %% [markdown]
 # A wait with the wrong parity either returns at once, if the preceding phase is the last one that completed, or waits
-# for a phase that never completes. The outcome depends on whether the bytes have landed, so on timing.
+# for a phase that never completes. The outcome depends on whether the bytes have landed, so on timing. PTX defines the
+# parities 0 and 1 alone, so reduce the round modulo 2.
 #
 # ## It refuses, it crashes, it crawls
 #

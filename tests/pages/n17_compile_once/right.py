@@ -338,7 +338,6 @@ RIGHT = {
     "17.8": [tiles_first, with_more_members, made_by_type],
     "17.9": [
         lop3("decimal", "The table in decimal.", swap("0xE8", "232")),
-        lop3("binary", "The table bit by bit.", swap("0xE8", "0b11101000")),
         lop3("binary", "The table in binary.", swap("0xE8", "0b11101000")),
         lop3("turned", "Another order of the operands: a majority has none.", swap("(a, b, c)]", "(c, a, b)]")),
         lop3("side_effects", "Marked as having side effects.", swap("has_side_effects=False", "has_side_effects=True")),
