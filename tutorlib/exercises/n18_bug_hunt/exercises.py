@@ -27,6 +27,7 @@ def pair(
         whole, two_stages.
     """
     bug = BUGS[name]
+    more: dict[str, Any] = {"lean": bug.lean, "patterned": False} | asked
     return (
         DiagnosisExercise(
             id=f"18.{2 * number - 1}",
@@ -47,7 +48,7 @@ def pair(
             shapes=bug.mends,
             needs=bug.needs,
             hints=mend,
-            **{"lean": bug.lean, "patterned": False} | asked,
+            **more,
         ),
     )
 

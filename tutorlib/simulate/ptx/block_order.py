@@ -104,7 +104,7 @@ class BlockOrder:
         if not told:
             del self.flags[piece]
 
-    def is_over(self, block: int, warp: int, storer: int, by: int, clock: int, strong: bool) -> bool:
+    def is_over(self, block: int, warp: int, storer: int, by: int, clock: int, *, strong: bool) -> bool:
         """Whether a store that warp `by` of the block `storer` made at this clock is over for a warp that accesses the
         same place. strong: its access needs no fence of its own block behind the flag."""
         kinds = (self.learned, self.heard) if strong else (self.learned,)

@@ -144,7 +144,7 @@ class Overlaps:
             foreign
         ]
         kinds, which = np.unique(pairs, axis=0, return_inverse=True)
-        over = np.array([self.order.is_over(*map(int, kind), strong=strong) for kind in kinds])
+        over = np.array([self.order.is_over(*kind, strong=strong) for kind in kinds.tolist()])
         foreign[foreign] = ~over[which.reshape(-1)]
         return foreign
 
