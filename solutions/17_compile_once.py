@@ -1,8 +1,9 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 95
-#     summary: What a launch costs, keeping what was compiled, structs, and instructions of your own.
+#     minutes: 65
+#     appendix: 30
+#     summary: What a launch costs, and how to keep what was compiled; structs, and instructions of your own.
 # ---
 
 # %% [markdown]
@@ -13,10 +14,11 @@
 # much of that does the second call repeat, and how cheap can a launch be?
 #
 # > **After this page you can** measure a kernel's first call stage by stage, predict which calls recompile, cache
-# > compiled kernels under a key that is neither too coarse nor too fine, save them for the next process, launch as
-# > cheaply as PyTorch does, lay out shared memory as a struct, and use a PTX instruction that the DSL does not wrap.
+# > compiled kernels under a key that is neither too coarse nor too fine, save them for the next process, and launch as
+# > cheaply as PyTorch does. The appendix lays out shared memory as a struct, and uses single PTX instructions.
 # >
-# > **It takes** about 95 minutes, on any machine. Only the timing of launches (two points) needs a GPU.
+# > **It takes** about 65 minutes, on any machine; its appendix about 30 more. Only the timing of launches (two points)
+# > needs a GPU.
 
 # %%
 import os
@@ -74,24 +76,28 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # | tracing | your Python runs, and its operations are recorded as IR (notebook 04: `print` happens here) | no |
 # | lowering | the compiler's passes turn layouts, copies and loops into LLVM IR | no |
 # | machine code | LLVM writes PTX, `ptxas` assembles it | no |
-# | host code | the host function is compiled to machine code for your CPU | yes, here |
+# | host code | the host function is compiled to machine code for your CPU | if it launches a kernel |
 # | loading | the driver puts the kernel on the GPU | yes |
 # | launch | arguments are packed and passed to the driver | yes |
 #
 # The first three need no GPU, so the next cell measures them on *your* machine. `show_stages` is part of this course:
 # it times the DSL's own steps and has MLIR report the time of each pass (`enable_timing` of its PassManager). Which of
-# the three is the longest for such a small kernel, and which shrinks most when the same function is compiled a second
-# time?
+# the three takes longest for such a small kernel, and which shrinks most when the same function is compiled a second
+# time? The last two lines of its output answer.
 
 # %%
 vector = TensorSpec((1024,), dynamic=True)
-for attempt in ("first", "second"):
-    show_stages(attempt, double, vector.fake(), vector.fake(), make_fake_stream())
+first, second = (
+    show_stages(attempt, double, vector.fake(), vector.fake(), make_fake_stream()) for attempt in ("first", "second")
+)
+stages = ("trace", "lower", "machine_code")
+print("longest, first call:", max(stages, key=lambda stage: getattr(first, stage)))
+print("shrinks most:", max(stages, key=lambda stage: getattr(first, stage) - getattr(second, stage)))
 
 # %% [markdown]
-# The second time is shorter, above all in tracing, because some work happens once per process: the compiler warms up,
-# and your source is rewritten. But `cute.compile` compiles every time you call it; it caches nothing. Now a real
-# kernel, the GEMM of notebook 12, about a hundred lines:
+# The second compilation is shorter, because some work happens once per process: the DSL rewrites your source, and the
+# compiler loads its own code. But `cute.compile` compiles every time you call it; it caches nothing. Now a real kernel,
+# the GEMM of notebook 12, about a hundred lines:
 
 # %%
 from tutorlib.kernels.ladder import AMPERE_RUNGS
@@ -108,9 +114,9 @@ _ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 show_first_calls()
 
 # %% [markdown]
-# You want only the launch; the other stages together take thousands of times as long. For a GEMM on the GPU machine,
-# generating machine code takes the largest share. For the smallest kernel it is the code for your *CPU*, whose cost
-# depends little on the kernel.
+# You want only the launch; the other stages together take thousands of times as long. For both GEMMs, on both machines,
+# machine code takes the largest share. For the smallest kernel on the GPU machine, it is the *host* code, which takes
+# 25 to 47 ms whatever the kernel.
 #
 # So everything before the launch should happen once. This page asks: once per call, once per process, or once and for
 # all?
@@ -119,7 +125,7 @@ show_first_calls()
 # over the first `calls` calls of a process. `compile` is lowering, machine code and host code together. The ways:
 #
 # - `"nothing kept"`: every call goes through all four;
-# - `"traced each time"`: a `@cute.jit` function called directly. The DSL caches compiled functions and looks them up
+# - `"traced each time"`: a direct call of a `@cute.jit` function. The DSL caches compiled functions and looks them up
 #   *by their IR*. What must it do to get the IR?
 # - `"kept"`: `cute.compile` runs once, and you keep the result;
 # - `"loaded"`: an earlier process has saved it.
@@ -142,8 +148,8 @@ def per_call(way, calls, trace, compile, load, launch):
 check("17.1", per_call)
 
 # %% [markdown]
-# After a thousand calls, with the published numbers and round ones for the two missing: 70,000 µs to load a saved
-# kernel into a new process, as measured further down, and 10 µs for a launch.
+# After a thousand calls, with the published numbers and round ones for the two missing: 70,000 µs until a new process
+# has loaded a saved kernel, as measured further down, and 10 µs for a launch.
 
 # %%
 for way in ("nothing kept", "traced each time", "kept", "loaded"):
@@ -446,7 +452,7 @@ show_figure("launches")
 #
 # The next process starts from scratch. `export_to_c` writes a compiled function, host code and kernel, to an object
 # file; `cute.runtime.load_module` loads it. (Saving works without a GPU if you name the target: `options="--gpu-arch
-# sm_90a"`. Loading a file that contains a kernel needs the GPU it was compiled for.)
+# sm_90a"`. A file with a kernel in it is loaded on a machine that has such a GPU.)
 #
 # **Exercise 17.6** (about 8 lines). Write `load_or_compile(folder, name, compile)`: load the function from the file
 # `folder / f"{name}.o"`; if the file does not exist, call `compile()` and save the result there first. `folder` is a
@@ -500,7 +506,47 @@ print(y, f"after {{(time.perf_counter() - start) * 1e3:.0f}} ms")
 show_new_processes()
 
 # %% [markdown]
-# ## Structs
+# ## What to remember
+#
+# - A first call is tracing, lowering, machine code, host code, loading and launch. A second call needs only the launch.
+# - The DSL's own cache is keyed by the IR, so a direct call always traces. Compile once and keep the result.
+# - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
+#   architecture. With dynamic layouts it contains no sizes.
+# - A compiled function does not see changes to the variables it captured.
+# - TVM-FFI takes torch tensors directly and checks them. A CUDA graph replays many launches with one call.
+# - Save under a temporary name, then rename. The name encodes the key and the versions.
+#
+# The appendix has four more exercises: structs for shared memory, and PTX instructions that the DSL does not wrap.
+#
+# ## Test yourself
+#
+# <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts do you
+# choose, and how many compilations do they need?</summary>
+#
+# M dynamic alone (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), B static: one compilation, and the
+# compiler still knows N and K. All static: up to 4,096 compilations.
+#
+# </details>
+#
+# <details><summary>2. A cache is keyed by dtype and leading mode only. A caller passes <code>x[:, 1:]</code>, of fp16.
+# What happens?</summary>
+#
+# Its address is off by 2 bytes. The cached kernel assumes 16-byte alignment and loads vectors, so it fails with a
+# misaligned-address error, after which the process cannot use the GPU. TVM-FFI's checks, or the alignment in the key,
+# prevent that.
+#
+# </details>
+#
+# <details><summary>3. You change a helper function that the kernel calls, and the results stay the same. Where do you
+# look?</summary>
+#
+# In every cache that ignores the source: the dictionary of a running notebook, and the folder of object files. A direct
+# call would have traced the new source.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: Structs
 #
 # A pipelined kernel keeps several objects in shared memory: the tiles of each stage and a pair of mbarriers per stage.
 # Computing their offsets by hand is error-prone: TMA with the 128-byte swizzle needs its tile at a multiple of 1,024
@@ -606,10 +652,11 @@ print(in_use, Storage._offsets, sep="\n")
 print(*[line for line in in_use.body.splitlines() if "mbarrier" in line or "shared" in line], sep="\n")
 
 # %% [markdown]
-# ## Below the DSL
+# ## Appendix: Below the DSL
 #
 # NVIDIA's GPUs have instructions that the DSL does not wrap. There are two ways to reach them, and both give you a
-# function like any other. The first is inline PTX, as text (the examples are simple ones that `cute.arch` does wrap):
+# function like any other. The first is inline PTX, as text. The examples are simple ones, for which `cute.arch` has
+# functions of its own (`exp2`, `lop3`, `warp_redux_sync`); you would write this where it has none:
 
 
 # %%
@@ -621,7 +668,7 @@ def exp2_approx(a, *, loc=None, ip=None):
             [cutlass.Float32(a).ir_value(loc=loc, ip=ip)],  # $1, $2, …
             "ex2.approx.ftz.f32 $0, $1;",
             "=f,f",  # a float out, a float in; r: 32-bit integer, l: 64-bit, h: 16-bit
-            has_side_effects=False,  # else it stays even where nobody uses its result
+            has_side_effects=False,  # or the compiler keeps it even if its result is unused
             loc=loc,
             ip=ip,
         )
@@ -720,16 +767,16 @@ print([name for name in dir(nvvm) if "redux" in name.lower()], [kind.name for ki
 # IR, the kind is a `ReductionKind`.
 #
 # **Exercise 17.10** (about 5 lines). Write `warp_total(v)` with it: the sum of an Int32 over all 32 lanes, returned to
-# every lane. (The DSL wraps this one as `cute.arch.warp_redux_sync`: pretend that it does not.)
+# every lane. Do not use `cute.arch.warp_redux_sync`, which wraps it.
 
 
 # %%
 @dsl_user_op
 def warp_total(v, *, loc=None, ip=None):
     ### BEGIN SOLUTION (about 5 lines)
-    everybody = cutlass.Int32(-1).ir_value(loc=loc, ip=ip)
+    all_lanes = cutlass.Int32(-1).ir_value(loc=loc, ip=ip)
     value = v.ir_value(loc=loc, ip=ip)
-    return cutlass.Int32(nvvm.redux_sync(value, nvvm.ReductionKind.ADD, everybody, loc=loc, ip=ip))
+    return cutlass.Int32(nvvm.redux_sync(value, nvvm.ReductionKind.ADD, all_lanes, loc=loc, ip=ip))
     ### END SOLUTION
 
 
@@ -749,43 +796,3 @@ def row_totals(x: cute.Tensor, totals: cute.Tensor):
 
 # %%
 check("17.10", row_totals)
-
-# %% [markdown]
-# ## What to remember
-#
-# - A first call is tracing, lowering, machine code, host code, loading and launch. A second call needs only the launch.
-# - The DSL's own cache is keyed by the IR, so a direct call always traces. Compile once and keep the result.
-# - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
-#   architecture. With dynamic layouts it contains no sizes.
-# - A compiled function does not see changes to the variables it captured.
-# - TVM-FFI takes torch tensors directly and checks them. A CUDA graph replays many launches with one call.
-# - Save under a temporary name, then rename. The name encodes the key and the versions.
-# - A struct computes shared-memory offsets, and its strictest member sets its alignment.
-# - The compiler does not check inline PTX, but it knows native ops. You call both like functions.
-#
-# ## Test yourself
-#
-# <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts do you
-# choose, and how many compilations do they need?</summary>
-#
-# M dynamic alone (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), B static: one compilation, and the
-# compiler still knows N and K. All static: up to 4,096 compilations.
-#
-# </details>
-#
-# <details><summary>2. A cache is keyed by dtype and leading mode only. A caller passes <code>x[:, 1:]</code>, of fp16.
-# What happens?</summary>
-#
-# Its address is off by 2 bytes. The cached kernel assumes 16-byte alignment and loads vectors, so it fails with a
-# misaligned-address error, after which the process cannot use the GPU. TVM-FFI's checks, or the alignment in the key,
-# prevent that.
-#
-# </details>
-#
-# <details><summary>3. You change a helper function that the kernel calls, and the results stay the same. Where do you
-# look?</summary>
-#
-# In every cache that ignores the source: the dictionary of a running notebook, and the folder of object files. A direct
-# call would have traced the new source.
-#
-# </details>

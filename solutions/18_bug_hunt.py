@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 150
-#     summary: Thirteen broken kernels, each with what its author saw. You find the line, prove it, and mend it.
+#     minutes: 170
+#     summary: Fifteen broken kernels, all but one with its author's report. You find the line, prove it, and fix it.
 # ---
 
 # %% [markdown]
@@ -16,10 +16,10 @@
 # CuTe, in cuTile and in CUDA C++.
 #
 # > **After this page you can** reduce a failure to a small case, choose the tool that detects it, name that tool's
-# > blind spots, and mend a kernel that you did not write.
+# > blind spots, and fix a kernel that you did not write.
 # >
-# > **It takes** about 150 minutes, on any machine: the kernels are simulated, and a GPU, if you have one, runs the
-# > mended ones, too.
+# > **It takes** about 170 minutes, on any machine: the kernels are simulated, and a GPU, if you have one, runs the
+# > fixed ones, too.
 
 # %%
 import torch
@@ -41,7 +41,7 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 #    nothing about those.
 # 4. **Predict, then look.** "If it is this, then row 3 holds row 2's values." A hypothesis that predicts nothing is
 #    worthless.
-# 5. **Mend one thing**, and test at the size that failed, at one that passed, and at an odd one.
+# 5. **Fix one thing**, and test at the size that failed, at one that passed, and at an odd one.
 #
 # | symptom | ask first | what it says |
 # |---|---|---|
@@ -50,8 +50,10 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 # | wrong in a pattern | inputs that encode their position | which element was used instead |
 # | wrong beyond a size | the two sizes around the limit | which loop, edge or stage begins there |
 # | nearly right | the error beside the type's rounding | what was rounded, and when |
-# | different numbers in each run | racecheck; `explain` | two lines that access the same location |
-# | garbage, or NaN, at times | initcheck (global memory); `explain` | which memory was read before it was written |
+# | different numbers in each run | racecheck (shared memory); `explain` | two lines that access the same location |
+# | right, except on a busy GPU | `explain` | which block loads data that another stores, unordered |
+# | garbage, or NaN, at times | initcheck; `explain` | which memory was read before it was written |
+# | NaN for some inputs only | inputs at the edges: all negative, all equal, huge | which assumption fails |
 # | hangs | synccheck, then cuda-gdb; `explain` | which threads wait, at which line |
 # | right, and slow | ncu; `explain` | wavefronts and sectors beside what is needed |
 #
@@ -67,7 +69,7 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 # | `memcheck` | accesses outside of allocations, misaligned ones | an overrun within one allocation |
 # | `racecheck` | two threads that access the same *shared* memory with no barrier between | global memory |
 # | `synccheck` | barriers that some threads do not reach, invalid barriers | a missing barrier |
-# | `initcheck` | reads of uninitialized *global* memory | shared memory (in older versions), registers |
+# | `initcheck` | reads of uninitialized *global* memory; in newer versions of *shared* memory, too | registers |
 #
 # torch allocates memory from the driver in large blocks, and memcheck treats each block as one allocation. So set
 # `PYTORCH_NO_CUDA_MEMORY_CACHING=1`; otherwise an overrun can land in the next tensor, and no tool reports it. Compile
@@ -84,23 +86,23 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 #
 # ## How this page is graded
 #
-# Each bug has two exercises. For the **diagnosis** you return `Diagnosis(line=…, cause=…, shape=…)`: the line's number
+# Each bug has two exercises. For the **diagnosis**, you return `Diagnosis(line=…, cause=…, shape=…)`: the line's number
 # or its text, one of the causes below, and an input that exposes the bug. The checker runs the broken kernel on that
 # input. If nothing goes wrong there, you get no points, even if the line and cause are right. An input that exposes the
 # bug earns one point; begin with that, and leave `line` and `cause` at `None`. They are graded as a pair: a right pair
-# earns the other three points, and a wrong pair costs the first one as well. The checker does not say which of the two
-# was wrong, so trial and error does not pay. The causes:
+# earns the other three points, and a wrong pair costs the first one as well. `check` does not say which of the two was
+# wrong, and after three wrong pairs it judges no other until your fix of that bug passes. The causes:
 
 # %%
 for name, meaning in CAUSES.items():
     print(f"{name:23}{meaning}")
 
 # %% [markdown]
-# For the **mend** you get the source as a string and return it mended. `patch(source, old, new)` changes one place; you
-# may also return a string of your own. The checker compiles it and tests it like every kernel of the course: shapes
-# with tails, a result that is known exactly, and the simulator's rules. Mend the kernel, do not rewrite it: work done
+# For the **fix**, you get the source as a string and return it corrected. `patch(source, old, new)` changes one place;
+# you may also return a string of your own. The checker compiles it and tests it like every kernel of the course: shapes
+# with tails, a result that is known exactly, and the simulator's rules. Fix the kernel, do not rewrite it: work done
 # with tensor cores, shared memory or asynchronous copies must still use them. A pipeline that no longer has copies in
-# flight while it computes, or a redundant barrier, costs a point.
+# flight while it computes, a redundant barrier, or a new bank conflict costs a point.
 #
 # If a statement is missing, either line next to the gap is right.
 #
@@ -117,7 +119,7 @@ for name, meaning in CAUSES.items():
 show_bug("linear")
 
 # %% [markdown]
-# `explain` on an exercise's kernel prints whether the result is right, then its findings. `as_it_is` is a mend that
+# `explain` on an exercise's kernel prints whether the result is right, then its findings. `as_it_is` is a fix that
 # changes nothing.
 
 # %%
@@ -156,14 +158,14 @@ check("18.1", diagnose_linear)
 
 
 # %%
-def mend_linear(source):
+def fix_linear(source):
     ### BEGIN SOLUTION (about 1 line)
     return patch(source, "ct.mma(tile_x, tile_w, sums)", "ct.mma(tile_x, ct.transpose(tile_w), sums)")
     ### END SOLUTION
 
 
 # %%
-check("18.2", mend_linear)
+check("18.2", fix_linear)
 
 # %% [markdown]
 # Square tiles hid it: with T×T on both sides, the shapes match in either orientation. Test with tiles that differ, and
@@ -198,7 +200,7 @@ check("18.3", diagnose_sgemm)
 
 
 # %%
-def mend_sgemm(source):
+def fix_sgemm(source):
     ### BEGIN SOLUTION (about 2 lines)
     source = patch(source, "= row < m ?", "= row < m && k0 + x < k ?")
     return patch(source, "= b_row < n ?", "= b_row < n && k0 + x < k ?")
@@ -206,7 +208,7 @@ def mend_sgemm(source):
 
 
 # %%
-check("18.4", mend_sgemm)
+check("18.4", fix_sgemm)
 
 # %% [markdown]
 # Beyond the end of a row is the next row: valid memory, full of numbers, so memcheck does not object. The last row's
@@ -242,7 +244,7 @@ check("18.5", diagnose_histogram)
 
 
 # %%
-def mend_histogram(source):
+def fix_histogram(source):
     ### BEGIN SOLUTION (about 3 lines)
     every_bin = "for (int bin = t; bin < BINS; bin += blockDim.x) mine[bin] = 0;"
     return patch(source, "if (t < BINS) mine[t] = 0;", every_bin)
@@ -250,11 +252,10 @@ def mend_histogram(source):
 
 
 # %%
-check("18.6", mend_histogram)
+check("18.6", fix_histogram)
 
 # %% [markdown]
-# Uninitialized shared memory holds whatever the previous block left there, often zeros. The version of initcheck
-# recorded below checks only global memory; newer versions can check shared memory, too.
+# Uninitialized shared memory holds whatever the previous block left there, often zeros.
 #
 # ### Bug 4: a GEMM for a solver
 #
@@ -295,18 +296,18 @@ check("18.7", diagnose_matmul)
 
 
 # %%
-def mend_matmul(source):
+def fix_matmul(source):
     ### BEGIN SOLUTION (about 2 lines)
     return source.replace(".astype(ct.tfloat32)", "")
     ### END SOLUTION
 
 
 # %%
-check("18.8", mend_matmul)
+check("18.8", fix_matmul)
 
 # %% [markdown]
-# The mended kernel multiplies without tensor cores, at a fraction of the speed. Accuracy or speed: that is for the
-# author who wrote "fp32" above it to decide.
+# The fixed kernel multiplies without tensor cores, at a fraction of the speed. Accuracy or speed: the author who wrote
+# "fp32" above it decides.
 #
 # ## Threads that do not wait for each other
 #
@@ -322,18 +323,21 @@ check("18.8", mend_matmul)
 show_bug("largest")
 
 # %% [markdown]
-# What does a thread do that skips the branch? Let it print:
+# Does the barrier hold back a thread that skips the branch? If it does, thread 64 begins the turn with half = 32 only
+# after thread 0 has passed the barrier of the turn with half = 64. Let both threads print:
 
 # %%
 talking = patch(
     BUGS["largest"].source,
     "        if t < half:\n",
-    "        if t == 64:\n            cute.printf('thread 64 passes by, half = {}', half)\n        if t < half:\n",
+    "        if t == 64:\n            cute.printf('thread 64 begins half = {}', half)\n        if t < half:\n",
 )
-output_of("largest", (1, 64), source=talking)
+barrier = "            cute.arch.sync_threads()\n"
+passed = "            if t == 0:\n                cute.printf('thread 0 passed the barrier of half = {}', half)\n"
+output_of("largest", (1, 64), source=patch(talking, barrier, barrier + passed))
 
 # %% [markdown]
-# The lines show where thread 64 goes, not where it waits.
+# Thread 64 has gone through all seven turns before thread 0 passes the first barrier.
 #
 # **Exercises 18.9 and 18.10** (about 5 lines and 1). The shape is (M, N).
 
@@ -354,14 +358,14 @@ check("18.9", diagnose_largest)
 
 
 # %%
-def mend_largest(source):
+def fix_largest(source):
     ### BEGIN SOLUTION (about 1 line)
     return patch(source, "            cute.arch.sync_threads()", "        cute.arch.sync_threads()")
     ### END SOLUTION
 
 
 # %%
-check("18.10", mend_largest)
+check("18.10", fix_largest)
 
 # %% [markdown]
 # In Python, indentation alone can be a bug. At such a barrier, the outcome depends on what the other threads do next:
@@ -378,7 +382,7 @@ check("18.10", mend_largest)
 show_bug("gemv")
 
 # %% [markdown]
-# That experiment rules out one cause, convincingly. **Exercises 18.11 and 18.12** (about 5 lines and 2). The shape is
+# That experiment rules out one cause. **Exercises 18.11 and 18.12** (about 5 lines and 2). The shape is
 # (M, K). `printf` works in `source=` of `output_of`, too; `#include <cstdio>` declares it.
 
 
@@ -398,7 +402,7 @@ check("18.11", diagnose_gemv)
 
 
 # %%
-def mend_gemv(source):
+def fix_gemv(source):
     ### BEGIN SOLUTION (about 2 lines)
     last = "sW[stage][i];\n    __syncthreads();\n"
     return patch(source, last, last + "    stage ^= 1;\n")
@@ -406,7 +410,7 @@ def mend_gemv(source):
 
 
 # %%
-check("18.12", mend_gemv)
+check("18.12", fix_gemv)
 
 # %% [markdown]
 # An index that never changes is right for the first tile, so every test with a single tile passes. Test a ring with at
@@ -446,7 +450,7 @@ check("18.13", diagnose_sum_parts)
 
 
 # %%
-def mend_sum_parts(source):
+def fix_sum_parts(source):
     ### BEGIN SOLUTION (about 2 lines)
     commit = "    cute.arch.cp_async_commit_group()\n        cute.arch.cp_async_wait_group"
     return patch(source, commit, commit.removeprefix("    "))
@@ -454,7 +458,7 @@ def mend_sum_parts(source):
 
 
 # %%
-check("18.14", mend_sum_parts)
+check("18.14", fix_sum_parts)
 
 # %% [markdown]
 # This is notebook 12's rule: commit one group in every step, even an empty one, or "all but the newest two" refers to a
@@ -489,14 +493,14 @@ check("18.15", diagnose_tile_gemm)
 
 
 # %%
-def mend_tile_gemm(source):
+def fix_tile_gemm(source):
     ### BEGIN SOLUTION (about 1 line)
     return patch(source, "__syncwarp();", "__syncthreads();")
     ### END SOLUTION
 
 
 # %%
-check("18.16", mend_tile_gemm)
+check("18.16", fix_tile_gemm)
 
 # %% [markdown]
 # `__syncwarp()` orders what the threads of one warp do. Ask of each barrier: which threads wrote, which threads read,
@@ -534,7 +538,7 @@ check("18.17", diagnose_rms_norm)
 
 
 # %%
-def mend_rms_norm(source):
+def fix_rms_norm(source):
     ### BEGIN SOLUTION (about 2 lines)
     last_read = "total += partial[warp];\n"
     return patch(source, last_read, last_read + "    __syncthreads();\n")
@@ -542,7 +546,7 @@ def mend_rms_norm(source):
 
 
 # %%
-check("18.18", mend_rms_norm)
+check("18.18", fix_rms_norm)
 
 # %% [markdown]
 # A barrier orders the accesses before it *and* after it. For every loop, ask both questions: may I read what was
@@ -577,18 +581,19 @@ check("18.19", diagnose_stream)
 
 
 # %%
-def mend_stream(source):
+def fix_stream(source):
     ### BEGIN SOLUTION (about 1 line)
     return patch(source, "tile % 2)", "tile // STAGES % 2)")
     ### END SOLUTION
 
 
 # %%
-check("18.20", mend_stream)
+check("18.20", fix_stream)
 
 # %% [markdown]
 # A wait with the wrong parity either returns at once, if the preceding phase is the last one that completed, or waits
-# for a phase that never completes. The outcome depends on whether the bytes have landed, so on timing.
+# for a phase that never completes. The outcome depends on whether the bytes have landed, so on timing. PTX defines the
+# parities 0 and 1 alone, so reduce the round modulo 2.
 #
 # ## It refuses, it crashes, it crawls
 #
@@ -640,7 +645,7 @@ check("18.21", diagnose_scale_rows)
 
 
 # %%
-def mend_scale_rows(source):
+def fix_scale_rows(source):
     ### BEGIN SOLUTION (about 2 lines)
     wide = "cutlass.Int64(x.shape[1])"
     return patch(source, wide, f"cute.assume({wide}, divby=VECTOR)")
@@ -648,7 +653,7 @@ def mend_scale_rows(source):
 
 
 # %%
-check("18.22", mend_scale_rows)
+check("18.22", fix_scale_rows)
 
 # %% [markdown]
 # A value and its type are different things. The value fit. The fact "a multiple of 4" belongs to the type, and the
@@ -683,19 +688,19 @@ check("18.23", diagnose_row_sums)
 
 
 # %%
-def mend_row_sums(source):
+def fix_row_sums(source):
     ### BEGIN SOLUTION (about 1 line)
     return patch(source, "COLUMNS + 1", "COLUMNS + VECTOR")
     ### END SOLUTION
 
 
 # %%
-check("18.24", mend_row_sums)
+check("18.24", fix_row_sums)
 
 # %% [markdown]
 # One number has two constraints: cp.async needs rows that begin at multiples of 16 bytes, and the reads need
 # neighboring rows in different banks. Four extra columns can satisfy both if the compiler reads the aligned rows 16
-# bytes at a time; `explain("18.24", mend_row_sums)` counts the wavefronts of your version. A swizzle (notebook 03)
+# bytes at a time; `explain("18.24", fix_row_sums)` counts the wavefronts of your version. A swizzle (notebook 03)
 # needs no padding.
 #
 # ### Bug 13: channels last
@@ -733,27 +738,135 @@ check("18.25", diagnose_channels_last)
 
 
 # %%
-def mend_channels_last(source):
+def fix_channels_last(source):
     ### BEGIN SOLUTION (about 1 line)
     return patch(source, "tile[T][T];", "tile[T][T + 1];")
     ### END SOLUTION
 
 
 # %%
-check("18.26", mend_channels_last)
+check("18.26", fix_channels_last)
 
 # %% [markdown]
+# ## Blocks that do not wait for each other
+#
+# ### Bug 14: a bias's gradient
+#
+# > "One launch in place of two. The last block to finish adds up what all four stored, always in the same order, so the
+# > result is the same bit for bit. It was, a million times. Since we share the GPU with other jobs, one result in
+# > thousands lacks a slice. racecheck is silent, and there is a barrier before the counter and one after it."
+
+# %%
+show_bug("column_sums")
+
+# %% [markdown]
+# The simulator runs the blocks in order, so its result is always right; read its finding. **Exercises 18.27 and 18.28**
+# (about 5 lines and 6). The shape is (M, N).
+
+
+# %%
+def diagnose_column_sums():
+    ### BEGIN SOLUTION (about 5 lines)
+    return Diagnosis(
+        line="last = atomicAdd(",
+        cause="blocks not ordered",
+        shape=(4, 128),
+    )
+    ### END SOLUTION
+
+
+# %%
+check("18.27", diagnose_column_sums)
+
+
+# %%
+def fix_column_sums(source):
+    ### BEGIN SOLUTION (about 6 lines)
+    count = "last = atomicAdd(&finished[strip], 1) == SLICES - 1;"
+    ordered = f"""if (t == 0) {{
+    __threadfence();
+    {count}
+    __threadfence();
+  }}"""
+    return patch(source, f"if (t == 0) {count}", ordered)
+    ### END SOLUTION
+
+
+# %%
+check("18.28", fix_column_sums)
+
+# %% [markdown]
+# `__syncthreads()` orders the threads of one block, and an `atomicAdd` orders nothing but itself: PTX calls it
+# *relaxed*. The other block can see the counter's new value before the sums that were stored earlier, or use a value
+# from its own L1 cache that is older than the counter. Two fences prevent it, one in each block:
+#
+# > store the data · **fence** · write the flag &nbsp;&nbsp;&nbsp;&nbsp; read the flag · **fence** · load the data
+#
+# PTX calls the left half a *release* pattern and the right half an *acquire* pattern. The barriers stay: they put the
+# other threads' stores before thread 0's fence, and their loads after it. Split-K, stream-K and every "last block"
+# reduction depend on these two fences.
+#
+# ## Without a report
+#
+# ### Bug 15: softmax
+#
+# This kernel has passed its tests for a year, and it has no report and no hints. Is every line right for every input?
+
+# %%
+show_bug("softmax")
+
+# %% [markdown]
+# **Exercises 18.29 and 18.30** (about 6 lines and 4). The shape is (M, N).
+
+
+# %%
+def diagnose_softmax():
+    ### BEGIN SOLUTION (about 6 lines)
+    return Diagnosis(
+        line="return of_warp(lane < WARPS ? partial[lane] : 0.0f, op);",
+        cause="wrong identity",
+        shape=(1, 8),
+        data=[torch.full((1, 8), -1000.0).numpy()],
+    )
+    ### END SOLUTION
+
+
+# %%
+check("18.29", diagnose_softmax)
+
+
+# %%
+def fix_softmax(source):
+    ### BEGIN SOLUTION (about 4 lines)
+    source = patch(source, "Op op, float *partial", "Op op, float neutral, float *partial")
+    source = patch(source, ": 0.0f, op);", ": neutral, op);")
+    source = patch(source, "Max(), tops", "Max(), -INFINITY, tops")
+    return patch(source, "Add(), totals", "Add(), 0.0f, totals")
+    ### END SOLUTION
+
+
+# %%
+check("18.30", fix_softmax)
+
+# %% [markdown]
+# A helper written for sums was reused for a maximum; 0 is neutral for a sum and not for a maximum. Softmax hides the
+# mistake: whatever is subtracted from a row cancels, as long as no exponential overflows and not all of them underflow.
+# In a row that a mask has made very negative throughout, all of them are 0, and 0 / 0 is NaN. Random numbers around 0
+# never get there.
+#
 # ## What compute-sanitizer says
 #
-# Its four tools, each on every bug, at the size of the report. Before you look: for which bugs will all four be silent?
+# The recorded verdicts of its four tools, at the size of each report. The column heads name the GPU, the date and
+# compute-sanitizer's version. Before you look: for which bugs will all four be silent?
 
 # %%
 show_verdicts()
 
 # %% [markdown]
-# All four are silent on four bugs: `histogram` leaves bins in *shared* memory unset, `linear` and `matmul_fp32` break
-# no rule, and `channels_last` is right but slow. On a kernel that hangs, like `stream`, they report nothing until it
-# ends.
+# `linear` and `matmul_fp32` break no rule, `channels_last` is right but slow, and `histogram` leaves bins in *shared*
+# memory unset, which this version of initcheck did not report. On a kernel that hangs, like `stream`, the tools report
+# nothing until it ends. Bug 14 is out of racecheck's sight, because it is a race in global memory, and bug 15 breaks no
+# rule either.
 #
 # ## What to remember
 #
@@ -762,7 +875,9 @@ show_verdicts()
 #   and worse for testing.
 # - A right result is no proof. A race is a property of the program, not of a run.
 # - Every tool checks one thing, and its silence covers only that.
-# - Mend the cause. If a change makes the symptom go away and you cannot say why, put it back.
+# - A barrier orders one block. Two blocks need a flag, with a fence before it is written and one after it is read.
+# - Random numbers test the middle of the range. Test its edges, too.
+# - Fix the cause. If a change makes the symptom go away and you cannot say why, put it back.
 #
 # ## Test yourself
 #

@@ -107,6 +107,7 @@ class Exercise(ABC):
     remedies: hints for kinds of failure; the first that suits is taken. `check` shows it from the second failure on,
         unless the message names the cause, and `hint` shows it before all others.
     needs: the feature of a GPU that runs it; None if any machine grades it.
+    guess: the kind of failure that a guess meets. proof: the exercise to solve before `check` judges another guess.
     """
 
     id: str
@@ -115,6 +116,8 @@ class Exercise(ABC):
     hints: tuple[str, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     needs: Feature | None = None
+    guess: FailureKind | None = None
+    proof: str = ""
 
     def remedy_for(self, message: str) -> str:
         """The first remedy that suits a failed check's message, or ""."""

@@ -71,6 +71,10 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the firs
         "is copied, and not the whole tile?",
     ),
     (Hazard.MISALIGNED(), "A vector's address must be a multiple of its size."),
+    (
+        Hazard.OVERLAP(lacks="fence"),
+        "Two fences order two blocks: store, fence, write the flag; and in the other block read the flag, fence, load.",
+    ),
     (Hazard.OVERLAP(), "Each block needs a part of the output of its own."),
     (
         Hazard.PROXY(),

@@ -23,7 +23,7 @@ class WorkLimits:
     in_step: (an opcode, another): the first may not be issued more often than the second, such as "bar.sync" than
         "cp.async.commit_group" in a pipeline that needs one barrier for each step along K.
     blocks: the fewest blocks that may share the work. most_blocks: where set, the most that may be launched.
-    overlap: of what is read from shared memory, the least share that is read while a cp.async is in flight.
+    overlap: of what is read from shared memory, the least share that is read while a copy is in flight.
     """
 
     at_most: tuple[tuple[str, int], ...] = ()

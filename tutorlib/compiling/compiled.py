@@ -22,6 +22,8 @@ INSTRUCTIONS = {
     "bar.sync": r"(bar|barrier)(\.cta)?\.sync\b",
     "shfl.sync": r"shfl\.sync\b",
     "a product of 32 bits (mul.lo.s32)": r"(mul|mad)\.lo\.[su]32\b",
+    "atom": r"atom\b",
+    "atomic additions of floats": r"(atom|red)\.\S*\badd\S*\.(f16x2|bf16x2|f32|f64)\b",
     "redux.sync": r"redux\.sync\b",
     "lop3": r"lop3\.b32\b",
     "cp.async": r"cp\.async\.c[ag]\b",

@@ -1,4 +1,4 @@
-"""A broken kernel of notebook 18, or a mend of its source, ready to be launched or simulated."""
+"""A broken kernel of notebook 18, or an edited copy of its source, ready to be launched or simulated."""
 
 from dataclasses import replace
 from functools import cache, partial

@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from tutorlib.checking.exercise import Answer, Outcome
+from tutorlib.checking.exercise import Answer, Outcome, meets
 from tutorlib.checking.patience import grade_patiently
 from tutorlib.exercises import find
 from tutorlib.notebook import attempts, progress
@@ -16,7 +16,11 @@ from tutorlib.problems.wrong import count
 RESULTS = "TUTORLIB_RESULTS"  # environment variable: the file to which outcomes are appended, for evidence
 JUDGED_OUTSIDE = "TUTORLIB_JUDGED_OUTSIDE"  # set while grading: the exercises that another process judges
 
+GUESSES = 3  # of an exercise that can be guessed
+
 _failures: Counter[str] = Counter()
+_guesses: Counter[str] = Counter()
+_passed: set[str] = set()
 _remedies: dict[str, str] = {}  # exercise → the hint for its last failure, if there is one
 _hints_shown: Counter[str] = Counter()
 
@@ -62,12 +66,20 @@ def check(id: str, answer: Answer) -> None:
         print(f"{id} is handed in.")
         return
     exercise = find(id)
+    if _guesses[id] >= GUESSES and exercise.proof not in _passed:
+        raise CheckFailed(
+            f"✗ {id} {exercise.title}: {GUESSES} guesses were wrong.\n"
+            f"  Solve {exercise.proof} first: once its check has passed in this notebook, this one judges again."
+        )
     printed = Printed()
     with redirect_stdout(printed), redirect_stderr(printed):
         outcome = grade_patiently(exercise, answer)
     _record(outcome)
     _remedies.pop(id, None)
+    if exercise.guess and meets(exercise.guess, outcome.message):
+        _guesses[id] += 1
     if outcome.status in ("passed", "not_run"):
+        _passed.add(id)
         print(outcome.message)
         return
     remedy = "" if outcome.explained else outcome.remedy

@@ -46,33 +46,32 @@ def show_bug(name: str) -> Listing:
 
 
 def as_it_is(source: str) -> str:
-    """A repair that changes nothing: `explain("18.2", as_it_is)` explains the broken kernel."""
+    """A fix that changes nothing: `explain("18.2", as_it_is)` looks at the broken kernel."""
     return source
 
 
 def patch(source: str, old: str, new: str) -> str:
     """The source with `new` in place of `old`, which may have several lines.
 
-    Raises ValueError unless `old` occurs exactly once.
+    Raises ValueError unless the source contains `old` exactly once.
     """
     times = source.count(old)
     if times != 1:
         lines = [n for n, line in enumerate(source.splitlines(), 1) if old in line]
         where = f"occurs {times} times, in lines {', '.join(map(str, lines))}" if times else "does not occur"
-        raise ValueError(f"{old!r} {where}: choose a text that occurs once")
+        raise ValueError(f"{old!r} {where}: choose text that the source contains once")
     return source.replace(old, new)
 
 
 def show_verdicts(*names: str) -> "DataFrame | None":
-    """The verdicts of compute-sanitizer's tools on these bugs (all in the page's order by default), for each GPU.
-
-    If nothing was recorded, it prints a line that says so.
+    """The verdicts of compute-sanitizer's tools on these bugs, by default on all in the page's order: a row each, and
+    columns for each GPU and version of the tool. If nothing was recorded, it prints a line that says so.
     """
     import pandas
 
     names = names or tuple(exercise.bug.name for exercise in of_notebook(PAGE) if isinstance(exercise, MendExercise))
     tables = {
-        f"{found['machine']['gpu']}, {found['date']}": pandas.DataFrame.from_dict(
+        f"{found['machine']['gpu']}, {found['date']}, {version_of(found)}": pandas.DataFrame.from_dict(
             {name: {tool: verdict_in_words(found["verdicts"][name].get(tool)) for tool in TOOLS} for name in known},
             orient="index",
             columns=list(TOOLS),
@@ -84,6 +83,11 @@ def show_verdicts(*names: str) -> "DataFrame | None":
         print("Not recorded yet: run `python -m tutorlib.instruments.sanitizing` on a machine with a GPU.")
         return None
     return pandas.concat(tables, axis="columns")
+
+
+def version_of(found: dict[str, Any]) -> str:
+    """compute-sanitizer's, as its own first line has it: "Version 2025.3.1.0 (build …)"."""
+    return "compute-sanitizer " + re.findall(r"[\d.]+", found["compute_sanitizer"])[0]
 
 
 def verdict_in_words(verdict: dict[str, Any] | None) -> str:
@@ -101,10 +105,10 @@ def first_words(said: str) -> str:
 
 
 def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") -> "Tensor":
-    """The output of a broken kernel, simulated, for these inputs or for random ones.
+    """Simulate a broken kernel on these inputs, or on random ones, and return its output.
 
-    shape: by the dims of its problem. source: of a repaired kernel. Elements that the kernel does not write are NaN.
-    Its prints appear. Raises CompileFailed.
+    shape: by the dims of its problem. source: of another kernel to run in its place. Elements that it does not write
+    are NaN. What the kernel prints is printed. Raises CompileFailed.
     """
     import torch
 

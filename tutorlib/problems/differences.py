@@ -15,6 +15,7 @@ NEARLY = Flaw(
 )
 MODES = {1: ("element",), 2: ("row", "column")}
 BLOCKS = (128, 64, 32, 16, 8)
+LONG = 2**24  # of an integer's magnitude: from here on it is shown as its bits
 
 
 def wrong_elements(got: "Tensor", want: "Tensor", allowed: "Tensor") -> "Tensor":
@@ -41,10 +42,18 @@ def find_difference(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor
     tolerance = float(allowed.expand_as(want)[place])
     within = f" (± {tolerance:.2g})" if tolerance else ""
     at, rule = element(name, bad), pattern(bad)
-    is_, should = f"{float(got[place]):.6g}", f"{float(want[place]):.6g}"
+    is_, should = shown(got[place]), shown(want[place])
     what = f"{at} is {is_} and should be {should}{within}. Wrong: {extent(bad)} elements{all_in(rule)}."
     failure = Difference.WRONG(at=at, got=is_, want=should, sign=should[: should.startswith("-")], **fields(bad, rule))
     return Wrong(Flaw(what, failure), likeness(got, want, allowed, bad))
+
+
+def shown(value: "Tensor") -> str:
+    """A number in decimal; a long int32 by its bits: "0x3C00FF12"."""
+    number = value.item()
+    if value.dtype.is_floating_point or abs(number) < LONG:
+        return f"{float(number):.6g}"
+    return f"0x{int(number) % 2**32:08X}"
 
 
 def fields(where: "Tensor", rule: str) -> dict[str, str]:

@@ -16,7 +16,8 @@ LESSONS = {
         "compile once for a key, call every time", named("17.4", "CompilesForNothing", "KeptByAll", "ByHash")
     ),
     "17.5": Lesson(
-        "compiled with dynamic views, called with tensors", named("17.5", "compiles_each_call", "static", "first_alone")
+        "compiled with dynamic views, called with tensors",
+        named("17.5", "compiles_each_call", "static", "first_alone", "runs_twice", "runs_on_the_examples"),
     ),
     "17.6": Lesson(
         "load or compile, saved at once or not at all",

@@ -351,7 +351,7 @@ RIGHT = {
             "By inline PTX.",
             swap(
                 "    return " + REDUX,
-                '    return cutlass.Int32(llvm.inline_asm(T.i32(), [value, everybody], "redux.sync.add.s32 $0, $1, $2;", "=r,r,r", has_side_effects=True, loc=loc, ip=ip))',
+                '    return cutlass.Int32(llvm.inline_asm(T.i32(), [value, all_lanes], "redux.sync.add.s32 $0, $1, $2;", "=r,r,r", has_side_effects=True, loc=loc, ip=ip))',
             ),
         ),
         redux(

@@ -150,6 +150,32 @@ def takes_16_bytes_for_granted(host, *arguments):
     return cute.compile(host, *views, options="--enable-tvm-ffi")
 
 
+def by_columns_or_rows(a):
+    if not torch.is_tensor(a):
+        return a
+    return from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.stride().index(1))
+
+
+@says("runs the function on the example tensors")
+def runs_on_the_examples(host, *arguments):
+    """Tries it on the caller's tensors, and returns it."""
+    compiled = cute.compile(host, *map(by_columns_or_rows, arguments), options="--enable-tvm-ffi")
+    compiled(*arguments)
+    return compiled
+
+
+@says("runs the function more than once")
+def runs_twice(host, *arguments):
+    """A call to warm up, then the call."""
+    compiled = cute.compile(host, *map(by_columns_or_rows, arguments), options="--enable-tvm-ffi")
+
+    def call(*given):
+        compiled(*given)
+        return compiled(*given)
+
+    return call
+
+
 def calls_it_at_once(host, *arguments):
     """Runs it while it is made, and gives what that returned."""
     views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
@@ -249,6 +275,8 @@ WRONG = {
         made_contiguous,
         takes_16_bytes_for_granted,
         calls_it_at_once,
+        runs_on_the_examples,
+        runs_twice,
     ],
     "17.6": [
         keeps_in_memory,
@@ -292,6 +320,14 @@ WRONG = {
             "Compiles, saves, and compiles again.",
             "        os.replace(half, file)",
             "        os.replace(half, file)\n        return compile()",
+        ),
+        wrong(
+            "17.6",
+            "each_call_twice",
+            "Runs it once to warm up, each time.",
+            "    return cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]",
+            "    run = cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]\n"
+            "    return lambda *given: (run(*given), run(*given))[1]",
         ),
         wrong("17.6", "folder_for_file", "Looks for the folder.", "if not file.exists():", "if not folder.exists():"),
         wrong(

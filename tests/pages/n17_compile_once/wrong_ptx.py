@@ -20,7 +20,7 @@ INLINE = """\
             ip=ip,
         )
     )"""
-REDUX = "cutlass.Int32(nvvm.redux_sync(value, nvvm.ReductionKind.ADD, everybody, loc=loc, ip=ip))"
+REDUX = "cutlass.Int32(nvvm.redux_sync(value, nvvm.ReductionKind.ADD, all_lanes, loc=loc, ip=ip))"
 
 
 def lop3(name, what, *changes):
@@ -55,7 +55,7 @@ WRONG = {
             "by_shuffles",
             "A tree of shuffles.",
             swap(
-                "    everybody = cutlass.Int32(-1).ir_value(loc=loc, ip=ip)\n    value = v.ir_value(loc=loc, ip=ip)\n    return "
+                "    all_lanes = cutlass.Int32(-1).ir_value(loc=loc, ip=ip)\n    value = v.ir_value(loc=loc, ip=ip)\n    return "
                 + REDUX,
                 "    return cute.arch.warp_reduction_sum(v)",
             ),
@@ -64,7 +64,7 @@ WRONG = {
             "the_dsl_s",
             "The DSL's own function.",
             swap(
-                "    everybody = cutlass.Int32(-1).ir_value(loc=loc, ip=ip)\n    value = v.ir_value(loc=loc, ip=ip)\n    return "
+                "    all_lanes = cutlass.Int32(-1).ir_value(loc=loc, ip=ip)\n    value = v.ir_value(loc=loc, ip=ip)\n    return "
                 + REDUX,
                 "    return cute.arch.warp_redux_sync(v, 'add')",
             ),

@@ -2,7 +2,7 @@
 
 from tests.pages.changed import right_answers
 from tests.pages.lesson import Lesson, named
-from tests.pages.n18_bug_hunt.hunting import NAMES, diagnosed, diagnosis, mended
+from tests.pages.n18_bug_hunt.hunting import NAMES, SHOWS, diagnosed, diagnosis, mended
 from tests.pages.table import answer
 from tutorlib.exercises import find
 from tutorlib.kernels.bugs.catalogue import BUGS
@@ -14,10 +14,10 @@ SYNC = "cute.arch.sync_threads()"
 def halves(name):
     """The right line alone, and the right cause alone."""
     exercise = find(diagnosed(name))
-    shape = BUGS[name].wrong_at
+    shows = BUGS[name].wrong_at, *SHOWS.get(name, ())
     return (
-        diagnosis(f"only_the_line_of_{name}", "no cause", exercise.lines[0], None, shape),
-        diagnosis(f"only_the_cause_of_{name}", "no line", None, exercise.cause, shape),
+        diagnosis(f"only_the_line_of_{name}", "no cause", exercise.lines[0], None, *shows),
+        diagnosis(f"only_the_cause_of_{name}", "no line", None, exercise.cause, *shows),
     )
 
 
@@ -32,23 +32,36 @@ def doubled(name):
     return answer(f"doubled_barriers_{name}", "each barrier twice", mend)
 
 
-BARRIERS = ("sgemm", "histogram", "largest", "gemv", "tile_gemm", "rms_norm", "row_sums")
+BARRIERS = (
+    "sgemm",
+    "histogram",
+    "largest",
+    "gemv",
+    "tile_gemm",
+    "rms_norm",
+    "row_sums",
+    "channels_last",
+    "column_sums",
+    "softmax",
+)
 PIPELINES = {
     "gemv": ("fetches_afterwards", "waits_for_all", "one_stage"),
     "sum_parts": ("wait_for_all", "two_stages", "meets_in_vain", "one_stage"),
-    "stream": ("always_phase_0", "no_wait", "one_stage"),
+    "stream": ("always_phase_0", "no_wait", "one_stage", "fetches_afterwards", "beyond_1", "needless_barrier"),
 }
 OTHERS = {
     "linear": ("no_tensor_cores", "x_transposed"),
-    "sgemm": ("one_side_guarded", "no_tiles"),
+    "sgemm": ("one_side_guarded", "no_tiles", "no_padding"),
     "histogram": ("of_128", "in_global_memory"),
     "matmul_fp32": ("a_alone", "fp16"),
     "largest": ("no_branch", "a_warps_barrier"),
     "tile_gemm": ("a_fence", "twice"),
     "rms_norm": ("barrier_too_early", "one_row_each"),
-    "scale_rows": ("narrow_copies", "more_than_is_true"),
+    "scale_rows": ("narrow_copies", "more_than_is_true", "meets_in_vain"),
     "row_sums": ("no_padding", "no_cp_async"),
     "channels_last": ("two_columns_more", "no_shared_memory"),
+    "column_sums": ("fence_before_the_flag_alone", "fence_behind_the_flag_alone", "a_blocks_fence", "atomic_sums"),
+    "softmax": ("a_large_number", "zeros_still", "no_maximum"),
 }
 LESSONS = {
     diagnosed(name): Lesson("an input that shows it, the line and the cause, all three", halves(name)) for name in NAMES

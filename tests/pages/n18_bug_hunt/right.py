@@ -2,7 +2,18 @@
 
 import numpy as np
 
-from tests.pages.n18_bug_hunt.hunting import diagnosed, diagnosis, mend, mended
+from tests.pages.n18_bug_hunt.hunting import (
+    FENCE,
+    ORDERED,
+    PADDED,
+    READ,
+    STORED,
+    TICKET,
+    diagnosed,
+    diagnosis,
+    mend,
+    mended,
+)
 
 A_TILE, B_TILE = (f"(T{side}, TK), padding_mode=ZERO).astype(ct.tfloat32)" for side in "MN")
 TREE = """        if t < half:
@@ -108,6 +119,16 @@ DIAGNOSES = {
         diagnosis("the_read", "where they meet", "= tile[t][r];", "bank conflicts", (32, 1)),
         diagnosis("two_channels", "two channels are enough", "tile[T][T];", "bank conflicts", (2, 32)),
         diagnosis("by_number", "its number, tails on both sides", 6, "bank conflicts", (33, 40)),
+    ),
+    "column_sums": (
+        diagnosis("the_store", "the store of the partial sums, one row", "partial[slice][column] = sum;", "blocks not ordered", (1, 128)),
+        diagnosis("the_load", "their load; zeros", "sum += partial[other][column];", "blocks not ordered", (4, 128), np.zeros((4, 128))),
+        diagnosis("the_barrier", "the barrier before the counter, by its number", 15, "blocks not ordered", (5, 256)),
+    ),
+    "softmax": (
+        diagnosis("one_number", "a row of one number", "return of_warp(", "wrong identity", (1, 1), np.array([[-200.0]])),
+        diagnosis("masked", "a row that is masked throughout; the line by its number", 17, "wrong identity", (2, 40), np.full((2, 40), -1e4)),
+        diagnosis("the_call", "where the maximum is asked for", "of_block(top, Max(), tops)", "wrong identity", (1, 3), np.array([[-104.0, -300.0, -110.0]])),
     ),
 }  # fmt: skip
 MENDS = {
@@ -251,6 +272,41 @@ MENDS = {
         ),
         mend("turned", "each row begins a bank further", ("tile[r][t] =", "tile[r][(t + r) % T] ="), ("= tile[t][r];", "= tile[t][(r + t) % T];")),
         mend("three_more", "any odd pitch", ("tile[T][T];", "tile[T][T + 3];")),
+    ),
+    "column_sums": (
+        mend("all_threads", "every thread runs both fences", (STORED, STORED + FENCE), (READ, FENCE + READ)),
+        mend("acquire_and_release", "an atomic that is both", ("atomicAdd(&finished[strip], 1)", "__nv_atomic_fetch_add(&finished[strip], 1u, __NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_DEVICE)")),
+        mend(
+            "by_volatile",
+            "one fence, and partial sums that no register and no L1 keeps",
+            ("__device__ float partial", "__device__ volatile float partial"),
+            (STORED, STORED + FENCE),
+        ),
+        mend("from_l2", "one fence, and loads from L2", (STORED, STORED + FENCE), ("+= partial[other][column];", "+= __ldcg(&partial[other][column]);")),
+        mend("of_the_system", "wider fences than it needs", (TICKET, ORDERED.replace("__threadfence", "__threadfence_system"))),
+        mend(
+            "a_counter_that_wraps",
+            "nothing has to set it to 0",
+            (TICKET, ORDERED.replace("atomicAdd(&finished[strip], 1)", "atomicInc(&finished[strip], SLICES - 1)")),
+            ("  if (t == 0) finished[strip] = 0;\n", ""),
+        ),
+    ),
+    "softmax": (
+        mend("each_lane_has_one", "no padding: the sum goes over as many lanes as there are warps", (PADDED, "lane < WARPS ? partial[lane] : op.neutral(), op"), ("return fmaxf(a, b); }", "return fmaxf(a, b); } __device__ float neutral() const { return -INFINITY; }"), ("return a + b; }", "return a + b; } __device__ float neutral() const { return 0.0f; }")),
+        mend(
+            "one_thread_after_another",
+            "a loop over the warps' values, by all threads",
+            (f"return of_warp({PADDED});", "value = partial[0];\n  for (int other = 1; other < WARPS; other++) value = op(value, partial[other]);\n  return value;"),
+        ),
+        mend(
+            "given_by_the_caller",
+            "the value is an argument",
+            ("of_block(float value, Op op, float *partial)", "of_block(float value, Op op, float *partial, float neutral)"),
+            (PADDED, PADDED.replace("0.0f", "neutral")),
+            ("Max(), tops", "Max(), tops, -INFINITY"),
+            ("Add(), totals", "Add(), totals, 0.0f"),
+        ),
+        mend("lowest", "the lowest number there is", (PADDED, PADDED.replace("0.0f", "op(1.0f, 1.0f) == 1.0f ? -3.402823e38f : 0.0f"))),
     ),
 }  # fmt: skip
 RIGHT = {diagnosed(name): answers for name, answers in DIAGNOSES.items()} | {

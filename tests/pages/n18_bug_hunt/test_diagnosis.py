@@ -1,9 +1,14 @@
 """A diagnosis is judged by evidence: what counts, what costs, what cannot be tried. On the histogram: it is quick."""
 
+import sys
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
 
+from tests.pages.changed import right_answers
+from tutorlib import CheckFailed, check
 from tutorlib.exercises import find
 from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import Diagnosis
 
@@ -80,7 +85,7 @@ def test_data_of_ones_own():
         (("", CAUSE, SHAPE), "no line has it"),
         ((LINE, CAUSE, (1, 40)), "the shape is (M, N, T), positive integers"),
         ((LINE, CAUSE, (0, 40, 64)), "positive integers"),
-        ((LINE, CAUSE, (1, 40, 33)), "does not promise anything at 1×40×33: T is a multiple of 32"),
+        ((LINE, CAUSE, (1, 40, 33)), "1×40×33 is outside the kernel's contract: T is a multiple of 32"),
         ((LINE, CAUSE, (1, 2**20, 64)), "make it small, 65,536 at most"),
     ],
 )
@@ -109,3 +114,21 @@ def test_a_placeholder_is_not_written_yet():
 
     assert "not written yet" in HISTOGRAM.grade(unwritten).message
     assert "not written yet" in find("18.6").grade(lambda source: unwritten()).message
+
+
+def test_after_three_wrong_pairs_the_fix_comes_first(monkeypatch):
+    module = sys.modules[check.__module__]
+    monkeypatch.setattr(module, "_guesses", Counter())
+    monkeypatch.setattr(module, "_passed", set())
+    monkeypatch.setenv("TUTORLIB_PROGRESS", "")
+
+    def message(line):
+        with pytest.raises(CheckFailed) as failed:
+            check("18.5", lambda: Diagnosis(line=line, cause="lost updates", shape=SHAPE))
+        return str(failed.value)
+
+    assert "say where and why" in message(None)
+    assert all("the cause or both are wrong" in message(line) for line in (12, 14, 15))
+    assert "Solve 18.6 first" in message(16)
+    check("18.6", right_answers("18_bug_hunt")["18.6"])
+    assert "the cause or both are wrong" in message(16)

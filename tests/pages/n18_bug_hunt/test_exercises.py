@@ -63,7 +63,7 @@ def test_patch_changes_one_place():
 def test_a_mend_that_does_not_apply_is_told_in_one_line():
     message = find("18.6").grade(lambda source: patch(source, "sync_threads()", "")).message
     assert "raised ValueError: 'sync_threads()' does not occur" in message
-    assert "should return the mended source, a string" in find("18.6").grade(lambda source: None).message
+    assert "should return the fixed source, a string" in find("18.6").grade(lambda source: None).message
     assert "no longer has linear" in find("18.2").grade(lambda source: "import torch\n").message
     assert "does not compile" in find("18.2").grade(lambda source: "def linear(:\n").message
 

@@ -50,7 +50,7 @@ DIAGNOSES = {
         ),
     ),
     "largest": (
-        guess("largest", 26, "read too early", "wait for each other"),
+        guess("largest", 26, "read too early", "some threads wait forever"),
         beside("largest", "largest[t] = mine", "barrier in a branch"),
         neither("largest", "half = THREADS >> (turn + 1)", "wrong coordinate"),
         diagnosis("no_shape", "a shape of another kernel", 26, "barrier in a branch", (4, 300, 1), says=("the shape is",)),
@@ -68,17 +68,17 @@ DIAGNOSES = {
         diagnosis("no_part", "no shape at all", 33, "copy not waited for", (0, 256), says=("positive integers",)),
     ),
     "tile_gemm": (
-        guess("tile_gemm", "__syncwarp();", "overwritten too early", "the simulator objects"),
+        guess("tile_gemm", "__syncwarp();", "overwritten too early", "the simulator reports a violation"),
         beside("tile_gemm", "wmma::mma_sync(", "read too early"),
         neither("tile_gemm", "wmma::load_matrix_sync(part_b,", "majors swapped"),
         diagnosis(
             "odd_size", "the kernel promises nothing there", "__syncwarp();", "read too early", (33, 32, 16),
-            says=("does not promise anything",),
+            says=("outside the kernel's contract",),
         ),
     ),
     "rms_norm": (
         unproven("rms_norm", "total += partial[warp];", "overwritten too early"),
-        guess("rms_norm", "total += partial[warp];", "read too early", "the simulator objects"),
+        guess("rms_norm", "total += partial[warp];", "read too early", "the simulator reports a violation"),
         beside("rms_norm", "__shared__ float partial[WARPS];", "overwritten too early"),
         neither("rms_norm", "float squares = 0.0f;", "not zeroed anew"),
     ),
@@ -108,6 +108,25 @@ DIAGNOSES = {
         beside("channels_last", "__syncthreads();", "bank conflicts"),
         neither("channels_last", "pixel + r < pixels", "uncoalesced"),
         unproven("channels_last", "tile[T][T];", "bank conflicts", 1, 1),
+    ),
+    "column_sums": (
+        guess("column_sums", "sum += partial[other][column];", "read too early", "the simulator reports a violation"),
+        beside("column_sums", "sum += x[(size_t)row * columns + column];", "blocks not ordered"),
+        neither("column_sums", "if (t == 0) finished[strip] = 0;", "not zeroed anew"),
+        diagnosis(
+            "odd_size", "the kernel promises nothing there", "last = atomicAdd(", "blocks not ordered", (4, 100),
+            says=("outside the kernel's contract",),
+        ),
+    ),
+    "softmax": (
+        unproven("softmax", "return of_warp(lane < WARPS", "wrong identity"),
+        guess("softmax", "return of_warp(lane < WARPS", "never initialised", "NaN"),
+        beside("softmax", "float top = -INFINITY", "wrong identity"),
+        neither("softmax", "totals[WARPS];", "overwritten too early"),
+        diagnosis(
+            "large_and_positive", "numbers of which the largest is above 0", "return of_warp(lane < WARPS",
+            "wrong identity", (1, 8), np.full((1, 8), 1000.0), says=("nothing goes wrong",),
+        ),
     ),
 }  # fmt: skip
 WRONG = {diagnosed(name): answers for name, answers in DIAGNOSES.items()}

@@ -1,6 +1,6 @@
 """Wrong mends in notebook 18: each bug left as it was, mended at the shown size, by half, or with another algorithm."""
 
-from tests.pages.n18_bug_hunt.hunting import NAMES, mend, mended, original
+from tests.pages.n18_bug_hunt.hunting import FENCE, NAMES, ORDERED, PADDED, READ, STORED, TICKET, mend, mended, original
 
 A_TILE, B_TILE = (f"(T{side}, TK), padding_mode=ZERO).astype(ct.tfloat32)" for side in "MN")
 LOOP = "  for (int i = threadIdx.x; i < T * T / 2; i += THREADS) {"
@@ -11,6 +11,16 @@ TREE = """        if t < half:
 COPY = """            cute.copy(load, gP[0, None, coming], ring[None, t, coming % STAGES])
             cute.arch.cp_async_commit_group()
         cute.arch.cp_async_wait_group(STAGES - 1)
+"""
+AHEAD = """        if tile + STAGES < tiles:
+            with cute.arch.elect_one():
+                cute.arch.mbarrier_arrive_and_expect_tx(full + stage, stage_bytes)
+            cute.copy(load, from_x[None, tile + STAGES], to_ring[None, stage], tma_bar_ptr=full + stage)
+"""
+NEXT = """        if tile + 1 < tiles:
+            with cute.arch.elect_one():
+                cute.arch.mbarrier_arrive_and_expect_tx(full + (tile + 1) % STAGES, stage_bytes)
+            cute.copy(load, from_x[None, tile + 1], to_ring[None, (tile + 1) % STAGES], tma_bar_ptr=full + (tile + 1) % STAGES)
 """
 MENDS = {
     "linear": (
@@ -65,6 +75,14 @@ MENDS = {
             "K's tail asked of the wrong sizes",
             ("= row < m ?", "= row < m && k0 + x < m ?"),
             ("= b_row < n ?", "= b_row < n && k0 + x < n ?"),
+        ),
+        mend(
+            "no_padding",
+            "the tail is guarded, and the padding gone",
+            ("= row < m ?", "= row < m && k0 + x < k ?"),
+            ("= b_row < n ?", "= b_row < n && k0 + x < k ?"),
+            ("sA[T][T + 1], sB[T][T + 1]", "sA[T][T], sB[T][T]"),
+            says=("threads meet in a bank",),
         ),
         mend(
             "no_tiles",
@@ -236,6 +254,16 @@ MENDS = {
         mend("a_tile_later", "the parity of the tile that follows", ("tile % 2)", "(tile + 1) // STAGES % 2)")),
         mend("no_wait", "reads what may not be there", ("        cute.arch.mbarrier_wait(full + stage, tile % 2)\n", "")),
         mend("the_other_parity", "as a producer waits", ("tile % 2)", "(tile // STAGES + 1) % 2)")),
+        mend("beyond_1", "the round itself, whose lowest bit is the parity", ("tile % 2)", "tile // STAGES)"), says=("a parity is 0 or 1",)),
+        mend(
+            "fetches_afterwards",
+            "the next tile is fetched when this one is done",
+            ("for tile in cutlass.range_constexpr(STAGES):\n        if tile < tiles:", "for tile in cutlass.range_constexpr(1):\n        if tile < tiles:"),
+            ("tile % 2)", "tile // STAGES % 2)"),
+            (AHEAD, NEXT),
+            says=("while a copy is in flight",),
+        ),
+        mend("needless_barrier", "a barrier of the block, which is one warp", ("tile % 2)", "tile // STAGES % 2)"), ("cute.arch.sync_warp()\n        if tile", "cute.arch.sync_threads()\n        if tile"), says=("0 are enough",)),
         mend("one_stage", "no ring, no trouble", ("(16, 64), 2, 32", "(16, 64), 1, 32"), says=("two stages take 8,192",)),
     ),
     "scale_rows": (
@@ -245,6 +273,7 @@ MENDS = {
         mend("assumed_before", "known of the number that is converted then", ("cutlass.Int64(x.shape[1])", "cutlass.Int64(cute.assume(x.shape[1], divby=VECTOR))")),
         mend("shown_size", "260 is the report's N", ("cutlass.Int64(x.shape[1])", "260")),
         mend("more_than_is_true", "260 is no multiple of 8", ("cutlass.Int64(x.shape[1])", "cute.assume(cutlass.Int64(x.shape[1]), divby=8)"), says=("that 8 divides", "with 260 columns the promise is broken")),
+        mend("meets_in_vain", "a barrier that orders nothing", ("cutlass.Int64(x.shape[1])", "x.stride[0]"), ("gY[0, None, vector])\n", "gY[0, None, vector])\n    cute.arch.sync_threads()\n"), says=("0 are enough",)),
         mend("column_major", "strides exchanged", ("stride=(pitch, 1)", "stride=(1, cutlass.Int64(x.shape[0]))")),
     ),
     "row_sums": (
@@ -277,6 +306,38 @@ MENDS = {
             ("      y[(size_t)(pixel + r) * channels + channel + t] = tile[t][r];", "      ;"),
         ),
         mend("read_swizzled", "only who reads knows of the swizzle", ("= tile[t][r];", "= tile[t][r ^ t];")),
+    ),
+    "column_sums": (
+        mend("fence_before_the_flag_alone", "half of it: stores are there when the counter is", (STORED, STORED + FENCE), says=("no fence of the loading block",)),
+        mend("fence_behind_the_flag_alone", "the other half", (READ, FENCE + READ), says=("no fence lies between this store",)),
+        mend("a_blocks_fence", "fences for the threads of a block", (STORED, STORED + FENCE.replace("()", "_block()")), (READ, FENCE.replace("()", "_block()") + READ), says=("no fence lies between this store",)),
+        mend("fences_nothing", "a fence before there is something to publish", (STORED, FENCE + STORED), (READ, FENCE + READ), says=("no fence lies between this store",)),
+        mend("no_barrier", "thread 0 publishes its own sum, and those of the threads that it did not meet", (STORED + "  __syncthreads();\n", STORED), (TICKET, ORDERED), says=("no fence lies between this store",)),
+        mend("volatile", "no register keeps it, and nothing orders it", ("__device__ float partial", "__device__ volatile float partial"), says=("no fence lies between this store",)),
+        mend("one_more_barrier", "barriers wait for a block's own threads", (READ, "  __syncthreads();\n" + READ), says=("no fence lies between this store",)),
+        mend(
+            "atomic_sums",
+            "one sum for all, in whatever order blocks come",
+            (STORED, "  atomicAdd(&partial[0][column], sum);\n"),
+            (TICKET, ORDERED),
+            ("  for (int other = 0; other < SLICES; other++) sum += partial[other][column];\n", "  sum = partial[0][column];\n  partial[0][column] = 0.0f;\n"),
+            says=("still uses atomic additions of floats",),
+        ),
+        mend(
+            "one_block",
+            "the first block does all",
+            ("int row = slice; row < rows; row += SLICES", "int row = 0; row < rows; row++"),
+            ("  partial[slice][column] = sum;\n", "  if (slice > 0) return;\n  y[column] = sum;\n  return;\n"),
+            says=("without atom",),
+        ),
+    ),
+    "softmax": (
+        mend("a_large_number", "lower than most", (PADDED, PADDED.replace("0.0f", "op(1.0f, 1.0f) == 1.0f ? -1000.0f : 0.0f"))),
+        mend("zeros_still", "the lanes' own maximum starts lower, and the padding is what it was", ("top = -INFINITY", "top = -3e38f")),
+        mend("of_both", "the maximum's neutral value, for sums, too", (PADDED, PADDED.replace("0.0f", "-INFINITY"))),
+        mend("all_lanes", "each value eight times: no harm to a maximum", (PADDED, "partial[lane % WARPS], op")),
+        mend("no_maximum", "exponentials as they are", ("expf(in[i] - top);", "expf(in[i]);"), ("expf(in[i] - top) / total", "expf(in[i]) / total")),
+        mend("guarded", "NaN becomes 0", ("out[i] = expf(in[i] - top) / total;", "out[i] = total > 0.0f ? expf(in[i] - top) / total : 0.0f;")),
     ),
 }  # fmt: skip
 WRONG = {mended(name): (original(name), *MENDS[name]) for name in NAMES}

@@ -122,7 +122,10 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(
             SavingFlaw.NO_FILE, "The file is called name + '.o', and it is in the folder before the function returns."
         ),
-        Remedy(SavingFlaw.AGAIN, "First look for the file: whoever saved it, it is loaded and nothing is compiled."),
+        Remedy(
+            SavingFlaw.AGAIN,
+            "First look for the file. If it exists, load it and compile nothing, even if another process saved it.",
+        ),
         Remedy(
             SavingFlaw.TORN,
             "Save under another name in that folder, then os.replace: the file has its name when it is whole.",

@@ -1,7 +1,6 @@
-"""Exercises of notebook 18: each broken kernel is diagnosed, then mended.
+"""Exercises of notebook 18: the reader diagnoses each broken kernel, then fixes it.
 
-A line is one where the fault can be pointed at: where it stands, or, where a statement is missing, what lies around
-the gap.
+`lines` are those that a diagnosis may name: the faulty one, or, where a statement is missing, those around the gap.
 """
 
 from typing import Any
@@ -18,16 +17,17 @@ def pair(
     name: str,
     lines: tuple[str | int, ...],
     cause: str,
-    look: tuple[str, ...],
-    mend: str,
+    look: tuple[str, ...] = (),
+    mend: tuple[str, ...] = (),
     **asked: Any,
 ) -> tuple[Exercise, Exercise]:
-    """A bug's diagnosis, and its mend. number: of the bug on the page, from 1 on. look, mend: their hints.
+    """A bug's diagnosis, and its fix. number: of the bug on the page, from 1 on. look, mend: their hints.
 
-    asked: of the mended kernel besides, as `MendExercise` has it: requires, forbids, lean, slack, limits, whole,
-        two_stages.
+    asked: what else the fixed kernel must have, as `MendExercise` has it: requires, forbids, lean, slack, limits,
+        whole, two_stages.
     """
     bug = BUGS[name]
+    more: dict[str, Any] = {"lean": bug.lean, "patterned": False} | asked
     return (
         DiagnosisExercise(
             id=f"18.{2 * number - 1}",
@@ -37,18 +37,18 @@ def pair(
             lines=lines,
             cause=cause,
             hints=look,
+            proof=f"18.{2 * number}",
         ),
         MendExercise(
             id=f"18.{2 * number}",
-            title=f"mend {name}",
+            title=f"fix {name}",
             points=2,
             bug=bug,
             problem=bug.problem,
             shapes=bug.mends,
             needs=bug.needs,
-            patterned=False,
-            hints=(mend,),
-            **{"lean": bug.lean} | asked,
+            hints=mend,
+            **more,
         ),
     )
 
@@ -63,10 +63,10 @@ EXERCISES = (
         ),
         cause="majors swapped",
         look=(
-            "What has an identity that other weights have not?",
+            "Which property does an identity have that trained weights lack?",
             "ct.mma takes (M, K) and (K, N). What are the two modes of tile_w?",
         ),
-        mend="ct.transpose(tile) exchanges a tile's modes.",
+        mend=("ct.transpose(tile) exchanges a tile's modes.",),
         requires=("tensor cores",),
     ),
     *pair(
@@ -76,11 +76,12 @@ EXERCISES = (
         cause="unguarded tail",
         look=(
             "64 is a multiple of 16, and 60 is not.",
-            "In the last step, which columns of a row does x reach? What lies behind a row's end?",
+            "In the last step, which columns of a row does x reach? What follows the end of a row in memory?",
         ),
-        mend="A column beyond K must count as 0, on both sides.",
+        mend=("A column beyond K must count as 0, on both sides.",),
         requires=("ld.shared",),
         limits=WorkLimits(at_most=(("bar.sync", 800),)),
+        lean=("ld.shared",),
         whole=((16, 16, 16),),
     ),
     *pair(
@@ -88,8 +89,8 @@ EXERCISES = (
         "histogram",
         lines=("if (t < BINS) mine[t] = 0;",),
         cause="never initialised",
-        look=("Which bins are wrong?", "Who clears bin 200, where a block has 128 threads?"),
-        mend="The last loop of the kernel has the same task and does it for any number of threads.",
+        look=("Which bins are wrong?", "Which thread clears bin 200 if a block has 128 threads?"),
+        mend=("The last loop of the kernel visits every bin, too, with any number of threads.",),
         limits=WorkLimits(at_most=(("bar.sync", 56),)),
         requires=("ld.shared",),
     ),
@@ -99,18 +100,18 @@ EXERCISES = (
         lines=("tile_a = ct.load(", "tile_b = ct.load("),
         cause="factors rounded",
         look=(
-            "Is it the sums that are too coarse, or what is added? One step along K has next to no sum.",
-            "Integers up to 2,048 have eleven bits. Those that are larger have more.",
+            "Are the accumulators rounded, or the factors? With K = 1, nothing is accumulated.",
+            "Integers up to 2,048 fit into eleven bits. Try larger ones.",
         ),
-        mend="ct.mma takes fp32 as it is.",
+        mend=("ct.mma accepts fp32 tiles.",),
     ),
     *pair(
         5,
         "largest",
         lines=("if t < half:", 26),
         cause="barrier in a branch",
-        look=("Which threads come by line 26 when half is 64, and which when it is 1?",),
-        mend="All threads come by the barrier; only some of them compute.",
+        look=("Which threads reach line 26 when half is 64, and which when it is 1?",),
+        mend=("All threads must reach the barrier; only some of them compute.",),
         limits=WorkLimits(at_most=(("bar.sync", 250),)),
         requires=("bar.sync",),
     ),
@@ -127,7 +128,7 @@ EXERCISES = (
         ),
         cause="wrong stage",
         look=("Write down for steps 0, 1, 2 which stage is filled and which is read.",),
-        mend="The two stages change places once a step, after everybody has read.",
+        mend=("The two stages swap once per step, after all threads have read.",),
         limits=WorkLimits(at_most=(("bar.sync", 80),), overlap=0.4),
         requires=("cp.async", "ld.shared"),
         two_stages=2 * (4 * 128 + 128) * 4,  # four rows of x, and w
@@ -138,10 +139,10 @@ EXERCISES = (
         lines=("if coming < count:", 33, "cute.arch.cp_async_wait_group(STAGES - 1)", 35),
         cause="copy not waited for",
         look=(
-            "wait_group(n) leaves the n newest groups open. Which are they when nothing is fetched any more?",
+            "wait_group(n) leaves the n newest groups open. Which are they once no more copies are issued?",
             "Count groups: for S = 1 the prologue commits two, and the loop none.",
         ),
-        mend="An empty group is a group: commit one in every step. Or wait for all, but only where the ring drains.",
+        mend=("An empty group is a group: commit one in every step. Or wait for all, but only where the ring drains.",),
         limits=WorkLimits(at_most=(("bar.sync", 0),), overlap=0.4),
         requires=("cp.async", "ld.shared"),
         two_stages=2 * 256 * 4,
@@ -151,8 +152,8 @@ EXERCISES = (
         "tile_gemm",
         lines=("wmma::store_matrix_sync(", "__syncwarp();", "for (int i = threadIdx.x;", "const __nv_bfloat162 pair"),
         cause="read too early",
-        look=("Which warp writes out[0][16], and which one stores c[0][16]?",),
-        mend="Whose writes does __syncwarp() order, and whose must be ordered here?",
+        look=("Which warp writes out[0][16], and which warp reads it to store c[0][16]?",),
+        mend=("__syncwarp() orders the writes of one warp. Which warps' writes must be ordered here?",),
         limits=WorkLimits(at_most=(("bar.sync", 12),)),
         requires=("tensor cores",),
     ),
@@ -169,10 +170,10 @@ EXERCISES = (
         ),
         cause="overwritten too early",
         look=(
-            "With as many blocks as rows it is right by the rules, too. What does a block do that has two rows?",
+            "With as many blocks as rows, no rule is broken. What does a block with two rows do?",
             "Follow the fastest and the slowest warp from line 25 on.",
         ),
-        mend="Between the last read of `partial` and its next write everybody must meet.",
+        mend=("All threads must meet between the last read of `partial` and its next write.",),
         limits=WorkLimits(at_most=(("bar.sync", 108),)),
     ),
     *pair(
@@ -181,11 +182,12 @@ EXERCISES = (
         lines=("cute.arch.mbarrier_wait(full + stage, tile % 2)",),
         cause="wrong phase",
         look=(
-            "Write down for tiles 0 to 4 the stage, and how often that stage has been filled before.",
-            "A barrier's phase changes once each time that *it* completes, not once for each tile.",
+            "For tiles 0 to 4, write down the stage, and how often that stage was filled before.",
+            "An mbarrier's phase changes each time that *it* completes, not once per tile.",
         ),
-        mend="The parity is that of the round: how often the ring has gone round.",
+        mend=("The parity is that of the round: the number of times that the ring was filled before, modulo 2.",),
         requires=("cp.async.bulk.tensor", "mbarrier"),
+        limits=WorkLimits(at_most=(("bar.sync", 0),), overlap=0.4),
         two_stages=2 * 16 * 64 * 4,
     ),
     *pair(
@@ -194,12 +196,13 @@ EXERCISES = (
         lines=("pitch = cutlass.Int64(x.shape[1])", "layout = cute.make_layout("),
         cause="lost divisibility",
         look=(
-            "The compiler is sure of 4 bytes. What was it sure of before the number became an Int64?",
+            "The compiler can prove 4 bytes. What could it prove before the number became an Int64?",
             "print(x.shape, pitch) in the host function shows what the compiler knows of each.",
         ),
-        mend="cute.assume(value, divby=4) says what you know. Or do without the layout of your own.",
+        mend=("cute.assume(value, divby=4) states what you know. Or use a layout that the tensor already has.",),
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("a product of 32 bits (mul.lo.s32)",),  # row times pitch
+        limits=WorkLimits(at_most=(("bar.sync", 0),)),
     ),
     *pair(
         12,
@@ -207,7 +210,7 @@ EXERCISES = (
         lines=("constexpr int PITCH", "float tile[ROWS][PITCH];", "__pipeline_memcpy_async("),
         cause="misaligned",
         look=("At which byte does row 1 of the tile begin?",),
-        mend="A pitch that 16 bytes divide and that still is no multiple of 32 banks; or copies of 4 bytes.",
+        mend=("A pitch that is a multiple of 16 bytes and not of 32 banks; or copies of 4 bytes.",),
         limits=WorkLimits(at_most=(("bar.sync", 20),)),
         requires=("cp.async", "ld.shared"),
         lean=("ld.shared",),
@@ -219,8 +222,43 @@ EXERCISES = (
         lines=("__shared__ float tile[T][T];", "= tile[t][r];"),
         cause="bank conflicts",
         look=("Which bank has tile[0][r], and which tile[1][r]?",),
-        mend="One more column of the tile shifts each row by a bank.",
+        mend=("One more column of the tile shifts each row by a bank.",),
         requires=("ld.shared",),
         lean=("ld.shared", "st.shared", "ld.global", "st.global"),
+        limits=WorkLimits(at_most=(("bar.sync", 50),)),
+    ),
+    *pair(
+        14,
+        "column_sums",
+        lines=(
+            "partial[slice][column] = sum;",
+            15,
+            "last = atomicAdd(",
+            18,
+            "if (!last) return;",
+            "sum += partial[other][column];",
+        ),
+        cause="blocks not ordered",
+        look=(
+            "Which block writes `partial[0]`, and which one reads it? What does `__syncthreads()` order?",
+            "The counter tells the last block that the others have added to it. Does it tell it that their stores have "
+            "arrived, too?",
+        ),
+        mend=(
+            "A fence orders what its thread, and those that it met at a barrier, did before it and what they do behind "
+            "it. Two blocks need one each.",
+        ),
+        limits=WorkLimits(at_most=(("bar.sync", 80),)),
+        requires=("atom",),
+        forbids=("atomic additions of floats",),
+    ),
+    *pair(
+        15,
+        "softmax",
+        lines=("return of_warp(lane < WARPS ? partial[lane] : 0.0f, op);", "top = of_block(top, Max(), tops);"),
+        cause="wrong identity",
+        limits=WorkLimits(at_most=(("bar.sync", 36),)),
+        requires=("shfl.sync", "ld.shared"),
+        patterned=True,
     ),
 )

@@ -1,4 +1,4 @@
-"""A broken kernel, as its user reports it."""
+"""A broken kernel: its source, its launch, and the contract that it breaks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,11 +44,11 @@ class Bug:
     """A broken kernel.
 
     file: its source, in this folder. problem: what it should compute.
-    right_at: a shape at which all who tried it found its result right, or () where there is none.
+    right_at: a shape at which its result is right, or () if there is none.
     wrong_at: the shape that the report is about, small enough to be simulated.
-    mends: shapes at which a mended kernel is tried; the broken one fails at one of them.
-    refuses: takes a shape, says what the kernel's contract has against it, or "".
-    lean: how opcodes of shared memory begin that may take no more wavefronts than they need, where that is the trouble.
+    mends: shapes at which a fixed kernel is tested; the broken one fails at one of them.
+    refuses: takes a shape, returns the condition of the kernel's contract that it violates, or "".
+    lean: beginnings of shared-memory opcodes whose wavefronts must be minimal, if waste is the bug.
     """
 
     file: str

@@ -132,6 +132,42 @@ def doubled(name: str) -> Problem:
     return replace(each_row(name, lambda x: 2 * x, "torch mul"), bound=None)
 
 
+@dataclass(frozen=True)
+class Softmax(Problem):
+    """y = exp(x - max) / Σ exp(x - max) along the rows of x (M, N), both fp32."""
+
+    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
+        """Rows without a number near 0."""
+        import torch
+
+        falling = -(2.0**20) - torch.arange(shape[1], dtype=torch.float32, device=device) % 50
+        return (falling.expand(shape).contiguous(),)
+
+
+def softmax_bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: "DType") -> "Tensor":
+    """Relative to y: a difference of D is off by D·u, and so is its exponential and the sum; N·u more for that, and a
+    few roundings. What is below fp32's smallest normal number may come out as 0."""
+    (x,) = inputs
+    spread = x.amax(-1, keepdim=True) - x.amin(-1, keepdim=True)
+    return (2 * (spread + 2) + x.shape[-1] + 2) * UNIT_ROUNDOFF[out] * result + 2.0**-126
+
+
+def softmax(x: "Tensor") -> "Tensor":
+    return x.softmax(-1)
+
+
+SOFTMAX = Softmax(
+    name="softmax",
+    dims="MN",
+    inputs=(Operand("x", "MN", "fp32"),),
+    output=Operand("y", "MN", "fp32"),
+    reference=softmax,
+    bound=softmax_bound,
+    baseline=lambda y, x: y.copy_(softmax(x)),
+    baseline_name="torch softmax",
+)
+
+
 def multiples(**of: int) -> Callable[[Shape], str]:
     """Refuses shapes whose dims are no multiples: multiples(M=32, K=16) for MNK, in this order of `of`."""
 
@@ -262,6 +298,22 @@ BUGS = {
             mends=((80, 64), (16, 128), (32, 64)),
             refuses=multiples(M=16, N=64),
             needs=TMA,
+        ),
+        Bug(
+            file="column_sums.cu",
+            launch=CudaLaunch(grid=lambda shape: (shape[1] // 128, 4), block=lambda shape: (128,)),
+            problem=sums_of("column_sums", "MN", (Operand("x", "MN", "fp32"),), lambda x: x.sum(0), "N"),
+            wrong_at=(70, 256),
+            mends=((70, 256), (3, 128), (16, 384)),
+            refuses=lambda shape: multiples(M=1, N=128)(shape) or ("N is 1,024 at most" if shape[1] > 1024 else ""),
+        ),
+        Bug(
+            file="softmax.cu",
+            launch=CudaLaunch(grid=lambda shape: shape[:1], block=lambda shape: (128,)),
+            problem=SOFTMAX,
+            right_at=(4, 300),
+            wrong_at=(4, 300),  # of large negative numbers
+            mends=((4, 300), (3, 40), (2, 1)),
         ),
     )
 }

@@ -95,6 +95,9 @@ class BulkCopies:
         by = self.slot[lanes]
         access = SharedAccess(copies[0].site, slots, self.thread[lanes], starts, UNIT, by, agent)
         self.races.on_tma_issue(access, carrier)
+        for copy in copies:
+            if copy.mbarrier is not None:
+                self.races.on_bulk(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
         self.loads += copies
 
     def deliver(self) -> bool:

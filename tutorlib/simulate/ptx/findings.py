@@ -37,7 +37,7 @@ class Finding:
         "barrier": a barrier that not all threads of a block reach;
         "outside": an address in no tensor, or beyond the block's shared memory;
         "misaligned": an address that is no multiple of the access's size;
-        "overlap": several blocks store different values to one place, or one loads what another stores;
+        "overlap": several blocks store different values to one place, or one loads what another stores, unordered;
         "divergent": an instruction of a whole warp that some of its threads do not reach;
         "proxy": TMA or wgmma reads what threads wrote, and no proxy fence lies between;
         "mbarrier": an mbarrier never initialized, or whose count of arrivals or bytes cannot be right;

@@ -1,16 +1,17 @@
 """Global memory that several blocks store different values to, or that one loads and another stores.
 
-Blocks run in no order, so either may come first. A kernel that orders its blocks itself, by atomics or fences, is left
-alone: that protocol is not modelled.
+Blocks run in no order, so either may come first, unless fences and a flag order them (`block_order`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.failure import Flaw, Hazard
+from tutorlib.simulate.ptx.block_order import ACQUIRE, RELEASE, BlockOrder, is_strong
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import Geometry
+from tutorlib.simulate.ptx.memory.access import GlobalAccess
 from tutorlib.simulate.ptx.memory.arena import Allocation
 
 NO_BLOCK, ATOMIC = 0, -1  # in place of a block's number + 1
@@ -18,6 +19,7 @@ NO_BLOCK, ATOMIC = 0, -1  # in place of a block's number + 1
 
 class Overlaps:
     """piece: bytes that are watched together. name: a place in the arena as the reader indexes it.
+    order: how blocks may order one another, None where the kernel has nothing for that.
 
     repeats: where a block stores the value that another has stored: no fault, but done twice.
     """
@@ -30,33 +32,47 @@ class Overlaps:
         findings: Findings,
         show: Callable[[int], str],
         name: Callable[[int], str],
+        order: BlockOrder | None,
     ) -> None:
         self.geometry, self.piece, self.findings, self.show, self.name = geometry, piece, findings, show, name
+        self.order = order
         self.repeats = Findings()
-        self.storer = np.zeros(size // piece + 1, np.int32)  # the block that stored last, + 1
-        self.store_site = np.zeros(size // piece + 1, np.int32)
+        count = size // piece + 1
+        self.storer = np.zeros(count, np.int32)  # the block that stored last, + 1
+        self.store_site = np.zeros(count, np.int32)
+        self.store_warp = np.zeros(count if order else 0, np.int16)
+        self.store_clock = np.zeros(count if order else 0, np.int32)  # that warp's
 
-    def before_store(
-        self, site: int, blocks: np.ndarray, places: np.ndarray, width: int, changes: Callable[[], np.ndarray]
-    ) -> None:
+    def restart(self, first: int) -> None:
+        """Make ready for the blocks from this one on."""
+        if self.order:
+            self.order.first = first
+
+    def before_store(self, access: GlobalAccess, changes: Callable[[], np.ndarray]) -> None:
         """changes: for each store, whether its bytes differ from what is there; asked only where it matters."""
-        pieces, owners = self.spread(blocks, places, width)
+        pieces, owners = self.spread(access, access.places // self.piece), self.owners(access)
         before = self.storer[pieces]
-        foreign = (before != NO_BLOCK) & (before != ATOMIC) & (before != owners)
+        foreign = self.unordered(access, pieces, owners)
         if foreign.any():
-            self.compare(site, pieces, owners, before, foreign, np.repeat(changes(), max(width // self.piece, 1)))
+            self.compare(access.site, pieces, owners, before, foreign, self.by_piece(access, changes()))
         self.storer[pieces] = owners
-        self.store_site[pieces] = site
+        self.store_site[pieces] = access.site
+        if self.order:
+            warps = self.by_piece(access, access.warps)
+            self.store_warp[pieces] = warps
+            self.store_clock[pieces] = self.order.clocks.now[owners - 1 - self.order.first, warps]
+            if is_strong(access.instruction):
+                releases = bool(RELEASE & set(access.instruction.parts))
+                for block, warp, piece in self.each(access):
+                    self.order.tell(block, warp, piece, releases, anew=True)
 
-    def after_store(
-        self, site: int, blocks: np.ndarray, places: np.ndarray, width: int, lost: Callable[[], np.ndarray]
-    ) -> None:
+    def after_store(self, access: GlobalAccess, lost: Callable[[], np.ndarray]) -> None:
         """lost: for each store, whether other bytes than its own are there now: two blocks stored at once."""
-        pieces, owners = self.spread(blocks, places, width)
+        pieces, owners = self.spread(access, access.places // self.piece), self.owners(access)
         last = self.storer[pieces]
         foreign = last != owners
         if foreign.any():
-            self.compare(site, pieces, owners, last, foreign, np.repeat(lost(), max(width // self.piece, 1)))
+            self.compare(access.site, pieces, owners, last, foreign, self.by_piece(access, lost()))
 
     def compare(
         self,
@@ -70,10 +86,9 @@ class Overlaps:
         """Report stores of one block where another stores: another value is a fault, the same one a repetition."""
         if (where := foreign & differs).any():
             at = int(where.argmax())
-            self.report(
-                site, int(owners[at]) - 1, "stores to", int(pieces[at]), int(others[at]) - 1,
-                "stores another value there", where,
-            )  # fmt: skip
+            also = "stores another value there: either may come first"
+            message = self.message(int(owners[at]) - 1, "stores to", int(pieces[at]), int(others[at]) - 1, also)
+            self.findings.notice(Hazard.OVERLAP, site, lambda: message, int(where.sum()))
         if (where := foreign & ~differs).any():
             at = int(where.argmax())
             block, other = (self.geometry.show_block(int(of[at]) - 1) for of in (owners, others))
@@ -85,37 +100,57 @@ class Overlaps:
                 int(where.sum()),
             )
 
-    def on_load(self, site: int, blocks: np.ndarray, places: np.ndarray, width: int) -> None:
-        pieces, owners = self.spread(blocks, places, width)
+    def on_load(self, access: GlobalAccess) -> None:
+        pieces, owners = self.spread(access, access.places // self.piece), self.owners(access)
         before = self.storer[pieces]
-        foreign = (before != NO_BLOCK) & (before != ATOMIC) & (before != owners)
+        if not ((before != NO_BLOCK) & (before != owners)).any():
+            return
+        foreign = self.unordered(access, pieces, owners)
+        if self.order and is_strong(access.instruction):
+            acquires = bool(ACQUIRE & set(access.instruction.parts))
+            for block, warp, piece in self.each(access):
+                self.order.hear(block, warp, piece, acquires)
+            foreign &= np.array([int(piece) not in self.order.flags for piece in pieces])
         if foreign.any():
             at = int(foreign.argmax())
-            line = self.show(int(self.store_site[pieces[at]]))
-            self.report(
-                site,
-                int(owners[at]) - 1,
-                "loads",
-                int(pieces[at]),
-                int(before[at]) - 1,
-                f"stores it at {line}",
-                foreign,
-            )
+            line, why = self.show(int(self.store_site[pieces[at]])), self.why_unordered(access, pieces, owners, at)
+            also = f"stores it at {line}: {why}"
+            message = self.message(int(owners[at]) - 1, "loads", int(pieces[at]), int(before[at]) - 1, also)
+            kind = Hazard.OVERLAP(lacks="fence") if self.order else Hazard.OVERLAP()
+            self.findings.notice(Hazard.OVERLAP, access.site, lambda: Flaw(message, kind), int(foreign.sum()))
 
-    def on_atomic(self, places: np.ndarray, width: int) -> None:
-        self.storer[places // self.piece] = ATOMIC
+    def why_unordered(self, access: GlobalAccess, pieces: np.ndarray, owners: np.ndarray, at: int) -> str:
+        if self.order is None:
+            return "either may come first"
+        reader = int(owners[at]) - 1, int(self.by_piece(access, access.warps)[at])
+        storer = int(self.storer[pieces[at]]) - 1, int(self.store_warp[pieces[at]]), int(self.store_clock[pieces[at]])
+        if self.order.is_over(*reader, *storer, strong=True):
+            return "no fence of the loading block lies between the flag that it read and this load"
+        return "no fence lies between this store and the writing of a flag that the loading block read"
 
-    def report(self, site: int, block: int, does: str, piece: int, other: int, also: str, where: np.ndarray) -> None:
+    def on_atomic(self, access: GlobalAccess) -> None:
+        if self.order:
+            self.order.on_atomic(self.each(access), access.instruction)
+        self.storer[access.places // self.piece] = ATOMIC
+
+    def unordered(self, access: GlobalAccess, pieces: np.ndarray, owners: np.ndarray) -> np.ndarray:
+        """For each piece, whether another block stored to it and nothing orders that before this access."""
+        before = self.storer[pieces]
+        foreign = (before != NO_BLOCK) & (before != ATOMIC) & (before != owners)
+        if self.order is None or not foreign.any():
+            return foreign
+        warps, strong = self.by_piece(access, access.warps), is_strong(access.instruction)
+        pairs = np.column_stack([owners - 1, warps, before - 1, self.store_warp[pieces], self.store_clock[pieces]])[
+            foreign
+        ]
+        kinds, which = np.unique(pairs, axis=0, return_inverse=True)
+        over = np.array([self.order.is_over(*kind, strong=strong) for kind in kinds.tolist()])
+        foreign[foreign] = ~over[which.reshape(-1)]
+        return foreign
+
+    def message(self, block: int, does: str, piece: int, other: int, also: str) -> str:
         show = self.geometry.show_block
-        self.findings.notice(
-            Hazard.OVERLAP,
-            site,
-            lambda: (
-                f"block {show(block)} {does} {self.name(piece * self.piece)}, and block {show(other)} {also}: "
-                "either may come first"
-            ),
-            int(where.sum()),
-        )
+        return f"block {show(block)} {does} {self.name(piece * self.piece)}, and block {show(other)} {also}"
 
     def storers(self, allocation: Allocation) -> np.ndarray:
         """For each element, the block that stored it last, -1 where none did."""
@@ -123,9 +158,17 @@ class Overlaps:
         by_byte = np.repeat(self.storer[first:last], self.piece)[allocation.start - first * self.piece :]
         return by_byte[: allocation.size : allocation.width] - 1
 
-    def spread(self, blocks: np.ndarray, places: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-        many = max(width // self.piece, 1)
-        pieces = places // self.piece
-        if many == 1:
-            return pieces, blocks + 1
-        return (pieces[:, None] + np.arange(many)).reshape(-1), np.repeat(blocks + 1, many)
+    def each(self, access: GlobalAccess) -> Iterable[tuple[int, int, int]]:
+        """Block, warp and first piece of each access, in order, and once where a warp has several."""
+        columns = access.blocks.tolist(), access.warps.tolist(), (access.places // self.piece).tolist()
+        return dict.fromkeys(zip(*columns, strict=True))
+
+    def owners(self, access: GlobalAccess) -> np.ndarray:
+        return self.by_piece(access, access.blocks + 1)
+
+    def spread(self, access: GlobalAccess, pieces: np.ndarray) -> np.ndarray:
+        many = max(access.width // self.piece, 1)
+        return pieces if many == 1 else (pieces[:, None] + np.arange(many)).reshape(-1)
+
+    def by_piece(self, access: GlobalAccess, values: np.ndarray) -> np.ndarray:
+        return np.repeat(values, max(access.width // self.piece, 1))

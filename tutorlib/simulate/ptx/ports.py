@@ -16,7 +16,7 @@ from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.findings import never_written
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction
-from tutorlib.simulate.ptx.memory.access import SharedAccess
+from tutorlib.simulate.ptx.memory.access import GlobalAccess, SharedAccess
 from tutorlib.simulate.ptx.memory.windows import PEER_BITS
 from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
 from tutorlib.simulate.ptx.uses import written
@@ -125,6 +125,10 @@ class GlobalPort(Port):
             spread[lanes] = places
         self.state.watch.log.note(self.site, "global", self.width, spread)
 
+    def access(self, lanes: Lanes, places: np.ndarray) -> GlobalAccess:
+        blocks, warps = self.state.block[lanes], self.state.warp[lanes]
+        return GlobalAccess(self.site, self.instruction, blocks, warps, places, self.width)
+
     def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
         lanes, places, good = self.admit(where, addresses)
         watch = self.state.watch
@@ -134,8 +138,8 @@ class GlobalPort(Port):
             places = np.where(good, places, 0)
             self.log(self.numbered(lanes)[good], places[good])
         if watch.overlaps is not None:
-            which = slice(None) if good is None else good
-            watch.overlaps.on_load(self.site, self.state.block[lanes][which], places[which], self.width)
+            some = lanes if good is None else self.numbered(lanes)[good]
+            watch.overlaps.on_load(self.access(some, places if good is None else places[good]))
         return lanes, self.state.arena.rows(self.element, self.count)[places // self.width]
 
     def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
@@ -153,10 +157,10 @@ class GlobalPort(Port):
         def differs() -> np.ndarray:
             return (rows[rows_at] != data).any(1)
 
-        blocks = self.state.block[lanes]
-        overlaps.before_store(self.site, blocks, places, self.width, differs)
+        access = self.access(lanes, places)
+        overlaps.before_store(access, differs)
         rows[rows_at] = data
-        overlaps.after_store(self.site, blocks, places, self.width, differs)
+        overlaps.after_store(access, differs)
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ class SharedRaces:
         self.fencer = np.zeros(count if self.has_proxies else 0, np.int16)  # that warp
         self.unfenced: list[np.ndarray] = []  # pieces that threads wrote, some of them fenced since
         self.carriers: dict[int, Carrier] = {}  # what brings bytes that an mbarrier counts, by the site
+        self.bulk_phases = np.zeros((geometry.batch, clocks.agents.mbarriers), np.int32)  # the latest that copies fill
         self.restart(0)
 
     def restart(self, first: int) -> None:
@@ -78,12 +79,13 @@ class SharedRaces:
         self.read.fill(0)
         self.fence.fill(0)
         self.unfenced.clear()
+        self.bulk_phases.fill(0)
 
     # accesses ---------------------------------------------------------------------------------------------------
 
     def on_read(self, access: SharedAccess) -> np.ndarray | None:
         """For each lane whether it reads bytes never written; None where none does."""
-        self.copies.on_read(len(access.starts))
+        self.copies.on_read(len(access.starts), self.beside_bulk(access))
         pieces, slots, threads = self.spread(access)
         unwritten = self.compare_read_with_write(access, pieces, slots, threads)
         self.note_read(access.site, pieces, slots, threads, threads // WARP)
@@ -245,6 +247,20 @@ class SharedRaces:
         again[np.unique(pieces, return_index=True)[1]] = False
         if again.any():  # blocks of one cluster, or threads of one block, to one place at once
             self.report_flight(access, pieces, threads, again, "writes to")
+
+    def on_bulk(self, slot: int, mbarrier: int, phase: int) -> None:
+        """A bulk copy into a block's shared memory is issued, whose bytes this phase of an mbarrier counts."""
+        self.copies.issued = True
+        self.bulk_phases[slot, mbarrier] = max(phase, self.bulk_phases[slot, mbarrier])
+
+    def beside_bulk(self, access: SharedAccess) -> int:
+        """How many of these reads are by a warp that has not waited for all bulk copies into its block."""
+        if not self.bulk_phases.any():
+            return 0
+        slots, first = access.slots, self.clocks.base[access.slots] + self.clocks.agents.readers
+        columns = first[:, None] + np.arange(self.bulk_phases.shape[1])
+        known = self.clocks.known[slots[:, None], (access.threads // WARP)[:, None], columns]
+        return int((self.bulk_phases[slots] > known).any(1).sum())
 
     def on_tma_arrival(self, access: SharedAccess, component: int, phase: int) -> None:
         """The bytes are there: written by the mbarrier with this component of the clocks, in this phase of it."""

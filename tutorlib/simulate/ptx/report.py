@@ -49,8 +49,8 @@ class Report:
     repeats: what several blocks store alike, which is work done twice. zeros: what TMA loads of nothing but zeros.
     issued: every instruction of the program, in its order. printed: what the kernel printed, line by line.
     storers: tensor → for each element, in memory's order, the number of the block that stored it last, -1 for none; ()
-        where blocks order themselves. overlap: of the reads of shared memory, the share that went on while a cp.async
-        was in flight. trace: what the first block did, where that was asked for.
+        where `Watch` has no overlaps. overlap: of the reads of shared memory, the share that went on while a cp.async
+        or a bulk copy was in flight. trace: what the first block did, where that was asked for.
     """
 
     findings: tuple[Finding, ...]

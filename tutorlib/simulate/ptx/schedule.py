@@ -288,7 +288,7 @@ class Scheduler:
         """mbarrier.try_wait: it comes back when the phase is over, or when nothing else can happen."""
         state, site = self.state, block.end - 1
         passed = state.target(last.operands[0], "pred", last)
-        places, parity = phase_operands(last, state)
+        places, parity = phase_operands(last, site, state)
 
         def go(cohort: Cohort) -> list[Cohort]:
             waits, rest = self.by_guard(cohort, last)

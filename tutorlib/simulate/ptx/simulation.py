@@ -8,6 +8,7 @@ import numpy as np
 
 from tutorlib.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
+from tutorlib.simulate.ptx.block_order import STRONG, BlockOrder, is_device_fence, is_strong
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
 from tutorlib.simulate.ptx.findings import Finding, Findings
@@ -194,16 +195,18 @@ def make_watch(
     clocks = WarpClocks(geometry.batch, agents_of(instructions, geometry), geometry.cluster_size)
     piece = smallest([i for i in instructions if touches(i, "shared")])
     races = SharedRaces(geometry, copies.shared.size, piece, clocks, copies, findings, places.show)
+    stores = [i for i in instructions if i.opcode.startswith(("st.", "wmma.store")) and touches(i, "global")]
+
+    def name(place: int) -> str:
+        nearest = arena.nearest(place)
+        return nearest.element(place - nearest.start) if nearest else "memory"
+
     overlaps = None
-    if not any(orders_blocks(i) for i in instructions):
-        stores = [i for i in instructions if i.opcode.startswith(("st.", "wmma.store")) and touches(i, "global")]
-
-        def name(place: int) -> str:
-            nearest = arena.nearest(place)
-            return nearest.element(place - nearest.start) if nearest else "memory"
-
+    orders = any(map(orders_blocks, instructions))
+    if not (orders and any(i.opcode.startswith("cp.async.bulk") for i in instructions)):
         piece = min(smallest(stores), TMA_ELEMENT) if clocks.agents.stores else smallest(stores)
-        overlaps = Overlaps(geometry, len(arena.bytes), piece, findings, places.show, name)
+        order = BlockOrder(geometry, clocks) if orders or any(i.parts[0] == "atom" for i in instructions) else None
+        overlaps = Overlaps(geometry, len(arena.bytes), piece, findings, places.show, name, order)
     return Watch(findings, AccessLog(), clocks, races, undefined, overlaps, places.show)
 
 
@@ -246,10 +249,8 @@ def width_of(instruction: Instruction) -> int:
 
 def orders_blocks(instruction: Instruction) -> bool:
     """Whether a kernel with this instruction may order its blocks itself."""
-    parts = instruction.parts
-    return (parts[0] in ("membar", "fence") and bool({"gl", "gpu", "sys"} & set(parts))) or (
-        parts[0] in ("ld", "st", "atom", "red") and bool({"acquire", "release", "acq_rel", "volatile"} & set(parts))
-    )
+    qualified = instruction.parts[0] in ("ld", "st", "atom", "red") and is_strong(instruction)
+    return is_device_fence(instruction) or (qualified and bool((STRONG - {"relaxed"}) & set(instruction.parts)))
 
 
 def make_report(

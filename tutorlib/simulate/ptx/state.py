@@ -55,6 +55,7 @@ class State:
         self.special: dict[str, np.ndarray] = {}
         self.time = 0
         self.thread, self.slot = self.geometry.thread(), self.geometry.slot()
+        self.warp = self.thread // WARP
         self.local_set = np.zeros(self.local.shape, bool)
         self.shared_row = self.slot * self.shared.stride
         self.alive = np.ones(lanes, bool)
@@ -71,6 +72,8 @@ class State:
         self.copies.restart()
         self.watch.clocks.restart()
         self.watch.races.restart(first)
+        if self.watch.overlaps is not None:
+            self.watch.overlaps.restart(first)
         self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
         self.watch.undefined.restart(first, self.alive)
         self.local_set.fill(False)

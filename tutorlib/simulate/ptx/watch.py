@@ -13,7 +13,8 @@ from tutorlib.simulate.ptx.undefined import Undefined
 
 @dataclass
 class Watch:
-    """overlaps: None where the kernel orders its blocks itself. show: a site's place as "line 12, `…`".
+    """overlaps: None where a kernel with bulk copies orders its blocks itself, which is not modelled.
+    show: a site's place as "line 12, `…`".
 
     zeros: TMA's loads of boxes that have nothing of their tensor.
     """

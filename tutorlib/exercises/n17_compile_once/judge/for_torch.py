@@ -31,6 +31,7 @@ class CallFlaw(FailureKind):
 
     WRAPS = "wraps its tensors"
     COMPILES = "compiles for each call"
+    RUNS = "runs the function for nothing"
 
 
 ROUNDS = 7
@@ -78,8 +79,11 @@ class Calls:
 
     def tried(self, answer: Served) -> str:
         """What is wrong with what the answer itself compiles, or ""."""
+        x, y = self.pairs()[0]
         with counted_compilations() as during:
-            compiled = compiled_by(answer, self.function, *self.before(), *self.pairs()[0])
+            compiled = compiled_by(answer, self.function, *self.before(), x, y)
+            if y.count_nonzero():
+                return Flaw("it runs the function on the example tensors: they only say how to compile.", CallFlaw.RUNS)
             said = self.wrong_calls(compiled)
         if said not in ("", ANEW) or during["compile"] == 1:
             return said
@@ -103,6 +107,10 @@ class Calls:
                     return Flaw(what, Fail.RAISED(error=name), *failures_in([what_to_do(said)]))
                 if not y.equal(x + x):
                     return f"after a call with {as_layout(x)} y is not what the function writes."
+                both = x.clone()  # as input and output, what runs twice doubles twice
+                compiled(*before, both, both)
+                if not both.equal(x + x):
+                    return Flaw(f"a call with {as_layout(x)} runs the function more than once.", CallFlaw.RUNS)
         return ANEW if during["from_dlpack"] else ""
 
 

@@ -121,9 +121,10 @@ class Folder:
             raise WrongKind(Flaw(f"it should return the function; it returns {function!r}.", SavingFlaw.NO_FUNCTION))
 
         def multiply(x: "Tensor") -> "Tensor":
-            y = torch.zeros_like(x)
+            y, both = torch.zeros_like(x), x.clone()
             function(x, y)
-            return y
+            function(both, both)
+            return y if y.equal(both) else both  # which differ where it runs more than once
 
         return multiply
 
@@ -179,7 +180,7 @@ OnShelf = Callable[[Shelf, int, int], str]
 
 
 def on_a_shelf(trial: OnShelf) -> Callable[[Served], str]:
-    """The trial on a shelf of its own. It is given two numbers n, which for points nobody can foresee."""
+    """The trial on a shelf of its own. It gets two numbers n, drawn at random in a run for points."""
 
     def tried(answer: Served) -> str:
         numbers = fresh_rng().sample(range(2, TIMES), 2) if for_points() else (2, 3)
@@ -233,7 +234,7 @@ def found_again(shelf: Shelf, n: int, other: int) -> str:
 
 
 def from_the_file(shelf: Shelf, n: int, other: int) -> str:
-    """Saved by somebody else: what is kept in this process does not help."""
+    """Saved by another process, so a copy kept in this one does not help."""
     shelf.put("double_2.o", object_file(other, "double_2"))
     never = Compiling(n)
     found = shelf.get("double_2", never)

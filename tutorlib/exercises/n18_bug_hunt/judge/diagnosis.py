@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CAUSES = {
     "barrier in a branch": "some threads of a block never reach a barrier at which the others wait",
-    "read too early": "threads read data that other threads write, with no barrier in between",
+    "read too early": "threads read data that other threads of the block write, with no barrier in between",
     "overwritten too early": "threads overwrite data that others may still be reading, with no barrier in between",
     "copy not committed": "an asynchronous copy belongs to no group or barrier that a thread waits for",
     "copy not waited for": "an asynchronous copy is used before it is known to have arrived",
@@ -34,12 +34,14 @@ CAUSES = {
     "wrong phase": "a wait names the parity of another phase of the mbarrier",
     "proxy not fenced": "TMA or wgmma reads shared memory that threads wrote, with no proxy fence in between",
     "never initialised": "a value is read, or added to, before it is set",
+    "wrong identity": "a reduction starts from, or is padded with, a value that can change its result",
     "not zeroed anew": "accumulators start from the values that an earlier tile or row left",
     "majors swapped": "rows are taken for columns, or columns for rows",
     "wrong coordinate": "an index or a count is off: by one, or of another block, warp or lane",
     "unguarded edge": "the last tile of M or N extends past the edge, and no predicate guards it",
     "unguarded tail": "the last step of K is only partly filled, and the rest of it is used",
     "lost updates": "several blocks write to one place without atomics",
+    "blocks not ordered": "a block reads what another wrote, without the fences that order the two",
     "bank conflicts": "threads of a warp access different rows of the same shared memory bank",
     "uncoalesced": "threads of a warp touch sectors of which they use a small part",
     "misaligned": "an address is not a multiple of the access's width",
@@ -50,7 +52,7 @@ CAUSES = {
     "sums rounded": "accumulators have a type that is too narrow",
     "shuffle in a branch": "some threads of a warp never reach an instruction that needs the whole warp",
 }
-OBJECTS = "the simulator objects to what the kernel does, whatever its result."
+OBJECTS = "the simulator reports a violation, whether or not the result is right."
 LARGEST = 2**16  # elements of all tensors: a hunt makes things small
 
 
@@ -103,6 +105,7 @@ class DiagnosisExercise(Exercise):
     bug: Bug
     lines: tuple[str | int, ...]
     cause: str
+    guess: FailureKind | None = DiagnosisFlaw.WRONG
 
     def judge(self, served: Served) -> Verdict:
         served.ask(need_function, " that returns a Diagnosis")
@@ -117,8 +120,8 @@ class DiagnosisExercise(Exercise):
         size = by(shape)
         if not shown:
             what = (
-                f"at {size} nothing goes wrong: the result is right, and nothing else is noticed. "
-                "Which input shows what the colleague saw?"
+                f"at {size} nothing goes wrong: the result is right, and the simulator has no finding. "
+                "Which input exposes the bug?"
             )
             return wrong(Flaw(what, DiagnosisFlaw.NOTHING_SHOWN))
         if place is None or cause is None:
@@ -157,7 +160,7 @@ class DiagnosisExercise(Exercise):
             return f"the shape is ({', '.join(problem.dims)}), positive integers; yours is {shape!r}"
         shape = tuple(map(int, shape))
         if refused := self.bug.refuses(shape):
-            return f"the kernel does not promise anything at {by(shape)}: {refused}"
+            return f"{by(shape)} is outside the kernel's contract: {refused}"
         elements = sum(math.prod(problem.shape_of(op, shape)) for op in problem.operands)
         if elements > LARGEST:
             return f"{by(shape)} has {elements:,} elements in all: make it small, {LARGEST:,} at most"
@@ -177,7 +180,7 @@ class DiagnosisExercise(Exercise):
         except CompileFailed:
             return "it does not compile."
         except KernelFault:
-            return "its threads wait for each other, or for something that never comes."
+            return "some threads wait forever."
         output = work.problem.output.name
         if not any(finding.kind in BREAKS for report in simulator.reports for finding in report.findings):
             wrong_result = find_difference(output, *work.output.as_it_is().seen, *work.expected())

@@ -1,4 +1,4 @@
-"""Exercises whose answer mends a broken kernel's source; the kernel is then checked like any other."""
+"""Exercises whose answer fixes a broken kernel's source; the kernel is then checked like any other."""
 
 import re
 from dataclasses import dataclass, replace
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MendExercise(KernelExercise):
-    """The answer takes the broken kernel's source, a string, and returns the mended one.
+    """The answer takes the broken kernel's source, a string, and returns the fixed one.
 
-    two_stages: bytes that two stages of its pipeline take: with less shared memory there is none left to mend.
+    two_stages: bytes that two stages of its pipeline take; with less shared memory the pipeline is gone.
     """
 
     bug: Bug
@@ -50,17 +50,17 @@ class MendExercise(KernelExercise):
             name = getattr(answer, "__name__", "it")
             raise WrongKind(f"{name}(source) raised {type(error).__name__}: {error}") from error
         if not isinstance(text, str):
-            raise WrongKind(f"it should return the mended source, a string; it returns {text!r}.")
+            raise WrongKind(f"it should return the fixed source, a string; it returns {text!r}.")
         if isinstance(self.bug.launch, CudaLaunch) and "__global__" not in text:
-            raise WrongKind("the source that it returns has no __global__ function: return all of it, mended.")
+            raise WrongKind("the source that it returns has no __global__ function: return the whole file.")
         return launcher_of(self.bug, text)
 
     def judge(self, served: Served) -> Verdict:
-        """The sizes at which the broken kernel is right, too, are no part of a mend.
+        """Sizes at which the broken kernel is right, too, earn nothing.
 
         Of C++ the source is all that is needed. Python is imported where the answer lives, and there alone.
         """
-        served.ask(need_function, " that takes the source and returns it mended")
+        served.ask(need_function, " that takes the source and returns it fixed")
         verdict = self.judge_returned(served) if isinstance(self.bug.launch, CudaLaunch) else super().judge(served)
         partly = 0 < verdict.points < self.correctness_points
         return replace(verdict, points=0) if partly and verdict.points <= self.unmended else verdict
@@ -98,8 +98,8 @@ class MendExercise(KernelExercise):
             return None
         return Flaw(
             f"it compiles, but with {compiled.smem_bytes:,} bytes of shared memory, and two stages take "
-            f"{self.two_stages:,}: with one stage nothing is copied while something else is worked on. "
-            "Keep the pipeline, and mend it.",
+            f"{self.two_stages:,}: with one stage, no copy is in flight while the kernel computes. "
+            "Keep the pipeline, and fix it.",
             Fail.CONFIG,
         )
 
@@ -115,7 +115,7 @@ class MendExercise(KernelExercise):
             return None
         columns = next((shape[-1] for shape in self.shapes if shape[-1] % broken[0]), known)
         return Flaw(
-            f"it promises the compiler that {broken[0]} divides a row's pitch. All that is known is that {known} does: "
+            f"it promises the compiler that {broken[0]} divides a row's pitch, and only {known} is known to divide it: "
             f"with {columns} columns the promise is broken, and an access that relied on it would be misaligned.",
             Fail.PARAMETERS,
         )

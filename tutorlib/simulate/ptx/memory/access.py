@@ -5,6 +5,8 @@ from typing import Literal
 
 import numpy as np
 
+from tutorlib.simulate.ptx.ir import Instruction
+
 Agent = Literal["thread", "wgmma", "tcgen05", "TMA"]  # who does it, for the threads that ask for it
 Carrier = Literal["TMA", "st.async", "cp.async"]  # what brings bytes that an mbarrier counts
 
@@ -24,3 +26,15 @@ class SharedAccess:
     width: int
     by: np.ndarray | None = None
     agent: Agent = "thread"
+
+
+@dataclass(frozen=True)
+class GlobalAccess:
+    """An instruction's accesses of `width` bytes at these places in the arena, each by a warp of a block, (n,)."""
+
+    site: int
+    instruction: Instruction
+    blocks: np.ndarray
+    warps: np.ndarray
+    places: np.ndarray
+    width: int

@@ -38,7 +38,8 @@ class Copy:
 class AsyncCopies:
     """committed: how many groups each lane has committed. issued: how many instructions.
 
-    reads: of shared memory, since the first copy was issued; overlapped: those of them while a copy was in flight.
+    reads: of shared memory, since the first copy was issued, bulk copies included; overlapped: those of them while a
+        copy was in flight, or a bulk copy that the reader has not waited for.
     """
 
     def __init__(self, lanes: int, shared: SharedMemory) -> None:
@@ -56,11 +57,11 @@ class AsyncCopies:
         self.issued += 1
         self.in_flight.append(Copy(access, lanes, places, self.committed[lanes], data, self.issued))
 
-    def on_read(self, threads: int) -> None:
-        """So many threads read shared memory."""
+    def on_read(self, threads: int, beside_bulk: int) -> None:
+        """So many threads read shared memory, so many of them with a bulk copy still to be waited for."""
         if self.issued:
             self.reads += threads
-            self.overlapped += threads * bool(self.in_flight)
+            self.overlapped += threads if self.in_flight else beside_bulk
 
     def issued_by(self, lanes: np.ndarray) -> list[SharedAccess]:
         """These lanes' copies that are in flight."""

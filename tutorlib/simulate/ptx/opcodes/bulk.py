@@ -11,6 +11,7 @@ from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad, Keep
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Instruction, Operand
+from tutorlib.simulate.ptx.memory.access import GlobalAccess
 from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, TensorMap, read_tensor_map, swizzle_units
 from tutorlib.simulate.ptx.memory.windows import PARAM
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
@@ -215,10 +216,15 @@ def keeper(state: State, site: int, lane: int, described: TensorMap, at: tuple[i
         if overlaps is not None and data.size:
             starts = element_starts(state, described, whole)
             different = (data != there).any(-1).reshape(-1)
-            overlaps.before_store(site, np.full(len(starts), block), starts, described.element, lambda: different)
+            overlaps.before_store(by_block(state, site, block, starts, described.element), lambda: different)
         there[...] = data
 
     return keep
+
+
+def by_block(state: State, site: int, block: int, starts: np.ndarray, width: int) -> GlobalAccess:
+    blocks, nobody = np.full(len(starts), block), np.zeros(len(starts), np.int64)
+    return GlobalAccess(site, state.kernel.instructions[site], blocks, nobody, starts, width)
 
 
 def element_starts(state: State, described: TensorMap, whole: tuple[slice, ...]) -> np.ndarray:
@@ -290,7 +296,7 @@ def run_keeper(state: State, site: int, lane: int, target: int) -> Keep:
         overlaps = state.watch.overlaps
         if overlaps is not None:
             starts, different = np.arange(at, at + units.size, UNIT), (units != there).any(1)
-            overlaps.before_store(site, np.full(len(starts), block), starts, UNIT, lambda: different)
+            overlaps.before_store(by_block(state, site, block, starts, UNIT), lambda: different)
         there[...] = units
 
     return keep

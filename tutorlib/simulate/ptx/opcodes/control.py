@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from tutorlib.failure import Hazard
+from tutorlib.simulate.ptx.block_order import is_device_fence
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.ir import Group, Instruction, Operand, Symbol
 from tutorlib.simulate.ptx.memory.windows import LOCAL
@@ -112,6 +113,21 @@ def fence_proxy(instruction: Instruction, site: int, state: State) -> Step:
     return step
 
 
+def fence(instruction: Instruction, site: int, state: State) -> Step:
+    """membar and fence: for the device, what this thread knows of becomes visible to other blocks."""
+    overlaps = state.watch.overlaps
+    if overlaps is None or overlaps.order is None or not is_device_fence(instruction):
+        return no_effect(instruction, site, state)
+    order = overlaps.order
+
+    def step(where: Where) -> None:
+        lanes = np.arange(state.geometry.lanes)[as_index(where)]
+        for block, warp in dict.fromkeys(zip(state.block[lanes].tolist(), state.warp[lanes].tolist(), strict=True)):
+            order.fence(block, warp)
+
+    return step
+
+
 def arrive_in_cluster(instruction: Instruction, site: int, state: State) -> Step:
     return lambda where: state.units.clusters.arrive(np.arange(state.geometry.lanes)[as_index(where)])
 
@@ -126,8 +142,8 @@ OPCODES: dict[str, Decoder] = {
     "setmaxnreg.dec": give_registers,
     "fence.proxy": fence_proxy,
     "bar.warp.sync": sync_warp,
-    "membar": no_effect,
-    "fence": no_effect,
+    "membar": fence,
+    "fence": fence,
     "nanosleep": no_effect,
     "griddepcontrol": no_effect,
     "pmevent": no_effect,

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Instruction, Register
@@ -155,7 +156,7 @@ def test(instruction: Instruction, site: int, state: State) -> Step:
     """mbarrier.test_wait: whether a phase is over."""
     known(instruction)
     out = state.target(instruction.operands[0], "pred", instruction)
-    at, parity_of = places(instruction, 1, state), parities(instruction, state)
+    at, parity_of = places(instruction, 1, state), parities(instruction, site, state)
 
     def step(where: Where) -> None:
         lanes = numbered(where, state)
@@ -172,18 +173,29 @@ def test(instruction: Instruction, site: int, state: State) -> Step:
 
 
 def phase_operands(
-    instruction: Instruction, state: State
+    instruction: Instruction, site: int, state: State
 ) -> tuple[Callable[[np.ndarray], list[SharedPlace]], Callable[[np.ndarray], np.ndarray]]:
     """Which mbarrier and which parity mbarrier.try_wait waits for, of these lanes."""
     known(instruction)
-    return places(instruction, 1, state), parities(instruction, state)
+    return places(instruction, 1, state), parities(instruction, site, state)
 
 
-def parities(instruction: Instruction, state: State) -> Callable[[np.ndarray], np.ndarray]:
-    """The parity that each of these lanes waits for: an operand, or of the phase that a token names."""
-    kind = "u32" if "parity" in instruction.parts else "u64"
-    values = state.source(instruction.operands[2], kind, instruction)
-    return lambda lanes: np.broadcast_to(values, state.geometry.lanes)[lanes].astype(np.int64) & 1
+def parities(instruction: Instruction, site: int, state: State) -> Callable[[np.ndarray], np.ndarray]:
+    """The parity that each of these lanes waits for: an operand, 0 or 1, or of the phase that a token names."""
+    by_parity = "parity" in instruction.parts
+    values = state.source(instruction.operands[2], "u32" if by_parity else "u64", instruction)
+
+    def of(lanes: np.ndarray) -> np.ndarray:
+        given = np.broadcast_to(values, state.geometry.lanes)[lanes].astype(np.int64)
+        if by_parity and (given > 1).any():
+            at = int((given > 1).argmax())
+            thread, block = state.thread[lanes[at]], state.geometry.show_block(int(state.block[lanes[at]]))
+            what = f"thread {thread} of block {block} waits for parity {given[at]} of an mbarrier: a parity is 0 or 1"
+            flaw = Flaw(what, Hazard.MBARRIER(lacks="parity"))
+            state.watch.findings.notice(Hazard.MBARRIER, site, lambda: flaw, int((given > 1).sum()))
+        return given & 1
+
+    return of
 
 
 def map_address(instruction: Instruction, site: int, state: State) -> Step:
