@@ -194,11 +194,13 @@ class Gradebook:
                 "select student, content, wanted, seed, utc, seconds, failed, gpu from submissions order by student"
             ).fetchall()
             found = {}
-            for student, content, wanted, seed, utc, *how in heads:
+            for student, content, wanted, seed, utc, seconds, failed, gpu in heads:
                 pairs = [self.rows(student, "*", table) for table in PAIRS]
                 notebooks, times, answers = (tuple((key, value) for _, key, value in rows) for rows in pairs)
                 notes = tuple(line for (line,) in self.rows(student, "line", "notes"))
-                graded = Graded(self.judged(student), tuple(sorted(notebooks)), notes, *how, times, answers)
+                graded = Graded(
+                    self.judged(student), tuple(sorted(notebooks)), notes, seconds, failed, gpu, times, answers
+                )
                 asked = json.loads(wanted)
                 found[student] = Submission(student, content, asked and tuple(asked), seed and int(seed), utc, graded)
         return found
@@ -217,8 +219,13 @@ class Gradebook:
         columns = "counts, measurement, exercise, title, status, points, max_points, message"
         remedies = dict(self.rows(student, "exercise, text", "remedies"))
         return tuple(
-            Judged(Outcome(id, *rest, measured and json.loads(measured), remedies.get(id, "")), counts)
-            for counts, measured, id, *rest in self.rows(student, columns, "outcomes")
+            Judged(
+                Outcome(
+                    *(id, title, status, points, most, message, measured and json.loads(measured)), remedies.get(id, "")
+                ),
+                counts,
+            )
+            for counts, measured, id, title, status, points, most, message in self.rows(student, columns, "outcomes")
         )
 
     @contextmanager

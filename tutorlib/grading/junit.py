@@ -17,10 +17,10 @@ def junit(suites: Iterable[tuple[str, float | None, Iterable[Outcome]]]) -> str:
     for name, seconds, outcomes in suites:
         kinds = [(outcome, KINDS.get(outcome.status, "failure")) for outcome in outcomes]
         number = Counter(kind for _, kind in kinds)
-        sums = {"failures": number["failure"], "errors": number["error"], "skipped": number["skipped"]}
-        numbers = {key: str(n) for key, n in ({"tests": len(kinds)} | sums).items()}
+        totals = {"failures": number["failure"], "errors": number["error"], "skipped": number["skipped"]}
+        numbers = {key: str(n) for key, n in ({"tests": len(kinds)} | totals).items()}
         time = {} if seconds is None else {"time": f"{seconds:.3f}"}
-        suite = ElementTree.SubElement(root, "testsuite", name=printable(name), **numbers, **time)
+        suite = ElementTree.SubElement(root, "testsuite", {"name": printable(name), **numbers, **time})
         for outcome, kind in kinds:
             title = printable(f"{outcome.id} {outcome.title}")
             case = ElementTree.SubElement(suite, "testcase", classname=outcome.id[:2], name=title)

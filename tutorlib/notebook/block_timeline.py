@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.rehearsing.blackwell_block import ROLES, Extent, Loop
-from tutorlib.checking.rehearsing.blackwell_clock import EPILOGUE_ROWS, time_tiles
 from tutorlib.draw import show_block
+from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_block import ROLES, Extent, Loop
+from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_clock import EPILOGUE_ROWS, time_tiles
 from tutorlib.models.block_timeline import TENSOR_CORES, BlockTimeline
 
 if TYPE_CHECKING:

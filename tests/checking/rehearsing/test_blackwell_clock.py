@@ -3,10 +3,10 @@
 from itertools import pairwise
 
 import pytest
-from tutorlib.checking.rehearsing.blackwell_block import Extent
 
 from tests.pages.n15_blackwell_gemm.right_loops import RIGHT
-from tutorlib.checking.rehearsing.blackwell_clock import EPILOGUE_ROWS, TMA_ROW, time_tiles
+from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_block import Extent
+from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_clock import EPILOGUE_ROWS, TMA_ROW, time_tiles
 from tutorlib.kernels.blackwell.loops import multiply_tiles, produce_tiles, store_tiles
 from tutorlib.models.block_timeline import TENSOR_CORES
 from tutorlib.notebook.block_timeline import show_handover, show_roles

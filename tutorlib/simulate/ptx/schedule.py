@@ -143,7 +143,7 @@ class Scheduler:
         held_up = self.state.units.mbarriers.waiting
         if not held_up or not self.gathers[cohort.block]:
             return False
-        warps = of_warps(cohort.lanes).any(1)
+        warps = np.asarray(of_warps(cohort.lanes).any(1))
         return any(warps[group.lanes // WARP].any() for group in held_up)
 
     def pick(self, ready: list[Cohort]) -> Cohort:

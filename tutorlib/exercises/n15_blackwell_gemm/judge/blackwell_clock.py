@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tutorlib.checking.rehearsing.blackwell_block import ROLES, BlackwellBlock, Extent, Loop, warps_of
-from tutorlib.checking.rehearsing.blackwell_warps import STORERS, Commit, RoleWarps, TileRole
 from tutorlib.checking.rehearsing.interleavings import Interleaving, by_rank
 from tutorlib.checking.rehearsing.machine import Load
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
+from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_block import ROLES, BlackwellBlock, Extent, Loop, warps_of
+from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_warps import STORERS, Commit, RoleWarps, TileRole
 from tutorlib.models.block_timeline import TENSOR_CORES, BlockTimeline, Does, Span
 
 TMA_ROW, MMA_ROW = "warp 5: TMA", "warp 4: MMA"
