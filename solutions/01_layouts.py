@@ -231,7 +231,7 @@ from tutorlib.explorers.layouts import explore_layout
 explore_layout("((2,2),(4,2)):((1,16),(2,8))")
 
 # %% [markdown]
-# ## Reading a picture backwards
+# ## From a picture to its layout
 #
 # A paper or the PTX manual often gives you the picture, and you need the layout.
 

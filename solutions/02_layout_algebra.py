@@ -242,7 +242,7 @@ print("A(B(3, 2)) =", A(B(3, 2)), " R(3, 2) =", R(3, 2))
 # CuTe makes the same assumption, so this is its second wrong answer. Powers of two help here, too: if all extents and
 # strides are powers of two and B's offsets don't repeat, each mode has bits of its own and nothing can carry.
 #
-# ### What composition is for
+# ### A use of composition
 #
 # Any B that lists indices in another order gives another view of A. Take the row-major 4×8 again, and pair each of its
 # columns 0 to 3 with the column four further right. The next column is 4 indices away, so the partner is 16 away: B =
@@ -276,7 +276,7 @@ check("02.3", transposed)
 # **Keep this:** A ∘ B reads A's memory in B's order. The right operand chooses, the left one stores. In the next
 # notebook the left one is a swizzle.
 #
-# ## Complement: what a layout leaves out
+# ## Complement: where copies of a layout begin
 #
 # Take the layout `4:2`. It covers the offsets 0, 2, 4, 6. Suppose you want to fill 24 offsets with copies of it. Where
 # do the copies begin?
@@ -545,7 +545,7 @@ for block in (layout("4:1"), layout("4:2")):
 # With `4:2` the shortcut puts its second copy at 4, on top of the block's third element. It is right only for a block
 # without holes.
 #
-# **Exercise 02.8** (about 2 lines). Write `logical_product(block, grid)`.
+# **Exercise 02.8** (about 2 lines). Write `logical_product(block, grid)` for two Layouts.
 
 
 # %%
