@@ -8,9 +8,9 @@
 # %% [markdown]
 # # 00 · Start here
 #
-# You will write matrix kernels for the GPU, in Python, and have each one checked as you go. By the last notebooks
-# yours run on Hopper's tensor cores and are timed beside cuBLAS. The first four need no GPU at all: they are about
-# *layouts*, the small algebra in which every one of those kernels says which thread touches which element.
+# You will write matrix kernels for the GPU in Python, and check each one in its notebook. By notebook 14 your GEMM runs
+# on Hopper's tensor cores and is timed against cuBLAS. Notebooks 01 to 03 prepare for the kernels: they are about
+# *layouts*, the small algebra with which every one of those kernels assigns elements to threads.
 #
 # > **After this page you can** solve an exercise, read its check's message, and tell which tools an answer may use and
 # > how points are counted.
@@ -20,11 +20,11 @@
 # Every page opens like this one, and closes with what to remember and three questions to test yourself.
 
 # %% [markdown]
-# ## A page is read from the top
+# ## Run the cells from the top
 #
-# Run the cells in order: click into one and press Shift-Enter. Most are short enough to predict, and predicting is
-# the point: say what a cell prints before you run it. If you restart the kernel, run the page again from the top.
-# (*Run All* stops at the first check that is not solved yet; Shift-Enter goes on from there.)
+# Click into a cell and press Shift-Enter. Most cells are short enough to predict, and you learn most if you do: say
+# what a cell prints before you run it. If you restart the notebook's kernel, run the page again from the top. (*Run
+# All* stops at the first check that you have not solved; continue from there with Shift-Enter.)
 
 # %%
 from tutorlib import check, hint
@@ -34,8 +34,8 @@ from tutorlib.draw import show_layout
 # ## A first question
 #
 # A kernel cuts its matrix into tiles, and its launch has to say how many tiles there are. Take 10 elements and tiles of
-# 4. Below, each column is one tile. Cells 10 and 11 (outlined) are past the end of the data, and yet the third tile is
-# needed for elements 8 and 9.
+# 4. Below, each column is one tile. Cells 10 and 11 (outlined) are past the end of the data, but elements 8 and 9 need
+# the third tile.
 
 # %%
 show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2), (3, 2)])
@@ -47,11 +47,10 @@ show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2),
 print(10 // 4, 12 // 4, 0 // 4)
 
 # %% [markdown]
-# The first is one tile short. A grid launched with that number leaves the last elements of the matrix untouched,
-# the most common bug in a first kernel.
+# The first is one tile short: a grid of that size never touches the last two elements.
 #
 # **Exercise 00.1** (about 1 line). Write `ceil_div(n, tile)`: how many tiles of `tile` elements cover `n` elements.
-# Stay with integers: sizes can be larger than what a float holds exactly.
+# Stay with integers: a size can be too large for a float to hold exactly.
 
 
 # %%
@@ -65,19 +64,20 @@ def ceil_div(n, tile):
 check("00.1", ceil_div)
 
 # %% [markdown]
-# Until you run a check, the page says *not run yet* below it. Run it: for a right answer it prints one line, with the
-# points; for any other it raises, and the message names the call that went wrong, the value that your answer returned
-# and the value expected. If the check recognizes a common mistake, it says so too. Here is an answer that rounds down:
+# A check that you have not run says *not run yet*. For a right answer it prints one line, with the points. For a wrong
+# one it raises, and the message names the call that failed, the value that your answer returned, and the expected
+# value. If the check recognizes a common mistake, it names that, too. This is the message for an answer that rounds
+# down:
 #
 #     ✗ 00.1 ceil_div: 1 of 3 cases right
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
 #       The last, partly filled tile is missing: // rounds down.
 #
-# That answer earns part of the points: an exercise divides its points equally among its cases, and the total is rounded
-# down to half a point. You can change an answer and check it as often as you like.
+# That answer earns part of the points: an exercise divides its points equally among its cases and rounds the total down
+# to half a point. You can change an answer and check it as often as you like.
 #
-# From the second failure on, a check adds a hint if it has one for that failure. You can also ask for hints, which go
-# from a nudge to nearly the answer. Run this cell more than once.
+# From the second failure on, a check adds a hint if it has one for that failure. You can also ask for hints. They range
+# from a nudge to nearly the answer, and each run of this cell shows the next one.
 
 # %%
 hint("00.1")
@@ -92,18 +92,18 @@ hint("00.1")
 #     ✗ 02.2 compose: it calls tl.compose, which does what you are asked to write.
 #       Page 00 says what an answer may use.
 #
-# The same holds for the course's own kernels and for the checks: they contain the answers. Such an answer earns no
-# points, from `check` or from `tutor grade`: the two always agree. In the *next* exercise `tl.compose` is a tool like
-# any other, whether or not you have solved this one.
+# Nor may it call the course's own kernels or checks, which contain the answers. An answer that does earns no points,
+# neither from `check` nor from `tutor grade`. In the *next* exercise you may use `tl.compose` like any other function,
+# whether or not you have solved this one.
 #
-# NumPy's numbers and arrays are as good as Python's, and so is a list where a tuple is asked for.
+# NumPy numbers and arrays count as Python's do, and so does a list where the exercise asks for a tuple.
 #
 # ## What this machine can check
 #
 # | exercises | right or wrong | how fast |
 # |---|---|---|
 # | layouts (00–03) | on any machine | – |
-# | kernels (04–12, 16–18) | on any machine, simulated where there is no GPU | on a GPU, beside cuBLAS or torch |
+# | kernels (04–12, 16–18) | on any machine, simulated where there is no GPU | on a GPU, against cuBLAS or torch |
 # | Hopper's TMA and WGMMA (05, 13, 14) | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
 # | Blackwell's tcgen05 (15) | on any machine, simulated where there is no Blackwell GPU | on a Blackwell GPU |
 #
@@ -111,19 +111,19 @@ hint("00.1")
 #
 # ## Points
 #
-# Your points are kept on this machine. The [contents page](contents.ipynb) shows them, and so does `tutor progress` in
-# a terminal. Your best attempt counts: a later one takes nothing away. The notebook also records, invisibly, when you
-# tried each exercise, for your class's report.
+# The course keeps your points on this machine. The [contents page](contents.ipynb) shows them, and so does `tutor
+# progress` in a terminal. There your best attempt counts: a later one takes nothing away. The notebook also records,
+# invisibly, when you tried each exercise, for your class's report.
 #
-# `make grade` in a terminal grades the solved notebooks that come with the course. To grade your own, name a notebook
-# or a folder: `tutor grade notebooks`. The grader takes your answer cells and the cells of yours that they use, puts
-# them into a fresh copy of the page and runs that. So you are free to add cells, rename the file or scribble anywhere
-# else. Just don't delete or copy an answer cell.
+# `tutor grade notebooks` in a terminal grades your answers as the notebooks contain them now; it also takes the name of
+# a single notebook. The grader copies your answer cells, and those of your cells that they use, into a fresh copy of
+# the page and runs it. It calls an answer with further random inputs, so a table of the calls that a check makes earns
+# nothing. You may add cells, rename the file, and write anywhere else; but don't delete or duplicate an answer cell.
 #
 # ## What to remember
 #
 # - Write the answer where it says YOUR CODE HERE, run the cell, run the check below it.
-# - A grid has as many tiles as it takes to *cover* the data: divide and round up, in integers.
+# - A grid must *cover* the data: divide by the tile size and round up, in integers.
 # - *Not run* means neither right nor wrong.
 #
 # ## Test yourself
@@ -132,19 +132,20 @@ hint("00.1")
 #
 # <details><summary>1. How many tiles of 128 cover 4097 rows, and how many rows of the last are past the end?</summary>
 #
-# 33 tiles, since 32 · 128 = 4096 leaves one row. The last tile holds that row and 127 past the end, which a kernel must
-# not touch.
+# 33 tiles: 32 of them cover 4096 rows, and one row is left. The last tile contains that row and 127 past the end, which
+# a kernel must not touch.
 #
 # </details>
 #
-# <details><summary>2. A check gave 1.5 of 2 points. You break the answer and check again. What do you have?</summary>
+# <details><summary>2. A check gave 2 of 2 points. You break the answer and check again. How many points does the
+# contents page show, and how many does <code>tutor grade</code> give?</summary>
 #
-# Still 1.5. The best attempt counts.
+# The contents page still shows 2, your best attempt. `tutor grade` grades the broken answer.
 #
 # </details>
 #
 # <details><summary>3. You have no GPU, and a check says "not run". Is your kernel wrong?</summary>
 #
-# It is neither right nor wrong yet. A simulator judges all that it can run without a GPU; the rest waits for one.
+# It has not been judged. Without a GPU, a simulator judges the kernels that it can run; the others need the GPU.
 #
 # </details>

@@ -9,14 +9,14 @@
 # # 01 · A layout is a function
 #
 # Memory is a linear array of addresses. A matrix has rows and columns. Something has to map row 2, column 1 to an
-# address, and in most programs that something is a formula scattered over many lines:
+# address. In most programs a formula does, repeated in many places:
 #
 #     element = ptr[row * stride + col]
 #
-# CuTe, the library under NVIDIA's fastest kernels, makes it a value that you can name, print, draw and compute with:
-# a **layout**. On this page you write its handful of functions yourself and see what each is for.
+# CuTe, the library under NVIDIA's fastest kernels, makes the mapping a value that you can name, print, draw and compute
+# with: a **layout**. A handful of functions work on it. On this page you write them yourself and see their use.
 #
-# > **After this page you can** compute an element's offset, read a layout from a picture, describe any NumPy view as
+# > **After this page you can** compute an element's offset, read a layout from a picture, describe a NumPy view as
 # > one, take a row or a tile out of a tensor, and tell when 32 bits are too few.
 # >
 # > **It takes** about 60 minutes, on any machine.
@@ -42,7 +42,7 @@ from tutorlib.layouts.notation import layout
 show_layout("(4,3):(3,1)")
 
 # %% [markdown]
-# In Python a layout is an object that you call like the function it is. Which number is in row 2, column 1?
+# In Python you call a layout like a function. Which number is in row 2, column 1?
 
 # %%
 L = layout("(4,3):(3,1)")
@@ -75,16 +75,15 @@ show_layouts({"row-major": "(4,3):(3,1)", "column-major": "(4,3):(1,4)"})
 
 # %% [markdown]
 # NumPy and PyTorch default to row-major; CuTe defaults to column-major, like Fortran and cuBLAS. Both are compact: 12
-# elements at 12 addresses. So nothing crashes when you mix them up; you read the right number of wrong elements, and
-# adjacent threads may access addresses that are far apart, which costs a large factor of bandwidth. Look at the two
-# defaults side by side:
+# elements at 12 addresses. So a mix-up does not crash. You read the wrong elements, or adjacent threads access
+# addresses that are far apart, which wastes bandwidth: page 04 counts how much. Here are the two defaults:
 
 # %%
 print("NumPy:", np.empty((4, 3), dtype=np.int8).strides)
 print("CuTe: ", Layout((4, 3)).stride)
 
 # %% [markdown]
-# Here is what the mix-up looks like. `a` is stored by rows; we read it through the column-major layout.
+# Now mix them up: `a` is stored by rows, and the column-major layout reads it.
 
 # %%
 a = np.arange(12).reshape(4, 3)
@@ -94,9 +93,9 @@ print(a, "\n\nread with the other order:")
 print(np.array([[memory[wrong(row, col)] for col in range(3)] for row in range(4)]))
 
 # %% [markdown]
-# **Exercise 01.2** (about 6 lines). Write `compact_strides(shape, order)`: the strides of a matrix without gaps, as a
-# tuple. `order` is `"row"` (last mode contiguous) or `"column"` (first mode contiguous); the shape may have any
-# number of modes. Your answer is compared with what NumPy itself allocates.
+# **Exercise 01.2** (about 6 lines). Write `compact_strides(shape, order)`: the strides of a compact array, as a tuple.
+# `order` is `"row"` (last mode contiguous) or `"column"` (first mode contiguous); the shape may have any number of
+# modes. The check compares your answer with the strides of an array that NumPy allocates.
 
 
 # %%
@@ -117,8 +116,8 @@ check("01.2", compact_strides)
 # %% [markdown]
 # ## One number for a coordinate
 #
-# A thread is often identified by one linear index, not by a row and a column. So a layout also takes a plain index and
-# first turns it into a coordinate. In which order? In CuTe the **first mode varies fastest**, whatever the strides are:
+# A thread often has one linear index, not a row and a column. So a layout also takes a plain **index** and first
+# converts it into a coordinate. In which order? In CuTe the **first mode varies fastest**, whatever the strides are:
 # index 1 is row 1, column 0.
 
 # %%
@@ -127,10 +126,10 @@ print([L(index) for index in range(size(L))])
 
 # %% [markdown]
 # The offsets go up by 3, the distance from row to row of a row-major matrix. NumPy's `ravel` would have walked along
-# the row. Neither is wrong; they are two conventions, and this course uses CuTe's.
+# the row. These are two conventions, and this course uses CuTe's.
 #
-# **Exercise 01.3** (about 5 lines). Write `coordinate(index, shape)`: the tuple of coordinates for an index, first
-# mode fastest. For `(4, 3)` index 5 is `(1, 1)`.
+# **Exercise 01.3** (about 5 lines). Write `coordinate(index, shape)`: the coordinate of an index in a flat shape, as a
+# tuple, first mode fastest. In `(4, 3)` index 5 is `(1, 1)`.
 
 
 # %%
@@ -150,8 +149,8 @@ check("01.3", coordinate)
 # %% [markdown]
 # ## Views: the same memory under another layout
 #
-# A transpose moves nothing. Neither does a slice with steps, or a row broadcast to many rows. Each is the same memory
-# under another layout, and NumPy will tell you which, with one difference: its strides count *bytes*.
+# In NumPy a transpose moves no data. Neither does a slice with steps, or a row broadcast to many rows. Each is the same
+# memory under another layout. NumPy shows you this layout, but its strides count *bytes*.
 
 # %%
 a = np.arange(24, dtype=np.float32).reshape(4, 6)
@@ -162,7 +161,7 @@ for name, view in {"a": a, "a.T": a.T, "a[::2, 1:]": a[::2, 1:], "broadcast": np
 # A stride of 0 in the last line: every row *is* the first row.
 #
 # **Exercise 01.4** (about 2 lines). Write `layout_of(array)`: the `Layout(shape, stride)` of a NumPy array or view, in
-# elements. It is checked by its law: element `c` of the view lies `offset(c)` elements after its first one.
+# elements. The check tests the law: element `c` of the view is `layout(c)` elements after its first one.
 
 
 # %%
@@ -179,11 +178,12 @@ check("01.4", layout_of)
 # %% [markdown]
 # ## A mode can be a layout
 #
-# Now the step that makes CuTe more than a stride calculator. Suppose a 4×8 matrix is stored as four 2×4 blocks, each
-# contiguous and column-major, the blocks themselves in row-major order. No pair of strides describes that: going down
-# the rows you move by 1, then jump to the next block.
+# This step makes CuTe more than a stride calculator. Suppose a 4×8 matrix is stored as four 2×4 tiles, each contiguous
+# and column-major, the tiles themselves in row-major order. No pair of strides describes that: from row 0 to row 1 the
+# offset grows by 1, from row 1 to row 2 by 15.
 #
-# So let a mode be a shape of its own. The rows become `(2,2)`: two rows in a block, two blocks; the columns `(4,2)`:
+# So let a mode be a shape of its own. The rows become `(2,2)`: two rows in a tile, two tiles; the columns become
+# `(4,2)`:
 #
 # > ((2,2),(4,2)) : ((1,16),(2,8))
 #
@@ -193,8 +193,8 @@ check("01.4", layout_of)
 show_layout("((2,2),(4,2)):((1,16),(2,8))")
 
 # %% [markdown]
-# You can still ask for row 3, column 5. The 3 is an index into the mode `(2,2)`, and an index becomes a coordinate
-# the way you wrote above: first mode fastest, so (1, 1). And 5, in `(4,2)`, is (1, 1) as well. Which offset is that?
+# You can still ask for row 3, column 5. The 3 is an index into the mode `(2,2)`, and your `coordinate` converts it:
+# (1, 1). The 5, an index into `(4,2)`, is (1, 1) as well. Which offset is that?
 
 # %%
 blocked = layout("((2,2),(4,2)):((1,16),(2,8))")
@@ -222,8 +222,8 @@ def offset_at(index, shape, stride):
 check("01.5", offset_at)
 
 # %% [markdown]
-# Play with it before you go on. Type a layout, click a cell, and read how its offset comes about. Try
-# `(4,8):(8,1)`, then `(4,8):(1,4)`, then the blocked one, then one with a stride of 0.
+# Play with it before you go on. Type a layout, click a cell, and read how its offset is computed. Try `(4,8):(8,1)`,
+# then `(4,8):(1,4)`, then the tiled layout above, then one with a stride of 0.
 
 # %%
 from tutorlib.explorers.layouts import explore_layout
@@ -231,9 +231,9 @@ from tutorlib.explorers.layouts import explore_layout
 explore_layout("((2,2),(4,2)):((1,16),(2,8))")
 
 # %% [markdown]
-# ## Reading a picture backwards
+# ## From a picture to its layout
 #
-# You will often have the picture, from a paper or the PTX manual, and need the layout.
+# A paper or the PTX manual often gives you the picture, and you need the layout.
 
 # %%
 from tutorlib.draw.unnamed import show_pictures
@@ -242,8 +242,8 @@ show_pictures()
 
 # %% [markdown]
 # **Exercise 01.6** (about 5 lines). Write `picture(name)`, which returns the `Layout` that draws picture `"A"`, `"B"`
-# or `"C"`. Any layout that puts the same number into every cell is right. `layout("(2,2):(1,2)")` reads one from
-# text.
+# or `"C"`. Any layout that puts the same number into every cell is right. `layout("(2,2):(1,2)")` makes a Layout from
+# its text.
 
 
 # %%
@@ -261,25 +261,25 @@ def picture(name):
 check("01.6", picture)
 
 # %% [markdown]
-# C is the *Morton* or Z order: cells that are close in the matrix mostly stay close in memory. You will meet its cousin
-# on page 11, where thread blocks share data in the L2 cache.
+# C is the *Morton* or Z order: cells that are close in the matrix are mostly close in memory. Page 11 orders
+# tiles with the same aim, so that blocks that run at the same time share data in the L2 cache.
 #
 # ## Size and cosize
 #
 # The **size** of a layout is the number of its coordinates. Its **cosize** is the memory that it spans: its largest
-# offset plus one. Picture A has 24 cells and a cosize above 24, because every row is followed by two elements that it
-# never touches. Here is a smaller one, drawn in the order of memory:
+# offset plus one. Picture A has a size of 24 and a cosize of 30, because it skips two elements between its rows. Here
+# is a smaller layout of this kind, drawn in the order of memory:
 
 # %%
-show_memory("(4,3):(5,1)", title="(4,3):(5,1): padding after each row")
+show_memory("(4,3):(5,1)", title="(4,3):(5,1): padding between the rows")
 
 # %%
 L = layout("(4,3):(5,1)")
 print("size", size(L), " cosize", cosize(L))
 
 # %% [markdown]
-# Padding makes the cosize larger than the size. A stride of 0 makes it smaller: many coordinates share one offset. When
-# you allocate shared memory for a tile, allocate its cosize.
+# Padding makes the cosize larger than the size. A stride of 0 makes it smaller, because many coordinates share one
+# offset. When you allocate shared memory for a tile, allocate its cosize.
 #
 # **Exercise 01.7** (about 3 lines). Write `cosize_of(shape, stride)` for strides that are not negative; shapes may be
 # nested. `flatten` from `tensor_layouts` turns `(4, (2, 3))` into `(4, 2, 3)`.
@@ -301,9 +301,8 @@ check("01.7", cosize_of)
 # %% [markdown]
 # ## Past 2³¹
 #
-# Offsets are integers, and on a GPU an integer is 32 bits unless you ask for more: registers are that wide, and
-# 64-bit arithmetic costs extra instructions. Take a matrix of 70000×70000. Its strides are small numbers. Its last
-# offset is not:
+# On a GPU an integer has 32 bits unless you ask for more: registers are that wide, and 64-bit arithmetic costs extra
+# instructions. Take a matrix of 70000×70000. Its strides are small numbers, but its last offset is not:
 
 # %%
 big = Layout((70000, 70000), (70000, 1))
@@ -311,9 +310,9 @@ last = big(69999, 69999)
 print(f"{last:,} against {2**31 - 1:,}; squeezed into 32 bits: {np.int64(last).astype(np.int32):,}")
 
 # %% [markdown]
-# That is a wild address, and a kernel that computes it crashes or silently reads another matrix. The real CuTe is no
-# safer. Below, the same layout is made three times on your CPU: with everything known at compile time, with a 32-bit
-# stride that arrives at run time, and with a 64-bit one. (The import takes a few seconds.) Which of them overflow?
+# A kernel that computes this address crashes or silently reads another matrix. CuTe does not protect you. Below, CuTe
+# makes the same layout three times on your CPU: with everything known at compile time, with a 32-bit stride known only
+# at run time, and with a 64-bit one. (The import takes a few seconds.) Which of them overflow?
 
 # %%
 import cutlass
@@ -333,11 +332,9 @@ def last_offset(n: cutlass.Int32, wide: cutlass.Int64):
 last_offset(70000, 70000)
 
 # %% [markdown]
-# So a stride has a value *and* a type, and they are separate facts. Only the 32-bit run-time stride overflowed; the
-# static layout and the 64-bit stride are right. Libraries stumble over the type as well: CUTLASS 4.5.1 fixed how CuTe
-# derives the divisibility of a 64-bit stride, for arrays from JAX.
-#
-# The guard that comes to mind first is `all(stride <= 2**31 - 1)`. It lets the matrix above through.
+# Only the layout with the 32-bit run-time stride overflowed. So a stride has a value *and* a type, and strides that fit
+# in 32 bits do not imply that the offsets do: the obvious guard, that each stride is at most 2³¹ − 1, accepts this
+# matrix.
 #
 # **Exercise 01.8** (about 4 lines). Write `fits_int32(shape, stride)`: True if every offset of the layout fits in a
 # signed 32-bit integer. Shapes and strides are flat tuples here; a stride may be negative.
@@ -360,9 +357,9 @@ check("01.8", fits_int32)
 # ## A tensor is a pointer and a layout
 #
 # A layout gives the distance of an element from the first one. Add the address of the first, and you have a **tensor**:
-# a pointer and a layout, and nothing else. By convention a tensor's name begins with its memory space: `mA` is the
-# whole matrix in global memory, `gA` a tile of it, `sA` a tile in shared memory, `rA` a fragment in registers. Here the
-# memory is a list, the pointer an offset.
+# a pointer and a layout, and nothing else. By convention the first letter of a tensor's name tells where it is: `mA` is
+# the whole matrix in global memory, `gA` a tile of it, `sA` a tile in shared memory, `rA` a fragment in registers. In
+# the next cell the memory is a list, and the pointer an offset into it.
 
 # %%
 memory = [f"m{place}" for place in range(20)]
@@ -370,9 +367,9 @@ A = Tensor(layout("(4,5):(5,1)"), data=memory)
 print(A[2, 1], "at", A(2, 1))
 
 # %% [markdown]
-# Fix one coordinate and leave the other free, and you have a **slice**: a tensor again, over the same memory. CuTe
-# writes the free one `_` in C++ and `None` in Python. The fixed coordinates move the pointer; the free modes stay. So
-# row 2 is `5:1`, starting at offset 10. What is column 1?
+# Fix one coordinate and leave the other free, and you have a **slice**: again a tensor, over the same memory. CuTe
+# writes a free coordinate as `_` in C++ and as `None` in Python. The fixed coordinates move the pointer, and the free
+# modes remain. So row 2 is `5:1`, starting at offset 10. What is column 1?
 
 # %%
 row, column = A[2, None], A[None, 1]
@@ -383,8 +380,9 @@ print("A[_, 1]:", column.layout, "from", column.offset)
 show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", highlight=[(2, n) for n in range(5)])
 
 # %% [markdown]
-# This is how a kernel gets its tile. The tiles of a matrix form one tensor of two modes, (inside the tile, which tile);
-# `tiles[None, block]` is the tile of one block: each block has a pointer of its own, and all share one layout.
+# This is how a thread block gets its tile. Page 02 turns a matrix into a tensor of two modes, (inside the tile, which
+# tile), and `tiles[None, block]` is the tile of one block. Each block has a pointer of its own, and all have one
+# layout.
 #
 # **Exercise 01.9** (about 5 lines). Write `sliced(layout, coord)`: the pair (offset, Layout) of the slice. `coord` has
 # an entry for each mode of the layout, a number where it is fixed and `None` where it is free; a mode may be nested. At
@@ -406,42 +404,45 @@ def sliced(layout, coord):
 check("01.9", sliced)
 
 # %% [markdown]
-# ## The words of the field
+# ## CuTe's vocabulary
 #
-# You have met most of them. `crd2idx` and `idx2crd` are CuTe's names for what you wrote as `offset_at` and
-# `coordinate`: a coordinate through a layout to an offset, and an index through a shape to its coordinate.
+# CuTe has both of your functions. Its `idx2crd` is `coordinate`, also for nested shapes; its `crd2idx` is `offset_at`,
+# which also takes a coordinate in place of the index.
 
 # %%
 shape = (4, (2, 3))
 print("rank", rank(shape), " size", size(shape), " index 22 is", idx2crd(22, shape))
 
 # %% [markdown]
-# - **mode**: one entry of a shape. **rank**: how many modes there are at the top. **depth**: how deep they nest.
-# - **extent**: the size of a mode. **index**: one number for a coordinate. **offset**: what the layout makes of it.
-# - **congruent**: nested alike, bracket for bracket. A shape and its stride always are.
-# - **compatible**: shape S with shape T, when they have the same size and every coordinate of S is also one of T. T may
-#   split a mode that S leaves whole.
+# You have met most of these terms:
 #
-# 8 is compatible with (4,2): they have the same size, and any index below 8 is an index of (4,2). Not the other way:
-# (3,1) is no coordinate of 8. Which of these are compatible, and which congruent?
+# - **mode**: one entry of a shape, with its stride. **rank**: the number of modes at the top level. **depth**: how deep
+#   they nest.
+# - **extent**: the size of a mode. **index**: a coordinate as one number. **offset**: the layout's value there.
+# - **congruent**: nested alike, bracket for bracket. A shape and its stride always are.
+# - **compatible**: shape S is compatible with shape T if they have the same size and every coordinate of S is also one
+#   of T. T may split a mode that S leaves whole.
+#
+# 8 is compatible with (4,2): they have the same size, and any index below 8 is also an index of (4,2). The reverse is
+# not true: (3,1) is no coordinate of 8. Which of these pairs are compatible, and which congruent?
 
 # %%
 for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (2, 3)), (1, (4, 8)))]:
     print(f"{one} and {other}: compatible {compatible(one, other)}, congruent {congruent(one, other)}")
 
 # %% [markdown]
-# Composition, on the next page, keeps this promise: it may split one of your modes into two, and your coordinates
-# remain valid.
+# The composition of the next page may split a mode of a layout into two. The old shape is compatible with the new one,
+# so the old coordinates remain valid.
 #
 # ## What to remember
 #
-# - A layout maps a coordinate to an offset by one sum of products. Nothing about it moves data.
+# - A layout maps a coordinate to an offset by one sum of products. Changing the layout moves no data.
 # - Shapes nest. An index becomes a coordinate with the first mode fastest.
-# - The size counts coordinates, the cosize memory; padding and stride 0 pull the two apart.
+# - The size counts coordinates, the cosize memory; padding makes the cosize larger, stride 0 smaller.
 # - A tensor is a pointer and a layout. A slice moves the pointer and keeps the free modes.
 # - Whether 32 bits are enough depends on the extreme offsets, not on the strides.
 #
-# Next: layouts can be composed, cut and repeated, and the results are layouts again.
+# Next: you compose, cut and repeat layouts, and each result is again a layout.
 #
 # ## Test yourself
 #

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from tensor_layouts import crd2flat, idx2crd, size
 
 from tutorlib.draw.grid import CellGrid, Picture, figure, paint
-from tutorlib.draw.palette import ramp
+from tutorlib.draw.palette import EMPTY, ramp
 from tutorlib.layouts.matrix import coordinate, matrix, modes
 from tutorlib.layouts.notation import Tree, layout, text
 
@@ -36,7 +36,8 @@ def show_layouts(sources: Mapping[str, Any]) -> Picture:
 def show_memory(source: Any, title: str = "") -> Picture:
     """Memory in order, one cell per offset, with the coordinate that is stored there; holes are hatched.
 
-    If several coordinates share an offset (a stride of 0), the cell names the first and counts the others.
+    Cells after the largest offset are blank. If several coordinates share an offset (a stride of 0), the cell names
+    the first and counts the others.
     """
     shown = layout(source)
     rows, columns = map(size, modes(shown.shape))
@@ -54,10 +55,11 @@ def show_memory(source: Any, title: str = "") -> Picture:
         return here[0] + (f"\n+{len(here) - 1}" if len(here) > 1 else "") if here else ""
 
     cells = [[start + n for n in range(wrap)] for start in starts]
+    end = dict.fromkeys(range(high + 1, cells[-1][-1] + 1), EMPTY)
     grid = CellGrid(
         title or f"memory of {text(shown)}",
         [[label(offset) for offset in row] for row in cells],
-        [[ramp(offset, low, high) if offset in stored else None for offset in row] for row in cells],
+        [[ramp(offset, low, high) if offset in stored else end.get(offset) for offset in row] for row in cells],
         down=[str(start) for start in starts] if len(starts) > 1 else (),
         across=[f"{'+' if len(starts) > 1 else ''}{n if len(starts) > 1 else low + n}" for n in range(wrap)],
     )
