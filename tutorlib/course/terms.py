@@ -130,6 +130,8 @@ TERMS = (
     Term("cubin", "12", says="A cubin is a file with a kernel's machine code for one generation of GPUs."),
     Term("MMA atom", "09", ptx="`mma.sync.aligned.m16n8k16`", dsl="`cute.nvgpu.warp.MmaF16BF16Op`", also=("atom",),
          says="An MMA atom is one tensor-core instruction with the layouts of its operands over threads and values."),
+    Term("copy atom", "05", dsl="`cute.make_copy_atom`", also=("TMA atom",),
+         says="A copy atom is one copy instruction with the layouts of its source and destination over threads and values."),
     Term("tiled MMA", "09", dsl="`cute.make_tiled_mma`", also=("tiled_mma",),
          says="A tiled MMA repeats an MMA atom over warps and over the tile."),
     Term("fragment", "03", dsl="`tiled_mma.make_fragment_A`",
