@@ -17,7 +17,7 @@
 # > together.
 # >
 # > **It takes** about 85 minutes, on any machine. Without a GPU the compiled kernels are *simulated*: instruction by
-# > instruction, on NumPy, thousands of times slower, with the same results.
+# > instruction, on NumPy, far slower than on a GPU, with the same results.
 
 # %%
 import cutlass
@@ -325,8 +325,8 @@ except Exception as error:
 
 # %% [markdown]
 # In C++ this is the job of templates. A kernel takes its sizes, its number of buffers, and its epilogue (the arithmetic
-# applied to a result before it is stored) as `Constexpr` and loops over them with `range_constexpr`; at run time none
-# of that costs anything.
+# applied to a result before it is stored) as `Constexpr`, and its loops over them are `range_constexpr`; at run time
+# none of that costs anything.
 #
 # **Exercise 04.2** (about 5 lines). Write `polynomial(coefficients, x, y)`: for every element,
 # y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known at compile time. Use Horner's

@@ -451,9 +451,9 @@ show_sweep("copy_rungs")
 # %% [markdown]
 # ## Rung 4: cp.async through shared memory
 #
-# So far every byte went through registers. `cp.async` (sm_80) copies 16 bytes from global to shared memory without
-# passing through one: the thread issues it and goes on. The GEMMs of notebooks 09 to 12 fetch their tiles this way, and
-# a copy is the smallest place to learn its three steps:
+# So far every byte went through registers. `cp.async` (sm_80) copies 16 bytes from global to shared memory directly:
+# the thread issues it and goes on. The GEMMs of notebooks 09 to 12 fetch their tiles this way, and a copy is the
+# smallest place to learn its three steps:
 #
 # 1. issue: `cute.copy` with a copy atom made from `cpasync.CopyG2SOp`, once for each vector;
 # 2. commit and wait: `cp_async_commit_group()` makes the copies issued so far a group, and `cp_async_wait_group(n)`
