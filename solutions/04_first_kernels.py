@@ -17,7 +17,7 @@
 # > together.
 # >
 # > **It takes** about 85 minutes, on any machine. Without a GPU the compiled kernels are *simulated*: instruction by
-# > instruction, on NumPy, thousands of times slower, with the same results.
+# > instruction, on NumPy, far slower than on a GPU, with the same results.
 
 # %%
 import cutlass
@@ -58,7 +58,7 @@ def square(x: cute.Tensor, y: cute.Tensor):
 
 
 # %% [markdown]
-# Run it, and compare with something you trust. (`run_on_gpu` belongs to the course: it compiles a host function, calls
+# Run it, and compare the result with torch's. (`run_on_gpu` belongs to the course: it compiles a host function, calls
 # it, and waits for the GPU. Without a GPU it simulates the kernel, and says so.)
 
 # %%
@@ -69,18 +69,18 @@ if run_on_gpu(square, x, y):
     print("agrees with torch")
 
 # %% [markdown]
-# Now break it. Replace `cute.size(x)` with `cute.size(x) - 1`, predict how many elements the comparison will find
-# wrong, and run both cells again. Then put it back: the rest of the page explains every line.
+# Now break it. Replace `cute.size(x)` with `cute.size(x) - 1`, predict how many elements will be wrong, and run both
+# cells again. Then put it back: the rest of the page explains every line.
 #
 # ## Host and device
 #
-# The two decorators name two places:
+# The two decorators separate two machines:
 #
 # - `@cute.kernel` is the **device** side: the code of one thread. It can ask which thread it is.
-# - `@cute.jit` is the **host** side: the CPU's code, which decides how many threads there are and launches them.
+# - `@cute.jit` is the **host** side: the CPU's code, which chooses the number of threads and launches them.
 #
-# Threads come in **blocks**. A launch says how many blocks (`grid`) of how many threads (`block`): above, 8 blocks of
-# 128 threads. Both have three directions; for now we use the first and leave the others at 1.
+# Threads come in **blocks**. A launch gives the number of blocks (`grid`) and the number of threads in each (`block`):
+# above, 8 blocks of 128 threads. Both have three dimensions; for now we use the first and leave the others at 1.
 
 
 # %%
@@ -105,8 +105,9 @@ _ = run_on_gpu(hello)
 # Eight threads, eight lines. Blocks run in no guaranteed order, and code that relies on one is broken even where it
 # seems to work.
 #
-# Older slides and articles predate the final names. Today a launch is `kernel(…).launch(grid=…, block=…)`, and a thread
-# reads its index from `cute.arch.thread_idx()`, a tuple of three. Some names that you may meet elsewhere do not exist:
+# Slides and articles from the DSL's first days use other names. Today a launch is `kernel(…).launch(grid=…, block=…)`,
+# and a thread reads its index from `cute.arch.thread_idx()`, a tuple of three. Several names that you may meet
+# elsewhere do not exist:
 
 # %%
 for name in ("from_numpy", "to_numpy", "thread_idx", "block_idx", "syncthreads"):
@@ -130,8 +131,8 @@ show_machine()
 # - everything else is in **device memory**, behind the L2 cache. All blocks see it, and it is slow to reach: a load
 #   takes several hundred cycles.
 #
-# A block is assigned to an SM and stays there until it finishes. Blocks do not wait for each other: there may be a
-# thousand times more of them than fit at once, and the next ones start as others finish.
+# A block is assigned to an SM and stays there until it finishes. Blocks do not wait for each other: a launch may have a
+# thousand times more of them than fit at once, and new ones start as others finish.
 #
 # ## Compile time and run time
 #
@@ -142,7 +143,7 @@ show_machine()
 # - `print` runs at compile time. It shows what the compiler knows, and `?` for what it does not.
 # - `cute.printf` is recorded, and runs each time that the machine code does.
 #
-# A parameter marked `cutlass.Constexpr` is known at compile time; any other is not. The function below launches
+# A parameter marked `cutlass.Constexpr` is known at compile time; any other number is not. The function below launches
 # nothing, so it is plain CPU code and runs on your laptop too.
 
 
@@ -198,14 +199,14 @@ try_calls(cutlass.Int32, [(5, 3), (7, 3), (7, 4), (9, 4)])
 try_calls(int, [(5, 3), (7, 3)])
 
 # %% [markdown]
-# In this version of the DSL (4.8.1) the value of a plain number is part of the key under which a compiled function is
-# cached, so each new value costs a compilation. In a direct call, pass `cutlass.Int32(n)`; or compile once and keep the
+# In this version of the DSL (4.8.1) a compiled function is cached under a key that contains the value of each plain
+# number, so each new value costs a compilation. In a direct call, pass `cutlass.Int32(n)`; or compile once and keep the
 # result, as `triple` does.
 #
 # ## Tensors without copies
 #
-# A `cute.Tensor` is a pointer and a layout. `from_dlpack` makes one from a tensor of PyTorch (or an array of NumPy)
-# without copying anything: it takes over the address, the shape, and the strides.
+# A `cute.Tensor` is a pointer and a layout. `from_dlpack` makes one from a PyTorch tensor (or a NumPy array) without
+# copying anything: it takes over the address, the shape, and the strides.
 
 # %%
 x = torch.arange(6, dtype=torch.float32).reshape(2, 3)
@@ -223,7 +224,7 @@ put_42(from_dlpack(x))
 print(x)
 
 # %% [markdown]
-# The 42 is in PyTorch's own memory. Slides from the DSL's first days pass `x` itself; today that is refused:
+# The 42 is in PyTorch's own memory. The same old slides pass `x` itself; today that is refused:
 
 # %%
 try:
@@ -232,7 +233,7 @@ except Exception as error:
     print(f"{type(error).__name__}: {error.message}")
 
 # %% [markdown]
-# A loop over the elements needs their number, `cute.size(a)`. This one adds them up, one after the other, on the CPU.
+# A loop over the elements needs their number, `cute.size(a)`. This one adds the elements one after another, on the CPU.
 
 
 # %%
@@ -249,8 +250,8 @@ total(from_dlpack(a), from_dlpack(out))
 print(out.item(), a.sum().item())
 
 # %% [markdown]
-# **Exercise 04.1** (about 2 lines). Write `axpy(alpha, x, y)`, named after the routine of BLAS: it adds alpha·x to y,
-# in place, for vectors of any length.
+# **Exercise 04.1** (about 2 lines). Write `axpy(alpha, x, y)`, named after the BLAS routine: it adds alpha·x to y in
+# place, for vectors of any length.
 
 
 # %%
@@ -305,8 +306,8 @@ def two_branches(n: cutlass.Int32, wide: cutlass.Constexpr):
 two_branches(5, True)
 
 # %% [markdown]
-# That is why a run-time branch cannot leave the function early: both sides are recorded, and the code after the branch
-# follows both:
+# That is why a run-time branch cannot leave the function early: both sides are recorded, and both continue with the
+# code after the branch:
 
 
 # %%
@@ -323,8 +324,9 @@ except Exception as error:
     print(error.message)
 
 # %% [markdown]
-# In C++ this is the job of templates. A kernel takes its sizes, its number of buffers, and its epilogue as `Constexpr`
-# and loops over them with `range_constexpr`; at run time none of that costs anything.
+# In C++ this is the job of templates. A kernel takes its sizes, its number of buffers, and its epilogue (the arithmetic
+# applied to a result before it is stored) as `Constexpr`, and its loops over them are `range_constexpr`; at run time
+# none of that costs anything.
 #
 # **Exercise 04.2** (about 5 lines). Write `polynomial(coefficients, x, y)`: for every element,
 # y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known at compile time. Use Horner's
@@ -380,8 +382,9 @@ print("static layouts, compilations:", count([from_dlpack(v) for v in vectors]))
 print("dynamic layouts, compilations:", count([from_dlpack(v).mark_layout_dynamic() for v in vectors]))
 
 # %% [markdown]
-# One for all. What remains in the type? A `?` is a number that is supplied at run time, with `{i64}` one of 64 bits.
-# The stride 1 is kept: a load of several elements at once needs to know that they are contiguous. In two dimensions:
+# One for all. What remains in the type? A `?` is a number supplied at run time, in 64 bits if marked `{i64}`. The
+# stride 1 is kept, because a load of several elements at once is possible only if they are contiguous. In two
+# dimensions:
 
 
 # %%
@@ -409,8 +412,9 @@ print(out.item())
 # No error. If you cache compiled functions yourself, make the layout part of the key.
 #
 # **Exercise 04.3** (about 3 lines). Write `compilations_for(layouts, dynamic)`: the number of compilations when a
-# function is called once for each tensor of a list. A layout is given as a pair, `((4, 6), (6, 1))`, shape and stride;
-# each has exactly one stride that is 1. All tensors hold floats.
+# function is called once for each tensor of a list, each passed by `from_dlpack`, and with `mark_layout_dynamic` if
+# `dynamic` is true. A layout is given as a pair, `((4, 6), (6, 1))`, shape and stride; each has exactly one stride that
+# is 1. All tensors hold floats. Which parts of the printed types above can differ between two calls?
 
 
 # %%
@@ -429,13 +433,13 @@ check("04.3", compilations_for)
 # ## Which element is mine?
 #
 # Back to the device, and to `square_kernel`. We have n numbers and want a thread for each. A thread knows its block and
-# its index in the block, and its element is a layout of the two: for blocks of 8 threads
+# its index in the block, and a layout maps the two to its element. For blocks of 8 threads it is
 
 # %%
 show_layout("(8,5):(1,8)", "thread (down), block (across) → element")
 
 # %% [markdown]
-# which is `block * 8 + thread`, the line `i = …` of `square_kernel`. As a function it serves the next kernels too. (A
+# or `block * 8 + thread`, the line `i = …` of `square_kernel`. As a function it serves the next kernels too. (A
 # `@cute.jit` function runs where its caller runs: called by a kernel, it is device code.)
 
 
@@ -457,8 +461,9 @@ vector = TensorSpec((1024,))
 print(compile_cute(square, [vector, vector]).body)
 
 # %% [markdown]
-# A shift instead of a multiplication by 128, and no trace of a layout: it was all evaluated at compile time. With a
-# dynamic layout the compiler knows less. Compare the address arithmetic for the element (i, i) of a matrix:
+# A shift instead of a multiplication by 128, an `or` instead of an addition (a thread's index is below 128, so the two
+# share no bit), and no trace of a layout: it was evaluated at compile time. With a dynamic layout the compiler knows
+# less. Compare the address arithmetic for the element (i, i) of a matrix:
 
 
 # %%
@@ -508,8 +513,8 @@ check("04.4", vector_add)
 # %% [markdown]
 # ## Sizes that do not divide
 #
-# Twenty elements and blocks of eight: two blocks cover too few elements, three have too many threads. Launch the third,
-# and let the threads that have no element do nothing. They are outlined here.
+# Twenty elements and blocks of eight: two blocks have too few threads, three have too many. Launch three, and let the
+# threads that have no element do nothing. They are outlined here.
 
 # %%
 show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24))
@@ -519,8 +524,8 @@ show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24)
 # past the end of `c`, into other data. Nothing warns you: the memory behind a tensor usually belongs to your process
 # too. The checker puts guard bands around its outputs to catch it.
 #
-# Be careful about the code inside the `if`. All threads of a block have to arrive at a barrier, so a barrier inside a
-# branch that some threads do not take is an error, and the compiler does not catch it:
+# Be careful about the code inside the `if`. At a barrier, threads wait until all threads of the block have arrived. A
+# barrier in a branch that some threads do not take is therefore an error, and the compiler does not catch it:
 
 
 # %%
@@ -540,10 +545,10 @@ def half_a_barrier(a: cute.Tensor):
 print(compile_cute(half_a_barrier, [TensorSpec((128,))]).body)
 
 # %% [markdown]
-# Read the third to fifth line: threads above 63 jump over `bar.sync`, where the others wait for them. That kernel may
-# hang, or seem to work for years. The barrier belongs outside the `if`. You will hunt one of these down in notebook 18.
+# Read the third to fifth lines: threads above 63 jump over `bar.sync`, where the others wait for them. The kernel may
+# hang, or seem to work for years. Put the barrier outside the `if`. You will hunt one of these down in notebook 18.
 #
-# **Exercise 04.5** (about 4 lines). A vector addition for any size, compiled once: the checker passes dynamic
+# **Exercise 04.5** (about 4 lines). Write a vector addition for any size, compiled once: the checker passes dynamic
 # layouts. `cute.ceil_div(a, b)` divides and rounds up.
 
 
@@ -578,9 +583,9 @@ check("04.5", vector_add_any)
 show_tv("(8,4):(4,1)", (1, 32), "thread (T) and value (V): four elements a thread")
 
 # %% [markdown]
-# In the kernel, `load()` reads a whole (static) tensor into a **TensorSSA**: a value in registers that you compute with
-# as with a NumPy array, element by element, with `cute.where` for a choice. `store()` writes it back. A TensorSSA is
-# immutable: an operation returns a new one. Again this works on the CPU too:
+# In the kernel, `load()` reads a whole (static) tensor into a **TensorSSA**: a value in registers. You compute with it
+# as with a NumPy array, element by element; `cute.where` chooses between two of them. `store()` writes it back. A
+# TensorSSA is immutable: an operation returns a new one. This works on the CPU too:
 
 
 # %%
@@ -609,12 +614,13 @@ except TypeError as error:
     print(error)
 
 # %% [markdown]
-# How does a thread get its four elements? By ⊘: `cute.local_tile(x, (4,), (i,))` divides x into tiles of four and takes
-# tile i. The tile is a tensor with the static layout `4:1`, even where x itself is dynamic, so `load()` accepts it.
+# How does a thread get its four elements? By notebook 02's ⊘: `cute.local_tile(x, (4,), (i,))` divides x into tiles of
+# four and takes tile i. The tile is a tensor with the static layout `4:1`, even where x itself is dynamic, so `load()`
+# accepts it.
 #
-# **Exercise 04.6** (about 6 lines). Write `leaky_relu`: y = x where x > 0, and x/8 elsewhere. Sizes are multiples of
-# 4, not of 512, and dynamic. Each thread computes one tile of four elements, with one load and one store; the checker
-# looks for `ld.global.v4` and `st.global.v4` in the PTX.
+# **Exercise 04.6** (about 6 lines). Write `leaky_relu`: y = x where x > 0, and x/8 elsewhere. Layouts are dynamic; a
+# size is a multiple of 4, but not always of 4 · `THREADS`. Each thread computes one tile of four elements, with one
+# load and one store; the checker looks for `ld.global.v4` and `st.global.v4` in the PTX.
 
 
 # %%
@@ -641,10 +647,10 @@ def leaky_relu(x: cute.Tensor, y: cute.Tensor):
 check("04.6", leaky_relu)
 
 # %% [markdown]
-# ## Two directions
+# ## Two dimensions
 #
-# A matrix has rows and columns, and a launch can have them too: `thread_idx()` and `block_idx()` give three numbers, x,
-# y and z. A block of 32×8 threads is `block=(32, 8, 1)`.
+# A launch can have rows and columns as a matrix does: `thread_idx()` and `block_idx()` give three numbers, x, y and z.
+# A block of 32×8 threads is `block=(32, 8, 1)`.
 #
 # Which threads of it form a warp? Those with the same y: **x varies fastest**. So x belongs to the contiguous
 # direction, along the rows of a row-major matrix, and `(x, y)` is the reverse of the order in `a[row, column]`. In a
@@ -656,11 +662,11 @@ show_layout("(4,8):(8,1)", "y (down), x (across) → thread in its block")
 # %% [markdown]
 # The smallest grid that covers a matrix of M rows and N columns with such blocks has `ceil_div(N, 32)` of them in x and
 # `ceil_div(M, 8)` in y. Most of these blocks are full; those at the right and lower edges extend past the matrix, and
-# the corner block does so in both directions.
+# the corner block does so in both dimensions.
 #
 # **Exercise 04.7** (about 7 lines). Write `add_bias`: y[m, n] = x[m, n] + bias[n], for x and y of any M×N and a bias of
-# N numbers. Blocks have 32×8 threads, and a thread owns one element. `x.shape` is (M, N); a thread has to test both,
-# with `and`.
+# N numbers. Blocks have 32×8 threads, and a thread owns one element. `x.shape` is (M, N); a thread has to test both of
+# its coordinates, with `and`.
 
 # %%
 BLOCK = (32, 8, 1)
@@ -696,7 +702,8 @@ check("04.7", add_bias)
 # Why does it matter that x is the contiguous direction? A warp executes a load as one instruction with 32 addresses,
 # and device memory is accessed in **sectors** of 32 bytes. If neighboring threads read neighboring floats, a warp's 128
 # bytes are 4 sectors: the access is **coalesced**. If neighboring threads read down a column, each float is in a sector
-# of its own, and the warp moves 32 sectors to use 4 bytes of each. These two copies differ in one line:
+# of its own, and the warp moves 32 sectors to use 4 bytes of each. These two copies differ only in the index that a
+# warp's threads run along:
 
 
 # %%
@@ -739,39 +746,39 @@ for copy in (copy_along_rows, copy_down_columns):
 show_sweep("coalescing")
 
 # %% [markdown]
-# Exchanging two indices costs more than a factor of four. (It is not the full factor of eight: the block's other seven
-# warps need the same sectors soon after, and the caches still hold some of them.) The coalesced copy is not yet as fast
-# as `torch`'s either; each thread moves a single float. The next page closes both gaps.
+# Exchanging two indices costs more than a factor of four. (A likely reason why it is not the full eight: the eight
+# warps of a block read the eight floats of the same sectors, and a cache may hold a sector until the next warp asks.)
+# The coalesced copy is not yet as fast as `torch`'s either; each thread moves a single float. The next page closes both
+# gaps.
 #
 # ## Threads that cooperate
 #
 # So far every thread had its own element. A **reduction** combines many numbers into one: a sum, a maximum. One thread
-# per row would be easy, and slow: at each step the 32 threads of a warp would read down a column. Give a whole block to
-# each row:
+# per row would be easy, and slow: at each step the 32 threads of a warp would read down a column. So assign a whole
+# block to each row:
 #
 # 1. Thread t visits elements t, t + 128, t + 256, … and keeps the largest in a register. Neighboring threads read
 #    neighboring elements: coalesced.
 # 2. Now each of 128 threads holds a number in a register, which no other thread can read. So each writes its number to
 #    **shared memory**.
 # 3. Half of the threads each combine their number with one of the other half; then a quarter, and so on: seven steps
-#    for
-#    128 threads.
+#    for 128 threads.
 
 # %%
 show_reduction(8)
 
 # %% [markdown]
-# In step 3 a thread reads a number that *another* thread wrote. Warps of a block do not run in lockstep: one warp may
-# have finished before the next one starts. `cute.arch.sync_threads()` is the **barrier**: no thread continues before
-# all threads of the block have arrived, and everything they wrote before it is then visible to all. Put one wherever
-# the picture has a thick line.
+# In step 3 a thread reads a number that *another* thread wrote. Warps of a block do not run in lockstep: one may have
+# finished before another starts. `cute.arch.sync_threads()` is the **barrier**: no thread continues before all threads
+# of the block have arrived, and everything they wrote before it is then visible to all. Put one wherever the picture
+# has a thick line.
 #
 # You need two more things. Shared memory is allocated with a layout, and is a tensor like any other:
 #
 #     partial = SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(THREADS), byte_alignment=16)
 #
-# And a run-time loop can change a variable if the variable has its type before the loop. Here thread 0 adds up the
-# numbers 0, 3, 6, … below n:
+# And a run-time loop can assign to a variable only if the variable has the same type before the loop. Here thread 0
+# adds up the numbers 0, 3, 6, … below n:
 
 
 # %%
@@ -830,19 +837,19 @@ def row_max(x: cute.Tensor, maxima: cute.Tensor):
 check("04.8", row_max)
 
 # %% [markdown]
-# Where did you put the barrier of the loop? Inside the `if`, some threads would wait for the others forever.
+# Where did you put the barrier of the loop? Inside the `if`, the threads that skip it would leave the others waiting.
 #
 # `explain` again: it counts device memory in sectors and shared memory in notebook 03's wavefronts, and draws the steps
-# of the first block's warps. In the first step of the tree two warps read and write; after that, warp 0 alone. All
+# of the first block's warps. In the first step of the tree two warps read and write; after that, only warp 0 does. All
 # warps arrive at every barrier.
 
 # %%
 explain("04.8", row_max, shape=(2, 320))
 
 # %% [markdown]
-# The last five steps happen within one warp, whose threads can exchange registers directly:
-# `cute.arch.warp_reduction_max` does that without shared memory. The kernels of the next notebooks need no reduction
-# of their own (the tensor cores add), so we leave this one as it is.
+# The last five steps happen within one warp, whose threads can exchange registers directly, without shared memory:
+# `cute.arch.warp_reduction_max` does that. The GEMMs of the next notebooks need no reduction of their own (the tensor
+# cores add), so we leave this one as it is.
 #
 # ## What to remember
 #
@@ -868,14 +875,14 @@ explain("04.8", row_max, shape=(2, 320))
 # happens?</summary>
 #
 # 24 threads of the last block read and write past the ends. Usually you notice nothing: the memory behind the tensors
-# belongs to your process, and other data is overwritten.
+# belongs to your process, and the writes destroy other data.
 #
 # </details>
 #
 # <details><summary>3. In <code>row_max</code>, which barriers could you remove without a wrong result?</summary>
 #
-# The last one: after the last step only thread 0 reads, and it reads its own write. Each of the others separates a
-# write from another thread's read. (Below 32 threads writer and reader are in one warp. Even there lockstep is not
-# guaranteed, and the code needs at least `sync_warp`.)
+# The one after the last step, if you have it: only thread 0 reads then, and it reads its own write. Each of the others
+# separates a write from another thread's read. (Below 32 threads writer and reader are in one warp. Even there lockstep
+# is not guaranteed, and the code needs at least `sync_warp`.)
 #
 # </details>

@@ -8,12 +8,13 @@
 # %% [markdown]
 # # 05 · A copy at the speed of light
 #
-# Copying a matrix computes nothing, so nothing hides how well you move data. Every later kernel of this course is a
-# copy with arithmetic in the middle; a GEMM that cannot fetch its tiles in time is slow, however good its mathematics.
+# Copying a matrix computes nothing, so its speed shows only how well you move data. Every later kernel of this course
+# is a copy with arithmetic in the middle; a GEMM that cannot fetch its tiles in time is slow, however fast its tensor
+# cores.
 #
 # You climb a ladder of copy kernels. All have the same entry point, a host function `copy(src, dst)` for two row-major
 # matrices, and each rung changes a few lines. Before each rung you predict its gain; at the end you compare with the
-# measured speeds, beside `torch`'s own copy and the datasheet.
+# measured speeds, beside those of `torch`'s own copy and the datasheet's bandwidth.
 #
 # > **After this page you can** count the sectors of a kernel's accesses, write a TiledCopy, move data through shared
 # > memory by cp.async and by TMA with each wait and barrier in its place, and find bank conflicts and remove them with
@@ -47,9 +48,9 @@ from tutorlib.notebook.measured import show_counts, show_figure, show_ladder, sh
 # %% [markdown]
 # ## The cost of an access: sectors
 #
-# A warp's 32 threads execute one load together, and memory answers in **sectors**: 32 aligned bytes. A sector is moved
-# as a whole or not at all. So the cost of a load is not the number of bytes that the warp requests, but the number of
-# different sectors that contain them.
+# As notebook 04 counted, a warp's 32 threads execute one load together, and memory answers in **sectors**: 32 aligned
+# bytes. A sector is moved as a whole or not at all. So the cost of a load is not the number of bytes that the warp
+# requests, but the number of different sectors that contain them.
 #
 # Take 32 threads that read one bf16 number (2 bytes) each, from a matrix with rows of 4,096. Along a row, they read 64
 # contiguous bytes. Down a column, they read the same number of bytes from 32 different rows.
@@ -117,12 +118,12 @@ def demand(divides, what):
 # %% [markdown]
 # ## Rung 1: naive
 #
-# On a CPU you would give each worker a stretch of memory of its own. Here that means: thread *t* copies row *t* of
-# the tile, from left to right.
+# On a CPU you would give each thread a contiguous range of memory. Here that means: thread *t* copies row *t* of the
+# tile, from left to right.
 #
-# The picture shows a miniature: 8 threads, a tile of 8×4. Each color is a thread; *V3* is the fourth element that
-# it copies. All threads execute the same instruction at the same time, so look at one value, say *V0* everywhere,
-# and ask how far apart the eight of them are in memory.
+# The picture shows a miniature: 8 threads, a tile of 8×4. Each color is a thread; *V3* is the fourth element that it
+# copies. All threads execute the same instruction at the same time, so look at one value, say *V0* everywhere: how far
+# apart in memory are its eight elements?
 
 # %%
 show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
@@ -137,12 +138,12 @@ print(f"{2048 * 32 // 1024} KiB of sectors, in {2048 * 128 // 1024} KiB of cache
 
 # %% [markdown]
 # An SM of an H100 or H200 has 256 KiB for L1 and shared memory together (NVIDIA's Hopper whitepaper). It will be close,
-# and no cache before the L2 helps the stores. Write down a guess: what fraction of the bandwidth?
+# and for the stores no cache before the L2 helps. Write down a guess: what fraction of the bandwidth?
 #
-# One word on loops. `range(64)` in a kernel is a loop of the machine code, unless the compiler finds it short.
-# `cutlass.range(64, unroll_full=True)` repeats its body 64 times instead: no counter and no branch, and whatever
-# depends on the loop variable becomes a constant in an address. Write the loops in which a kernel spends its time like
-# that. (Unlike with `range_constexpr`, the compiler unrolls, not Python.) Which lines are gone in the second listing?
+# First, the loop itself. `range(64)` in a kernel is a loop in the machine code, unless the compiler decides to unroll
+# it. `cutlass.range(64, unroll_full=True)` repeats its body 64 times instead: no counter and no branch, and whatever
+# depends on the loop variable becomes a constant in an address. Write your hot loops like that. (Unlike with
+# `range_constexpr`, the compiler unrolls, not Python.) Which lines of the first listing are gone in the second?
 
 
 # %%
@@ -174,8 +175,9 @@ for host in (loop, unrolled):
     print(compile_cute(host, [TensorSpec((4, 32))]).body)
 
 # %% [markdown]
-# **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element, the loop unrolled. Tiles at the
-# edge are partly outside; an element at (`row`, `column`) of the matrix may be touched only if it exists.
+# **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element, the loop unrolled. Blocks are
+# numbered as in `tile_of_block`. Tiles at the edge are partly outside the matrix: load and store an element (`row`,
+# `column`) only if it exists.
 
 
 # %%
@@ -251,11 +253,11 @@ check("05.3", coalesced)
 _ = explain("05.3", coalesced, shape=TILE)
 
 # %% [markdown]
-# Sixteen times fewer sectors. Is it sixteen times faster? And which are to blame, the loads or the stores? To find out,
-# load in one direction and store in the other, with a transpose through shared memory in between. The table has each
-# kernel's speed as a fraction of torch's copy. *Down* is the naive direction and *along* the coalesced one; the first
-# two rows are the kernels that you wrote. The two sizes differ in the pitch: rows that begin 32 KiB apart, and 128
-# bytes more. Is the power of two to blame?
+# Sixteen times fewer sectors. Is it sixteen times faster? And which cost more, the loads or the stores? To find out,
+# four more kernels load in one direction and store in the same or the other, with shared memory in between. The table
+# has each kernel's speed as a fraction of torch's copy. *Down* is the naive direction and *along* the coalesced one;
+# the first two rows are the kernels that you wrote. The two sizes differ in the pitch: rows that begin 32 KiB apart,
+# and 128 bytes more. Is the power of two to blame?
 
 # %%
 show_sweep("copy_naive")
@@ -278,18 +280,18 @@ show_counts(
 
 # %% [markdown]
 # Follow the row *naive* from left to right. Loads and stores touch sixteen times the sectors, as counted by hand. L1
-# hits are rare: nearly as many sectors come from L2. And then device memory moves *more* than sixteen times the bytes,
-# a factor close to that of the time. A thread returns to its sector only after its slow store. By then L2, which every
-# SM writes 2 bytes at a time, has evicted the sector: it goes out with 2 of its 32 bytes new, and has to come in again
-# for the next 2.
+# hits are rare: nearly as many sectors come from L2. And device memory moves *more* than sixteen times the bytes, a
+# factor close to that of the time. That fits an L2 that every SM writes 2 bytes at a time: a thread returns to its
+# sector only after its slow store, and by then L2 has evicted the sector. It goes out with 2 of its 32 bytes new, and
+# has to come in again for the next 2.
 #
 # The kernels that go through shared memory issue all their loads at once, and then all their stores. They touch as many
-# sectors, but return to each while L2 still has it: device memory moves no more than it must, and the remaining cost is
-# that of the sectors themselves. Stores cost more than loads, because L1 serves some of such loads and none of the
-# stores. (Why is the last row faster than rung 2? See rung 3.)
+# sectors, but return to each while L2 still has it: device memory moves hardly more than it must, and the remaining
+# cost is that of the sectors themselves. Stores cost more than loads, because L1 serves some of the loads and none of
+# the stores. (Why is the last row faster than rung 2? See rung 3.)
 #
-# **Keep this:** a cache repairs a bad access pattern as long as you return soon. When it fails, you pay more than the
-# sectors.
+# **Keep this:** a cache repairs a bad access pattern as long as you return to a sector soon. When it fails, you pay for
+# more than the sectors.
 #
 # Rung 2 moves no unnecessary byte. Is that the speed of light? Not yet, and the reason is not *where* the loads go but
 # *how few* of them are in flight.
@@ -305,8 +307,8 @@ for latency in (300, 600, 900):
     print(f"at {latency} ns: {needed / 1024:4.1f} KiB")
 
 # %% [markdown]
-# And this is what the loop above has: the compiler may not move a load above the previous step's store (for all it
-# knows, `dst` and `src` overlap), so each thread waits for its one element of 2 bytes.
+# And the loop above has this much: the compiler may not move a load above the previous step's store (for all it knows,
+# `dst` and `src` overlap), so each thread waits for its one element of 2 bytes.
 
 # %%
 print(f"{2048 * 2 / 1024} KiB: an SM full of threads, with one bf16 element each")
@@ -318,8 +320,8 @@ print(f"{2048 * 2 / 1024} KiB: an SM full of threads, with one bf16 element each
 # A100, H100 or H200 (Blackwell has one of 32). And it issues **all its loads before the first store**, so that a
 # thread has several vectors in flight instead of one element.
 #
-# In CuTe this is a `TiledCopy`: an atom, which is one instruction (`CopyUniversalOp` with 128 bits), laid out over
-# threads and values. The miniature has vectors of 4 and two rows of threads:
+# In CuTe this is a `TiledCopy`: one copy instruction (`CopyUniversalOp` with 128 bits), wrapped as a **copy atom** and
+# laid out over threads and values. The miniature has vectors of 4 and two rows of threads:
 
 # %%
 show_tv("((4,2),(4,4)):((32,1),(8,2))", (8, 16), "vectorized: a thread has 4 neighbors at once, V0 to V3")
@@ -348,8 +350,8 @@ look()
 
 # %% [markdown]
 # `make_fragment_like(share)` is a tensor in registers with room for each element of the share, and no more: its strides
-# are its own. A copy from memory to memory is two, memory → registers and registers → memory, each of one line:
-# `cute.copy(tiled, from, to)` moves a thread's whole part. With `pred=mask` it skips the vectors whose entry in the
+# are its own. A copy from memory to memory takes two lines, memory → registers and registers → memory:
+# `cute.copy(tiled, from, to)` moves a thread's whole share. With `pred=mask` it skips the vectors whose entry in the
 # mask is False.
 #
 # Try other threads and values, and click an element to see all elements of its thread. Which input gives the pictures
@@ -362,10 +364,10 @@ explore_tv(threads="(2,4):(4,1)", values="(1,4):(4,1)", tile="(8,16)")
 # (Rung 1: threads `(8,1):(1,8)`, values `(1,4):(4,1)`. Rung 2: threads `(2,4):(4,1)`, values `(1,1):(1,1)`; the other
 # values of a thread are further steps down.)
 #
-# Sizes that are not multiples of the tile need predicates, one per vector. A vector is inside or outside as a whole if
-# the number of columns is a multiple of 8; under the same condition its address is a multiple of 16 bytes, as a 128-bit
-# access requires. So the kernel demands that, and this helper computes the predicates: it compares the coordinates of
-# the thread's vectors, which a TiledCopy partitions from a tensor of coordinates as it partitions data.
+# Sizes that are not multiples of the tile need predicates, one per vector. If the number of columns is a multiple of 8,
+# a vector is inside or outside as a whole, and its address is a multiple of 16 bytes, as a 128-bit access requires. So
+# the kernel demands that. `inside` computes the predicates: it compares the coordinates of the thread's vectors with
+# the shape. A TiledCopy partitions a tensor of coordinates as it partitions data.
 
 
 # %%
@@ -382,21 +384,21 @@ def inside(coordinates, shape):
 # %% [markdown]
 # Two more things change, the tile's shape and the number of threads, so this rung is four changes in all. 128×64
 # elements of bf16 are 128 rows of 128 bytes; 64×128 are as many bytes in rows of 256. Device memory is read in bursts
-# from open pages, and longer row segments mean fewer pages per block. With 256 threads instead of 128, each has half as
-# much to fetch. Which of the four will matter? They are measured one by one below.
+# from open pages, so longer row segments should touch fewer pages per block. With 256 threads instead of 128, each has
+# half as much to fetch. Which of the four will matter? They are measured one by one below.
 
 # %%
 WIDE = (64, 128)
 WIDE_THREADS = 256
 
 # %% [markdown]
-# **Predict.** How many bytes does each thread have in flight now, and, with 8 blocks of 256 threads on an SM (the
-# registers may allow fewer), how many does the SM have? Compare with the table above.
+# **Predict.** How many bytes does each thread have in flight now? And how many does an SM have, with 8 blocks of 256
+# threads (if the registers allow them all)? Compare with the KiB that Little's law asked for.
 #
 # **Exercise 05.4** (about 6 lines: 3 in the kernel, 3 in the host function). In the host function, make the two
-# layouts: vectors of `vector` elements along the row, as many threads side by side as fill the 128 columns, the others
-# below them. In the kernel, copy through registers: a fragment like your part of the source, all loads, then all
-# stores, both with `pred=mask`.
+# layouts, `threads` and `values`: vectors of `vector` elements along the row, enough neighboring threads side by side
+# to fill the 128 columns, and the other threads in rows below them. In the kernel, copy through registers: a fragment
+# like your part of the source, all loads, then all stores, both with `pred=mask`.
 
 
 # %%
@@ -439,27 +441,25 @@ check("05.4", vectorized)
 show_sweep("copy_rungs")
 
 # %% [markdown]
-# Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight, and memory needs no
-# more than that; how they are requested matters little. (They differ in registers: a thread's 64 elements take 64 of
-# them when loaded one by one, and 32 as vectors, two to a register.) Combining the two, longer row segments, and more
-# threads each add a little more.
+# Loads first, or vectors: either alone brings nearly the whole gain. Both put more bytes in flight, and how they do it
+# matters little. (They differ in registers: a thread's 64 elements take 64 of them when loaded one by one, and 32 as
+# vectors, two to a register.) Combining the two, longer row segments, and more threads each add a little more.
 #
-# **Keep this:** a fast copy is wide accesses, neighbors in neighboring threads, and many of them in flight before any
-# thread waits. The TiledCopy provides the first two; the order of your lines the third.
+# **Keep this:** a fast copy has wide accesses, neighboring elements in neighboring threads, and many loads in flight
+# before any thread waits. The TiledCopy provides the first two; the order of your lines the third.
 
 # %% [markdown]
 # ## Rung 4: cp.async through shared memory
 #
-# So far every byte went through registers. `cp.async` (sm_80) copies 16 bytes from global to shared memory without
-# passing through one: the thread issues it and goes on. The GEMMs of notebooks 09 to 12 fetch their tiles this way, and
-# a copy is the smallest place to learn its three steps:
+# So far every byte went through registers. `cp.async` (sm_80) copies 16 bytes from global to shared memory directly:
+# the thread issues it and goes on. The GEMMs of notebooks 09 to 12 fetch their tiles this way, and a copy is the
+# smallest place to learn its three steps:
 #
-# 1. issue: `cute.copy` with an atom made from `cpasync.CopyG2SOp`, once for each vector;
+# 1. issue: `cute.copy` with a copy atom made from `cpasync.CopyG2SOp`, once for each vector;
 # 2. commit and wait: `cp_async_commit_group()` makes the copies issued so far a group, and `cp_async_wait_group(n)`
-#    waits
-#    until at most n groups are still in flight, here 0. Both concern *this thread's* copies only;
+#    waits until at most n groups are still in flight, here 0. Both concern *this thread's* copies only;
 # 3. synchronize: `sync_threads()`, so that every thread's copies have arrived before any thread reads an element that
-#    another one fetched. (It and the two of step 2 are in `cute.arch`.)
+#    another one fetched. (The functions of steps 2 and 3 are in `cute.arch`.)
 #
 # The tile is the 128×64 of Eric Schreiber's copy kernel, which reached 1.48 TB/s on an A100 (as published in
 # [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)).
@@ -471,12 +471,13 @@ tile_bytes = TILE[0] * TILE[1] * 2
 print(f"{tile_bytes // 1024} KiB; an SM with {THREADS}-thread blocks up to 2,048 threads has {2048 // THREADS} of them")
 
 # %% [markdown]
-# That is the limit by threads; the shared memory (notebook 04 has its size) has room for a few blocks fewer. That is
-# still more than Little's law demands, but so was rung 3: 64 bytes a thread, up to 128 KiB an SM. And the data still
-# has to go from shared memory through registers to `dst`. Write down your guess before you look at the figure below.
+# The number of threads allows that many; the shared memory (notebook 04 has its size) has room for a few blocks fewer.
+# That is still more than Little's law demands, but so was rung 3: 64 bytes a thread, up to 128 KiB an SM. And the data
+# still has to go from shared memory through registers to `dst`. Write down your guess before you look at the figure
+# below.
 #
 # **Exercise 05.5** (about 7 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
-# through registers to `dst`. `load` and `store` partition the tile in the same way; only their atoms differ.
+# through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ.
 
 
 # %%
@@ -529,9 +530,9 @@ check("05.5", staged)
 # itself: for *this* kernel the wait alone would do. In the next one, threads read elements that others wrote, and the
 # barrier is needed.
 #
-# **Keep this:** issue, commit, wait, barrier. cp.async buys the time between the issue and the wait, in which a thread
-# can do something else. A copy has nothing else to do; a GEMM has. Notebooks 10 and 12 use it like this: with one
-# buffer the arithmetic waits for every tile; with more, the next tiles are in flight meanwhile.
+# **Keep this:** issue, commit, wait, barrier. Between the issue and the wait, a thread can do other work while its
+# copies are in flight. A copy kernel has no other work; a GEMM has. Below, as in notebooks 10 and 12, with one buffer
+# the arithmetic waits for every tile; with more, the next tiles are in flight meanwhile.
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2, 3)))
@@ -540,14 +541,14 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for 
 # ## Rung 5: a transpose
 #
 # `dst` is now (N, M), with dst[n, m] = src[m, n]. Without shared memory, either the loads or the stores run down a
-# column: the naive rung, for half of the traffic. The way out is to turn the data on the chip:
+# column: the naive rung again, for half of the traffic. The way out is to turn the data on the chip:
 #
 # read a tile along its rows → write it to shared memory → barrier → **read it from shared memory along its columns**
 # → write it along the rows of `dst`.
 #
-# Both trips to memory are coalesced. The kernel does not know the layout of the tile in shared memory: `tile_layout`
-# gives the offset of its element (row, column), `turned_layout` that of (column, row). Two tensors, `tile` and
-# `turned`, name the same memory. To transpose is to choose the second layout: no data moves for it.
+# Both trips to device memory are coalesced. The kernel does not know the layout of the tile in shared memory:
+# `tile_layout` gives the offset of its element (row, column), `turned_layout` that of (column, row). Two tensors,
+# `tile` and `turned`, name the same memory. To transpose is to choose the second layout: no data moves for it.
 #
 # Elements are fp32, a tile has 64×64 of them, and each access of a thread is one element. In each step a warp writes 32
 # consecutive elements of a row, as `mine.partition_D(tile)` partitions it; a thread then reads as many elements of
@@ -576,8 +577,8 @@ def launch_transpose(src, dst, tile_layout, turned_layout):
 # %% [markdown]
 # **Exercise 05.6** (about 8 lines: 6 in the kernel, 2 in the host function). In the kernel, take the tile from
 # `from_src` to `to_dst`: through registers into `tile`, and out of `turned` through registers again, with the
-# synchronization that this needs. Before you check it, predict the result without that. In the host function, make
-# `tile_layout` row-major, and `turned_layout` such that its (column, row) is (row, column) of the tile.
+# synchronization that this needs. Before you check it, predict the result without synchronization. In the host
+# function, make `tile_layout` row-major, and `turned_layout` such that its (column, row) is (row, column) of the tile.
 
 
 # %%
@@ -621,7 +622,7 @@ def transpose(src: cute.Tensor, dst: cute.Tensor):
 check("05.6", transpose)
 
 # %% [markdown]
-# It is right, and it is slow. Where? Ask the simulator: one line of the report is marked, and the picture shows the 32
+# It is right, and it is slow. Where? Ask the simulator: it marks one line of the report, and the picture shows the 32
 # threads of one such access, each in the column of its bank.
 
 # %%
@@ -629,7 +630,7 @@ explain("05.6", transpose, shape=(TURN, TURN))
 
 # %% [markdown]
 # Notebook 03 has the reason: 32 threads that read down a column of this tile need 32 different words of one bank, and a
-# bank delivers one word at a time. Here is a corner of the tile, with the bank of every element; the elements that a
+# bank delivers one word per cycle. Here is a corner of the tile, with the bank of every element; the elements that a
 # warp reads in one instruction are outlined.
 
 # %%
@@ -688,6 +689,9 @@ check("05.7", transpose_swizzled)
 explain("05.7", transpose_swizzled, shape=(TURN, TURN))
 
 # %% [markdown]
+# The conflicts are gone, at a price: the kernel executes more instructions than the plain one, because each address now
+# needs its XOR. The ladder below shows whether that matters.
+#
 # **Keep this:** the kernel did not change at all. Layouts are values; a better one replaces a worse one.
 
 # %% [markdown]
@@ -720,12 +724,13 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 #    so it comes after the `with`.
 # 3. `sync_warp()`: the other 31 threads must not wait on a barrier before it is initialized. Then all of them wait,
 #    `mbarrier_wait(barrier, 0)`: the barrier's first phase, number 0, completes when the announced bytes have arrived.
-# 4. `cute.copy(store, …)` issues the store; `cp_async_bulk_commit_group()` and
-#    `cp_async_bulk_wait_group(0, read=True)` wait until TMA has read the tile. Until then the block must not end,
-#    because its shared memory would go to another block.
+# 4. `cute.copy(store, …)` issues the store; `cp_async_bulk_commit_group()` and `cp_async_bulk_wait_group(0, read=True)`
+#    wait until TMA has read the tile. (Only the thread that issued the store has anything to wait for; the other 31
+#    commit an empty group.) Until then the block must not end, because its shared memory would go to another block.
 #
-# `tma_partition` cuts both sides into the boxes that one TMA instruction moves; that plumbing is given. The tile is the
-# wide one again.
+# No thread reads or writes the tile itself, so this kernel needs no fence between threads and TMA; notebook 13's
+# epilogue will. `tma_partition` cuts both sides into the boxes that one TMA instruction moves; that plumbing is given.
+# The tile is the wide one again.
 #
 # **Predict.** The threads now do next to nothing. Is the copy faster than rung 3?
 #
@@ -786,14 +791,14 @@ def tma(src: cute.Tensor, dst: cute.Tensor):
 check("05.8", tma)
 
 # %% [markdown]
-# **Keep this:** with TMA one thread moves a tile, and the hardware counts its bytes. An mbarrier counts two things,
-# arrivals and bytes; its phase completes when neither is pending. In notebook 13 a ring of them becomes a pipeline.
+# **Keep this:** with TMA one thread moves a tile, and the hardware counts its bytes. An mbarrier counts arrivals and
+# bytes; its phase completes when neither is pending. In notebook 13 a ring of them becomes a pipeline.
 #
 # ## The ladder, measured
 #
 # These are this notebook's solutions, each on 1 GiB, each timed in turns with torch's copy of as many bytes (`tutor
-# evidence 05` on your GPU adds yours). The last column is the time of the previous rung over this one's, where both do
-# the same work.
+# evidence 05` adds your GPU). The last column is the time of the previous rung over this one's, where both do the same
+# work.
 
 # %%
 show_ladder("05")
@@ -805,23 +810,24 @@ show_figure("copy_ladder")
 # Compare with what you wrote down.
 #
 # - **Coalesced → vectorized.** Exactly as many bytes cross the memory bus. Only the number in flight has changed.
-# - **cp.async and TMA** against the vectorized copy (compare the column *beside*; TMA's gain is over cp.async): where
-#   they are level, that is the answer and not a failure. Once enough bytes are in flight, memory bandwidth is the
-#   limit, whichever instruction requests them. Both were made for kernels whose threads have other work to do; the gain
-#   comes when they do it. Where cp.async is a few percent behind, suspect its narrower tile before the instruction:
-#   give it `WIDE`, and measure.
-# - **The transposes** differ by a swizzle and nothing else. You predicted the slower one: divide the two numbers of
-#   cycles above, and compare with its *beside*. The better one is near the plain copy, because with one wavefront per
-#   access shared memory is not the bottleneck.
+# - **cp.async and TMA** are no faster than the vectorized copy (compare the column *beside*; TMA's gain is over
+#   cp.async). Expect that: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction
+#   requests them. Both were made for kernels whose threads have other work to do; the gain comes when they do it. And
+#   the few percent that cp.async lacks come with its narrower tile: in rung 3's table the row *+ both*, vectors through
+#   registers with the same 128×64 tile and 128 threads, is no faster.
+# - **The transposes** differ by a swizzle and nothing else. You predicted the slower one: on an H200, the cycles in
+#   device memory over those in shared memory are an upper bound for its fraction of the datasheet's bandwidth. Compare
+#   with its TB/s over the datasheet's. The better one is within a tenth of torch's copy: with one wavefront per access,
+#   shared memory is no longer the bottleneck.
 # - **The datasheet** stays out of reach for every copy: it counts the bits that the pins could carry in a second
 #   without refreshing the memory cells and without turning the bus around between reads and writes. torch's copy is the
-#   realistic speed of light, and you wrote a kernel next to it.
+#   realistic speed of light, and you wrote a kernel within a percent of it.
 #
 # ## The last percent
 #
-# What could bring more? Longer row segments for each block, down to a part of one row; telling the caches that nothing
-# will be needed again (*streaming*, or no allocation in L1); TMA with a ring of tiles in flight. Before you look at the
-# table: which would you try first?
+# What could bring more? Longer row segments for each block, down to a part of one row; telling the caches that the data
+# will not be needed again (*streaming*, or no allocation in L1); TMA with a ring of tiles in flight. Before you look at
+# the table: which would you try first?
 
 # %%
 show_sweep("copy_best")
@@ -829,10 +835,10 @@ show_sweep("copy_best")
 # %% [markdown]
 # The best ones are the simplest: a single access per thread, and small blocks, each a segment of one row. New blocks
 # start all the time, and while one waits, others have already issued their loads. They are level with torch's copy,
-# which is the driver's own, or slightly ahead. The same single access in blocks of 512 or 1,024 threads falls behind. A
-# likely reason, not tested here: a block's slot becomes free only when its last warp finishes. The hints cost a few
-# percent; a copy has no use for the cache that they save. And a ring in shared memory, which a GEMM will need, does not
-# help a kernel that only passes data on.
+# which is the driver's own, or slightly ahead. The same single access in blocks of 512 threads is a little slower, and
+# in blocks of 1,024 clearly so. A likely reason, not tested here: a block's slot becomes free only when its last warp
+# finishes. The hints cost a few percent; a copy has no use for the cache that they save. And a ring in shared memory,
+# which a GEMM will need, does not help a kernel that only passes data on.
 #
 # ## What to remember
 #

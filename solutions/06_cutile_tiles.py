@@ -10,8 +10,8 @@
 #
 # So far you programmed every thread. In *cuTile* you do not mention threads at all: you write what one **block** does
 # with whole **tiles**, and the compiler chooses threads, shared memory, copies and tensor cores. The kernels of this
-# page are five to ten lines long, and they are the real thing: the same notation brings the GEMM of the next page close
-# to cuBLAS.
+# page are five to ten lines long, and they are not toys: the same notation brings the GEMM of the next page close to
+# cuBLAS.
 #
 # You need no GPU here. `run` below interprets a kernel block by block on ordinary torch tensors; on a GPU,
 # `ct.launch` runs the same kernel, and at the end of the page you write that line yourself. `check` interprets your
@@ -38,11 +38,11 @@ from tutorlib.simulate.cutile import run
 # %% [markdown]
 # ## Three different things
 #
-# - An **array** is memory: a torch tensor that the host made. It has any shape you like.
+# - An **array** is memory: a torch tensor that the host made. It can have any shape.
 # - A **tile** is a value inside a kernel, like a number, only larger. It has no address and cannot be changed; its
 #   sizes are known when the kernel is compiled, and each is a power of two.
-# - A **block** is one run of the kernel's body. The host launches a *grid* of them, and each asks for its own index
-#   with `ct.bid(axis)`.
+# - A **block** is one execution of the kernel's body. The host launches a *grid* of them, and each asks for its own
+#   index with `ct.bid(axis)`.
 #
 # *Tile space* connects them. Cut an array into tiles of one shape, number the tiles, and `ct.load(array, (i, j),
 # shape)` is the tile with number (i, j): an index counts **tiles**, never elements. Below, a 10×20 array is cut into
@@ -53,7 +53,7 @@ show_tile_space((10, 20), (4, 8))
 
 # %% [markdown]
 # Try other sizes. Click an element: which tile has it, and at which position? Find sizes for which more than half of
-# the area that the tiles cover is outside.
+# the area that the tiles cover is outside the array.
 
 # %%
 explore_tile_space()
@@ -80,10 +80,12 @@ report = run(double, (3, 2), (x, y, 4, 8))  # on a GPU: ct.launch(stream, (3, 2)
 print(report.blocks, "blocks ran;", "y is 2x:", torch.equal(y, 2 * x))
 
 # %% [markdown]
+# Block (1, 0) moved rows 4 to 7 of columns 0 to 7.
+#
 # ## Vector addition
 #
 # **Exercise 06.1** (about 4 lines). Write the kernel `add(a, b, c, tile)`: c = a + b for vectors of any length. The
-# grid has one block for every `tile` elements, and the last block's tile extends past the end.
+# grid has one block for every `tile` elements, and the last block's tile may extend past the end.
 
 
 # %%
@@ -101,9 +103,10 @@ def add(a, b, c, tile: ct.Constant[int]):
 check("06.1", add)
 
 # %% [markdown]
-# You wrote no guard for the last tile, and none was needed. An array knows its size: a store skips the elements
-# outside. That is the first benefit of not using pointers. The second is that a tile *wholly* outside is a fault, and
-# the interpreter reports it. Here are a grid that is too small and one that is too large:
+# You wrote no guard for the last tile, and none was needed: an array knows its size, and a store skips the elements
+# outside. That is the first benefit of not using pointers. The second: the interpreter sees when a grid does not fit
+# its arrays. If it is too small, some elements are never stored; if it is too large, a block accesses a tile *wholly*
+# outside, which cuTile does not allow. Here is one of each:
 
 # %%
 for grid in [(2, 2), (4, 2)]:
@@ -111,12 +114,12 @@ for grid in [(2, 2), (4, 2)]:
         print(f"grid {grid}: {finding.message}")
 
 # %% [markdown]
-# A GPU reports neither: the behavior of the extra blocks is undefined in cuTile, and a result that is right by luck
+# A GPU reports neither: in cuTile the behavior of the extra blocks is undefined, and a result that is right by luck
 # looks like one that is right.
 #
 # ## Powers of two
 #
-# A tile is spread over the registers of a block's threads, in a layout that the compiler chooses among those whose
+# A tile is distributed over the registers of a block's threads, in a layout that the compiler chooses among those whose
 # sizes are powers of two. Ask for 48 rows, and cuTile refuses:
 
 # %%
@@ -126,10 +129,10 @@ except ct.TileError as error:
     print(error.message)
 
 # %% [markdown]
-# So a row of 100 elements is loaded as a tile of 128, and 28 of its elements have no data. Which values do they get?
-# For a store it does not matter. For every operation that *combines* elements it does, and you choose it with
-# `padding_mode`. Without one the value is **undetermined**: cuTile promises nothing, and a kernel that relies on it may
-# be right on one GPU and wrong on the next. The interpreter puts NaN there, so that you notice.
+# So a row of 100 elements is loaded as a tile of 128, and 28 of its elements have no data. Which values do they get? A
+# store skips them, so it does not matter. For every operation that *combines* elements it does, and you choose the
+# value with `padding_mode`. Without one the value is **undetermined**: cuTile promises nothing, and a kernel that
+# relies on it may be right on one GPU and wrong on the next. The interpreter puts NaN there, so that you notice.
 
 
 # %%
@@ -143,14 +146,14 @@ def look(x):
 report = run(look, (1,), (torch.arange(6.0),))
 
 # %% [markdown]
-# Which of the three do you need to sum a row? And to find its largest element? Keep your answers: you need both
-# before the page ends.
+# Which of the three do you need to sum a row? And to find its largest element? Keep your answers: you need both before
+# the page ends.
 #
 # ## Broadcasting
 #
-# Arithmetic on two tiles aligns their shapes at the **right** end. A missing size counts as 1, a size of 1 is
-# repeated, and any other difference is an error: the same rule as in NumPy, and as easy to get wrong. What about a tile
-# of (32, 1, 64) and one of (64, 2)?
+# Arithmetic on two tiles aligns their shapes at the **right** end. A missing size counts as 1, a size of 1 is repeated,
+# and any other difference is an error: the same rule as in NumPy, and as easy to get wrong. What is the result for a
+# tile of (32, 1, 64) and one of (64, 2)?
 #
 #     (32, 1, 64)
 #     (    64, 2)
@@ -189,7 +192,7 @@ def broadcast_shape(x, y):
 check("06.2", broadcast_shape)
 
 # %% [markdown]
-# When the ends do not align by themselves, you add the 1 where you want it: `t[:, None]` turns (4,) into (4, 1).
+# When the shapes do not align by themselves, you add the 1 where you want it: `t[:, None]` turns (4,) into (4, 1).
 #
 # **Exercise 06.3** (about 4 lines). Write the kernel `scale_rows(x, s, y, tm, tn)`: y[m, n] = x[m, n] · s[m]. The
 # grid is two-dimensional, block (i, j) for tile (i, j) of x.
@@ -212,13 +215,13 @@ check("06.3", scale_rows)
 # %% [markdown]
 # ## A block may loop over tiles
 #
-# A block is not limited to one tile. `ct.num_tiles(x, axis, shape)` is the size of the tile space along an axis, and an
-# ordinary `for` loop visits its tiles. The GEMM of the next page is such a loop.
+# A block is not limited to one tile. `ct.num_tiles(x, axis, shape)` is the number of tiles along an axis, and an
+# ordinary `for` loop visits them. The GEMM of the next page is such a loop.
 #
-# To accumulate, a block needs **reductions**, which make a small tile of a large one. `ct.sum(tile, 1)` and
-# `ct.max(tile, 1)` reduce along axis 1 and remove it; without an axis they reduce the whole tile. Other functions work
-# on each element: `ct.exp`, `ct.sqrt`, arithmetic, and `tile.astype(dtype)`, which converts. `x` below is bf16. Before
-# you run the cell: 1 + 256 + 1 + 1 is 259. What does bf16 give, with 8 significant bits?
+# To accumulate, a block needs **reductions**, which combine the elements of a tile into a smaller one. `ct.sum(tile,
+# 1)` and `ct.max(tile, 1)` reduce along axis 1 and remove it; without an axis they reduce the whole tile. Other
+# functions work on each element: `ct.exp`, `ct.sqrt`, arithmetic, and `tile.astype(dtype)`, which converts. `x` below
+# is bf16. Before you run the cell: 1 + 256 + 1 + 1 is 259. What does bf16 give, with its 8 significant bits?
 
 
 # %%
@@ -236,12 +239,12 @@ report = run(reduce, (1,), (torch.tensor([[1, 256, 1, 1], [1, 2, 3, 4]]).bfloat1
 
 # %% [markdown]
 # A reduction keeps the dtype of its tile, and so does an accumulator that you carry from tile to tile. So convert
-# first, and accumulate in fp32: keep numbers narrow in memory and wide in arithmetic. (The 258 depends on the order in
-# which the reduction adds; another order can give 256 or 260.)
+# first, and accumulate in fp32: keep numbers narrow in memory and wide in arithmetic. (From 256 to 512, bf16 has only
+# the even numbers. The 258 depends on the order in which the reduction adds; another order can give 256 or 260.)
 #
 # **Exercise 06.4** (about 6 lines). Write the kernel `row_sums(x, sums, tm, tn)`: sums[m] = Σₙ x[m, n]. Block i owns
-# rows i·tm to (i+1)·tm - 1 and loops over them in tiles of (tm, tn); it stores its sums once. x is bf16 here, sums is
-# fp32: accumulate in fp32.
+# the tm rows from i·tm on and loops over them in tiles of (tm, tn); it stores its sums once. x is bf16 here, sums is
+# fp32: accumulate in fp32. The last tile of a row may extend past its end.
 
 
 # %%
@@ -263,19 +266,19 @@ check("06.4", row_sums)
 # %% [markdown]
 # The checker's guard bands found a trap here. On Hopper the compiler stores a one-dimensional tile by TMA, the copy
 # engine of notebook 05, which writes whole units of 16 bytes. With cuda-tile 1.7.0 on an H200, such a store wrote past
-# the end of a `sums` whose length is not a multiple of four fp32. You do not notice as long as no data is there, since
-# allocations are padded; in a view into a larger tensor there is. The lengths of the checker's `sums` are multiples of
-# four; keep your outputs in multiples of 16 bytes, too.
+# the end of a `sums` whose length is not a multiple of four fp32. You do not notice while that memory is unused, as the
+# end of an allocation often is; in a view into a larger tensor the store destroys data. The lengths of the checker's
+# `sums` are multiples of four; keep your outputs in multiples of 16 bytes, too.
 #
 # ## A softmax
 #
-# softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. Written like this it fails for a row with a number of 89 or more,
-# since exp(89) overflows fp32. So every softmax subtracts the row's maximum first, which changes nothing in exact
-# arithmetic: it cancels.
+# softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. Computed like this it fails for a row with a number of 89 or more,
+# since exp(89) overflows fp32. So every softmax subtracts the row's maximum first. In exact arithmetic that changes
+# nothing: the factor exp(-max) cancels.
 #
 # **Exercise 06.5** (about 4 lines). Write the kernel `softmax(x, y, tile)`. A block computes one row, in one tile of
-# shape (1, tile), where `tile` is the smallest power of two that holds a row. The padding must affect neither the
-# maximum nor the sum: one padding mode is right for both.
+# shape (1, tile), where `tile` is the smallest power of two that holds a row. The elements beyond the row must affect
+# neither the maximum nor the sum: one `padding_mode` is right for both.
 
 
 # %%
@@ -299,14 +302,14 @@ check("06.5", softmax)
 #
 #     ct.launch(stream, grid, kernel, arguments)
 #
-# - The **stream** is the queue of the launch. Launches in one stream run in order, and the host does not wait for them.
-#   `torch.cuda.current_stream()` is the stream of torch's own kernels.
+# - The **stream** is the queue that the launch joins. Launches in one stream run in order, and the host does not wait
+#   for them. `torch.cuda.current_stream()` is the stream of torch's own kernels.
 # - The **grid** is a tuple of one to three numbers: the number of blocks along each axis of `ct.bid`.
-# - The **arguments** are a tuple: tensors on the GPU, numbers, and the constants that the kernel is compiled for. A
-#   constant that you have not used before compiles the kernel anew, which takes a second; after that it is cached.
+# - The **arguments** are a tuple: tensors on the GPU, numbers, and the constants that the kernel is compiled for. The
+#   first launch with a new constant compiles the kernel, which takes about a second; the result is cached.
 #
-# The rest of a host function turns a kernel into something that others can call: it chooses the tile and the number of
-# blocks. For `double`, in tiles of 32×32:
+# The rest of a host function makes the kernel usable for callers that know nothing of tiles: it chooses the tile and
+# the number of blocks. For `double`, in tiles of 32×32:
 
 
 # %%
@@ -325,7 +328,7 @@ print("y is 2x:", torch.equal(y, 2 * x))
 # (`run_host` calls the function. Where there is no GPU it interprets what the function launches, and says so.)
 #
 # **Exercise 06.6** (about 4 lines). Write the host function `softmax_of(x, y)`, which launches your `softmax` on a
-# matrix of any size: one block for each row, and the smallest power of two that holds a row.
+# matrix of any size: one block for each row, and as `tile` the smallest power of two that holds a row.
 
 
 # %%
@@ -344,16 +347,16 @@ check("06.6", softmax_of)
 # ## A row longer than a tile
 #
 # A tile that holds a whole row lives in registers, and a row of 65,536 floats does not fit: an entire SM has exactly
-# that many registers, for all purposes. So a block loops over its row, as in `row_sums`. Read literally, the formula
-# needs three passes: one for the maximum, one for the sum, one for the results. Each pass loads the row again.
+# that many registers, for everything that it runs. So a block loops over its row, as in `row_sums`. Read literally, the
+# formula needs three passes: one for the maximum, one for the sum, one for the results. Each pass loads the row again.
 #
 # The first two can be one. Let m be the largest element so far and s the sum of exp(x - m) so far. When a tile brings a
-# larger m′, every term of s was computed with the old maximum, and is off by the same factor:
+# larger m′, every term of s was computed with the old maximum, and each is off by the same factor:
 #
 # exp(x - m′) = exp(x - m) · exp(m - m′)
 #
-# So s is multiplied by exp(m - m′), and the new tile's terms are added. This is the **online softmax** ([Milakov and
-# Gimelshein, 2018](https://arxiv.org/abs/1805.02867)), and FlashAttention is built on it.
+# So multiply s by exp(m - m′), and add the new tile's terms. This is the **online softmax** ([Milakov and Gimelshein,
+# 2018](https://arxiv.org/abs/1805.02867)), and FlashAttention is built on it.
 #
 # **Exercise 06.7** (about 8 lines). Write the kernel `long_softmax(x, y, tile)`: block i computes row i, of any length,
 # in tiles of shape (1, tile). It loads the row twice. Start from the largest element -∞ and the sum 0, both of shape
@@ -382,20 +385,23 @@ def long_softmax(x, y, tile: ct.Constant[int]):
 check("06.7", long_softmax)
 
 # %% [markdown]
-# How fast is it? The table has the speed of such kernels, written as on this page, as a fraction of
-# `torch.softmax`'s, for matrices of 256 MiB with rows of different lengths. **Predict** first: where does one tile per
-# row win, where does it lose, and what does the third pass cost?
+# (One caution before you reuse it in an attention kernel: if a row begins with a whole tile of -∞, as a masked one may,
+# the new maximum is -∞ too, and -∞ - (-∞) is NaN. The checker's rows are finite.)
+#
+# How fast is it? The table has the speed of such kernels, written as on this page, as a fraction of `torch.softmax`'s,
+# for matrices of 256 MiB with rows of different lengths. **Predict** first: where does one tile per row win, where does
+# it lose, and how much does the third pass cost?
 
 # %%
 show_sweep("softmax_rows")
 
 # %% [markdown]
-# One tile per row reads memory once, and wins as long as a row fits in the registers; at 65,536 elements it does not,
-# and the compiler spills. There the online kernel leads. Its lead over three passes is small for a third of the loads
-# saved: it adds arithmetic, and the third pass may find part of its row in L2; the table cannot tell the two apart.
-# Short rows are slow in all of them: 4 KB of work hardly pay for starting a block, and a tile of 4,096 elements is
-# three quarters padding. With several rows in one tile the short rows gain most. `torch` has a kernel of its own for
-# short rows, and is ahead at every length; notebook 07 tunes tiles and hints.
+# One tile per row reads memory once, and beats the loops as long as a row fits in the registers; a row of 65,536
+# elements cannot, so the compiler has to spill. There the online kernel leads. Its lead over three passes is small for
+# a third of the loads saved: it adds arithmetic, and the third pass may find part of its row in L2; the table cannot
+# tell the two apart. Short rows are slow in all of them: 4 KB of work hardly pay for starting a block, and a tile of
+# 4,096 elements is three quarters empty. Several rows in one tile help the short rows most. `torch` has a kernel of its
+# own for short rows, and is ahead at every length; notebook 07 shows how to tune tiles and hints.
 #
 # ## The compiler's output
 #
@@ -410,13 +416,15 @@ print(*sorted(compiled.instructions))
 
 # %% [markdown]
 # `ld.global.v4` and `st.global.v4` are the 128-bit accesses that you arranged by hand in notebook 05: four words of 32
-# bits. (`ld.global` and `st.global` are prefixes of these names, listed as well: all accesses here are v4.)
+# bits. (`ld.global` and `st.global` are prefixes of these names, listed as well: all accesses here are v4.) But
+# `ld.global after st.global` is what exercise 05.4 forbids: the compiler issues at least one load only after a store.
+# In cuTile you no longer choose the order of your accesses; notebook 07 shows what is left to choose.
 #
 # ## What to remember
 #
 # - An array is memory, a tile is a value, a block is a run of the body. An index counts tiles.
 # - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum. A
-#   tile wholly outside is a fault.
+#   tile wholly outside is an error.
 # - Tile sizes are powers of two, known when the kernel is compiled. Shapes align at the right.
 # - A reduction keeps its tile's dtype: convert to fp32 before you add, and accumulate in fp32.
 # - A softmax of any length needs two passes: rescale the running sum whenever the maximum grows.
@@ -427,8 +435,8 @@ print(*sorted(compiled.instructions))
 # <details><summary>1. A kernel multiplies the elements of each row. Which value must pad a row of 100 in a tile of 128,
 # and which padding mode provides it?</summary>
 #
-# 1, and no mode provides it. So mask by hand: `ct.where(valid, tile, 1.0)`, where `valid` compares `ct.arange(128)`
-# with the number of columns.
+# 1, and no `padding_mode` provides it. So mask by hand: `ct.where(valid, tile, 1.0)`, where `valid` compares
+# `ct.arange(128, dtype=ct.int32)` with the number of columns.
 #
 # </details>
 #

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from tests.stand_ins import MACHINE, copied
-from tutorlib.course import readme
+from tutorlib.course import contents, readme
 from tutorlib.course.evidence import code_sha256
 from tutorlib.exercises import of_notebook
 from tutorlib.measuring.results import Page, Result, Results, all_results
+from tutorlib.notebook.standing import course_of
 
 LADDER = [exercise for exercise in of_notebook("05_copy_kernels") if exercise.needs]
 POINTS = sum(exercise.points for exercise in LADDER)
@@ -34,9 +35,14 @@ def test_readme_has_the_table_of_the_committed_data():
 
 def test_without_data():
     rows = readme.table([]).splitlines()
-    assert rows[0] == "| notebook | points | runs on |"
+    assert rows[0] == "| notebook | time | points | without a GPU |"
     points = sum(exercise.points for exercise in of_notebook("00_start"))
-    assert rows[2] == f"| [00 · Start here](notebooks/00_start.ipynb) | {points} | any machine |"
+    assert rows[2] == f"| [00 · Start here](notebooks/00_start.ipynb) | 5\N{NO-BREAK SPACE}min | {points} | all |"
+
+
+def test_the_last_row_is_that_of_the_contents_page():
+    expected = contents.table(course_of({}, contents.read_heads())).splitlines()[-1]
+    assert readme.table([]).splitlines()[-1] == expected
 
 
 def test_a_measured_notebook(reached):
@@ -45,12 +51,12 @@ def test_a_measured_notebook(reached):
 
 
 def test_a_notebook_that_needs_no_gpu_and_one_that_never_ran(reached):
-    assert row("00_start", reached).endswith("| any machine | – |")
-    assert row("06_cutile", reached).endswith("| sm_80 | not run |")
+    assert row("00_start", reached).endswith("| all | – |")
+    assert row("06_cutile", reached).endswith("| all | not run |")
 
 
-def test_what_a_notebook_needs_beyond_its_oldest_gpu(reached):
-    assert "| sm_80; TMA: sm_90 |" in row("05_copy", reached)
+def test_the_gpu_that_the_other_points_need():
+    assert "of 36; rest: sm_100 |" in row("15_blackwell")
 
 
 def test_code_that_changed_since(reached):

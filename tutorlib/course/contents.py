@@ -15,13 +15,14 @@ The rows are the output of the cell that calls `show_contents`, so that the unru
 heads are in the page's metadata, from which `show_contents` reads them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from pathlib import Path
 
 from nbformat import NotebookNode, v4
 
+from tutorlib.checking.exercise import Exercise
 from tutorlib.course.build import student_notebook, text_of
 from tutorlib.course.source import BuildError, parse, read
 from tutorlib.notebook.contents import available, hours, time
@@ -29,6 +30,7 @@ from tutorlib.notebook.standing import CONTENTS, Course, Head, course_of
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
 
 CALL = "show_contents()"
+ANYWHERE = attrgetter("points_anywhere")
 
 
 def read_head(source: Path) -> Head:
@@ -39,6 +41,12 @@ def read_head(source: Path) -> Head:
     if found := list(faults(source.stem, title, head)):
         raise BuildError("\n".join(f"{source}:1: {fault}" for fault in found))
     return Head(source.stem, title.removeprefix("# "), head["summary"], head["minutes"], head.get("appendix", 0))
+
+
+def read_heads(solutions: Path = SOLUTIONS) -> tuple[Head, ...]:
+    """The heads of all sources; none if the course has no contents page. Raises BuildError."""
+    listed = (solutions / f"{CONTENTS}.py").exists()
+    return tuple(map(read_head, sorted(solutions.glob("[0-9][0-9]_*.py")))) if listed else ()
 
 
 def faults(name: str, title: str, head: dict) -> Iterator[str]:
@@ -57,15 +65,22 @@ def faults(name: str, title: str, head: dict) -> Iterator[str]:
 
 def table(course: Course) -> str:
     """The notebooks as a table in Markdown."""
-    anywhere = attrgetter("points_anywhere")
     rows = [["Notebook", "Time", "Points", "Without a GPU"], [":--", "--:", "--:", ":--"]]
     for one in course.notebooks:
         title = f"[{one.head.title}]({one.head.name}.ipynb)<br>{one.head.summary}"
-        given = "; ".join(filter(None, available(one.exercises, anywhere)))
-        rows.append([title, time(one.head), str(one.max_points), given])
-    total = (hours(course.minutes), course.max_points, available(course.exercises, anywhere)[0])
-    rows.append(["**Total**", *(f"**{cell}**" for cell in total)])
+        rows.append([title, time(one.head), str(one.max_points), without_gpu(one.exercises)])
+    rows.append(["**Total**", *last_row(course)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def without_gpu(exercises: Sequence[Exercise]) -> str:
+    """The points that any machine grades, and what the others need: "35 of 36; rest: sm_100"."""
+    return "; ".join(filter(None, available(exercises, ANYWHERE)))
+
+
+def last_row(course: Course) -> tuple[str, str, str]:
+    """The last row in Markdown: the course's time, its points, and those that any machine grades."""
+    return f"**{hours(course.minutes)}**", f"**{course.max_points}**", f"**{available(course.exercises, ANYWHERE)[0]}**"
 
 
 def contents_page(source: Path, heads: tuple[Head, ...]) -> NotebookNode:
@@ -86,5 +101,4 @@ def build(solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS) -> dict[Path
     source = solutions / f"{CONTENTS}.py"
     if not source.exists():
         return {}
-    heads = tuple(map(read_head, sorted(solutions.glob("[0-9][0-9]_*.py"))))
-    return {notebooks / f"{CONTENTS}.ipynb": text_of(contents_page(source, heads))}
+    return {notebooks / f"{CONTENTS}.ipynb": text_of(contents_page(source, read_heads(solutions)))}

@@ -8,42 +8,31 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from tutorlib.course import contents, glossary, source
+from tutorlib.course import contents, glossary
 from tutorlib.course.build import text_of
 from tutorlib.course.evidence import code_sha256
 from tutorlib.exercises import find, of_notebook
 from tutorlib.measuring.results import Results, all_results
+from tutorlib.notebook.contents import time
 from tutorlib.notebook.measured import show_ratio
-from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS, notebook_names
+from tutorlib.notebook.standing import course_of
+from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS
 
 README = ROOT / "README.md"
 BEGIN, END = "<!-- begin table -->", "<!-- end table -->"
 
 
 def table(everything: Sequence[Results]) -> str:
-    """README's table."""
-    rows = [["notebook", "points", "runs on", *map(gpu_heading, everything)]]
+    """README's table. Raises BuildError if the head of a source has a fault."""
+    course = course_of({}, contents.read_heads())
+    rows = [["notebook", "time", "points", "without a GPU", *map(gpu_heading, everything)]]
     rows.append(["---"] * len(rows[0]))
-    for name in notebook_names():
-        points = sum(exercise.points for exercise in of_notebook(name))
-        row = [f"[{heading(name)}](notebooks/{name}.ipynb)", str(points), runs_on(name)]
-        rows.append(row + [reached(name, results) for results in everything])
+    for one in course.notebooks:
+        link = f"[{one.head.title}](notebooks/{one.head.name}.ipynb)"
+        row = [link, time(one.head), str(one.max_points), contents.without_gpu(one.exercises)]
+        rows.append(row + [reached(one.head.name, results) for results in everything])
+    rows.append(["**Total**", *contents.last_row(course), *("" for _ in everything)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def heading(name: str) -> str:
-    """The notebook's title: its first line, "# 05 · The copy ladder", without the mark."""
-    return source.parse(SOLUTIONS / f"{name}.py")[0].text.splitlines()[0].lstrip("# ")
-
-
-def runs_on(name: str) -> str:
-    """The oldest GPU that runs a kernel of the notebook, and the feature that needs a newer one."""
-    features = {exercise.needs for exercise in of_notebook(name) if exercise.needs}
-    if not features:
-        return "any machine"
-    oldest, newest = min(features, key=lambda one: one.since), max(features, key=lambda one: one.since)
-    line = f"sm_{oldest.since}"
-    return line if newest.since == oldest.since else f"{line}; {newest}: sm_{newest.since}"
 
 
 def gpu_heading(results: Results) -> str:
@@ -100,4 +89,4 @@ def build() -> dict[Path, str]:
     page = text_of(glossary.glossary_page(SOLUTIONS))
     everywhere = {folder / f"{glossary.GLOSSARY}.ipynb": page for folder in (NOTEBOOKS, SOLUTIONS)}
     readme = with_table(README.read_text(encoding="utf-8"), all_results())
-    return {README: readme, **contents.build(), **everywhere}
+    return {**contents.build(), README: readme, **everywhere}

@@ -136,6 +136,8 @@ TERMS = (
     Term("cubin", "12", says="A cubin is a file with a kernel's machine code for one generation of GPUs."),
     Term("tensor core", "09",
          says="A tensor core is the unit of an SM that executes matrix multiply-accumulate instructions."),
+    Term("copy atom", "05", dsl="`cute.make_copy_atom`", also=("TMA atom",),
+         says="A copy atom is one copy instruction with the layouts of its source and destination over threads and values."),
     Term("tiled MMA", "09", dsl="`cute.make_tiled_mma`", also=("tiled_mma",),
          says="A tiled MMA repeats an MMA atom over warps and over the tile."),
     Term("fragment", "03", dsl="`tiled_mma.make_fragment_A`",
