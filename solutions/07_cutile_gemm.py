@@ -202,7 +202,7 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 # %% [markdown]
 # The stack is in local memory, and this kernel declares nothing that would need one: a large stack means that registers
 # were spilled. On Hopper those registers hold the accumulators, which the compiler distributes over the threads of the
-# consumer warps, 4 warps by default. (The 256 threads in the report above include 4 producer warps.)
+# consumer warps, 4 warps by default. (The 256 threads in rung 1's report include 4 producer warps.)
 
 # %%
 for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
@@ -216,7 +216,7 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 # - a smaller tile;
 # - **`num_worker_warps=8`**: twice the threads share the accumulator;
 # - **`num_ctas=2`**: two CTAs on two SMs, a **cluster**, work on one tile, and each holds half of the accumulator. When
-#   both need the same operand tile, one TMA load delivers it to both (**multicast**), which also saves L2 traffic.
+#   both need the same operand tile, one TMA load delivers it to both (**multicast**), which also saves loads.
 #
 # **Exercise 07.3** (about 5 lines). Write `hints(tm, tn)`: return a dict of `num_ctas` and `num_worker_warps` such that
 # the bf16 GEMM with a (tm, tn) tile uses no stack on Hopper, for tiles up to 256×256. Return `{}` for a tile that fits
@@ -603,10 +603,11 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 # loaded once and used twice.
 #
 # Do the accumulators fit? 320·128 of them over 8 warps are 160 per thread, more than the earlier limit of 128. They fit
-# because the producer warps give up registers: each consumer thread gets 232 (`setmaxnreg` in the PTX). The order of
-# the operands matters, too: a wgmma takes 64 rows of its first operand per warpgroup of 4 warps, and up to 256 of its
-# second. Make **B** the first operand: its 128 rows are 64 per warpgroup, and each of A's tiles, 256 and 64 rows, is
-# the second operand of one instruction. The result is a tile of Cᵀ, which the epilogue transposes.
+# because the producer warps give up registers: each consumer thread gets 232 (`setmaxnreg` in the PTX). Which operand
+# comes first? A wgmma takes 64 rows of its first operand per warpgroup of 4 warps, and up to 256 of its second. With
+# **B** first, its 128 rows are 64 per warpgroup, and each of A's tiles, of 256 and of 64 rows, is the second operand of
+# one instruction. The result is a tile of Cᵀ, which the epilogue transposes. (The measurements below include the other
+# order.)
 #
 # `slabs` in `tutorlib/kernels/cutile/fp8.py` is this kernel with a few switches; look at it after you have solved the
 # exercise. The cell compiles three variants. The last column comes from ptxas, the last compiler in the chain: does it
@@ -787,8 +788,8 @@ show_sweep("tile_split_k")
 # %% [markdown]
 # In the table the second pass uses tiles of 32×64, as does the solution. With tiles of 128×128 it would have only 16
 # blocks for 512×512, and most SMs would be idle again: if your `split_gemm` is much slower than the solution in the
-# ladder above, use smaller tiles in the second pass. Compare it with that entry rather than with the table: in a call
-# this short, the time in which Python allocates and launches can count as much as the kernels.
+# main path's last table, use smaller tiles in the second pass. Compare it with that entry rather than with the table:
+# in a call this short, the time in which Python allocates and launches can count as much as the kernels.
 #
 # Was your prediction right? The first two rows, with one part, show the cost of a second pass that has nothing to add.
 # For 512×512×16384 the gain grows up to 8 parts, 128 blocks in one wave; 16 parts take two waves and write twice as

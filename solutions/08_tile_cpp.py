@@ -304,7 +304,8 @@ race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY, stalled=S
 # %% [markdown]
 # The promises work together. Alignment alone changes little, and `__restrict__` alone nothing. Alignment and multiples
 # of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast. With TMA, masks cost nothing,
-# and compile-time sizes gain nothing.
+# and compile-time sizes gain nothing. Multiples of 4, too weak for TMA, still lead to `cp.async` and to more than half
+# of cuBLAS's speed.
 #
 # The remarks do not explain `__restrict__`, but the PTX does. The compiler gives the loads to producer warps. The cell
 # prints their loop, reduced to its waits and the loads that it issues.
@@ -368,8 +369,9 @@ race(WAYS, "cpp_ways")
 # %% [markdown]
 # The accumulators of a 128×256 tile spill with four consumer warps, which makes the kernel sixteen times slower; with
 # eight warps they fit. Persistence gains more at 4096 than at 8192: the fewer steps a tile has, the larger the share of
-# the time between tiles. A stage of 128 along K is twice as large, so shared memory has room for half as many, and the
-# kernel loses more than a quarter. Only 256×256 over two CTAs passes cuBLAS, by 1%, and only at 8192.
+# the time between tiles. Two blocks on an SM hide part of that time, too, but each has half of the registers and of the
+# shared memory; at 8192 they lose. A stage of 128 along K is twice as large, so shared memory has room for half as
+# many, and the kernel loses more than a quarter. Only 256×256 over two CTAs passes cuBLAS, by 1%, and only at 8192.
 #
 # **Exercise 08.5** (about 28 lines). Write the persistent `gemm`, with the parameters and promises of 08.4 and in
 # strips of 8 rows. It is launched with one block per SM, or with one per two SMs if you hint `num_cta_in_cga=2`: a grid
@@ -450,8 +452,8 @@ show_ladder("08")
 #
 # <details><summary>2. A library must accept matrices with any number of columns. How can it use TMA at all?</summary>
 #
-# With two kernels. One promises `assume_divisible(k, 8_ic)` and is launched when the pitches and the pointers satisfy
-# its promises; the other promises nothing. The host checks them before each launch.
+# With two kernels. One promises that n and k are multiples of 8, and is launched when the pitches and the pointers
+# satisfy its promises; the other promises nothing. The host checks them before each launch.
 #
 # </details>
 #
