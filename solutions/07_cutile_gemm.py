@@ -9,10 +9,10 @@
 # %% [markdown]
 # # 07 · A GEMM in cuTile, from eight lines to an autotuned kernel
 #
-# Matrix multiplication is the operation that GPUs are built for, and the first kernel you write on this page computes C
-# = A·Bᵀ in eight lines. The rest of the page closes the gap between those lines and cuBLAS with three tools: the order
-# in which blocks take their tiles, the shape of a tile, and a handful of hints. Each rung changes a few lines and keeps
-# the contract: A is (M, K) and B is (N, K), both row-major, C is (M, N), accumulated in fp32.
+# The first kernel you write on this page computes C = A·Bᵀ in eight lines. The rest of the page closes the gap between
+# those lines and cuBLAS with four tools: the order in which blocks take their tiles, the shape of a tile, a handful of
+# hints, and a persistent grid. Each rung changes a few lines and keeps the contract: A is (M, K) and B is (N, K), both
+# row-major, C is (M, N), and accumulation is in fp32.
 #
 # `check` interprets your kernels block by block, so a laptop can tell right from wrong; measuring their speed needs a
 # GPU. The compiler needs none, so you can read its reports anywhere.
@@ -54,15 +54,17 @@ h200 = hardware_of("NVIDIA H200")
 # ## Rung 1: a block for each tile of C
 #
 # Tile (m, n) of C needs only row m of A's tiles and row n of B's. The block that owns it walks along K: load a tile of
-# A, load a tile of B, multiply, accumulate; at the end it stores the accumulator once. In the picture each color is one
-# step: two tiles loaded together. The last step reaches past the end of K; the hatched part must count as zero.
+# A, load a tile of B, multiply, accumulate. After the last step it stores the accumulator, once. The picture draws B
+# transposed, so that B's row of tiles is a column; each color is one step, two tiles loaded together. The last step
+# reaches past the end of K, and its hatched part must count as zero.
 
 # %%
 show_k_loop()
 
 # %% [markdown]
-# Why tiles at all? Count a block's operations per byte that it loads. **Predict** before you run the cell: how large
-# must a square tile be before an H200 can feed its tensor cores from memory alone?
+# Why tiles at all? Count a block's operations per byte that it loads. **Predict** before you run the cell: an H200 can
+# do 206 operations in the time in which its memory delivers one byte. How large must a square tile be before memory
+# alone can feed the tensor cores?
 
 # %%
 print(f"the tensor cores can do {h200.flops['bf16'] / h200.bandwidth:.0f} operations per byte that memory delivers")
@@ -71,14 +73,16 @@ for side in (16, 32, 64, 128, 256):
     print(f"{side:3}×{side:<3} tile: {operations / bytes_loaded:4.0f} operations per byte")
 
 # %% [markdown]
-# Not even 256×256 is enough; it would take about 412×412. The answer is sharing: at 4096, the 32 blocks that own a row
-# of 128×128 tiles read the same row of A's tiles. If they read it at about the same time, memory sends it once, and L2
-# serves the other 31 reads. Rung 2 makes blocks that share tiles run at the same time.
+# A tile with sides of s does s/2 operations per byte, so not even 256×256 is enough; it would take about 412×412. The
+# answer is sharing. In a 4096×4096 product, the 32 blocks that own a row of 128×128 tiles read the same row of A's
+# tiles. If they read it at about the same time, memory sends it once, and L2 serves the other 31 reads. Rung 2 makes
+# blocks that share tiles run at the same time.
 #
-# **Exercise 07.1** (about 5 lines). Write the kernel. `ct.mma(x, y, total)` is x @ y + total for tiles of shapes (tm,
-# tk), (tk, tn) and (tm, tn). A tile of B is (tn, tk): `ct.transpose` it. The transpose moves no data here, because K is
-# contiguous in both operands, and tensor cores read that order directly. (They read 16-bit operands in the other order
-# as well; for 8-bit and 32-bit operands the compiler would have to rearrange the tile.) K need not be a multiple of tk.
+# **Exercise 07.1** (about 5 lines). Write the kernel; block (m, n) computes tile (m, n) of C. `ct.mma(x, y, total)` is
+# x @ y + total for tiles of shapes (tm, tk), (tk, tn) and (tm, tn). A tile of B is (tn, tk): `ct.transpose` it. The
+# transpose moves no data here, because K is contiguous in both operands, and tensor cores read that order directly.
+# (They read 16-bit operands in the other order as well; for 8-bit and 32-bit operands the compiler would have to
+# rearrange the tile.) M, N and K need not be multiples of the tile's sides; `ZERO`, defined above, pads a load.
 
 
 # %%
@@ -113,9 +117,9 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 # %% [markdown]
 # On Ampere you get the pipeline that notebooks 09 to 12 build by hand: cp.async, ldmatrix, mma.sync. On Hopper,
 # producer warps fill shared memory by TMA (`cp.async.bulk.tensor`) while consumer warps of the same block read it with
-# wgmma. On Blackwell the tensor cores are programmed with tcgen05, and the accumulators are in tensor memory, no longer
-# in registers. Eight lines, three architectures: that is cuTile's bargain. The compiler chooses the instructions; this
-# page covers the choices that remain yours.
+# wgmma. On Blackwell, tcgen05 instructions drive the tensor cores, and the accumulators are in tensor memory instead of
+# registers. Eight lines run on three architectures: that is cuTile's bargain. The compiler chooses the instructions;
+# this page covers the choices that remain yours.
 #
 # **Keep this:** the block index picks a tile of C; the loop walks along K; the accumulator is fp32 until the store.
 
@@ -124,19 +128,20 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 #
 # An 8192×8192 C has 64×64 tiles of 128×128, and an H200 has 132 SMs. In practice blocks start in index order, and the
 # first 132 form a **wave**. In rung 1's grid the row index runs fastest, so a wave covers slightly more than two
-# columns of C's tiles: it reads **all** of A and three rows of B's tiles.
+# columns of C's tiles: it reads **all** of A's tiles and three rows of B's.
 #
 # Now make the wave a rectangle. The picture shows both orders in miniature: 16×16 tiles, 32 blocks in flight. Each
-# color is a wave; green marks the tiles of A and B that the first wave reads.
+# color is a wave; in the margins, green marks the rows of A's tiles and of B's (again columns in the picture) that the
+# first wave reads.
 
 # %%
 small, in_flight = (16, 16), 32
 show_block_order(small, {"down the columns": raster, "strips of 4 rows": partial(strips, group=4)}, in_flight)
 
 # %% [markdown]
-# Both orders do the same work with the same blocks. (B is drawn transposed: a column in the picture is one of B's rows
-# of tiles.) The first wave on the right reads 12 rows of tiles, the one on the left 18. Down a column of a strip, the
-# blocks share a tile of B and read different tiles of A; the next column of the strip reads those tiles of A again.
+# Both orders do the same work with the same blocks, but the first wave on the right reads 12 rows of tiles, and the one
+# on the left 18. Down a column of a strip, the blocks share a tile of B and read different tiles of A; the next column
+# of the strip reads those tiles of A again.
 #
 # **Exercise 07.2** (about 3 lines). Write `grouped(block, rows, columns, group)`: return the tile (m, n) that the block
 # computes when C has rows×columns tiles and blocks traverse strips of `group` rows, each strip column by column. The
@@ -156,10 +161,11 @@ def grouped(block, rows, columns, group):
 # %%
 check("07.2", grouped)
 
-# %% [markdown] How much memory traffic does the order save? `traffic` runs a GEMM's tile loads through a model of L2, a
-# cache that evicts the least recently used tile. (It models half of the H200's L2, since both halves may hold a copy of
-# a tile, and blocks whose paces differ by up to an eighth; its docstring says why.) **Predict** before you run the
-# cell: which group is best?
+# %% [markdown]
+# How much memory traffic does the order save? `traffic` runs a GEMM's tile loads through a model of L2, a cache that
+# evicts the least recently used tile. Its capacity is half of the H200's L2, because each of L2's two halves may hold
+# its own copy of a tile. Blocks drift apart as they walk along K: their paces differ by up to an eighth. **Predict**
+# before you run the cell: how many rows per strip are best?
 
 # %%
 size, tile, k_tile = 8192, 128, 64
@@ -170,10 +176,14 @@ for name, order in orders.items():
     print(f"{name:8} {seen.hit_rate:4.0%} of the loads hit L2; memory sends {seen.fetched / 1e9:5.2f} GB")
 print(f"A and B, each sent once, are {seen.least / 1e9:.2f} GB")
 
-# %% [markdown] A wave of `group` rows is about 132 / group columns wide, and it reads the fewest tiles when it is
-# nearly square. Here 8 rows are best, 16 fetch 14% more, and 4 and 32 far more; another GPU or another size needs
-# another number. (This is a model; the ladder near the end of the page has the measured times.) Click a tile to see its
-# wave:
+# %% [markdown]
+# A wave of `group` rows is about 132 / group columns wide, and it reads the fewest tiles when it is nearly square. By
+# that count alone, 8 and 16 rows tie (8 + 17 and 16 + 9 rows of tiles), and so do 4 and 32. The drift breaks the ties:
+# blocks soon start one after the other instead of all at once, so the blocks of one column, which share a tile of B,
+# read it at nearly the same time, but blocks that share a tile of A start `group` places apart. The higher the strip,
+# the more likely it is that L2 has evicted the tile by then. So 8 rows are best here, 16 fetch 14% more, and 32 three
+# times as much. (This is a model; the ladder near the end of the page has the measured times of the first order and of
+# 8 rows.) The best number depends on the GPU and the size. Click a tile to see its wave:
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2**21)
@@ -181,8 +191,8 @@ explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2*
 # %% [markdown]
 # ## The shape of a tile
 #
-# Larger tiles load less per operation. So 128×256 should beat 128×128, and it is the default of NVIDIA's own sample. On
-# an H200 it runs at 6 to 7% of cuBLAS's speed (the ladder below). The compiler's report shows why; look at the stack.
+# Larger tiles load less per operation. So 128×256, the default of NVIDIA's own sample, should beat 128×128. On an H200
+# it runs at 6 to 7% of cuBLAS's speed (the ladder below). The compiler's report shows why; look at the stack.
 
 # %%
 for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
@@ -190,9 +200,9 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
     print(f"{tm:3}×{tn:<3} {made.registers} registers, {made.stack_bytes:5,} bytes of stack for each thread")
 
 # %% [markdown]
-# The stack is in local memory, and a kernel like this one needs none: a large stack means that registers were spilled.
-# On Hopper those are the accumulators, which are spread over the registers of the consumer warps, 4 by default. (A
-# report of 256 threads counts 4 producer warps as well.)
+# The stack is in local memory, and this kernel declares nothing that would need one: a large stack means that registers
+# were spilled. On Hopper those registers hold the accumulators, which the compiler distributes over the threads of the
+# consumer warps, 4 warps by default. (The 256 threads in rung 1's report include 4 producer warps.)
 
 # %%
 for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
@@ -200,13 +210,13 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 
 # %% [markdown]
 # A thread can address 255 registers. 128×128 leaves room for everything else; 128×256 does not, so accumulators spill
-# to local memory and are reloaded at every step along K. (On sm_100 the accumulators are in tensor memory, and the same
-# kernel needs no stack.) There are three ways out:
+# to local memory, and the loop along K loads and stores them there. (On sm_100, where the accumulators are in tensor
+# memory, the same tile needs no stack: try `compiled(Config(128, 256), "sm_100")`.) There are three ways out:
 #
 # - a smaller tile;
 # - **`num_worker_warps=8`**: twice the threads share the accumulator;
-# - **`num_ctas=2`**: two CTAs on two SMs, a **cluster**, work on one tile, and each holds half of it. When both need
-#   the same operand tile, one TMA load delivers it to both (**multicast**), which also saves loads.
+# - **`num_ctas=2`**: two CTAs on two SMs, a **cluster**, work on one tile, and each holds half of the accumulator. When
+#   both need the same operand tile, one TMA load delivers it to both (**multicast**), which also saves loads.
 #
 # **Exercise 07.3** (about 5 lines). Write `hints(tm, tn)`: return a dict of `num_ctas` and `num_worker_warps` such that
 # the bf16 GEMM with a (tm, tn) tile uses no stack on Hopper, for tiles up to 256×256. Return `{}` for a tile that fits
@@ -228,8 +238,8 @@ def hints(tm, tn):
 check("07.3", hints)
 
 # %% [markdown]
-# **Keep this:** before you time a kernel, read its report. A large stack in a GEMM means that the accumulator did not
-# fit, and nothing else that you tune will matter.
+# **Keep this:** before you time a kernel, read its report. A large stack in a GEMM means that the accumulator does not
+# fit in registers. Until it fits, no other tuning matters.
 
 # %% [markdown]
 # ## Hints, and what they change
@@ -240,8 +250,8 @@ check("07.3", hints)
 # that helps on one GPU may hurt on another, so each accepts a `ct.ByTarget`:
 # `@ct.kernel(num_ctas=ct.ByTarget(sm_100=2, default=1))`. `kernel.replace_hints(...)` returns a copy with other hints.
 #
-# *On a load*: `latency`, from 1 to 10, says how heavy the memory traffic will be, and `allow_tma=False` forbids TMA. To
-# see the effect of each hint, compile and compare:
+# *On a load*: `latency`, from 1 to 10, tells the compiler how heavy the memory traffic will be, and `allow_tma=False`
+# forbids TMA. **Predict** before you run the cell: which of the hints changes the shared memory that the kernel uses?
 
 
 # %%
@@ -269,12 +279,13 @@ for name, made in zip(ways, compiled_ways, strict=True):
     notes = [word for word in ("multicast", "ld.global") if word in made.ptx]
     print(f"{name:10} {made.smem_bytes // 1024:4} KiB of shared memory  {', '.join(notes)}")
 
-# %% [markdown] A higher `latency` buys a deeper pipeline: the shared memory holds more tiles in flight. Without the
-# hint, the compiler chooses. Without TMA, the threads load the tiles themselves (`ld.global`). With two CTAs, TMA loads
-# are multicast.
+# %% [markdown]
+# With a higher `latency` the compiler reserves more shared memory, for a deeper pipeline with more tiles in flight.
+# Without the hint it chooses the depth itself. Without TMA, the threads load the tiles themselves (`ld.global`). With
+# two CTAs, TMA loads are multicast.
 #
-# TMA has a requirement of its own: rows must begin at multiples of 16 bytes. K = 4090 breaks it, and nothing in the
-# source shows it:
+# TMA has a requirement of its own: rows must begin at multiples of 16 bytes. With K = 4090, a row of bf16 is 8,180
+# bytes long, and the requirement fails. Nothing in the source shows it:
 
 # %%
 odd = [TensorSpec((4096, 4090), "bf16")] * 2 + matrices[:1]
@@ -287,10 +298,11 @@ for name, specs in {"K = 4096": matrices, "K = 4090": odd}.items():
 #
 # If C has more tiles than the GPU has SMs, an SM runs one block after another. Each new block starts with empty shared
 # memory and waits for its first tiles; at the end its tensor cores idle during the **epilogue**, the store of its tile
-# of C. A **persistent** kernel launches only as many blocks as run at once, and each computes tile after tile. While
-# one tile is stored, the loads of the next are in flight.
+# of C. A **persistent** kernel launches only as many blocks as can run at once, and each block computes tile after
+# tile. While it stores one tile, the loads of the next are in flight.
 #
-# Persistence hides the gaps between tiles. It does not hide the last wave, which is rarely full:
+# Persistence hides the gaps between tiles. It does not hide the last wave, which is rarely full. **Predict** which size
+# loses the most to it, 2048, 4096 or 8192:
 
 # %%
 for side in (2048, 4096, 8192):
@@ -301,11 +313,12 @@ for side in (2048, 4096, 8192):
     )
 
 # %% [markdown]
-# That bound is the same for one block per tile and for a persistent grid: with 8 waves to run, some SMs compute 8 tiles
-# and the others 7. Only another tile changes it.
+# None of them: at each size the last wave happens to cost 3%. (The third question at the end of the page has a size
+# where it costs half.) The bound is the same for one block per tile and for a persistent grid: with 7.76 waves to run,
+# some SMs compute 8 tiles and the others 7, in any order. Only cutting the work into other pieces changes it.
 #
-# `tile_of_product(a, b, m, n, tm, tn, tk)` is the loop of exercise 07.1 as a function that returns the accumulator: a
-# kernel may call ordinary functions, which need no decorator.
+# `tile_of_product(a, b, m, n, tm, tn, tk)` is the loop of exercise 07.1 as a function that returns the accumulator. A
+# kernel may call ordinary functions; they need no decorator.
 #
 # **Exercise 07.4** (about 5 lines). Write the kernel. It runs on a one-dimensional grid, usually with fewer blocks than
 # C has tiles; `ct.num_blocks(0)` is the number of blocks. Block i takes tiles i, i + blocks, i + 2·blocks …; map each
@@ -331,9 +344,10 @@ check("07.4", persistent)
 # **Keep this:** a persistent grid counts workers, not tiles.
 #
 # The host picks the number of workers: one per SM, half as many when a tile takes two CTAs, and never more than C has
-# tiles. The kernel needs no other host code than this (`tile_gemm.persistent` is the same kernel as yours). The
-# matrices are small, so that the kernel can be interpreted; look at the computation of the grid. The error that the
-# cell prints is the rounding of C: between 32 and 64, consecutive bf16 numbers are 0.25 apart.
+# tiles. The next cell is all the host code that the kernel needs (`tile_gemm.persistent` is the same kernel as yours).
+# Look at how it computes the grid. The matrices are small, so that the kernel can be interpreted. The error that the
+# cell prints comes from rounding C to bf16: between 32 and 64, consecutive bf16 numbers are 0.25 apart, so expect about
+# half of that.
 
 
 # %%
@@ -358,11 +372,11 @@ print("largest error:", (c - a.float() @ b.float().mT).abs().max().item())
 # try them all. `cuda.tile.tune.exhaustive_search` takes a kernel, a list of configurations, and three functions that
 # map a configuration to its grid, its arguments and its hints. It compiles and times each configuration.
 #
-# A search takes time, and you can rule out many configurations by arithmetic, before the first is compiled.
+# A search takes time, and arithmetic rules out many configurations before the first is compiled.
 #
 # **Exercise 07.5** (about 4 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: True if
 #
-# - each thread has at most 128 accumulators: the tile is spread over num_ctas·warps·32 threads. If `occupancy` blocks
+# - each thread has at most 128 accumulators: the tile is divided among num_ctas·warps·32 threads. If `occupancy` blocks
 #   share an SM, they also share its registers, so the limit of 128 applies to their sum;
 # - two stages (one in use, one in flight), each of a (tm, tk) and a (tn, tk) tile, fit into 227 KiB of shared memory.
 #   Each CTA holds its share of the tiles; `occupancy` blocks share the 227 KiB.
@@ -397,20 +411,24 @@ else:
 
 # %% [markdown]
 # `tutor sweep tile_space` times the whole space as carefully as `check` does, alternating each configuration with
-# cuBLAS. `tutor plots tile_heatmap` draws the best result over all hints for each tile and each depth along K:
+# cuBLAS. `tutor plots tile_heatmap` draws the speed of the best hints for each tile and each depth along K:
 
 # %%
 show_figure("tile_heatmap")
 
 # %% [markdown]
-# Look for the cliffs. A search does not replace the compiler's report: the search shows *that* a configuration is slow,
-# the report shows *why*, and only the reason carries over to the next kernel.
+# Look for the cliffs. Tiles with a side of 64 load the most per operation, and none of them reaches the speed of
+# 128×128. And 128×256 loses more than a quarter of its speed from a depth of 64 to 128. `fits` accepts that depth with
+# eight warps on one CTA, so ask the compiler: `print(compiled(Config(128, 256, 128, num_worker_warps=8)))` reports a
+# stack. A search shows *that* a configuration is slow, the report shows *why*, and only the reason carries over to the
+# next kernel.
 
 # %% [markdown]
 # ## The ladder, measured
 #
 # The rungs of this page in bf16, each alternating with cuBLAS, as fractions of its speed (`tutor sweep tile_rungs`,
-# then `tutor plots tile_ladder`):
+# then `tutor plots tile_ladder`). The ± comes from the **spread** of the pairs of measurements, the distance between
+# their quartiles; a difference smaller than the spread is noise:
 
 # %%
 show_sweep("tile_rungs")
@@ -428,21 +446,22 @@ show_ladder("07")
 # Compare the tables with your predictions.
 #
 # - **The order of the blocks** gains most at the largest size, where L2 holds the smallest part of A and B. At 2048
-#   both fit in L2: the order has nothing to save, and costs 3%.
-# - **The spilled tile** has the same source as its neighbors, with a different pair of numbers. Only the compiler's
-#   report warns you.
+#   both fit in L2, so the order has nothing to save, and the difference is within the spread.
+# - **The spilled tile** has the same source as its neighbors and another pair of numbers. Only the compiler's report
+#   warns you.
 # - **Persistence** hides a tile's first loads and its epilogue behind another tile's arithmetic, provided that a block
-#   has another tile: at 2048 there are 128 tiles of 128×256, fewer than SMs, and the gain is smallest.
+#   has another tile. At 2048 there are 128 tiles of 128×256, fewer than SMs, and the gain is within the spread.
 # - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
 #   tile for each pair of SMs, so no second tile hides the first loads and the epilogue, and 128×128 wins.
 #
-# The appendix below goes on where square bf16 matrices end: fp32 through the tensor cores, FP8 with 320 rows, and a
-# small C with a long K.
+# The appendix goes beyond square bf16 matrices: fp32 through the tensor cores, FP8 with 320 rows, and a small C with a
+# long K.
 #
 # ## What to remember
 #
 # - A block owns a tile of C, walks along K and stores once. The accumulator is fp32 until the store.
-# - The order of the blocks decides how often memory sends a tile. Strips make a wave nearly square, so it reads fewer.
+# - The order of the blocks decides how often memory sends a tile. Strips make a wave nearly square, so it reads fewer
+#   tiles.
 # - A large stack in the compiler's report means that the accumulators do not fit into registers: use more warps, more
 #   CTAs, or a smaller tile.
 # - `latency` sets the depth of the pipeline. TMA needs rows that begin at multiples of 16 bytes.
@@ -453,8 +472,8 @@ show_ladder("07")
 # <details><summary>1. A tile of 256×128 in bf16, 4 warps, one CTA. How many accumulators does a thread hold, and what
 # will the compiler report?</summary>
 #
-# 256·128 / 128 = 256. A thread can address 255 registers and needs some for other values, so accumulators spill to a
-# stack of more than a thousand bytes. With 8 warps it is 128, and the stack is gone.
+# 256·128 / 128 = 256. A thread can address 255 registers and needs some for other values, so the report shows a stack:
+# accumulators spill. With 8 warps each thread holds 128, and the stack is gone.
 #
 # </details>
 #
@@ -469,19 +488,19 @@ show_ladder("07")
 # <details><summary>3. C has 140 tiles of 128×128, and the GPU 132 SMs. How much can a persistent grid gain, and what
 # else would you try?</summary>
 #
-# 140 tiles are two waves, the second with 8 tiles: SMs work 53% of the time, and a persistent grid changes nothing
+# 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes nothing
 # about that. Smaller tiles divide the work more evenly: 280 tiles of 64×128 are three waves of half the length, 71%.
-# --- The appendix shows another way: cut K.
+# The appendix shows another way: cut K.
 #
 # </details>
 
 # %% [markdown]
 # ## Appendix: fp32 through the tensor cores
 #
-# Given fp32 matrices, the kernel is correct but slow: tensor cores do not multiply fp32, so the compiler emits ordinary
-# multiply-adds. Tensor cores do have **tf32**: fp32's exponent, and 10 bits of fraction instead of 23. Cast the
-# *tiles*: the matrices in memory stay fp32, and so does the accumulator. The cell compiles one product of two tiles
-# both ways and prints the instructions that multiply:
+# Given fp32 matrices, the kernel is correct but slow: tensor cores do not multiply fp32, so the compiler leaves the
+# arithmetic to the ordinary fp32 units. Tensor cores do have **tf32**: fp32's exponent, and 10 bits of fraction instead
+# of 23. Cast the *tiles*: the matrices in memory stay fp32, and so does the accumulator. The cell compiles one product
+# of two tiles both ways and searches the PTX for wgmma and for fused multiply-adds:
 
 
 # %%
@@ -497,8 +516,12 @@ for name, cast in {"fp32": False, "tf32": True}.items():
     made = compile_cutile(one_product, [*single, cast], "sm_90")
     print(f"{name}:", ", ".join(sorted(set(re.findall(r"wgmma\.mma_async\S*|fma\.rn\.f32", made.ptx)))))
 
-# %% [markdown] **Exercise 07.6** (about 6 lines). Write the K loop of the persistent kernel: if A holds fp32 (`a.dtype
-# == ct.float32`, which is known at compile time), multiply in `ct.tfloat32`, otherwise in A's own dtype.
+# %% [markdown]
+# For fp32 the search finds neither: the compiler multiplies and adds in separate instructions, `mul.rn.f32` and
+# `add.rn.f32`.
+#
+# **Exercise 07.6** (about 6 lines). Write the K loop of the persistent kernel: if A holds fp32 (`a.dtype ==
+# ct.float32`, which is known at compile time), multiply in `ct.tfloat32`, otherwise in A's own dtype.
 
 
 # %%
@@ -521,22 +544,24 @@ def gemm_tf32(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Consta
 # %%
 check("07.6", gemm_tf32)
 
-# %% [markdown] How much accuracy do the 13 missing bits cost? Rounding changes each number by up to one part in 2¹¹.
-# The relative error of a sum of K random products is about as large, not K times as large, because errors of opposite
-# sign cancel. `check` allows this much and no more; bf16 tiles would fail.
+# %% [markdown]
+# How much accuracy do the 13 missing bits cost? Rounding an operand changes it by at most one part in 2¹¹. The relative
+# error of a sum of K random products is about as large, not K times as large, because errors of opposite sign cancel.
+# `check` allows this much and no more; with tiles in bf16, which has 7 bits of fraction, the kernel would fail.
 
 # %% [markdown]
 # ## Appendix: FP8, and a matrix with 320 rows
 #
-# This GEMM is not square: A has 320 rows, a realistic number of tokens in a language model's batch, and B is a
-# 32576×7168 weight matrix, both in fp8 (e4m3, one byte per number). The shape is that of a tutorial on cuTile ("CuTile
-# 学习—从 GEMM 开始", January 2026), which tunes it for Blackwell. On Hopper there are two obstacles.
+# In this GEMM, A has 320 rows, a realistic number of tokens in a language model's batch, and B is a 32576×7168 weight
+# matrix, both in fp8 (e4m3, one byte per number). The shape is that of a tutorial on cuTile ("CuTile
+# 学习—从 GEMM 开始", January 2026), which tunes it for Blackwell. On Hopper there are two obstacles: accumulation, and
+# the sides of a tile, which are powers of two.
 #
 # **Accumulation.** Hopper's tensor cores accumulate fp8 products with about 14 bits (measured in DeepSeek-V3's
 # technical report). So by default cuTile adds the result of each step along K to accumulators in ordinary fp32
 # registers, and has to wait for the step to finish first. `ct.mma(..., use_fast_acc=True)`, **fast accumulation**,
-# leaves all additions to the tensor cores, as cuBLASLt does when asked for speed. Read the shared memory as a number of
-# stages, 32 KiB each:
+# leaves all additions to the tensor cores, as cuBLASLt does when asked for speed. How many stages does the compiler
+# make of each? Divide the shared memory by 32 KiB, the size of a stage:
 
 # %%
 skinny = [TensorSpec((320, 7168), "e4m3"), TensorSpec((32576, 7168), "e4m3"), TensorSpec((320, 32576), "bf16")]
@@ -557,6 +582,8 @@ for fast in (False, True):
     print(f"use_fast_acc={fast!s:5}", compile_cutile(one_tile, [*skinny, fast], "sm_90"))
 
 # %% [markdown]
+# Two stages without fast accumulation, six with it.
+#
 # **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need no
 # padding, but B, a hundred times larger than A, is loaded five times. The cell prints the bytes that each choice moves
 # from L2 to the SMs, and the share of the time that padding and the partial last wave leave for useful work:
@@ -571,19 +598,20 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
     print(f"{tm:3}×{tn:<3} {loaded / 1e9:.2f} GB to the SMs, useful work at most {busy:4.0%} of the time")
 
 # %% [markdown]
-# The last line is best in both columns: a block that keeps **all 320 rows**. No tile has 320 rows, but a block may have
-# more than one accumulator. 320 is 256 + 64: two accumulators, two tiles of A, and one tile of B (a **slab**), loaded
-# once and used twice.
+# No line beats the last one in either column: a block that keeps **all 320 rows**. No tile has 320 rows, but a block
+# may have more than one accumulator. 320 is 256 + 64: two accumulators, two tiles of A, and one tile of B (a **slab**),
+# loaded once and used twice.
 #
 # Do the accumulators fit? 320·128 of them over 8 warps are 160 per thread, more than the earlier limit of 128. They fit
-# because the producer warps give up registers: each consumer thread gets 232 (`setmaxnreg` in the PTX). The order of
-# the operands matters, too: a wgmma takes 64 rows of its first operand per warpgroup of 4 warps, and up to 256 of its
-# second. Make **B** the first operand: its 128 rows are 64 per warpgroup, and A's 256 and 64 rows are one instruction
-# each. The result is a tile of Cᵀ, transposed in the epilogue.
+# because the producer warps give up registers: each consumer thread gets 232 (`setmaxnreg` in the PTX). Which operand
+# comes first? A wgmma takes 64 rows of its first operand per warpgroup of 4 warps, and up to 256 of its second. With
+# **B** first, its 128 rows are 64 per warpgroup, and each of A's tiles, of 256 and of 64 rows, is the second operand of
+# one instruction. The result is a tile of Cᵀ, which the epilogue transposes. (The measurements below include the other
+# order.)
 #
-# `slabs` in `tutorlib/kernels/cutile/fp8.py` is this kernel with a few switches (look at it later). The cell compiles
-# three variants. The last column comes from ptxas, the last compiler in the chain: does it allow several wgmma in
-# flight?
+# `slabs` in `tutorlib/kernels/cutile/fp8.py` is this kernel with a few switches; look at it after you have solved the
+# exercise. The cell compiles three variants. The last column comes from ptxas, the last compiler in the chain: does it
+# allow several wgmma in flight?
 
 # %%
 switches = {  # run-time zero, latency of the small tiles and of the large one, stores by TMA
@@ -597,15 +625,15 @@ for title, made in zip(switches, compiled_slabs, strict=True):
     verdict = f"one at a time: {reason}" if (reason := serialized(made.ptx)) else "several at a time"
     print(f"{title:26} {made.ptx.count('wgmma.mma_async'):3} wgmma, {made.stack_bytes:5,} bytes of stack, {verdict}")
 
-# %% [markdown] Without hints, the compiler spills. With latency 3 and 6 it does not, but it emits each wgmma twice, and
-# ptxas lacks the registers to keep several in flight. The duplicates come from the zero: a wgmma can ignore the
+# %% [markdown]
+# Starting from 0 without hints, the compiler spills. With latency 3 and 6 it does not, but it emits each wgmma twice,
+# and ptxas lacks the registers to keep several in flight. The duplicates come from the zero: a wgmma can ignore the
 # contents of its accumulator, so the compiler peels the first step off the loop and issues such a wgmma there. The
-# peeled step and the loop keep their accumulators in different registers, and no 160 registers are free.
+# peeled step and the loop keep their accumulators in different registers, and a thread does not have another 160.
 #
-# So start from a **run-time zero**, one that the compiler cannot prove. The grid is one-dimensional, so `ct.bid(1)` is
-# 0 in every block, but the compiler does not know that. The accumulators start from registers that hold this zero, the
-# compiler peels no step, and nothing spills. The depth of the pipeline is a separate question, limited by shared
-# memory.
+# So start from a **run-time zero**, one whose value the compiler cannot prove. The grid is one-dimensional, so
+# `ct.bid(1)` is 0 in every block, but the compiler does not know that. It has to load this zero into the accumulators,
+# peels no step, and nothing spills. The depth of the pipeline is a separate question, limited by shared memory.
 #
 # **Exercise 07.7** (about 8 lines). Write the kernel for 256 < M ≤ 320. It is persistent over B's tiles of `tn` rows.
 # `ct.load(a, (4, k), (64, tk))` loads A's rows 256 to 319: an index counts tiles of the requested shape. At full size
@@ -637,32 +665,35 @@ def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
 # %%
 check("07.7", gemm_fp8)
 
-# %% [markdown] **Keep this:** a tile's sides are powers of two, and a block's part of C need not be: several
-# accumulators in one block make a part of another size, as long as the registers hold them once. And when a kernel is
-# slower than it should be, read the report of each compiler in the chain.
+# %% [markdown]
+# **Keep this:** a tile's sides are powers of two, but a block's share of C can have another size: give the block
+# several accumulators, as long as its registers hold them. And when a kernel is slower than it should be, read the
+# report of each compiler in the chain.
 #
 # How close does it get to cuBLASLt? These variants were timed at this size, each alternating with cuBLASLt, and
-# profiled with Nsight Compute (`tutor sweep tile_fp8`). *latency 3, 6* are the hints on the loads of the small tiles
-# and of the large one; *A first* has A as the first operand, so C needs no transpose; *256 for 2 CTAs* uses slabs of
-# 256 rows of B, half for each CTA. *busy* is the percentage of an SM's cycles in which its tensor cores work, *clock*
-# the SM clock in Hz, *to SMs* the bytes that arrive at the SMs, each copy of a multicast counted.
+# profiled with Nsight Compute (`tutor sweep tile_fp8`). An indented line changes *slabs of 128*, the kernel that starts
+# from 0. *Latency 3, 6* are the hints on the loads of the small tiles and of the large one; *A first* has A as the
+# first operand, so C needs no transpose; *256 for 2 CTAs* uses slabs of 256 rows of B, half for each CTA. *busy* is the
+# percentage of an SM's cycles in which its tensor cores work, *clock* the SM clock in Hz, *to_SMs* the bytes that
+# arrive at the SMs, each copy of a multicast counted.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 
 # %% [markdown]
-# Read down the *busy* column. Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. In the
-# slabs whose wgmma wait for each other, the tensor cores idle a quarter of the time. The run-time zero closes part of
-# that gap; a deeper pipeline, through latency hints or through stores that leave it the shared memory, closes most of
-# it. Then the order of the operands makes no difference that exceeds the spread. And look at the clock: at its power
-# limit the GPU lowers the clock for the kernels that move and multiply the most per cycle.
+# Read down the *busy* column. Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. The
+# slabs that start from 0 without hints spill, and are by far the slowest. With latency hints they no longer spill, but
+# their wgmma wait for each other, and the tensor cores idle a quarter of the time. The run-time zero closes part of
+# that gap. A deeper pipeline closes most of it, whether it comes from latency hints or from stores that leave it the
+# shared memory. After that, the order of the operands makes no difference that exceeds the spread. Then look at the
+# clock: it is lowest for the kernels that move and multiply the most per cycle, a sign of the power limit.
 
 # %% [markdown]
 # ## Appendix: split-K, for few tiles and a large K
 #
-# So far C had more tiles than the GPU has SMs. Now let C be small and K long, as in the gradient of a layer's weights.
-# A 512×512 C has 16 tiles of 128×128: 16 SMs walk along all of K while 116 idle. Smaller tiles would use more SMs, but
-# load more per operation.
+# Until now C had enough tiles to occupy the SMs. Now let C be small and K long, as in the gradient of a layer's
+# weights. A 512×512 C has 16 tiles of 128×128: 16 SMs walk along all of K while 116 idle. Smaller tiles would use more
+# SMs, but load more per operation.
 #
 # There is a third mode to cut: **K**. One block takes the first steps along K, another the next, and so on, each with
 # its own accumulator: **split-K**. In the picture three blocks, one color each, share a tile:
@@ -676,15 +707,16 @@ show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
 # - **a second pass**: each block stores its partial result separately, and a second kernel adds them. That costs a
 #   launch, and parts · M · N · 4 bytes written and then read. The order of the additions is fixed, so the same input
 #   gives the same bits;
-# - **atomic additions** (`ct.atomic_add`) into one zeroed fp32 matrix. No pass adds, but one zeroes the matrix and one
-#   rounds it to bf16. Blocks add in the order in which they finish, so the last bits differ from run to run.
+# - **atomic additions** (`ct.atomic_add`) into one fp32 matrix. This needs no pass of additions, but one pass that
+#   zeroes the matrix and one that rounds it to bf16. Blocks add in the order in which they finish, so the last bits
+#   differ from run to run.
 #
 # **Predict**: how many parts are best for 512×512×16384? And for 2048×2048×2048, which has 256 tiles?
 #
-# **Exercise 07.8** (about 9 lines). Write `partial_products(a, b, parts, tm, tn, tk)`. `parts` has the shape (S, M, N)
-# and is fp32; the grid is (tiles of M, tiles of N, S). K has ct.cdiv(K, tk) steps, divided among S parts in runs of
-# equal length: `run = ct.cdiv(steps, S)`. Part s accumulates the steps from s·run up to, but not including, (s +
-# 1)·run; later parts may be shorter, or empty and then zero.
+# **Exercise 07.8** (about 9 lines). Write the kernel. `parts` has the shape (S, M, N) and is fp32; the grid is (tiles
+# of M, tiles of N, S). K has ct.cdiv(K, tk) steps, divided among the S parts in runs of equal length: `run =
+# ct.cdiv(steps, S)`. Part s accumulates the steps from s·run up to, but not including, (s + 1)·run, and never past the
+# last step: later parts may be shorter, and an empty part stores zeros.
 
 
 # %%
@@ -707,7 +739,7 @@ def partial_products(a, b, parts, tm: ct.Constant[int], tn: ct.Constant[int], tk
 check("07.8", partial_products)
 
 # %% [markdown]
-# You could have written the second pass after notebook 06. Here it is:
+# The second pass needs nothing beyond notebook 06. Here it is:
 
 
 # %%
@@ -723,8 +755,9 @@ def add_parts(parts, c, tm: ct.Constant[int], tn: ct.Constant[int]):
 # %% [markdown]
 # **Exercise 07.9** (about 10 lines). Write the host function `split_gemm(a, b, c)`: C = A·Bᵀ for any sizes, in tiles of
 # 128×128 and steps of 64. It picks the largest number of parts S with tiles · S ≤ SMs, at least 1 and at most the
-# number of steps; it allocates the partial results and launches both kernels. `persistent_gemm` above shows how to get
-# the number of SMs. The second pass need not use the tiles of the first.
+# number of steps; it allocates the partial results and launches both kernels. `persistent_gemm` in the main path shows
+# how to get the number of SMs. The second pass may use other tiles than the first: how many blocks does it have for a
+# 512×512 C?
 
 
 # %%
@@ -753,13 +786,15 @@ check("07.9", split_gemm)
 show_sweep("tile_split_k")
 
 # %% [markdown]
-# In the table the second pass uses tiles of 32×64, as does the solution. With tiles of 128×128 it has only 16 blocks
-# for 512×512, and most SMs are idle again: if your `split_gemm` is slower than the row with its number of parts, use
-# smaller tiles in the second pass.
+# In the table the second pass uses tiles of 32×64, as does the solution. With tiles of 128×128 it would have only 16
+# blocks for 512×512, and most SMs would be idle again: if your `split_gemm` is much slower than the solution in the
+# main path's last table, use smaller tiles in the second pass. Compare it with that entry rather than with the table:
+# in a call this short, the time in which Python allocates and launches can count as much as the kernels.
 #
 # Was your prediction right? The first two rows, with one part, show the cost of a second pass that has nothing to add.
-# The gain then grows up to 8 parts for 512×512×16384, 128 blocks in one wave; 16 parts take two waves and write twice
-# as much. At 2048×2048×2048 one part is best: the SMs were already busy.
+# For 512×512×16384 the gain grows up to 8 parts, 128 blocks in one wave; 16 parts take two waves and write twice as
+# much. 1024×1024×4096 has 64 tiles, and two parts lead by little. At 2048×2048×2048 one part is best: the SMs were
+# already busy.
 #
 # **Keep this:** parallelism comes from the modes you cut. M and N give independent tiles; K gives partial results that
 # must be added. With atomics, the order of the additions changes from run to run, and so do the last bits of the

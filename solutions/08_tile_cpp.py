@@ -9,14 +9,14 @@
 # %% [markdown]
 # # 08 · Tiles in C++
 #
-# Much of the world's GPU code is C++, in code bases that will not be rewritten. *CUDA Tile C++* brings them the model
-# of the last two pages: arrays, tiles, blocks, and no threads. A tile kernel can share a file with ordinary CUDA
-# kernels, and it uses the same compiler as cuTile.
+# Much of the world's GPU code is C++ that will not be rewritten in Python. *CUDA Tile C++* brings the model of the last
+# two pages to it: arrays, tiles, blocks, and no threads. A tile kernel can share a file with ordinary CUDA kernels, and
+# the compiler behind it is cuTile's.
 #
 # This page is about one difference. When Python launches a cuTile kernel, it first inspects your tensors and passes
 # facts to the compiler: this pointer is a multiple of 16 bytes, and so is that stride. A C++ kernel is compiled before
-# any tensor exists, so **you** state those facts in the source. A GEMM that states none is correct, and runs at 5% of
-# cuBLAS's speed.
+# any tensor exists, so **you** state those facts in the source. A GEMM that states none is correct, and on an H200 it
+# runs at 5% of cuBLAS's speed.
 #
 # You write C++ as a string: each answer is a Python function that returns the source. `check` compiles it with the
 # `nvcc` that came with this course, inspects the compiled code, and runs it, or simulates it if there is no GPU. You
@@ -61,16 +61,16 @@ print(HEADER)
 # - A **`partition_view`** cuts the span into tiles of one `ct::shape`. `256_ic` is a compile-time constant; tile sizes
 #   are powers of two here as well.
 # - `X.load_masked(i)` loads tile i and pads elements outside the span, with zeros by default. `Y.store_masked(tile, i)`
-#   drops elements outside the span. The plain `load` and `store` are for tiles entirely inside the span: you promise
-#   that, and nothing checks it. (CUDA 13.4 compiles `store` and `store_masked` to the same code here, so `check` cannot
+#   drops elements outside the span. With the plain `load` and `store` you promise that the tile is entirely inside the
+#   span, and nothing checks it. (CUDA 13.4 compiles `store` and `store_masked` to the same code here, so `check` cannot
 #   tell them apart. The language does not guarantee that.)
 #
 # The host launches one **tile block** per tile; in C++ that is the usual CUDA syntax:
 #
 #     twice<<<4, 1>>>(x, y, n);
 #
-# The launch asks for 4 tile blocks of 1 thread, but the compiler decides how many threads a block has. `run_cpp` below
-# does the same from Python; in the appendix you write the launch in C++.
+# The launch asks for 4 tile blocks of 1 thread, but the compiler decides how many threads a block has. In the cell
+# below, `run_cpp` launches the kernel from Python; in the appendix you write the launch in C++.
 
 # %%
 twice = r"""
@@ -88,8 +88,9 @@ y = torch.full_like(x, torch.nan)
 if run_cpp(twice, (4,), x, y, len(x)):
     print("y is 2x:", torch.equal(y, 2 * x))
 
-# %% [markdown] nvcc's template errors are long. The course prints your line and, for an error that it recognizes, a
-# short explanation; `check` quotes nvcc below it:
+# %% [markdown]
+# nvcc's template errors are long. The course prints the line of your source and, for an error that it recognizes, a
+# short explanation; `check` also quotes nvcc. Here is a tile of 96 elements:
 
 # %%
 try:
@@ -127,37 +128,38 @@ check("08.1", vector_add)
 # NVIDIA's own first example of Tile C++ adds vectors in tiles of 8 elements, and then advises far larger ones (*Develop
 # High-Performance GPU Kernels in C++ with NVIDIA CUDA Tile*, NVIDIA Developer Blog, 2026). **Predict** how much faster
 # those are. For all four tiles below the compiler chose blocks of 128 threads: how many elements does each thread get,
-# and how many blocks are there? The left part of the table is the compiler's report for Hopper; the right part was
-# measured with 2²⁷ elements, alternating with torch's addition. `tutor sweep cpp_vectors` measures it on your GPU.
+# and how many blocks are there? The left part of the table is the compiler's report for Hopper. The right part was
+# measured with 2²⁷ elements, alternating with torch's addition; `tutor sweep cpp_vectors` measures it on your GPU.
 
 # %%
 race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_vectors")
 
 # %% [markdown]
-# Divide the times of the two small tiles by their numbers of blocks: 2²⁴ blocks of 8 elements and 2²¹ of 64 take the
-# same time per block, 0.6 ns. The launch rate of blocks is the limit, not memory. From tiles of 1,024 on, bandwidth is
-# the limit, and a still larger tile changes nothing.
+# A tile of 8 leaves 120 of 128 threads without an element, but that is not what makes it slow. Divide the times of the
+# two small tiles by their numbers of blocks: 2²⁴ blocks of 8 elements and 2²¹ of 64 take the same time per block, 0.6
+# ns. The rate at which the GPU launches blocks is the limit, not memory. From tiles of 1,024 on, bandwidth is the
+# limit, and a still larger tile changes nothing.
 #
 # ## A GEMM
 #
 # Matrices work like vectors, with two of everything: `ct::extents{m, k}`, `ct::shape{128_ic, 64_ic}`, `A.load_masked(i,
-# step)`, `C.store_masked(tile, i, j)`. You need three more pieces for a GEMM:
+# step)`, `C.store_masked(tile, i, j)`. A GEMM needs four more pieces:
 #
 # - `ct::zeros<ct::tile<float, ct::shape<128, 128>>>()` is a tile of zeros; its type gives the element type and the
 #   shape.
 # - `acc = ct::mma(x, y, acc)` adds the product of an (M, K) tile and a (K, N) tile to an (M, N) tile. Our B is (N, K),
 #   so its tiles need `ct::transpose(y)`, which moves no data here: K is contiguous in both operands, and tensor cores
 #   read that order directly.
-# - `ct::element_cast<bf16>(acc)` rounds the accumulators to the output's type. `for (int step : ct::irange(0, steps))`
-#   is the loop along K.
+# - `ct::element_cast<bf16>(acc)` rounds the accumulators to the output's type.
+# - `for (int step : ct::irange(0, steps))` is the loop along K.
 #
 # **Exercise 08.2** (about 14 lines). Write
 #
 #     __tile_global__ void gemm(const bf16* a, const bf16* b, bf16* c, int m, int n, int k)
 #
 # C (m, n) = A (m, k) · Bᵀ, B (n, k), all row-major, accumulated in float, and stored once, after the last step. Tiles
-# of C are 128×128, steps along K are 64. `ct::bid().x` counts the tiles down, `ct::bid().y` across. Sizes can be any
-# numbers, so promise nothing about them.
+# of C are 128×128, steps along K are 64. Block (`ct::bid().x`, `ct::bid().y`) computes the tile in row x and column y
+# of tiles. m, n and k can be any positive numbers, so promise nothing about them.
 
 
 # %%
@@ -189,7 +191,8 @@ check("08.2", first_gemm)
 #
 # Your kernel is correct for every size. Is it fast? The compiler gives a first answer without a GPU: for each load,
 # store and mma it emits a **remark** that names the instruction it chose, or the reason why it could not choose a
-# better one. Here is a kernel like yours, compiled for Hopper:
+# better one. Here are the remarks on a kernel like yours, compiled for Hopper. The number in front of a line is its
+# number in the source:
 
 # %%
 print(compile_cpp(SILENT.source).remarked)
@@ -197,24 +200,25 @@ print(compile_cpp(SILENT.source).remarked)
 # %% [markdown]
 # The mma uses tensor cores, as it should, but the loads do not use TMA. On Hopper a tile should come by TMA, the copy
 # engine of notebook 05: one thread issues the copy, and the hardware carries it out while the tensor cores work on
-# earlier tiles. Here every thread loads its elements into registers one by one, then stores them to shared memory.
+# earlier tiles. Here the threads load the elements into registers, then store them to shared memory.
 #
 # The remark names the reason, "base pointer not 16-byte aligned": as far as the compiler knows, a pointer may hold any
-# address. State the fact with the first of three **promises**:
+# address. State the fact with the first of the three **promises** of this page:
 #
 #     a = ct::assume_aligned(a, 16_ic);
 #
-# It costs no instruction. It returns the same pointer, and the compiler assumes that its address is a multiple of 16.
-# If the promise is false, the kernel may read the wrong data or crash. With this promise for a, b and c the remarks
-# change:
+# It costs no instruction. It returns the same pointer, and the compiler may then assume that the address is a multiple
+# of 16. If the promise is false, the kernel may read the wrong data or crash. With this promise for a, b and c the
+# remarks change:
 
 # %%
 aligned = Variant(restrict=False, divisible=0)
 print(compile_cpp(aligned.source).remarked)
 
 # %% [markdown]
-# Still no TMA, now because of the *stride*. TMA requires a row pitch that is a multiple of 16 bytes, so that every row,
-# not only the first, begins at a multiple of 16 bytes. The pitch depends on a number that your kernel gets at run time.
+# Still no TMA, now because of the *stride*. TMA requires a row pitch that is a multiple of 16 bytes, so that not only
+# the first row but every row begins at a multiple of 16 bytes. The pitch depends on k or n, which your kernel gets at
+# run time.
 #
 # **Exercise 08.3** (about 3 lines). Write `tma_carries(m, n, k, element_bytes)`: return the names of the matrices that
 # TMA can carry among A (m, k), B (n, k) and C (m, n), row-major and without gaps, as a string: "abc" for all, "c" for C
@@ -237,19 +241,20 @@ check("08.3", tma_carries)
 # with this promise is valid only for such sizes; a library keeps a second, slower kernel for all others, and chooses at
 # launch. So promise as little as you need.
 #
-# How little is that? Promise multiples of 4 elements, and the compiler finds a middle ground: `cp.async` of 8 bytes,
-# which it calls *Ldgsts*. Read the remarks:
+# How little is that? With a promise of multiples of 4 elements, 8 bytes, the compiler finds a middle ground: `cp.async`
+# of 8 bytes, which the remarks call *Ldgsts*:
 
 # %%
 print(compile_cpp(Variant(divisible=4).source).remarked)
 
-# %% [markdown] **Exercise 08.4** (about 20 lines). Write your GEMM again, launched in the same way, with all three
-# promises. The first two let TMA carry all three matrices. All sizes are now multiples of 8, but need not be multiples
-# of the tile: `check` refuses a promise that some of its sizes break.
+# %% [markdown]
+# **Exercise 08.4** (about 20 lines). Write the `gemm` of 08.2 again, launched in the same way, with all three promises.
+# With the first two, TMA carries all three matrices. All sizes are now multiples of 8, but need not be multiples of the
+# tile: `check` refuses a promise that some of its sizes break.
 #
 # The first two promises are about values, the third about memory: write the parameters as `const bf16* __restrict__ a`,
-# and so on. It says that no memory read through one pointer is written through another. The remarks do not mention it.
-# **Predict** how much faster it makes the kernel before you read on.
+# and so on. It promises that the kernel writes no memory through one pointer that it reads through another. The remarks
+# do not mention it. **Predict** how much faster it makes the kernel before you read on.
 
 
 # %%
@@ -285,22 +290,25 @@ check("08.4", gemm)
 # %% [markdown]
 # ## The value of each promise
 #
-# The table is for 4096³ in bf16 (`tutor sweep cpp_promises`). A "+" adds to the line above; the last three variants
-# change one thing in the line "+ `__restrict__`". **Predict**: how much time do masks cost when TMA does the masking,
-# and how much do sizes that are constants save?
+# The table is for 4096³ in bf16 (`tutor sweep cpp_promises`). A "+" adds a promise to the line above; the last three
+# variants change one thing in the line "+ `__restrict__`". **Predict**: how much time do masks cost when TMA does the
+# masking, and how much do compile-time sizes save?
 #
 # Three columns come from the profiler Nsight Compute. *threads* is the block size that the compiler chose. *tensor* is
 # the percentage of an SM's cycles in which its tensor cores work. *stalled* is the number of cycles that warps wait for
-# memory, summed over warps, per issued instruction.
+# memory per issued instruction, summed over the warps.
 
 # %%
 race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY, stalled=STALLED)
 
-# %% [markdown] One promise alone changes little: the first two together bring TMA, and the third makes the kernel fast.
-# `__restrict__` does nothing for a kernel that promises nothing else, and makes the one with TMA four times as fast.
-# With TMA, masks cost nothing, and constant sizes gain nothing. The remarks do not explain `__restrict__`, but the PTX
-# does. The compiler gives the loads to producer warps. The cell prints their loop, reduced to its waits and the loads
-# that it issues.
+# %% [markdown]
+# The promises work together. Alignment alone changes little, and `__restrict__` alone nothing. Alignment and multiples
+# of 8 together bring TMA, and `__restrict__` then makes the kernel four times as fast. With TMA, masks cost nothing,
+# and compile-time sizes gain nothing. Multiples of 4, too weak for TMA, still lead to `cp.async` and to more than half
+# of cuBLAS's speed.
+#
+# The remarks do not explain `__restrict__`, but the PTX does. The compiler gives the loads to producer warps. The cell
+# prints their loop, reduced to its waits and the loads that it issues.
 
 
 # %%
@@ -317,16 +325,16 @@ for title in ("+ __restrict__", "+ multiples of 8"):
 
 # %% [markdown]
 # With `__restrict__` the loop waits once, until a stage in shared memory is free, and issues both loads; while they are
-# in flight it goes on to the next step. Without it, the compiler cannot rule out that C overlaps A or B, so it
-# pipelines nothing: it issues a load, waits until the tile has arrived, and issues the next.
+# in flight it goes on to the next step. Without it, the compiler cannot rule out that C overlaps A or B, so it does not
+# pipeline: it issues a load, waits until the tile has arrived, and issues the next.
 #
-# (You can see `__restrict__` without Hopper as well: `check` simulates the code for sm_80, and counts the loads that a
-# warp waits for as soon as it has issued them.)
+# (The effect shows without Hopper as well: `check` simulates the code for sm_80, and counts the loads that a warp waits
+# for as soon as it has issued them.)
 #
 # ## The last tenth
 #
-# With all promises, the kernel runs at 89% of cuBLAS's speed in the table. Three techniques from the last page have C++
-# counterparts:
+# With all promises, the kernel runs at 89% of cuBLAS's speed in the table. Three techniques of the last page close most
+# of the gap. Here are their C++ forms:
 #
 # - **The order of the tiles.** Blocks that run together should share rows of tiles of A and B, so that the loads hit
 #   L2.
@@ -340,15 +348,16 @@ for title in ("+ __restrict__", "+ multiples of 8"):
 #       [[ cutile::hint(0, num_worker_warps_per_cta=8) ]]  eight consumer warps share the accumulators
 #       [[ cutile::hint(0, num_cta_in_cga=2) ]]            two CTAs of a cluster work on one tile
 #
-# The exercise below takes the tiles in this order: strips of 8 rows, each strip column by column. Each number is a
-# tile's position in the order; the first wave of blocks reads the green rows and columns.
+# The exercise below takes the tiles in strips of 8 rows, each strip column by column. In the picture each number is a
+# tile's position in the order, and a wave has 64 blocks. The first wave reads the rows of A's tiles and the columns of
+# Bᵀ's that are green in the margins: 20 on the left, 16 on the right.
 
 # %%
 show_block_order((16, 16), {"a plain 2-D grid": raster, "in strips of 8 rows": grouped}, in_flight=64)
 
 # %% [markdown]
-# **Predict** again. A 128×256 tile does twice the work of 128×128 for one and a half times the loads. Why may it still
-# be far slower? Look at the column *stack*.
+# **Predict** again: which of these variants spills, and how much does it lose? A 128×256 tile does twice the work of
+# 128×128 for one and a half times the loads, provided that its accumulators fit. The column *stack* has the answer.
 #
 # The columns on the right are fractions of cuBLAS's speed at 4096³ and at 8192³ (`tutor sweep cpp_ways`). In the last
 # three rows, two CTAs on two SMs share a tile of 256×256: in strips of 8 rows, then of 4, then, again in strips of 8,
@@ -358,18 +367,20 @@ show_block_order((16, 16), {"a plain 2-D grid": raster, "in strips of 8 rows": g
 race(WAYS, "cpp_ways")
 
 # %% [markdown]
-# The accumulators of a 128×256 tile spill with four consumer warps, which costs a factor of fifteen; with eight warps
-# they fit. Persistence gains more at 4096 than at 8192: the fewer the steps of a tile, the larger the share of the time
-# between tiles. Steps of 128 along K leave room for fewer stages, and lose more than a quarter. Only 256×256 over two
-# CTAs passes cuBLAS, by 1%, and only at 8192.
+# The accumulators of a 128×256 tile spill with four consumer warps, which makes the kernel sixteen times slower; with
+# eight warps they fit. Persistence gains more at 4096 than at 8192: the fewer steps a tile has, the larger the share of
+# the time between tiles. Two blocks on an SM hide part of that time, too, but each has half of the registers and of the
+# shared memory; at 8192 they lose. A stage of 128 along K is twice as large, so shared memory has room for half as
+# many, and the kernel loses more than a quarter. Only 256×256 over two CTAs passes cuBLAS, by 1%, and only at 8192.
 #
-# **Exercise 08.5** (about 28 lines). Write the persistent GEMM, with the parameters and promises of 08.4 and in strips.
-# It is launched with one block per SM (one per two SMs with `num_cta_in_cga=2`: a grid counts clusters). You choose the
-# tile shape and the hints, but no accumulator may spill to local memory (the table's *stack*).
+# **Exercise 08.5** (about 28 lines). Write the persistent `gemm`, with the parameters and promises of 08.4 and in
+# strips of 8 rows. It is launched with one block per SM, or with one per two SMs if you hint `num_cta_in_cga=2`: a grid
+# counts clusters. You choose the tile shape and the hints, but no accumulator may spill to local memory (the table's
+# *stack*).
 #
-# C has `down` rows and `across` columns of tiles. To find tile number `block` of the order: a strip has 8 · across
-# tiles; its first row is 8 · (number of the strip); the last strip may have fewer than 8 rows. Inside a strip, count
-# down its rows first.
+# Let C have `down` rows and `across` columns of tiles. To find tile number `block` of the order: a strip has 8 · across
+# tiles; its first row is 8 · (number of the strip); the last strip may have fewer than 8 rows. Inside a strip, the
+# numbers run down its rows first.
 
 
 # %%
@@ -420,11 +431,11 @@ show_ladder("08")
 # ## What to remember
 #
 # - A C++ kernel is compiled before any tensor exists. The compiler can use only facts that it can prove or that you
-#   promise: aligned pointers, pitches in multiples of 16 bytes, and memory that no other pointer writes. One promise
-#   alone changes little.
+#   promise: aligned pointers, pitches in multiples of 16 bytes, and memory that no other pointer writes. TMA needs the
+#   first two; without the third there is no pipeline.
 # - Nothing checks a promise at run time. If it is false, the kernel may read the wrong data or crash.
 # - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one. Read them
-#   first. They do not mention `__restrict__`, without which the compiler pipelines nothing.
+#   first. They do not mention `__restrict__`.
 # - A grid counts tile blocks, or clusters if a tile takes two CTAs. The launch says `<<<blocks, 1>>>`.
 #
 # The appendix goes on with a profiler's view of a tile kernel, and with the host code of a C++ program.
@@ -441,17 +452,17 @@ show_ladder("08")
 #
 # <details><summary>2. A library must accept matrices with any number of columns. How can it use TMA at all?</summary>
 #
-# With two kernels. One promises `assume_divisible(k, 8_ic)` and is launched when the pitches and the pointers satisfy
-# its promises; the other promises nothing. The host checks them before each launch.
+# With two kernels. One promises that n and k are multiples of 8, and is launched when the pitches and the pointers
+# satisfy its promises; the other promises nothing. The host checks them before each launch.
 #
 # </details>
 #
-# <details><summary>3. A persistent kernel with <code>num_cta_in_cga=2</code> is launched with 132 blocks on 132 SMs. It
-# is right. What is wrong?</summary>
+# <details><summary>3. A persistent kernel with <code>num_cta_in_cga=2</code> is launched with 132 blocks on 132
+# SMs. Its result is correct. What is wrong with the launch?</summary>
 #
 # A grid counts clusters, and each takes two SMs: 66 run, and the other 66 wait until these finish. The tiles are
-# divided among all 132, so the second half of the clusters starts anew with empty shared memory, and there are two
-# partial last waves. Launch 66.
+# divided among all 132, so each half of the clusters starts with empty shared memory and ends with a partial last wave.
+# Launch 66.
 #
 # </details>
 
@@ -459,8 +470,9 @@ show_ladder("08")
 # ## Appendix: a tile kernel in Nsight Compute
 #
 # Nsight Compute profiles a tile kernel like any other, and reports the choices that the source leaves to the compiler:
-# threads per block, registers, shared memory. It also shows why warps stall. Save a kernel that passed to a file,
-# without the course's header lines, and profile one launch with `ncu`, with the sizes and the grid of an exercise:
+# threads per block, registers, shared memory. It also shows why warps stall. Save the source of a kernel that passed,
+# without the course's header lines, to a file. This command profiles one launch with the sizes and the grid of an
+# exercise:
 #
 #     ncu --set detailed -k regex:gemm python -m tutorlib.notebook.tile_cpp 08.5 my_gemm.cu
 #
@@ -485,24 +497,24 @@ show_ladder("08")
 # ## Appendix: a program of your own
 #
 # So far Python launched every kernel. In a C++ program your code replaces torch: it allocates memory on the GPU, copies
-# the data there and back, and launches. Four functions of the CUDA runtime and a launch are enough:
+# the data there and back, and launches. A launch and four functions of the CUDA runtime are enough:
 #
 #     cudaMalloc(&x, bytes);                                  // x: a pointer that host code must not dereference
 #     cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);    // or cudaMemcpyDeviceToHost; returns after the copy
 #     kernel<<<blocks, 1>>>(arguments);                       // returns at once, before the kernel has finished
-#     cudaGetLastError();                                     // 0, cudaSuccess, or the last error, of a launch too
+#     cudaGetLastError();                                     // cudaSuccess, which is 0, or the last error
 #     cudaFree(x);
 #
 # Operations in one stream run in order, and these all use the same stream. So the copy back starts after the kernel has
-# ended, and you need no other synchronization. A launch returns nothing, so only `cudaGetLastError` tells you that the
-# GPU refused it; `cudaGetErrorString(error)` gives the reason.
+# ended, and you need no other synchronization. A launch returns nothing: if the GPU refused it, only `cudaGetLastError`
+# tells you, and `cudaGetErrorString(error)` gives the reason.
 #
 # **Exercise 08.6** (about 13 lines). Write
 #
 #     void add_on_gpu(const float* a, const float* b, float* c, int n)
 #
-# for pointers to *host* memory: c = a + b, with the `vector_add` of 08.1. Print an error of the launch to stderr, and
-# free all the memory that you allocate.
+# for pointers to *host* memory: c = a + b, with the `vector_add` of 08.1. If the launch fails, print its error to
+# stderr; `<cstdio>` is included. Free all the memory that you allocate.
 
 
 # %%
@@ -528,11 +540,11 @@ def add_on_gpu():
 check("08.6", add_on_gpu)
 
 # %% [markdown]
-# (Without a GPU, `check` links your program with a mock of the runtime library: "GPU" pointers are unmapped addresses,
-# and another process adds for a launch.)
+# (Without a GPU, `check` links your program with a mock of the runtime library: "GPU" pointers are addresses that
+# nothing is mapped to, and a launch has another process add the vectors.)
 #
-# The cell writes your kernel, your function and a `main` that tests them to a file, which one command builds. The
-# program does not depend on this course.
+# The cell writes your kernel, your function and a `main` that tests them to one file. The command that it prints builds
+# a program, which no longer depends on this course.
 
 # %%
 write_program("vector_add.cu", vector_add, add_on_gpu)

@@ -116,6 +116,8 @@ def parse(source: Path) -> list[SourceCell]:
     cells = []
     for start, node in zip(starts, notebook.cells, strict=True):
         line = start + 1
+        if "title" in node.metadata:  # jupytext's name for it; notebooks do not show it
+            faults.append(f"{start}: text after the marker of a cell; begin it on a new line: {node.metadata.title}")
         if node.cell_type == "markdown":
             cells.append(SourceCell("markdown", node.source, line))
             continue
