@@ -8,12 +8,12 @@
 # %% [markdown]
 # # 09 · A GEMM on tensor cores
 #
-# C = A · Bᵀ: the kernel that this page builds and the next four make faster. A is (M, K), B is (N, K), C is (M, N), all
+# This page builds a GEMM, C = A · Bᵀ, which the pages after it make faster. A is (M, K), B is (N, K), C is (M, N), all
 # row-major bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`, here and on every page up to 14.
 #
-# You know the parts: tiles (02), swizzles, `ldmatrix` and `mma` (03), cp.async and its waits (05). Now they have to fit
-# together, and each of them turns out to be one layout. You write them one at a time, each with a check of its own;
-# then you put them into one kernel and time it.
+# You know the parts: tiles (02), swizzles, `ldmatrix` and `mma` (03), cp.async and its waits (05). Most of them turn
+# out to be layouts. You write them one at a time, each with a check of its own; then you put them into one kernel and
+# time it.
 #
 # > **After this page you can** write a tensor-core GEMM in CuTe from its parts: swizzled shared memory, the threads
 # > that copy and the warps that multiply, ldmatrix to feed them, a main loop whose barriers you can defend, and stores
@@ -53,11 +53,11 @@ from tutorlib.notebook.trials import compare_on_gpu
 # %% [markdown]
 # ## Who computes what, and what it costs
 #
-# Each thread block computes one tile of C. It walks along K in steps. In each step it needs a tile of A and a tile of
-# B, and multiplies them. Blocks share nothing: the block to the right needs the same rows of A, and loads them again.
+# Each thread block computes one tile of C. It walks along K in steps; in each step it loads a tile of A and a tile of B
+# and multiplies them. Blocks share nothing: the block to the right needs the same rows of A, and loads them again.
 #
-# **Exercise 09.1** (about 3 lines). Write `loaded_bytes(m, n, k, tile_m, tile_n)`: how many bytes of A and B all
-# blocks together load. A tile that is partly outside the matrix counts as a whole one.
+# **Exercise 09.1** (about 3 lines). Write `loaded_bytes(m, n, k, tile_m, tile_n)`: how many bytes of A and B, both
+# bf16, all blocks together load. A tile of C that extends past the matrix counts as a whole one; `k` is not rounded up.
 
 
 # %%
@@ -72,9 +72,9 @@ def loaded_bytes(m, n, k, tile_m, tile_n):
 check("09.1", loaded_bytes)
 
 # %% [markdown]
-# For each column of K a block performs 2·m·n operations on 2·(m+n) bytes: m·n/(m+n) operations per byte, the block's
-# **arithmetic intensity**. The GPU has such a ratio, too: its peak operations per second over its memory bandwidth. A
-# kernel whose intensity is lower than the GPU's ratio is limited by memory.
+# For each index along K, a block with a tile of m×n performs 2·m·n operations on 2·(m+n) bytes: m·n/(m+n) operations
+# per byte, its **arithmetic intensity**. The GPU has such a ratio, too: its peak operations per second divided by its
+# memory bandwidth. A kernel whose intensity is below the GPU's ratio is limited by memory.
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -83,31 +83,32 @@ for m, n in [(16, 16), (64, 64), (128, 128), (128, 256)]:
     print(f"a tile of {m}×{n}: {m * n / (m + n):.0f}")
 
 # %% [markdown]
-# So no tile that fits would be large enough if every load came from device memory. Most don't: they hit L2, because
-# another block has just read the same tile. Page 11 is about how often that happens. The other half of the answer is
-# **large tiles**: here 128×128, and 64 along K, as in Eric Schreiber's
-# [GEMM ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), which these pages follow.
+# If every load came from device memory, no tile that fits would be large enough: even 256×256, whose fp32 accumulators
+# alone fill an SM's register file (65,536 registers), has an intensity of only 128. But most loads hit L2, because
+# another block has just read the same tile; page 11 is about how often that happens. The rest is up to **large tiles**:
+# here 128×128, and 64 along K, as in Eric Schreiber's ladder of kernels ([Demystifying
+# CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)), which these pages follow.
 #
-# Why 64 along K? 64 elements of bf16 are 128 bytes: a row of a tile is one line of memory, and it spans all 32 banks
+# Why 64 along K? 64 elements of bf16 are 128 bytes, so a row of a tile is one cache line, and it spans all 32 banks
 # once.
 #
 # ## Shared memory: one layout, two access patterns
 #
-# cp.async writes the tile of A: eight threads side by side along a row, 16 bytes each. `ldmatrix` reads it: eight
-# *rows* at a time, 16 bytes of each. A row-major layout suits the writes. For the reads it is the worst there is:
+# cp.async writes the tile of A with eight threads side by side along a row, 16 bytes each. `ldmatrix` reads it eight
+# *rows* at a time, 16 bytes of each. A row-major layout suits the writes. For the reads no layout is worse:
 
 # %%
 eight_rows = [(row, 0) for row in range(8)]
 show_banks("(8,64):(64,1)", access=eight_rows, element_bytes=2, vector=8)
 
 # %% [markdown]
-# Page 03 had the remedy, Swizzle⟨3,3,3⟩ on an **atom** of 8 rows of 64, stored row by row:
-# `cute.make_composed_layout(cute.make_swizzle(B, M, S), 0, layout)`. A whole buffer repeats the atom down the rows,
-# along K and over the *stages*: one today, more on page 10. `cute.tile_to_shape(atom, shape, order)` does that; with
-# the order (0, 1, 2) the atoms go down the rows first.
+# Page 03 had the remedy: Swizzle⟨3,3,3⟩ on 8 rows of 64, stored row by row,
+# `cute.make_composed_layout(cute.make_swizzle(B, M, S), 0, layout)`. This is the buffer's `atom`, repeated down the
+# rows, along K and over the *stages*: one stage on this page, more on page 10. `cute.tile_to_shape(atom, shape, order)`
+# repeats it; with the order (0, 1, 2), down the rows first.
 #
-# **Exercise 09.2** (about 4 lines). Write `smem_layout(rows, k, stages)`. The checker asks for k = 64 and for k = 32.
-# With k = 32 a row is 64 bytes and two rows span the banks once: the atom is 8×32, and its swizzle has one bit less.
+# **Exercise 09.2** (about 4 lines). Write `smem_layout(rows, k, stages)`, for k = 64 and for k = 32. With k = 32 a row
+# is 64 bytes and two rows span the banks once: the `atom` is 8×32, and its swizzle has one bit less.
 
 
 # %%
@@ -124,9 +125,9 @@ def smem_layout(rows, k, stages):
 check("09.2", smem_layout)
 
 # %% [markdown]
-# What is the swizzle worth? `explain` runs a kernel on the simulator, on this machine, and counts what its memory
-# accesses cost: first with your layout, then with a row-major one. The kernel around the layout is the course's; you
-# write it yourself below.
+# What is the swizzle worth? `explain` runs a kernel on the simulator, on this machine, and counts the cost of its
+# memory accesses: first with your layout, then with a row-major one. The kernel around the layout is the course's; you
+# write your own at the end of the page.
 
 
 # %%
@@ -143,21 +144,21 @@ explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
 # %% [markdown]
 # Look at the line of `ldmatrix`, and at the banks below it. An `ldmatrix.x4` reads four groups of eight rows, one group
 # at a time: threads 0 to 7 hold the addresses of the first group, threads 8 to 15 those of the second, and so on. In
-# the row-major tile the eight rows of a group meet in four banks, and the other 28 banks are idle. For cp.async the two
-# layouts are equally good, since it writes along the rows.
+# the row-major tile the eight rows of a group meet in the same four banks, and the other 28 are idle. For cp.async the
+# two layouts are equally good, since it writes along the rows.
 #
 # ## The main loop: load, wait, compute
 #
-# Before the parts, the loop that uses them. It is written with three calls, each of which one thread makes for its own
-# share of the work. The next three sections build them:
+# First the loop, then its parts. The loop makes three calls, and each thread makes them for its own share of the work.
+# The next three sections build them:
 #
 # - `steps.load(k_tile, buffer)` issues cp.async for this K tile of A and of B, into that buffer, and returns at once;
-# - `steps.fetch(k_block, buffer)` is ldmatrix: the operands of 16 along K, from shared memory into registers;
-# - `steps.multiply(k_block)` is mma.sync: their product is added to the accumulators.
+# - `steps.fetch(k_block, buffer)` is ldmatrix: it brings the operands of 16 along K from shared memory into registers;
+# - `steps.multiply(k_block)` is mma.sync: it adds their product to the accumulators.
 #
-# There are `steps.k_tiles` K tiles and `steps.k_blocks` K blocks in each. One buffer leaves one possible order. The
-# tile must have arrived before any thread reads it, and every thread must have read it before the next tile overwrites
-# it:
+# There are `steps.k_tiles` K tiles, and `steps.k_blocks` K blocks in each. With one buffer only one order is possible.
+# The tile must have arrived before any thread reads it, and every thread must have read it before the next tile
+# overwrites it:
 
 # %%
 show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
@@ -199,32 +200,33 @@ check("09.3", single_buffer)
 #
 # ## Load: who copies what
 #
-# The division of the work is one immutable object, known at compile time:
+# One immutable object, known at compile time, describes how the work is divided:
 
 # %%
 config = GemmConfig()
 print(config, "threads:", config.threads, "shared memory:", config.smem_bytes, "bytes")
 
 # %% [markdown]
-# A **TiledCopy** is an instruction (the *atom*) and a layout that assigns its pieces to threads. A piece is 16 bytes,
-# the widest cp.async: VECTOR = 8 elements. Eight threads side by side copy a row of 64, the next eight threads the row
-# below, so 128 threads copy 16 rows. A tile of 128 rows takes eight such copies.
+# A **TiledCopy** is a copy instruction (its `atom`) and a layout that assigns pieces of the tile to threads. A piece is
+# 16 bytes, the widest cp.async: VECTOR = 8 elements. Eight threads side by side copy a row of 64, the next eight the
+# row below, so 128 threads copy 16 rows, and a tile of 128 rows takes eight such copies.
 
 # %%
 show_tv("((8,8),1):((8,1),0)", (8, 8), "the first 8 rows of 64: a cell is a vector of 8 elements")
 
 # %% [markdown]
-# In global memory a warp's 32 vectors are then four whole lines of 128 bytes; in shared memory each eight consecutive
-# threads fill all 32 banks. If the threads ran down the rows first, each would touch a line of its own.
+# A warp's 32 vectors are then four whole lines of 128 bytes in global memory, and in shared memory every eight
+# consecutive threads fill all 32 banks. If the threads ran down the rows first, each would touch a line of its own.
 #
-# cp.async may leave a copy of the line in L1 (`LoadCacheMode.ALWAYS`) or bypass L1 (`GLOBAL`). The data's destination
-# is shared memory, so a copy in L1 should bring nothing. Yet the published ladder, on an A100, was faster with L1.
+# cp.async can leave a copy of the line in L1 (`LoadCacheMode.ALWAYS`) or bypass L1 (`GLOBAL`). The kernel reads the
+# data from shared memory, so a copy in L1 should be of no use. Yet the published ladder, on an A100, was faster with
+# it.
 #
 # **Exercise 09.4** (about 4 lines). Write `make_copy_g2s(config, dtype, cache)`, the copy from global to shared memory:
 #
-# - the atom: `cute.make_copy_atom(CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)`;
+# - the copy instruction: `cute.make_copy_atom(CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)`;
 # - the threads, `config.threads` of them: a layout (rows, threads in a row) with the right strides. A row of bK =
-#   `config.tile[2]` elements takes bK / VECTOR threads, for bK up to a LINE of 64; the checker asks for 64 and for 32;
+#   `config.tile[2]` elements takes bK / VECTOR threads, for bK up to a LINE of 64; the check asks for 64 and for 32;
 # - the values of a thread, a layout of shape (1, VECTOR);
 # - `cute.make_tiled_copy_tv(atom, threads, values)` puts them together.
 
@@ -263,12 +265,12 @@ compare_on_gpu(
 # source and `copies.partition_D(sA)` of the destination. Both have the modes (vector, rows, vectors of a row, …), so
 # one `cute.copy` moves the thread's share of a tile.
 #
-# The edges remain. M, N and K need not be multiples of the tile. K must be a multiple of 8: a vector of 16 bytes starts
-# at a multiple of 16, so rows must, too, and CuTe refuses to compile a cp.async of 16 bytes otherwise. A vector is then
-# entirely inside the matrix or entirely outside. Each thread compares the vector's coordinates with the matrix's shape
-# and copies the vector, or stores zeros in its place. Zeros along K add nothing to an accumulator; zeros in rows beyond
-# M or N reach only accumulators that are never stored. Where tiles divide the matrix, `places` is `None` and the
-# comparison costs no instruction, because shapes are known at compile time.
+# The edges remain, since M, N and K need not be multiples of the tile. K must be a multiple of 8: a copy of 16 bytes
+# starts at a multiple of 16, so each row must, too; otherwise CuTe refuses to compile the cp.async. A vector is then
+# entirely inside the matrix or entirely outside. Each thread compares a vector's coordinates with the matrix's shape,
+# and copies the vector or stores zeros in its place. Zeros along K add nothing to an accumulator; zeros in rows beyond
+# M or N reach only accumulators that are never stored. Shapes are known at compile time: where tiles divide the matrix,
+# `places` is `None`, and nothing is compared.
 #
 # This part is written for you. Read it: `steps.load` calls it once for A and once for B.
 
@@ -278,17 +280,17 @@ show_source(GlobalToShared)
 # %% [markdown]
 # ## Multiply: who multiplies what
 #
-# One warp executes `mma.sync.m16n8k16`: 16×8 accumulators from 16×16 of A and 16×8 of B. Every lane (thread of a warp)
-# holds two neighbors in a row, *V0* and *V1*, and two more eight rows below. Keep this picture in mind: it decides how
-# C can be stored.
+# One warp executes `mma.sync.m16n8k16`, the **MMA atom** of this page: 16×8 accumulators, from 16×16 of A and 8×16 of
+# B. Every lane (thread of a warp) holds two neighbors in a row, *V0* and *V1*, and two more eight rows below. Keep this
+# picture in mind: it decides how C can be stored.
 
 # %%
 show_tv("((4,8),(2,2)):((32,1),(16,8))", (16, 8), "m16n8k16: who has which accumulators")
 
 # %% [markdown]
-# A **TiledMma** lays the warps over the tile, here 2×2, and `permutation_mnk` says how much of the tile all warps cover
-# before the pattern repeats. Four warps with one atom of 16×8 each would cover 32×16. We ask for 32×32, so each warp
-# has *two* atoms along N, because one `ldmatrix.x4` brings B's operands for two. The left picture shows the 32×32; C's
+# A **TiledMma** arranges warps over the tile, here 2×2, and `permutation_mnk` says how much of the tile all warps cover
+# before the pattern repeats. Four warps with one atom of 16×8 each would cover 32×16. We ask for 32×32, *two* atoms
+# along N for each warp, because one `ldmatrix.x4` brings B's operands for two. The left picture shows the 32×32; C's
 # tile of 128×128 is 4×4 of them (right). The numbers are warps.
 
 # %%
@@ -296,13 +298,13 @@ show_warps("((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))", (32, 32
 
 # %% [markdown]
 # Read a row of the left picture from left to right: warp 0, warp 2, warp 0, warp 2. A warp's two atoms are not
-# neighbors: the other warp's 8 columns lie between them. CuTe repeats the row of warps until it has covered the 32
+# neighbors: the other warp's 8 columns are between them. CuTe repeats the row of warps until it has covered the 32
 # columns.
 #
 # **Exercise 09.5** (about 3 lines). Write `make_mma(config, dtype)`: `warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8,
-# 16))` is the instruction; `cute.make_tiled_mma(op, layout of the warps, permutation_mnk=what they cover)` lays it out.
-# The warps, `config.warps`, are a layout of three modes, along M, N and K, numbered down M first as in the picture;
-# along K there is one. The checker asks for 2×2 and for 2×4.
+# 16))` is the instruction; `cute.make_tiled_mma(op, layout of the warps, permutation_mnk=(along M, N and K))` arranges
+# it. The warps, `config.warps`, are a layout of three modes, along M, N and K, numbered down M first as in the picture;
+# along K there is one. The check asks for 2×2 warps and for 2×4, each with two atoms along N.
 
 
 # %%
@@ -327,20 +329,20 @@ check("09.5", make_mma)
 show_tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16), "16×16 of A after ldmatrix.x4: lane and register")
 
 # %% [markdown]
-# The same registers thus have two views. The MMA's is (values of an atom, atoms, K blocks). The copy's is (values that
+# So the same registers have two views. The MMA's is (values of an atom, atoms, K blocks); the copy's is (values that
 # one ldmatrix fills, ldmatrix instructions, K blocks). For A the two agree up to grouping. For B they do not: an atom
 # of 8 columns takes four elements from each lane, and one ldmatrix.x4 brings eight, the operands of two atoms. `retile`
 # gives the copy's view of the MMA's registers; it copies nothing.
 #
-# An operand needs four things, which have a name each:
+# An `Operand` has all that a thread needs of A or of B:
 
 # %%
 show_source(Operand)
 
 # %% [markdown]
-# There is one trap. `sA` is (M, K, buffers). A thread needs registers for one K tile's operands, and not for each
-# buffer's, so remove the last mode of the partition before you make a fragment of it: pick buffer 0,
-# `[None, None, None, 0]`. This reads nothing; a slice of a layout is a layout.
+# There is one trap. `sA` is (M, K, buffers), but a thread needs registers for one K tile, and not for one in each
+# buffer. So pick buffer 0 of the partition, `[None, None, None, 0]`, before you make its fragment, the registers. This
+# reads nothing; a slice of a layout is a layout.
 #
 # **Exercise 09.6** (about 10 lines). Write `make_operands(tiled_mma, thread, sA, sB)`, which returns two Operands.
 #
@@ -348,7 +350,7 @@ show_source(Operand)
 #    `tiled_mma.make_fragment_A(…)` makes registers for it;
 # 2. the atom: `cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4), sA.element_type)`, and
 #    `cute.make_tiled_copy_A(atom, tiled_mma)`: ldmatrix laid out as this MMA reads A;
-# 3. `partition_S(sA)` and `retile(tCrA)` of that copy's slice for the thread.
+# 3. `partition_S(sA)` and `retile(tCrA)` of that copy's slice for the thread. For B, the same functions end in `_B`.
 
 
 # %%
@@ -398,26 +400,26 @@ show_source(Steps)
 # %% [markdown]
 # ## Permute the view, not the data
 #
-# The results are in registers and must reach C. A lane has two neighbors, 4 bytes of bf16. A warp's store instruction
-# thus writes 16 bytes in each of 8 rows, half a sector of 32 bytes, and it takes four such stores where one store of
+# The accumulators are in registers and must reach C. A lane has two neighbors, 4 bytes of bf16. A warp's store
+# therefore writes 16 bytes in each of 8 rows, half a sector of 32 bytes, and takes four instructions where one store of
 # 128 bits would do. The lane's *next* two accumulators are in its warp's next atom, 16 columns further on, because the
-# other warp's 8 columns lie in between. The upper row of this picture is 64 columns of one row of C, as the MMA
-# distributes them:
+# other warp's 8 columns are in between. The upper row of this picture is 64 columns of one row of C, as the MMA
+# distributes them (T64 is lane 0 of warp 2):
 
 # %%
 show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
 
 # %% [markdown]
-# The usual remedy is to exchange data, through shared memory or by shuffles between lanes. There is one that costs
-# nothing. We may choose **which** columns of B a lane multiplies, as long as its results go to the same columns of C.
-# So we permute the columns that the MMA sees, such that four neighboring atoms of a lane are eight neighboring columns
-# in memory, as in the lower row, and store C under the same permutation. It takes no instruction: it is the same tile
-# under another layout, `cute.composition(gB, (columns, None, None))`.
+# The usual remedy is to exchange data, through shared memory or by shuffles between lanes. Another costs nothing. We
+# may choose **which** columns of B a lane multiplies, as long as its results go to the same columns of C. So we permute
+# the columns that the MMA sees, such that a lane's two values in each of four consecutive atoms are eight neighboring
+# columns in memory, as in the lower row, and store C under the same permutation. That takes no instruction: it is the
+# same tile under another layout, `cute.composition(gB, (columns, None, None))`.
 #
 # Write the MMA's column as digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp* (the warps
-# along N), *atom* (4 that become one vector), and *the remainder*. The layout maps these digits to a column in memory,
-# where value runs fastest, then atom, then lane, then warp, then the remainder. Lanes come before warps because a store
-# of 16 bytes is half a sector: the same instruction should store the other half.
+# along N), *atom* (4 that become one vector) and *rest* (how often all of that repeats in the tile). The layout maps
+# these digits to a column in memory, in which value runs fastest, then atom, then lane, then warp, then rest. Lanes
+# come before warps because a store of 16 bytes is half a sector: the same instruction should store the other half.
 #
 # **Exercise 09.7** (about 2 lines). Write `columns(warps, tile_n)`: the layout, `cute.make_layout(shape, stride=…)`, of
 # shape `(2, 4, warps, 4, tile_n // (32 * warps))`, with the strides that do this.
@@ -436,8 +438,8 @@ check("09.7", columns)
 
 # %% [markdown]
 # B loses nothing by it: its rows arrive in another order, but each is still a whole line of 128 bytes. The simulator
-# counts what C gains, first without your columns, then with them. Look at the line of `st.global`. (The pictures are
-# those of above: nothing changes before the stores.)
+# counts the gain for C, first without your columns, then with them. Look at the line of `st.global`. (The pictures are
+# the same as above: nothing changes before the stores.)
 
 # %%
 explain(make_gemm(config, course.single_buffer, columns=lambda config: cute.make_layout(config.tile[1])), a, b, c)
@@ -457,8 +459,8 @@ show_source(Accumulators)
 
 # %% [markdown]
 # `acc.rounded()` gives the accumulators in bf16, in registers of the shape ((2 columns, 2 rows), M atoms, (4 N atoms,
-# the remainder)). Under the permuted view, eight neighbors in C are `[(None, row), m, (None, n)]`: all values of a row
-# in four atoms. `None` keeps a mode, a number picks from it.
+# rest)). Under the permuted view, eight neighbors in C are `[(None, row), m, (None, n)]`: all values of a row in four
+# atoms. `None` keeps a mode, a number picks from it.
 #
 # If C is made of whole tiles, one `cute.autovec_copy` stores everything, as wide as it can. If not, each element's
 # coordinates are compared with C's shape first, one element at a time:
@@ -468,8 +470,8 @@ show_source(store_elements)
 
 # %% [markdown]
 # Does that mean 128 stores of 2 bytes? The compiler may merge neighbors if it can prove that they are inside or outside
-# *together*. Here it gets eight neighbors at a time, for a C of 129×1000, once in this page's order of blocks and once
-# in that of page 11:
+# *together*. The next cell gives it eight neighbors at a time, for a C of 129×1000: once with blocks numbered row by
+# row, as on this page, and once in page 11's order of blocks:
 
 
 # %%
@@ -498,14 +500,15 @@ for name, order in {"row by row": by_rows, "as on page 11": l2.grouped}.items():
     print(f"{name}: {stores(one_by_one, order, 1000)}")
 
 # %% [markdown]
-# In the first kernel the compiler has found the proof and merged all eight. In the second the tile's number comes from
-# more arithmetic, the proof fails, and every element is stored by itself. Do not leave it to the compiler: you know
-# that N is a multiple of 8, that the eight columns begin at a multiple of 8, and so that one comparison serves all
+# In the first kernel the compiler has found the proof and merged all eight. In the second, more arithmetic leads from a
+# block's number to its tile, the proof fails, and every element is stored by itself. Do not leave it to the compiler:
+# you know that N is a multiple of 8 and that the eight columns begin at a multiple of 8, so one comparison serves all
 # eight.
 #
-# **Exercise 09.8** (about 2 lines). Write the case of aligned rows, inside the loops: one comparison, one wide store.
-# `cute.elem_less(place, shape)` is true where every coordinate is smaller; the place of the first of the eight is
-# `acc.coordinates[(0, row), m, (0, n)]`. The check puts it into a kernel with page 11's order of blocks.
+# **Exercise 09.8** (about 2 lines). Write the case of aligned rows, inside the loops: one comparison, then one wide
+# store with `cute.autovec_copy`. `cute.elem_less(place, shape)` is true where every coordinate is smaller; the place of
+# the first of the eight is `acc.coordinates[(0, row), m, (0, n)]`. The check puts it into a kernel with page 11's order
+# of blocks.
 
 
 # %%
@@ -539,30 +542,31 @@ with suppress(NotImplementedError):  # until you have written store
 
 # %% [markdown]
 # An eighth of the stores, and each fills half a sector. With 65 columns a row may start at any multiple of 2 bytes, so
-# no wide store is possible.
+# no wide store is possible there.
 #
 # ## Your kernel
 #
-# All the parts are there, and all are yours. They meet in the kernel. Tensors are named by the memory they are in: `mA`
-# is the matrix, `gA` the block's tile in global memory, `sA` its copy in shared memory, `cA` the coordinates of gA's
-# elements; `tCgC` is gC as partitioned for the MMA, `tCrC` its registers.
+# You have all the parts; now they meet in one kernel. Tensors are named by the memory they are in: `mA` is the matrix,
+# `gA` the block's tile in global memory, `sA` its copy in shared memory, `cA` the coordinates of gA's elements; `tCgC`
+# is gC as partitioned for the MMA, `tCrC` its registers.
 #
-# **Exercise 09.9** (about 14 and about 4 lines). First the middle of the kernel:
+# **Exercise 09.9** (about 14 and about 4 lines). First complete the kernel:
 #
-# 1. `g2s`, the TiledCopy, and `copies`, its slice for this thread (`inside` uses that name). With both `a` and `b`:
-#    `GlobalToShared(g2s, source, target, places, limit)` has the slice's parts of gA and of sA, and the pair that
-#    `inside(mA, bM, cA)` gives;
+# 1. `g2s`, your TiledCopy, and `copies`, its slice for this thread (`inside` uses that name). Then `a`, a
+#    `GlobalToShared(g2s, source, target, places, limit)`: the slice's partitions of gA and of sA, and the pair that
+#    `inside(mA, bM, cA)` returns. Make `b` from B's tensors in the same way;
 # 2. `tiled_mma`, its slice `math`, `tCgC`, and the accumulators: `tCrC = tiled_mma.make_fragment_C(tCgC)`, filled with
 #    0.0;
 # 3. your operands; your `single_buffer` on `Steps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`, where `k_tiles` is
 #    `cute.size(gA, mode=[2])`; your `store` on `Accumulators(tCrC, tCgC, coordinates, gC, mC.shape, config, math)`,
 #    where the coordinates are `math`'s partition of cC.
 #
-# Then the host function: for a `GemmConfig()`, one block for each tile, `config.threads` threads. `config.grid(rows,
-# columns)` returns the number of tiles down and across; the kernel numbers its blocks in one dimension.
+# Then the host function, for a `GemmConfig()`: it launches one block for each tile, with `config.threads` threads.
+# `config.grid(rows, columns)` returns the number of tiles down and across; the kernel numbers its blocks in one
+# dimension.
 #
-# The check runs it at sizes that no tile divides (K stays a multiple of 8), simulates it where there is no GPU, and
-# otherwise times it at 4096³ beside cuBLAS.
+# The check runs it at sizes that no tile divides (K stays a multiple of 8), on the simulator if there is no GPU. With a
+# GPU it also times it at 4096³, beside cuBLAS.
 
 
 # %%
@@ -625,10 +629,10 @@ check("09.9", gemm)
 
 # %% [markdown]
 # Nothing in it is hidden: every line between `a, b, c` and the tensor cores is on this page, and the layouts are yours.
-# The next two pages change one part each, the main loop or the order of blocks. They use the course's
+# The next two pages change one part each, first the main loop, then the order of blocks. They use the course's
 # `make_gemm(config, main_loop, order)`: your kernel, with its parts as arguments.
 #
-# What did it do? Two K tiles, one block. C is cp.async, R ldmatrix, M mma, S a store.
+# What did your kernel do? One block, two K tiles: C is cp.async, R ldmatrix, M mma, S a store.
 
 # %%
 explain(gemm, a, b, c)
@@ -661,10 +665,10 @@ with suppress(NotImplementedError):
 # %% [markdown]
 # ## The usual detour
 #
-# The textbook way to wide stores leads through shared memory: write the results as the mma holds them, barrier, read
-# them back in rows, store rows. Schreiber tried it on an A100 and found it slower than storing directly, 32 bits at a
-# time. Below is that epilogue, with the permuted view in its favor (its stores to shared memory are 128 bits wide and
-# swizzled). Both kernels store to global memory equally wide; they differ by the round trip alone.
+# The textbook way to wide stores leads through shared memory: write the results there as the MMA holds them, barrier,
+# read them back in rows, store rows. Schreiber tried it on an A100 and found it slower than storing directly, 32 bits
+# at a time. Below is that epilogue with the advantage of the permuted view: its stores to shared memory are 128 bits
+# wide, and swizzled. Both kernels store to global memory equally wide; they differ by the round trip alone.
 
 # %%
 show_source(store_through_smem)
@@ -688,9 +692,9 @@ compare_on_gpu(
 )
 
 # %% [markdown]
-# Were you near? On the course's H200 the direct epilogue is ahead at each size by less than 1 %, which is about the
-# spread of such a measurement: call it no difference. There is one write-back per tile and a main loop along all of K,
-# so the epilogue is a small part, and the longer K is, the smaller. The certain cost of the detour is in the compiler's
+# How close were you? On the course's H200 the direct epilogue is ahead at each size by less than 1 %, which is about
+# the spread of such a measurement: call it no difference. There is one write-back per tile and a main loop along all of
+# K, so the epilogue is a small part, and smaller the longer K is. The certain cost of the detour is in the compiler's
 # report: one more barrier, and twice the shared memory.
 #
 # ## The ladder so far
@@ -704,24 +708,26 @@ show_ladder("09")
 show_figure("gemm_ladder_09")
 
 # %% [markdown]
-# Two ways to read that number. (The dip at 3072 is a question for page 11.)
+# At 4096³ that is about half of cuBLAS's speed. There are two ways to read this number. (Page 11 explains the dip at
+# 3072.)
 #
 # On an **A100** cuBLAS uses the same instructions as this kernel, cp.async and mma.sync. There the published ladder
 # starts at 101 % of cuBLAS at 2048³ and ends at 116 % (Schreiber's numbers, not measured here; he says that he chose a
 # size that favors his kernel).
 #
-# On a **Hopper** GPU cuBLAS uses WGMMA, and mma.sync cannot keep up with it: WGMMA reads its operands from shared
-# memory without passing through registers, and only it reaches the datasheet's rate. So these four pages stay well
-# below cuBLAS there, and the fair comparison is with other kernels made of mma.sync. Page 13 changes the instructions.
+# On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory without passing them through
+# registers. mma.sync cannot keep up: even with nothing to wait for, it ends at the dotted line, which cuBLAS exceeds
+# from 2048 on. So these four pages stay well below cuBLAS there, and the fair comparison is with other kernels made of
+# mma.sync, such as NVIDIA's example in the figure. Page 13 changes the instructions.
 #
-# And what limits this kernel on both? Look at the timeline: while tiles are in flight the tensor cores are idle, and
-# while they work nothing is in flight. Two blocks on one SM fill some of each other's gaps. The next page fills them by
+# What limits this kernel on both? Look at the timeline: while tiles are in flight the tensor cores are idle, and while
+# they work nothing is in flight. Two blocks on one SM fill some of each other's gaps. The next page fills them by
 # design.
 #
 # ## What to remember
 #
-# - Every part of a GEMM is a layout: of shared memory, of threads over a tile, of warps over an mma, of registers.
-#   Change one and the others stay.
+# - Most parts of a GEMM are layouts: of shared memory, of threads and of warps over a tile, of registers. You can
+#   change one and leave the others.
 # - `get_slice(thread)`, then `partition`: a TiledCopy or a TiledMma cuts a tensor into a thread's share. `retile` gives
 #   one instruction's view of another's registers.
 # - A barrier has two sides, *the data has arrived* and *the buffer is free*; a loop with one buffer needs both.
@@ -744,7 +750,7 @@ show_figure("gemm_ladder_09")
 # cover 8·n?</summary>
 #
 # It is the extent that all warps cover together before the pattern repeats, and CuTe repeats the warps to fill it: two
-# atoms for each. `ldmatrix.x4` brings 16×16 elements, and B's operand for one atom is 16×8.
+# atoms for each. `ldmatrix.x4` brings 16×16 elements, and B's operand for one atom is 8×16.
 #
 # </details>
 #

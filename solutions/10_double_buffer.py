@@ -8,12 +8,13 @@
 # %% [markdown]
 # # 10 · Two buffers
 #
-# The GEMM of page 09 works in a strict rhythm: load a tile, wait, compute, load. While it loads, the tensor cores
-# are idle, and while they compute, no load is in flight. This page gives shared memory a second buffer, so that the
-# next tile arrives while this one is multiplied. Then it does the same once more, one level further in, with the
+# The GEMM of page 09 works in a strict rhythm: load a tile, wait, compute, load. While it loads, the tensor cores are
+# idle, and while they compute, no load is in flight. This page gives shared memory a second buffer, so that the next
+# tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with the
 # registers.
 #
-# The kernel stays as it is. Its layouts get one more mode, and the main loop is new: that is all you write.
+# The kernel stays as it is, and so do its layouts, except that their last mode, the stage, has size 2. All that you
+# write is the main loop.
 #
 # > **After this page you can** say whether memory, arithmetic or the number of buffers limits a pipeline, write its
 # > prologue and its loop with one barrier a step, and fetch registers ahead.
@@ -75,10 +76,10 @@ def period(stages, latency, transfer, compute):
 check("10.1", period)
 
 # %% [markdown]
-# ## One more mode
+# ## The stage mode
 #
-# Where are the two buffers? In the same layouts, which get a third mode, the **stage**. Compare (CuTe prints a swizzle,
-# an offset and a layout; read the strides of the last one):
+# Where are the two buffers? In the third mode of the layouts, the **stage**, which had size 1 on page 09. Compare (CuTe
+# prints a swizzle, an offset and a layout; read the strides of the last one):
 
 
 # %%
@@ -91,12 +92,12 @@ def look():
 look()
 
 # %% [markdown]
-# Nothing else has moved: the second stage is a whole tile, 8,192 elements further on, and the swizzle's pattern (1,024
+# Nothing else has moved: the second stage is a whole tile further on, 8,192 elements, and the swizzle's pattern (1,024
 # bytes) fits into a tile a whole number of times. So each buffer uses the banks as before.
 #
-# The trap of page 09 is here again. The fragments for A and B are made from partitions of `sA` and `sB`, and these have
-# a stage mode. Registers hold one tile's operands, four K blocks of them, and not one set for each buffer; so you
-# removed that mode first, with `[None, None, None, 0]`. If you left it in, the fragment of A would be this:
+# The trap of page 09 is back. The fragments for A and B are made from partitions of `sA` and `sB`, which have a stage
+# mode. Registers hold one tile's operands, four K blocks of them, and not one set for each buffer; so you removed that
+# mode first, with `[None, None, None, 0]`. With the mode left in, the fragment of A would be this:
 
 
 # %%
@@ -130,7 +131,7 @@ fragments()
 #
 # **Exercise 10.2** (about 12 lines). The main loop for two buffers, `double_buffer(steps)`. Tile *k* + 1 may not exist:
 # inside a `@cute.jit` function `if` works with a condition that is known only at run time. The rehearsal counts the
-# copies in flight while you compute, so it also catches a loop that is right and waits too early.
+# copies in flight while you compute, so it also catches a loop whose results are right but which waits too early.
 
 
 # %%
@@ -158,13 +159,18 @@ check("10.2", double_buffer)
 # <details><summary>How many barriers, then?</summary>
 #
 # One. A thread that has passed it knows two things: every thread's copies of tile *k* have arrived, and every thread
-# has finished step *k* − 1, so none still reads the buffer that tile *k* + 1 goes into. Put the load *before* the wait
-# and the second half is gone: the rehearsal will tell you.
+# has finished step *k* − 1, so none still reads the buffer that tile *k* + 1 goes into. If you put the load *before*
+# the wait, the second is no longer certain: the rehearsal will tell you.
 #
 # </details>
 #
-# Two pictures of one block with four K tiles, simulated: page 09's loop, and yours. C issues copies, w waits for
-# them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w.
+# Your loop is not quite the model above, which refills a buffer the moment it is free. Your loop issues the next load
+# only when tile *k* has arrived, so a single load is in flight, and a step takes *latency + transfer* or *compute*,
+# whichever is longer: 6 ticks in the example above, where the model has 4.5. (To refill at once takes one more barrier,
+# after the arithmetic.) If the arithmetic takes longer, as it should, the two agree.
+#
+# Here are two pictures of one block with four K tiles, simulated: page 09's loop, and yours. C issues copies, c commits
+# them, w waits for them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w.
 
 # %%
 a, b, c = torch.randn(128, 256).bfloat16(), torch.randn(128, 256).bfloat16(), torch.zeros(128, 128).bfloat16()
@@ -174,9 +180,9 @@ explain(make_gemm(GemmConfig(), course.single_buffer), a, b, c)
 explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 
 # %% [markdown]
-# Above, each C is followed at once by its own w: every copy is waited for before anything else happens. Below, a tile's
-# whole arithmetic comes between a C and its w. (The simulator knows the order of instructions; it does not know how
-# long they take.)
+# In the first picture each C is followed at once by its own w: every copy is waited for before anything else happens.
+# In the second, the whole arithmetic of a tile comes between a C and its w. (The simulator knows the order of
+# instructions; it does not know how long they take.)
 #
 # ## The same again, in registers
 #
@@ -185,10 +191,10 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 # block *b*, whose operands were fetched one block ago. The buffers are registers: `fetch(b, …)` fills those of block
 # *b*, and each block has its own.
 #
-# Are there enough? 16 registers for A and 16 for B in each of four K blocks, and 128 accumulators: 256, and a thread
-# can have 255. It fits all the same, because not all are live at once. A block's operands are dead once its mma are
-# issued, so two blocks are live: the one that is multiplied and the one that is fetched. The compiler sees that; below,
-# it reports the number of registers.
+# Are there enough registers? Each of four K blocks takes 16 for A and 16 for B, and there are 128 accumulators: 256 in
+# all, and a thread can have 255. It fits all the same, because not all are live at once. A block's operands are dead
+# once its mmas are issued, so two blocks are live: the one being multiplied and the one being fetched. The compiler
+# sees that; below, it reports the number of registers.
 #
 # The last block of a tile is special. The block after it is block 0 of the *next tile*, so that tile must have arrived
 # before the fetch. The wait and the barrier therefore move to the last block, in front of its multiplication: its
@@ -203,9 +209,9 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 # | block 3: wait, barrier | block 0 of tile k + 1 | block 3 |
 #
 # **Exercise 10.3** (about 21 lines). Write that, as `register_pipeline(steps)`. The prologue ends with the first fetch.
-# A tile's last K block is known at compile time, so test for it with `if cutlass.const_expr(…)`. In the last step
-# there is no tile k + 1; a fetch from its buffer does no harm if its operands are never multiplied. Keep the number of
-# the buffer that is read in a variable, and flip it in every step (k % 2 is as right; page 12 continues with the
+# A tile's last K block is known at compile time, so test for it with `if cutlass.const_expr(…)`. In the last step there
+# is no tile k + 1; a fetch from its buffer does no harm if its operands are never multiplied. Keep the number of the
+# buffer that is read in a variable, and flip it in every step (k % 2 is equally right; page 12 continues with the
 # variable).
 
 
@@ -239,7 +245,7 @@ def register_pipeline(steps: Steps):
 check("10.3", register_pipeline)
 
 # %% [markdown]
-# Your GEMM, with the same entry point as always:
+# This is your GEMM, with the same entry point as always:
 
 # %%
 gemm = make_gemm(GemmConfig(stages=2), register_pipeline)
@@ -247,9 +253,9 @@ gemm = make_gemm(GemmConfig(stages=2), register_pipeline)
 # %% [markdown]
 # ## What the compiler made of it
 #
-# Here are the course's two loops one after the other. In the first, each group of `ldmatrix` is followed by the mma
-# that need it. In the second, find the wait and the barrier: they are *inside* the arithmetic, and the operands fetched
-# before a group of mma belong to the next one.
+# Here are page 09's loop and one with both of this page's pipelines, as the course has them. In the first, each group
+# of `ldmatrix` is followed by the mmas that need it. In the second, find the wait and the barrier: they are *inside*
+# the arithmetic, and the operands fetched before a group of mmas belong to the next group.
 
 # %%
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -261,11 +267,11 @@ for name, kernel in {
     print(f"{name}: {compiled}\n{story(compiled.ptx)}\n{counts(compiled.ptx)}\n")
 
 # %% [markdown]
-# (PTX is not the last word: the assembler that makes machine code of it may move an `ldmatrix` ahead of an mma by
-# itself, within a tile. Across a barrier it may not: only you can place that fetch.)
+# (PTX is not the last word: `ptxas`, which turns it into machine code, may move an `ldmatrix` ahead of an mma within a
+# tile. It may not move one across a barrier: only you can place that fetch.)
 #
-# What did it cost? Twice the shared memory. Does that reduce the number of blocks that an SM can hold? Registers allow
-# two blocks here, and two blocks' buffers fit. Page 12 makes an exercise of it.
+# What did it cost? Twice the shared memory. Does an SM now hold fewer blocks? No: registers allow two blocks, and two
+# blocks' buffers fit. Page 12 makes an exercise of it.
 #
 # ## The ladder so far
 
@@ -276,18 +282,19 @@ show_ladder("09", "10")
 show_figure("gemm_ladder_10")
 
 # %% [markdown]
-# As published, on an A100, the second buffer brought the ladder from 101 % to 111 % of cuBLAS at 2048³ (Schreiber,
-# [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper compare it with
-# the rung below, since cuBLAS uses other instructions there. (The dip at 3072 has nothing to do with buffers: page 11
-# explains it by counting.)
+# Here the second buffer gains 10 to 12 %, and registers fetched ahead 6 to 7 % more. As published, on an A100, the
+# second buffer brought the ladder from 101 % to 111 % of cuBLAS at 2048³ (Schreiber, [Demystifying
+# CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper cuBLAS uses other
+# instructions, so compare each rung with the one before it. (Page 11 explains the dip at 3072.)
 #
 # ## What to remember
 #
 # - A second buffer turns *load, wait, compute* into *issue the next load, compute this tile*.
-# - A tile takes as long as the slowest of three: its arithmetic, its transfer, and a buffer's round divided by the
-#   number of buffers.
+# - At best, a tile takes as long as the slowest of three: its arithmetic, its transfer, and a buffer's round divided by
+#   the number of buffers.
 # - The barrier that says *the data has arrived* also says *the other buffer is free*: one a step is enough.
-# - Every level of memory has such a pipeline: global to shared by tiles, shared to registers by K blocks.
+# - Each level of the memory hierarchy can have such a pipeline: global to shared by tiles, shared to registers by K
+#   blocks.
 #
 # Next: which block computes which tile, and nothing else.
 #
@@ -301,14 +308,15 @@ show_figure("gemm_ladder_10")
 # </details>
 #
 # <details><summary>2. A colleague moves the load of tile k + 1 to the end of the step, after the arithmetic. Is it
-# safe? Is it any good?</summary>
+# safe? Does it help?</summary>
 #
 # Safe: the barrier of the step has freed the buffer. But no load is in flight while tile k is multiplied, so it is
 # page 09's rhythm with twice the memory.
 #
 # </details>
 #
-# <details><summary>3. Why is an empty group committed in the last step?</summary>
+# <details><summary>3. The course's loop commits a group in the last step, too, though that group is empty.
+# Why?</summary>
 #
 # So that a wait means the same in every step. With `wait_group(0)` the empty group makes no difference; with more
 # stages, where the newest groups may remain in flight, it does.

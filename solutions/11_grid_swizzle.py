@@ -8,9 +8,9 @@
 # %% [markdown]
 # # 11 · Which block computes which tile
 #
-# The blocks of a GEMM are independent: any order of them gives the same C. But some hundred blocks run at the same
-# time, and the tiles that they read together compete for the L2 cache. Which tiles are computed *together* is our
-# choice, and it costs three lines at the top of the kernel. Nothing else changes: neither the loop nor the layouts.
+# The blocks of a GEMM are independent: any order of them gives the same C. But a few hundred blocks run at the same
+# time, and the tiles that they read compete for the L2 cache. A few lines at the top of the kernel choose which tiles
+# are computed *together*. Nothing else changes, neither the loop nor the layouts.
 #
 # This page has a surprise about a published remapping, and a lesson about cache hit rates.
 #
@@ -46,24 +46,24 @@ from tutorlib.notebook.source import show_source
 from tutorlib.problems.wrong import by
 
 # %% [markdown]
-# ## What a wave reads
+# ## The tiles that a wave reads
 #
-# Blocks start in the order of their numbers. With 132 SMs and two blocks on each, 264 run at a time: a *wave*. In each
-# step along K every block needs a tile of A, which all blocks in its row of C share, and a tile of B, which all blocks
-# in its column share. The first block to ask fetches it from device memory; the others find it in L2.
+# Blocks start in the order of their numbers. An H200 has 132 SMs; with two blocks on each, 264 run at a time: a *wave*.
+# In each step along K every block needs a tile of A, which all blocks in its row of C share, and a tile of B, which all
+# blocks in its column share. The first block to ask fetches it from device memory; the others find it in L2.
 #
-# In `make_gemm`, and so on page 10, block 1 computes the tile below that of block 0: block numbers run down a column of
-# tiles, then down the next (**raster order**; your kernel of 09.9 did the same along rows). In a small picture: 16×16
-# tiles of C, 32 blocks at a time. The first wave reads what is green.
+# In `make_gemm`, the kernel of page 10, block 1 computes the tile below that of block 0: block numbers run down a
+# column of tiles, then down the next (**raster order**; in your kernel of 09.9 they run along rows). Here is a small
+# grid: 16×16 tiles of C, 32 blocks at a time. The first wave reads the tiles marked in green.
 
 # %%
 show_block_order((16, 16), {"raster": l2.raster}, 32)
 
 # %% [markdown]
-# All of A, and two columns of B. Is there a better set of 32 tiles?
+# That is all of A, and two columns of B. Is there a better set of 32 tiles?
 #
-# **Exercise 11.1** (about 2 lines). Write `footprint(tiles)`: how many tiles of A and of B, together, the blocks that
-# compute these tiles `(m, n)` of C read in one step along K, if each is fetched once.
+# **Exercise 11.1** (about 2 lines). The blocks of a wave compute the tiles `(m, n)` of C in `tiles`. Write
+# `footprint(tiles)`: how many tiles of A and of B, together, they read in one step along K, if each is fetched once.
 
 
 # %%
@@ -78,23 +78,23 @@ def footprint(tiles):
 check("11.1", footprint)
 
 # %% [markdown]
-# For a rectangle of *r* × *c* tiles the footprint is *r* + *c*, and *r* · *c* is fixed: a square is best. So take
+# A rectangle of *r* × *c* tiles has a footprint of *r* + *c*. With *r* · *c* fixed, a square is best. So take
 # **groups** of rows: down `group` rows, on to the next column, down again, until the group is done.
 
 # %%
 show_block_order((16, 16), {"raster": l2.raster, "groups of 4": partial(l2.grouped, group=4)}, 32)
 
 # %% [markdown]
-# ## A remapping that was published
+# ## A published remapping
 #
 # Schreiber's [ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), which these pages follow,
-# has such a step. As published it takes the ladder from 111 % to 112 % of cuBLAS on an A100. `l2.as_published` computes
-# the same mapping, with the published factor of 8. Before you time an order of blocks, verify one thing: does every
-# tile get exactly one block?
+# has a step that remaps the blocks. As published, it takes the ladder from 111 % to 112 % of cuBLAS on an A100.
+# `l2.as_published` computes the same mapping, with the published factor of 8. Before you time an order of blocks,
+# verify one thing: does every tile get exactly one block?
 #
 # **Exercise 11.2** (about 5 lines). Write `visits(order, rows, columns)` for a function `order(block, rows, columns)` →
 # `(m, n)`. Blocks are numbered from 0 to rows · columns − 1. Return two sorted lists: the tiles of the grid that no
-# block computes, and the tiles that more than one block computes (also where they are outside the grid).
+# block computes, and the tiles, inside the grid or outside, that more than one block computes.
 
 
 # %%
@@ -121,22 +121,22 @@ show_block_order((16, 16), {"as published, 16 rows": l2.as_published}, 32)
 show_block_order((12, 16), {"as published, 12 rows": l2.as_published, "groups of 8": l2.grouped}, 32)
 
 # %% [markdown]
-# Two findings. This is the code:
+# Here is the code, and then two findings:
 
 # %%
 show_source(l2.as_published)
 
 # %% [markdown]
-# **Where 8 divides the rows, it is raster order.** The row is outer % (rows / 8) · 8 + inner, with outer = block // 8
-# and inner = block % 8. That is block % rows: the digits are taken apart and put together again into the same number.
-# So the step from 111 to 112 % was not due to the order of the blocks.
+# **Where 8 divides the rows, it is raster order.** With outer = block // 8 and inner = block % 8, the row is outer %
+# (rows / 8) · 8 + inner. That is block % rows: the number is split into digits and put together again. The published
+# size, 2048³, is such a case, so the order of the blocks does not explain the step from 111 to 112 %.
 #
-# **Where 8 does not divide the rows, it is wrong.** The blocks whose tile would be below the last row fall back to
-# their raster tile, which another block computes as well; and other tiles are left out. At square powers of two, where
-# such kernels are usually measured, the bug never shows.
+# **Where 8 does not divide the rows, it is wrong.** A block whose tile would be below the last row falls back to its
+# raster tile, which another block computes as well; other tiles are left out. At square powers of two, where such
+# kernels are usually measured, the bug never shows.
 #
-# Anyone can make this mistake, and five lines find it: an order of blocks is a function from a small set to itself, so
-# you can simply try all of it. The same holds for the first finding, on grids of powers of two:
+# Anyone can make this mistake, and five lines find it: an order of blocks maps one small set to another, so you can
+# test all of it. The first finding can be tested in the same way, on grids of powers of two:
 
 # %%
 powers = [(2**i, 2**j) for i in range(3, 7) for j in range(3, 7)]
@@ -145,17 +145,18 @@ print(all(l2.as_published(b, *grid) == l2.raster(b, *grid) for grid in powers fo
 # %% [markdown]
 # ## How high should a group be?
 #
-# `l2.grouped(block, rows, columns, group)` is the order of page 07, in arithmetic alone, so that a CuTe kernel can call
-# it, too. A wave that is a square reads least, and 264 blocks are a square of about 16 × 16. **Guess** before
-# you go on: is 16 then right for any C? For a tall and narrow one? For a small one?
+# `l2.grouped(block, rows, columns, group)` is the order of page 07, written with arithmetic alone, so that a CuTe
+# kernel can call it, too. A square wave reads least, and 264 blocks are a square of about 16 × 16. **Guess** before you
+# go on: is 16 then right for any C? For a tall and narrow one? For a small one?
 #
-# Count before you believe a rule. `l2.waves((rows, columns), order, in_flight)` gives the tiles of every wave, and your
-# `footprint` counts the tiles that each of them reads. How good this count is, the counters of an H200 will tell.
+# Count before you believe a rule. `l2.waves((rows, columns), order, in_flight)` returns the tiles of every wave, and
+# your `footprint` counts the tiles that each wave reads. As `order`, pass `partial(l2.grouped, group=…)`. Further down,
+# the counters of an H200 show how good this count is.
 #
 # **Exercise 11.3** (about 6 lines). Write `best_group(rows, columns, in_flight)`: of the heights 1, 2, 4, … (all powers
 # of two below `rows`) and `rows` itself, the one with which all waves together read the fewest tiles; of several that
 # are equally good, the smallest. This is ordinary Python, with `min` and `if` as you like: all its numbers are known
-# before a kernel is compiled. In 11.4 one number is not.
+# before a kernel is compiled. In 11.4 one of them, the block's number, is not.
 
 
 # %%
@@ -174,23 +175,24 @@ def best_group(rows, columns, in_flight):
 check("11.3", best_group)
 
 # %% [markdown]
-# What does your function return for 64×64 tiles, for 16×64 and for 64×16? A tall, narrow C has a surprise. Here is a
-# small one, 24 blocks at a time:
+# What does your function return for 64×64 tiles, for 16×64 and for 64×16, with 264 blocks at a time? A tall, narrow C
+# has a surprise. Here is a small one, with 24 blocks at a time:
 
 # %%
 show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n in (4, 1)}, 24)
 
 # %% [markdown]
-# With groups of one row, a wave is about five rows, and the next wave continues where it ends. With groups of four,
-# waves begin and end inside a group, and each reads a few rows more. The rule of thumb, 8 or 16, is for large squares.
+# With groups of one row, a wave covers about five rows, and the next wave continues where it ends. With groups of four,
+# waves begin and end inside a group, and each reads a few rows more. The usual group heights, 8 and 16, are for large
+# squares.
 #
-# ## What L2 makes of it
+# ## From footprint to traffic
 #
-# A wave's footprint counts the tiles that are read at one moment. The bytes that come from device memory in the end
-# depend on the tiles that L2 still holds when they are needed again. `l2.traffic` plays all loads of a GEMM through a
-# cache that drops the tile whose last use is longest ago. It has two parameters that were set so that it agrees with
-# the counters of an H200 (a test compares them): L2 has two halves, which both keep the lines that SMs of both sides
-# read, so half of its size counts; and the blocks of a wave drift apart, so their loads are spread out in time.
+# A wave's footprint counts the tiles that it reads in one step. How many bytes come from device memory in the end
+# depends on the tiles that L2 still holds when they are needed again. `l2.traffic` replays all loads of a GEMM through
+# an LRU cache. Two parameters bring it close to the counters of an H200, with an exception that you will see. L2 has
+# two halves, and both keep a line that SMs of both sides read, so the model's cache has half of L2's size. And the
+# blocks of a wave drift apart, so they do not all ask for a tile at the same moment.
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -209,12 +211,13 @@ for size in (4096, 8192):
     print(f"{size}: {'the least':12} {seen.least / 1e9:5.2f} GB")
 
 # %% [markdown]
-# Consider the two sizes separately. At 4096 no group saves much: when raster order comes to the next column of tiles,
+# Take the two sizes one at a time. At 4096 no group saves much: when raster order comes to the next column of tiles,
 # most of A is still in L2. At 8192 A is four times as large, and L2 has dropped much of it by then.
 #
-# **Predict.** At 8192 raster order reads several times as much from memory, says the model. How much slower is it? Work
-# it out: how long do these bytes take at the datasheet's bandwidth, and how long does the arithmetic take? Write your
-# number down; the measurement is below.
+# **Predict.** At 8192, says the model, raster order reads two to five times as much from memory as groups do. How much
+# slower is it? Work it out: how long do these bytes take at the datasheet's bandwidth, and how long does the arithmetic
+# take? Write your number down; the measurement is below. In the explorer you can change the grid, the order and the
+# size of L2:
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
@@ -226,15 +229,15 @@ explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
 # line is `m, n = order(block, rows, columns)`, and `order` is what you write here. Everything below it uses only *m*
 # and *n*.
 #
-# Here the block's number is known only at run time. Python's `if`, `min`, `divmod` and `int()` need its value while the
-# kernel is compiled, and cannot have it. Arithmetic is traced into the kernel: `//`, `%`, `*`, and `cutlass.min`. If
-# you need a branch, put `@cute.jit` over the function: then its `if` becomes one of the kernel's. (This page has not
-# imported them: `import cutlass` and `import cutlass.cute as cute`.)
+# Here the block's number is known only at run time. Python's `if`, `min`, `divmod` and `int()` would need its value at
+# compile time. Arithmetic is traced into the kernel: `//`, `%`, `*`, and `cutlass.min`. If you need a branch, decorate
+# the function with `@cute.jit`: then its `if` becomes one of the kernel's. (For these, `import cutlass` and `import
+# cutlass.cute as cute`; this page has not.)
 #
 # **Exercise 11.4** (about 2 lines). Write `in_groups(block, rows, columns)`, for the kernel: `l2.grouped` with the
 # group that you think best. `rows` and `columns` are known while the kernel is compiled, so the group may depend on
-# them, and you may call your `best_group`. The check first tries it on whole grids, with a block that is known at run
-# time, then compiles it into the two-stage kernel of page 10 and times that at 8192³.
+# them, and you may call your `best_group`. The check first tries it on whole grids, with a block's number that is known
+# only at run time. Then it compiles it into the two-stage kernel of page 10, which a GPU times at 8192³.
 
 
 # %%
@@ -254,8 +257,8 @@ gemm = make_gemm(GemmConfig(stages=2), multistage, order=in_groups)
 # %% [markdown]
 # That is page 10's kernel with your order of blocks; only `order=…` is new.
 #
-# What does it cost? Look first at what stays the same. `explain` counts all the traffic of a launch, here for 12×2
-# tiles of 64×64: in raster order, then in groups of 4. Before you run it: which of its lines will differ?
+# What does it cost? First see what stays the same. `explain` counts all the traffic of a launch, here for 12×2 tiles of
+# 64×64: in raster order, then in groups of 4. Before you run it: which of its lines will differ?
 
 # %%
 small = GemmConfig((64, 64, 64), stages=2)
@@ -266,14 +269,13 @@ _ = explain(make_gemm(small, multistage, l2.raster), a, b, c)
 _ = explain(make_gemm(small, multistage, partial(l2.grouped, group=4)), a, b, c)
 
 # %% [markdown]
-# Only the first: a few more instructions. Every copy, every wavefront and every sector is there as before: a block
-# reads the same amount whichever tile it has. What changes is which blocks read at the same time. The simulator has no
-# L2, so it cannot see that; `l2.traffic` can.
+# Only the first: there are more instructions. Every copy, every wavefront and every sector is there as before, because
+# a block reads the same amount whichever tile it has. The order changes which blocks read at the same time. The
+# simulator has no L2, so it cannot see that; `l2.traffic` can.
 #
-# The new instructions compute the order. The grid is known at compile time, so its divisions become multiplications,
+# The new instructions compute the order. The grid is known at compile time, so the divisions become multiplications,
 # and each block executes them once. Compare the number of PTX instructions before the first copy, and the sequence
-# after it. (`in_eights` is the course's order: groups of 8 where C has more than 32 rows of tiles, raster order where
-# it has fewer.)
+# after it. (`in_eights` is the course's order: groups of 8 where C has more than 32 rows of tiles, else raster order.)
 
 # %%
 SQUARE = [TensorSpec((8192, 8192), "bf16")] * 3
@@ -288,20 +290,20 @@ for name, order in {"raster": l2.raster, "groups": in_eights}.items():
 # %% [markdown]
 # ## Measured: the prediction
 #
-# The same two-stage kernel with its blocks in other orders. On the left its speed, on the right its traffic from memory
-# at 8192, by the GPU's counters.
+# Here is the same two-stage kernel with its blocks in other orders: on the left its speed, on the right its traffic
+# from memory at 8192, by the GPU's counters.
 
 # %%
 show_figure("gemm_orders")
 
 # %% [markdown]
-# The bars on the right differ a lot, the lines on the left hardly. (The strokes are the model of above. It is near the
-# bars for groups of rows, and far above the bar for raster order: there the kernel's blocks stay closer together than
-# the model's.)
+# On the right the bars differ a lot; on the left the lines hardly do. (The black strokes are the model. It is near the
+# bars of the groups, and far above the bar of raster order, whose blocks seem to stay closer together than the
+# model's.)
 #
-# Now the numbers. The first lines have each order's speed beside raster order's, with the spread of the measurement.
-# The others compare, at 8192, your footprint, the model and the counters; *alone* is the time that the counted bytes
-# would take at the datasheet's bandwidth.
+# Now the numbers: first each order's speed relative to raster order, with the spread of the measurement; then, at 8192,
+# your footprint, the model and the counters. *Alone* is the time that the counted bytes would take at the datasheet's
+# bandwidth.
 
 # %%
 with suppress(NotImplementedError):  # until you have written footprint
@@ -325,22 +327,22 @@ with suppress(NotImplementedError):  # until you have written footprint
             )
 
 # %% [markdown]
-# **The footprint is a first guess.** It ranks groups of 4 behind raster order, and the counters say that they read a
-# quarter less. It assumes that the blocks of a wave walk along K in lockstep, and that L2 keeps nothing from one wave
-# to the next. Use it to find candidates; let the counters choose.
+# **The footprint is a first guess.** By its count groups of 4 read more than raster order; by the counters, a quarter
+# less. It assumes that the blocks of a wave walk along K in lockstep, and that L2 keeps nothing from one wave to the
+# next. Use it to find candidates; let the counters choose.
 #
 # **Fewer bytes are not more speed.** At 8192 groups of 4 read a quarter less than raster order, and are slower by more
-# than the spread. Groups of 8 read less than half as much, and gain under 2 %. At 4096 the same groups lose about as
-# much, and at 2048 all differences are within the spread.
+# than the spread. Groups of 8 read less than half as much, and gain under 2 %. At 4096 groups of 8 lose about as much,
+# and at 2048 all differences are within the spread.
 #
 # At 8192 the bytes alone take less time than the kernel, in every order. The copies run beside the arithmetic, and as
-# long as they arrive in time, their origin does not matter. So twice the traffic costs a few percent, not twice the
-# time. Why does it cost anything? A likely reason, which this page does not test: "in time" holds on average. A tile
-# from memory takes longer than one from L2, and now and then it arrives after the tensor cores are ready for it; two
-# buffers cannot cover that.
+# long as they arrive in time, their origin does not matter. So twice the traffic costs a percent or two, not twice the
+# time. Why does it cost anything? A likely reason, which this page does not test: copies arrive in time *on average*. A
+# tile from memory takes longer than one from L2, and now and then it arrives after the tensor cores are ready for it;
+# two buffers cannot cover that.
 #
-# So a hit rate is worth its time where memory is close to being the limit: on a GPU with a smaller L2 or less
-# bandwidth, and with faster arithmetic. Pages 13 and 14 bring the latter, and ask the question again.
+# So a better hit rate is worth your time where memory is close to being the limit: on a GPU with a smaller L2, less
+# bandwidth or faster arithmetic. Pages 13 and 14 bring faster arithmetic, and ask the question again.
 #
 # ## Is it partition camping?
 #
@@ -349,24 +351,24 @@ with suppress(NotImplementedError):  # until you have written footprint
 # camping**. NVIDIA described it in 2009, in a note on transposing matrices: on the GPUs of that time a few bits of the
 # address selected the channel, so rows a power of two apart met in one.
 #
-# You can test that without any remapping. Take a tall A and a narrow C, so that memory is close to being the limit.
-# All blocks walk along K at the same time, so at each moment their addresses are a multiple of a row apart. With K =
-# 8192 a row is 2¹⁴ bytes. With K = 8128 or 8256 it is not a power of two. **If** a few bits of the address selected the
-# channel, 8192 would be the slow one. (`tutor sweep gemm_pitch`)
+# You can test that without any remapping. Take a tall A and a narrow C, so that memory is close to being the limit. All
+# blocks walk along K at the same time, so at each moment they read addresses that differ by multiples of a row. With K
+# = 8192 a row is 2¹⁴ bytes; with K = 8128 or 8256 it is not a power of two. **If** a few bits of the address selected
+# the channel, 8192 would be slower than its neighbors. (`tutor sweep gemm_pitch`)
 
 # %%
 show_speeds("gemm_pitch")
 
 # %% [markdown]
-# Look along each row for a dip at K = 8192, in the columns of the tall A and, for comparison, of a square C. On the
-# GPUs measured here there is none. (They probably hash many bits of the address into the channel; the table does not
-# tell.) The explanation was right once and is still repeated; a row of five numbers tests it.
+# Look along each row for a dip at K = 8192, in the columns of the tall A and, for comparison, of a square C. There is
+# none. (Today's GPUs probably hash many bits of the address into the channel; the table cannot tell.) The explanation
+# was right once and is still repeated; a row of five numbers tests it.
 #
-# What the order of blocks changes is the traffic from memory, as you counted above.
+# The order of blocks does change the traffic from memory, as you counted above.
 #
 # ## A size a little larger, and much slower
 #
-# The ladder's figure dips at 3072. The cache is not to blame; count waves. C has 24×24 tiles there, and two blocks fit
+# The ladder's figure dips at 3072. The cache is not to blame. Count waves: C has 24×24 tiles there, and two blocks fit
 # on each of 132 SMs.
 
 # %%
@@ -377,26 +379,31 @@ for size in (2560, 2816, 2944, 3072, 3328, 3584, 3840):
     print(f"      blocks in the last wave: {(tiles - 1) % places + 1}, SMs: {h200.sms}")
 
 # %% [markdown]
-# At 2816 the last wave is nearly full. One tile more in each direction, and a third wave begins that is nearly empty:
-# almost all SMs wait for a few. That is **wave quantization**. **Predict** which size is the slowest, then look (`tutor
-# sweep gemm_waves`):
+# At 2816 the second wave fills most of the places. One tile more in each direction, and a third wave begins, of a
+# single block, while the other SMs are idle. That is **wave quantization**. **Predict** which size is the slowest, then
+# look (`tutor sweep gemm_waves`):
 
 # %%
 show_speeds("gemm_waves")
 
 # %% [markdown]
-# The step after 2816 is there. But with two stages 2560 is about as slow as 2944, and the count did not predict that:
-# it counts the places that work, and leaves out the time that a block needs whatever its K: for its launch, its first
-# load and its epilogue.
+# The step after 2816 is there. But by the count 2944 is the slowest size, and in the table it is not slower than 2560.
+# The count takes all places as equal, and they are not: two blocks on an SM share its tensor cores, so a block that has
+# an SM to itself can be up to twice as fast. A last wave of no more than 132 blocks then lasts half a wave, at best. At
+# 2560 it has 136 blocks, so four SMs have two, and it lasts a whole one.
 #
-# Now compare the two rows. Where the last wave has no more blocks than there are SMs (2944, 3072 and 3840), each block
-# has an SM to itself, and no other block fills its pauses while it waits for memory. There the third stage of page 12
-# brings most; at the other sizes it brings little. cuBLAS has several tile sizes and picks one whose waves come out
-# full; page 14 cuts the last wave into equal parts.
+# Count again: at 2560 there are 1.52 waves of work in the time of 2, which is 76 %; at 2944 2.00 in 2.5, 80 %; at 3072
+# 2.18 in 2.5, 87 %; at 3840 3.41 in 3.5, 97 %. Now divide the second row of the table, three stages, by its value at
+# 3584, where nearly all places work: it agrees within a few percent.
+#
+# Then compare the two rows. A block alone on its SM also has no other block that fills its pauses while it waits for
+# memory, so with two stages it gains less from having the tensor cores to itself. Where the last wave is such a wave
+# (2944, 3072 and 3840), the third stage of page 12 brings most; at the other sizes it brings little. cuBLAS can choose
+# among several tile sizes, and so among several counts of waves; page 14 cuts the last wave into equal parts.
 #
 # ## The ladder so far
 #
-# 11.4 is timed at 8192³, the rows above it at 4096³: no gain is printed between two sizes.
+# 11.4 is timed at 8192³ and the rows above it at 4096³, so its row has no gain.
 
 # %%
 show_ladder("09", "10", "11")
@@ -411,15 +418,15 @@ show_figure("gemm_ladder_11")
 # - A wave reads its rows of A plus its columns of B. Squares read least, but a wave begins where the last one ended,
 #   and L2 does not forget between waves: the count finds candidates, counters choose.
 # - A hit rate is not a speed. Work out first whether the kernel waits for the bytes.
-# - An explanation is a prediction: partition camping says which size is slow, and that size is not.
-# - Count waves before you blame anything else for a dip.
+# - Turn an explanation into a prediction: partition camping says which size is slow, and that size is not.
+# - Before you blame anything else for a dip, count waves, and the blocks on each SM in the last one.
 #
 # ## Test yourself
 #
 # <details><summary>1. A wave of 128 blocks computes 8 rows × 16 columns of tiles. How many tiles of A and B does it
 # read in a step along K? How many in raster order, with 64 rows of tiles?</summary>
 #
-# 8 + 16 = 24. In raster order it is 64 rows and 2 columns: 66.
+# 8 + 16 = 24. In raster order it reads 64 rows and 2 columns: 66.
 #
 # </details>
 #
@@ -435,7 +442,7 @@ show_figure("gemm_ladder_11")
 # <details><summary>3. You time a kernel at 4096 only, where C has 32×32 tiles, and two blocks fit on each of 132 SMs.
 # What does that hide?</summary>
 #
-# 1024 tiles are 3.88 waves of 264: nearly full. A size with 4.1 waves takes as long as five, for hardly more work, and
-# an order of blocks that is wrong where 8 does not divide the rows would pass.
+# 1024 tiles are 3.88 waves of 264: nearly full. A size with 4.1 waves takes at least as long as 4.5, for hardly more
+# work. And an order of blocks that is wrong where 8 does not divide the rows would pass.
 #
 # </details>

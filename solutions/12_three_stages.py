@@ -13,8 +13,8 @@
 # other blocks compete for it, the tensor cores stall. A third buffer keeps two tiles in flight: then memory must keep
 # up on *average*, and no longer for each tile.
 #
-# You write the loop for any number of stages. Then you work out what a stage costs, look for the fastest configuration,
-# and put everything that you have written since page 09 into one kernel.
+# You write the loop for any number of stages. Then you work out the cost of a stage, look for the fastest
+# configuration, and put everything that you have written since page 09 into one kernel.
 #
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, tune a GEMM by
 # > arithmetic before you measure, and say when to leave all this to cuBLAS.
@@ -53,13 +53,14 @@ from tutorlib.notebook.trials import show_beside
 # %% [markdown]
 # ## The idea, in time
 #
-# A memory with a long latency, and two, three and four buffers. Follow one color from its first dot to its use.
+# Here is a memory with a long latency, and two, three and four buffers. Follow one color from its first dot to its use.
 
 # %%
 show_timeline(*(Timeline(stages, latency=6, transfer=1, compute=3, tiles=8) for stages in (2, 3, 4)))
 
 # %% [markdown]
-# **Predict:** from how many stages on does one more bring nothing here? Use the formula of page 10, then try it.
+# **Predict:** from how many stages on does one more bring nothing here? Use the formula of page 10, then move the
+# slider.
 
 # %%
 explore_timeline(stages=3, latency=6, transfer=1, compute=3)
@@ -67,8 +68,9 @@ explore_timeline(stages=3, latency=6, transfer=1, compute=3)
 # %% [markdown]
 # ## Counting groups
 #
-# Tile *k* goes into buffer *k* % STAGES, and STAGES − 1 tiles are ahead: the **prologue** issues the loads of tiles 0 …
-# STAGES − 2, and step *k* issues that of tile *k* + STAGES − 1, into the buffer that tile *k* − 1 has just left.
+# Tile *k* goes into buffer *k* % STAGES, and the loads run STAGES − 1 tiles ahead: the **prologue** issues the loads of
+# tiles 0 … STAGES − 2, and step *k* issues that of tile *k* + STAGES − 1, into the buffer that tile *k* − 1 has just
+# left.
 #
 # `cp_async_wait_group(n)` waits until at most the *n* newest groups are in flight. The prologue commits STAGES − 1
 # groups and needs the oldest: STAGES − 2 may stay in flight. Step *k* commits one more, and needs tile *k* + 1: again
@@ -76,11 +78,11 @@ explore_timeline(stages=3, latency=6, transfer=1, compute=3)
 #
 # > **one group is committed in every step**,
 #
-# whether there was something left to load or not. At the end of K there is nothing left. If the commit were inside the
-# `if`, the newest STAGES − 2 groups would be the last tiles themselves, and the loop would multiply data that has not
-# arrived. (In the loop printed in the article that this ladder follows, the commit, `cp_async_fence`, is inside the
-# `if`; in its author's kernel it is outside. The printed loop gives right results as long as the last tiles happen to
-# arrive in time. The rehearsal refuses it.)
+# whether anything was left to load or not. At the end of K nothing is left. If the commit were inside the `if`, the
+# newest STAGES − 2 groups would be the last tiles themselves, and the loop would multiply data that has not arrived.
+# (In the article that this ladder follows, the printed loop has the commit, `cp_async_fence`, inside the `if`; its
+# author's kernel has it outside. The printed loop gives right results as long as the last tiles happen to arrive in
+# time. The rehearsal refuses it.)
 #
 # **Exercise 12.1** (about 23 lines). Write it for any `steps.stages` from 2 on; with 2 it is page 10's loop.
 # Fetch registers ahead as there, and keep two buffers' numbers: the one to read, and the one to write. The rehearsal
@@ -121,7 +123,7 @@ def multistage(steps: Steps):
 check("12.1", multistage)
 
 # %% [markdown]
-# In the PTX, the operand of `cp.async.wait_group` is the whole difference:
+# In the PTX, the operand of `cp.async.wait_group` shows the depth. (The last line is the sequence with four stages.)
 
 # %%
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -132,9 +134,9 @@ for stages in (2, 3, 4):
 print(story(compiled.ptx))
 
 # %% [markdown]
-# And this is what the warps of a small block did with three stages, simulated. Find the prologue: two tiles (C) in two
-# groups (c), and one wait. Then every step is the same: fetch (R), load, commit, multiply (M), wait, barrier. Which
-# steps load nothing, and do they commit a group?
+# Here are the warps of a small block with three stages, simulated. Find the prologue: two tiles (C) in two groups (c),
+# and one wait (w). Then every step is the same: load and commit, fetch (R) and multiply (M), wait, barrier (|), and
+# once more fetch and multiply. Which steps load nothing, and do they commit a group?
 
 # %%
 a, b = (torch.randn(64, 256).bfloat16() for _ in range(2))
@@ -142,16 +144,17 @@ c = torch.zeros(64, 64).bfloat16()
 explain(make_gemm(GemmConfig((64, 64, 32), stages=3), course.multistage), a, b, c)
 
 # %% [markdown]
-# ## What a stage costs
+# ## The cost of a stage
 #
 # A stage costs shared memory. One of 128×128×64 takes 32 KiB, and an SM has a fixed amount for all of its blocks
-# together. When a block's share passes a threshold, the SM holds one block less, and loses warps that could have worked
-# while others wait.
+# together. When a block's share passes a threshold, the SM holds one block fewer, and loses warps that could have
+# worked while others wait.
 #
 # Four things limit the number of blocks: shared memory (each block also loses `sm.reserved` bytes to the system);
-# registers; the number of threads; and the number of blocks. An SM has `sm.partitions` partitions, each with its own
-# scheduler and register file. A warp runs in one partition, which allocates registers to it in units of `sm.piece`: it
-# gets 32 × `registers`, rounded up to such a unit.
+# registers; the number of threads; and the number of blocks itself. An SM has `sm.partitions` partitions, each with its
+# own scheduler and an equal part of the registers. A warp runs in one partition, which allocates registers to it in
+# units of `sm.piece`: it gets 32 × `registers`, rounded up to such a unit. The warps of a block may be in any of the
+# partitions.
 
 # %%
 print(A100)
@@ -199,40 +202,39 @@ for config in CONFIGS:
     )
 
 # %% [markdown]
-# With tiles of 128×128, registers allow two blocks, so a third stage of 128×128×64 costs nothing on an H100: registers
-# forbid the third block anyway. The fourth stage does cost: 128 KiB, and one block is left. With 128×256, registers
-# leave room for one block of eight warps from the start, and no stage costs another one.
+# With tiles of 128×128, registers allow two blocks. So on an H100 a third stage of 128×128×64 costs nothing; on an
+# A100, with less shared memory, it costs a block. The fourth stage costs an H100 one, too. With 128×256, registers
+# leave room for one block of eight warps from the start, and no stage in the table costs another one.
 #
-# (As published, on an A100, a third stage took an SM from three blocks to two, from 48 to 72 KB a block, and was still
-# worth it at 2048³. With 128×128×64 a stage is 32 KB. Which tile fits the published numbers? One of 128×64×64.)
+# (As published, on an A100, a third stage took an SM from three blocks of 48 KB to two of 72 KB, and was still worth it
+# at 2048³. Which tile fits these numbers? A stage of 128×128×64 is 32 KB; one of 128×64×64 is 24.)
 #
 # ## Where a stage pays
 #
-# At 4096³ two stages of 128×128×64 and three differ by about 1 %. Is the third one useless? **Predict** from the
-# table above and from the purpose of a stage: what fills the pause when a block waits for its tile?
+# At 4096³ two stages of 128×128×64 and three differ by about 1 %. Is the third one useless? **Predict** from the table
+# above and from the purpose of a stage: what fills the pause while a block waits for its tile?
 #
 # - With two blocks on each SM, the *other block* does. A third buffer has little left to fill.
 # - At 1024³ C has 64 tiles, and the GPU has 132 SMs. Each block is alone.
 # - With tiles of K = 32 a buffer lasts half as long, so it is used up sooner.
 #
-# So look there (`tutor sweep gemm_depth`): a C of 64 tiles, and a K of 256, which is four tiles of 64.
+# So look at 1024³, and at a K of 256, which is four tiles of 64 (`tutor sweep gemm_depth`):
 
 # %%
 show_speeds("gemm_depth")
 
 # %% [markdown]
-# At 1024³ the third stage gains more than everything on this page gains at 4096, and the only difference is that no
-# second block fills the pauses. With K = 32 the fourth stage pays, too. The last column has the price: *four* stages of
-# 128×128×64 are slower than three, and no faster than two of half the length. One block runs on an SM where there were
-# two.
+# At 1024³ the third stage of 128×128×64 gains about 40 %, because no second block fills the pauses. With K = 32 the
+# fourth stage pays, too. The last column shows the price: *four* stages of 128×128×64 are slower than three, and no
+# faster than two of half the length. One block runs on an SM where there were two.
 #
-# This is the lesson of the page. **A pause is filled by another tile of your own, or by another block.** The first
-# costs buffers, the second registers and shared memory, and they compete.
+# This is the lesson of the page: **a pause is filled by another tile of your own, or by another block.** The first
+# costs buffers, the second registers and shared memory, and they compete for the SM.
 #
 # ## The fastest configuration
 #
 # Stages, tile and warps depend on each other. A larger tile needs fewer bytes for its arithmetic (09.1). A thread keeps
-# its accumulators in registers, of which it has at most 255: so a larger tile needs more warps. A shorter step along K
+# its accumulators in registers, of which it has at most 255, so a larger tile needs more warps. A shorter step along K
 # makes room for more stages, and costs more barriers. The heat map shows the measurements (`tutor sweep gemm_stages`,
 # then `tutor plots gemm_stages`); the small numbers are warps × blocks on an SM.
 
@@ -240,6 +242,10 @@ show_speeds("gemm_depth")
 show_figure("gemm_stages")
 
 # %% [markdown]
+# The lesson is in this map, too. A block of 128×256×32 is alone on its SM, and a third stage makes it almost half as
+# fast again. Two blocks of 128×128×64 fill each other's pauses, and there the third stage brings nothing. The best five
+# configurations differ by about 1 %: take any of them.
+#
 # Not every configuration compiles. `GemmConfig` knows the rules, and says which one is broken:
 
 # %%
@@ -251,7 +257,8 @@ for tile, warps, stages in [((128, 128, 48), (2, 2), 4), ((256, 128, 32), (2, 2)
 
 # %% [markdown]
 # **Exercise 12.3** (about 1 line). Write `tuned()`, which returns the `GemmConfig` that is fastest at 4096³ on your
-# GPU. It must not spill. The check compiles it with the course's loop and page 11's order of blocks.
+# GPU; if you have none, the fastest in the map. It must not spill. The check compiles it with the course's loop and
+# page 11's order of blocks.
 
 
 # %%
@@ -268,18 +275,19 @@ check("12.3", tuned)
 # ## Your kernel, whole
 #
 # On page 09 you wrote a kernel's parts, on 11 the order of its blocks, and above its loop. Here they meet, in one cell.
-# Six names still come from the course, and you have read five of them on page 09: `Steps` and `GlobalToShared`, whose
-# methods make the calls of `cute.copy` and `cute.gemm`; `Operand` and `Accumulators`, which hold tensors; and
-# `store_elements`. The new one, `with_rest`, keeps a mode of size 1 in its place.
+# A few parts still come from the course. Most of them you read on page 09: `Steps` and `GlobalToShared`, whose methods
+# call `cute.copy` and `cute.gemm`; `Operand` and `Accumulators`, which hold tensors; and `store_elements`. Only
+# `with_rest` is new: it keeps a mode of size 1 in its place.
 #
-# **Exercise 12.4** (bring your functions; about 27 lines for the kernel). Copy the functions that you have, by the
-# numbers in the comments; from 09.9 also the lines that were given. Two signatures have changed: `columns` gets the
-# configuration, so 09.7's *warps* and *tile_n* are `config.warps[1]` and `config.tile[1]`; `make_copy_g2s` has no
-# `cache`, since it is always `LoadCacheMode.GLOBAL`. And two names: `cpasync.CopyG2SOp`, and numbers in place of `LINE`
-# (64) and `VECTOR` (8). Two things are new in the kernel: the tile comes from `in_groups`, and the loop is
-# `multistage`. Put `with_rest(…)` around C's partitions, `math.partition_C(…)`: where a tile is 32 columns for each
-# warp, CuTe would drop the last mode. The configuration comes from `tuned()`, and the check compares your launch with
-# it.
+# **Exercise 12.4** (bring your functions; about 27 lines for the kernel). Copy your functions, by the numbers in the
+# comments, and from 09.9 also the lines that were given. These things change:
+#
+# - `columns` gets the configuration: 09.7's *warps* and *tile_n* are `config.warps[1]` and `config.tile[1]`.
+# - `make_copy_g2s` has no `cache`: it is always `LoadCacheMode.GLOBAL`. Write `cpasync.CopyG2SOp`, and 64 and 8 in
+#   place of `LINE` and `VECTOR`.
+# - In the kernel, the tile comes from `in_groups`, and the loop is `multistage`. Put `with_rest(…)` around both
+#   partitions `math.partition_C(…)`: where a tile has 32 columns for each warp, CuTe would drop the last mode.
+# - The configuration comes from `tuned()`, and the check compares your launch with it.
 
 
 # %%
@@ -410,7 +418,7 @@ def my_gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("12.4", my_gemm)
 
 # %% [markdown]
-# Yours, beside cuBLAS and NVIDIA's own kernel for these instructions, measured now:
+# Your kernel beside cuBLAS and NVIDIA's own kernel for these instructions, measured now:
 
 # %%
 show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
@@ -418,8 +426,8 @@ show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
 # %% [markdown]
 # ## The ladder
 #
-# The rungs are the course's kernels; yours is in the table above, measured on your GPU. The last rung, *loads spread*,
-# issues its loads later in each step. The appendix tells how it was found.
+# The rungs are the course's kernels; yours is in the table above, measured on your GPU. The last rung, `12 loads
+# spread`, issues its loads later in each step. The appendix tells how it was found.
 
 # %%
 show_ladder("09", "10", "11", "12")
@@ -428,41 +436,42 @@ show_ladder("09", "10", "11", "12")
 show_figure("gemm_ladder_12")
 
 # %% [markdown]
-# The dotted red line is mma.sync without anything to wait for; cuBLAS, with other instructions, exceeds it. At small
-# sizes *three stages* is ahead of *tuned*: that one was tuned at 4096, and its tiles are twice as large, so there are
-# half as many for all the SMs. In the table, *multistage* and the register pipeline differ by 1 %, in opposite
-# directions on the two GPUs: at 4096 the third stage brings nothing that this measurement can see. Under the roofs of
-# the datasheet, with the rungs of pages 13 and 14:
+# The dotted red line is mma.sync with nothing to wait for; cuBLAS, with other instructions, exceeds it. At small sizes
+# *three stages* is ahead of *tuned*, which was tuned at 4096: its tiles are twice as large, so there are half as many
+# for all the SMs. In the table, *multistage* and the register pipeline differ by 1 %, in opposite directions on the two
+# GPUs: at 4096 the third stage brings nothing that this measurement can see. The next figure adds the roofs of the
+# datasheet and the rungs of pages 13 and 14:
 
 # %%
 show_figure("roofline")
 
 # %% [markdown]
-# At the left end nothing is near a roof, neither memory's nor that of the tensor cores: there is too little work for
+# At the left end no kernel is near a roof, neither memory's nor that of the tensor cores: there is too little work for
 # 132 SMs, and each kernel also needs time that does not shrink with it, for its launch, first load and last store.
 #
-# On a Hopper GPU this is where mma.sync ends: cuBLAS's WGMMA reads operands from shared memory by itself, without
-# `ldmatrix` and without registers for them, and only it reaches the datasheet's rate. The pipeline that you have built
-# stays right. On page 13 its parts get new names: TMA for cp.async, mbarrier for wait_group and barrier.
+# On a Hopper GPU the course leaves mma.sync here. cuBLAS's WGMMA reads operands from shared memory by itself, without
+# `ldmatrix` and without registers for them, and it is faster than mma.sync alone could be. The pipeline that you have
+# built stays right. On page 13 its parts get new names: TMA for cp.async, mbarrier for wait_group and barrier.
 #
 # ## When to use cuBLAS
 #
-# For a plain GEMM: always, or until you have done page 14. It has many kernels and a heuristic that picks one for the
-# shape; you have one kernel. Where the figure goes down, at small sizes, it has a technique that ours lacks: where C
-# has few tiles, several blocks take a slice of K each and add their results (**split-K**), so that no SM is idle.
+# For a plain GEMM: always, or until you have done page 14. cuBLAS has many kernels and a heuristic that picks one for
+# the shape; you have one kernel. At small sizes, where the figure goes down, it can use a technique that ours lacks:
+# several blocks take a slice of K each and add their results (**split-K**), so that a C of few tiles leaves no SM idle.
 #
-# Write your own where the GEMM is not plain: the epilogue transforms C before it leaves the registers, operands are not
-# in a form that a library takes (packed, gathered, scaled by block), two GEMMs share a tile (attention). Or where the
-# library's heuristic picks badly for a shape that matters to you: measure, as above, at *your* sizes. That the
-# published kernel did so well at 2048³ was, by its author's own words, also because cuBLAS is weak there.
+# Write your own where the GEMM is not plain: the epilogue transforms C before it leaves the registers, operands are in
+# a form that no library takes (packed, gathered, scaled by block), two GEMMs share a tile (attention). Or where the
+# library's heuristic picks badly for a shape that matters to you: measure, as above, at *your* sizes. The author of the
+# published kernel says himself that it did so well at 2048³ partly because cuBLAS is weak there.
 #
-# The appendix has the machine code of the loop, the tries that led to the last rung, and the same kernel in C++.
+# The appendix has the machine code of the loop, the trials that led to the last rung, and the same kernel in C++.
 #
 # ## What to remember
 #
 # - One group is committed in every step. Then "all but the newest STAGES − 2" names the same tile each time.
 # - A pause is filled by another buffer of yours or by another block. They compete for shared memory and registers.
-# - Stages pay most where a block is alone: small C, the last wave, a short K, a short tile.
+# - Stages pay most where a block is alone on its SM (small C, the last wave, a large tile), and where a tile is short
+#   along K.
 # - Tune by arithmetic first: registers, shared memory, blocks. Then measure, and write down what did not work.
 #
 # ## Test yourself
@@ -485,16 +494,16 @@ show_figure("roofline")
 # <details><summary>3. You double the stages, and the kernel gets slower. Name two reasons that you can check without a
 # GPU.</summary>
 #
-# One block fewer fits on an SM: put shared memory into 12.2's formula. Or K has fewer tiles than there are stages, and
-# the prologue's last steps load nothing: count K tiles.
+# One block fewer fits on an SM: put the new shared memory into 12.2's formula. Or K has fewer tiles than there are
+# stages, and the prologue's last steps load nothing: count K tiles.
 #
 # </details>
 
 # %% [markdown]
 # ## Appendix: What the machine runs
 #
-# PTX is not the last word. `ptxas` makes machine code of it, SASS, and moves instructions as it sees fit. `nvdisasm`
-# shows the result (`pip install nvidia-cuda-nvdisasm`). Its names: LDGSTS is `cp.async`, LDGDEPBAR closes a group,
+# PTX is not the last word. `ptxas` turns it into machine code, SASS, and moves instructions as it sees fit. `nvdisasm`
+# prints the result (`pip install nvidia-cuda-nvdisasm`). Its names: LDGSTS is `cp.async`, LDGDEPBAR closes a group,
 # DEPBAR waits for groups, LDSM is `ldmatrix`, HMMA is `mma.sync`. Here is one step of the main loop, for the course's
 # loop and for one that issues the loads *after* the first K block is multiplied, without an `if`:
 
@@ -515,19 +524,19 @@ for name, main_loop in LOOPS.items():
 # Three things to read:
 #
 # - **HMMA are everywhere.** The compiler puts a load between two of them, where an issue slot is free. The order in
-#   your source is a wish; the barriers and waits are binding.
+#   your source is a suggestion; barriers and waits are binding.
 # - **When does the first LDSM come?** Its operands are needed half a step later. With the loads first, all LDGSTS come
-#   before it; count how many HMMA pass until it is issued. With the loads behind, it is issued at once.
-# - **After the barrier** come HMMA first: registers were fetched ahead, so the tensor cores wait for nothing.
+#   before it; count the HMMA that are issued until then. In the second loop it comes almost at once.
+# - **After the barrier** come HMMA first: registers were fetched ahead, so the tensor cores do not wait.
 #
 # **Predict:** which one is faster?
 
 # %% [markdown]
-# ## Appendix: What was tried
+# ## Appendix: The trials
 #
-# Speed beside NVIDIA's example for these instructions, `tensorop_gemm.py`, whose tiles are 128×128×32 in four stages
-# (`tutor sweep gemm_tries`, with TUTORLIB_CUTLASS set to a checkout of CUTLASS). Each row changes something in the
-# configuration of the heat map, *tuned*:
+# The table has speeds relative to NVIDIA's example for these instructions, `tensorop_gemm.py`, whose tiles are
+# 128×128×32 in four stages (`tutor sweep gemm_tries`, with TUTORLIB_CUTLASS set to a checkout of CUTLASS). Each row
+# changes something in *tuned*, the configuration marked in the heat map:
 
 # %%
 show_sweep("gemm_tries")
@@ -535,16 +544,17 @@ show_sweep("gemm_tries")
 # %% [markdown]
 # Take the two changes one at a time. With the loads behind the first K block, and the `if` still there, the loop is a
 # little faster; without the `if`, and with the loads first, it is slower than before. Both together gain more than
-# either, at every size. And now a longer step along K pays, which brought nothing while the loads came first: half the
-# barriers, and four K blocks behind which loads can hide. That is the ladder's last rung.
+# either, at every size. And now a longer step along K pays at the larger sizes, though it brought nothing while the
+# loads came first: it has half the barriers, and four K blocks behind which loads can hide. That is the ladder's last
+# rung.
 #
 # Tiles of 192 looked best on paper, since they read shared memory least. They leave no registers to fetch ahead with,
-# and that costs more than it saves. Most tries bring nothing. Keep the table of them all the same, so that they are not
-# tried again. (A blank was not measured.)
+# and that costs more than it saves. Most trials bring nothing. Keep the table of them all the same, so that they are
+# not tried again. (A blank was not measured.)
 #
-# Your kernel can have the same change: in your `multistage`, move the loads behind the first `steps.multiply`, run the
-# cell of your kernel once more, and look at its table again. (Where no tile is left, load the last one once more, and
-# wait for all groups after the loop. The rehearsal of 12.1 accepts such a loop, too.)
+# You can make the same change in your kernel: in your `multistage`, move the loads behind the first `steps.multiply`,
+# run the cell of your kernel once more, and look at its table again. To remove the `if` as well, load the last tile
+# once more where none is left, and wait for all groups after the loop. The rehearsal of 12.1 accepts such a loop, too.
 
 # %% [markdown]
 # ## Appendix: The same kernel in C++
@@ -552,7 +562,8 @@ show_sweep("gemm_tries")
 # CuTe was a C++ library first, and most of the code that you will read is written in it. Everything on these four pages
 # has its counterpart there. Eric Schreiber ported his three-stage kernel from C++ to Python, and published for 2048³ on
 # an A100 (these are his numbers): 149 TFLOP/s, where PyTorch has 128 and NVIDIA's own example in the Python DSL 142; a
-# run of 0.1155 ms in Python and 0.1158 ms in C++; some 650 lines instead of 850. Do they agree with each other?
+# run of 0.1155 ms in Python and 0.1158 ms in C++; some 650 lines instead of 850. Do these numbers agree with one
+# another?
 
 # %%
 from collections import namedtuple
@@ -638,8 +649,8 @@ display(Markdown(f"| what | Python | C++ |\n|---|---|---|\n{table}"))
 display(Code(three_stages.SOURCE, language="cpp"))
 
 # %% [markdown]
-# nvcc compiles it. Here is the sequence of its instructions beside that of the Python twin, and its result at a small
-# size, simulated:
+# nvcc compiles it. The cell prints the sequence of its instructions beside that of the Python twin, and its error at a
+# small size, simulated:
 
 # %%
 twin = make_gemm(GemmConfig(three_stages.TILE, (2, 2), three_stages.STAGES), course.multistage)
@@ -660,11 +671,12 @@ print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(
 # Four things to watch when you go from one to the other:
 #
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one; they have nothing to do with each other.
-# - In C++ a number in a layout is known at compile time because its *type* says so. In Python it is because it is a
-#   Python number. Both end in the same layouts, static or dynamic, and the difference matters as much: `cp.async` of 16
-#   bytes needs strides that are known, and so do fragments in registers.
-# - A plain `for … in range(…)` inside `@cute.jit` is a loop of the *kernel*. A loop of the compiler, which selects
-#   registers, is `range_constexpr`. In C++ both are written `for`, and the pragma tells them apart.
+# - In C++ a number in a layout is known at compile time because its *type* says so; in Python, because it is a Python
+#   number. Both end in the same layouts, static or dynamic, and the difference matters as much: `cp.async` of 16 bytes
+#   needs strides that are known, and so do fragments in registers.
+# - A plain `for … in range(…)` inside `@cute.jit` is a loop of the *kernel*. A loop that the compiler unrolls, so that
+#   its index can select registers, is `range_constexpr`. In C++ both are written `for`, and the pragma tells them
+#   apart.
 # - There is no C++ underneath. The DSL reads the function's syntax tree, builds MLIR from it and compiles that to PTX
-#   and machine code. It takes about a second, so you can try a configuration in a cell of a notebook; Schreiber names
-#   this faster round as Python's gain, and inline assembly as the advantage that C++ keeps.
+#   and machine code. It takes about a second, so you can try a configuration in a cell of a notebook. Schreiber names
+#   this faster turnaround as Python's gain, and inline assembly as the advantage that C++ keeps.
