@@ -10,9 +10,10 @@
 # # 14 · Beat cuBLAS
 #
 # Notebook 13's kernel uses all of Hopper's instructions. What separates it from cuBLAS is scheduling: which warp loads,
-# which multiplies, which tiles run together, and which warps store while others compute. This page adds hardly an
-# instruction. It adds about ten levers. For each of them, write down what you expect, in percent, before you look. Most
-# bring less than the measurement's own spread, and some cost at one size what they bring at another.
+# which multiplies, which tiles run together, and which warps store while others compute. This page adds few
+# instructions and about ten **levers**, changes of the schedule that leave the arithmetic as it is. When you meet one,
+# write down what you expect of it, in percent, at 2048³, 4096³ and 8192³; a table near the end has the measurements.
+# Most levers bring less than the measurement's own spread, and some cost at one size what they bring at another.
 #
 # At the end a function of yours picks the configuration for any shape, and that function is timed.
 #
@@ -64,17 +65,17 @@ from tutorlib.notebook.tuner import show_model, tune_hopper
 # %% [markdown]
 # ## Where the time goes
 #
-# The drawing shows a block of notebook 13's kind computing three tiles of C, one after the other. Two warpgroups share
-# each tile, and one of their warps also issues the loads. A color is a tile of C. Gray: a warpgroup rounds and stores.
-# Hatched: the tensor cores are idle. (The lengths are chosen for the drawing; measured times follow below.)
+# The drawing shows one SM computing three tiles of C, one after the other, in the manner of notebook 13. Two warpgroups
+# share each tile, and one of their warps also issues the loads. A color is a tile of C. Gray: a warpgroup rounds and
+# stores. Hatched: the tensor cores are idle. (The lengths are chosen for the drawing; measured times follow below.)
 
 # %%
 show_roles("plain")
 
 # %% [markdown]
 # Each tile has two gaps. The first multiplication waits for the tile's first bytes, because the warp that issues the
-# loads was still busy with the previous epilogue. After the last multiplication comes the epilogue itself, and nothing
-# multiplies meanwhile.
+# loads was still busy with the previous epilogue. After the last multiplication comes the tile's own epilogue, and
+# meanwhile nothing multiplies.
 #
 # The first gap closes as soon as *another warp* issues the loads.
 
@@ -94,19 +95,19 @@ show_roles("cooperative")
 # | then | announces bytes, issues the TMA loads | fence, wgmma, commit |
 # | arrives at | `full[stage]`, where TMA counts the bytes | `empty[stage]`, once the wgmma has *read* the stage |
 #
-# Compare this with notebook 13: the waits are the same, but each is now in the program of a different warp. No `if`
-# decides whether there is another tile to load. The producer's loop could not be simpler, and it runs ahead of the
-# consumers by as many K tiles as the ring has stages.
+# Compare this with notebook 13: the waits are the same, but each is now in the program of a different warp, and no `if`
+# separates the roles inside the loop. The producer's loop could not be simpler, and it runs ahead of the consumers by
+# as many K tiles as the ring has stages.
 #
-# Each role runs its loop once for every tile, on `steps`:
+# Each role runs its loop once for every tile of C, on `steps`:
 #
 # - `steps.k_tiles`, `steps.stages`, `steps.stage_bytes`
 # - `steps.full + s`, `steps.empty + s`: the mbarriers of stage `s`. A phase of `full` completes with one arrival and
 #   the bytes that it announces; a phase of `empty` with one arrival from *each consumer warp*, `steps.consumers` in
 #   all.
 # - `steps.load(k_tile, s)` issues the copies of A's and B's tile; `full[s]` counts their bytes.
-# - `steps.multiply(s, first)` issues the wgmmas of a stage. `first` is True or False in Python: whether to discard the
-#   old accumulators.
+# - `steps.multiply(s, first)` issues the wgmmas of a stage. `first` says whether to discard the old accumulators; it
+#   must be a Python `True` or `False`.
 #
 # `make_pipeline_state(PipelineUserType.Producer, stages)` counts for you: `.index`, `.phase`, `.advance()`, `.clone()`.
 # A producer's phase starts at 1, so its first wait finds every stage empty.
@@ -136,12 +137,13 @@ check("14.1", produce)
 # %% [markdown]
 # The consumers' loop has one trap. After `commit_group` a multiplication has been *issued*; only after `wait_group` do
 # you know that it has read its stage. If you wait for each group before you issue the next, the tensor cores run dry in
-# between. So keep one group in flight, issue the next, and then free the stage of the one *before*.
+# between. So issue the next group while one is in flight, and then free the stage of the *earlier* one.
 #
 # **Exercise 14.2** (about 20 lines). Write `consume(steps)`, which every consumer warp runs. One lane of each warp
-# arrives at `empty`. When `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators
-# next; and no stage may be freed before its wgmma is known to be over, the last one included. The rehearsal runs your
-# loop beside a producer, with 2, 3 and 4 stages, and assumes the worst that the mbarriers allow.
+# arrives at `empty`, once for every K tile, the last one included, and never before the wgmmas that read the stage are
+# known to be complete. When `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators
+# next. The rehearsal runs your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst that the mbarriers
+# allow.
 
 
 # %%
@@ -177,8 +179,9 @@ check("14.2", consume)
 # %% [markdown]
 # This is the kernel around the two loops; its parts are notebook 13's. Find the two `setmaxregister` calls, which are
 # explained next, and the loop over `tiles`, in which a block takes one tile after another. Here each tile has mbarriers
-# of its own, so that your loops can count from 0. The kernels measured further down keep one ring and carry index and
-# phase from tile to tile.
+# of its own, so that your loops can count from 0. These know nothing of the previous tile's stages; that is why the
+# producer also waits at a named barrier, `STAGES_READ`, at which the consumers arrive after `consume` and before their
+# epilogue. The kernels measured further down keep one ring instead and carry index and phase from tile to tile.
 
 # %%
 show_source(specialised_kernel)
@@ -195,14 +198,14 @@ print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
-# (On the course's H200 the smaller tile is 5 to 6 percent slower at both sizes. *What a step asks for*, further down,
+# (On the course's H200 the smaller tile takes 5 to 6 percent longer at both sizes. The section *What a step asks for*
 # counts what it pays.)
 #
 # ## Registers move
 #
-# Look again at the line about registers: 384 threads with 168 registers each. A consumer thread holds 128 accumulators
-# and needs more than 168 registers as soon as it also holds rounded results. The producer's threads only count stages;
-# two dozen registers are enough for them. But a block starts with the same number for every thread.
+# Look again at the line about registers: 384 threads with 168 registers each. A consumer thread holds 128 accumulators,
+# and 64 more registers once it also holds them rounded to bf16: more than 168. The producer's threads only count
+# stages; two dozen registers are enough for them. But a block starts with the same number for every thread.
 #
 # The instruction `setmaxnreg` changes that. One warpgroup returns registers to the block's pool
 # (`setmaxregister_decrease`), and another takes them (`setmaxregister_increase`), waiting until the pool has enough.
@@ -217,7 +220,7 @@ print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in li
 #
 # **Exercise 14.3** (about 4 lines). Write `register_split(warpgroups, need)` → (producer, consumers), the registers of
 # each thread afterwards: for the producer the `need` registers that its threads use, for the consumers as many as the
-# pool has left. `warpgroups` counts the consumers' and is at least 2.
+# pool has left. `warpgroups` is *w*, at least 2.
 
 
 # %%
@@ -239,22 +242,22 @@ for warpgroups in (2, 3):
         print(f"{warpgroups} multiply, the producer needs {need}: {course.register_split(warpgroups, need)}")
 
 # %% [markdown]
-# With three consumer warpgroups each thread has 160. That would hold the accumulators of 64×256 (128 registers), but
-# ptxas refuses: a wgmma must fit into the registers that a thread *starts* with, and of 512 threads each starts with
-# 128.
+# With three consumer warpgroups each consumer thread gets 160 registers. That is enough for the 128 accumulators of
+# 64×256, but ptxas refuses: a wgmma must fit into the registers that a thread *starts* with, and with 512 threads that
+# is 128.
 #
-# If you exchange the two calls, the consumers ask for registers that no warp returns, and they wait forever: a hang,
-# not a wrong result.
+# Leave out the producer's `setmaxregister_decrease`, and the consumers ask for registers that no warp returns. They
+# wait forever: a hang, not a wrong result.
 #
 # ## The other gap: the epilogue
 #
 # Rounding 128×256 accumulators and storing them takes time, and meanwhile both warpgroups leave the tensor cores idle.
-# (They do not wait for each other: each warp writes its own 16 rows to shared memory with `stmatrix` and issues its own
-# TMA store, so no block-wide barrier is needed.)
+# (They need not wait for each other. Unlike notebook 13's, this epilogue has shared memory of its own beside the
+# stages: each warp writes its 16 rows there with `stmatrix` and issues its own TMA store.)
 #
 # There are two ways out. **Ping-pong**: each warpgroup has a tile of its own, and one multiplies while the other
 # stores. **Deferred stores**: a thread rounds its 128 accumulators to 64 registers of bf16 at once, issues the next
-# tile's first wgmmas, and only then stores, under the multiplication. That is what the extra registers are for.
+# tile's first wgmmas, and only then stores, while they run. That is what the extra registers are for.
 
 # %%
 show_roles("cooperative", "deferred stores", "ping-pong")
@@ -263,9 +266,10 @@ show_roles("cooperative", "deferred stores", "ping-pong")
 # In the drawing ping-pong wins. **Predict** before you read on: what does it cost? One warpgroup must hold all
 # accumulators of a tile, so the tile cannot be as large.
 #
-# The next figure is measured: timestamps of the SM's clock, written by each role inside the kernel, at 4096³, from the
-# last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`). Work is above, waiting below;
-# what the timestamps themselves cost is printed above each panel.
+# The next figure is measured: each role writes timestamps of the SM's clock inside the kernel, at 4096³. It shows a
+# block from the last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`). Work is above,
+# waiting below. The timestamps themselves slow the kernel by the percentage above each panel. *Plain* is notebook 13's
+# loop, here in a block that takes tile after tile.
 
 # %%
 show_figure("hopper_timeline")
@@ -277,25 +281,26 @@ show_figure("hopper_timeline")
 # - *plain*: the load of 128 (red) is issued after the stores, and both warpgroups wait for memory's latency.
 # - *cooperative*: the producer issued the load of 128 long before; it issues its next load as soon as a stage is empty.
 #   What is left is the gap of the epilogue, which both warpgroups have at nearly the same time.
-# - *ping-pong*: that gap is closed too. One warpgroup multiplies from the moment the other stops.
+# - *ping-pong*: that gap is closed too. One warpgroup begins to multiply as the other stops.
 #
-# And yet ping-pong takes longest. Its tile is 128×192, so a K tile is three quarters of the others' work; but in cycles
-# (above each) it takes more than three quarters. Why?
+# And yet ping-pong takes longest. Its tile is 128×192, so a K tile has three quarters of the others' arithmetic; but it
+# takes 912 cycles, more than three quarters of their 1,115 and 1,124. Why?
 #
 # ## What a step asks for
 #
-# A step along K moves bytes along several paths, each with a bandwidth of its own. You know the tensor cores' rate:
-# 4,096 operations per cycle on each SM, so 1,024 cycles for 128×256×64. Do the other paths keep up?
+# A step along K moves bytes along several paths, each with a bandwidth of its own. The tensor cores of an SM perform
+# 4,096 operations per cycle at the datasheet's rate, so a step of 128×256×64 takes them 1,024 cycles. Do the other
+# paths keep up?
 #
-# **Shared memory** moves 128 bytes per cycle. TMA writes both tiles into it. Each wgmma then reads its 64 rows of A
-# once, and *all* of B's tile: two warpgroups with 64 rows each read B twice.
+# **Shared memory** moves 128 bytes per cycle. TMA writes both tiles into it. For every 64 rows of A's tile, wgmma then
+# reads these rows once and *all* of B's tile: two warpgroups with 64 rows each read B twice.
 #
 # **L2** supplies A's and B's tile. In a **cluster** of *m*×*n* blocks, the blocks of one row want the same tile of A:
 # each loads one *n*-th of it and multicasts that slice to all *n*. The same holds for B along a column. Each block
 # still receives whole tiles in its own shared memory, but L2 sends fewer bytes.
 #
-# **Exercise 14.4** (about 4 lines). Write `step_bytes(tile, cluster)` → (shared memory's bytes, L2's bytes) of one
-# block in one step along K, for bf16. `tile` is (M, N, K), `cluster` is (M, N) in blocks.
+# **Exercise 14.4** (about 4 lines). Write `step_bytes(tile, cluster)` → (bytes that shared memory moves, bytes that L2
+# sends) for one block in one step along K, in bf16. `tile` is (M, N, K), `cluster` is (M, N) in blocks.
 
 
 # %%
@@ -321,12 +326,10 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 
 # %% [markdown]
 # Read the first line. At the tensor cores' full rate a tile of 128×256 takes *all* of shared memory's 128 bytes per
-# cycle, and 48 bytes per cycle from L2, for each of 132 SMs at once. Smaller tiles need more bandwidth on both paths,
-# and that is the price of ping-pong: its tiles are 128×192 or 64×256.
-#
-# Do not take shared memory's column for a hard limit. Nsight Compute's counter for shared-memory bandwidth (L1/TEX in
-# `ncu --section SpeedOfLight`) agrees with wgmma's reads alone, as if TMA's writes used none of it. More than 128 in
-# that column need not cost anything.
+# cycle, and 48 bytes per cycle from L2, for each of 132 SMs at once. A tile of 256×128 has the same area and needs 144.
+# Smaller tiles need more bandwidth on both paths, and that is the price of ping-pong: its tiles are 128×192 or 64×256.
+# That answers the question above, if one of the paths is the bottleneck. This page does not measure which; the model at
+# its end takes 128 bytes per cycle for a hard limit and lets L2's bytes add a little.
 #
 # ## Clusters
 #
@@ -365,7 +368,7 @@ for rank in range(4):
     )
 
 # %% [markdown]
-# In CuTe this is one function for each operand: `tma_partition` cuts the slice, and `make_layout_image_mask` makes the
+# In CuTe, two calls do this for an operand: `tma_partition` cuts the slice, and `make_layout_image_mask` makes the
 # mask.
 
 # %%
@@ -373,7 +376,8 @@ show_source(make_operand)
 
 # %% [markdown]
 # Multicast has a price as well. A stage is empty only when *all* blocks that receive this block's rows have read it, so
-# `empty` waits for arrivals from other SMs. And the blocks of a cluster must start together, in one GPC.
+# `empty` waits for arrivals from other SMs. And the blocks of a cluster must start together, in one GPC (graphics
+# processing cluster), a group of SMs.
 #
 # ## Waves
 #
@@ -411,9 +415,9 @@ pandas.DataFrame.from_dict(rows, orient="index")
 # The percentage is the largest share of the time in which the tensor cores can do useful work. At 2048 a tile of
 # 128×192 has lost a third before it begins.
 #
-# The waves hide one more thing. An H200's SMs come in groups (GPCs) of unequal size, and a cluster must fit into one
-# group. So of clusters with four blocks a GPU may hold fewer than 132 / 4 = 33. **Predict:** at 2048, 128 tiles are 32
-# clusters of 2×2. What happens on a GPU that holds 31?
+# The waves hide one more thing. An H200's GPCs have unequal numbers of SMs, and a cluster must fit into one of them. So
+# of clusters with four blocks a GPU may hold fewer than 132 / 4 = 33. **Predict:** at 2048, 128 tiles are 32 clusters
+# of 2×2. What happens on a GPU that holds 31?
 
 # %%
 for at_once in (33, 32, 31):
@@ -426,16 +430,19 @@ else:
     print(f"this GPU holds {max_clusters(2)} clusters of two blocks, {max_clusters(4)} of four")
 
 # %% [markdown]
+# (The course's H200 holds 30 clusters of four, so at 2048 clusters of 2×2 need a second wave.)
+#
 # ## Persistent blocks
 #
 # Cooperative warpgroups, deferred stores, ping-pong: all of them need a block to have a *next* tile. So the kernel
-# launches as many blocks as fit on the GPU, and each takes tile after tile. The order of the tiles is then ours and no
-# longer the hardware's.
+# launches only as many blocks as fit on the GPU, and each takes tile after tile. Such blocks are called **persistent**.
+# The order of the tiles is now yours and no longer the hardware's.
 #
 # **Exercise 14.7** (about 4 lines). Write `walk(block, cluster, clusters, grid, group)`: the tiles (*m*, *n*) of C that
-# a block computes, in order. `clusters` of them run; blocks are numbered cluster by cluster, and within a cluster by
-# rank. C has `grid` = (rows, columns) *cluster* tiles, and `l2.grouped(number, rows, columns, group)` returns the place
-# of cluster tile `number`. Clusters that run at the same time should work on neighbors in that order.
+# a block computes, in order. `clusters` clusters run; blocks are numbered cluster by cluster, and within a cluster by
+# rank. The `cluster[0]` × `cluster[1]` tiles that a cluster works on are a cluster tile. C has `grid` = (rows, columns)
+# of them, and `l2.grouped(number, rows, columns, group)` returns the place of cluster tile `number`. Clusters that run
+# at the same time should work on consecutive numbers.
 
 
 # %%
@@ -456,9 +463,9 @@ for block in (0, 1, 2, 131):
     print(f"block {block:3} at 4096³, clusters of 2×1: {course.walk(block, (2, 1), 66, (16, 16), 8)}")
 
 # %% [markdown]
-# Nothing is assigned while the kernel runs: each block's tiles follow from its number. So the producer and the
-# consumers each work them out and need not communicate. That is also why `consume` can start afresh with every tile.
-# This is the same arithmetic inside your kernel, for clusters of one block:
+# Nothing is assigned while the kernel runs: each block's tiles follow from its number, so the producer and the
+# consumers each compute them and need not communicate. The same arithmetic is inside your kernel, for clusters of one
+# block:
 
 # %%
 show_source(Sizes)
@@ -466,23 +473,25 @@ show_source(Sizes)
 # %% [markdown]
 # ### The order of tiles again
 #
-# In notebook 11 a better hit rate brought little. Now the arithmetic is twice as fast. Two more switches belong here.
+# In notebook 11 a better hit rate brought little. The arithmetic is faster now, so two more switches may be worth it.
 # `zigzag`: K runs backwards in every other tile, so that a block first asks for what it loaded last. `stagger`:
 # neighbors begin K at different places. All blocks in a row of tiles want the *same* lines of A, and since they walk
 # along K in step, they want them at the same moment. **Predict:** is that a hot spot in L2 that `stagger` removes, or
-# one fetch that serves them all? The table below answers it, and it has two more rows that need a name. *Tile order* is
-# `raster="m"` and `snake=True`: tiles follow one another in the other direction, and every other band runs backwards.
-# *Polling* is `polls=True`: a waiting warp asks its mbarrier again and again and never sleeps.
+# one fetch that serves them all?
+#
+# The table of levers below has a row for each, and two more rows that need an explanation. *Tile order* is `raster="m"`
+# and `snake=True`: tiles follow one another in the other direction, and every other band runs backwards. *Polling* is
+# `polls=True`: a waiting warp asks its mbarrier again and again and never sleeps.
 #
 # ## The last wave
 #
 # 4096 has 512 tiles of 128×256 for 132 SMs: 3.88 waves, which take as long as 4. In the last one, 16 SMs are idle.
 # **Stream-K** lays the K tiles of all tiles end to end and cuts that line into equal shares, one for each cluster.
-# Where a cut goes through a tile, one cluster hands its accumulators to another, which adds them.
+# Where a cut goes through a tile, one cluster passes its accumulators to another, which adds them.
 #
 # **Exercise 14.8** (about 10 lines). Write `stream_k(cluster, clusters, tiles, k_tiles)`: the list of `(tile, first K
 # tile, end)` that this cluster works on. All count from 0, and `end` is one past the last. Together the clusters must
-# cover every K tile exactly once, their shares differ by at most one K tile, and no tile is cut without need.
+# cover every K tile exactly once, their shares differ by at most one K tile, and a tile is cut only where a share ends.
 
 
 # %%
@@ -510,8 +519,8 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 # %% [markdown]
 # In this example it takes a quarter less time. It is not free: the fp32 accumulators of a 128×256 tile are 128 KiB,
 # written to L2 by one block and read back by another, which waits for them. **Predict:** at which of 2048, 4096, 8192
-# is it worth that? (The kernel cuts only the tiles of the last wave, and those of one wave more where these are few.
-# All others stay whole.)
+# is it worth that? (The kernel cuts only the tiles of the last wave, and those of one wave more where the last one has
+# few. All others stay whole.)
 #
 # ### Few tiles, long K
 #
@@ -525,14 +534,14 @@ for tile in [(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)]:
 
 # %% [markdown]
 # The alternative is to keep the large tile and cut K: **split-K**, the switch `split_k=4`. Four blocks compute a
-# quarter of the tile's K each and form one cluster, so their partial sums need no detour through L2. Each block sums up
+# quarter of the tile's K each and form one cluster, so their partial sums need no detour through L2. Each block adds up
 # one quarter of the tile: it sends its accumulators of the other three quarters to the blocks that own those, straight
 # from registers into *their* shared memory (`st.async`), and an mbarrier there counts the bytes that arrive, as it does
 # for TMA. Then each block stores the quarter of C that it owns.
 #
-# The partial sums arrive in the receiving block's stages, which are free once the block has read its last one. So there
-# is a second mbarrier, at which a block arrives when it is ready to receive; a block that sent earlier would write
-# where a wgmma still reads.
+# The partial sums arrive in the receiving block's stages, which are free once the block has read its last one. A second
+# mbarrier protects them: a block arrives there when it is ready to receive. Without it, a block that sent earlier would
+# overwrite a stage that a wgmma still reads.
 #
 # **Predict:** each block receives three quarters of 128 KiB. How long is that beside its K tiles, if SMs exchange some
 # 32 bytes per cycle? And with a split-K factor of 8?
@@ -545,13 +554,17 @@ for parts in (1, 2, 4, 8):
     )
 
 # %% [markdown]
+# With a factor of 4 each block receives 96 KiB: at 32 bytes per cycle 3,072 cycles, 5 percent of its 65,536. With 8 it
+# is 3,584 of 32,768, or 11 percent. (The 32 are an assumption. The levers below are measured at three squares, without
+# split-K; at the end of the page `choose` uses it.)
+#
 # ## The levers, measured
 #
 # Each row with a + adds one lever to a row above it (the picture below draws the tree), and the percentage is its gain
-# over that row. The numbers are speeds as fractions of cuBLAS's at 2048³, 4096³ and 8192³, timed in turns in one run.
+# over that row. The numbers are speeds as fractions of cuBLAS's at 2048³, 4096³ and 8192³, each pair timed in turns.
 # **Within noise** means a gain smaller than the spread of the two ratios (between the quartiles of 16 to 40 pairs): it
-# may be none. `cycles` come from timestamps inside the kernel: what a K
-# tile took. The floor is 1,024 for a tile of 128×256, 768 for 128×192 and 1,536 for 256×192. It measures the main loop
+# may be none. `cycles` is the time of a K tile at 4096³, from a run with timestamps inside the kernel, which slow it.
+# The floor is 1,024 for a tile of 128×256, 768 for 128×192 and 1,536 for 256×192. The column measures the main loop
 # alone: where stores overlap the multiplication, a K tile may take longer and the kernel less.
 
 # %%
@@ -570,54 +583,64 @@ show_figure("hopper_levers")
 # %% [markdown]
 # How good was your list?
 #
-# - **Roles alone** bring −0.9, −0.1 and +0.2 percent at the three sizes, all within the spread. What they bring is the
-#   possibility of what follows.
-# - **Persistence** is the one lever that counts at 4096 (+3.0 percent), and it counts at 8192 (+1.0).
-# - **Zigzag** (+0.7) and **stream-K** (+1.0 to +1.2) bring something at 8192, where 16 waves give them time. Stream-K
-#   costs 15 to 16 percent at 2048, where it cuts tiles that fit into one wave.
+# - **Roles alone** bring −0.9, −0.1 and +0.2 percent at the three sizes, all within the spread. Their worth is that
+#   they make the others possible.
+# - **Persistence** is the one lever that helps at 4096 (+3.0 percent), and it helps at 8192 (+1.0).
+# - **Zigzag** (+0.7) and **stream-K** (+1.0 to +1.2) help at 8192. Stream-K costs 1.3 percent at 4096 and 15 to 16
+#   percent at 2048, where it cuts tiles that fit into one wave.
 # - **Deferred stores, multicast, tile order and polling** stay within the spread at every size. **Stagger** costs 3.9
 #   percent at 2048 and 0.6 at 8192.
-# - **Another tile**: 256×192 with stream-K is the fastest of all at 8192 and the slowest of all at 2048.
+# - **Another tile**: 256×192 with stream-K is the fastest row at 8192 and the slowest at 2048. Ping-pong with 128×192
+#   loses 23 percent to cuBLAS at 2048 and 9 at 4096, and is about level with the plain kernel at 8192.
 #
-# Two of these were to be expected from the counts. At 2048 there is one wave, so nothing that overlaps with a *next*
-# tile can help. And clusters of 2×2 have no row because a GPU that holds fewer than 32 of them needs a second wave at
-# 2048.
+# Some of this was to be expected from the counts. At 2048 there is one wave, so nothing that overlaps with a *next*
+# tile can help. Clusters of 2×2 have no row because they need a second wave there. And ping-pong's *cycles* exceed
+# their floor by 15 percent, those of 128×256 with whole tiles by 9 to 10, as *What a step asks for* led you to expect.
+# (Two numbers in that column this page cannot explain: with stream-K a K tile of 128×256 is within 3 percent of its
+# floor, and *multicast* on *plain* takes 1,274 cycles, though without timestamps that kernel is no slower.)
 #
 # Multicast is the surprise: L2 sends a third less, and the time does not change. A likely reason, which this page does
 # not test: blocks in step ask for the same lines at the same moment, so one L2 access may serve several of them even
-# without multicast. `stagger` would then lose just that, and it is the lever that costs.
+# without multicast. `stagger` would then lose just that, and it is the one switch of the tile order that costs.
 #
 # So no list of levers is right for every shape. You have to choose, and that is where this page ends. (All of this was
 # measured on a GPU that cools between rounds. The appendix *In watts* measures the same kernels under the power limit.)
 #
 # ## Choosing a configuration
 #
-# No configuration is the fastest at every shape. What decides can be counted, and you have counted most of it:
+# No configuration is the fastest at every shape. Much of what decides can be counted, and you have counted most of it:
 #
-# > time ≈ start + rounds · (K tiles · step + epilogue) + what sharing costs
+# > time ≈ start + rounds · (K tiles · step + epilogue) + cost of sharing tiles
 #
 # A **step** takes as long as the slower of tensor cores and shared memory. L2's bytes overlap with both, but not for
 # free: TMA writes where wgmma reads, and now and then a warp waits. So they add a little, in proportion. **Rounds** are
-# waves if tiles stay whole; with stream-K they are tiles / clusters, not rounded, but no part is shorter than 4 K
-# tiles. With split-K a round has fewer K tiles and a longer epilogue. And nothing is faster than device memory, which
-# delivers A and B and takes C. The remaining constants have to be measured. For an H200 they are:
+# waves if tiles stay whole. With stream-K they are tiles / clusters, not rounded, but at least 4 / K tiles, since no
+# part of a tile is shorter than 4 K tiles. With split-K a round has fewer K tiles and a longer epilogue. And nothing is
+# faster than device memory, which delivers A and B and takes C. The remaining constants have to be measured. For an
+# H200 they are:
 
 # %%
 print(Sm())
 
 # %% [markdown]
-# **Exercise 14.10** (about 18 lines). Write `cost(config, m, n, k, sm)`, in µs:
+# `flops` and `smem_bytes` are per cycle of an SM, `store`, `share` and `exchange` are cycles, `start` is in µs, `clock`
+# in cycles per µs, and `hbm_bytes` in bytes per µs for the whole GPU. `l2_bytes` is no bandwidth but a fit: the
+# number of bytes from L2 that make a step one cycle longer.
+#
+# **Exercise 14.10** (about 18 lines; 14.9 is in the appendix). Write `cost(config, m, n, k, sm)`, in µs:
 #
 # - Where `config.transposed`, A and B have changed places: exchange M and N as well.
 # - A step's cycles: `2 · tile M · tile N · tile K` operations over `sm.flops`, or shared memory's bytes over
 #   `sm.smem_bytes` if that is more; plus L2's bytes over `sm.l2_bytes`. Your `step_bytes` returns both, for
 #   `config.tile` and `config.cluster`.
-# - `sm.at_once(blocks)` clusters of that many blocks run at a time. A cluster has `config.split_k` blocks for each
-#   tile, and each of them takes an equal share of its K, rounded up to whole K tiles. As in 14.6, *tiles* are groups of
-#   `cluster[0]` × `cluster[1]` tiles, rounded up, and rounds are these over the clusters that run at a time.
-# - Each round ends with `sm.store` cycles for the epilogue, and with split-K `sm.exchange` more, times the tile's area
-#   over 128×256. Stream-K adds `sm.share` times that area, and where a tile is cut into several parts (rounds < 1),
-#   once for each part: 1 / rounds of them.
+# - For each of its tiles a cluster has `config.split_k` blocks, and each of them takes an equal share of the tile's K,
+#   rounded up to whole K tiles. `sm.at_once(blocks)` clusters of `blocks` blocks run at a time.
+# - As in 14.6, count groups of `cluster[0]` × `cluster[1]` tiles, rounded up; rounds are their number over the clusters
+#   that run at a time, as described above.
+# - Each round ends with an epilogue of `sm.store` cycles, and with split-K `sm.exchange` more, both for a tile of
+#   128×256: multiply by the tile's area over that area.
+# - Stream-K adds `sm.share` times the same ratio of areas, once. Where a tile is cut into several parts (rounds < 1),
+#   it adds that for each part: 1 / rounds times.
 # - Add `sm.start` µs to the larger of cycles / `sm.clock` and `2 · (M K + N K + M N)` bytes / `sm.hbm_bytes`.
 
 
@@ -656,6 +679,9 @@ check("14.10", cost)
 show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
 
 # %% [markdown]
+# The formula is within about 5 percent at 4096 and 8192, and up to 10 percent too high at 2048. It is wrong about the
+# surprise, too: it charges for L2's bytes, so it promises 3 to 5 percent for multicast, and the measurement has none.
+#
 # The times also show where scheduling ends. The next cell counts what the tensor cores alone need at 1,980 MHz:
 
 # %%
@@ -665,15 +691,15 @@ for size in (2048, 4096):
     print(f"{size}: {waves} waves of {size // 64} K tiles, {cycles:,} cycles: {cycles / 1980:.1f} µs")
 
 # %% [markdown]
-# At 2048³ that is 16.5 of the 26.9 µs measured. The rest is launch, first loads and the last epilogue; a single wave
-# has nothing to overlap them with, cuBLAS pays them too, and no configuration tried is ahead of it by more than the
-# spread of 3 percent. At 4096³ it is 132 of 173 µs. Under that load the clock already falls to 1,935–1,965 MHz, and
-# without pauses to 1,485 MHz at 690 W (appendix *In watts*): there the power limit is the bound, for cuBLAS as for your
-# kernel. So a kernel that is 3 percent ahead of cuBLAS at 2048³ or 4096³ is not to be had with these levers: the best
-# rows reach 1.011 and 1.014, within and at the spread. At 8192³, with 16 waves, 1.04 is.
+# At 2048³ that is 16.5 of the 26.9 µs measured. The rest is launch, first loads and the last epilogue. A single wave
+# has nothing to overlap them with, and cuBLAS pays for them too: the best row reaches 1.011 of cuBLAS, within its
+# spread of ±1.6 percent. At 4096³ it is 132 of 173 µs, and the best row reaches 1.014, ±0.5 percent. Here the clock
+# already falls to 1,935–1,965 MHz, and without pauses to 1,485 MHz at 690 W (appendix *In watts*): the power limit
+# bounds cuBLAS and your kernel alike. So do not expect these levers to beat cuBLAS by 3 percent at 2048³ or 4096³. At
+# 8192³, with 16 waves, they reach 1.04.
 #
 # **Exercise 14.11** (about 3 lines). Write `fastest()`, which returns the `HopperConfig` that is fastest at 4096³ on
-# your GPU. All switches are yours, also those that the formula does not know: `raster`, `group`, `snake`, `zigzag`,
+# your GPU. Use any switch, including those that the formula does not know: `raster`, `group`, `snake`, `zigzag`,
 # `stagger`, `lag`, `polls`. `help(HopperConfig)` explains them. (The appendix *A tuner that says why* searches the
 # space for you.)
 
@@ -690,8 +716,9 @@ def fastest():
 check("14.11", fastest)
 
 # %% [markdown]
-# Now for every shape. The space to choose from: tiles, clusters, whole tiles or cut ones, either matrix first.
-# `HopperConfig` states the rules that some combinations break.
+# Now for every shape. The space to choose from: tiles, clusters, the ways to cut tiles and K, and with
+# `transposed=True` A and B exchanged, so that the kernel computes Cᵀ. `HopperConfig` states the rules that some
+# combinations break.
 
 # %%
 TILES = [(m, n, 64) for m in (64, 128, 256) for n in range(32, 257, 16)]
@@ -712,11 +739,11 @@ for changes in CHANGES:
 print(f"{len(CHANGES)} combinations; {dict(refused)} break a rule; {len(SPACE)} are left")
 
 # %% [markdown]
-# **Exercise 14.12** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape; your `cost`
-# and `SPACE` are there. Where the formula cannot tell some of them apart, as where device memory is the limit, take the
-# one that asks L2 for the fewest bytes. It is tried on several shapes, none of them a square, and the shape at which it
-# does worst beside cuBLAS counts. Rules of your own are welcome, a list of sizes is not: each check draws other shapes
-# at random. Without a GPU, your choice is judged by the course's model of the time.
+# **Exercise 14.12** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape, from your
+# `cost` and `SPACE`. Where the formula cannot tell some of them apart, as where device memory is the limit, take the
+# one that asks L2 for the fewest bytes. The check tries several shapes, none of them a square, and your score is the
+# shape at which you do worst beside cuBLAS. Rules of your own are welcome, a list of sizes is not: each check draws
+# other shapes at random. Without a GPU, the course's model of the time judges your choice.
 
 
 # %%
@@ -737,7 +764,7 @@ check("14.12", choose)
 
 # %% [markdown]
 # And this is the function that the course has promised. It is compiled once for each configuration, for all shapes, and
-# choosing costs the host nothing the second time. The choice is yours; the kernel is the course's,
+# the second choice for a shape is a lookup. The choice is yours; the kernel is the course's,
 # `tutorlib/kernels/hopper/gemm.py`, with the levers as you have met them.
 
 
@@ -773,24 +800,24 @@ with suppress(NotImplementedError):  # until you have written it
 # (An error of up to 0.5 is bf16's own: the largest of these results are beyond 128, where neighboring bf16 numbers are
 # 1 apart.)
 #
-# A fit can look good where it was made and be worth nothing elsewhere. The course's own chooser
-# (`tutorlib/kernels/hopper/choose.py`, a finer model of the same kind) was therefore timed at two sets of forty random
-# shapes up to 8192 (`tutor sweep gemm_any`): its constants were fitted to those of seed 2026 and to the squares, and it
-# has never seen those of seed 1971. **Predict** how much worse it is there.
+# A fit can look good where it was made and be worth nothing elsewhere. So the course's own chooser
+# (`tutorlib/kernels/hopper/choose.py`, a finer model of the same kind) was timed at two sets of forty random shapes up
+# to 8192 (`tutor sweep gemm_any`). Its constants were fitted to the shapes of seed 2026 and to the squares; it has
+# never seen the shapes of seed 1971. **Predict** how much worse it is there.
 
 # %%
 show_figure("gemm_any")
 
 # %% [markdown]
 # Each point is one shape. On the shapes of the fit the median is 1.010 of cuBLAS, and 16 of 40 are slower than cuBLAS;
-# on the unseen ones it is 1.005, and 19 of 40 are slower. So on a shape that it has never seen the chooser is in the
-# middle: as likely ahead of cuBLAS as behind. And the pairs of a single random shape typically spread by 6 percent, so
-# do not read much into one point near 1.
+# on the unseen ones it is 1.005, and 19 of 40 are slower. So on an unseen shape the chooser is about as likely to be
+# ahead of cuBLAS as behind it; the worst is 0.894. And the pairs of a single random shape typically spread by 6
+# percent, so do not read much into one point near 1.
 #
 # ## The ladder, to its end
 #
-# (The picture has the rungs that its sweep has timed; `tutor sweep gemm_rungs --resume` adds the others. In the table,
-# the row of `choose` has the shape at which it did worst.)
+# (In the table, the row of `choose` has the shape at which it did worst. The picture has the rungs that its sweep has
+# timed; on a Hopper GPU `tutor sweep gemm_rungs --resume` adds others.)
 
 # %%
 show_ladder("13", "14")
@@ -811,9 +838,9 @@ show_figure("gemm_ladder")
 #
 # - The tensor cores are never faster than the slowest path that feeds them, and never busier than the schedule lets
 #   them be. Count both before you tune: bytes for a step, waves for a shape.
-# - Compare a gain with its spread before you believe it. Of ten levers here, three bring more than that, and none at
-#   every size.
-# - A lever that brings something at one size may cost it at another: a rule that chooses needs both.
+# - Compare a gain with its spread before you believe it. Of nine levers in the table, three gain more than that, and
+#   none of them at every size.
+# - A lever that gains at one size may cost at another: to choose, you need a rule that knows both.
 #
 # ## Test yourself
 #
@@ -828,44 +855,46 @@ show_figure("gemm_ladder")
 # <details><summary>2. 4096×4096 in tiles of 128×256, clusters of 2×1, 66 at a time. What can stream-K bring at
 # best?</summary>
 #
-# 256 clusters are 3.88 waves, which take as long as 4: 3 percent, before the traffic of partial sums is paid for. The
-# table shows what was left of it.
+# 256 clusters are 3.88 waves, which take as long as 4: 3 percent, before the traffic of partial sums is paid for. In
+# the table nothing of that is left: it costs 1.3 percent.
 #
 # </details>
 #
 # <details><summary>3. What does ping-pong with tiles of 128×192 pay for overlapping its epilogues?</summary>
 #
-# A step has three quarters of the arithmetic of one with 128×256, and five sixths of its bytes. In every cycle L2 has
-# to send 53 bytes in place of 48, and shared memory to move 139 in place of 128.
+# A step has three quarters of the arithmetic of one with 128×256, but five sixths of its bytes from L2. In every cycle
+# L2 has to send 53 bytes instead of 48, and shared memory to move 139 instead of 128.
 #
 # </details>
 
 # %% [markdown]
 # ## Appendix: In watts
 #
-# The levers were measured on a GPU that cools between two rounds. Under a long load it runs into its power limit and
-# lowers the clock until it fits. Then the kernel that needs fewer *joules* is faster: fewer bytes moved, fewer SMs that
-# wait with everything switched on. A lever that saves cycles but no joules should bring less. "In turn" is beside
-# cuBLAS, where both share one clock; "alone" is each by itself, at the clock that it finds. Does the kernel that needs
-# fewer joules get the higher clock? Read *energy* (joules as a multiple of cuBLAS's) and *MHz* together, size by size.
-# (*multicast* and *zigzag, polling* have all levers of the rows above them in the tree; *chosen* is what the course's
-# chooser picks.)
+# The levers were measured on a GPU that cools between two rounds. Under a long load the GPU reaches its power limit and
+# lowers the clock. Then one expects the kernel that needs fewer *joules* to be faster: fewer bytes moved, fewer cycles
+# in which SMs draw power while they wait. A lever that saves cycles but no joules should bring less. *In turn* is
+# beside cuBLAS, where both share one clock; *alone* is each by itself, at its own clock. **Predict:** does the kernel
+# that needs fewer joules get the higher clock? Read *energy* (joules as a multiple of cuBLAS's) and *MHz* together,
+# size by size. (*multicast* and *zigzag, polling* have all levers of the rows above them in the tree; *chosen* is what
+# the course's chooser picks.)
 
 # %%
 show_sustained()
 
 # %% [markdown]
-# No: at 4096 and 8192 no kernel runs at a higher clock than cuBLAS. Under the limit all draw the same watts, so a
-# launch's joules are its time once more, as far as the meter can tell (cuBLAS's own joules, whose row is the median of
-# its runs, differ by 2 to 3 percent from run to run). A kernel that needs fewer cycles does more in each, each cycle
-# costs more energy, and the clock falls to match. That is why *alone* shows less than *in turn* there.
+# No: at 4096 and 8192 no kernel runs at a higher clock than cuBLAS. Under the limit all draw nearly the same watts, so
+# a launch's joules only repeat its time, as far as the meter can tell (cuBLAS's own joules, whose row is the median of
+# its runs, differ by 2 to 3 percent from run to run). A kernel that needs fewer cycles does more work in each of them
+# and so draws more power at a given clock; the clock falls until the limit holds. That is why *alone* shows less than
+# *in turn* there.
 
 # %% [markdown]
 # ## Appendix: FP8, 320 rows
 #
-# Notebook 07 left off here: A has 320 rows, B is a weight matrix of 32576×7168, both e4m3. Its idea was to put B's rows
-# where wgmma has its 64, and A's 320 where any multiple of 8 will do. Here this is a switch, `transposed=True`: tiles
-# of Cᵀ, 256×160 or 128×160, and 320 is 2 × 160, with no residue. A cluster of two shares B's tile.
+# Notebook 07 left off here: A has 320 rows, B is a weight matrix of 32576×7168, both e4m3. Its idea was to exchange the
+# matrices: a wgmma always has 64 rows, but its columns may be any multiple of 8, so B's rows become the rows and A's
+# 320 the columns. Here this is a switch, `transposed=True`: tiles of Cᵀ, 256×160 or 128×160, and 320 is 2 × 160, with
+# no residue. A cluster of two shares B's tile. The cell below counts waves for tiles of C, so A's rows come first:
 
 # %%
 for at in [(128, 256), (64, 256), (160, 256), (160, 128)]:
@@ -877,14 +906,14 @@ for at in [(128, 256), (64, 256), (160, 256), (160, 128)]:
 # **Scales.** e4m3 has three bits of fraction and ends at 448, so a tensor in it comes with scales. The simplest
 # contract is one scale for each matrix. DeepGEMM's is finer: A has one for every 1×128 (a token, 128 of K), B one for
 # every 128×128. With one scale each, the epilogue scales C once. With block scales every 128 of K has a scale of its
-# own, so the tensor cores' result after 128 steps must be scaled and added to a second accumulator, by ordinary
+# own, so the tensor cores' result after 128 steps of K must be scaled and added to a second accumulator, by ordinary
 # instructions: in a tile of 128×160 each thread has 80 accumulators and adds to each of them 56 times.
 #
 # Both need a reference that you can trust. The simplest one dequantizes and multiplies in fp32.
 #
-# **Exercise 14.9** (about 3 lines). Write `dequantise(x, scales, block)`: `x` (rows, columns) in e4m3, of which every
-# `block` = (rows, columns) shares one of `scales`, a tensor with one element for each block down and across. Blocks at
-# the edge may be cut off. The result is in fp32.
+# **Exercise 14.9** (about 3 lines). Write `dequantise(x, scales, block)`, which returns `x` in fp32, scaled. `x` (rows,
+# columns) is in e4m3, and each block of `block` = (rows, columns) elements shares one scale. `scales` has one row for
+# each block down and one column for each block across. Blocks at the edge may be cut off.
 
 
 # %%
@@ -900,8 +929,9 @@ def dequantise(x, scales, block):
 check("14.9", dequantise)
 
 # %% [markdown]
-# With it, quantize a matrix in which one number is large, and see what block scales are for. **Predict:** numbers
-# around 1, and one of 30. And one of 30,000? (e4m3 is a floating-point format. What does a scale cost it, and when?)
+# With it, quantize a matrix in which one number is large, and see what block scales are for. **Predict** the error of
+# the other numbers, all around 1, if one is 30. And if one is 30,000? (e4m3 is a floating-point format. What does a
+# scale cost it, and when?)
 
 # %%
 BLOCKS = {"one scale": (256, 512), "128×128": (128, 128), "1×128": (1, 128)}
@@ -919,9 +949,10 @@ for outlier, (name, block) in product((30.0, 30_000.0), BLOCKS.items()):
 # A scale only shifts the exponent, so beside 30 the others keep their three bits. Beside 30,000 they fall below e4m3's
 # smallest exponent, where the steps no longer shrink with the number: there a scale of their own helps.
 #
-# Measured at 320×32576×7168, beside cuBLASLt with one scale for each matrix and fast accumulation. **Predict** the
-# price of block scales from the number of instructions above: a step of 128×160×128 keeps the tensor cores busy for 640
-# cycles. (In the row *turns*, the two warpgroups multiply one after the other, so that one can add meanwhile.)
+# The next table is measured at 320×32576×7168, beside cuBLASLt with one scale for each matrix and fast accumulation.
+# **Predict** the price of block scales from the number of instructions above: a step of 128×160×128 keeps the tensor
+# cores busy for 640 cycles. (In the row *turns*, the two warpgroups multiply one after the other, so that one can add
+# meanwhile.)
 
 # %%
 show_sweep("hopper_fp8")
@@ -929,12 +960,11 @@ show_sweep("hopper_fp8")
 # %% [markdown]
 # With one scale no kernel here is ahead of cuBLASLt: the best takes 106.6 µs beside its 105.4. Two waves of 256×160 are
 # 96 percent full, so the shape leaves little to win. And beware of the row *A stays in L2*, whose loads ask L2 to keep
-# A's lines: in µs it is no faster than the row above it, only its ratio is better. It is paired with another cuBLASLt
-# run than all other rows, one that runs while those lines are still kept. A pairing is fair if neither kernel leaves
-# the other anything.
+# A's lines. Its ratio is 1.000, yet in µs it is no faster than the row above it: the cuBLASLt timed in turns with it
+# took 106.6 µs instead of 105.4, and ±1.3 percent covers that.
 #
-# Block scales: 80 additions by 256 threads are 160 cycles of the SM's 128 lanes, a quarter of 640, and the table shows
-# more. A warpgroup may not add accumulators before their wgmmas are complete, and until it has added them, their
+# With block scales, 80 additions by 256 threads take 160 cycles of the SM's 128 lanes, a quarter of 640; the table
+# shows more. A warpgroup may not add accumulators before their wgmmas are complete, and until it has added them, their
 # registers cannot take the next ones. So each warpgroup stops at every step, and the tensor cores have only the other
 # one's work; taking turns costs more than it brings.
 
@@ -942,8 +972,8 @@ show_sweep("hopper_fp8")
 # ## Appendix: A tuner that says why
 #
 # Most of the space never needs to run. Some combinations break a rule, and a model predicts the time of the others. The
-# tuner runs the few that are predicted to be fast, and states for each of the rest why it did not. (The model here is
-# the course's; `lambda config, m, n, k: cost(config, m, n, k, Sm())` puts yours in its place.)
+# tuner runs the few that are predicted to be fast, and says of every other configuration why it was not run. (The model
+# here is the course's; `lambda config, m, n, k: cost(config, m, n, k, Sm())` puts yours in its place.)
 
 # %%
 square = [changes for changes in CHANGES if not changes["transposed"]]  # a square has nothing to exchange
@@ -954,14 +984,16 @@ table.round(1).head(12)
 table.why.str.replace(r"[\d.]+", "…", regex=True).value_counts()
 
 # %% [markdown]
-# On a GPU the first rows have times, and their order may differ from the model's by a few percent. That is what a model
-# is for: it need not be exact, it has to leave out what need not be tried.
+# On a GPU the first rows have times, and their order may differ from the model's by a few percent. A model need not be
+# exact: it only has to leave out the configurations that are not worth a try.
 #
-# The course's own chooser uses a finer model. It adds three things to your terms. What K does to L2: where rows of A or
-# B are no multiple of 128 bytes, a K tile's part of a row lies in two lines, and where they are no multiple of 32 it
-# begins in mid-sector, so that one more sector has to be loaded. Stream-K's blocks are at different places of K, so
-# that they share fewer of each other's L2 accesses, and round by round all others drift apart too. And ping-pong hides
-# a tile's stores only as long as the other tile multiplies, which with a small K is not long.
+# The course's own chooser uses a finer model, which adds three things to your terms:
+#
+# - K's effect on L2. Where rows of A or B are no multiple of 128 bytes, a K tile's part of a row is in two lines, and
+#   where they are no multiple of 32, it begins in mid-sector, so that one more sector has to be loaded.
+# - Drift. Stream-K's blocks are at different places of K, so they share fewer of each other's L2 accesses, and round by
+#   round all other blocks drift apart too.
+# - Ping-pong's limit. It hides a tile's stores only while the other tile multiplies, which is short if K is small.
 #
 # cuBLAS is not the only reference. QuACK's GEMM is written in the same DSL and tries its configurations at a shape
 # until it has the fastest. Both were timed beside cuBLAS on an H200, at three squares (`tutor sweep gemm_quack`, which
