@@ -363,7 +363,7 @@ check("15.5", multiply)
 # Remove the wait for `free` and check again; then put it back with the consumer's phase, and check once more. Which of
 # the two errors could stay hidden on a GPU?
 #
-# <details><summary>Answer</summary>
+# <details><summary>Which one, and why?</summary>
 #
 # The missing wait. It is a race: the result is right as long as the epilogue happens to be faster than the tensor
 # cores. The wrong phase hangs at the first tile, because it waits for an arrival that only a finished tile would
