@@ -10,14 +10,13 @@
 # # 15 · A Blackwell GEMM
 #
 # Hopper's tensor cores read their operands from shared memory, but the accumulators stayed in registers: 128 of them
-# in each of 256 threads, all of which had to take part in every instruction. What does a kernel look like when the
-# accumulators leave the registers too, and *one* thread issues a multiplication?
+# in each of 256 threads, and it took all 128 threads of a warpgroup to issue a multiplication. What does a kernel look
+# like when the accumulators leave the registers too, and *one* thread issues a multiplication?
 #
-# You write its three loops, first for one block and then for two blocks that multiply together, and you do it without
-# the GPU. **This notebook's kernel has never run on a Blackwell GPU**, because none was available when the course was
-# made. Here its loops are rehearsed, the kernel is compiled for two such GPUs, its instructions are inspected, and
-# the simulator runs it with data and checks the result. On a Blackwell GPU, `check` runs and times it as in notebook
-# 13.
+# You write its three loops, first for one block, then for two blocks that multiply together. **This notebook's kernel
+# has never run on a Blackwell GPU**, because none was available when the course was made. Instead, `check` rehearses
+# the loops, compiles the kernel for two Blackwell architectures, inspects its instructions, and runs it in the
+# simulator to check its results. On a Blackwell GPU it also runs and times the kernel itself, as in notebook 13.
 #
 # The problem is notebook 09's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
@@ -60,7 +59,8 @@ from tutorlib.notebook.trials import compare_on_gpu
 # %% [markdown]
 # ## Who does what
 #
-# Six warps share three roles. Steps 1 to 6 follow a K tile through the block, steps 7 to 10 a tile's accumulators:
+# A block has six warps in three roles. Steps 1 to 6 follow a K tile through the block, steps 7 to 10 the accumulators
+# of a tile of C:
 
 # %%
 show_blackwell()
@@ -72,26 +72,28 @@ show_blackwell()
 # | operands | shared memory, swizzled | shared memory, with the same swizzles |
 # | accumulators | registers of the consumer warps | tensor memory, owned by no thread |
 # | completion | `wait_group`, in the consumer warps | `tcgen05.commit`: an arrival at an mbarrier, for any warp |
-# | epilogue | the consumer warps round, then take the next tile | other warps round while the next tile is multiplied |
+# | epilogue | the same warps; to overlap: ping-pong, deferred stores | other warps, while the next tile is multiplied |
 #
-# TMA, the ring of stages and its swizzle stay: this kernel calls `ring_layout` and `boxes` from notebook 13. The new
-# parts are where the accumulators are, and how a warp learns that they are complete.
+# TMA, the ring of stages and its swizzle stay: this kernel calls `ring_layout` and `boxes` from notebook 13. Two
+# things are new: where the accumulators are, and how a warp learns that they are complete.
 #
-# Here are two tiles of five K tiles on a time axis. The picture is computed: the course's loops are rehearsed with a
-# clock. An issue takes 1 tick, a load is in flight for 4, the tensor cores need 2 for a K tile, and the epilogue
-# reads 64 columns in 1 tick and writes them in 1. (The durations are assumed; the dependences are the kernel's.) Find
-# the tick at which tile 0's accumulators are handed to the epilogue. What do the tensor cores do then?
+# Here are two tiles of C, of five K tiles each, on a time axis. The picture is computed: it is a rehearsal of the
+# course's loops with a clock. To issue takes 1 tick, a load is in flight for 4, and the tensor cores need 2 for a K
+# tile. The epilogue reads 64 columns in 1 tick and writes them in 1. (The durations are assumed; the dependences are
+# the kernel's.) Tile 0 is blue and tile 1 red; a number is a K tile or, in the epilogue, a group of 64 columns. Find
+# the tick at which tile 0's accumulators pass to the epilogue. What do the tensor cores do then?
 
 # %%
 show_roles()
 
 # %% [markdown]
 # The MMA warp issues four K tiles in four ticks and is then ahead of the tensor cores: issuing is not multiplying.
-# When tile 0 is complete, at tick 16, the epilogue reads it from one accumulator, and the tensor cores are already
-# adding to the other. Every hatched cell is a wait at an mbarrier, and those waits are what you will write.
+# Tile 0 is complete at tick 16. In that tick the epilogue begins to read it from one accumulator, and the tensor cores
+# begin to fill the other. Every hatched cell is a wait at an mbarrier. In the exercises you write these waits, and the
+# arrivals that end them.
 #
-# One thing gets harder on Blackwell. From the datasheets, here is how long the tensor cores of one SM take for a K
-# tile of 128×256×64, and how many bytes per second its operands then need:
+# One thing gets harder on Blackwell: the tensor cores consume their operands faster. From the datasheets, the next
+# cell computes how long one SM takes for a K tile of 128×256×64, and the rate at which A and B must then arrive:
 
 # %%
 for name in ("NVIDIA H200", "NVIDIA B200"):
@@ -100,23 +102,24 @@ for name in ("NVIDIA H200", "NVIDIA B200"):
     print(f"{name}: {seconds * 1e9:.0f} ns, {2 * (128 + 256) * 64 / seconds / 1e9:.0f} GB/s into each of {gpu.sms} SMs")
 
 # %% [markdown]
-# The time halves, so the SM must be fed twice as fast, from an L2 that more SMs share. Pairs of blocks, the second
-# half of this page, reduce the bytes.
+# The time halves, so each SM needs its operands at twice the rate, from an L2 that more SMs share. The second half of
+# this page reduces the bytes, with pairs of blocks.
 #
 # ## Tensor memory
 #
-# Each SM has 128 **lanes** of 512 **columns** of 32 bits: 256 KiB, as much as its register file. A 128×256 tile of
-# fp32 accumulators takes one lane for each row of C and one column for each column of C, so two of them fit.
+# Tensor memory is a matrix of 32-bit words in each SM, with 128 rows and 512 columns: 256 KiB, as much as the register
+# file. PTX calls its rows **lanes**; they are not the lanes of a warp. A 128×256 tile of fp32 accumulators takes one
+# lane for each row of C and one column for each column of C, so two of them fit.
 
 # %%
 show_tensor_memory(columns=256, accumulators=2)
 
 # %% [markdown]
-# The tensor cores write all lanes. A warp reads only 32 of them, from lane 32 · (warp number modulo 4) on. So it
-# takes four warps to read a tile, and their numbers determine which rows each one gets.
+# The tensor cores write all lanes. A warp can read only 32 of them, starting at lane 32 · (warp number modulo 4). So
+# it takes four warps to read a tile, and a warp's number determines its rows.
 #
-# No thread *owns* tensor memory. A block allocates columns while it runs, a power of two and at least 32. If another
-# block on the SM holds the columns, the allocation waits until they are freed.
+# No thread *owns* tensor memory. A block allocates columns while it runs, and their number must be a power of two and
+# at least 32. If another block on the SM holds them, the allocation waits until they are freed.
 #
 # **Predict.** Three accumulators of 96 columns: how many columns does the block allocate?
 #
@@ -138,12 +141,14 @@ def tmem_columns(n, accumulators):
 check("15.1", tmem_columns)
 
 # %% [markdown]
-# Which warp can read a given element of C, and where is it? A pair of blocks, which comes later on this page, has a
-# tile of 256 rows: rows 0 to 127 are in block 0's tensor memory, rows 128 to 255 in block 1's.
+# Three accumulators of 96 columns need 288, so the block allocates 512.
 #
-# **Exercise 15.2** (about 3 lines). Write `sum_place(m, n, accumulator, columns)` → (block, warp, lane, column) of
-# the element at row m, column n of an accumulator. Accumulators are `columns` wide and follow each other. The warp is
-# the epilogue warp of that block, 0 to 3.
+# Where in tensor memory is a given element of C, and which warp can read it? A pair of blocks, which comes later on
+# this page, has a tile of 256 rows: rows 0 to 127 are in block 0's tensor memory, rows 128 to 255 in block 1's.
+#
+# **Exercise 15.2** (about 3 lines). Write `sum_place(m, n, accumulator, columns)` → (block, warp, lane, column) of the
+# element at row m, column n of an accumulator, where lane and column are those of tensor memory. Accumulators are
+# `columns` wide and follow each other without gaps. The warp is one of that block's four epilogue warps, 0 to 3.
 
 
 # %%
@@ -161,12 +166,12 @@ check("15.2", sum_place)
 # %% [markdown]
 # ### Allocate and free
 #
-# One whole warp calls `cute.arch.alloc_tmem(columns, address)`, which writes the address of the first column to
-# shared memory, at `address`. The other warps read it there once they know that it has been written. At the end, one
-# warp frees the columns with `cute.arch.dealloc_tmem(pointer, columns)`, when no warp uses them any more. PTX
-# requires this of every kernel ([tcgen05.alloc,
+# All lanes of one warp call `cute.arch.alloc_tmem(columns, address)`, which writes the location of the first column to
+# shared memory, at `address`. The other warps may read it there once they know that it has been written. When no warp
+# uses the columns any more, one warp frees them with `cute.arch.dealloc_tmem(pointer, columns)`. PTX requires this of
+# every kernel ([tcgen05.alloc,
 # dealloc](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-instructions-tcgen05-alloc-dealloc-relinquish-alloc-permit)):
-# unlike shared memory, columns do not return when the block ends, and the next block on the SM waits for them.
+# unlike shared memory, the columns are not freed when the block ends, and the next block on the SM waits for them.
 #
 # Your function gets this object:
 
@@ -175,8 +180,8 @@ show_source(Holding)
 
 # %% [markdown]
 # **Exercise 15.3** (about 7 lines). Write `hold(holding)`, which all six warps run. Warp 4 allocates
-# `holding.columns`; every warp takes the pointer, `holding.pointer()`, and does its work, `holding.work(pointer)`;
-# warp 4 frees. Where must all of them `holding.meet()`?
+# `holding.columns`; every warp gets the pointer, `holding.pointer()`, and does its work, `holding.work(pointer)`; warp
+# 4 frees the columns. Where do all warps need a barrier, `holding.meet()`?
 #
 # The check rehearses it first: on the CPU, without data, with the warps in several orders. Then it compiles the
 # kernel for sm_100a and sm_103a, reads from the PTX how many columns it allocates, and simulates a small GEMM.
@@ -201,8 +206,8 @@ def hold(holding: Holding):
 check("15.3", hold)
 
 # %% [markdown]
-# `holding.work` makes a tensor of the allocated columns and sends each warp into its role. This is where your loops
-# go:
+# `holding.work` calls the method below. It makes a tensor of the allocated columns, and each warp runs the loop of its
+# role. The three loops are yours to write:
 
 # %%
 show_source(Crew)
@@ -221,7 +226,7 @@ show_source(Crew)
 # | `::2`, a pair | 128 | 16 to 256, in steps of 16 | 64 rows in each block |
 # | | 256 | 16 to 256, in steps of 16 | 128 rows in each block |
 #
-# M is that of the whole pair, so each of its blocks has 64 or 128 rows. Does the DSL accept the same shapes? Ask it:
+# For a pair, M counts the rows of both blocks, so each has 64 or 128. Does the DSL accept the same shapes? Ask it:
 
 
 # %%
@@ -258,8 +263,9 @@ _ = cute.compile(who_owns_what, options="--gpu-arch sm_100a")
 # %% [markdown]
 # All of it, so there is nothing to partition among threads: `(128, 16)` is one instruction's A, and a K tile takes
 # four. In PTX, the operands are the accumulators' address, two 64-bit descriptors as in notebook 13, a 32-bit
-# descriptor of shape and types, a mask of lanes not to write (here none), and a predicate: add to the accumulators,
-# or overwrite them?
+# descriptor of shape and types, four registers that mask the lanes not to be written (here none), and a predicate: add
+# to the accumulators, or overwrite them? (`.collector::a::discard` is the default: the tensor cores need not keep A
+# for the next instruction.)
 
 # %%
 alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
@@ -268,12 +274,13 @@ print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" i
 # %% [markdown]
 # ### Commit
 #
-# The instruction returns at once. `tcgen05.commit(barrier)` registers one arrival at an mbarrier, *which happens when
-# everything that this thread has issued so far is complete*. The thread goes on immediately. There is no
-# `wait_group`: any warp that needs the result waits on the mbarrier.
+# The instruction returns at once. After it, `tcgen05.commit(barrier)` asks for one arrival at an mbarrier, to be made
+# *when everything that this thread has issued so far is complete*. The thread itself goes on immediately. There is no
+# `wait_group`: any warp that needs the result waits at the mbarrier.
 #
-# Two roles need to know. The producer asks whether a stage has been read, and the epilogue whether the accumulators
-# are complete. So the kernel has a ring of stages with two mbarriers each, and a ring of accumulators with two each:
+# Two roles wait for multiplications to complete: the producer, before it overwrites the stage that they read, and the
+# epilogue, before it reads the accumulators that they write. So the kernel has a ring of stages and a ring of
+# accumulators, and every stage and every accumulator has two mbarriers:
 #
 # | mbarrier | one per | a phase ends with | waiting role |
 # |---|---|---|---|
@@ -283,20 +290,21 @@ print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" i
 # | `free` | accumulator | 4 arrivals, one from each epilogue warp | MMA warp |
 #
 # **Predict.** The MMA warp commits to `empty` right after it issues a stage's multiplications, and moves on to the
-# next stage. In notebook 14, `mbarrier_arrive` at that place was a bug. Why is a commit right?
+# next stage. In notebook 14 an `mbarrier_arrive` at that place was a bug. Why is a commit right?
 #
 # ## Three loops
 #
-# Each role loops over the block's `steps.tiles` tiles of C, and over `steps.k_tiles` K tiles in each. Neither ring
-# starts over at a new tile.
+# A block computes `steps.tiles` tiles of C, one after the other, and a tile takes `steps.k_tiles` K tiles. The rings
+# do not start over at a new tile: index and phase carry on.
 
 # %%
 show_source(TileSteps)
 
 # %% [markdown]
 # **Exercise 15.4** (about 8 lines). Write `produce(steps)`, the TMA warp's loop: notebook 14's producer with a loop
-# over tiles around it. `steps.load(number, k_tile, stage)` takes the tile's number. Nothing in the loop marks the
-# start of a new tile, and its only wait is for `empty`.
+# over tiles around it. As there, one lane announces `steps.stage_bytes` with `mbarrier_arrive_and_expect_tx`, under
+# `elect_one`, and all lanes call `steps.load(number, k_tile, stage)`, where `number` is the tile's. Nothing in the
+# loop marks the start of a new tile, and its only wait is for `empty`.
 
 
 # %%
@@ -318,12 +326,14 @@ def produce(steps: TileSteps):
 check("15.4", produce)
 
 # %% [markdown]
-# The MMA warp connects the two rings. It consumes stages, and it *produces* accumulators: it must wait until an
-# accumulator is free before it fills it. That determines the phase each state starts with.
+# The MMA warp connects the two rings. It consumes stages, and it *produces* accumulators: before it fills one, it
+# waits until that accumulator is free. From this follows whether each of its two pipeline states is a consumer's or a
+# producer's.
 #
 # **Exercise 15.5** (about 14 lines). Write `multiply(steps)`. `steps.multiply(stage, accumulator, first)` elects its
-# thread itself; `first` may be a run-time value such as `k_tile == 0`. A commit is issued by one thread: `with
-# cute.arch.elect_one():`. This warp never waits for its own multiplications.
+# thread itself; `first`, which may be a run-time value such as `k_tile == 0`, makes it overwrite the accumulator. One
+# thread issues a commit, under `with cute.arch.elect_one():`. (A warp elects the same lane each time, so the thread
+# that commits is the one that multiplied.) This warp never waits for its own multiplications.
 
 
 # %%
@@ -350,12 +360,20 @@ def multiply(steps: TileSteps):
 check("15.5", multiply)
 
 # %% [markdown]
-# Remove the wait for `free` and check again; then put it back with the consumer's phase. Which of the two errors
-# would show on a GPU?
+# Remove the wait for `free` and check again; then put it back with the consumer's phase, and check once more. Which of
+# the two errors could stay hidden on a GPU?
+#
+# <details><summary>Which one, and why?</summary>
+#
+# The missing wait. It is a race: the result is right as long as the epilogue happens to be faster than the tensor
+# cores. The wrong phase hangs at the first tile, because it waits for an arrival that only a finished tile would
+# bring.
+#
+# </details>
 #
 # ### The epilogue
 #
-# An epilogue warp reads its 32 lanes in parts of 64 columns, so each thread holds 64 accumulators of one row.
+# An epilogue warp reads its 32 lanes in parts of 64 columns, so that each thread holds 64 accumulators of one row.
 # `tcgen05.ld` is asynchronous too: the registers are valid after `tcgen05.wait::ld`, which CuTe calls
 # `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` then does what notebook 13's epilogue did:
 # round, store into a swizzled box in shared memory, proxy fence, TMA store. Each warp has its own boxes.
@@ -368,22 +386,23 @@ check("15.5", multiply)
 # | `ready`, to the epilogue | none: `tcgen05.commit` includes it | `::after_thread_sync`, in `steps.read` |
 # | `free`, to the MMA warp | **`::before_thread_sync`, in your loop** | `::after_thread_sync`, in `steps.multiply` |
 #
-# The one in bold orders your reads before the arrival that lets the tensor cores overwrite what you read. `cute.arch`
-# has no function for it, so the course provides `fence_before()`. The whole sequence is in the ISA's [canonical
-# synchronization
+# The fence in bold orders your reads before the arrival that lets the tensor cores overwrite the accumulator.
+# `cute.arch` has no function for it, so the course provides `fence_before()`. PTX lists the whole sequence among its
+# [canonical synchronization
 # patterns](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-memory-consistency-model-canonical-sync-patterns),
 # under *Non-pipelined instructions, different thread*: `tcgen05.ld`, `tcgen05.wait::ld`,
 # `tcgen05.fence::before_thread_sync`, arrive.
 #
-# When can the tensor cores have the accumulator back? Compare one accumulator with two, in the same rehearsal as
-# above:
+# When can the tensor cores have the accumulator back? Compare one accumulator with two, by the clock of the first
+# picture, for three tiles of four K tiles:
 
 # %%
 show_handover(1, 2)
 
 # %% [markdown]
-# With one, the tensor cores are idle until the last part has been read, and no longer: the accumulator is freed
-# before that part is written. With two, they never wait.
+# With one accumulator, the tensor cores are idle from the end of a tile until the epilogue has read its last part.
+# They do not wait for that part to be written, because the accumulator is freed first. With two, they are never idle
+# as long as a tile's epilogue takes no longer than the next tile's main loop; here both take 8 ticks.
 #
 # **Exercise 15.6** (about 11 lines). Write `store(steps)`, the loop of each of the four epilogue warps. Every tile
 # has `steps.parts` parts, each with a `steps.read(accumulator, part)` and a `steps.write(number, part)`. One lane of
@@ -414,15 +433,19 @@ def store(steps: TileSteps):
 check("15.6", store)
 
 # %% [markdown]
-# Your own loops on the time axis. Does your epilogue free its accumulator before or after it writes the last part,
-# and do you see it in the picture?
+# The next cell puts your own loops on the time axis. If your epilogue freed its accumulator only after it has written
+# the last part, would this picture change?
 
 # %%
 with suppress(NotImplementedError):  # until you have written all three
     display(show_roles(produce, multiply, store))
 
 # %% [markdown]
-# Your four functions make a kernel. These are its instructions, in program order:
+# It would not: there are two tiles and two accumulators, so the MMA warp never waits for `free`. With one accumulator,
+# the gap before each next tile would be one tick longer.
+#
+# Your four functions make a kernel. These are its instructions in program order, the TMA warp's first, then the MMA
+# warp's, then the epilogue's:
 
 # %%
 with suppress(NotImplementedError):  # until you have written all four
@@ -433,31 +456,31 @@ with suppress(NotImplementedError):  # until you have written all four
     print(story(compiled.ptx, BLACKWELL_OPCODES))
 
 # %% [markdown]
-# Compare this with notebook 13's listing. There is no `wgmma.fence`, no `wait_group`, no accumulator in a register
-# before its tile is complete, and every loop has one job.
+# Compare this with notebook 13's listing. There is no `wgmma.fence` and no `wait_group`, no accumulator reaches a
+# register before its tile is complete, and every loop has one job.
 #
-# The simulator caught a race in an earlier version of the course's own kernel. An epilogue warp has two boxes and
-# chose between them by the part's number alone. With one part per tile, it wrote every tile into the same box, which
-# TMA could still be reading.
+# The simulator caught a race in an earlier version of the course's own kernel. Each epilogue warp has two boxes, and
+# it chose between them by the part's number alone. With one part per tile, it wrote every tile into the same box,
+# which TMA might still be reading. (Look for the repair in `TileSteps.write`.)
 #
 # ## Two blocks, one tile
 #
-# For each K tile, a block loads 128 rows of A and 256 rows of B, and two blocks above each other in C load the same
-# B. In notebook 14 a cluster shared that load by multicast, but each block still held *all* of B in its own shared
-# memory. Two blocks of a Blackwell cluster can form a **pair**: `tcgen05.mma` with `cta_group::2` reads the shared
-# memory of both.
+# For each K tile, a block loads 128 rows of A and 256 rows of B, and two blocks whose tiles are in the same columns of
+# C load the same B. In notebook 14 the blocks of a cluster shared that load by multicast, but each of them still held
+# *all* of B's tile in its own shared memory. Two blocks of a Blackwell cluster can form a **pair**: `tcgen05.mma` with
+# `cta_group::2` reads the shared memory of both.
 
 # %%
 show_pair()
 
 # %% [markdown]
-# Each block loads its own rows of A and *half* of B. One thread of the first block issues a 256×256×16
-# multiplication, and both SMs' tensor cores execute it, each for its own rows of C. There are fewer bytes to load for
-# each K tile, so a stage is smaller and more stages fit.
+# Each block loads its own rows of A and *half* of B. One thread of the first block issues a 256×256×16 multiplication,
+# and both SMs' tensor cores execute it, each for its own rows of C. Each block loads fewer bytes for a K tile, so a
+# stage is smaller and more stages fit.
 #
 # **Exercise 15.7** (about 3 lines). Write `ring_stages(n, pair, other)` → (bytes of a stage in one block, number of
-# stages that fit), for a tile of n columns and K tiles of 64 in bf16; `pair` is True or False. A block can have 227
-# KiB of shared memory, of which `other` bytes are taken.
+# stages that fit), for a tile of n columns and K tiles of 64 in bf16. A block has 128 rows of A in either case; `pair`
+# is True or False. A block can have 227 KiB of shared memory, of which `other` bytes are taken.
 
 
 # %%
@@ -480,24 +503,25 @@ for pair in (False, True):
 # %% [markdown]
 # ### Who signals whom
 #
-# Only the leading block's MMA warp waits for `full` and `free`. Both blocks' producers and epilogues must hear from
-# it.
+# The first block of the pair **leads**: its MMA warp multiplies for both, so it alone waits for `full` and `free`, and
+# it must signal the producers and epilogues of both blocks. The other block's MMA warp has nothing to do.
 #
-# | | location | change |
+# | mbarrier | in which block | change |
 # |---|---|---|
-# | `full` | the leader | counts the bytes of both blocks; the leader announces them; both blocks' TMA counts there |
-# | `empty`, `ready` | each block | a commit with a mask arrives in both |
-# | `free` | the leader | 8 arrivals: four warps of each block |
+# | `full` | the leader | counts both blocks' bytes: the leader announces them, all loads report there |
+# | `empty`, `ready` | both | one commit, with a mask, arrives in both |
+# | `free` | the leader | 8 arrivals: from four epilogue warps in each block |
 #
-# In code, these are three changes. `steps.leads` is True in the first block. A commit takes the mask and the group:
+# You need three things in code. `steps.leads` is True in the leading block only. A commit takes a mask and the group:
 # `tcgen05.commit(barrier, steps.both, tcgen05.CtaGroup.TWO)`. And an arrival can name the block whose mbarrier it
-# means: `cute.arch.mbarrier_arrive(barrier, steps.leader)`.
+# means: `cute.arch.mbarrier_arrive(barrier, steps.leader)`. (`steps.stage_bytes` already counts both blocks' bytes,
+# and the loads of `steps.load` report to the leader by themselves.)
 #
 # **Predict.** Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it.
 # Which line ensures that?
 #
 # **Exercise 15.8** (about 9, 15 and 11 lines). Write `pair_produce`, `pair_multiply` and `pair_store`. The rehearsal
-# and the simulator run both blocks; an error in one block's line often appears in the other block.
+# and the simulator run both blocks; expect the symptom of an error in one block to appear in the other.
 
 
 # %%
@@ -563,9 +587,10 @@ check("15.8", pair_loops)
 # ### And multicast
 #
 # Two pairs next to each other along N need the same rows of A. With `sharing=2`, a cluster has two pairs, and each
-# block loads half of its rows of A and multicasts them to the block with the same rows in the other pair. A stage's
-# `full` then counts bytes from two producers' loads, and the stage is empty when both leaders have committed. These
-# instructions are new in the kernel, here for sm_103a:
+# block loads half of its rows of A and multicasts them to the block with the same rows in the other pair. So a block
+# receives A from two producers, and a stage is empty when both leaders have committed. The next cell compiles this
+# kernel for sm_103a and prints the instructions that concern other blocks, and the allocation. A single pair has
+# nearly all of them; one is new. Which one?
 
 # %%
 shared = BlackwellConfig((256, 256, 64), pair=True, stages=6, sharing=2)
@@ -576,10 +601,12 @@ for line in four_blocks.ptx.splitlines():
         print(line.split("[")[0].strip())
 
 # %% [markdown]
+# The load with `multicast::cluster` is new. (And in a single pair `mapa` takes the constant 0 for the leader's rank.)
+#
 # ## Speed
 #
-# No Blackwell GPU has timed these kernels. On one, the next cell times a block alone, a pair, and two pairs that
-# share A:
+# None of these kernels has been timed. On a Blackwell GPU, the next cell times a block alone, a pair, and two pairs
+# that share A:
 
 # %%
 kinds = {
@@ -591,23 +618,18 @@ for kind in ("a block", "two pairs that share A"):
     compare_on_gpu({kind: kinds[kind], "a pair": kinds["a pair"]}, sizes=(4096, 8192), needs=TCGEN05)
 
 # %% [markdown]
-# Published elsewhere and not checked here: a report on cuTile gives, for an FP8 GEMM of 320×32576×7168 on a Blackwell
-# GPU that it does not name, 130 µs for a first version, 87.5 µs with static persistent blocks, 80 µs after a search
-# over configurations, and 77 µs for DeepGEMM beside it. The first of these steps is notebook 07's, and it is this
-# page's loop over tiles.
-#
 # Tensor cores of this generation also multiply numbers of 8 and 4 bits with a scale for each block of 16 or 32, which
 # they read from tensor memory. The appendix quantizes to these formats and measures their error.
 #
 # ## What to remember
 #
-# - Because no thread owns the accumulators, one warp can multiply while others round. A second ring connects them:
-#   `ready` and `free` do for accumulators what `full` and `empty` do for stages.
-# - A commit is an arrival that happens when the issued work completes. The thread that multiplies never waits for its
+# - No thread owns the accumulators, so one warp can multiply while others round. A second ring connects them: `ready`
+#   and `free` do for accumulators what `full` and `empty` do for stages.
+# - A commit turns the completion of issued work into an arrival. The thread that multiplies never waits for its own
 #   multiplications.
-# - An mbarrier does not order tensor memory by itself: a `tcgen05.fence` stands before the arrival and after the
-#   wait,   and a commit includes the former.
-# - A block allocates and frees tensor memory, and each warp can read a quarter of it.
+# - An mbarrier alone does not order accesses to tensor memory: they need a `tcgen05.fence` before the arrival and
+#   another after the wait. A commit includes the first.
+# - A block allocates tensor memory and must free it; each warp can read a quarter of the lanes.
 # - In a pair, one thread multiplies for two SMs, and its commits arrive in both.
 #
 # ## Test yourself
@@ -615,8 +637,8 @@ for kind in ("a block", "two pairs that share A"):
 # <details><summary>1. The epilogue has five warps, numbered 0 to 4. Which lanes can the fifth one read, and does it
 # help?</summary>
 #
-# 4 modulo 4 is 0, so it can read lanes 0 to 31, like warp 0. It could take half of warp 0's columns, but the other
-# three warps would get no such help and would finish later.
+# 4 modulo 4 is 0, so it can read lanes 0 to 31, like warp 0. It could take half of warp 0's columns. That does not
+# help: a tile is finished when its slowest warp is, and the other three have as much to do as before.
 #
 # </details>
 #
@@ -638,9 +660,9 @@ for kind in ("a block", "two pairs that share A"):
 # %% [markdown]
 # ## Appendix: Numbers with a shared scale
 #
-# Notebook 14's FP8 had an fp32 scale for each block of 128 along K, which threads applied between two groups of
-# wgmmas. Here no thread sees the accumulators between two multiplications, so the tensor cores apply the scales
-# themselves. They read them from tensor memory, in two formats:
+# In notebook 14's FP8 kernel each block of 128 along K had an fp32 scale, which threads applied between two groups of
+# wgmmas. On Blackwell no thread holds the accumulators between two multiplications, so the tensor cores apply the
+# scales themselves. Two of the formats they know are:
 #
 # | | element | scale | per | plus |
 # |---|---|---|---|---|
@@ -651,8 +673,8 @@ for kind in ("a block", "two pairs that share A"):
 # `tcgen05.mma` with `.block_scale`. Two more operands are addresses in tensor memory, where `tcgen05.cp` has copied
 # the scales from shared memory. One instruction takes 32 bytes of K from each row: 32 elements of mxfp8, 64 of nvfp4.
 #
-# The rows below are 16 of 32 random numbers, the element that each format stores, with its code in hex, and the value
-# that it stands for:
+# The picture has the first 16 of 32 random numbers, x. Below them, for each format: the stored element with its code
+# in hex (e4m3, e2m1), and its value after scaling (mxfp8, nvfp4):
 
 # %%
 rng = random.Random(15)
@@ -660,14 +682,14 @@ numbers = [rng.gauss(0, 1) for _ in range(32)]
 show_scaled(numbers, tensor_scale=0.05)
 
 # %% [markdown]
-# Compare `mxfp8` and `nvfp4` with `x`, column by column. e4m3 keeps about the same *relative* error everywhere. e2m1
-# has eight magnitudes, so a number much smaller than the block's largest becomes 0.
+# Compare the rows `mxfp8` and `nvfp4` with `x`, column by column. e4m3 has about the same *relative* error everywhere.
+# e2m1 has eight magnitudes, so a number much smaller than the block's largest becomes 0.
 #
-# **Exercise 15.9** (about 6 lines). Write `quantise_mx(block)` → (exponent, elements) for a list of 32 numbers, as
-# the OCP's MX specification defines it. The exponent is floor(log2 of the largest magnitude) − 8, where 8 is the
-# exponent of e4m3's largest number; it is at least −127 and at most 127, and −127 if all are zero. The elements are a
-# list of floats: each number divided by 2^exponent and rounded to the nearest e4m3, ties to even, and to ±448 if it
-# is beyond that. torch can round: `tensor.to(torch.float8_e4m3fn)`.
+# **Exercise 15.9** (about 6 lines). Write `quantise_mx(block)` → (exponent, elements) for a list of 32 numbers, as the
+# OCP's MX specification defines it. The exponent is floor(log2 of the largest magnitude) − 8, where 8 is the exponent
+# of e4m3's largest number; it is at least −127 and at most 127, and −127 if all are zero. The elements are a list of
+# floats: each number divided by 2^exponent, clipped to ±448, and rounded to the nearest e4m3, ties to even. torch can
+# round: `tensor.to(torch.float8_e4m3fn)`.
 
 
 # %%
@@ -686,15 +708,15 @@ def quantise_mx(block):
 check("15.9", quantise_mx)
 
 # %% [markdown]
-# A scale that must be a power of two is cheap and imprecise: the scaled largest element lands anywhere from 256 to
-# 512, and if it is above 448, it is clipped. nvfp4 cannot afford that with eight magnitudes. Its scale is an e4m3
-# that maps the largest element to about 6. e4m3 itself only covers 2⁻⁹ to 448, so one fp32 scale brings the tensor
-# into that range.
+# A scale that must be a power of two is cheap and imprecise: scaled, the block's largest element is anywhere from 256
+# to 512, and above 448 it is clipped. With only eight magnitudes, nvfp4 cannot afford that. Its scale is an e4m3,
+# which maps the largest element to about 6. But e4m3 itself covers only 2⁻⁹ to 448, so one fp32 scale brings the whole
+# tensor into that range.
 #
 # **Exercise 15.10** (about 8 lines). Write `quantise_nv(block, tensor_scale)` → (scale, elements) for 16 numbers. The
 # scale is the largest magnitude / 6 / tensor_scale, rounded to the nearest e4m3, at most 448. The elements are a list
 # of floats: each number divided by the *rounded* scale and by tensor_scale, rounded to the nearest e2m1, ties to the
-# even code, at most 6. The codes 0 to 7 are the magnitudes in ascending order. If the scale is 0, all elements are.
+# even code, at most 6. The codes 0 to 7 are the magnitudes in ascending order. If the scale is 0, all elements are 0.
 
 
 # %%
@@ -718,11 +740,11 @@ def quantise_nv(block, tensor_scale):
 check("15.10", quantise_nv)
 
 # %% [markdown]
-# The tensor cores sum the products of two blocks unscaled, and multiply that sum by the two scales, once per block of
-# K.
+# For each block along K, the tensor cores add up the products of the unscaled elements and multiply the sum by both
+# scales, once.
 #
-# **Exercise 15.11** (about 4 lines). Write `scaled_dot(a, b)`, one element of C: `a` and `b` are lists of blocks
-# (scale, elements), and the scale is a factor.
+# **Exercise 15.11** (about 4 lines). Write `scaled_dot(a, b)`, one element of C. `a` and `b` are lists of blocks
+# (scale, elements), one a row of A and one of B; here a scale is the factor itself, not its exponent.
 
 
 # %%
@@ -740,7 +762,7 @@ check("15.11", scaled_dot)
 
 # %% [markdown]
 # **Predict.** For dot products of 512 random numbers, what is each format's root-mean-square error, relative to the
-# root-mean-square product? And if every 64th number is 20 times larger? And if all are 2¹² times smaller?
+# root-mean-square product? And if every 64th number of `a` is 20 times larger? And if all of `a` is 2¹² times smaller?
 
 
 # %%
@@ -775,7 +797,11 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
     print(f"{form!s:20} {error_of(form):9.2%} {error_of(form, outliers=20):9.2%} {error_of(form, factor=2**-12):15.2%}")
 
 # %% [markdown]
-# e4m3 without scales, the second line, has a smaller error than mxfp8 while the numbers are within e4m3's own range,
-# 2⁻⁹ to 448. In the last column they are not, and nearly nothing of the product is left, while the formats with
-# scales do not change. A shared scale buys *range*, not precision. The outliers cost mxfp8 the most: each is the
-# largest of its block, and may be clipped.
+# e4m3 without scales, the second line, has a smaller error than mxfp8 as long as the numbers are within its range, 2⁻⁹
+# to 448. In the last column they are not, and almost nothing of the product is left, while the formats with scales do
+# not change. A shared scale buys *range*, not precision.
+#
+# In the first two columns, mxfp8 loses to plain e4m3 because it clips. (Try an exponent larger by 1 wherever the
+# largest element would be clipped: then the two do about equally well.) Outliers make that worse: each is nearly
+# always the largest of its block, and products with outliers dominate the result. nvfp4 gains from them for the same
+# reason, since its scale maps each block's largest to about 6, which e2m1 stores exactly.

@@ -8,14 +8,14 @@
 # %% [markdown]
 # # 16 · Fusion: from a GEMM to a layer
 #
-# A model rarely needs A · Bᵀ alone. In a layer the product is followed by a bias, an activation, a residual. As
-# separate kernels, each of these reads and writes all of C again, for arithmetic that takes almost no time. In the
+# A model rarely needs A · Bᵀ alone. In a layer the product is followed by a bias, an activation, a residual. As a
+# kernel of its own, each of these reads and writes all of C again, for arithmetic that takes almost no time. In the
 # epilogue, C is already in registers.
 #
-# On this page you move that work into the epilogue. Then the kernel leaves the notebook: you write what torch needs
-# to know about it, its backward and its fake. The course registers functions like yours for an operator that torch
-# differentiates, compiles, casts and captures, and builds a Llama MLP on it. You split the MLP's weights over two
-# GPUs.
+# On this page you move that work into the epilogue. Then the kernel becomes a layer: you write two functions that
+# torch needs, the kernel's backward and its fake. The course registers functions like yours with an operator that
+# torch can differentiate, compile, run under autocast and capture in a CUDA graph, and builds a Llama MLP on it. At
+# the end you split the MLP's weights over two GPUs.
 #
 # > **After this page you can** write an epilogue as a function of a thread's values, find an operand's element for each
 # > of them, fuse a gate by reordering the weights, derive both gradients of a linear layer as GEMMs, write the fake of
@@ -58,15 +58,15 @@ from tutorlib.notebook.source import show_source
 # |---|---|
 # | `x + y`, `0.5 * x`, `-x` | element by element; a scalar is broadcast |
 # | `x > 0.0` | a boolean per element; no branch |
-# | `cute.where(x > 0.0, x, y)` | picks for each element |
+# | `cute.where(x > 0.0, x, y)` | selects, element by element |
 # | `cute.math.tanh(x)`, `exp`, `rsqrt` | of each element |
 # | `x.to(BFloat16)` | converted, rounded to nearest even |
-# | `x.reduce(cute.ReductionOp.ADD, 0.0, 0)` | reduces all of them to one number |
-# | `x.broadcast_to(shape)`, `x.reshape(shape)` | as NumPy |
+# | `x.reduce(cute.ReductionOp.ADD, 0.0, 0)` | reduces all elements to one number, starting from 0.0 |
+# | `x.broadcast_to(shape)`, `x.reshape(shape)` | as in NumPy |
 #
-# SSA is static single assignment, the compiler's own form. There is no array to fill and no loop to unroll: the
-# compiler works directly on the expression you write. Before you run the next cell: ReLU is a comparison and a select.
-# How many instructions does an element take, and how many branches?
+# SSA is static single assignment, the form in which compilers represent programs. There is no array to fill and no
+# loop to unroll: you write an expression, and the compiler works on that. The next cell counts the instructions for
+# four elements. ReLU is a comparison and a select: how many instructions does an element take, and how many branches?
 
 # %%
 MATH = {"max": r"max\.", "mul": r"mul\.f32", "add": r"add\.f32", "fma": r"fma\.", "div": r"div\."}
@@ -86,18 +86,20 @@ print("tanh           ", arithmetic(cute.math.tanh))
 print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
-# The comparison and the select have become one `max`, with no branch. Compare the two versions of tanh, because special
-# functions limit an epilogue. An SM has 128 lanes for additions and 16 for special functions, so one `tanh.approx`
-# costs as much as eight multiplications. Its relative error is at most 2⁻¹¹ (PTX ISA). Near tanh = 1 that is harmless:
-# rounding to bf16 costs 2⁻⁸. In gelu's left tail it is not: at x = −3, 1 + tanh is about 0.002, and an error of 2⁻¹¹ is
-# a fifth of it, in a result of −0.004.
+# The comparison and the select have become one `max` for each element. (The one branch is the kernel's own: it tests
+# whether the thread has any elements.) Compare the two versions of tanh. Special functions are the expensive part of
+# an epilogue: an SM executes 128 fp32 additions or multiplications per cycle, but only 16 special functions, so one
+# `tanh.approx` costs as much as eight multiplications. Its relative error is at most 2⁻¹¹ (PTX ISA). Where tanh is
+# near 1, that is harmless, since rounding to bf16 alone costs up to 2⁻⁸. In GELU's left tail it is not: at x = −3, 1 +
+# tanh is about 0.002, and an error of 2⁻¹¹ is a fifth of that. But the result there is −0.004, so the absolute error
+# stays below 0.001.
 #
-# **Exercise 16.1** (about 2 lines). GELU, as transformers use it, with tanh:
+# **Exercise 16.1** (about 2 lines). GELU in its tanh form:
 #
 # > gelu(x) = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))
 #
-# Write `gelu(x)` for values in fp32. (GELU by erf is more accurate than tanh.approx, and passes too.) Some of the
-# checker's x are large. What happens to yours at x = 30 if you write tanh with exponentials?
+# Write `gelu(x)` for values in fp32. (The erf form of GELU is more accurate, and passes too.) Some of the checker's x
+# are large: if you write tanh with exponentials, what happens at x = 30?
 
 
 # %%
@@ -115,18 +117,19 @@ check("16.1", gelu)
 print("your gelu      ", arithmetic(gelu))
 
 # %% [markdown]
-# Estimate the cost per tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, their tanh
-# alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K block of 64, so with K
-# = 4096 the tile takes 65,536: tanh adds 3 % if the tensor cores wait for it. The other seven instructions per
-# element take 1,792 cycles at 128 lanes per cycle. They run in other units, so they can overlap with tanh; without
-# any overlap they add nearly 3 % more. Two things keep the tensor cores busy meanwhile: notebook 14's ping-pong, and
-# two blocks on one SM.
+# Now estimate what GELU costs a tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, their
+# tanh alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K block of 64, so
+# with K = 4096 the tile takes 65,536: tanh adds 3 % if the tensor cores wait for it. The other instructions, seven per
+# element in the course's `gelu` (how many in yours?), take 1,792 cycles at 128 per cycle. They run in other units, so
+# they can overlap with tanh; without any overlap they add nearly 3 % more. Two things can keep the tensor cores busy
+# meanwhile: notebook 14's ping-pong, and a second block on the SM.
 #
 # ## Where the bias is
 #
-# GELU(A · Bᵀ + bias): bias has N numbers, and a thread's accumulators are scattered over rows and columns of the tile.
-# Notebook 09 found their places in C with `partition_C`. It works on any matrix of C's shape, and a bias can be viewed
-# as one whose rows are all the same. That takes no copy, only a layout.
+# The next goal is GELU(A · Bᵀ + bias). The bias has N numbers, and a thread's accumulators are scattered over rows and
+# columns of the tile: which number belongs to which accumulator? Notebook 09 found the accumulators' places in C with
+# `partition_C`. That works on any matrix of C's shape, and the bias can be viewed as one whose rows are all the same.
+# It takes no copy, only a layout.
 #
 # **Exercise 16.2** (about 2 lines). Write `every_row(bias, rows)`, which returns a tensor of shape (rows, N) over the
 # memory of `bias` (N,), in which every row is the bias. `cute.make_tensor(iterator, layout)` makes it.
@@ -151,18 +154,19 @@ show_layout("(4,8):(0,1)")
 
 # %% [markdown]
 # The surrounding kernel is notebook 09's, with a small tile of 64×64 to keep the simulator fast. It partitions this
-# matrix exactly as it partitions C: `local_tile`, the order of columns, `partition_C`. The result, tCgD, gives the
-# address of the operand for each of a thread's accumulators.
+# matrix exactly as it partitions C: `local_tile`, notebook 09's permutation of the columns, `partition_C`. The result,
+# tCgD, has the address of the operand for each of a thread's accumulators.
 #
 # ## An epilogue is a function
 #
-# The work between the accumulators and the store is now a parameter of the kernel:
+# The work between the accumulators and the store becomes a parameter of the kernel, `op`:
 
 # %%
 show_source(Fusion)
 
 # %% [markdown]
-# It takes values and returns values; the compiler inlines it, so an operation you leave out costs nothing.
+# `op` takes values and returns values. The compiler inlines it, so there is no call to pay for, and an operand that
+# `op` does not use is not even loaded.
 #
 # **Exercise 16.3** (about 1 line). Write `bias_gelu(acc, bias)`: both are a thread's values in fp32, of the same shape.
 
@@ -178,18 +182,19 @@ def bias_gelu(acc, bias):
 check("16.3", bias_gelu)
 
 # %% [markdown]
-# There is *no* rounding between the sum, the bias and GELU. torch's three operators round three times. The checker's
-# bound allows one rounding, so an epilogue that rounds before it adds fails.
+# Nothing is rounded between the accumulators, the bias and GELU. As three torch operators, the same layer rounds three
+# times. The checker's bound allows one rounding, so an epilogue that rounds before it adds fails.
 #
 # ## A residual, and the edges
 #
-# C = A · Bᵀ + D, where D (M, N) is the input of the residual block. Now every element needs its own load, and the loads
-# must stop at the edges of C: beyond the last row the memory belongs to another tensor.
+# C = A · Bᵀ + D, where D (M, N) is the input of the residual block. Now every element needs a load of its own, and the
+# loads must stop at the edges of C: beyond the last row the memory belongs to another tensor.
 #
-# **Exercise 16.4** (about 6 lines). Write `fetch(acc)`, which returns fp32 registers in the shape of `acc.tCrC`, loaded
-# from `acc.tCgD`. Do not load elements outside C; their registers may hold anything, since they are never stored.
-# `acc.coordinates` has the (row, column) of each, and `acc.shape` is C's. All three tensors take a single index, from 0
-# to `cute.size(…)` − 1. A thread's accumulators are known at compile time; which of them are inside C is not.
+# **Exercise 16.4** (about 6 lines). Write `fetch(acc)`, which returns fp32 registers in the shape of `acc.tCrC`,
+# loaded from `acc.tCgD` and converted. Do not load elements outside C; their registers may hold anything, since they
+# are never stored. `acc.coordinates` has the (row, column) of each, and `acc.shape` is C's. All three tensors take a
+# single index, from 0 to `cute.size(…)` − 1. How many accumulators a thread has is known at compile time; which of
+# them are inside C is not.
 
 
 # %%
@@ -209,26 +214,27 @@ def fetch(acc: Accumulators):
 check("16.4", fetch)
 
 # %% [markdown]
-# This is correct, but slow for full tiles: one 2-byte load per element. There the course's `fetch` loads 8 neighbors at
-# once, with `cute.autovec_copy`.
+# This is correct, but slow: one 2-byte load per element. Where all tiles are full, the course's `fetch` loads 8
+# neighbors at once, with `cute.autovec_copy`.
 #
 # On Hopper, D is loaded in pairs. A wgmma gives a thread two neighbors in a row, two more 8 rows below, then the same
-# in the next 8 columns (notebook 13's picture). So D is loaded as pairs of bf16, and a bias once for both rows, with
-# the layout (2,2,2):(1,0,2): neighbors, rows, pieces. This is the stride of 0 again, in registers.
+# in the next 8 columns (notebook 13's picture). So D is loaded as pairs of bf16. A bias is loaded once for both rows,
+# with the layout (2,2,2):(1,0,2): neighbors, rows, pieces of 8 columns. It is the stride of 0 again, this time in
+# registers.
 
 # %%
 show_source(FusedStores)
 
 # %% [markdown]
-# ## A number of the whole tile
+# ## One number for a whole tile
 #
-# FP8 needs a scale, and the scale needs the largest |C| of the whole matrix, which no per-element function can give.
-# Each block finds the maximum of its tile, and a second, tiny kernel reduces these. (Or use `atomicMax` on one number:
-# the bits of nonnegative floats are ordered like integers, so an integer atomic works. With 2,048 tiles, 2,048 blocks
-# then contend for one address, which the host must reset before each launch.)
+# If C is to be stored in FP8, it needs a scale, and the scale needs the largest |C| of the whole matrix, which no
+# function of single elements can give. So each block finds the maximum of its tile, and a second, tiny kernel reduces
+# these. (An `atomicMax` on one number would do as well: the bits of nonnegative floats are ordered like integers, so
+# an integer atomic works. But then all blocks contend for one address, which the host must reset before each launch.)
 #
-# **Exercise 16.5** (about 8 lines). Write `largest(values, partial, thread)`: the largest |value| of the block, which
-# thread 0 must return; other threads may return anything. `values` are a thread's accumulators in fp32, `partial` is
+# **Exercise 16.5** (about 8 lines). Write `largest(values, partial, thread)`: the largest |value| of the block. Thread
+# 0 must return it; other threads may return anything. `values` are a thread's accumulators in fp32, `partial` is
 # shared memory with one fp32 per warp, and `thread` is the thread's index. Within a warp,
 # `cute.arch.shuffle_sync_bfly(x, offset=n)` returns x from lane (own lane XOR n), and `cute.arch.fmax` the larger of
 # two values.
@@ -253,9 +259,9 @@ def largest(values, partial: cute.Tensor, thread):
 check("16.5", largest)
 
 # %% [markdown]
-# How does thread 0 know where to store its maximum? The result has one element per tile, and the surrounding kernel
-# views it as a matrix of C's shape, ((64, tiles), (64, tiles)):((0, tiles), (0, 1)). All elements of a tile have the
-# same address.
+# How does thread 0 know where to store the maximum? By a stride of 0 once more. The result has one element per tile, R
+# × S of them, and the surrounding kernel views it as a matrix of C's shape, ((64, R), (64, S)):((0, S), (0, 1)). All
+# elements of a tile have the same address, and thread 0 stores to any of them.
 #
 # ## SwiGLU: two columns become one
 #
@@ -287,13 +293,13 @@ def interleaving(features, width):
 check("16.6", interleaving)
 
 # %% [markdown]
-# In torch this is a view and one copy, made once when the model is loaded: `torch.stack` of both, viewed as (features /
-# width, width, K), along a new mode 1.
+# In torch this takes views and one copy, made once when the model is loaded: view both as (features / width, width,
+# K), and `torch.stack` them along a new mode 1.
 #
 # **Exercise 16.7** (about 6 lines). Write `gated(tCrC)`. tCrC holds a thread's accumulators in fp32 registers of shape
-# (pairs, atoms, (neighbors, rest)), compact, with the first mode fastest. Return fp32 registers of shape (pairs, atoms,
-# (neighbors, rest // 2)) with silu(gate) · up. `cute.make_tensor(tCrC.iterator + elements, layout)` is a tensor that
-# begins `elements` further on. Again, some of the checker's numbers are large.
+# (pairs, atoms, (neighbors, rest)), compact, with the first mode fastest. Return fp32 registers of shape (pairs,
+# atoms, (neighbors, rest // 2)) with silu(gate) · up. `cute.make_tensor(tCrC.iterator + n, layout)` is a tensor that
+# begins n elements later. Again, some of the checker's numbers are large.
 
 
 # %%
@@ -313,11 +319,10 @@ def gated(tCrC):
 check("16.7", gated)
 
 # %% [markdown]
-# Gate and up are never written, and so never read again. At 4,096 tokens and 14,336 features, each is 117 MB in bf16,
-# so writing and reading both takes 470 MB of traffic. Where silu and the product are kernels of their own, writing
-# and reading silu's result takes another 235 MB, which the fused kernel saves too. On Hopper the epilogue turns 16
-# accumulators into 8 results; everything after that (rounding, stmatrix, TMA) is notebook 14's, for a tile half as
-# wide.
+# gate(x) and up(x) never reach memory. At 4,096 tokens and 14,336 features, each is 117 MB in bf16, so writing and
+# reading both would be 470 MB of traffic. If silu is a kernel of its own, its result is another 235 MB written and
+# read. On Hopper the epilogue turns 16 accumulators into 8 results; everything after that (rounding, stmatrix, TMA) is
+# notebook 14's, for a tile half as wide.
 
 # %%
 show_source(GatedStores)
@@ -325,30 +330,33 @@ show_source(GatedStores)
 # %% [markdown]
 # ### Measured
 #
-# First, each epilogue is compared with notebook 14's plain GEMM, whose epilogue only rounds: a speed of 0.97 means that
-# the epilogue costs 3 %. Then it is compared with torch. Which of the three costs most, at K = 4096 and at K = 8192?
+# The column *beside* names the baseline. The first is notebook 14's plain GEMM, whose epilogue only rounds: a speed of
+# 0.97 means that the epilogue costs 3 %. The others are torch's ways to compute the same. **Predict**: which of GELU,
+# residual and SwiGLU costs most beside the plain GEMM, and which costs half as much at K = 8192 as at K = 4096?
 
 # %%
 show_costs("fused_epilogues")
 
 # %% [markdown]
-# Cooperative warpgroups show an epilogue's cost best, and the residual costs most: it alone reads a matrix as large
-# as C. By your estimate, GELU should cost half as much at twice the K. The two cooperative rows differ by less: the
-# plain GEMM they are compared with has its own configuration, and two configurations differ by a percent even with
-# empty epilogues. Ping-pong hides GELU only while there is a next tile to multiply; at the smaller size the last wave
-# is exposed, and stream-K divides that wave among the SMs. SwiGLU costs almost nothing: it stores half as much as the
-# plain GEMM.
+# The residual costs most: it alone reads a matrix as large as C. SwiGLU costs nothing that shows; it stores half as
+# much as the plain GEMM. By your estimate GELU should cost half as much at twice the K, but its two cooperative rows
+# hardly differ. Only the row at 8192 isolates the epilogue, because there the plain GEMM runs in the same
+# configuration. At K = 4096 the plain GEMM is a ping-pong kernel, so that ratio also contains the difference between
+# two schedules. Ping-pong alone does not hide all of GELU either, as its row shows: the epilogue of an SM's last tile
+# has no main loop to hide behind. The best row, *bias + GELU*, is ping-pong with stream-K, which divides the last wave
+# among the SMs.
 #
-# So the best tile for a plain GEMM need not be the best with an epilogue. The rows with no comma in their name chose
-# their configuration with notebook 14's model plus your estimate of the epilogue: all of it for cooperative warpgroups,
-# none for ping-pong while it is shorter than a tile's main loop. If the difference is below the model's accuracy,
-# ping-pong wins. The op's registers count too: with a tile of 208 columns GELU would spill.
+# So an epilogue can change which configuration is best. In the rows without a comma in their names, the course's
+# function chose it, by notebook 14's model plus your estimate of the epilogue: all of it for cooperative warpgroups,
+# none for ping-pong while it is shorter than a tile's main loop. If two configurations differ by less than the model's
+# accuracy, ping-pong wins. The op's registers count too: at K = 4096 the plain GEMM uses ping-pong with a tile of
+# 128×208, where GELU would spill.
 #
-# One row is never chosen: the model alone predicts that *residual, ping-pong, no clusters* is the fastest, and it is
-# the slowest of all. Blocks without a cluster share data in L2 only while they run in step (notebook 14); waiting for
-# D, each for its own rows, probably breaks that. The model was fitted to plain GEMMs and does not include this effect,
-# so the course's function uses clusters if an op reads a matrix. Do not trust a model outside the range where it was
-# measured.
+# One row is there as a warning. The model alone predicts that *residual, ping-pong, no clusters* is the fastest for
+# the residual, and it is the slowest row of all. A likely reason, not tested here: blocks without a cluster share data
+# in L2 only while they run in step (notebook 14), and waiting for D, each for its own rows, breaks the step. The model
+# was fitted to plain GEMMs and does not include this effect, so the course's function requires clusters if an op reads
+# a matrix. Do not trust a model outside the range where it was measured.
 
 # %%
 show_figure("fusion")
@@ -356,21 +364,22 @@ show_figure("fusion")
 # %% [markdown]
 # (The panels on the right belong to the sections that follow. All show speed: more is better.)
 #
-# ## A layer that torch takes for its own
+# ## A layer that torch treats as its own
 #
-# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each needs
-# information that the kernel does not carry. A `torch.library.custom_op` is the place to register it.
+# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each needs to
+# know something about the kernel that its code does not say. You register that knowledge with a
+# `torch.library.custom_op`:
 #
-# | who asks | what is registered | what it is |
+# | caller | you register | which is |
 # |---|---|---|
-# | eager | the function itself | GPU: notebook 14's `gemm` |
+# | eager mode | the function itself | on a GPU, notebook 14's `gemm` |
 # | `torch.compile`, `torch.export` | `register_fake` | shape, dtype and device of the result, without data |
 # | autograd | `register_autograd` | the backward, built from operators |
 # | `autocast` | `register_autocast` | the dtype to cast to |
-# | `torch.cuda.graph` | nothing | the launch must use the current stream and not synchronize |
+# | `torch.cuda.graph` | nothing | but the launch must use the current stream and must not synchronize |
 #
 # Notebook 14's kernel does not run on the CPU, so the operator needs another implementation there: torch's product in
-# fp32, rounded once. The contract is the kernel's; only the order of the additions differs.
+# fp32, rounded once. It keeps the kernel's contract; only the order of the additions differs.
 
 # %%
 show_source(multiply)
@@ -383,16 +392,17 @@ show_source(multiply)
 # > ∂L/∂x_mk = Σ_n grad_mn · w_nk  and  ∂L/∂w_nk = Σ_m grad_mn · x_mk
 #
 # Our GEMM sums over the *last* mode of both matrices, and so far their rows were contiguous. In the first gradient the
-# sum runs over n, grad's last mode and W's first; in the second over m, the first mode of both. So one has one
-# transposed operand, the other two. A kernel that supports one of the four combinations, as notebook 13's does, needs
-# copies for the others. The course's kernel supports all four: wgmma reads bf16 operands from shared memory K-major or
-# MN-major. Three things change: notebook 13's atom has `MN` in place of `K`, TMA's box follows the matrix's layout in
-# memory, and the MMA is told the major mode. (For FP8, wgmma supports K-major only.) The strides show that a view is
-# transposed, so `gemm(grad, weight.mT)` is all you write.
+# sum runs over n, grad's last mode and W's first; in the second it runs over m, the first mode of both. So the first
+# GEMM has one transposed operand, and the second has two. A kernel that supports one of the four combinations, as
+# notebook 13's does, needs transposing copies for the others. The course's kernel supports all four: wgmma reads bf16
+# operands from shared memory K-major or MN-major. Three things change: notebook 13's atom has `MN` in place of `K`,
+# TMA's box follows the matrix's layout in memory, and the MMA is told the major mode. (For FP8, wgmma supports K-major
+# only.) A view's strides show that it is transposed, so the course calls `gemm(grad, weight.mT)` and copies nothing.
+# In the exercise `gemm` is like notebook 13's, so that you see which copies are saved.
 #
 # **Exercise 16.8** (about 5 lines). Write `linear_backward(grad, x, weight, gemm)`, which returns (∂L/∂x, ∂L/∂weight).
 # x is (…, in) with any number of modes, weight (out, in), grad (…, out). `gemm(a, b)` is A · Bᵀ of two matrices with
-# contiguous rows; it raises an error if they are not. Call it twice, and use torch only for views and copies.
+# contiguous rows, and raises an error for others. Call it twice, and use torch only for views and copies.
 
 
 # %%
@@ -409,8 +419,8 @@ def linear_backward(grad, x, weight, gemm):
 check("16.8", linear_backward)
 
 # %% [markdown]
-# The course registers a function like yours, with the operator itself in place of gemm. So the backward consists of
-# operators that torch knows: it compiles and can itself be differentiated. `gradcheck` compares with finite
+# The course registers a function like yours, with the operator itself in place of `gemm`. So the backward consists of
+# operators that torch knows: it can be compiled, and differentiated in turn. `gradcheck` compares it with finite
 # differences in fp64:
 
 # %%
@@ -421,11 +431,11 @@ print("second derivatives:", torch.autograd.gradgradcheck(linear, (x, weight)))
 # %% [markdown]
 # ### The fake: what is known without data
 #
-# When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. torch
-# asks each operator for the shape, dtype and device of its result. A fake that reads data fails. One that asks for a
-# size's *value* makes torch recompile for each new size. One that computes the result to learn its shape
-# only works with operations that have fakes themselves, and a kernel has none. And a wrong one is worst: the compiler
-# trusts it.
+# When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. Each
+# operator must state the shape, dtype and device of its result: the function that does so is its **fake**. A fake that
+# reads data fails. A fake that asks for a size's *value* makes torch recompile for each new size. A fake that computes
+# the result to learn its shape works only with operations that have fakes themselves, and a kernel has none. A fake
+# that is wrong is worst: the compiler trusts it.
 #
 # **Exercise 16.9** (about 1 line). Write `linear_fake(x, weight)`: a new tensor like the result of `linear`,
 # contiguous, without computing anything.
@@ -453,7 +463,8 @@ torch.library.opcheck(linear, (x, weight))
 # %% [markdown]
 # ### Into a model
 #
-# `KernelLinear` is an nn.Linear with a different forward. A model has hundreds of nn.Linear modules.
+# `KernelLinear` is a subclass of nn.Linear with the same constructor and the same parameters; its forward calls the
+# operator. A model has hundreds of nn.Linear modules, and you want to replace them without touching its code.
 #
 # **Exercise 16.10** (about 8 lines). Write `use_kernels(module)`: replace every nn.Linear below the module, at any
 # depth, with a KernelLinear, and return the module. Parameters stay the same objects (an optimizer may hold references
@@ -479,9 +490,10 @@ def use_kernels(module):
 check("16.10", use_kernels)
 
 # %% [markdown]
-# The next cell swaps a small Llama MLP with your `use_kernels`. Compiled, it is one graph; under autocast, its result
-# is bf16. Its fused form, `FusedMLP`, is the course's: its first GEMM is gated in the epilogue, and its result
-# matches the plain one. The 8B model has 4,096 and 14,336 in place of 64 and 192.
+# The next cell swaps the layers of a small Llama MLP with your `use_kernels`. What must it print if torch treats them
+# as its own? `FusedMLP` is the course's fused form, whose first GEMM is gated in the epilogue. (It has a backward too,
+# which multiplies gate and up again in place of keeping them.) The 8B model has 4,096 and 14,336 in place of 64 and
+# 192.
 
 # %%
 torch.manual_seed(16)
@@ -497,14 +509,21 @@ for name, module in {"swapped": swapped, "two GEMMs, the first gated": fused}.it
     print(f"{name}: off by {float((module(x) - expected).abs().max()):.1e} of {float(expected.abs().max()):.2f}")
 
 # %% [markdown]
-# A CUDA graph can capture it, too. Two things could prevent that: a launch on a stream other than the current one, and
-# memory that is allocated during capture and freed before the replay. `gemm` launches on torch's stream and keeps its
-# workspace alive, one per stream.
+# No graph break, a bf16 result, and no difference beyond rounding in fp32, because on the CPU all three use torch's
+# product.
+#
+# The course's own `use_kernels` assigns each layer's `__class__`, and so keeps hooks, and layers that a model uses in
+# several places.
+#
+# A CUDA graph can capture the model, too. Two things could prevent that: a launch on a stream other than the current
+# one, and memory that is allocated during capture and freed before the replay. `gemm` launches on torch's current
+# stream and keeps its workspace alive, one per stream.
 #
 # ### Measured
 #
-# The table compares the 8B model's MLP in bf16 with torch's eager one. Each is checked before it is timed. Where do you
-# expect the gain, and how large can it be? (Three GEMMs of 4,096 tokens are 1.44 · 10¹² operations, so 2 ms.)
+# The table compares the 8B model's MLP in bf16 with torch's in eager mode. Each result is checked before it is timed.
+# Where do you expect the gain, and how large can it be? (Three GEMMs of 4,096 tokens are 1.44 · 10¹² operations, about
+# 2 ms. The traffic that fusion saves is 470 + 235 MB, at notebook 05's bandwidth.)
 
 # %%
 show_costs("mlp_forward")
@@ -514,37 +533,41 @@ show_as_a_module()
 
 # %% [markdown]
 # (A shape is tokens × hidden × gate's and up's features together.) Swapping nn.Linear gains only what notebook 14's
-# GEMM gains over cuBLAS. The gate gains more: gate and up are not written and read again, and silu and the product need
-# no kernels of their own. A call costs the host more than torch's does, because the custom op is written in Python; a
-# CUDA graph removes that cost.
+# GEMM gains over cuBLAS. The fused gate gains more, because gate(x) and up(x) are not written and read again, and silu
+# and the product need no kernels of their own. torch.compile makes one kernel of silu and the product but still writes
+# and reads gate(x) and up(x), and it is in between. A call costs the host more than torch's does, because the custom
+# op is written in Python; a CUDA graph removes that cost.
 #
-# Forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed. The operator reads
-# those without copies. The other rows use cuBLAS for the backward, which also has kernels for transposed operands, or
-# copy first, to make all rows contiguous. Predict the cost of the copies: they move 1.6 GB at 4,096 tokens. (The
-# optimizer step runs the same kernels on both sides, so it is left out.)
+# The next table has forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed.
+# In the first row the operator reads those without copies. The second row uses cuBLAS for the backward, which has
+# kernels for transposed operands as well. The third copies first, so that all rows are contiguous. **Predict** the
+# cost of the copies, which move 1.6 GB at 4,096 tokens. (The optimizer step runs the same kernels on both sides, so it
+# is left out.)
 
 # %%
 show_costs("mlp_training")
 
 # %% [markdown]
-# Compare the cost of the copies with the time for 1.6 GB at notebook 05's bandwidth. It is several times as much: a
-# transposing copy is far slower than a plain one, as 05's transposes showed. (≈ at 8,192 tokens: the spread between
-# that row's pairs is larger than its difference from torch.)
+# Subtract the first row from the third, and compare with the time for 1.6 GB at notebook 05's bandwidth. The copies
+# take several times as long: torch's transposing copy is far slower than its plain one. (Notebook 05's transpose
+# without a swizzle was slow as well, but its swizzled one came close to a plain copy.) At 8,192 tokens, ≈ is a
+# warning: the spread between that row's pairs is larger than its difference from torch.
 #
 # ## Two GPUs, one all-reduce
 #
-# A model too large for a GPU, or too slow on one, is split. Split the MLP so that the GPUs communicate as little as
-# possible. Gate and up can be split by rows, which are features: each rank computes its features for all tokens, and
-# the activation works per feature, so no communication is needed. Down *sums* over features: each rank sums over its
-# own, and the result is the sum over ranks. That takes one all-reduce of (tokens, hidden).
+# A model that is too large for one GPU, or too slow on one, is split. How do you split the MLP so that the GPUs
+# communicate as little as possible? Split gate and up by rows, which are features: each rank computes its features for
+# all tokens, and since the activation works feature by feature, the ranks need not communicate. Down *sums* over
+# features: each rank sums over its own, and the result is the sum over ranks. That takes one all-reduce of (tokens,
+# hidden).
 #
-# Split gate by columns instead, and the partial sums need an all-reduce *before* silu, since silu(a + b) is not silu(a)
-# + silu(b).
+# If you split gate by columns instead, its partial sums need an all-reduce *before* silu, since silu(a + b) is not
+# silu(a) + silu(b).
 #
-# **Exercise 16.11** (about 6 lines). Write `shard(gate, up, down, rank, world)`: the part of the weights that `rank` of
-# `world` ranks has, gate and up (features / world, hidden), down (hidden, features / world). Return new tensors with
-# contiguous rows: a view would keep the whole weight in memory. If `world` does not divide the features, raise a
-# ValueError.
+# **Exercise 16.11** (about 6 lines). Write `shard(gate, up, down, rank, world)`: the part of the three weights that
+# `rank` (of `world` ranks) has: gate and up (features / world, hidden), and down (hidden, features / world). Return
+# new tensors with contiguous rows: a view would keep the whole weight in memory. If `world` does not divide the
+# features, raise a ValueError.
 
 
 # %%
@@ -563,51 +586,54 @@ def shard(gate, up, down, rank, world):
 check("16.11", shard)
 
 # %% [markdown]
-# In the backward, each rank has all of x, and the gradient of x is the sum over ranks: one all-reduce again, on the
-# other side of the MLP. `python -m tutorlib.instruments.parallel` runs the forward on two GPUs of a host, with the
-# gated kernel and NCCL, and compares result and time with one GPU's.
+# In the backward pass every rank computes one term of x's gradient, and the gradient is the sum over ranks: one
+# all-reduce again, on the other side of the MLP. `python -m tutorlib.instruments.parallel` runs the forward on two
+# GPUs of a host, with the gated kernel and NCCL, and compares result and time with one GPU's.
 #
 # **Predict** the speed-up at 512 tokens and at 8,192. The all-reduce moves 2 bytes for each of tokens · 4,096 numbers,
-# both ways, over links of 450 GB/s each way.
+# in both directions at once, over links of 450 GB/s each way.
 
 # %%
 show_parallel()
 
 # %% [markdown]
-# The split takes little more than half the time of one GPU plus the all-reduce. The all-reduce's share shrinks as
-# tokens grow: its bytes grow in proportion, like the arithmetic, but its latency does not. Even at 8,192 tokens it
+# The split MLP takes little more than half of one GPU's time plus the all-reduce. The all-reduce's share shrinks with
+# more tokens: its bytes grow in proportion, like the arithmetic, but its latency does not. Even at 8,192 tokens it
 # takes nearly twice the time that 450 GB/s would allow.
 #
 # ## What to remember
 #
 # - An epilogue is a function of values in registers, and rounding comes last. A thread finds the operands of its
-#   accumulators by partitioning their tensor like C; a stride of 0 turns a row into a matrix.
+#   accumulators by partitioning their matrix like C; a stride of 0 turns a vector into a matrix.
 # - If two numbers must meet in one thread, reorder the weights so that they do. You do it once.
-# - A kernel becomes a layer when metadata *about* it is registered: a fake, a backward made of operators, an autocast
-#   dtype; and it launches on the current stream.
+# - A kernel becomes a layer once you register knowledge *about* it: a fake, a backward made of operators, an autocast
+#   dtype. And it must launch on the current stream.
 #
 # ## Test yourself
 #
-# <details><summary>1. GELU's tanh costs a GEMM with K = 4096 about 3 % if tensor cores wait for it. What does it cost
-# with K = 1024, and what would you change?</summary>
+# <details><summary>1. GELU's tanh costs a GEMM with K = 4096 about 3 % if the tensor cores wait for it. What does it
+# cost with K = 1024, and what would you change?</summary>
 #
-# About 12 %: the epilogue takes as long as before, and the main loop a quarter. Use ping-pong: one warpgroup multiplies
-# while the other is in its epilogue, so the cost is hidden as long as the epilogue is shorter than a tile's main loop.
+# About 12 %: the epilogue takes as long as before, and the main loop a quarter of the time. Use ping-pong: one
+# warpgroup multiplies while the other is in its epilogue, so the cost is hidden as long as the epilogue is shorter
+# than a tile's main loop, except in the last wave.
 #
 # </details>
 #
 # <details><summary>2. Gate and up are interleaved with width 8 on Hopper. Would width 4 do? And width 16?</summary>
 #
-# With 4, a piece of 8 columns holds gate in its first half and up in its second. A thread has two neighbors of a piece,
-# so it has gate or up and not both: the product would need a shuffle. With 16, gate's columns are two pieces and up's
-# the next two, all in the same thread: that works, with other indices, if the tile's N is a multiple of 32.
+# With 4, the first half of a piece of 8 columns is gate and the second half is up. A thread has two neighbors in each
+# row of a piece, so it has gate or up and not both: the product would need a shuffle. With 16, two pieces are gate and
+# the next two are up, and a thread has its share of all four: that works, with other indices, if the tile's N is a
+# multiple of 32.
 #
 # </details>
 #
 # <details><summary>3. Your fake returns <code>torch.empty</code> of the right shape on the CPU. Which of the table's
-# five callers detect it, and when?</summary>
+# five callers can notice, and when?</summary>
 #
-# Only torch.compile, on a GPU: it plans with a tensor on the wrong device and fails, or moves data, while it traces.
-# The other four never call the fake. opcheck on the GPU finds it at once; opcheck on the CPU cannot.
+# Only torch.compile and torch.export, and only for tensors on a GPU: the compiler goes on with a result on the wrong
+# device, and fails at the first operator that combines it with a tensor on the GPU. The other four never call the
+# fake. opcheck on a GPU finds it at once; opcheck on the CPU cannot.
 #
 # </details>

@@ -163,7 +163,7 @@ def blackwell_kernel(
 
 @dataclass(frozen=True)
 class Crew:
-    """A warp's work, as soon as there is tensor memory. steps: without it."""
+    """A warp's work once tensor memory is allocated. steps: still without it."""
 
     loops: TileLoops
     steps: TileSteps

@@ -26,7 +26,7 @@ class Holding:
     """A block's tensor memory, as one of its warps sees it.
 
     warp: its number, 0 to 5. columns: to allocate. address: 4 bytes of shared memory that alloc_tmem writes.
-    crew: does the work, given a pointer to the accumulators.
+    crew: runs the roles, given a pointer to the accumulators.
     """
 
     config: BlackwellConfig

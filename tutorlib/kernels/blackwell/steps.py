@@ -107,7 +107,7 @@ class TileSteps:
 
     @property
     def tiles(self) -> Int32:
-        """That this block computes, one after the other."""
+        """Tiles that this block computes, one after the other."""
         return self.walk.count
 
     @property
@@ -125,12 +125,12 @@ class TileSteps:
 
     @property
     def parts(self) -> int:
-        """In which a warp reads an accumulator: 64 columns each."""
+        """Parts of 64 columns in which a warp reads an accumulator."""
         return cute.size(self.drain.tTtC, mode=[3])
 
     @property
     def both(self) -> Int16:
-        """The mask of the two blocks of a pair; of this one alone, where there is none."""
+        """The mask of both blocks of a pair; without a pair, of this block."""
         width = self.config.width
         return Int16(((1 << width) - 1) << self.walk.place * width)
 

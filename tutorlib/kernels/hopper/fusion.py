@@ -98,7 +98,7 @@ class FusedStores(Stores):
         return registers.load().reshape((8,))
 
     def pair(self, start: cute.Pointer, column: Int32) -> Any:
-        """Two neighbors of a row; beyond its end its last ones, beside which nothing is stored."""
+        """Two neighbors of a row; past its end, its last two, for results that are not stored."""
         pair = cutlass.min(column, self.operand.shape[-1] - 2) // 2
         registers = cute.make_rmem_tensor(cute.make_layout(2), self.operand.element_type)
         cute.recast_tensor(registers, Int32)[0] = cute.make_tensor(start + pair, cute.make_layout(1))[0]
@@ -107,12 +107,12 @@ class FusedStores(Stores):
 
 @dataclass(frozen=True)
 class GatedStores(Stores):
-    """`config` is that of C, half as wide as the accumulators: 16 of these become 8 results."""
+    """`config` is for C, which is half as wide as the accumulators: 16 of these become 8 results."""
 
     op: Callable[[Any, Any], Any]
 
     def values(self, tCrC: cute.Tensor, scale: Float32 | None, first: int, tile: tuple[Int32, Int32]) -> Any:
-        pieces = cute.make_tensor(tCrC.iterator + 2 * first, cute.make_layout((4, 2, 2)))  # of a piece, gate or up, two
+        pieces = cute.make_tensor(tCrC.iterator + 2 * first, cute.make_layout((4, 2, 2)))  # (values, gate or up, 2)
         gate, up = (cute.make_rmem_tensor(cute.make_layout((4, 2)), Float32) for _ in range(2))
         gate.store(pieces[None, 0, None].load())
         up.store(pieces[None, 1, None].load())
