@@ -9,13 +9,17 @@
 # %% [markdown]
 # # 17 · Compile once
 #
-# A kernel that takes 80 µs is of little use if each call costs a third of a second of host time, or even 50 µs.
-# Notebooks 09 to 14 were about GPU time; this one is about host time. Where does the first call spend its time, how
+# The first call of a GEMM costs the host about half a second, and a later one can still cost 45 µs. The host issues
+# launches ahead of the GPU, so its time is hidden as long as each kernel runs longer than its launch takes. A 5 µs
+# kernel whose launch takes 45 µs leaves the GPU idle for 40 of them.
+#
+# Notebooks 05 to 16 were about GPU time; this one is about host time. Where does the first call spend its time, how
 # much of that does the second call repeat, and how cheap can a launch be?
 #
 # > **After this page you can** measure a kernel's first call stage by stage, predict which calls recompile, cache
 # > compiled kernels under a key that is neither too coarse nor too fine, save them for the next process, and launch as
-# > cheaply as PyTorch does. The appendix lays out shared memory as a struct, and uses single PTX instructions.
+# > cheaply as PyTorch does. The appendix covers structs in shared memory and PTX instructions that the DSL does not
+# > wrap.
 # >
 # > **It takes** about 65 minutes, on any machine; its appendix about 30 more. Only the timing of launches (two points)
 # > needs a GPU.
@@ -47,7 +51,7 @@ from tutorlib.notebook.trials import run_on_gpu
 # %% [markdown]
 # ## Where a first call's time goes
 #
-# This page's kernel does almost nothing, so that the overhead dominates:
+# This kernel computes y = 2x and does almost no work, so the overhead dominates:
 
 # %%
 THREADS = 128
@@ -76,14 +80,14 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # | tracing | your Python runs, and its operations are recorded as IR (notebook 04: `print` happens here) | no |
 # | lowering | the compiler's passes turn layouts, copies and loops into LLVM IR | no |
 # | machine code | LLVM writes PTX, `ptxas` assembles it | no |
-# | host code | the host function is compiled to machine code for your CPU | if it launches a kernel |
+# | host code | the host function becomes machine code for your CPU, to call in this process | if it launches a kernel |
 # | loading | the driver puts the kernel on the GPU | yes |
 # | launch | arguments are packed and passed to the driver | yes |
 #
 # The first three need no GPU, so the next cell measures them on *your* machine. `show_stages` is part of this course:
 # it times the DSL's own steps and has MLIR report the time of each pass (`enable_timing` of its PassManager). Which of
-# the three takes longest for such a small kernel, and which shrinks most when the same function is compiled a second
-# time? The last two lines of its output answer.
+# the three takes longest for such a small kernel, and which shrinks most when you compile the same function again? The
+# last two lines of the output answer.
 
 # %%
 vector = TensorSpec((1024,), dynamic=True)
@@ -95,9 +99,9 @@ print("longest, first call:", max(stages, key=lambda stage: getattr(first, stage
 print("shrinks most:", max(stages, key=lambda stage: getattr(first, stage) - getattr(second, stage)))
 
 # %% [markdown]
-# The second compilation is shorter, because some work happens once per process: the DSL rewrites your source, and the
-# compiler loads its own code. But `cute.compile` compiles every time you call it; it caches nothing. Now a real kernel,
-# the GEMM of notebook 12, about a hundred lines:
+# The second compilation is shorter because some work happens once per process: the DSL rewrites your source, and the
+# compiler loads its own code. But it is not free: `cute.compile` caches nothing and compiles every time you call it.
+# Now a real kernel, the GEMM of notebook 12:
 
 # %%
 from tutorlib.kernels.ladder import AMPERE_RUNGS
@@ -107,28 +111,29 @@ matrix = TensorSpec((4096, 4096), "bf16")
 _ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 
 # %% [markdown]
-# The table shows recorded measurements, with loading and launch where there was a GPU; each number is the median of
-# three processes. NVIDIA published the last row, for a GEMM on a B100, without the other stages.
+# The table shows recorded measurements. Each number is the median of three processes, and each process first compiled
+# another kernel, so work done once per process is not counted. The machine without a GPU has no numbers for the last
+# three stages. NVIDIA published the last row, for a GEMM on a B100, without the later stages.
 
 # %%
 show_first_calls()
 
 # %% [markdown]
 # You want only the launch; the other stages together take thousands of times as long. For both GEMMs, on both machines,
-# machine code takes the largest share. For the smallest kernel on the GPU machine, it is the *host* code, which takes
-# 25 to 47 ms whatever the kernel.
+# machine code takes the largest share. For y = 2x on the GPU machine, *host* code does: it takes 25 to 47 ms for every
+# kernel, however small.
 #
-# So everything before the launch should happen once. This page asks: once per call, once per process, or once and for
-# all?
+# So do everything before the launch only once. Once per process, or once for all processes?
 #
 # **Exercise 17.1** (about 6 lines). Write `per_call(way, calls, trace, compile, load, launch)`: the average µs per call
-# over the first `calls` calls of a process. `compile` is lowering, machine code and host code together. The ways:
+# over the first `calls` calls of a process. The last four arguments are the µs that each step takes; `compile` is
+# lowering, machine code and host code together. The ways:
 #
-# - `"nothing kept"`: every call goes through all four;
-# - `"traced each time"`: a direct call of a `@cute.jit` function. The DSL caches compiled functions and looks them up
-#   *by their IR*. What must it do to get the IR?
+# - `"nothing kept"`: every call goes through all four steps;
+# - `"traced each time"`: a direct call of a `@cute.jit` function. The DSL caches compiled functions that are loaded,
+#   and looks them up *by their IR*. What must it do to get the IR?
 # - `"kept"`: `cute.compile` runs once, and you keep the result;
-# - `"loaded"`: an earlier process has saved it.
+# - `"loaded"`: an earlier process compiled the function and saved it; this one only loads it.
 
 
 # %%
@@ -148,22 +153,23 @@ def per_call(way, calls, trace, compile, load, launch):
 check("17.1", per_call)
 
 # %% [markdown]
-# After a thousand calls, with the published numbers and round ones for the two missing: 70,000 µs until a new process
-# has loaded a saved kernel, as measured further down, and 10 µs for a launch.
+# Here are the averages over a thousand calls, with the published times for tracing and compiling, 10 µs for a launch,
+# and 70,000 µs for loading, which is the time that a new process needs for a saved kernel (measured further down). A
+# process that compiles its own kernel loads it in less than 1 ms, so the first three results are upper bounds.
 
 # %%
 for way in ("nothing kept", "traced each time", "kept", "loaded"):
     print(f"{way:18}{per_call(way, 1000, 73_000, 241_500, 70_000, 10):12,.1f} µs a call")
 
 # %% [markdown]
-# The second line is the default: "the DSL has a cache" is true, and every call still costs 73 ms. It has to trace the
-# IR to know that nothing has changed.
+# The second line is the default. It is true that the DSL has a cache, and yet every call costs 73 ms: the DSL has to
+# trace your function to learn that nothing has changed.
 #
 # ## What compiles again
 #
-# To cache compiled functions yourself, you must know which calls can share one. The DSL knows, so ask it. This function
-# runs on the CPU; a direct call compiles exactly when its IR is new. Notebook 04 did this for static and dynamic
-# layouts; here are the other cases. Before you run the cell, predict the number of compilations on each line.
+# To cache compiled functions yourself, you must know which calls can share one. The DSL knows, so ask it: a direct call
+# compiles exactly when its IR is new, and `scale` below runs on the CPU. Notebook 04 compared static and dynamic
+# layouts; this cell adds the other cases. Predict the number of compilations on each line before you run it.
 
 
 # %%
@@ -201,22 +207,22 @@ compiles("aligned to 8 bytes, to 16", [(free(8, 16, align=align), 2.0) for align
 compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 2, 3.0, 2.0)])
 
 # %% [markdown]
-# One by one:
+# The code depends on the type of each tensor and on the constants:
 #
-# - a **static** layout is part of the type, with every size and stride;
-# - **`mark_layout_dynamic`** keeps only the rank and the mode with stride 1 in the type;
-# - **`mark_compact_shape_dynamic(mode=0)`** makes the size of one mode dynamic. The other sizes and the stride order
-#   stay static. This suits a GEMM whose N and K come from a layer's weights and whose M is the batch. (A
+# - A **static** layout puts every size and stride into the type.
+# - **`mark_layout_dynamic`** keeps only the rank and the mode with stride 1.
+# - **`mark_compact_shape_dynamic(mode=0)`** makes the size of one mode dynamic. The other sizes and the order of the
+#   strides stay static. This suits a GEMM whose N and K come from a layer's weights and whose M is the batch. (A
 #   `divisibility=` for the dynamic mode is part of the type, too.)
-# - the **dtype**, of course;
-# - the **alignment** that CuTe may assume. A float alone guarantees 4 bytes; 16 allows vector accesses;
-# - a **Constexpr** is a constant in the code (2.0 was already compiled on the second line). 2 and 2.0 produce different
-#   code, although Python, and hence a dictionary, treats them as equal keys. Keep that in mind.
+# - The **dtype** is part of the type, and so is the **alignment** that CuTe may assume. A float alone guarantees 4
+#   bytes; 16 allows vector accesses.
+# - A **Constexpr** is a constant in the code. The last line counts only 3.0 and 2, because 2.0 was compiled on the
+#   second line. So 2 and 2.0 produce different code, although they are the same key of a Python dictionary.
 #
 # **Exercise 17.2** (about 10 lines). Write `compilations_of(calls)`: how many compilations a sequence of direct calls
-# `f(x, factor)` needs, where `factor` is a Constexpr. A call is a tuple `(dtype, shape, stride, align, marked,
-# factor)`; `marked` is `"static"`, `"layout"` for `mark_layout_dynamic`, or the number of the mode given to
-# `mark_compact_shape_dynamic`. Tensors are compact (no gaps), no size is 1.
+# `f(x, factor)` needs in a new process. `x` is a matrix without gaps, no size is 1, and `factor` is a Constexpr. A call
+# is a tuple `(dtype, shape, stride, align, marked, factor)`; `marked` is `"static"`, `"layout"` for
+# `mark_layout_dynamic`, or the number of the mode given to `mark_compact_shape_dynamic`.
 
 
 # %%
@@ -239,9 +245,8 @@ def compilations_of(calls):
 check("17.2", compilations_of)
 
 # %% [markdown]
-# Variables captured from outside the function are part of the IR, too: a global of the notebook, or a local of the
-# enclosing function (a *closure*). A direct call sees a changed value, since it traces. A compiled function cannot.
-# What are the two results?
+# Variables captured from outside the function become constants of the IR, too: a global of the notebook, or a local of
+# the enclosing function (a *closure*). What are the two results?
 
 # %%
 SCALE = 2.0
@@ -261,19 +266,20 @@ scale_by_global(from_dlpack(ones[1]))
 print("kept:", ones[0], "called directly:", ones[1])
 
 # %% [markdown]
-# So make any value that can change an argument: a Constexpr, and part of the key.
+# The direct call traced again and saw the new value; the compiled function kept the old one. So pass any value that can
+# change as an argument: at run time, or as a Constexpr that is part of the key.
 #
 # ## The key
 #
-# From here on we compile with dynamic layouts, for any size. For each tensor the caller makes one decision: if its
-# address and the start of every row (or column, if columns are contiguous) are multiples of 16 bytes, it compiles a
-# kernel with 16-byte accesses, otherwise one that works element by element. `ld.global.v4` (notebook 04) and 16-byte
-# `cp.async` (notebook 05) need this alignment.
+# From here on, compile with dynamic layouts, for any size. Only one property of the sizes and addresses still matters:
+# `ld.global.v4` (notebook 04) and 16-byte `cp.async` (notebook 05) need aligned addresses. So the caller decides
+# for each tensor: if its address and the start of every row (or column, if columns are contiguous) are multiples of 16
+# bytes, the kernel accesses it 16 bytes at a time, and otherwise element by element.
 #
 # **Exercise 17.3** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
 # torch tensors, each with exactly one stride of 1; `constants` is a tuple, the Constexpr arguments; `arch` is the GPU
 # architecture, such as `"sm_90a"`. Calls that can share a compilation must have equal keys; all others must have
-# different ones. So the sizes do not belong in the key, and neither does the row pitch, but...
+# different ones. So the sizes and strides themselves do not belong in the key.
 #
 # `t.data_ptr()` is a tensor's address, `t.element_size()` an element's bytes, and `t.stride()` counts elements.
 
@@ -295,12 +301,13 @@ def cache_key(tensors, constants, arch):
 check("17.3", cache_key)
 
 # %% [markdown]
-# Too coarse a key runs the wrong code: notebook 04's `total_of_6` trusted its static layout and gave no error. Too fine
-# a key compiles too often, and in a service that sees a new sequence length every second it is also a memory leak.
+# A key that is too coarse runs the wrong code: notebook 04's `total_of_6` trusted its static layout and gave no error.
+# A key that is too fine compiles too often, and in a service that sees a new sequence length every second, the cache
+# leaks memory.
 #
-# **Exercise 17.4** (about 5 lines). Write the cache. An instance of `CompiledKernels(compile, key)` is called with
-# tensors, and passes them to both functions: `compile(*tensors)` returns a function of tensors, and `key(*tensors)` the
-# key to store it under. Each instance has its own cache.
+# **Exercise 17.4** (about 5 lines). Write the cache. You call an instance of `CompiledKernels(compile, key)` with
+# tensors. `key(*tensors)` returns their key and `compile(*tensors)` a compiled function; the instance compiles only for
+# a new key, calls the function with the tensors, and returns its result. Each instance has its own cache.
 
 
 # %%
@@ -323,7 +330,7 @@ class CompiledKernels:
 check("17.4", CompiledKernels)
 
 # %% [markdown]
-# Now use both on the CPU. How many compilations do these twelve tensors need?
+# Now use `cache_key` and `CompiledKernels` on the CPU. How many compilations do these twelve tensors need?
 
 
 # %%
@@ -349,8 +356,8 @@ for dtype in (torch.float32, torch.float16):
 # %% [markdown]
 # ## What is left of a call
 #
-# The dictionary removes tracing and compiling. What is left? The next cell calls y = αx + y on four elements, in four
-# ways on your CPU, and compares them with PyTorch's own operator. Guess the order of magnitude of each.
+# The dictionary removes tracing and compiling. What is left? The next cell computes y = αx + y for four elements on
+# your CPU, in four ways and with PyTorch's own operator. Guess the order of magnitude of each.
 
 
 # %%
@@ -386,9 +393,9 @@ time_call("compiled with --enable-tvm-ffi", lambda: with_ffi(0.0, x, y), 2000)
 time_call("torch: y.add_(x, alpha=0)", lambda: y.add_(x, alpha=0.0), 2000)
 
 # %% [markdown]
-# Most of the remaining time is Python: wrapping each tensor (DLPack) and packing arguments. **TVM-FFI** is a calling
-# convention in which you pass torch tensors directly and compiled code unpacks them. It needs a compile option and the
-# package `apache-tvm-ffi`. It also checks each tensor's dtype, rank, strides and more:
+# Most of the time of a compiled call is Python: wrapping each tensor (DLPack), then packing the arguments. **TVM-FFI**
+# is a calling convention in which you pass torch tensors directly and compiled code unpacks them. It needs a compile
+# option and the package `apache-tvm-ffi`. It also checks each tensor's dtype, rank, strides and more:
 
 # %%
 for wrong in ((x.half(), y), (x.reshape(2, 2), y), (torch.ones(8)[::2], y)):
@@ -403,11 +410,11 @@ for wrong in ((x.half(), y), (x.reshape(2, 2), y), (torch.ones(8)[::2], y)):
 # replace each torch tensor with a dynamic view (made with `enable_tvm_ffi=True`) that has the same contiguous mode;
 # pass all other arguments to `cute.compile` unchanged.
 #
-# A launch needs a *stream*. With TVM-FFI, the compiled function can look up torch's current stream itself: pass
-# `make_fake_stream(use_tvm_ffi_env_stream=True)` when compiling, and omit that argument in a call.
+# A launch needs a *stream*. With TVM-FFI, the compiled function can look up torch's current stream itself: the caller
+# passes `make_fake_stream(use_tvm_ffi_env_stream=True)` as one of `arguments`, and omits it in later calls.
 #
-# The CPU tests are worth three points. On a GPU the checker compares a launch of `double` with `torch.add`: one point
-# for at most four times its time, and one more for at most its time.
+# The CPU tests are worth three points. On a GPU, the checker compares the host time of a launch of `double` with that
+# of `torch.add`: one point for at most four times as much, and one more for at most as much.
 
 
 # %%
@@ -428,11 +435,22 @@ check("17.5", for_torch)
 
 # %% [markdown]
 # You can avoid even the launch. A **CUDA graph** records launches and replays them all with a single driver call, which
-# runs none of the Python between them. It records the addresses, too: a replay reads the same memory, so you copy new
-# inputs there.
+# runs none of the Python between them:
 #
-# The table shows the host time per launch of `double` on a GPU machine, in µs. Which ways are cheaper than PyTorch's
-# own launch? (The figure's axis is logarithmic; the dashed line is `torch.add`.)
+#     launch(x, y)                   # compiled by for_torch; a first call, so that loading is not recorded
+#     graph = torch.cuda.CUDAGraph()
+#     with torch.cuda.graph(graph):  # makes another stream torch's current one, and records it
+#         for _ in range(20):
+#             launch(x, y)
+#     graph.replay()
+#
+# The graph records the addresses, too: a replay reads the same memory, so you copy new inputs there.
+#
+# The table shows the cost per launch of `double` on a GPU machine. **host** is the time until the call returns. **until
+# done** is the total time of a long series of launches, until the GPU has finished the last, divided by their number.
+# "Kept" is a compiled function in a variable, "kept in a dictionary" one in `CompiledKernels`. Which ways cost the host
+# less than PyTorch's own launch, and in which does the GPU set the pace? (The figure shows the first column, on a
+# logarithmic axis; the dashed line is `torch.add`.)
 
 # %%
 show_later_calls()
@@ -441,18 +459,21 @@ show_later_calls()
 show_figure("launches")
 
 # %% [markdown]
-# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. From top to bottom, each way
-# saves more: compiling, tracing, wrapping the tensors, the launch itself. The dictionary has a cost, too: building the
-# key is Python, and takes about as long as the TVM-FFI launch that follows. If a loop calls one kernel a thousand
-# times, look it up once, before the loop. With many launches in a graph, the host has almost nothing left to do: a
-# launch then costs the GPU's own gap between kernels, which no host can hide.
+# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. The ways save, in turn,
+# compiling, tracing, wrapping the tensors, packing the arguments, and the launch itself. The dictionary has a cost,
+# too: building the key is Python, and takes about as long as the TVM-FFI launch that follows. If a loop calls one
+# kernel a thousand times, look it up once, before the loop.
+#
+# In all rows but one, *until done* is about the host's time: the GPU waits for the host. Only in the graph of 20
+# launches does the GPU set the pace. A launch costs the host 0.12 µs, and the GPU 1.0 µs for a kernel that does almost
+# nothing.
 
 # %% [markdown]
 # ## Compiled once and for all
 #
 # The next process starts from scratch. `export_to_c` writes a compiled function, host code and kernel, to an object
-# file; `cute.runtime.load_module` loads it. (Saving works without a GPU if you name the target: `options="--gpu-arch
-# sm_90a"`. A file with a kernel in it is loaded on a machine that has such a GPU.)
+# file; `cute.runtime.load_module` loads it. Saving a kernel needs no GPU if you name the target with
+# `options="--gpu-arch sm_90a"`; launching it needs such a GPU.
 #
 # **Exercise 17.6** (about 8 lines). Write `load_or_compile(folder, name, compile)`: load the function from the file
 # `folder / f"{name}.o"`; if the file does not exist, call `compile()` and save the result there first. `folder` is a
@@ -462,7 +483,8 @@ show_figure("launches")
 #     cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]
 #
 # One more requirement: if a process dies while it writes, no partial file may remain under the final name.
-# `os.replace(a, b)` renames atomically.
+# `os.replace(a, b)` renames atomically within one file system, so write the temporary file to `folder`, too, under a
+# name that no other process uses.
 
 
 # %%
@@ -483,7 +505,8 @@ check("17.6", load_or_compile)
 
 # %% [markdown]
 # The name should encode the whole key plus the versions of the DSL and of your source: nothing else detects a stale
-# file. Now call it from a process that has never seen `axpy`'s source:
+# file. Now call `axpy` from a process that has never seen its source. How long does that process need, once it has
+# imported torch and CuTe?
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -500,7 +523,8 @@ print(y, f"after {{(time.perf_counter() - start) * 1e3:.0f}} ms")
     print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
 
 # %% [markdown]
-# On a GPU, the time for `double` with its kernel, until the first call has finished:
+# Here is the recorded time for `double` and its kernel in a new process, until the first call has finished on the GPU.
+# Both numbers leave out the imports and the start of CUDA.
 
 # %%
 show_new_processes()
@@ -508,11 +532,13 @@ show_new_processes()
 # %% [markdown]
 # ## What to remember
 #
-# - A first call is tracing, lowering, machine code, host code, loading and launch. A second call needs only the launch.
+# - Host time is hidden as long as kernels run longer than their launches take.
+# - A first call is tracing, lowering, machine code, host code, loading and launch. If you keep the compiled function, a
+#   later call is only the launch.
 # - The DSL's own cache is keyed by the IR, so a direct call always traces. Compile once and keep the result.
 # - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
 #   architecture. With dynamic layouts it contains no sizes.
-# - A compiled function does not see changes to the variables it captured.
+# - A compiled function does not see changes to the variables that it captured.
 # - TVM-FFI takes torch tensors directly and checks them. A CUDA graph replays many launches with one call.
 # - Save under a temporary name, then rename. The name encodes the key and the versions.
 #
@@ -523,25 +549,25 @@ show_new_processes()
 # <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts do you
 # choose, and how many compilations do they need?</summary>
 #
-# M dynamic alone (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), B static: one compilation, and the
-# compiler still knows N and K. All static: up to 4,096 compilations.
+# Only M dynamic (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), and B static. One compilation is enough,
+# and the compiler still knows N and K. With static layouts there would be up to 4,096.
 #
 # </details>
 #
 # <details><summary>2. A cache is keyed by dtype and leading mode only. A caller passes <code>x[:, 1:]</code>, of fp16.
 # What happens?</summary>
 #
-# Its address is off by 2 bytes. The cached kernel assumes 16-byte alignment and loads vectors, so it fails with a
-# misaligned-address error, after which the process cannot use the GPU. TVM-FFI's checks, or the alignment in the key,
-# prevent that.
+# Its address is 2 bytes past a multiple of 16. If the cached kernel was compiled for 16-byte accesses, it fails with a
+# misaligned-address error, after which the process cannot use the GPU. With the alignment in the key, the call gets a
+# kernel of its own. TVM-FFI checks the alignment that was assumed, and raises an exception before the launch.
 #
 # </details>
 #
 # <details><summary>3. You change a helper function that the kernel calls, and the results stay the same. Where do you
 # look?</summary>
 #
-# In every cache that ignores the source: the dictionary of a running notebook, and the folder of object files. A direct
-# call would have traced the new source.
+# In every cache whose key ignores the source: the dictionary of a running notebook, and the folder of object files. A
+# direct call would have traced the new source.
 #
 # </details>
 
@@ -550,7 +576,7 @@ show_new_processes()
 #
 # A pipelined kernel keeps several objects in shared memory: the tiles of each stage and a pair of mbarriers per stage.
 # Computing their offsets by hand is error-prone: TMA with the 128-byte swizzle needs its tile at a multiple of 1,024
-# bytes, an mbarrier needs a multiple of 8, and an extra stage moves everything. `cute.struct` computes the offsets:
+# bytes, an mbarrier needs a multiple of 8, and an extra stage moves everything. `cute.struct` computes them:
 
 
 # %%
@@ -564,17 +590,17 @@ class Mixed:
 
 
 # %% [markdown]
-# The rules are C's. A member begins at the next multiple of its alignment: its own size for a number, the element's
-# size for a `MemRange` (an array), and at least n for `Align[…, n]`. The struct's alignment is the strictest of its
-# members', and its size is a multiple of that. At which offsets do the five members begin, and how large is the struct?
-# The next cell prints them.
+# The rules are C's. A member begins at the next multiple of its alignment, which is its own size for a number, the
+# element's size for a `MemRange` (an array), and at least n for `Align[…, n]`. The struct's alignment is the strictest
+# of its members', and its size is rounded up to a multiple of that. At which offsets do the five members begin, and how
+# large is the struct?
 
 # %%
 print(Mixed._offsets, "size", Mixed.__sizeof__(), "alignment", Mixed.__alignof__())
 
 # %% [markdown]
-# **Exercise 17.7** (about 8 lines). Write `struct_layout(members)`: members are `(bytes, alignment)` in order; return a
-# tuple of their offsets, and the size.
+# **Exercise 17.7** (about 8 lines). Write `struct_layout(members)` for members given as `(bytes, alignment)`, in order.
+# Return a pair: a tuple of their offsets, and the struct's size.
 
 
 # %%
@@ -599,8 +625,8 @@ check("17.7", struct_layout)
 # you pass `swizzle=` or a composed layout.
 #
 # **Exercise 17.8** (about 8 lines). Write `shared_storage(stages)`, which returns the struct for a GEMM with 128×256×64
-# tiles in bf16: `full` and `empty`, one mbarrier (64 bits) per stage in each; `sA`, 128×64 elements per stage; and
-# `sB`, 256×64. Both tiles begin at a multiple of 1,024 bytes.
+# tiles in bf16. Its members are `full` and `empty`, each with one mbarrier (64 bits) per stage; `sA`, with 128×64
+# elements per stage; and `sB`, with 256×64. `sA` and `sB` begin at multiples of 1,024 bytes.
 
 
 # %%
@@ -621,8 +647,10 @@ def shared_storage(stages):
 check("17.8", shared_storage)
 
 # %% [markdown]
-# In the next kernel, thread 0 initializes the barriers and all threads write a swizzled tile. Look for the offsets in
-# the PTX. The struct has no run-time cost: only constants remain.
+# In the next kernel, thread 0 initializes two of the barriers, and each thread writes one element of a swizzled tile.
+# At which offsets will the PTX address `full[3]`, `empty[0]` and `sB` if there are four stages? The struct has no
+# run-time cost: its offsets are constants in the instructions. (The report's total includes 1,024 bytes in addition to
+# the struct's: CUDA reserves them in each block that uses shared memory.)
 
 # %%
 Storage = shared_storage(4)
@@ -655,8 +683,8 @@ print(*[line for line in in_use.body.splitlines() if "mbarrier" in line or "shar
 # ## Appendix: Below the DSL
 #
 # NVIDIA's GPUs have instructions that the DSL does not wrap. There are two ways to reach them, and both give you a
-# function like any other. The first is inline PTX, as text. The examples are simple ones, for which `cute.arch` has
-# functions of its own (`exp2`, `lop3`, `warp_redux_sync`); you would write this where it has none:
+# function like any other. The first is inline PTX: the instruction as text. To keep the examples simple, they use
+# instructions for which `cute.arch` already has functions (`exp2`, `lop3`, `warp_redux_sync`):
 
 
 # %%
@@ -692,13 +720,14 @@ if run_on_gpu(powers, x, y):
     print(y)
 
 # %% [markdown]
-# `ir_value` gives the IR value of a DSL number, and `cutlass.Float32(…)` wraps an IR value as a DSL number. `loc` and
+# `ir_value` returns the IR value of a DSL number, and `cutlass.Float32(…)` wraps an IR value as a DSL number. `loc` and
 # `ip` are an operation's source location and its insertion point in the IR; `dsl_user_op` fills them in. `$0` is the
-# result. The compiler does not parse the text: `ptxas` may or may not reject a wrong type or a missing operand.
+# result. The compiler does not parse the text, so only `ptxas` can reject a wrong type or a missing operand, and it
+# does not detect every mistake.
 #
-# **lop3** computes *any* function of three bits, on 32 bit positions at once: its last operand is the function's truth
-# table. To compute the table, evaluate your function on a = 0xF0, b = 0xCC, c = 0xAA, which together contain all eight
-# combinations. For a ^ b ^ c:
+# **lop3** computes *any* function of three bits, at 32 bit positions at once. Its last operand is the function's truth
+# table. To compute the table, evaluate your function on a = 0xF0, b = 0xCC and c = 0xAA: their eight bit positions hold
+# all eight combinations. For a ^ b ^ c:
 
 # %%
 a, b, c = 0xF0, 0xCC, 0xAA
@@ -706,8 +735,8 @@ print(hex(a ^ b ^ c))
 
 # %% [markdown]
 # **Exercise 17.9** (about 9 lines). Write `majority_of(a, b, c)` for three Int32: each bit of the result is the value
-# that at least two of the three inputs have. Use one `lop3.b32`; its operands are the result, a, b, c and the table, a
-# constant in the text.
+# that at least two of the three inputs have. Use one `lop3.b32`. Its operands are the result, a, b, c and the table;
+# the table is a constant in the text.
 
 
 # %%
@@ -748,8 +777,8 @@ check("17.9", majority)
 
 # %% [markdown]
 # The second way is a **native op**: the compiler's own operation for an instruction, in the MLIR dialects `nvvm` and
-# `llvm`. There are more of these than DSL functions; the compiler knows their semantics and chooses registers and
-# types. The DSL's own functions are built this way. `cute.arch.lane_idx()`, for example, is roughly this:
+# `llvm`. The compiler knows its operands, types and semantics, as it does not for inline text. Many of the DSL's own
+# functions are built this way; `cute.arch.lane_idx()`, for example, is roughly this:
 
 
 # %%
@@ -763,11 +792,11 @@ print([name for name in dir(nvvm) if "redux" in name.lower()], [kind.name for ki
 
 # %% [markdown]
 # `redux.sync` (from sm_80 on) sums one integer per lane over a warp in a single instruction; notebook 04's tree took
-# five steps. `nvvm.redux_sync(value, kind, mask)`: the value and the mask of the lanes that take part are values of the
-# IR, the kind is a `ReductionKind`.
+# five steps. In `nvvm.redux_sync(value, kind, mask)`, `value` and `mask` are IR values, and `kind` is a
+# `ReductionKind`. The mask has a bit for each lane that takes part.
 #
-# **Exercise 17.10** (about 5 lines). Write `warp_total(v)` with it: the sum of an Int32 over all 32 lanes, returned to
-# every lane. Do not use `cute.arch.warp_redux_sync`, which wraps it.
+# **Exercise 17.10** (about 5 lines). Write `warp_total(v)` with `redux_sync`: it returns the sum of an Int32 over all
+# 32 lanes to every lane. Do not use `cute.arch.warp_redux_sync`, which wraps the same operation.
 
 
 # %%

@@ -12,8 +12,8 @@
 # "it works on my machine". You did not write the code, and it looks fine. How do you find the bug, and how do you
 # *know* that you have found it?
 #
-# The reports on this page are made up; the bugs are not. Each is a mistake that people make in kernels like these, in
-# CuTe, in cuTile and in CUDA C++.
+# The reports on this page are invented, but each bug is a mistake that engineers make in kernels like these, in CuTe,
+# in cuTile and in CUDA C++.
 #
 # > **After this page you can** reduce a failure to a small case, choose the tool that detects it, name that tool's
 # > blind spots, and fix a kernel that you did not write.
@@ -32,53 +32,53 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 # %% [markdown]
 # ## A method
 #
-# 1. **Read the symptom.** Where is it wrong: a column, a tail, everywhere? Always, or since something changed? Above
-#    all: where is it *right*? The difference between the right cases and the wrong ones tells more than the failure
-#    alone.
+# 1. **Read the symptom.** Where is the result wrong: in a column, in a tail, everywhere? Always, or since something
+#    changed? Above all, where is it *right*? The difference between right and wrong cases tells you more than the
+#    failure alone.
 # 2. **Make it small.** One block, one tile, two steps of the loop. A bug that appears at 17 but not at 16 nearly tells
 #    you its line.
-# 3. **Ask the tool that can see it.** Each detects one kind of fault and is blind to the others; a clean report proves
-#    nothing about those.
+# 3. **Use the tool that can see it.** Each tool detects one kind of fault; a clean report proves nothing about the
+#    others.
 # 4. **Predict, then look.** "If it is this, then row 3 holds row 2's values." A hypothesis that predicts nothing is
 #    worthless.
-# 5. **Fix one thing**, and test at the size that failed, at one that passed, and at an odd one.
+# 5. **Fix one thing**, and test the size that failed, one that passed, and an odd one.
 #
-# | symptom | ask first | what it says |
+# | symptom | look first at | it tells you |
 # |---|---|---|
 # | does not compile | the message, from its end | the line, and what the compiler could not prove |
 # | illegal address, misaligned | memcheck; `explain` | the thread, the address, the line |
 # | wrong in a pattern | inputs that encode their position | which element was used instead |
 # | wrong beyond a size | the two sizes around the limit | which loop, edge or stage begins there |
-# | nearly right | the error beside the type's rounding | what was rounded, and when |
+# | nearly right | the error, compared with each type's rounding | what was rounded, and when |
 # | different numbers in each run | racecheck (shared memory); `explain` | two lines that access the same location |
 # | right, except on a busy GPU | `explain` | which block loads data that another stores, unordered |
 # | garbage, or NaN, at times | initcheck; `explain` | which memory was read before it was written |
 # | NaN for some inputs only | inputs at the edges: all negative, all equal, huge | which assumption fails |
 # | hangs | synccheck, then cuda-gdb; `explain` | which threads wait, at which line |
-# | right, and slow | ncu; `explain` | wavefronts and sectors beside what is needed |
+# | right, but slow | ncu; `explain` | wavefronts and sectors, compared with the fewest possible |
 #
 # ## The tools
 #
-# **`explain`** simulates a kernel and reports every violation of the rules, whether or not the result is right. It is
-# slow, so give it a small case.
+# **`explain`** simulates a kernel on one input and reports the rules that it breaks there, even if the result is right:
+# races (accesses to the same memory, at least one of them a write, that nothing orders), waits that never end, accesses
+# out of bounds, undefined values. It also counts wavefronts and sectors. It is slow, so give it a small case.
 #
 # **compute-sanitizer** comes with the CUDA toolkit and watches a kernel on a GPU:
 #
 # | `compute-sanitizer --tool` | sees | does not see |
 # |---|---|---|
-# | `memcheck` | accesses outside of allocations, misaligned ones | an overrun within one allocation |
-# | `racecheck` | two threads that access the same *shared* memory with no barrier between | global memory |
+# | `memcheck` | accesses out of bounds of an allocation, misaligned ones | an overrun within one allocation |
+# | `racecheck` | two threads that access the same *shared* memory with no barrier in between | global memory |
 # | `synccheck` | barriers that some threads do not reach, invalid barriers | a missing barrier |
-# | `initcheck` | reads of uninitialized *global* memory; in newer versions of *shared* memory, too | registers |
+# | `initcheck` | reads of uninitialized *global* memory; in newer versions, of *shared* memory, too | registers |
 #
 # torch allocates memory from the driver in large blocks, and memcheck treats each block as one allocation. So set
 # `PYTORCH_NO_CUDA_MEMORY_CACHING=1`; otherwise an overrun can land in the next tensor, and no tool reports it. Compile
 # kernels with `-lineinfo` (nvcc) or `--generate-line-info` (the CuTe DSL's `options=`), or you get addresses instead of
 # lines.
 #
-# **`printf`** of C++ and `cute.printf` print from the kernel, at run time; Python's `print` in a `@cute.jit` function
-# prints while it is *compiled*, which shows layouts and their static properties. At run time, let only one thread
-# print.
+# **`printf`** in C++ and `cute.printf` print from the kernel, at run time; let only one thread print. Python's `print`
+# in a `@cute.jit` function prints while the function is *compiled*, which shows layouts and their static properties.
 #
 # **cuda-gdb** is for a kernel that hangs: `cuda-gdb -p PID` attaches to the process, `info cuda kernels` lists the
 # running kernels, `info cuda warps` shows where each warp of the SM is, `cuda block 0 thread 64` switches to a thread
@@ -88,10 +88,11 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 #
 # Each bug has two exercises. For the **diagnosis**, you return `Diagnosis(line=…, cause=…, shape=…)`: the line's number
 # or its text, one of the causes below, and an input that exposes the bug. The checker runs the broken kernel on that
-# input. If nothing goes wrong there, you get no points, even if the line and cause are right. An input that exposes the
-# bug earns one point; begin with that, and leave `line` and `cause` at `None`. They are graded as a pair: a right pair
-# earns the other three points, and a wrong pair costs the first one as well. `check` does not say which of the two was
-# wrong, and after three wrong pairs it judges no other until your fix of that bug passes. The causes:
+# input. If nothing goes wrong there, you get no points, even if line and cause are right. So begin with the input, and
+# leave `line` and `cause` at `None`: an input that exposes the bug earns one point. Line and cause are graded as a
+# pair. A right pair earns the other three points, and a wrong pair costs the first one as well. `check` does not say
+# which of the two is wrong, and after three wrong pairs it judges no more of them until your fix of that bug passes.
+# The causes:
 
 # %%
 for name, meaning in CAUSES.items():
@@ -100,15 +101,15 @@ for name, meaning in CAUSES.items():
 # %% [markdown]
 # For the **fix**, you get the source as a string and return it corrected. `patch(source, old, new)` changes one place;
 # you may also return a string of your own. The checker compiles it and tests it like every kernel of the course: shapes
-# with tails, a result that is known exactly, and the simulator's rules. Fix the kernel, do not rewrite it: work done
+# with tails, a result that is known exactly, and the simulator's rules. Fix the kernel; do not rewrite it. Work done
 # with tensor cores, shared memory or asynchronous copies must still use them. A pipeline that no longer has copies in
 # flight while it computes, a redundant barrier, or a new bank conflict costs a point.
 #
-# If a statement is missing, either line next to the gap is right.
+# If the bug is a missing statement, its line is either of the two next to the gap.
 #
-# ## Wrong, and the same every time
+# ## Exposed by the right input
 #
-# These need no tool but the right input.
+# You need no tool for these bugs, only the right input.
 #
 # ### Bug 1: a linear layer
 #
@@ -119,16 +120,16 @@ for name, meaning in CAUSES.items():
 show_bug("linear")
 
 # %% [markdown]
-# `explain` on an exercise's kernel prints whether the result is right, then its findings. `as_it_is` is a fix that
-# changes nothing.
+# `explain` with the id of a fix tests your version of the kernel: it prints whether the result is right, then its
+# findings. `as_it_is` is a fix that changes nothing, so this cell tests the broken kernel.
 
 # %%
 picture = explain("18.2", as_it_is, shape=(32, 32, 32))
 
 # %% [markdown]
-# The result is wrong, yet no rule is broken: the kernel computes something else, flawlessly. So choose an *input* that
-# reveals what. A single 1 in a weight matrix of zeros picks one element of x, and its position in y shows how w was
-# read. `output_of` simulates a broken kernel on your inputs, in the order of its parameters.
+# The result is wrong, yet the kernel breaks no rule: it computes another function, and does so correctly. Which one? A
+# single 1 in a weight matrix of zeros picks one element of x, and its position in y shows how the kernel reads w.
+# `output_of` simulates a broken kernel on your inputs, which are in the order of its parameters.
 
 # %%
 x = (torch.arange(32) + 1).repeat(32, 1).bfloat16()  # x[m, k] = k + 1
@@ -138,8 +139,8 @@ y = output_of("linear", (32, 32, 32), x, w, torch.zeros(32).bfloat16())
 print({(0, n): y[0, n].item() for n in range(32) if y[0, n] != 0})
 
 # %% [markdown]
-# **Exercises 18.1 and 18.2** (about 5 lines and 1). The shape is (M, N, K). A `Diagnosis` can also have
-# `data=`, the inputs as NumPy arrays; without it they are random.
+# **Exercises 18.1 and 18.2** (about 5 lines and 1). The shape is (M, N, K). A `Diagnosis` can also have `data=`, a list
+# of NumPy arrays, one for each input; without it, the inputs are random.
 
 
 # %%
@@ -168,8 +169,8 @@ def fix_linear(source):
 check("18.2", fix_linear)
 
 # %% [markdown]
-# Square tiles hid it: with T×T on both sides, the shapes match in either orientation. Test with tiles that differ, and
-# never with a symmetric matrix.
+# Square tiles hid it: the shapes of T×T tiles match in either orientation. So did the identity, which is its own
+# transpose. Test with tiles that are not square, and with matrices that are not symmetric.
 #
 # ### Bug 2: a GEMM of any size
 #
@@ -180,8 +181,8 @@ check("18.2", fix_linear)
 show_bug("sgemm")
 
 # %% [markdown]
-# **Exercises 18.3 and 18.4** (about 5 lines and 2). Make it smaller than 40×50×60: what is the smallest (M, N, K) that
-# fails?
+# **Exercises 18.3 and 18.4** (about 5 lines and 2). The shape is (M, N, K). Make it smaller than 40×50×60: on which of
+# the three sizes does the failure depend, and how small can the others be?
 
 
 # %%
@@ -211,8 +212,8 @@ def fix_sgemm(source):
 check("18.4", fix_sgemm)
 
 # %% [markdown]
-# Beyond the end of a row is the next row: valid memory, full of numbers, so memcheck does not object. The last row's
-# overrun was the only part of the bug that memcheck could see, and the extra row hid it.
+# After the end of a row comes the next row, which is valid memory, so memcheck does not object. The overrun of the last
+# row was the only part of the bug that memcheck could see, and the extra row hid it.
 #
 # ### Bug 3: a histogram
 #
@@ -223,9 +224,8 @@ check("18.4", fix_sgemm)
 show_bug("histogram")
 
 # %% [markdown]
-# The shape is (M, N, T): rows, elements per row, threads per block. So your input includes the *launch* configuration.
-#
-# **Exercises 18.5 and 18.6** (about 5 lines and 3).
+# **Exercises 18.5 and 18.6** (about 5 lines and 3). The shape is (M, N, T): rows, elements per row, threads per block.
+# So your input includes the *launch* configuration.
 
 
 # %%
@@ -255,7 +255,8 @@ def fix_histogram(source):
 check("18.6", fix_histogram)
 
 # %% [markdown]
-# Uninitialized shared memory holds whatever the previous block left there, often zeros.
+# With fewer threads than bins, the `if` skips the bins above the last thread. Uninitialized shared memory holds data
+# left by an earlier block, often zeros, so the result is often right.
 #
 # ### Bug 4: a GEMM for a solver
 #
@@ -267,8 +268,8 @@ check("18.6", fix_histogram)
 show_bug("matmul_fp32")
 
 # %% [markdown]
-# *Nearly right* can be measured. Compare the error with the rounding of each type that could cause it: 2⁻⁸ for bf16,
-# 2⁻¹¹ for tf32 and fp16, 2⁻²⁴ for fp32. Take K = 1, so that nothing is summed.
+# *Nearly right* can be measured. Compare the error with the largest relative rounding error of each type that could
+# cause it: 2⁻⁸ for bf16, 2⁻¹¹ for tf32 and fp16, 2⁻²⁴ for fp32. With K = 1, the kernel multiplies and does not add.
 
 # %%
 a, b = torch.randn(4, 1), torch.randn(4, 1)
@@ -277,7 +278,7 @@ error = ((c - a @ b.mT) / (a @ b.mT)).abs().max().item()
 print(f"largest relative error of a single product: {error:.1e}; 2⁻²⁴ is {2**-24:.1e}, 2⁻¹¹ is {2**-11:.1e}")
 
 # %% [markdown]
-# **Exercises 18.7 and 18.8** (about 5 lines and 2).
+# **Exercises 18.7 and 18.8** (about 5 lines and 2). The shape is (M, N, K).
 
 
 # %%
@@ -306,25 +307,25 @@ def fix_matmul(source):
 check("18.8", fix_matmul)
 
 # %% [markdown]
-# The fixed kernel multiplies without tensor cores, at a fraction of the speed. Accuracy or speed: the author who wrote
-# "fp32" above it decides.
+# Tensor cores round fp32 factors to tf32. The fixed kernel does without them, so it is accurate and slower. Which of
+# the two matters more is the author's decision, and the author wrote "fp32".
 #
 # ## Threads that do not wait for each other
 #
-# From here on results may be right by luck, and more runs prove nothing: on another GPU, at another clock, or next to
-# another block on the SM, the order changes.
+# From here on, results may be right by luck, and more runs prove nothing: on another GPU, at another clock, or next to
+# another block on the SM, the threads run in another order.
 #
-# ### Bug 5: rows divided by their largest
+# ### Bug 5: rows divided by their largest element
 #
-# > "My first kernel in CuTe. The tree is from a textbook. It used to work with 32 threads. With 128 it is wrong, and a
-# > friend says that it hangs on his machine."
+# > "My first kernel in CuTe. The tree is from a textbook. It used to work with 32 threads. With 128 it is wrong, and on
+# > a friend's machine it hangs."
 
 # %%
 show_bug("largest")
 
 # %% [markdown]
-# Does the barrier hold back a thread that skips the branch? If it does, thread 64 begins the turn with half = 32 only
-# after thread 0 has passed the barrier of the turn with half = 64. Let both threads print:
+# Does the barrier hold back a thread that skips the branch? If it does, thread 64 begins the turn of half = 32 only
+# after thread 0 has passed the barrier of half = 64. Let both threads print:
 
 # %%
 talking = patch(
@@ -337,7 +338,7 @@ passed = "            if t == 0:\n                cute.printf('thread 0 passed t
 output_of("largest", (1, 64), source=patch(talking, barrier, barrier + passed))
 
 # %% [markdown]
-# Thread 64 has gone through all seven turns before thread 0 passes the first barrier.
+# It does not: thread 64 begins all seven turns before thread 0 passes the first barrier.
 #
 # **Exercises 18.9 and 18.10** (about 5 lines and 1). The shape is (M, N).
 
@@ -368,22 +369,23 @@ def fix_largest(source):
 check("18.10", fix_largest)
 
 # %% [markdown]
-# In Python, indentation alone can be a bug. At such a barrier, the outcome depends on what the other threads do next:
-# if they reach another barrier, the hardware treats the two as one, and the threads continue out of step; if they exit,
-# they no longer count; if they wait for something else, the block hangs. One bug has three symptoms, and none is
+# In Python, indentation alone can be a bug. At such a barrier, the outcome depends on what the other threads do next.
+# If they reach another barrier, the hardware treats the two as one, and the threads continue out of step. If they exit,
+# they no longer count. If they wait for something else, the block hangs. One bug has three symptoms, and none is
 # guaranteed. Follow the rule: all threads of the block must reach every block barrier.
 #
 # ### Bug 6: a matrix times a vector
 #
-# > "Two stages along K by cp.async, like in the book. K = 128 is right. K = 256 is wrong, with any matrix. If I wait
-# > for everything (`__pipeline_wait_prior(0)`) it is still wrong, so it is not the wait."
+# > "Two stages along K by cp.async, as in the book. K = 128 is right. K = 256 is wrong, with any matrix. If I wait for
+# > everything (`__pipeline_wait_prior(0)`) it is still wrong, so it is not the wait."
 
 # %%
 show_bug("gemv")
 
 # %% [markdown]
-# That experiment rules out one cause. **Exercises 18.11 and 18.12** (about 5 lines and 2). The shape is
-# (M, K). `printf` works in `source=` of `output_of`, too; `#include <cstdio>` declares it.
+# That experiment rules out one cause. `printf` works in `source=` of `output_of`, too; `#include <cstdio>` declares it.
+#
+# **Exercises 18.11 and 18.12** (about 5 lines and 2). The shape is (M, K).
 
 
 # %%
@@ -413,19 +415,20 @@ def fix_gemv(source):
 check("18.12", fix_gemv)
 
 # %% [markdown]
-# An index that never changes is right for the first tile, so every test with a single tile passes. Test a ring with at
-# least one more tile than it has stages.
+# A stage index that never changes is right for the first tile, so every test with a single tile passes. Test a ring of
+# buffers with at least one more tile than it has stages.
 #
 # ### Bug 7: the end of a split-K GEMM
 #
-# > "It adds S partial results, in three stages, with one cp.async for each part. On my GPU it has never been wrong. In
-# > the nightly run, about once a week, the last part is missing."
+# > "It adds S partial results in three stages; a thread copies its share of each by one cp.async. On my GPU it has
+# > never been wrong. In the nightly run, about once a week, the last part is missing."
 
 # %%
 show_bug("sum_parts")
 
 # %% [markdown]
-# The picture below shows the loop's last steps: compare the buffers with the reads.
+# The next cell draws one block's steps from left to right: the warps' operations on top, and the three buffers below. A
+# buffer is gray while a copy into it is in flight. Which two reads find a buffer that is gray before and after them?
 
 # %%
 explain("18.14", as_it_is, shape=(4, 256))
@@ -461,9 +464,10 @@ def fix_sum_parts(source):
 check("18.14", fix_sum_parts)
 
 # %% [markdown]
-# This is notebook 12's rule: commit one group in every step, even an empty one, or "all but the newest two" refers to a
-# different tile while the ring drains. Even S = 1 exposes it: only one group exists, so the wait covers none. Whether
-# the copy has landed by the time of the read is then a matter of luck.
+# This is notebook 12's rule: commit one group in every step, even an empty one. Otherwise "all but the newest two"
+# groups refers to a different tile once no copies are left to issue. Even S = 1 exposes the bug: the prologue commits
+# two groups, the loop none, and a wait that leaves two groups in flight waits for nothing. The result is right only if
+# the copy happens to land before the read.
 #
 # ### Bug 8: an epilogue
 #
@@ -474,7 +478,7 @@ check("18.14", fix_sum_parts)
 show_bug("tile_gemm")
 
 # %% [markdown]
-# **Exercises 18.15 and 18.16** (about 5 lines and 1).
+# **Exercises 18.15 and 18.16** (about 5 lines and 1). The shape is (M, N, K).
 
 
 # %%
@@ -503,8 +507,8 @@ def fix_tile_gemm(source):
 check("18.16", fix_tile_gemm)
 
 # %% [markdown]
-# `__syncwarp()` orders what the threads of one warp do. Ask of each barrier: which threads wrote, which threads read,
-# and does it cover both?
+# `__syncwarp()` orders only the threads of one warp, and here a warp reads what two warps wrote. For each barrier, ask:
+# which threads wrote, which threads read, and does it include both?
 #
 # ### Bug 9: RMS norm
 #
@@ -517,9 +521,11 @@ check("18.16", fix_tile_gemm)
 show_bug("rms_norm")
 
 # %% [markdown]
-# The simulator's result is right, too. A thousand equal results show that a thousand runs had a harmless order; they do
-# not show that every order is harmless. **Exercises 18.17 and 18.18** (about 5 lines and 2). Your input must make the
-# simulator report a hazard.
+# The simulator's result is right, too. A thousand equal results show that the order was harmless in a thousand runs;
+# they do not show that every order is harmless.
+#
+# **Exercises 18.17 and 18.18** (about 5 lines and 2). The shape is (M, N). Your input must make the simulator report a
+# hazard.
 
 
 # %%
@@ -549,20 +555,21 @@ def fix_rms_norm(source):
 check("18.18", fix_rms_norm)
 
 # %% [markdown]
-# A barrier orders the accesses before it *and* after it. For every loop, ask both questions: may I read what was
-# written, and may I overwrite, one iteration later, what was read?
+# In a loop, a barrier must separate the writes from the reads that follow, *and* these reads from the writes of the
+# next iteration. Ask both questions: may a thread read yet, and may a thread overwrite yet?
 #
 # ### Bug 10: a stream by TMA
 #
-# > "Two stages, filled by TMA, each with an mbarrier. A block with one tile is right. With more, it is sometimes wrong
-# > and usually never returns."
+# > "Two stages, filled by TMA, each with an mbarrier. A block with one tile is right. With more, the result is
+# > sometimes wrong, and usually the kernel never returns."
 
 # %%
 show_bug("stream")
 
 # %% [markdown]
-# You need a Hopper GPU to run it, but not to understand it. **Exercises 18.19 and 18.20** (about 5 lines and 1). The
-# shape is (M, N); a block has a column of tiles of 16×64.
+# The kernel needs a Hopper GPU to run, but not for you to find the bug.
+#
+# **Exercises 18.19 and 18.20** (about 5 lines and 1). The shape is (M, N); a block has a column of tiles of 16×64.
 
 
 # %%
@@ -591,9 +598,11 @@ def fix_stream(source):
 check("18.20", fix_stream)
 
 # %% [markdown]
-# A wait with the wrong parity either returns at once, if the preceding phase is the last one that completed, or waits
-# for a phase that never completes. The outcome depends on whether the bytes have landed, so on timing. PTX defines the
-# parities 0 and 1 alone, so reduce the round modulo 2.
+# Tile 1 is the first in its stage, so it should wait for phase 0, but it names parity 1. If its bytes have not landed,
+# the barrier is still in phase 0. Parity 1 then means the preceding phase, which counts as complete, so the wait
+# returns at once and the warp reads too early. If they have landed, the barrier is in phase 1, and the wait never
+# returns: only the waiting warp itself could start the next copy. PTX defines only the parities 0 and 1, so take the
+# phase modulo 2.
 #
 # ## It refuses, it crashes, it crawls
 #
@@ -606,7 +615,7 @@ check("18.20", fix_stream)
 show_bug("scale_rows")
 
 # %% [markdown]
-# Read a message from its end: what the compiler needed, what it knew, and only then where.
+# Read a message from its end: first what the compiler needed and what it knew, and only then where.
 
 # %%
 try:
@@ -615,8 +624,9 @@ except CompileFailed as error:
     print(*error.lines, sep="\n")
 
 # %% [markdown]
-# It needs 16-byte alignment and can prove only 4: the size of one element. So ask what the compiler knows. `print` in
-# the host function runs during compilation, possibly several times; `?` is a number known only at run time.
+# It needs 16-byte alignment and can prove only 4 bytes, the size of one element. So ask what the compiler knows.
+# `print` in the host function runs during compilation, possibly several times. In a layout, `?` is a number known only
+# at run time, `div=4` a divisor that the compiler knows, and `i64` a 64-bit type:
 
 # %%
 asking = patch(BUGS["scale_rows"].source, "    layout =", "    print('x:', x.layout)\n    layout =")
@@ -626,7 +636,8 @@ except CompileFailed:
     print("(and then it fails as before)")
 
 # %% [markdown]
-# **Exercises 18.21 and 18.22** (about 5 lines and 2). Keep the 64 bits, and the vectors of 16 bytes.
+# **Exercises 18.21 and 18.22** (about 5 lines and 2). The shape is (M, N). Keep the 64-bit stride and the 16-byte
+# vectors.
 
 
 # %%
@@ -656,9 +667,9 @@ def fix_scale_rows(source):
 check("18.22", fix_scale_rows)
 
 # %% [markdown]
-# A value and its type are different things. The value fit. The fact "a multiple of 4" belongs to the type, and the
-# conversion made a new type without it; the proof of 16-byte alignment was lost. `x.stride[0]` was available all along,
-# in 64 bits and with its divisibility.
+# The colleague is right about the number: its value did not change. But "a multiple of 4" is a property of its *type*,
+# and the conversion made a new type without it, so the compiler could no longer prove the alignment. `x.stride[0]` was
+# available all along, in 64 bits and with its divisor.
 #
 # ### Bug 12: sums of rows
 #
@@ -698,15 +709,14 @@ def fix_row_sums(source):
 check("18.24", fix_row_sums)
 
 # %% [markdown]
-# One number has two constraints: cp.async needs rows that begin at multiples of 16 bytes, and the reads need
-# neighboring rows in different banks. Four extra columns can satisfy both if the compiler reads the aligned rows 16
-# bytes at a time; `explain("18.24", fix_row_sums)` counts the wavefronts of your version. A swizzle (notebook 03)
-# needs no padding.
+# The pitch has two constraints: cp.async needs rows that begin at multiples of 16 bytes, and the reads need neighboring
+# rows in different banks. Four extra columns satisfy both if the compiler reads the aligned rows 16 bytes at a time;
+# `explain("18.24", fix_row_sums)` counts the wavefronts of your version. A swizzle (notebook 03) needs no padding.
 #
 # ### Bug 13: channels last
 #
-# > "Right at every size, and much slower than a copy of as many bytes. Reads and writes are coalesced, I made
-# > sure of that."
+# > "Right at every size, and much slower than a copy of as many bytes. Reads and writes are coalesced; I made sure of
+# > that."
 
 # %%
 show_bug("channels_last")
@@ -760,8 +770,10 @@ check("18.26", fix_channels_last)
 show_bug("column_sums")
 
 # %% [markdown]
-# The simulator runs the blocks in order, so its result is always right; read its finding. **Exercises 18.27 and 18.28**
-# (about 5 lines and 6). The shape is (M, N).
+# The simulator runs the blocks in order, so its result is always right. Read its findings instead: give `explain` the
+# id "18.28", `as_it_is` and a shape.
+#
+# **Exercises 18.27 and 18.28** (about 5 lines and 6). The shape is (M, N).
 
 
 # %%
@@ -797,26 +809,27 @@ check("18.28", fix_column_sums)
 
 # %% [markdown]
 # `__syncthreads()` orders the threads of one block, and an `atomicAdd` orders nothing but itself: PTX calls it
-# *relaxed*. The other block can see the counter's new value before the sums that were stored earlier, or use a value
-# from its own L1 cache that is older than the counter. Two fences prevent it, one in each block:
+# *relaxed*. The last block can see the counter's new value before the sums that another block stored earlier, or read
+# a stale sum from its own L1 cache. Two fences prevent both, one in each block:
 #
 # > store the data · **fence** · write the flag &nbsp;&nbsp;&nbsp;&nbsp; read the flag · **fence** · load the data
 #
 # PTX calls the left half a *release* pattern and the right half an *acquire* pattern. The barriers stay: they put the
-# other threads' stores before thread 0's fence, and their loads after it. Split-K, stream-K and every "last block"
-# reduction depend on these two fences.
+# other threads' stores before thread 0's first fence, and their loads after its second. Split-K, stream-K and every
+# "last block" reduction depend on these two fences.
 #
 # ## Without a report
 #
 # ### Bug 15: softmax
 #
-# This kernel has passed its tests for a year, and it has no report and no hints. Is every line right for every input?
+# This kernel has passed its tests for a year. There is no report, and there are no hints. Is every line right for every
+# input?
 
 # %%
 show_bug("softmax")
 
 # %% [markdown]
-# **Exercises 18.29 and 18.30** (about 6 lines and 4). The shape is (M, N).
+# **Exercises 18.29 and 18.30** (about 6 lines and 4). The shape is (M, N), and `data=` takes the input.
 
 
 # %%
@@ -849,56 +862,57 @@ def fix_softmax(source):
 check("18.30", fix_softmax)
 
 # %% [markdown]
-# A helper written for sums was reused for a maximum; 0 is neutral for a sum and not for a maximum. Softmax hides the
-# mistake: whatever is subtracted from a row cancels, as long as no exponential overflows and not all of them underflow.
-# In a row that a mask has made very negative throughout, all of them are 0, and 0 / 0 is NaN. Random numbers around 0
-# never get there.
+# A helper written for sums was reused for a maximum, but 0 is the identity of the sum and not of the maximum. So `top`
+# is never negative. Softmax hides this: a number subtracted from the whole row cancels, as long as no exponential
+# overflows and not all of them underflow. If a mask makes a whole row very negative, all of them underflow
+# to 0, so their sum is 0, and the division gives NaN. Random numbers around 0 never get there.
 #
 # ## What compute-sanitizer says
 #
-# The recorded verdicts of its four tools, at the size of each report. The column heads name the GPU, the date and
-# compute-sanitizer's version. Before you look: for which bugs will all four be silent?
+# The next cell shows the recorded verdicts of its four tools, at the size that each report describes; bugs without a
+# recording are left out. The column heads name the GPU, the date and compute-sanitizer's version. Before you look: for
+# which bugs will all four be silent?
 
 # %%
 show_verdicts()
 
 # %% [markdown]
-# `linear` and `matmul_fp32` break no rule, `channels_last` is right but slow, and `histogram` leaves bins in *shared*
-# memory unset, which this version of initcheck did not report. On a kernel that hangs, like `stream`, the tools report
-# nothing until it ends. Bug 14 is out of racecheck's sight, because it is a race in global memory, and bug 15 breaks no
-# rule either.
+# All four tools are silent on four bugs. `linear` and `matmul_fp32` break no rule, `channels_last` is right but slow,
+# and `histogram` leaves bins in *shared* memory uninitialized, which this version of initcheck did not report. On
+# `stream`, all four hung with the kernel and reported nothing. Expect silence on bugs 14 and 15, too: racecheck does
+# not watch global memory, and softmax breaks no rule.
 #
 # ## What to remember
 #
-# - The inputs that work tell as much as those that fail. Find two neighboring inputs, one of each.
+# - Inputs that work tell you as much as inputs that fail. Find two neighbors, one of each.
 # - Inputs that encode their position (a single 1 among zeros, a ramp) are better than random ones for locating a bug,
 #   and worse for testing.
-# - A right result is no proof. A race is a property of the program, not of a run.
-# - Every tool checks one thing, and its silence covers only that.
+# - A right result proves nothing about other orders: a race is a property of the program, not of a run.
+# - A tool's silence covers only the faults that it can see.
 # - A barrier orders one block. Two blocks need a flag, with a fence before it is written and one after it is read.
 # - Random numbers test the middle of the range. Test its edges, too.
-# - Fix the cause. If a change makes the symptom go away and you cannot say why, put it back.
+# - Fix the cause. If a change makes the symptom go away and you cannot say why, undo it and keep looking.
 #
 # ## Test yourself
 #
 # <details><summary>1. A kernel reads 4 bytes past the end of a row. When does memcheck report it?</summary>
 #
-# When the row is the last one and ends its allocation, as it does with torch's caching turned off. Otherwise these
-# bytes are the next row or another tensor, and reading them is legal but wrong.
+# If the row is the last one and ends its allocation, as it does with torch's caching turned off. Otherwise these bytes
+# belong to the next row or to another tensor, and reading them is legal but wrong.
 #
 # </details>
 #
 # <details><summary>2. You add a <code>printf</code>, and the bug is gone. What have you learned?</summary>
 #
-# The bug probably depends on timing: printing slows one thread down and changes what the compiler keeps in registers.
-# So look for a missing barrier or wait, with racecheck or the simulator, not for wrong arithmetic.
+# The bug probably depends on timing: printing slows one thread down, and it changes the compiled code. So look for a
+# missing barrier or wait, with racecheck or the simulator, and not for wrong arithmetic.
 #
 # </details>
 #
 # <details><summary>3. A reduction is right with 32 threads and wrong with 64. Which causes of the list come to
 # mind first?</summary>
 #
-# Those that need a second warp: read too early, overwritten too early, a barrier in a branch, `__syncwarp` in place of
-# `__syncthreads`. Or a hard-coded 32: a wrong coordinate, or the partial result of only one warp.
+# Those that need a second warp: read too early (perhaps `__syncwarp` in place of `__syncthreads`), overwritten too
+# early, a barrier in a branch. Or a wrong coordinate: with a hard-coded 32, only one warp's partial result is used.
 #
 # </details>
