@@ -68,7 +68,6 @@ SEVERAL = {
     "Accumulators": "what an epilogue works on, of each generation's GEMM",
     "build": "read with its module: build.build, contents.build, readme.build, cpp.build",
     "count": "what ncu counts; words for a number",
-    "environment": "of a page that is executed; of a grading run",
     "gelu": "an epilogue's function; the problem that exercises set",
     "gemm": "of torch tensors, self-configuring; the problem that exercises set",
     "gemm_any": "a figure has the name of the sweep that it draws",
@@ -81,6 +80,7 @@ SEVERAL = {
     "linear": "torch's operator; one of the broken kernels",
     "linear_swiglu": "of torch tensors; the problem that exercises set",
     "load": "read with its module: targets.load, submission.load, driver.load",
+    "main": "of a module that runs as a process",
     "make_fused": "of each generation: the host function with an epilogue",
     "make_gemm": "of each generation: the host function for a configuration",
     "make_mma": "of each generation: mma.sync's, WGMMA's",
@@ -91,6 +91,7 @@ SEVERAL = {
     "row": "of the hardware table; of the table of contents",
     "run": "read with its module: execute.run, run.run",
     "save": "read with its module: registry.save, targets.save",
+    "show_roles": "of Hopper's warps, by configuration; of Blackwell's, by their loops",
     "smem_layout": "of each generation's GEMM",
     "table": "read with its module: readme.table, contents.table",
 }

@@ -152,7 +152,7 @@ class TestNotRehearsed:
         assert "`steps.load(k_tile, state.index)`" in message
 
     def test_where_it_can_be_neither_it_has_no_points(self, monkeypatch):
-        def lacks(problem, launcher, shape, patterned):
+        def lacks(problem, launcher, shape, patterned, mistakes):
             raise NotSimulated("brkpt")
 
         monkeypatch.setattr("tutorlib.checking.kernel.find_simulated_fault", lacks)
@@ -163,7 +163,7 @@ class TestNotRehearsed:
         assert "lane_idx" in verdict.lines[0]
 
     def test_a_loop_that_was_rehearsed_has_its_points_even_there(self, monkeypatch):
-        def lacks(problem, launcher, shape, patterned):
+        def lacks(problem, launcher, shape, patterned, mistakes):
             raise NotSimulated("brkpt")
 
         monkeypatch.setattr("tutorlib.checking.kernel.find_simulated_fault", lacks)

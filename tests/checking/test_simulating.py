@@ -25,7 +25,7 @@ SAID = {  # an answer's name → the fault, its line, and what mends it
     "whole_tiles_only": ("loads src[70, 0]", "cute.copy(tiled, from_src, registers)", "Compare each index"),
     "never_commits": ("it is in no committed group", "cute.copy(store, from_tile, registers)"),
     "lets_one_be_open": ("no wait has covered its group", "cute.copy(store, from_tile, registers)"),
-    "barrier_before_the_wait": ("right by luck", "no barrier between", "A barrier of the whole block"),
+    "barrier_before_the_wait": ("right by luck", "no barrier between", "need a barrier of the whole block"),
     "barrier_for_one_warp": ("would hang on a GPU", "a deadlock", "cute.arch.sync_threads()"),
     "no_swizzle": ("takes 32 wavefronts where 1 would do: threads meet in a bank", "mine.partition_S(turned)"),
     "down_the_columns": ("takes 32 sectors where 2 would do", "src[row, column_m]"),

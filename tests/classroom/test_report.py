@@ -8,7 +8,7 @@ import pytest
 from tests.classroom.many_answers import class_of
 from tests.classroom.test_similar import class_with_a_copy
 from tutorlib.checking.exercise import Outcome
-from tutorlib.classroom.exports import as_csv, file_stems, harmless, printable
+from tutorlib.classroom.exports import as_csv, file_stems, harmless
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import HandedIn
@@ -27,6 +27,7 @@ from tutorlib.classroom.roster import enrolled
 from tutorlib.classroom.similar_answers import similar
 from tutorlib.classroom.task import LONGEST_ANSWER, Graded, Judged
 from tutorlib.exercises import of_notebook
+from tutorlib.grading.junit import printable
 from tutorlib.measuring.results import all_results
 
 ATTACK = "<img src=x onerror=alert(1)>&'\"</script><script>alert(2)</script>"

@@ -71,7 +71,7 @@ def test_an_error_in_a_header_is_told_at_the_line_that_caused_it():
         "cuda_tile.h(2922): error: static assertion failed\n  detected during instantiation of x at line 2 of kernel.cu"
     )
     told = failure(said, "one\n  two\nthree")
-    assert (told.line, str(told)) == (2, "line 2, `two`: static assertion failed")
+    assert (told.line, str(told)) == (2, "line 2, `two`: nvcc refuses this line: static assertion failed")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ TO_GLOSSARY = re.compile(rf"\({GLOSSARY}\.ipynb#([^)]+)\)")
 
 def headings(page):
     """Their anchors."""
-    text = "\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
+    text = "\n\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
     return {anchor(piece.lstrip("# ")) for piece, is_prose in prose(text) if not is_prose and piece.startswith("#")}
 
 

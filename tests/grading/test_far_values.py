@@ -81,7 +81,7 @@ def test_gradients_that_do_not_come_from_gemm_are_not_counted(tmp_path):
 
     outcome = judged(tmp_path, "16.8", beside_it)
     assert outcome.points == 2
-    assert "not what it gave" in outcome.message
+    assert "are not its results" in outcome.message
 
 
 class Twice(Forging):

@@ -229,7 +229,7 @@ def test_a_killed_grader_leaves_no_process_and_its_folder_goes_with_the_next_run
     env = {**os.environ, "PYTHONPATH": str(course.root), "TMPDIR": str(temporary)}
     command = [sys.executable, "-m", "tutorlib", "grade", path, *(["--no-sandbox"] if sandbox.why_open() else [])]
     grader = subprocess.Popen(command, cwd=course.root, env=env)
-    wait_for(lambda: list(temporary.glob("*/door/kernel.json")))
+    wait_for(lambda: list(temporary.glob("*/sockets/kernel.json")))
     below = psutil.Process(grader.pid).children(recursive=True)
     grader.send_signal(signal.SIGKILL)
     grader.wait()

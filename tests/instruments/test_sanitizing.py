@@ -83,7 +83,9 @@ def test_the_table(monkeypatch, tmp_path, capsys):
     assert "Not recorded yet" in capsys.readouterr().out
     heard = {"memcheck": sanitizing.read_verdict(MEMCHECK), "racecheck": sanitizing.read_verdict(SILENT)}
     hung = {"synccheck": {"ended": "it hung: stopped after 120 s", "errors": 0, "first": ""}}
-    data = {"machine": {"gpu": "NVIDIA H200"}, "date": "2026-11-21", "verdicts": {"sgemm": heard | hung}}
+    machine = {"gpu": "NVIDIA H200"}
+    tool = "Version 2025.3.1.0 (build 1)"
+    data = {"machine": machine, "date": "2026-11-21", "compute_sanitizer": tool, "verdicts": {"sgemm": heard | hung}}
     (tmp_path / "h200_sanitizer.json").write_text(json.dumps(data))
     table = hunt.show_verdicts()
     assert list(table.index) == ["sgemm"]

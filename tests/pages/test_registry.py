@@ -40,6 +40,8 @@ def test_every_module_belongs_to_a_notebook():
 def test_exercises_are_numbered_in_order_and_have_hints(name):
     exercises = of_notebook(name)
     assert [exercise.id for exercise in exercises] == [f"{name[:2]}.{n}" for n in range(1, len(exercises) + 1)]
-    assert all(exercise.hints and exercise.points > 0 for exercise in exercises)
+    assert all(exercise.points > 0 for exercise in exercises)
+    without_hints = {"18.29", "18.30"}  # the last bug: by then the reader needs none
+    assert {exercise.id for exercise in exercises if not exercise.hints} <= without_hints
     tried_with = ("cases", "shapes", "numbers", "bug")
     assert all(any(getattr(exercise, name, ()) for name in tried_with) for exercise in exercises)

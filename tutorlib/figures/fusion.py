@@ -54,12 +54,12 @@ def fusion(
         left.suptitle(f"{swept.gpu}, bf16, {swept.regime}", x=0.01, ha="left", color=INK)
         here = [(title, mlp) for title, mlp in mlps or () if mlp.gpu == swept.gpu]
         draw_panels(
-            right, *(Panel(f"Llama 3 8B's MLP, {title}", mlp.points, mlp.baseline, tokens) for title, mlp in here)
+            right, *(Panel(f"Llama 3 8B's MLP, {title}", mlp.points, mlp.baseline, tokens_of) for title, mlp in here)
         )
     return figure
 
 
-def tokens(shape: Shape) -> str:
+def tokens_of(shape: Shape) -> str:
     return f"{shape[0]:,} tokens"
 
 

@@ -105,7 +105,7 @@ def kill_children() -> None:
             process.kill()
 
 
-class Kernel:
+class PageKernel:
     """The kernel's process and its shell channel, whose sockets are files in the folder of the connection file."""
 
     def __init__(self, sockets: Path, memory: int) -> None:
@@ -191,7 +191,7 @@ class JudgedPage:
     def run(self) -> None:
         self.library = self.library_process()
         try:
-            self.kernel = Kernel(self.sockets, self.settings.memory)
+            self.kernel = PageKernel(self.sockets, self.settings.memory)
         except Exception:
             self.report("end", PageCell("", ""), end=("error", "no kernel could be started"))
             raise

@@ -15,14 +15,14 @@ LARGEST_CODE = 2**21  # characters of all its cells
 CHECK = re.compile(r"""^check\(\s*["'](\d\d\.\d+)["']\s*,\s*(\w+)\s*\)""", re.MULTILINE)
 
 
-class TooLarge(Exception):
+class NotebookTooLarge(Exception):
     """A notebook too large to be written by hand. Says how large it may be."""
 
 
 def notebook(data: Any) -> NotebookNode:
     """The notebook that this JSON is.
 
-    Raises TooLarge and, where it is none, what nbformat raises, or TypeError, ValueError.
+    Raises NotebookTooLarge and, where it is none, what nbformat raises, or TypeError, ValueError.
     """
     sheets = [data] if "cells" in data else data["worksheets"]  # format 3 had sheets
     for sheet in sheets:
@@ -40,15 +40,15 @@ def notebook(data: Any) -> NotebookNode:
 def repaired_cells(cells: list[Any]) -> list[dict[str, Any]]:
     """The cells without what no cell can be, outputs among it.
 
-    Raises ValueError where not one is a cell, TooLarge where they are too many or too long.
+    Raises ValueError where not one is a cell, NotebookTooLarge where they are too many or too long.
     """
     if len(cells) > MOST_CELLS:
-        raise TooLarge(f"it has {len(cells):,} cells; {MOST_CELLS:,} are read")
+        raise NotebookTooLarge(f"it has {len(cells):,} cells; {MOST_CELLS:,} are read")
     kept = [repaired_cell(cell, n) for n, cell in enumerate(cells) if isinstance(cell, dict) and kind(cell) in KINDS]
     if cells and not kept:
         raise ValueError("no cells")
     if (written := sum(len(one.get("source", "")) + len(one.get("input", "")) for one in kept)) > LARGEST_CODE:
-        raise TooLarge(f"its cells have {written:,} characters; {LARGEST_CODE:,} are read")
+        raise NotebookTooLarge(f"its cells have {written:,} characters; {LARGEST_CODE:,} are read")
     return kept
 
 

@@ -196,7 +196,7 @@ def load(path: Path, content: bytes) -> NotebookNode:
         return repaired_json.notebook(json.loads(content.decode(json.detect_encoding(content), "replace")))
     except json.JSONDecodeError:
         raise BadSubmission(f"{path}: not a notebook; its JSON ends early or is damaged.") from None
-    except repaired_json.TooLarge as error:
+    except repaired_json.NotebookTooLarge as error:
         raise BadSubmission(f"{path}: {error}.") from None
     except MemoryError:
         raise

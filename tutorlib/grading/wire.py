@@ -115,7 +115,7 @@ class Writer:
         if kind is ComposedLayout:
             return "composed", value.outer, value.inner, value.offset
         if is_dataclass(kind) and kind.__module__.startswith(self.records):
-            return "record", kind.__module__, kind.__qualname__, *map(self.named_function, *values_of(value))
+            return "record", kind.__module__, kind.__qualname__, *map(self.named_function, *flags_and_values(value))
         if isinstance(value, FUNCTIONS) or (callable(value) and not isinstance(value, type | Opaque)):
             return self.handle(value)
         if not self.lenient:
@@ -127,7 +127,7 @@ class Writer:
         return [TAGS["function"], value.__module__, value.__qualname__] if by_name and value is not None else value
 
 
-def values_of(record: Any) -> tuple[list[bool], list[Any]]:
+def flags_and_values(record: Any) -> tuple[list[bool], list[Any]]:
     """Of each field of a dataclass that its constructor takes, whether it goes by name, and its value."""
     taken = [one for one in fields(record) if one.init]
     return [bool(one.metadata.get("by_name")) for one in taken], [getattr(record, one.name) for one in taken]

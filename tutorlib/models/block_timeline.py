@@ -7,7 +7,7 @@ Does = Literal["works", "waits", "in flight", "landed"]
 
 
 @dataclass(frozen=True)
-class Span:
+class BlockSpan:
     """From tick `begin` to `end`. row: a warp, a stage or the tensor cores. part: a K tile, or columns of the result.
 
     does: "in flight" and "landed" are a stage's; "waits" is a warp's, at an mbarrier.
@@ -26,7 +26,7 @@ class BlockTimeline:
     """rows: from top to bottom. accumulators: of tensor memory."""
 
     rows: tuple[str, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[BlockSpan, ...]
     accumulators: int
 
     @property

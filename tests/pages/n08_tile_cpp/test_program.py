@@ -95,6 +95,7 @@ def test_in_pieces_and_in_place_are_right():
         cudaMemcpy(x, a, n * sizeof(float), cudaMemcpyHostToDevice);
         cudaMemcpy(y, b, n * sizeof(float), cudaMemcpyHostToDevice);
         for (int i = 0; i < n; i += 1024) vector_add<<<1, 1>>>(x + i, y + i, x + i, n - i < 1024 ? n - i : 1024);
+        if (cudaGetLastError() != cudaSuccess) std::abort();
         cudaMemcpy(c, x, n * sizeof(float), cudaMemcpyDeviceToHost);
         cudaFree(x); cudaFree(y);
     """

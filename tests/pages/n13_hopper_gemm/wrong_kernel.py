@@ -319,7 +319,7 @@ KERNELS = [
     kernel(
         "a_thread_loads",
         "Thread 0 in place of its warp.",
-        "take it out of the branch",
+        "move it out of the branch",
         swap("warp == 0, a", "thread == 0, a"),
     ),
     kernel(

@@ -35,7 +35,7 @@ HOLD = [
             "    if holding.warp == MMA_WARP:\n        cute.arch.dealloc_tmem(acc, holding.columns, holding.pair)",
             "    pass",
         ),
-        "no warp frees it",
+        "no warp frees the columns",
     ),
     wrong(
         hold,
@@ -151,7 +151,7 @@ HOLD = [
             "    if holding.warp == MMA_WARP:\n        cute.arch.dealloc_tmem",
             "    if holding.warp == 6:\n        cute.arch.dealloc_tmem",
         ),
-        "no warp frees it",
+        "no warp frees the columns",
     ),
 ]
 
@@ -202,7 +202,7 @@ WRONG = {
                lambda n, p, o: ((128 + 128 * p + n // (1 + p)) * 128, (227 * 1024 - o) // ((128 + 128 * p + n // (1 + p)) * 128))),
         answer("fp32", "Four bytes for bf16's two.", lambda n, p, o: (2 * ring_stages(n, p, o)[0], (227 * 1024 - o) // (2 * ring_stages(n, p, o)[0]))),
         answer("of_the_sm", "228 KiB, of which 1 is not a block's.",
-               lambda n, p, o: (ring_stages(n, p, o)[0], (228 * 1024 - o) // ring_stages(n, p, o)[0]), "228 is what the SM has"),
+               lambda n, p, o: (ring_stages(n, p, o)[0], (228 * 1024 - o) // ring_stages(n, p, o)[0]), "the SM's 228 KiB include"),
         answer("thousands", "KB of 1,000 bytes.", lambda n, p, o: (ring_stages(n, p, o)[0], (227_000 - o) // ring_stages(n, p, o)[0])),
         answer("true_division", "Stages with a fraction.", lambda n, p, o: (ring_stages(n, p, o)[0], (227 * 1024 - o) / ring_stages(n, p, o)[0])),
         answer("of_both", "What both blocks load.", lambda n, p, o: ((1 + p) * ring_stages(n, p, o)[0], ring_stages(n, p, o)[1])),

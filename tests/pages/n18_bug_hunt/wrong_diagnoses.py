@@ -120,7 +120,7 @@ DIAGNOSES = {
     ),
     "softmax": (
         unproven("softmax", "return of_warp(lane < WARPS", "wrong identity"),
-        guess("softmax", "return of_warp(lane < WARPS", "never initialised", "NaN"),
+        guess("softmax", "return of_warp(lane < WARPS", "never initialised", "is nan"),
         beside("softmax", "float top = -INFINITY", "wrong identity"),
         neither("softmax", "totals[WARPS];", "overwritten too early"),
         diagnosis(

@@ -12,7 +12,7 @@ from tutorlib.checking.rehearsing.machine import Load
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_block import ROLES, BlackwellBlock, Extent, Loop, warps_of
 from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_warps import STORERS, Commit, RoleWarps, TileRole
-from tutorlib.models.block_timeline import TENSOR_CORES, BlockTimeline, Does, Span
+from tutorlib.models.block_timeline import TENSOR_CORES, BlockSpan, BlockTimeline, Does
 
 TMA_ROW, MMA_ROW = "warp 5: TMA", "warp 4: MMA"
 EPILOGUE_ROWS = tuple(f"warp {warp}: epilogue" for warp in range(STORERS))
@@ -62,7 +62,7 @@ class TimedBlock(BlackwellBlock):
     """lands: when the last byte of each load is there. done: when the tensor cores have finished what was issued."""
 
     pace: Pace
-    spans: list[Span] = field(default_factory=list, init=False)
+    spans: list[BlockSpan] = field(default_factory=list, init=False)
     lands: dict[Load, int] = field(default_factory=dict, init=False)
     done: int = field(default=0, init=False)
 
@@ -75,7 +75,7 @@ class TimedBlock(BlackwellBlock):
         """The time then."""
         begin = self.now
         self.me.knows.add(("at", begin + ticks))
-        self.spans += [Span(row, begin, begin + ticks, tile, part, does) for row in rows_of(self.me)]
+        self.spans += [BlockSpan(row, begin, begin + ticks, tile, part, does) for row in rows_of(self.me)]
         return begin + ticks
 
     def begin(self, event: Any) -> None:
@@ -83,7 +83,7 @@ class TimedBlock(BlackwellBlock):
             issued = self.spend(self.pace.issue, event.tile, event.k_tile)
             self.lands[event] = issued + self.pace.latency
             row = f"stage {event.stage}"
-            self.spans.append(Span(row, issued, self.lands[event], event.tile, event.k_tile, "in flight"))
+            self.spans.append(BlockSpan(row, issued, self.lands[event], event.tile, event.k_tile, "in flight"))
         if isinstance(event, Commit):
             event = TimedCommit(event.arrive, event.barriers, max(self.now, self.done))
         super().begin(event)
@@ -100,9 +100,9 @@ class TimedBlock(BlackwellBlock):
         self.done = begin + self.pace.multiply
         row = f"stage {int(stage)}"
         self.spans += [
-            Span(row, self.lands[product.loads[0]], begin, tile, k_tile, "landed"),
-            Span(row, begin, self.done, tile, k_tile),
-            Span(TENSOR_CORES, begin, self.done, tile, k_tile),
+            BlockSpan(row, self.lands[product.loads[0]], begin, tile, k_tile, "landed"),
+            BlockSpan(row, begin, self.done, tile, k_tile),
+            BlockSpan(TENSOR_CORES, begin, self.done, tile, k_tile),
         ]
 
     def read(self, accumulator: Any, part: Any) -> None:
@@ -116,7 +116,7 @@ class TimedBlock(BlackwellBlock):
     def end_wait(self, barrier: MBarrier, phase: Any, at_once: bool) -> None:
         began = self.now
         super().end_wait(barrier, phase, at_once)
-        self.spans += [Span(row, began, self.now, 0, 0, "waits") for row in rows_of(self.me) if self.now > began]
+        self.spans += [BlockSpan(row, began, self.now, 0, 0, "waits") for row in rows_of(self.me) if self.now > began]
 
 
 def rows_of(me: RoleWarps) -> tuple[str, ...]:

@@ -96,6 +96,7 @@ def loaded(file: Path) -> Any:
 class SavingFlaw(FailureKind):
     """What is wrong with how a function is saved. COMPILED: how often, where once is right [times]."""
 
+    ANOTHER_FUNCTION = "another function"
     NO_FUNCTION = "no function"
     COMPILED = "compiled"
     NO_FILE = "no file"
@@ -200,7 +201,7 @@ def works(multiply: Scaled, n: int) -> str:
     for x, _ in vectors_of(5, 2):
         y = multiply(x)
         if type(y) is not type(x) or y.shape != x.shape or not y.equal(n * x):
-            return "the function that it returns does something else."
+            return Flaw("the function that it returns does something else.", SavingFlaw.ANOTHER_FUNCTION)
     return ""
 
 

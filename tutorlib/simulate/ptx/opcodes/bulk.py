@@ -223,8 +223,8 @@ def keeper(state: State, site: int, lane: int, described: TensorMap, at: tuple[i
 
 
 def by_block(state: State, site: int, block: int, starts: np.ndarray, width: int) -> GlobalAccess:
-    blocks, nobody = np.full(len(starts), block), np.zeros(len(starts), np.int64)
-    return GlobalAccess(site, state.kernel.instructions[site], blocks, nobody, starts, width)
+    blocks, no_thread = np.full(len(starts), block), np.zeros(len(starts), np.int64)
+    return GlobalAccess(site, state.kernel.instructions[site], blocks, no_thread, starts, width)
 
 
 def element_starts(state: State, described: TensorMap, whole: tuple[slice, ...]) -> np.ndarray:
