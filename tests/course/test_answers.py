@@ -45,7 +45,8 @@ class TestATrialPage:
 
 @pytest.mark.parametrize("name", notebook_names())
 def test_every_exercise_has_an_answer(name):
-    assert list(answers.load_answers(name)) == [exercise.id for exercise in of_notebook(name)]
+    found = sorted(answers.load_answers(name), key=lambda id: int(id[3:]))  # an appendix may hold an early one
+    assert found == [exercise.id for exercise in of_notebook(name)]
 
 
 OFTEN = ("80", "90", "100")  # the others bring no instruction that a page uses
