@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 def said(kernel, shape=(64, 96), exercise=COPY):
-    """What is wrong with a kernel that is torch's, in one line."""
+    """The fault in a kernel that is torch's, in one line."""
     wrong = find_fault(exercise.problem, OnTorch(kernel), shape)
     return wrong and f"{wrong.what} {wrong.mistake}"
 

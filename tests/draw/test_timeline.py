@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.draw.test_palette import contrast
 from tutorlib.draw import show_timeline
 from tutorlib.draw.palette import INK
-from tutorlib.draw.timeline import ARRIVING, ASKED, color_of, timeline_grid
+from tutorlib.draw.timeline import ARRIVING, ISSUED, color_of, timeline_grid
 from tutorlib.models.pipeline import Timeline
 
 timelines = st.builds(
@@ -38,7 +38,7 @@ def test_the_picture_shows_every_tick_of_every_tile(timeline):
 
 def test_nine_tiles_have_nine_colors_and_every_shade_carries_dark_text():
     assert len({color_of(tile) for tile in range(9)}) == 9
-    assert all(contrast(color, INK) >= 4.5 for color in (*map(color_of, range(12)), ASKED, ARRIVING))
+    assert all(contrast(color, INK) >= 4.5 for color in (*map(color_of, range(12)), ISSUED, ARRIVING))
 
 
 def test_several_stand_on_one_scale_in_a_small_picture():

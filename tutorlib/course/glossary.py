@@ -70,9 +70,13 @@ def link_terms(notebook: NotebookNode) -> NotebookNode:
 
 
 def linked(text: str, left: list[Term]) -> str:
-    """Prose with links to the terms in `left`, each removed once linked. A longer term hides those within it."""
+    """Prose with links to the terms in `left`, each removed once linked.
+
+    A longer term hides those within it, as does a phrase in which the word has another sense.
+    """
     found = sorted(
-        ((match, term) for term in TERMS for match in pattern_of(term).finditer(text)),
+        [(match, term) for term in TERMS for match in pattern_of(term).finditer(text)]
+        + [(match, None) for term in TERMS for form in term.unlike for match in re.finditer(one_form(form), text)],
         key=lambda one: (one[0].start(), -one[0].end()),
     )
     parts, done = [], 0
@@ -81,7 +85,7 @@ def linked(text: str, left: list[Term]) -> str:
             continue
         parts.append(text[done : match.start()])
         done = match.end()
-        if term in left:
+        if term and term in left:
             left.remove(term)
             parts.append(f"[{match.group()}]({GLOSSARY}.ipynb#{anchor(term.name)})")
         else:
@@ -97,14 +101,14 @@ def section(term: Term, page: NotebookNode) -> str:
     """
     ranked: list[tuple[bool, int, int, str]] = []
     heading, is_title = "", True
-    bold = re.compile(rf"\*\*[^*]*(?:{pattern_of(term).pattern})[^*]*\*\*")
     for cell in page.cells:
         for piece, is_prose in prose(cell.source) if cell.cell_type == "markdown" else [(cell.source, False)]:
             is_heading = cell.cell_type == "markdown" and piece.startswith("#")
             if is_heading:
                 heading, is_title = piece.lstrip("# "), piece.startswith("# ")
             if pattern_of(term).search(piece):
-                rank = 0 if is_heading else 1 if bold.search(piece) else 2 if is_prose else 3
+                in_bold = any(pattern_of(term).search(bold) for bold in re.findall(r"\*\*([^*]+)\*\*", piece))
+                rank = 0 if is_heading else 1 if in_bold else 2 if is_prose else 3
                 ranked.append((is_title, rank, len(ranked), heading))
     return min(ranked)[-1] if ranked else ""
 

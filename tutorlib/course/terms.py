@@ -7,6 +7,7 @@ class Term(NamedTuple):
     """name: in the field's spelling; matching is case-sensitive if it has capitals.
 
     page: number of the page that teaches it. says: one sentence. also: other forms to link; plurals are included.
+    unlike: phrases with the word in another sense, which are not linked.
     ptx, dsl: its names there, in Markdown. `ct` is cuTile; names without it are CuTe's or torch's.
     """
 
@@ -16,6 +17,7 @@ class Term(NamedTuple):
     ptx: str = ""
     dsl: str = ""
     also: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()
 
 
 # fmt: off
@@ -78,7 +80,7 @@ TERMS = (
          says="A thread block is a group of threads on one SM that share its shared memory and barriers; PTX calls it a CTA."),
     Term("warp", "04", ptx="`%warpid`", dsl="`cute.arch.warp_idx`",
          says="A warp is a group of 32 threads that issue their instructions together."),
-    Term("lane", "03", ptx="`%laneid`", dsl="`cute.arch.lane_idx`",
+    Term("lane", "03", unlike=("rows **lanes",), ptx="`%laneid`", dsl="`cute.arch.lane_idx`",
          says="A lane is one of the 32 threads of a warp, or its number, 0 to 31."),
     Term("DLPack", "17", dsl="`from_dlpack`",
          says="DLPack is a protocol by which libraries share a tensor without copying its data."),
@@ -94,7 +96,7 @@ TERMS = (
          says="The residue is the part of a mode that remains for the edge tile when the tile size does not divide the mode."),
     Term("issue", "05", also=("issued", "issuing"),
          says="To issue an instruction is to start it without waiting for its result."),
-    Term("spread", "07",
+    Term("spread", "07", unlike=("spread over", "is spread"),
          says="The spread of a measurement is the distance between the quartiles of its repetitions; a smaller difference is noise."),
     Term("rehearsal", "09", also=("rehearse", "rehearsed"),
          says="A rehearsal executes a main loop step by step on a model of its stages and reports hazards."),
@@ -149,7 +151,7 @@ TERMS = (
          says="The epilogue follows the main loop: it converts the accumulators and stores C."),
     Term("roofline", "12",
          says="The roofline is the speed that bandwidth and arithmetic rate allow, as a function of arithmetic intensity."),
-    Term("stage", "10", dsl="the last mode of sA",
+    Term("stage", "10", unlike=("stage by stage", "through these stages"), dsl="the last mode of sA",
          says="A stage is one of the buffers that a pipeline fills and empties in turn."),
     Term("pipeline", "10", dsl="`cutlass.pipeline`",
          says="A pipeline overlaps the loads of later tiles with the arithmetic on the current one."),

@@ -176,7 +176,8 @@ def band(story: "Story", together: list[list[int]], steps: range) -> CellGrid:
         if any(color != EMPTY for _, color in row):
             rows.append(row)
             names.append(f"buffer {number}")
-    title = [f"steps {steps.start} to {steps.stop - 1} of {len(story.steps)}"]
+    span = f"steps {steps.start} to {steps.stop - 1}" if len(steps) > 1 else f"step {steps.start}"
+    title = [f"{span} ({len(story.steps)} in all)"]
     if steps.start == 0:
         title = ["the first block, step by step", *key_of(story.steps)]
         if any(step.does == "issue" for step in story.steps):

@@ -8,7 +8,7 @@ from tutorlib.draw.grid import DPI, CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, FAINT, INK, mixed
 from tutorlib.models.pipeline import Timeline
 
-ASKED, ARRIVING = "#F1F3F5", "#CED4DA"  # a copy is in flight: before its first byte arrives, and after
+ISSUED, ARRIVING = "#F1F3F5", "#CED4DA"  # a copy is in flight: before its first byte arrives, and after
 TILES = (*CATEGORIES[:-1], "#CDB4DB", "#F6CFA8", "#B5E2C8", "#D6CDA4")  # gray marks copies in flight
 PALE = 0.62  # share of white in the color of a tile that has arrived and waits
 LEGEND = 34  # pixels
@@ -23,7 +23,7 @@ def show_timeline(*timelines: Timeline) -> Picture:
     longest = max(timeline.total for timeline in timelines)
     example = color_of(0)
     shades = {
-        "· asked for": ASKED,
+        "· issued": ISSUED,
         "arriving": ARRIVING,
         "there, waiting": mixed(example, EMPTY, PALE),
         "computed with": example,
@@ -41,7 +41,7 @@ def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
     for tile, step in enumerate(timeline.steps):
         buffer, color = tile % timeline.stages, color_of(tile)
         states = (
-            (step.issued, step.flows, "·", ASKED),
+            (step.issued, step.flows, "·", ISSUED),
             (step.flows, step.arrived, str(tile), ARRIVING),
             (step.arrived, step.started, str(tile), mixed(color, EMPTY, PALE)),
             (step.started, step.done, str(tile), color),

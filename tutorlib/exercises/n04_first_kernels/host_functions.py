@@ -25,7 +25,7 @@ MARGIN = 4  # elements on either side of y that nobody may write
 
 
 class VectorFlaw(FailureKind):
-    """What is wrong with the vector that a function writes."""
+    """Faults in the vector that a function writes."""
 
     OUTSIDE = "written outside"
     ELEMENT = "wrong element"

@@ -60,7 +60,7 @@ def strip_after_strip(name: str, grids: list[Grid], draw: Callable[[Random], Gri
 
 
 def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int, columns: int, group: int) -> str:
-    """What is wrong with the tile of a block, whose predecessors took those `before`; "" where it is right."""
+    """The fault in the tile of a block, whose predecessors took those `before`; "" where it is right."""
     if not (isinstance(got, tuple) and len(got) == 2 and all(type(n) is int for n in got)):
         return "it should give a tuple of two integers, the row and the column of a tile"
     m, n = got

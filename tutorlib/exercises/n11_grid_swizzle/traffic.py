@@ -123,7 +123,7 @@ VISITS = (EXCHANGED, INSIDE)
 
 
 def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
-    """What is wrong with the two lists of tiles, or None. A list of two, or tuples for lists, are as good."""
+    """The fault in the two lists of tiles, or None. A list of two, or tuples for lists, are as good."""
     if not isinstance(got, tuple | list) or len(got) != 2:
         return "it should be two lists"
     for which, mine, want in zip(("first", "second"), got, visits(order, rows, columns), strict=True):
@@ -138,7 +138,7 @@ def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
 
 
 class ListFlaw(FailureKind):
-    """What is wrong with a list of tiles."""
+    """Faults in a list of tiles."""
 
     REPEATS = "a tile repeats"
     NOT_SORTED = "not sorted"

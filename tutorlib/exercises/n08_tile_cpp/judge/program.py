@@ -81,7 +81,7 @@ class ProgramExercise(Exercise):
 
 
 def wrong_result(printed: bytes, sums: np.ndarray, wanted: np.ndarray) -> str:
-    """What is wrong with the end of what a program printed, as a clause; "" where nothing is.
+    """The fault in the end of what a program printed, as a clause; "" where nothing is.
 
     sums: of the vectors. wanted: what the GPU at hand makes of them.
     """

@@ -56,7 +56,7 @@ AT_RUN_TIME = (
 
 
 class OrderFlaw(FailureKind):
-    """What is wrong with an order of blocks."""
+    """Faults in an order of blocks."""
 
     EXCHANGED = "row and column exchanged"
     ONE_TILE = "one tile for all blocks"
@@ -100,7 +100,7 @@ class BlockOrder(AmperePart):
 
 
 def find_flaw(tiles: list[Tile], rows: int, columns: int) -> str:
-    """What is wrong with an order, by the tile of each block, or ""."""
+    """The fault in an order, by the tile of each block, or ""."""
     inside = {(m, n) for m in range(rows) for n in range(columns)}
     if set(tiles) == inside:
         return ""
