@@ -71,7 +71,7 @@ class GradedPage:
 
 @dataclass(frozen=True)
 class Grader:
-    """What `grade` is told. found: notebook → its cells, sorted."""
+    """The arguments of `grade`. found: notebook → its cells, sorted."""
 
     limits: Limits
     found: Mapping[str, Sorted]

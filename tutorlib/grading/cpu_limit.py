@@ -24,7 +24,7 @@ GRACE_S = 5.0  # of computing, after which the system ends this process: no thre
 
 @contextmanager
 def ended_after(seconds: float, excluded: int | None, end: Callable[[], object]) -> Iterator[None]:
-    """While its block runs, call `end` once this process has computed for so many seconds, with all below it.
+    """While its block runs, call `end` once this process and its descendants have used `seconds` of CPU time.
 
     excluded: the id of a child that is not counted, nor what is below it. end: called on another thread; the one that
     judges may be anywhere, and nothing but the end of the process ends that.
@@ -42,7 +42,7 @@ def ended_after(seconds: float, excluded: int | None, end: Callable[[], object])
 
 @contextmanager
 def limited_by_the_system(seconds: float) -> Iterator[None]:
-    """While its block runs, SIGXCPU ends this process once it has computed for so many seconds."""
+    """While its block runs, SIGXCPU ends this process once it has used `seconds` of CPU time."""
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     most = [ceil(time.process_time() + seconds), *(one for one in (soft, hard) if one != resource.RLIM_INFINITY)]
     resource.setrlimit(resource.RLIMIT_CPU, (min(most), hard))
@@ -53,7 +53,7 @@ def limited_by_the_system(seconds: float) -> Iterator[None]:
 
 
 def no_end(seconds: float) -> str:
-    """What is said of an answer that was ended so. seconds: the time limit of a cell."""
+    """The message about an answer that this limit ended. seconds: the time limit of a cell."""
     return f"judging it had no end after {LIMITS * seconds:g} seconds of computing"
 
 

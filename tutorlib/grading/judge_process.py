@@ -61,7 +61,7 @@ class PageCell:
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """What the grader tells this process.
+    """The grader's request to this process.
 
     sockets: the folder that the kernel shares with it. wanted: the exercises to judge. seconds: a cell's time limit.
     seed: of what the judge draws. memory: bytes that a process may allocate. pipe: the file descriptor to report to.
@@ -124,7 +124,7 @@ class PageKernel:
         return self.client.execute(code, store_history=False, allow_stdin=False, stop_on_error=False)
 
     def reply(self, request: str, seconds: float) -> dict[str, Any]:
-        """What the kernel replies to a request. Raises TimeoutError, KernelDied."""
+        """The kernel's reply to a request. Raises TimeoutError, KernelDied."""
         end = time.monotonic() + seconds
         while True:
             alive = self.is_alive()
@@ -147,7 +147,7 @@ class PageKernel:
         return self.process.poll() is None
 
     def last_words(self) -> str:
-        """What is said of a kernel that has ended, or is about to; "" of one that has not."""
+        """The message about a kernel that has ended, or is about to; "" about one that has not."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(ENDING_S)
         return "" if self.is_alive() else f"it ended the notebook's process {self.ending()}".rstrip()
@@ -166,7 +166,7 @@ class PageKernel:
 
 
 def characters(content: Any) -> int:
-    """Of all texts and bytes in a message, and one for everything else."""
+    """The lengths of all texts and bytes in a message, and one for everything else."""
     if isinstance(content, dict):
         return sum(map(characters, (*content, *content.values())))
     if isinstance(content, list):
@@ -244,7 +244,7 @@ class JudgedPage:
         return seen
 
     def judge(self, cell: PageCell, exercise: Exercise) -> Outcome:
-        """What the answer in the kernel gets when it is judged out here."""
+        """The score of the answer in the kernel, judged in this process."""
         address = self.sockets / "judge.sock"
         name = ast.parse(cell.source).body[0].value.args[1].id  # type: ignore[attr-defined]  # check("02.5", name)
         answer = f"globals().get({name!r})"

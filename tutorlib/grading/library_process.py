@@ -189,7 +189,7 @@ def hang_up(endpoints: dict[Connection, Endpoint], connection: Connection) -> No
 
 @contextmanager
 def interrupted_after(seconds: float) -> Iterator[None]:
-    """Raises TimeoutError in the block after so many seconds. Works in a process's main thread only."""
+    """Raises TimeoutError in the block after `seconds`. Works in a process's main thread only."""
 
     def late(*_: object) -> None:
         raise TimeoutError(f"the library gave no result after {seconds:g} s of computing")

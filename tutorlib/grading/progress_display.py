@@ -13,7 +13,7 @@ BETWEEN_S = 10.0  # seconds between two lines, at least
 
 
 class Shown(Protocol):
-    """What a run tells of its progress."""
+    """The progress reports of a run."""
 
     def started(self, total: int) -> None:
         """So many pieces of work are to be done."""

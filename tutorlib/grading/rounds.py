@@ -45,7 +45,7 @@ class Round:
     whole: bool = False
 
     def replaced(self, folder: Path) -> Mapping[Path, Replaced]:
-        """What `sandbox.sandboxed` puts in the place of the package's files; copies are written to a new folder."""
+        """The files that `sandbox.sandboxed` substitutes for the package's; copies are written to a new folder."""
         if self.whole:
             return {}
         folder.mkdir()
@@ -91,7 +91,7 @@ def solutions_of(exercise: Exercise) -> Iterator[Function]:
 
 
 def definition_place(tool: Tool) -> Function:
-    """Where a function is defined; ("", "") for an attribute's name, which is none."""
+    """The module and name of a function; ("", "") for an attribute's name, which has none."""
     if isinstance(tool, Itself):
         return definition_place(tool.place) if tool.place else ("", "")
     if isinstance(tool, str):

@@ -159,7 +159,7 @@ def way_to(path: Path | str) -> Iterator[str]:
 
 
 def system() -> Iterator[str]:
-    """What Python and the compilers need of the machine."""
+    """The paths that Python and the compilers need."""
     for folder in map(Path, SYSTEM):
         if folder.is_symlink():
             yield from ("--symlink", os.readlink(folder), str(folder))
@@ -201,7 +201,7 @@ def course(replaced: Mapping[Path, Replaced]) -> Iterator[str]:
 
 
 def unseen() -> Iterator[str]:
-    """What would be seen of the course where it lies below a folder of the system's."""
+    """The part of the course that the sandbox would show if it is below one of the system's folders."""
     for name in UNSEEN:
         if (ROOT / name).is_dir() and ROOT.is_relative_to("/usr"):
             yield from ("--tmpfs", str(ROOT / name))

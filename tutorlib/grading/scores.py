@@ -86,6 +86,6 @@ class Scores:
 
 
 def machine() -> dict[str, Any]:
-    """Where this was graded."""
+    """The machine on which this was graded."""
     here = {"platform": platform.platform(), "python": platform.python_version(), "cores": os.cpu_count()}
     return here | versions.this_machine()

@@ -31,7 +31,7 @@ MAGIC = re.compile(r"[%!?]")
 
 @dataclass
 class Sorted:
-    """What a student's notebook has beside the course's own text. Cells are named by the ids of the pristine notebook.
+    """A student's additions to the course's own text. Cells are named by the ids of the pristine notebook.
 
     answers: exercise id → the text of its answer. unusable: exercise id → why there is none that can run.
     changed: course cell → its text as the student has it, where that differs. added: the cell behind which it stands,
@@ -235,7 +235,7 @@ def is_unwritten(text: str, stub: str) -> bool:
 
 
 def meaning(text: str) -> str:
-    """What two copies have in common that differ in comments and white space. What is not plain Python: itself."""
+    """A form shared by copies that differ only in comments and white space; text that is not Python is its own form."""
     try:
         return ast.dump(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

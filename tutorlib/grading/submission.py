@@ -103,7 +103,7 @@ def read_folder(folder: Path, say: Callable[[str], None]) -> list[Submitted]:
 def read_each(
     files: Iterable[tuple[Path, Callable[[Path], Submitted]]], refused: Callable[[str], None]
 ) -> Iterator[Submitted | None]:
-    """What each file is read as; None, and a line to `refused`, where it cannot be.
+    """The contents of each file; None, and a line to `refused`, if it cannot be read.
 
     A file that exceeds its limits costs seconds. After MOST_EXCEEDED of them no other is read.
     """
@@ -165,7 +165,7 @@ def read_content(path: Path, content: bytes) -> Submitted:
 
 
 def within_limits(path: Path, read: Callable[[], Submitted]) -> Submitted:
-    """What `read` gives in a child process with limits. Raises BadSubmission."""
+    """The result of `read` in a child process with limits. Raises BadSubmission."""
     try:
         return in_child(READING, read)
     except Exceeded as error:

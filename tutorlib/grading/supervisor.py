@@ -250,7 +250,7 @@ def proportional(process: str) -> int:
 
 
 def kilobytes(file: str, *names: bytes) -> Iterator[int]:
-    """What follows these names in a file of /proc, in bytes."""
+    """The values after these names in a file of /proc, in bytes."""
     with open(file, "rb") as lines:
         for line in lines:
             name, _, value = line.partition(b":")

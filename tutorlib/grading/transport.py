@@ -152,7 +152,7 @@ class Endpoint:
                 self.seconds -= time.monotonic() - since
 
     def overdue(self) -> str:
-        """What is to be said where the other end has kept this one waiting for too long; "" where it has not."""
+        """The message if the other end has kept this one waiting for too long; "" if it has not."""
         since = self.waiting_since
         late = self.seconds is not None and since is not None and time.monotonic() - since > self.seconds
         return LATE if late else ""

@@ -128,7 +128,7 @@ class Writer:
 
 
 def flags_and_values(record: Any) -> tuple[list[bool], list[Any]]:
-    """Of each field of a dataclass that its constructor takes, whether it goes by name, and its value."""
+    """(passed by keyword, value) of each field that a dataclass's constructor takes."""
     taken = [one for one in fields(record) if one.init]
     return [bool(one.metadata.get("by_name")) for one in taken], [getattr(record, one.name) for one in taken]
 
@@ -238,7 +238,7 @@ class Reader:
 
 
 def judges_own(module: str, name: str) -> Any:
-    """What has this name in a module that the process of an answer has, too. Raises CannotCross."""
+    """The object of this name in a module that an answer's process may import, too. Raises CannotCross."""
     if not BY_NAME.match(module):
         raise CannotCross(f"{module}.{name} is not for the process of an answer")
     return getattr(import_module(module), name)

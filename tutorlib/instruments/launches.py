@@ -245,7 +245,7 @@ def ways_to_call(x: "Tensor", y: "Tensor") -> dict[str, WayToCall]:
 
 
 def graph_of(call: Call, times: int) -> Call:
-    """The replay of a CUDA graph that holds so many of these calls."""
+    """The replay of a CUDA graph of `times` such calls."""
     import torch
 
     call()

@@ -57,7 +57,7 @@ def run_rank(rank: int, meeting: str) -> None:
 
 
 def point(rank: int, tokens: int) -> dict[str, Any]:
-    """Whole and split at so many tokens: µs of each, of the all-reduce alone, and how far their results differ."""
+    """Whole and split at `tokens` tokens: µs of each, of the all-reduce alone, and how far their results differ."""
     hidden, features = LLAMA_8B
     generator = torch.Generator("cuda").manual_seed(tokens)  # the same tensors on every rank
 

@@ -21,7 +21,7 @@ def cycles_of(events: "Tensor") -> dict[str, int]:
 
 
 def block_of(events: "Tensor", window: int, producer: bool) -> dict[str, list[list[Any]]]:
-    """The first block's events in a window of so many SM cycles around the end of its second tile.
+    """The first block's events in a window of `window` SM cycles around the end of its second tile.
 
     Role → [what, K tile or item, SM cycles since the window's begin], in order, with the last stamps before the window
     and the first after it. producer: the last role only loads.

@@ -39,7 +39,7 @@ SMALL_GEMM = (136, 132, 136)  # 4 blocks: all the digits of its sums are kept
 GATED_GEMM = (264, 384, 328)  # whole pieces of gate and of up along N
 SIGNIFICANT = {"fp32": 24, "fp16": 11, "bf16": 8, "e4m3": 4}  # bits
 TF32 = 11  # bits that a GEMM of fp32 matrices does not lose on its way into the tensor cores
-BINADES = 6  # inputs have exponents of so many sizes, which sums in fp32 must round
+BINADES = 6  # inputs have this many different exponents, so that sums in fp32 must round
 
 
 class Changed(LookupError):
@@ -123,7 +123,7 @@ class GpuRecord:
 
 
 def gpu_records() -> list[GpuRecord]:
-    """Of every GPU that was asked, by file name."""
+    """The records of every GPU, by file name."""
     return [GpuRecord.read(file) for file in sorted(SWEEPS.glob(f"*_{NAME}.json"))]
 
 

@@ -106,7 +106,7 @@ def read_results(path: Path) -> Results:
 
 
 def all_results() -> list[Results]:
-    """Of every GPU that the solutions ran on, by file name."""
+    """The results of every GPU that the solutions ran on, by file name."""
     return [read_results(path) for path in sorted(DATA.glob("*.json"))]
 
 

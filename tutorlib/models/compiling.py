@@ -8,7 +8,7 @@ Marked = Literal["static", "layout"] | int  # an integer: the mode that mark_com
 
 
 def per_call(way: Way, calls: int, trace: float, compile: float, load: float, launch: float) -> float:
-    """µs of a call, on average over the first so many calls of a process.
+    """µs of a call, on average over the first `calls` calls of a process.
 
     "traced each time" is a direct call of a @cute.jit function, "loaded" a compiled one that an earlier process saved.
     """

@@ -20,7 +20,7 @@ def at_launch(warpgroups: int) -> int:
 
 
 def register_split(warpgroups: int, need: int) -> Pair:
-    """(producer's, consumers') registers of each thread after setmaxnreg, for so many warpgroups that multiply.
+    """(producer's, consumers') registers of each thread after setmaxnreg, for this number of consumer warpgroups.
 
     need: of the producer's threads. The pool is what the block starts with; setmaxnreg takes multiples of 8 from 24 on.
     """

@@ -28,7 +28,7 @@ BY_ARCH = {"sm_80": A100, "sm_90": H100}
 
 
 def blocks_per_sm(sm: SM, smem_bytes: int, registers: int, threads: int) -> int:
-    """For blocks of so many threads, each with so many registers, and bytes of shared memory for each block.
+    """For blocks of `threads` threads with `registers` registers each, and `smem_bytes` of shared memory per block.
 
     Source: cuda_occupancy.h of the CUDA toolkit, cudaOccMaxBlocksPerSMRegsLimit.
     """

@@ -30,7 +30,7 @@ def stream_k(cluster: int, clusters: int, tiles: int, k_tiles: int) -> list[Item
 
 
 def clusters_at_once(blocks: int, sms: int) -> int:
-    """How many clusters of so many blocks run at a time on so many SMs.
+    """How many clusters of this size run at a time on this number of SMs.
 
     Those of a cluster are all in one GPC, whose SMs need not be a multiple: on an H200 a sixteenth is left over.
     """
@@ -63,5 +63,5 @@ class Sm:
     exchange: float = 3_000.0
 
     def at_once(self, blocks: int) -> int:
-        """How many clusters of so many blocks the GPU holds."""
+        """How many clusters of this size the GPU holds."""
         return clusters_at_once(blocks, self.sms)

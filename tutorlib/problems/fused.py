@@ -58,7 +58,7 @@ def gelu() -> Problem:
 
 
 def sums_error(a: "Tensor", b: "Tensor", beside: "Tensor | float" = 0.0) -> "Tensor":
-    """Of A·Bᵀ in fp32, and of one more addition: see `accumulation`."""
+    """The bound for A·Bᵀ in fp32 and one more addition: see `accumulation`."""
     sums = a @ b.mT + beside
     return accumulation(sums, (a, b), "fp32") + UNIT_ROUNDOFF["fp32"] * sums.abs()
 
@@ -174,7 +174,7 @@ def tile_amax(tile: tuple[int, int]) -> Problem:
     plain = gemm("bf16")
 
     def largest(matrix: "Tensor") -> "Tensor":
-        """Of each tile, those at the edges cut off."""
+        """The bound of each tile; edge tiles are cut off."""
         from torch.nn.functional import pad
 
         (m, n), (rows, columns) = matrix.shape, tile

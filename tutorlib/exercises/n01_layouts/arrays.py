@@ -68,7 +68,7 @@ def views(name: str) -> Drawn:
 
 
 class ViewFlaw(FailureKind):
-    """What a view's layout gets wrong: its shape, where its elements lie [dtype: of the array]."""
+    """Errors in a view's layout: its shape, the offsets of its elements [dtype: of the array]."""
 
     SHAPE = "a view's shape"
     PLACE = "a view's place"

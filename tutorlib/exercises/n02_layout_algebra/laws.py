@@ -70,7 +70,7 @@ class Offsets:
 
 
 def differs(got: Layout, want: Callable[[int], int], n: int) -> str | None:
-    """Where `got` is not the function `want` on the indices 0 … n-1."""
+    """The first index in 0 … n-1 at which `got` differs from the function `want`."""
     if size(got) != n:
         return f"it has {count(size(got), 'element')} and should have {n}"
     for index, at in enumerate(Offsets(got).flat):

@@ -140,7 +140,7 @@ def apart(distance: Callable[[Layout], int]) -> Answer:
 
 
 def reach(layout: Layout) -> int:
-    """Where the first offset would be that a layout and its inner gaps leave free."""
+    """The first offset that a layout and its inner gaps leave free."""
     return max([1, *(extent * step for extent, step in modes_of(layout))])
 
 
@@ -234,7 +234,7 @@ ZIP = (
 
 
 def cut(pick: Callable[[Layout, tuple], tuple], tile_of: Callable[[int], Layout | int] = Layout) -> Answer:
-    """What `pick` takes from the zipped tiles and the block; tile_of: how the tile's extents are given to tl."""
+    """The result of `pick` on the zipped tiles and the block; tile_of: how the tile's extents are given to tl."""
     return lambda layout, tile, block: pick(tl.zipped_divide(layout, tuple(map(tile_of, tile))), block)
 
 

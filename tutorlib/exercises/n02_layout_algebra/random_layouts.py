@@ -135,7 +135,7 @@ def apart(rng: Random) -> tuple[Layout]:
 
 
 def filled(rng: Random, copies: tuple[int, ...] = (1, 2, 3, 5), holes: int = 1, more: int = 0) -> tuple[Layout, int]:
-    """(layout, bound) for a complement: modes in any order; room for so many copies, and up to `more` elements beyond.
+    """(layout, bound) for a complement: modes in any order; room for `copies` copies, and up to `more` elements beyond.
 
     holes: how far apart its elements can be.
     """

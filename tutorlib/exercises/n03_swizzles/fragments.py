@@ -18,7 +18,7 @@ def c_coordinate(lane: int, value: int) -> tuple[int, int]:
 
 
 def of_atom(layout: str) -> InModule:
-    """Where a layout of MMA stands."""
+    """The place of a layout in CuTe's MMA atoms."""
     return InModule("tensor_layouts.atoms_nv", f"SM80_16x8x16_F32BF16BF16F32_TN.{layout}")
 
 
@@ -54,14 +54,14 @@ def a_fragment() -> Layout:
 
 
 class FragmentFlaw(FailureKind):
-    """What a layout of A's fragment gets wrong: its modes, an element [value: its number]."""
+    """Errors in a layout of A's fragment: its modes, an element [value: its number]."""
 
     MODES = "a fragment's modes"
     ELEMENT = "a fragment's element"
 
 
 def fragment_flaw(got: Any, pairs: list[tuple[int, int]]) -> str | None:
-    """What a layout gets wrong about A's fragment at some (lane, value); None where it is right."""
+    """A (lane, value) for which a layout of A's fragment is wrong, in words; None if it is right."""
     if not is_layout(got):
         return "it should be a Layout"
     if rank(got) != 2 or (size(got.shape[0]), size(got.shape[1])) != (32, 8):

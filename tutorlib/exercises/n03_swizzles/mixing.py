@@ -94,7 +94,7 @@ def choose_swizzle(row_bytes: int, element_bytes: int) -> tuple[int, int, int]:
 
 
 class SwizzleFlaw(FailureKind):
-    """What a choice of (B, M, S) gets wrong."""
+    """Errors in a choice of (B, M, S)."""
 
     NO_TUPLE = "no three numbers"
     OVERLAP = "groups of bits overlap"
@@ -103,7 +103,7 @@ class SwizzleFlaw(FailureKind):
 
 
 def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
-    """What a chosen (B, M, S) does wrong to eight rows of `row_bytes`; None where it is the right one."""
+    """The fault of a (B, M, S) on eight rows of `row_bytes`; None if it is the right one."""
     want = choose_swizzle(row_bytes, element_bytes)
     if same(got, want):
         return None

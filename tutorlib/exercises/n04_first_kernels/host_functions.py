@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Formula = Callable[["Tensor", "Tensor"], "Tensor"]  # x and y before the call → y after it
 FormulaOf = Callable[[Any], Formula]  # of what leads the arguments
-MARGIN = 4  # elements on either side of y that nobody may write
+MARGIN = 4  # elements on either side of y that must not be written
 
 
 class VectorFlaw(FailureKind):
@@ -214,7 +214,7 @@ CUBES = [((2, 3, 4), (12, 4, 1)), ((2, 3, 4), (1, 2, 6)), ((2, 3, 4), (3, 1, 6))
 
 
 def layouts_of_calls(rng: Random) -> list[ShapeAndStride]:
-    """Of some matrices, vectors and blocks of three modes, many of them alike."""
+    """The layouts of some matrices, vectors and blocks of three modes, many of them alike."""
 
     def one() -> ShapeAndStride:
         shape = tuple(rng.choice((4, 8, 12)) for _ in range(rng.choice((1, 2, 2, 3))))

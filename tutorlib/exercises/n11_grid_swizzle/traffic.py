@@ -164,7 +164,7 @@ def heights(rows: int) -> list[int]:
 
 
 def tiles_read(rows: int, columns: int, in_flight: int, group: int) -> int:
-    """What all waves together read, each tile once for each wave that needs it."""
+    """The tiles that all waves together read, each once for each wave that needs it."""
     return sum(map(footprint, l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)))
 
 

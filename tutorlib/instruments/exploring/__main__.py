@@ -18,7 +18,7 @@ SECONDS, PROCESSES = 110, 15
 
 
 def run(arguments: Sequence[str]) -> None:
-    """Of RESULTS.jsonl [SECONDS [PROCESSES]]; or, where a process is begun, of its folder, number and last moment."""
+    """Arguments: RESULTS.jsonl [SECONDS [PROCESSES]]; or, in a worker process, its folder, number and deadline."""
     if Path(arguments[0]).is_dir():
         folder, number, until = arguments
         Worker(Path(folder), int(number)).work(float(until))

@@ -29,7 +29,7 @@ class Bench:
         self.gpu = torch.cuda.get_device_name()
 
     def sets(self, shape: Shape) -> list[tuple[Any, Any, Any]]:
-        """(a, b, c), so many that none is in L2 when its turn comes."""
+        """Enough copies of (a, b, c) that none is in L2 when its turn comes."""
         m, n, k = shape
         step_in, step_out = (-(-size // 64) * 64 for size in ((m + n) * k, m * n))
         wanted = max(2, L2_FLUSHES * self.l2 // (2 * (step_in + step_out)) + 2)

@@ -81,7 +81,7 @@ class Worker:
 
 
 def explore(points: Sequence[tuple[Shape, HopperConfig]], out: Path, seconds: float, processes: int) -> None:
-    """Writes what is found of these points in so many seconds."""
+    """Writes the results of those of these points that fit in `seconds`."""
     until = time.time() + seconds
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

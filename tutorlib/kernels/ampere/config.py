@@ -18,7 +18,7 @@ WARP_N = 32  # columns of 4 atoms: a thread's 8 neighbors in C, a store of 16 by
 
 @dataclass(frozen=True)
 class GemmConfig:
-    """How the work is cut up: what is known at compile time besides the tensors' types.
+    """How the work is cut up: the compile-time parameters other than the tensors' types.
 
     tile: (M, N, K) of a block's share of C and of one step along K.
     warps: how the warps lie over the tile, (M, N).

@@ -12,7 +12,7 @@ from tutorlib.kernels.ampere.thread_share import Steps
 
 @dataclass(frozen=True)
 class LoopSchedule:
-    """Where `multistage` issues its instructions.
+    """The places at which `multistage` issues its instructions.
 
     registers_ahead: a K block is fetched while its predecessor is multiplied; else just before its own multiplication,
         which takes fewer registers.

@@ -71,7 +71,7 @@ class Bug:
 
     @property
     def grid(self) -> LaunchSize:
-        """Of a kernel whose host function is not its own. Raises TypeError for another."""
+        """For a kernel whose host function is not its own. Raises TypeError for another."""
         if isinstance(self.launch, CuteLaunch):
             raise TypeError(f"{self.name} launches itself")
         return self.launch.grid

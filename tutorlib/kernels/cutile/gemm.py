@@ -99,7 +99,7 @@ def plain(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[i
 
 @ct.kernel
 def persistent(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int], group: ct.Constant[int]):
-    """C = A·Bᵀ; each block computes every so many-th tile of C, in strips of `group` rows of tiles.
+    """C = A·Bᵀ; each block computes every n-th tile of C, n the number of blocks, in strips of `group` rows of tiles.
 
     With as many blocks as tiles it is the kernel that is not persistent.
     """

@@ -63,7 +63,7 @@ def interpreted(
 
 @contextmanager
 def launches_to(take: Callable[[ct.kernel, tuple[int, ...], tuple[Any, ...]], None], sms: int = SMS) -> Iterator[None]:
-    """Meanwhile ct.launch gives what it is called with to `take`, and there is a GPU with so many SMs."""
+    """In the block, ct.launch passes its arguments to `take`, and there seems to be a GPU with `sms` SMs."""
 
     def launch(
         stream: Any,

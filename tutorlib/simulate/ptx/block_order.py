@@ -49,7 +49,7 @@ class BlockOrder:
         self.flags: dict[int, Seen] = {}  # by the piece of memory
 
     def known(self, block: int, warp: int, *kinds: Steps) -> Seen:
-        """What such steps of the block brought, as far as this warp knows of them."""
+        """The effects of such steps of the block, as far as this warp knows of them."""
         slot = block - self.first
         over = self.clocks.known[slot, warp, self.clocks.base[slot] :]
         seen: Seen = {}

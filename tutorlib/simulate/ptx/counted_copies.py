@@ -16,7 +16,7 @@ from tutorlib.simulate.ptx.races import SharedRaces
 
 @dataclass(frozen=True)
 class CopyArrival:
-    """What one instruction leaves to come: an arrival for each of these lanes.
+    """The pending effect of one instruction: an arrival for each of these lanes.
 
     issued: how many cp.async instructions the batch had issued before it.
     """

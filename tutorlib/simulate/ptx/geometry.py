@@ -33,7 +33,7 @@ class Geometry:
 
     @property
     def warps(self) -> int:
-        """Of one block."""
+        """The threads of one block."""
         return -(-self.threads // WARP)
 
     @property

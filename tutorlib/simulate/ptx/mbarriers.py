@@ -156,7 +156,7 @@ class Mbarriers:
         return found
 
     def announce(self, site: int, mbarrier: MbarrierState, count: int) -> None:
-        """expect_tx: so many bytes more belong to this phase."""
+        """expect_tx: this phase waits for further bytes."""
         mbarrier.missing += count
         mbarrier.announced += count
         mbarrier.announced_at = site

@@ -14,7 +14,7 @@ MOST = 255  # of a thread
 
 @dataclass(frozen=True)
 class WaitingForRegisters:
-    """Lanes of whole warps that wait for so many registers each."""
+    """Lanes of whole warps that wait for this many registers each."""
 
     site: int
     lanes: np.ndarray
@@ -78,7 +78,7 @@ class RegisterPool:
         return numbers // self.geometry.warps, numbers % self.geometry.warps
 
     def need(self, site: int, slots: np.ndarray, warps: np.ndarray, count: int) -> None:
-        """An instruction keeps so many registers of a thread for its results alone."""
+        """An instruction reserves this many registers of a thread for its results."""
         held = self.held[slots, warps]
         if (held < count).any():
             at = int((held < count).argmax())

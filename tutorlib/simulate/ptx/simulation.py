@@ -63,7 +63,7 @@ class Launch:
 
 
 def module_sizes(module: Module) -> list[int]:
-    """Of its own variables. Raises NotSimulated where they are too large."""
+    """The block's own variables. Raises NotSimulated if they are too large."""
     sizes = [v.size or 0 for v in module.variables.values() if v.space in ("global", "const")]
     if sum(sizes) > MOST_VARIABLES:
         raise NotSimulated(f"a module with variables of {sum(sizes):,} bytes")
@@ -211,7 +211,7 @@ def make_watch(
 
 
 def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents:
-    """The agents that access shared memory besides the threads."""
+    """The agents other than threads that access shared memory."""
     opcodes = [instruction.opcode for instruction in instructions]
     stores = any(name.startswith("cp.async.bulk") and "bulk_group" in name for name in opcodes)
     multiplies = any(name.startswith("wgmma.mma_async") for name in opcodes)

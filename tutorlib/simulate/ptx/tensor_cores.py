@@ -39,7 +39,7 @@ def add_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str) -> np.n
 def add_cut_off(
     a: np.ndarray, b: np.ndarray, c: np.ndarray, at: tuple[np.ndarray, ...], binary_places: np.ndarray
 ) -> np.ndarray:
-    """The sums at these places (batch, row, column), of products and c with so many binary places."""
+    """The sums at these places (batch, row, column), of products and c with this many fraction bits."""
     batch, row, column = at
     scale = np.ldexp(1.0, binary_places)
     terms = a[batch, row]  # (sums, K); what follows is done in place: memory is what takes the time

@@ -82,7 +82,7 @@ def unset_at_first(kernel: Kernel, blocks: Sequence[BasicBlock]) -> frozenset[st
 
 
 def needs_and_sets(instructions: Sequence[Instruction]) -> tuple[set[str], set[str]]:
-    """Of a basic block: what is read before it is written, and what is written."""
+    """The registers that a basic block reads before it writes them, and those that it writes."""
     needs: set[str] = set()
     sets: set[str] = set()
     for instruction in instructions:

@@ -106,7 +106,7 @@ class Runtime:
         return SUCCESS
 
     def zero(self, to: int, *others: int) -> int:
-        """Of functions that give a number, such as the device's or how much shared memory a kernel has."""
+        """Results of functions that return a number, such as the device's or a kernel's shared memory."""
         INT.from_address(to).value = 0
         return SUCCESS
 

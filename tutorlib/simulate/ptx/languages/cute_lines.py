@@ -33,7 +33,7 @@ class Stacks:
     stacks: dict[tuple[Frame, ...], int] = field(default_factory=dict)
 
     def number(self) -> int:
-        """Of the stack as it is now, without the DSL's frames and those below the compilation."""
+        """The lines of the current stack, without the DSL's frames and those below the compilation."""
         stack = tuple(frames_of_the_kernel())
         return self.stacks.setdefault(stack, len(self.stacks) + 1)
 

@@ -51,7 +51,7 @@ class Allocation:
 
 
 class Arena:
-    """Room for these many bytes in so many allocations, each between guards.
+    """Room for this many bytes in this many allocations, each between guards.
 
     bytes: all of it, the first of which are poison. address: of its first byte.
     """
@@ -100,7 +100,7 @@ class Arena:
         return self.address + allocation.start
 
     def rows(self, element: int, count: int) -> np.ndarray:
-        """All of it as rows of `count` unsigned numbers of so many bytes each."""
+        """All of it as rows of `count` unsigned numbers of `element` bytes each."""
         return self.bytes.view(f"u{element}").reshape(-1, count)
 
     def holds(self, low: int, high: int) -> bool:

@@ -58,7 +58,7 @@ class AsyncCopies:
         self.in_flight.append(Copy(access, lanes, places, self.committed[lanes], data, self.issued))
 
     def on_read(self, threads: int, beside_bulk: int) -> None:
-        """So many threads read shared memory, so many of them with a bulk copy still to be waited for."""
+        """How many threads read shared memory, and how many of them still have to wait for a bulk copy."""
         if self.issued:
             self.reads += threads
             self.overlapped += threads if self.in_flight else beside_bulk

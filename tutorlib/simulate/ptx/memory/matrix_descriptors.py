@@ -22,8 +22,10 @@ class MatrixDescriptor:
     bits: int
 
     def units(self, rows: int, bytes_of_k: int, k_major: bool) -> np.ndarray:
-        """Addresses of the operand's units, M or N `rows` long and K so many bytes: (rows, units along K) where K is
-        contiguous, else (units along M or N, K); there `rows` counts bytes and `bytes_of_k` elements."""
+        """Addresses of the operand's units: (rows, units along K) if K is contiguous, else (units along M or N, K).
+
+        rows: the extent of M or N. If K is not contiguous, `rows` counts bytes, and `bytes_of_k` elements.
+        """
         offsets = unit_offsets(self.leading, self.stride, self.bits, rows, bytes_of_k, k_major)
         return swizzle_units(self.start + offsets, self.bits)
 

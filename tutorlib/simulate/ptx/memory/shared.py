@@ -20,7 +20,7 @@ class SharedMemory:
         self.bytes.fill(POISON)
 
     def rows(self, element: int, count: int) -> np.ndarray:
-        """All of it as rows of `count` unsigned numbers of so many bytes each."""
+        """All of it as rows of `count` unsigned numbers of `element` bytes each."""
         return self.bytes.view(f"u{element}").reshape(-1, count)
 
     def arriving_rows(self, element: int, count: int) -> np.ndarray:

@@ -36,7 +36,7 @@ class TensorMap:
 
     @property
     def bytes(self) -> int:
-        """Of a box, parts outside of the tensor included."""
+        """The bytes of a box, including parts outside of the tensor."""
         return int(np.prod(self.box)) * self.element
 
     @property

@@ -115,7 +115,7 @@ def box_fits(state: State, site: int, lane: int, start: int, described: TensorMa
 
 
 def ends_inside(state: State, site: int, lane: int, end: int) -> bool:
-    """Whether the block has so many bytes of shared memory; a finding if not."""
+    """Whether the block has this many bytes of shared memory; a finding if not."""
     room = state.shared.size
     if end > room:
         wrong = f"reaches byte {end - 1:,} of shared memory, of which the block has {room:,}"
@@ -303,7 +303,7 @@ def run_keeper(state: State, site: int, lane: int, target: int) -> Keep:
 
 
 def run_fits(state: State, site: int, lane: int, start: int, place: int, size: int) -> bool:
-    """Whether TMA takes so many bytes from these two places on; a finding if not."""
+    """Whether TMA can copy this many bytes between these addresses; a finding if not."""
     notice, who, at = state.watch.findings.notice, show_thread(state, lane), place - state.arena.address
     if start % UNIT or place % UNIT or size % UNIT:
         what = f"copies {size:,} bytes between byte {start:,} of shared memory and an address in global memory"

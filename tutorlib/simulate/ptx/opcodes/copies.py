@@ -64,7 +64,7 @@ def fetch(port: GlobalPort, lanes: np.ndarray, addresses: np.ndarray, wanted: np
     return data
 
 
-MOST_GROUPS = 2**30 - 1  # so many are never open: a wait for all but a negative number waits for none
+MOST_GROUPS = 2**30 - 1  # more than are ever open: a wait for all but a negative number waits for none
 
 
 def commit(instruction: Instruction, site: int, state: State) -> Step:

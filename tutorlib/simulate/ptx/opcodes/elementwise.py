@@ -23,7 +23,7 @@ def kind_of(instruction: Instruction) -> str:
 
 
 def only(instruction: Instruction, known: set[str]) -> None:
-    """Raises NotSimulated where the opcode has a suffix, besides its first part and its type, that is not known."""
+    """Raises NotSimulated if the opcode has an unknown suffix between its first part and its type."""
     if set(instruction.parts[1:-1]) - known:
         raise NotSimulated(str(instruction), instruction.line)
 

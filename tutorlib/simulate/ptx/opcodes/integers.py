@@ -90,7 +90,7 @@ def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Of the sign of a."""
+    """Copies of the sign of a."""
     return np.where(b == 0, a, a - divide(a, b) * b)
 
 

@@ -142,7 +142,7 @@ class Fragment:
 
 @cache
 def fragment(which: str, m: int, n: int, k: int, element: int) -> Fragment:
-    """Of A (m, k), B (k, n) or C (m, n), for elements of so many bits.
+    """The fragment of A (m, k), B (k, n) or C (m, n), for elements of this many bits.
 
     In all of these instructions lane l has row l / 4 of an 8-row piece, and of that the l % 4-th part that fills a
     32-bit register (C's of 32 or 64 bits: two elements); B lies as its transpose does. Pieces follow each other down

@@ -53,7 +53,7 @@ def matrix_of(value: int) -> MatrixDescriptor:
 
 
 def one_change() -> np.ndarray:
-    """Of one access: that its bytes are others than there were."""
+    """The finding for an access to bytes that do not exist."""
     return np.ones(1, bool)
 
 
