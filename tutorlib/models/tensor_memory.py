@@ -6,7 +6,7 @@ SMEM_ROOM = 227 * 1024  # bytes that a block can have
 
 
 def tmem_columns(n: int, accumulators: int) -> int:
-    """Columns to allocate for this number of 128 × n accumulators: a power of two, at least 32; 0 if they do not fit."""
+    """Columns to allocate for this number of 128 × n accumulators: a power of two, ≥ 32; 0 if they do not fit."""
     needed = n * accumulators
     if needed > TMEM_COLUMNS:
         return 0

@@ -89,7 +89,7 @@ class WarpClocks:
     def learn(
         self, slots: np.ndarray, warps: np.ndarray, of: np.ndarray, agents: np.ndarray, counts: np.ndarray
     ) -> None:
-        """These warps learn that `count` of an agent's operations, in the blocks `of`, have completed."""
+        """These warps learn that this many of an agent's operations, in the blocks `of`, have completed."""
         at = slots, warps, self.base[of] + agents
         self.known[at] = np.maximum(self.known[at], counts)
 
