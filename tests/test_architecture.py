@@ -72,6 +72,7 @@ SEVERAL = {
     "gemm": "of torch tensors, self-configuring; the problem that exercises set",
     "gemm_any": "a figure has the name of the sweep that it draws",
     "gemm_kernel": "of each generation's GEMM",
+    "gemm_models": "a figure has the name of the sweep that it draws",
     "gemm_orders": "a figure has the name of the sweep that it draws",
     "gemm_stages": "a figure has the name of the sweep that it draws",
     "hopper_k": "a figure has the name of the sweep that it draws",

@@ -7,6 +7,7 @@ from matplotlib.collections import PathCollection
 
 from tests.stand_ins import MACHINE, UNKNOWN, multiplied
 from tutorlib.figures.gemm_any import gemm_any
+from tutorlib.figures.gemm_models import gemm_models
 from tutorlib.figures.hopper_k import hopper_k
 from tutorlib.figures.hopper_levers import hopper_levers
 from tutorlib.figures.hopper_timeline import Stretch, hopper_timeline, stretches
@@ -137,3 +138,32 @@ class TestTimeline:
         assert [label.get_text() for label in second.get_yticklabels()] == ["warpgroup 0", "producer"]
         assert texts(first) == ["0", "1", "2"]
         assert first.get_xlim() == second.get_xlim() == (0, 5000)
+
+
+WEIGHTS = {"One": {"q": [64, 512], "o": [512, 512]}, "Two": {"up": [128, 512]}, "Three": {"up": [256, 512]}}
+
+
+class TestModels:
+    FOUND = swept(
+        [
+            Point("chosen", multiplied((tokens, n, k), tflops), {})
+            for weights in WEIGHTS.values()
+            for n, k in weights.values()
+            for tokens, tflops in ((512, 880.0), (8, 720.0 if n == 256 else 800.0))
+        ],
+        facts={"models": WEIGHTS},
+    )
+
+    def test_a_panel_for_each_model_a_line_for_each_weight(self):
+        one, two, three = gemm_models([self.FOUND]).axes
+        dashed = {"_child0": [1, 1]}
+        assert lines(one) == dashed | {"q, 64×512": [1.0, 1.1], "o, 512×512": [1.0, 1.1]}
+        assert lines(three) == dashed | {"up, 256×512": [0.9, 1.1]}
+        assert len({line.get_color() for axes in (one, two, three) for line in axes.get_lines()[1:]}) == 3
+        assert one.get_xlabel() == "tokens, the rows of A"
+        assert one.get_ylabel().startswith("speed as a fraction of cuBLAS's")
+
+    def test_median_and_least_come_from_the_data(self):
+        figure = gemm_models([self.FOUND])
+        assert "8 shapes, median 1.050, least 0.900 at 8×256×512" in figure.subfigs[0].get_suptitle()
+        assert figure.axes[1].get_title("left") == "Two\n2 shapes, median 1.050, least 1.000 at 8×128×512"

@@ -14,6 +14,7 @@ SWEPT = [
     "fusion",
     "gemm_any",
     "gemm_ladder",
+    "gemm_models",
     "gemm_orders",
     "gemm_stages",
     "hopper_k",

@@ -21,6 +21,7 @@ BATTERY = {
     "256x208, cluster, stream-K": {"tile": (256, 208, 64), "cluster": (1, 2), "stream_k": True},
     "3 warpgroups": {"tile": (192, 192, 64), "warpgroups": 3, "cluster": (2, 2)},
     "split-K": {"tile": (256, 128, 64), "cluster": (1, 2), "persistent": False, "split_k": 2},
+    "split-K of 3, 2 receivers": {"tile": (256, 64, 64), "persistent": False, "split_k": 3},
     "ping-pong, stream-K": {"tile": (128, 208, 64), "schedule": "pingpong", "stream_k": True},
     "both by columns, deferred": {"majors": ("mn", "mn"), "defer_stores": True, "cluster": (2, 1)},
     "B by columns, ping-pong, stream-K": {

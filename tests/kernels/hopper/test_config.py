@@ -58,7 +58,6 @@ BROKEN = [
         SPLIT | {"split_k": 8, "stages": 3},
         "split_k = 8: the other blocks' accumulators do not fit into a matrix's stages",
     ),
-    (SPLIT | {"split_k": 3}, "split_k = 3: the 8 stores of a tile are not a multiple of its blocks"),
     (BLOCKS | {"tile": (128, 64, 128), "split_k": 2, "persistent": False}, "block_scaled: a tile's K is not split"),
     ({"stream_k": True, "persistent": False}, "stream_k: sharing the last wave evenly needs persistent blocks"),
     (PING | {"persistent": False}, "ping-pong needs persistent blocks"),
@@ -105,6 +104,21 @@ def test_what_the_blocks_that_split_k_give_each_other_fits_where_the_stages_were
     assert config.given_bytes == 3 * 128 * 128 // 4 * 4 < config.ab_stages * 128 * 128
     assert (config.store_columns, config.store_steps, config.store_buffers) == (32, 4, 1)
     assert config.ab_stages == HopperConfig(tile=(128, 128, 64)).ab_stages
+
+
+@pytest.mark.parametrize(
+    ("tile", "split_k", "stores"),
+    [
+        ((64, 16, 64), 8, (1, 16, 1)),
+        ((64, 32, 64), 6, (2, 16, 2)),
+        ((128, 128, 64), 3, (2, 64, 2)),
+        ((64, 96, 64), 4, (3, 32, 3)),
+    ],
+)
+def test_a_tile_of_few_stores_has_fewer_receivers_than_blocks(tile, split_k, stores):
+    config = HopperConfig(tile=tile, persistent=False, split_k=split_k)
+    assert (config.receivers, config.store_columns, config.store_steps) == stores
+    assert config.given_bytes == (split_k - 1) * tile[0] * tile[1] // config.receivers * 4
 
 
 def test_scales_of_a_stage_begin_where_tma_can_write_them():

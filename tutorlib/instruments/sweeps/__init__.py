@@ -31,6 +31,8 @@ SWEEPS = {
     "hopper_sustained": "hopper",
     "hopper_k": "hopper",
     "gemm_quack": "quack",
+    "gemm_models": "models",
+    "gemm_models_quack": "models",
     "hopper_fp8": "hopper",
     "hopper_timeline": "hopper",
     "fused_epilogues": "fusion",

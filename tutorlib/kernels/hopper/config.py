@@ -157,7 +157,7 @@ class HopperConfig:
         n = self.tile[1]
         if self.transposed or self.split_k > 1:
             widths = [width for width in (64, 32, 16) if n % width == 0]
-            return next((width for width in widths if self.steps_of(width) % self.split_k == 0), widths[-1])
+            return max(widths, key=lambda width: self.receivers_of(self.steps_of(width)))
         return min((width for width in (64, 32) if width <= n), key=lambda width: -(-n // width) * width, default=16)
 
     @property
@@ -209,9 +209,18 @@ class HopperConfig:
         return self.mma_warpgroups * MMA_M * self.store_columns * 2
 
     @property
+    def receivers(self) -> int:
+        """Blocks, of those that share a tile's K, that add up and store a part of it each; the others only give."""
+        return self.receivers_of(self.store_steps)
+
+    def receivers_of(self, steps: int) -> int:
+        """As many as can have equal parts of so many stores."""
+        return next(count for count in range(self.split_k, 0, -1) if steps % count == 0)
+
+    @property
     def given_bytes(self) -> int:
-        """Accumulators that the others who share a tile's K give a block, for its part of the tile."""
-        return (self.split_k - 1) * (self.tile[0] * self.tile[1] // self.split_k) * 4
+        """Accumulators that the others who share a tile's K give a receiver, for its part of the tile."""
+        return (self.split_k - 1) * (self.tile[0] * self.tile[1] // self.receivers) * 4
 
     @property
     def other_bytes(self) -> int:
@@ -233,7 +242,7 @@ class HopperConfig:
     @property
     def store_buffers(self) -> int:
         left = self.room - self.ab_stages * self.stage_room - self.other_bytes
-        most = self.store_steps // self.split_k
+        most = self.store_steps // self.receivers
         return self.store_stages or max(1, min(left // self.store_stage_bytes, most))
 
     @property
@@ -314,7 +323,7 @@ class HopperConfig:
             yield f"shared memory: {self.smem_bytes:,} bytes, and a block can have {self.room:,}"
         results = self.accumulators + self.defer_stores * self.accumulators // 2
         if self.split_k > 1:
-            results += self.accumulators // self.split_k  # a part of them, from another block
+            results += self.accumulators // self.receivers  # a part of them, from another block
         if self.block_scaled:
             results += self.accumulators + n // 4  # accumulators beside a K tile's, and the columns' scales
         if results + REGISTERS_BESIDE_RESULTS > self.multiply_registers:
@@ -355,8 +364,6 @@ class HopperConfig:
             yield f"group = {self.group}: a band is at least one tile wide"
         if self.cluster_blocks > MAX_CLUSTER >= self.cluster_size:
             yield f"split_k = {self.split_k}: {self.cluster_blocks} blocks in a cluster, of at most {MAX_CLUSTER}"
-        if self.store_steps % self.split_k:
-            yield f"split_k = {self.split_k}: the {self.store_steps} stores of a tile are not a multiple of its blocks"
         if self.stream_k and not self.persistent:
             yield "stream_k: sharing the last wave evenly needs persistent blocks"
         if not self.persistent and self.schedule == "pingpong":

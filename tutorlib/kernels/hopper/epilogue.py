@@ -153,12 +153,12 @@ class Partials:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Accumulators of a tile whose K the blocks of a cluster share: each block adds up, and stores, a part of the tile.
+    """Accumulators of a tile whose K the blocks of a cluster share: each receiver adds up, and stores, a part of it.
 
-    given: fp32 (4 of a thread, a thread's fours of a part, threads, split_k - 1), what the others give this block,
+    given: fp32 (4 of a thread, a thread's fours of a part, threads, split_k - 1), what the others give a receiver,
         where stages were; arrived: the mbarrier that completes with all of it.
-    ready: an mbarrier with one arrival of each warp of the others, when it has read its last stage.
-    peers: `ready` of the block that this lane tells so; tells: there is one for this lane.
+    ready: an mbarrier with one arrival of each receiver's warp, when it has read its last stage.
+    peers: `ready` of the block that this lane tells so; tells: there is one for this lane of a receiver.
     """
 
     given: cute.Tensor
@@ -172,24 +172,24 @@ class Exchange:
     def initialise(self) -> None:
         """By one thread, before any block can give."""
         warps = 4 * self.config.tile_warpgroups
-        cute.arch.mbarrier_init(self.ready, warps * (self.config.split_k - 1))
+        cute.arch.mbarrier_init(self.ready, warps * self.config.receivers)
         cute.arch.mbarrier_init(self.arrived, 1)
         cute.arch.mbarrier_arrive_and_expect_tx(self.arrived, self.config.given_bytes)
 
     def part(self, tCrC: cute.Tensor, part: int) -> cute.Tensor:
         """(4, fours): this thread's accumulators of a part of the tile."""
         fours = self.given.shape[1]
-        parts = cute.make_layout((4, fours, self.config.split_k))
+        parts = cute.make_layout((4, fours, self.config.receivers))
         return cute.make_tensor(tCrC.iterator, parts)[None, None, part]
 
     @cute.jit
     def give(self, tCrC: cute.Tensor) -> None:
-        """Every other block its part, at the place that is this block's there, when all have read their stages."""
+        """Every other receiver its part, at the place that is this block's there, when all have read their stages."""
         if self.tells:
             cute.arch.mbarrier_arrive(self.peers)
         wait(self.ready, Int32(0), self.config)
         thread = self.me.in_tile * WARPGROUP + self.me.thread
-        for part in cutlass.range_constexpr(self.config.split_k):
+        for part in cutlass.range_constexpr(self.config.receivers):
             if part != self.me.part:
                 place = self.me.part - Int32(self.me.part > part)
                 rank = self.me.rank + (part - self.me.part) * self.config.cluster_size
@@ -215,15 +215,15 @@ def make_exchange(
     sA: cute.Tensor, sB: cute.Tensor, memory: SmemAllocator, me: Here, config: cutlass.Constexpr
 ) -> Exchange:
     """With K split, other blocks' parts arrive in the stages of the matrix with the larger tile."""
-    threads, fours = WARPGROUP * config.tile_warpgroups, config.accumulators // (4 * config.split_k)
+    threads, fours = WARPGROUP * config.tile_warpgroups, config.accumulators // (4 * config.receivers)
     shape = (4, fours, threads, config.split_k - 1)
     layout = cute.make_layout(shape, stride=(1, 4 * threads, 4, 4 * threads * fours))
     stages = sB if config.tile[1] > config.tile[0] else sA
     given = cute.make_tensor(cute.recast_ptr(stages.iterator, cute.make_swizzle(0, 4, 3), Float32), layout)
     arrived, ready = (memory.allocate_array(Int64, 1) for _ in range(2))
     lane = cute.arch.lane_idx()
-    part, tells = lane + Int32(lane >= me.part), lane < config.split_k - 1
-    if not tells:
+    part, tells = lane, lane < config.split_k and me.part < config.receivers
+    if lane >= config.split_k:
         part = me.part
     peers = cute.arch.map_dsmem_ptr(ready, me.rank + (part - me.part) * config.cluster_size)
     return Exchange(given, arrived, ready, peers, tells, me, config)
@@ -267,9 +267,9 @@ class Finish:
     @cute.jit
     def part(self, tCrC: cute.Tensor, tile: tuple[Int32, Int32], mine: Int32) -> None:
         """Give the other parts of a tile away, add up mine, and store it."""
-        count = self.config.store_steps // self.config.split_k
+        count = self.config.store_steps // self.config.receivers
         self.exchange.give(tCrC)
-        for part in cutlass.range_constexpr(self.config.split_k):  # registers have no addresses: a branch for each part
+        for part in cutlass.range_constexpr(self.config.receivers):  # registers have no addresses: a branch each
             if part == mine:
                 steps = range(part * count, (part + 1) * count)
                 self.exchange.add(tCrC, part)

@@ -1,0 +1,71 @@
+"""The figure of the self-configuring GEMM on the weights of language models."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+from tutorlib.draw.palette import INK, SHADES
+from tutorlib.figures.style import MARKERS, label_ends, tidy_axes
+from tutorlib.measuring.measurement import Measurement
+from tutorlib.measuring.results import SweepResults, all_sweep_results
+from tutorlib.problems.wrong import by
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLORS = (SHADES[1], SHADES[2], SHADES[3])
+
+
+def gemm_models(everything: Sequence[SweepResults] | None = None) -> "Figure":
+    """Speed as a fraction of cuBLAS's over the number of tokens: a row for each GPU, a panel for each model.
+
+    Raises NoData.
+    """
+    from matplotlib.figure import Figure
+
+    everything = everything or all_sweep_results("gemm_models")
+    figure = Figure(figsize=(15, 4.6 * len(everything)), layout="constrained")
+    for part, swept in zip(figure.subfigures(len(everything), squeeze=False)[:, 0], everything, strict=True):
+        models = swept.facts["models"]
+        part.suptitle(
+            f"{swept.gpu}, bf16, {swept.regime}: {middle_and_least(measured_of(swept))}", x=0.01, ha="left", color=INK
+        )
+        panels = part.subplots(1, len(models), sharey=True)
+        for axes, model, color in zip(panels, models, COLORS, strict=True):
+            draw_model(axes, swept, model, color)
+        panels[0].set_ylabel(f"speed as a fraction of {swept.baseline}'s\n(bars: quartiles of the pairs)")
+    return figure
+
+
+def draw_model(axes: "Axes", swept: SweepResults, model: str, color: str) -> None:
+    """A line for each weight of a model."""
+    axes.axhline(1, color=INK, linestyle="--", linewidth=2)
+    weights = swept.facts["models"][model]
+    for (name, (n, k)), marker in zip(weights.items(), MARKERS, strict=False):
+        line = [one for one in measured_of(swept) if one.shape[1:] == (n, k)]
+        tokens, ratios = [one.shape[0] for one in line], [one.ratio for one in line]
+        axes.plot(tokens, ratios, color=color, marker=marker, markersize=6, label=f"{name}, {n}×{k}")
+        halves = [one.ratio * one.spread / 2 for one in line]
+        lower, upper = ([r + sign * half for r, half in zip(ratios, halves, strict=True)] for sign in (-1, 1))
+        axes.vlines(tokens, lower, upper, color=color, linewidth=1, alpha=0.6)
+    counts = sorted({one.shape[0] for one in measured_of(swept)})
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(counts, map(str, counts), rotation=45)
+    axes.set_xlabel("tokens, the rows of A")
+    of_model = [one for one in measured_of(swept) if list(one.shape[1:]) in weights.values()]
+    axes.set_title(f"{model}\n{middle_and_least(of_model)}", loc="left", color=INK, fontsize=10)
+    tidy_axes(axes)
+    label_ends(axes)
+
+
+def measured_of(swept: SweepResults) -> list[Measurement]:
+    """From the fewest tokens on."""
+    return sorted((point.measurement for point in swept.points), key=lambda one: one.shape)
+
+
+def middle_and_least(measured: Sequence[Measurement]) -> str:
+    """The number of shapes, their median ratio, and the least with its shape."""
+    least = min(measured, key=lambda one: one.ratio)
+    middle = median(one.ratio for one in measured)
+    return f"{len(measured)} shapes, median {middle:.3f}, least {least.ratio:.3f} at {by(least.shape)}"
