@@ -43,6 +43,7 @@ class AttentionConfig:
     causal: bool = False
     pingpong: bool = True
     overlap: bool = True
+    early: bool = True  # P is rounded before P V of the step before has completed
     group: int = 1  # query heads per head of K and V
 
     @property
@@ -118,9 +119,9 @@ class Softmax:
     scale: Float32
 
     @cute.jit
-    def first(self, acc: cute.Tensor) -> None:
-        """S becomes exp2((S - max) · scale)."""
-        rows = by_row(acc)
+    def first(self, acc: cute.Tensor, p_acc: cute.Tensor) -> None:
+        """P = exp2((S - max) · scale), rounded."""
+        rows, p_rows = by_row(acc), by_row(p_acc)
         for row in cutlass.range_constexpr(2):
             s = rows[row, None].load()
             top = quad_reduce(s.reduce(cute.ReductionOp.MAX, -Float32.inf, 0), cute.arch.fmax)
@@ -128,12 +129,12 @@ class Softmax:
             base = Float32(0) if top == -Float32.inf else top * self.scale
             p = cute.math.exp2(s * self.scale - base, fastmath=True)
             self.rsum[row] = p.reduce(cute.ReductionOp.ADD, Float32(0), 0)
-            rows[row, None].store(p)
+            p_rows[row, None].store(p.to(p_acc.element_type))
 
     @cute.jit
-    def step(self, acc: cute.Tensor, factors: cute.Tensor) -> None:
+    def step(self, acc: cute.Tensor, p_acc: cute.Tensor, factors: cute.Tensor) -> None:
         """The same for a later block; factors (2,) rescale what was accumulated."""
-        rows = by_row(acc)
+        rows, p_rows = by_row(acc), by_row(p_acc)
         for row in cutlass.range_constexpr(2):
             s = rows[row, None].load()
             before = self.rmax[row]
@@ -144,7 +145,7 @@ class Softmax:
             p = cute.math.exp2(s * self.scale - base, fastmath=True)
             self.rsum[row] = p.reduce(cute.ReductionOp.ADD, self.rsum[row] * factor, 0)
             factors[row] = factor
-            rows[row, None].store(p)
+            p_rows[row, None].store(p.to(p_acc.element_type))
 
     @cute.jit
     def rescale(self, acc: cute.Tensor, factors: cute.Tensor) -> None:
@@ -172,8 +173,8 @@ def mask(acc: cute.Tensor, first_row: Int32, n_block: Int32, keys: Int32, config
             end = cutlass.min(end, first_row + 8 * row + 1)
         for pair in cutlass.range_constexpr(config.tile_n // 8):
             for one in cutlass.range_constexpr(2):
-                if first + (8 * pair + one) >= end:
-                    rows[row, (one, pair)] = -Float32.inf
+                past = first + (8 * pair + one) >= end
+                rows[row, (one, pair)] = -Float32.inf if past else rows[row, (one, pair)]
 
 
 @dataclass(frozen=True)
@@ -225,9 +226,6 @@ class Consumer:
         if self.config.pingpong:
             cute.arch.barrier_arrive(barrier_id=TURN_BARRIER + 1 - self.group, number_of_threads=2 * WARPGROUP)
 
-    def round(self) -> None:
-        self.tOrP.store(self.tSrS.load().to(BFloat16))
-
     @cute.jit
     def step(self, k_state: PipelineState, v_state: PipelineState, n_block: Int32, masked: cutlass.Constexpr) -> None:
         """S of this block while P V of the block before is in flight; then its softmax."""
@@ -246,11 +244,12 @@ class Consumer:
             mask(self.tSrS, self.first_row, n_block, self.keys, self.config)
         if cutlass.const_expr(not self.config.overlap):
             self.issue_o(v_state)
-        self.softmax.step(self.tSrS, factors)
+        p = cute.make_rmem_tensor(self.tSrS.shape, BFloat16 if self.config.early else Float32)
+        self.softmax.step(self.tSrS, p, factors)
         warpgroup.wait_group(0)
         self.v_ring.release(v_state.index)
         self.softmax.rescale(self.tOrO, factors)
-        self.round()
+        self.tOrP.store(p.load().to(BFloat16))
 
 
 @cute.jit
@@ -270,8 +269,7 @@ def consume(me: Consumer, n_blocks: Int32, unmasked: Int32, q_full: cute.Pointer
     me.k_ring.release(k_state.index)
     k_state.advance()
     mask(me.tSrS, me.first_row, n_blocks - 1, me.keys, config)
-    me.softmax.first(me.tSrS)
-    me.round()
+    me.softmax.first(me.tSrS, me.tOrP)
     if cutlass.const_expr(config.causal):
         for number in cutlass.range(n_blocks - 1 - unmasked, unroll=1):
             me.step(k_state, v_state, n_blocks - 2 - number, True)
