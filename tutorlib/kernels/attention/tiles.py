@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import cuda.tile as ct
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    pass
 
 ZERO = ct.PaddingMode.ZERO
 LOG2_E = math.log2(math.e)
@@ -22,7 +22,7 @@ ROWS = 16  # of a decoding tile: the fewest that a tensor core multiplies
 
 @ct.function
 def online(s, largest, total):
-    """(p, factor, largest, total) after the scores s (tm, tn): p = exp2(s - largest), factor rescales what came before."""
+    """(p, factor, largest, total) after the scores s (tm, tn): p = exp2(s - largest), factor for what came before."""
     new = ct.maximum(largest, ct.max(s, 1, keepdims=True))
     p = ct.exp2(s - new, flush_to_zero=True)
     factor = ct.exp2(largest - new, flush_to_zero=True)
@@ -91,7 +91,7 @@ def decode_parts(
 
 @ct.kernel
 def decode_add(parts, lse, o, splits: Int, rows: Int, d: Int):
-    """O of a row: its parts, weighted by their shares of the denominator. splits: a power of two, at least the parts'."""
+    """O of a row: its parts, weighted by their shares of the denominator. splits: a power of two, at least all."""
     batch, kv_head, row = ct.bid(2), ct.bid(1), ct.bid(0)
     logs = ct.reshape(
         ct.load(lse, (batch, kv_head, 0, row), (1, 1, splits, 1), padding_mode=ct.PaddingMode.NEG_INF), (splits, 1)

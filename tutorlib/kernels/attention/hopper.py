@@ -3,8 +3,9 @@
 One producer warp loads Q once, and K and V into a ring each; two or three consumer warpgroups have 64 rows of Q each.
 The accumulators S of Q Kᵀ become, rounded, the A operand of P V without leaving their registers.
 
-Tensors are named by where they live: m in global memory, g a block's tiles of it, s shared memory, t partitioned,
-r registers. Layouts: mQ, mK, mO are (tokens, head_dim, heads, batch), mV is (head_dim, tokens, heads, batch).
+Tensors are named by where they live: m in global memory, g a block's tiles of it, s shared memory, r registers;
+tSrQ is sQ as the MMA of S reads it. mQ, mK and mO are (tokens, head_dim, heads, batch), mV is (head_dim, tokens, heads,
+batch), mLSE (tokens, heads, batch): the base-2 logarithm of each row's denominator.
 """
 
 import math
@@ -43,7 +44,7 @@ class AttentionConfig:
     causal: bool = False
     pingpong: bool = True
     overlap: bool = True
-    early: bool = True  # P is rounded before P V of the step before has completed
+    early: bool = False  # P is rounded before P V of the step before has completed
     group: int = 1  # query heads per head of K and V
 
     @property
@@ -154,9 +155,11 @@ class Softmax:
             rows[row, None].store(rows[row, None].load() * factors[row])
 
     @cute.jit
-    def normalize(self, acc: cute.Tensor) -> None:
+    def normalize(self, acc: cute.Tensor, logs: cute.Tensor) -> None:
+        """Divide by the denominators; logs (2,) become their base-2 logarithms."""
         for row in cutlass.range_constexpr(2):
             total = quad_reduce(self.rsum[row], add)
+            logs[row] = self.rmax[row] * self.scale + cute.math.log2(total, fastmath=True)
             self.rsum[row] = 1 / total if total > 0 else Float32(0)
         self.rescale(acc, self.rsum)
 
@@ -179,7 +182,7 @@ def mask(acc: cute.Tensor, first_row: Int32, n_block: Int32, keys: Int32, config
 
 @dataclass(frozen=True)
 class Consumer:
-    """A consumer warpgroup's operands. tSrQ (1, 1, K blocks), tSrK (…, K blocks, stages), tOrV (…, K blocks, stages)."""
+    """A consumer warpgroup's operands, its rings, and its first row and number."""
 
     tSrQ: cute.Tensor
     tSrK: cute.Tensor
@@ -259,9 +262,8 @@ def consume(me: Consumer, n_blocks: Int32, unmasked: Int32, q_full: cute.Pointer
     v_state = make_pipeline_state(PipelineUserType.Consumer, config.stages)
     me.tOrO.fill(0)
     cute.arch.mbarrier_wait(q_full, Int32(0))
-    if cutlass.const_expr(config.pingpong):
-        if me.group == 1:
-            me.pass_turn()
+    if cutlass.const_expr(config.pingpong) and me.group == 1:
+        me.pass_turn()
     me.take_turn()
     me.issue_s(k_state)
     me.pass_turn()
@@ -279,13 +281,11 @@ def consume(me: Consumer, n_blocks: Int32, unmasked: Int32, q_full: cute.Pointer
         me.step(k_state, v_state, unmasked - 1 - number, False)
         k_state.advance()
         v_state.advance()
-    if cutlass.const_expr(config.pingpong):
-        if me.group == 0:
-            me.take_turn()
+    if cutlass.const_expr(config.pingpong) and me.group == 0:
+        me.take_turn()
     me.issue_o(v_state)
     warpgroup.wait_group(0)
     me.v_ring.release(v_state.index)
-    me.softmax.normalize(me.tOrO)
 
 
 @dataclass(frozen=True)
@@ -375,7 +375,7 @@ def make_rings(memory: SmemAllocator, config: cutlass.Constexpr) -> tuple[Ring, 
 
 @cute.kernel
 def attention_kernel(
-    q: Any, k: Any, v: Any, o: Any, scale: Float32, config: cutlass.Constexpr,
+    q: Any, k: Any, v: Any, o: Any, mLSE: cute.Tensor, scale: Float32, config: cutlass.Constexpr,
 ):  # fmt: skip
     (tma_q, mQ), (tma_k, mK), (tma_v, mV), (tma_o, mO) = q, k, v, o
     bM, bN, bD = config.tile_m, config.tile_n, config.head_dim
@@ -430,6 +430,11 @@ def attention_kernel(
             config,
         )
         consume(me, n_blocks, unmasked, q_full, config)
+        logs = cute.make_rmem_tensor(2, Float32)
+        me.softmax.normalize(me.tOrO, logs)
+        for row in cutlass.range_constexpr(2):
+            if cute.arch.lane_idx() % 4 == 0 and rows + 8 * row < mLSE.shape[0]:
+                mLSE[rows + 8 * row, head, batch] = logs[row]
         store(me.tOrO, pv, tma_o, sQ[None, None, 0], gO)
 
 
@@ -444,14 +449,25 @@ def layouts(config: AttentionConfig) -> tuple[cute.ComposedLayout, ...]:
 
 
 def make_attention(config: AttentionConfig) -> Callable[..., None]:
-    """The host function attention(q, k, v, o, scale, stream) for (batch, heads, tokens, head_dim), head_dim contiguous."""
+    """The host function attention(q, k, v, o, lse, scale, stream).
+
+    q, k, v, o: (batch, heads, tokens, head_dim), head_dim contiguous. lse: (batch, heads, tokens), fp32. scale: of the
+    scores.
+    """
 
     @cute.jit
     def attention(
-        q: cute.Tensor, k: cute.Tensor, v: cute.Tensor, o: cute.Tensor, scale: Float32, stream: CUstream
+        q: cute.Tensor,
+        k: cute.Tensor,
+        v: cute.Tensor,
+        o: cute.Tensor,
+        lse: cute.Tensor,
+        scale: Float32,
+        stream: CUstream,
     ) -> None:
         mQ, mK, mO = (cute.make_tensor(x.iterator, cute.select(x.layout, [2, 3, 1, 0])) for x in (q, k, o))
         mV = cute.make_tensor(v.iterator, cute.select(v.layout, [3, 2, 1, 0]))
+        mLSE = cute.make_tensor(lse.iterator, cute.select(lse.layout, [2, 1, 0]))
         load, save = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
         bM, bN, bD = config.tile_m, config.tile_n, config.head_dim
         layout_q, layout_k, layout_v = (cute.slice_(layout, (None, None, 0)) for layout in layouts(config))
@@ -460,7 +476,7 @@ def make_attention(config: AttentionConfig) -> Callable[..., None]:
         tma_k = cpasync.make_tiled_tma_atom(load, mK, layout_k, (bN, bD))
         tma_v = cpasync.make_tiled_tma_atom(load, mV, layout_v, (bD, bN))
         tma_o = cpasync.make_tiled_tma_atom(save, mO, box, STORE_BOX)
-        kernel = attention_kernel(tma_q, tma_k, tma_v, tma_o, scale, config)
+        kernel = attention_kernel(tma_q, tma_k, tma_v, tma_o, mLSE, scale, config)
         grid = q.shape[1], cute.ceil_div(q.shape[2], bM), q.shape[0]
         kernel.launch(grid=grid, block=(config.threads, 1, 1), stream=stream)
 

@@ -1,0 +1,85 @@
+"""The Hopper kernel on the simulator, beside torch's attention in fp64."""
+
+import math
+from functools import cache
+
+import pytest
+import torch
+from torch import Tensor
+
+from tutorlib.kernels.attention import launch
+from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
+from tutorlib.kernels.attention.operator import scores
+from tutorlib.simulate.ptx import Report
+from tutorlib.simulate.ptx.languages.cute import simulate_call
+from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_for
+
+CASES = {  # configuration, queries, keys
+    "head_dim 64": (AttentionConfig(64, tile_n=64), 128, 192),
+    "causal, two heads share K and V": (AttentionConfig(64, tile_n=64, causal=True, group=2), 200, 200),
+    "edges": (AttentionConfig(128, tile_n=176), 100, 500),
+    "one query": (AttentionConfig(64, tile_n=64), 1, 17),
+    "more queries than keys": (AttentionConfig(64, tile_n=64, causal=True), 130, 70),
+    "no overlap": (AttentionConfig(128, causal=True, overlap=False), 300, 300),
+    "three consumers": (AttentionConfig(64, 192, causal=True, pingpong=False), 300, 300),
+    "rounded early": (AttentionConfig(64, tile_n=80, early=True), 64, 200),
+}
+
+
+@cache
+def compiled(config: AttentionConfig) -> Traced:
+    import cutlass
+    from cutlass.cute.runtime import make_fake_stream
+
+    arguments = [*launch.fakes(config), cutlass.Float32(1), make_fake_stream()]
+    return compile_for(make_attention(config), arguments, "sm_90a")
+
+
+def simulate(config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Report]:
+    import cuda.bindings.driver as cuda
+    import cutlass
+
+    o, lse = torch.full_like(q, torch.nan), torch.full(q.shape[:3], torch.nan)
+    tensors = {"q": q, "k": k, "v": v, "o": o, "lse": lse}
+    scale = cutlass.Float32(config.head_dim**-0.5)
+    (report,) = simulate_call(
+        compiled(config), tensors, lambda views: [*map(launch.dlpack, views), scale, cuda.CUstream(0)]
+    )
+    return o, lse, report
+
+
+def inputs(config: AttentionConfig, queries: int, keys: int, heads: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """Slices of one packed tensor if there are as many keys as queries: (batch, tokens, 3, heads, head_dim)."""
+    generator, d = torch.Generator().manual_seed(queries), config.head_dim
+    kv_heads = heads // config.group
+    if queries == keys and config.group == 1:
+        return torch.randn(1, queries, 3, heads, d, generator=generator).bfloat16().permute(2, 0, 3, 1, 4).unbind(0)
+    shapes = (heads, queries), (kv_heads, keys), (kv_heads, keys)
+    return tuple(torch.randn(1, h, n, d, generator=generator).bfloat16() for h, n in shapes)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equals_torch_and_nothing_is_reported(name):
+    config, queries, keys = CASES[name]
+    q, k, v = inputs(config, queries, keys)
+    o, lse, report = simulate(config, q, k, v)
+    s = scores(q.double(), k.double(), config.head_dim**-0.5, config.causal)
+    want = s.softmax(-1) @ v.double().repeat_interleave(config.group, 1)
+    torch.testing.assert_close(o.double(), want, rtol=2**-7, atol=2**-7)
+    torch.testing.assert_close(lse.double(), s.logsumexp(-1) / math.log(2), rtol=1e-5, atol=1e-5)
+    assert not report.findings
+
+
+def test_large_logits_infinities_and_nan_stay_in_their_rows():
+    config = AttentionConfig(64, tile_n=64)
+    q, k, v = inputs(config, 64, 130)
+    q[0, 0, 3] *= 1000
+    q[0, 0, 5, 0] = torch.nan
+    v[0, 1, 7, 2] = torch.inf
+    o, _, _ = simulate(config, q, k, v)
+    want = scores(q.double(), k.double(), 0.125, False).softmax(-1) @ v.double()
+    assert o[0, 0, 5].isnan().all()
+    assert not o[0, 0, [n for n in range(64) if n != 5]].isnan().any()
+    torch.testing.assert_close(o[0, 0, 3].double(), want[0, 0, 3], rtol=2**-7, atol=2**-7)
+    assert (o[0, 1, :, 2] == torch.inf).all()
+    assert o[0, 1, :, 3:].isfinite().all()

@@ -1,0 +1,42 @@
+"""Attention as torch's operator, on the CPU."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from tutorlib.kernels.attention.operator import attention, left_to_torch, scaled_dot_product_attention
+
+
+def inputs(dtype=torch.float64, kv_heads=2, d=64):
+    q = torch.randn(2, 4, 9, d, dtype=dtype, requires_grad=True)
+    return q, *(torch.randn(2, kv_heads, 11, d, dtype=dtype, requires_grad=True) for _ in "kv")
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_results_and_gradients_equal_torch(causal):
+    operands = inputs()
+    got = scaled_dot_product_attention(*operands, is_causal=causal, enable_gqa=True)
+    want = functional.scaled_dot_product_attention(*operands, is_causal=causal, enable_gqa=True)
+    torch.testing.assert_close(got, want)
+    slope = torch.randn_like(got)
+    both = (torch.autograd.grad(result, operands, slope) for result in (got, want))
+    for ours, torchs in zip(*both, strict=True):
+        torch.testing.assert_close(ours, torchs, rtol=1e-5, atol=1e-5)  # lse is fp32
+
+
+def test_torch_accepts_the_operator():
+    found = torch.library.opcheck(attention, (*inputs(torch.float32), 0.125, True))
+    assert set(found.values()) == {"SUCCESS"}
+
+
+@pytest.mark.parametrize("keywords", [{"dropout_p": 0.5}, {"attn_mask": torch.ones(9, 11, dtype=torch.bool)}])
+def test_torch_computes_what_the_kernel_cannot(keywords):
+    before = left_to_torch.total()
+    scaled_dot_product_attention(*inputs(), enable_gqa=True, **keywords)
+    assert left_to_torch.total() == before + 1
+
+
+@pytest.mark.parametrize(("kv_heads", "keywords"), [(2, {}), (3, {"enable_gqa": True})])
+def test_heads_that_do_not_fit_are_refused(kv_heads, keywords):
+    with pytest.raises(ValueError, match="heads of Q"):
+        scaled_dot_product_attention(*inputs(kv_heads=kv_heads), **keywords)

@@ -1,0 +1,124 @@
+"""Attention as an operator that torch knows, and a stand-in for its scaled_dot_product_attention."""
+
+from collections import Counter
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+left_to_torch: Counter[str] = Counter()  # the reason → calls
+
+
+@torch.library.custom_op("tutorlib::attention", mutates_args=())
+def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
+    """(o, lse): softmax(q kᵀ · scale) v, and the base-2 logarithm of each row's denominator.
+
+    q, o: (batch, heads, queries, d). k, v: (batch, kv_heads, keys, d), each head of them for heads / kv_heads of q's.
+    """
+    if q.is_cuda:
+        from tutorlib.kernels.attention.launch import forward
+
+        return forward(q, k, v, scale, causal)
+    return on_cpu(q, k, v, scale, causal)
+
+
+@attention.register_fake
+def attention_fake(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+def scores(q: Tensor, k: Tensor, scale: float, causal: bool) -> Tensor:
+    """In fp32 (fp64 stays), -inf where a query does not see a key."""
+    wide = torch.promote_types(q.dtype, torch.float32)
+    s = q.to(wide) @ k.to(wide).repeat_interleave(q.shape[1] // k.shape[1], 1).mT * scale
+    if causal:
+        s = s.masked_fill(~torch.ones(s.shape[-2:], dtype=torch.bool, device=s.device).tril(), -torch.inf)
+    return s
+
+
+def on_cpu(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
+    """The same results up to rounding, by torch."""
+    s = scores(q, k, scale, causal)
+    p = s.softmax(-1)
+    o = p @ v.to(p.dtype).repeat_interleave(q.shape[1] // v.shape[1], 1)
+    return o.to(q.dtype), (s.logsumexp(-1) / torch.log(torch.tensor(2.0))).float()
+
+
+@torch.library.custom_op("tutorlib::attention_backward", mutates_args=())
+def attention_backward(
+    do: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, scale: float, causal: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(dq, dk, dv)."""
+    if q.is_cuda:
+        from tutorlib.kernels.attention.launch import backward
+
+        return backward(do, q, k, v, o, lse, scale, causal)
+    p = torch.exp2(scores(q, k, scale, causal) / torch.log(torch.tensor(2.0)) - lse[..., None])
+    group = q.shape[1] // k.shape[1]
+    wide_k, wide_v = (x.to(p.dtype).repeat_interleave(group, 1) for x in (k, v))
+    wide_do = do.to(p.dtype)
+    ds = p * (wide_do @ wide_v.mT - (wide_do * o).sum(-1, keepdim=True)) * scale
+    dk, dv = ds.mT @ q.to(p.dtype), p.mT @ wide_do
+    dk, dv = (x.unflatten(1, (-1, group)).sum(2) for x in (dk, dv))
+    return (ds @ wide_k).to(q.dtype), dk.to(k.dtype), dv.to(v.dtype)
+
+
+@attention_backward.register_fake
+def attention_backward_fake(
+    do: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, scale: float, causal: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+
+
+def keep(ctx, inputs, output) -> None:
+    q, k, v, ctx.scale, ctx.causal = inputs
+    ctx.save_for_backward(q, k, v, *output)
+    ctx.mark_non_differentiable(output[1])
+
+
+def gradients(ctx, do: Tensor, _: Tensor):
+    q, k, v, o, lse = ctx.saved_tensors
+    return *attention_backward(do.contiguous(), q, k, v, o, lse, ctx.scale, ctx.causal), None, None
+
+
+attention.register_autograd(gradients, setup_context=keep)
+
+
+def why_torch(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> str:
+    """Why the kernel cannot take these; "" if it can."""
+    if mask is not None or dropout:
+        return "a mask or dropout"
+    if q.is_cuda and torch.cuda.get_device_capability(q.device) != (9, 0):
+        return f"{torch.cuda.get_device_name(q.device)} is no Hopper GPU"
+    if any(x.ndim != 4 or x.shape[-1] not in (64, 128) for x in (q, k, v)) or q.shape[-1] != v.shape[-1]:
+        return "not (batch, heads, tokens, 64 or 128)"
+    if min(q.numel(), k.numel()) == 0:
+        return "no tokens"
+    if q.is_cuda and any(x.dtype != torch.bfloat16 for x in (q, k, v)):
+        return "not bf16"
+    if any(x.stride(-1) != 1 or any(stride % 8 for stride in x.stride()[:3]) or x.data_ptr() % 16 for x in (q, k, v)):
+        return "rows that are not contiguous at multiples of 16 bytes"
+    return ""
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """torch.nn.functional's, by the kernel where it can; `left_to_torch` counts the other calls by their reason."""
+    if why := why_torch(query, key, value, attn_mask, dropout_p):
+        left_to_torch[why] += 1
+        return functional.scaled_dot_product_attention(
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+        )
+    if not enable_gqa and query.shape[1] != key.shape[1]:
+        raise ValueError(f"{query.shape[1]} heads of Q and {key.shape[1]} of K: pass enable_gqa=True")
+    if query.shape[1] % key.shape[1]:
+        raise ValueError(f"{query.shape[1]} heads of Q are no multiple of the {key.shape[1]} of K and V")
+    return attention(query, key, value, scale or query.shape[-1] ** -0.5, is_causal)[0]
