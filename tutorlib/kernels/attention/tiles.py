@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ZERO = ct.PaddingMode.ZERO
 LOG2_E = math.log2(math.e)
-Int = ct.Constant[int]
+
 ROWS = 16  # of a decoding tile: the fewest that a tensor core multiplies
 
 
@@ -31,7 +31,7 @@ def online(s, largest, total):
 
 @ct.kernel
 def forward(
-    q, k, v, o, lse, scale: float, group: Int, causal: ct.Constant[bool], tm: Int, tn: Int, d: Int
+    q, k, v, o, lse, scale: float, group: ct.Constant[int], causal: ct.Constant[bool], tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]
 ):  # fmt: skip
     """A block for tm queries of a head. scale: of the scores, times log2(e)."""
     m = ct.num_blocks(0) - 1 - ct.bid(0) if causal else ct.bid(0)  # the longest rows first
@@ -65,7 +65,7 @@ def forward(
 
 @ct.kernel
 def decode_parts(
-    q, k, v, parts, lse, scale: float, group: Int, run: Int, tn: Int, d: Int
+    q, k, v, parts, lse, scale: float, group: ct.Constant[int], run: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]
 ):  # fmt: skip
     """One query for each sequence: the `group` heads of a head of K and V are the rows of a tile, padded to 16.
 
@@ -90,7 +90,7 @@ def decode_parts(
 
 
 @ct.kernel
-def decode_add(parts, lse, o, splits: Int, rows: Int, d: Int):
+def decode_add(parts, lse, o, splits: ct.Constant[int], rows: ct.Constant[int], d: ct.Constant[int]):
     """O of a row: its parts, weighted by their shares of the denominator. splits: a power of two, at least all."""
     batch, kv_head, row = ct.bid(2), ct.bid(1), ct.bid(0)
     logs = ct.reshape(
@@ -103,7 +103,7 @@ def decode_add(parts, lse, o, splits: Int, rows: Int, d: Int):
 
 
 @ct.kernel
-def row_sums(o, do, delta, tm: Int, d: Int):
+def row_sums(o, do, delta, tm: ct.Constant[int], d: ct.Constant[int]):
     """delta (batch, heads, queries) = Σ_d O · dO: the softmax's term that all of a row's dS share."""
     m, head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
     out = ct.load(o, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO).astype(ct.float32)
@@ -113,7 +113,7 @@ def row_sums(o, do, delta, tm: Int, d: Int):
 
 @ct.kernel
 def backward_keys(
-    q, k, v, do, lse, delta, dk, dv, scale: float, group: Int, causal: ct.Constant[bool], tm: Int, tn: Int, d: Int
+    q, k, v, do, lse, delta, dk, dv, scale: float, group: ct.Constant[int], causal: ct.Constant[bool], tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]
 ):  # fmt: skip
     """dK and dV of tn keys of a head of K and V: over all its query heads, and all their queries that see the keys.
 
@@ -149,7 +149,7 @@ def backward_keys(
 
 @ct.kernel
 def backward_queries(
-    q, k, v, do, lse, delta, dq, scale: float, group: Int, causal: ct.Constant[bool], tm: Int, tn: Int, d: Int
+    q, k, v, do, lse, delta, dq, scale: float, group: ct.Constant[int], causal: ct.Constant[bool], tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]
 ):  # fmt: skip
     """dQ of tm queries of a head."""
     m, head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
