@@ -31,8 +31,18 @@ def online(s, largest, total):
 
 @ct.kernel
 def forward(
-    q, k, v, o, lse, scale: float, group: ct.Constant[int], causal: ct.Constant[bool], tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]
-):  # fmt: skip
+    q,
+    k,
+    v,
+    o,
+    lse,
+    scale: float,
+    group: ct.Constant[int],
+    causal: ct.Constant[bool],
+    tm: ct.Constant[int],
+    tn: ct.Constant[int],
+    d: ct.Constant[int],
+):
     """A block for tm queries of a head. scale: of the scores, times log2(e)."""
     m = ct.num_blocks(0) - 1 - ct.bid(0) if causal else ct.bid(0)  # the longest rows first
     batch, head = ct.bid(2), ct.bid(1)
@@ -65,8 +75,17 @@ def forward(
 
 @ct.kernel
 def decode_parts(
-    q, k, v, parts, lse, scale: float, group: ct.Constant[int], run: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]
-):  # fmt: skip
+    q,
+    k,
+    v,
+    parts,
+    lse,
+    scale: float,
+    group: ct.Constant[int],
+    run: ct.Constant[int],
+    tn: ct.Constant[int],
+    d: ct.Constant[int],
+):
     """One query for each sequence: the `group` heads of a head of K and V are the rows of a tile, padded to 16.
 
     A block has `run` tiles of tn keys. parts (batch, kv_heads, splits, group, d) and lse (batch, kv_heads, splits,
@@ -113,8 +132,21 @@ def row_sums(o, do, delta, tm: ct.Constant[int], d: ct.Constant[int]):
 
 @ct.kernel
 def backward_keys(
-    q, k, v, do, lse, delta, dk, dv, scale: float, group: ct.Constant[int], causal: ct.Constant[bool], tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]
-):  # fmt: skip
+    q,
+    k,
+    v,
+    do,
+    lse,
+    delta,
+    dk,
+    dv,
+    scale: float,
+    group: ct.Constant[int],
+    causal: ct.Constant[bool],
+    tm: ct.Constant[int],
+    tn: ct.Constant[int],
+    d: ct.Constant[int],
+):
     """dK and dV of tn keys of a head of K and V: over all its query heads, and all their queries that see the keys.
 
     Scores are transposed, (tn, tm), so that Pᵀ and dSᵀ are A operands as they are. scale: of the scores.
@@ -149,8 +181,20 @@ def backward_keys(
 
 @ct.kernel
 def backward_queries(
-    q, k, v, do, lse, delta, dq, scale: float, group: ct.Constant[int], causal: ct.Constant[bool], tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]
-):  # fmt: skip
+    q,
+    k,
+    v,
+    do,
+    lse,
+    delta,
+    dq,
+    scale: float,
+    group: ct.Constant[int],
+    causal: ct.Constant[bool],
+    tm: ct.Constant[int],
+    tn: ct.Constant[int],
+    d: ct.Constant[int],
+):
     """dQ of tm queries of a head."""
     m, head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
     kv_head = head // group
