@@ -38,6 +38,8 @@ SWEEPS = {
     "fused_epilogues": "fusion",
     "mlp_forward": "fusion",
     "mlp_training": "fusion",
+    "attention_full": "attention",
+    "attention_causal": "attention",
 }
 
 

@@ -5,7 +5,6 @@ from functools import cache
 from typing import Any
 
 import cuda.tile as ct
-import cutlass
 import torch
 from cutlass import BFloat16, Float32, cute
 from cutlass.cute.runtime import from_dlpack, make_fake_stream, make_fake_tensor
@@ -16,7 +15,7 @@ from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
 from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI
 
 LOG2_E = math.log2(math.e)
-BACKWARD_TILE = (64, 64)  # queries, keys
+FORWARD_TILE, BACKWARD_TILE = (128, 64), (64, 64)  # queries, keys
 
 
 def config_of(head_dim: int, causal: bool, group: int) -> AttentionConfig:
@@ -57,6 +56,12 @@ def forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tupl
     """(o, lse) on a Hopper GPU, for bf16 of head_dim 64 or 128 with strides that are multiples of 16 bytes."""
     o = torch.empty_like(q)
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+    forward_into(o, lse, q, k, v, scale, causal)
+    return o, lse
+
+
+def forward_into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
+    """The same, into o and lse."""
     launch = compiled(config_of(q.shape[3], causal, q.shape[1] // k.shape[1]))
     if TVM_FFI:
         launch(q, k, v, o, lse, scale)
@@ -64,8 +69,16 @@ def forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tupl
         import cuda.bindings.driver as cuda
 
         stream = cuda.CUstream(torch.cuda.current_stream().cuda_stream)
-        launch(*(dlpack(x) for x in (q, k, v, o, lse)), cutlass.Float32(scale), stream)
-    return o, lse
+        launch(*(dlpack(x) for x in (q, k, v, o, lse)), Float32(scale), stream)
+
+
+def forward_by_tiles(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
+    """The same by cuTile."""
+    (batch, heads, queries, d), kv_heads = q.shape, k.shape[1]
+    tm, tn = FORWARD_TILE
+    grid = -(-queries // tm), heads, batch
+    sizes = heads // kv_heads, causal, tm, tn, d
+    ct.launch(torch.cuda.current_stream(), grid, tiles.forward, (q, k, v, o, lse, scale * LOG2_E, *sizes))
 
 
 def backward(
