@@ -31,7 +31,7 @@ def compiled(config: AttentionConfig) -> Traced:
     import cutlass
     from cutlass.cute.runtime import make_fake_stream
 
-    arguments = [*launch.fakes(config), cutlass.Float32(1), make_fake_stream()]
+    arguments = [*launch.attention_fakes(config), cutlass.Float32(1), make_fake_stream()]
     return compile_for(make_attention(config), arguments, "sm_90a")
 
 
@@ -43,7 +43,7 @@ def simulate(config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor) -> tuple[
     tensors = {"q": q, "k": k, "v": v, "o": o, "lse": lse}
     scale = cutlass.Float32(config.head_dim**-0.5)
     (report,) = simulate_call(
-        compiled(config), tensors, lambda views: [*map(launch.dlpack, views), scale, cuda.CUstream(0)]
+        compiled(config), tensors, lambda views: [*map(launch.as_cute, views), scale, cuda.CUstream(0)]
     )
     return o, lse, report
 

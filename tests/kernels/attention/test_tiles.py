@@ -13,8 +13,8 @@ from tutorlib.kernels.attention.tiles import (
     backward_queries,
     decode_add,
     decode_parts,
-    forward,
-    row_sums,
+    delta_rows,
+    tile_forward,
 )
 from tutorlib.simulate.cutile import run
 
@@ -41,13 +41,13 @@ def test_forward_and_backward_equal_torch(group, queries, keys, causal, tile):
     o, lse, delta = torch.full_like(q, torch.nan), torch.zeros(2, 4, queries), torch.zeros(2, 4, queries)
     of_queries, of_keys = (-(-queries // tm), 4, 2), (-(-keys // tn), 4 // group, 2)
     shared = group, causal, tm, tn, D
-    reports = [run(forward, of_queries, (q, k, v, o, lse, SCALE * LOG2_E, *shared))]
+    reports = [run(tile_forward, of_queries, (q, k, v, o, lse, SCALE * LOG2_E, *shared))]
     torch.testing.assert_close(o.double(), want, rtol=2**-7, atol=2**-7)
 
     gradients = [torch.full_like(x, torch.nan) for x in (q, k, v)]
     dq, dk, dv = gradients
     reports += [
-        run(row_sums, of_queries, (o, do, delta, tm, D)),
+        run(delta_rows, of_queries, (o, do, delta, tm, D)),
         run(backward_keys, of_keys, (q, k, v, do, lse, delta, dk, dv, SCALE, *shared)),
         run(backward_queries, of_queries, (q, k, v, do, lse, delta, dq, SCALE, *shared)),
     ]

@@ -31,7 +31,7 @@ def host(causal: bool, by: object) -> HostLauncher:
     return HostLauncher(call)
 
 
-def attention(causal: bool) -> Sweep:
+def attention_sweep(causal: bool) -> Sweep:
     candidates = (
         Candidate("CuTe", host(causal, forward_into), needs=WGMMA),
         Candidate("cuTile", host(causal, forward_by_tiles)),
@@ -40,4 +40,4 @@ def attention(causal: bool) -> Sweep:
     return Sweep(problem, candidates, shapes(), pairs=PAIRS, pairs_if_large=PAIRS, seconds=90)
 
 
-attention_full, attention_causal = partial(attention, False), partial(attention, True)
+attention_full, attention_causal = partial(attention_sweep, False), partial(attention_sweep, True)

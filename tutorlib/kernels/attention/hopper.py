@@ -9,6 +9,7 @@ batch), mLSE (tokens, heads, batch): the base-2 logarithm of each row's denomina
 """
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -65,7 +66,7 @@ class AttentionConfig:
 
 
 @dataclass(frozen=True)
-class Ring:
+class KeyRing:
     """full, empty: the first mbarrier of each stage; empty has one arrival of each consumer warp."""
 
     full: cute.Pointer
@@ -90,7 +91,7 @@ def by_row(acc: cute.Tensor) -> cute.Tensor:
     return cute.make_tensor(acc.iterator, cute.make_layout((2, (2, cute.size(acc) // 4)), stride=(2, (1, 4))))
 
 
-def as_operand(p: cute.Tensor) -> cute.Tensor:
+def p_operand(p: cute.Tensor) -> cute.Tensor:
     """Accumulators of N columns, rounded, as the A operand of a wgmma with K = N: ((2, 2, 2), 1, N/16)."""
     blocks = cute.size(p) // 8
     return cute.make_tensor(p.iterator, cute.make_layout(((2, 2, 2), 1, blocks), stride=((1, 2, 4), 0, 8)))
@@ -104,12 +105,8 @@ def quad_reduce(value: Float32, op: cutlass.Constexpr) -> Float32:
     return value
 
 
-def add(a: Float32, b: Float32) -> Float32:
-    return a + b
-
-
 @dataclass(frozen=True)
-class Softmax:
+class OnlineSoftmax:
     """A thread's part of the online softmax of its 2 rows: running maxima and sums, in fp32.
 
     scale: of the logits, times log2(e). rmax, rsum: (2,).
@@ -158,14 +155,14 @@ class Softmax:
     def normalize(self, acc: cute.Tensor, logs: cute.Tensor) -> None:
         """Divide by the denominators; logs (2,) become their base-2 logarithms."""
         for row in cutlass.range_constexpr(2):
-            total = quad_reduce(self.rsum[row], add)
+            total = quad_reduce(self.rsum[row], operator.add)
             logs[row] = self.rmax[row] * self.scale + cute.math.log2(total, fastmath=True)
             self.rsum[row] = 1 / total if total > 0 else Float32(0)
         self.rescale(acc, self.rsum)
 
 
 @cute.jit
-def mask(acc: cute.Tensor, first_row: Int32, n_block: Int32, keys: Int32, config: cutlass.Constexpr) -> None:
+def mask_scores(acc: cute.Tensor, first_row: Int32, n_block: Int32, keys: Int32, config: cutlass.Constexpr) -> None:
     """-inf in columns past the last key, or, if causal, past the row's own. first_row: of this thread's two."""
     lane = cute.arch.lane_idx()
     rows = by_row(acc)
@@ -190,9 +187,9 @@ class Consumer:
     tSrS: cute.Tensor
     tOrO: cute.Tensor
     tOrP: cute.Tensor
-    k_ring: Ring
-    v_ring: Ring
-    softmax: Softmax
+    k_ring: KeyRing
+    v_ring: KeyRing
+    softmax: OnlineSoftmax
     first_row: Int32
     keys: Int32
     group: Int32
@@ -215,7 +212,7 @@ class Consumer:
         _, pv = make_mmas(self.config)
         warpgroup.fence()
         pv.set(warpgroup.Field.ACCUMULATE, True)
-        p = as_operand(self.tOrP)
+        p = p_operand(self.tOrP)
         for k_block in cutlass.range_constexpr(cute.size(p, mode=[2])):
             v = self.tOrV[None, None, k_block, state.index]
             cute.gemm(pv, self.tOrO, p[None, None, k_block], v, self.tOrO)
@@ -244,7 +241,7 @@ class Consumer:
             warpgroup.wait_group(0)
         self.k_ring.release(k_state.index)
         if cutlass.const_expr(masked):
-            mask(self.tSrS, self.first_row, n_block, self.keys, self.config)
+            mask_scores(self.tSrS, self.first_row, n_block, self.keys, self.config)
         if cutlass.const_expr(not self.config.overlap):
             self.issue_o(v_state)
         p = cute.make_rmem_tensor(self.tSrS.shape, BFloat16 if self.config.early else Float32)
@@ -256,7 +253,9 @@ class Consumer:
 
 
 @cute.jit
-def consume(me: Consumer, n_blocks: Int32, unmasked: Int32, q_full: cute.Pointer, config: cutlass.Constexpr) -> None:
+def consume_blocks(
+    me: Consumer, n_blocks: Int32, unmasked: Int32, q_full: cute.Pointer, config: cutlass.Constexpr
+) -> None:
     """Blocks n_blocks - 1 … 0; those from `unmasked` on need the mask, which the last one always gets."""
     k_state = make_pipeline_state(PipelineUserType.Consumer, config.stages)
     v_state = make_pipeline_state(PipelineUserType.Consumer, config.stages)
@@ -270,7 +269,7 @@ def consume(me: Consumer, n_blocks: Int32, unmasked: Int32, q_full: cute.Pointer
     warpgroup.wait_group(0)
     me.k_ring.release(k_state.index)
     k_state.advance()
-    mask(me.tSrS, me.first_row, n_blocks - 1, me.keys, config)
+    mask_scores(me.tSrS, me.first_row, n_blocks - 1, me.keys, config)
     me.softmax.first(me.tSrS, me.tOrP)
     if cutlass.const_expr(config.causal):
         for number in cutlass.range(n_blocks - 1 - unmasked, unroll=1):
@@ -289,7 +288,7 @@ def consume(me: Consumer, n_blocks: Int32, unmasked: Int32, q_full: cute.Pointer
 
 
 @dataclass(frozen=True)
-class TmaLoad:
+class TileLoads:
     """source: (box, tiles). target: (box, stages)."""
 
     tma: cute.CopyAtom
@@ -300,15 +299,15 @@ class TmaLoad:
         cute.copy(self.tma, self.source[None, tile], self.target[None, stage], tma_bar_ptr=full)
 
 
-def make_tma_load(tma: cute.CopyAtom, g: cute.Tensor, s: cute.Tensor) -> TmaLoad:
+def make_tma_load(tma: cute.CopyAtom, g: cute.Tensor, s: cute.Tensor) -> TileLoads:
     """g: (tile, tile, tiles), s: (tile, tile, stages)."""
     alone = cute.make_layout(1)
     target, source = cpasync.tma_partition(tma, 0, alone, cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
-    return TmaLoad(tma, source, target)
+    return TileLoads(tma, source, target)
 
 
 @cute.jit
-def fill(ring: Ring, load: TmaLoad, tile: Int32, state: PipelineState, bytes: cutlass.Constexpr) -> None:
+def load_block(ring: KeyRing, load: TileLoads, tile: Int32, state: PipelineState, bytes: cutlass.Constexpr) -> None:
     cute.arch.mbarrier_wait(ring.empty + state.index, state.phase)
     with cute.arch.elect_one():
         cute.arch.mbarrier_arrive_and_expect_tx(ring.full + state.index, bytes)
@@ -316,8 +315,8 @@ def fill(ring: Ring, load: TmaLoad, tile: Int32, state: PipelineState, bytes: cu
 
 
 @cute.jit
-def produce(
-    q: TmaLoad, k: TmaLoad, v: TmaLoad, k_ring: Ring, v_ring: Ring, q_full: cute.Pointer, m_block: Int32,
+def produce_blocks(
+    q: TileLoads, k: TileLoads, v: TileLoads, k_ring: KeyRing, v_ring: KeyRing, q_full: cute.Pointer, m_block: Int32,
     n_blocks: Int32, config: cutlass.Constexpr,
 ) -> None:  # fmt: skip
     """K one block ahead of V: the order in which the consumers need them."""
@@ -326,18 +325,18 @@ def produce(
     with cute.arch.elect_one():
         cute.arch.mbarrier_arrive_and_expect_tx(q_full, 2 * config.tile_m * config.head_dim)
     q.load(m_block, Int32(0), q_full)
-    fill(k_ring, k, n_blocks - 1, k_state, config.kv_bytes)
+    load_block(k_ring, k, n_blocks - 1, k_state, config.kv_bytes)
     k_state.advance()
     for number in cutlass.range(n_blocks - 1, unroll=1):
-        fill(k_ring, k, n_blocks - 2 - number, k_state, config.kv_bytes)
-        fill(v_ring, v, n_blocks - 1 - number, v_state, config.kv_bytes)
+        load_block(k_ring, k, n_blocks - 2 - number, k_state, config.kv_bytes)
+        load_block(v_ring, v, n_blocks - 1 - number, v_state, config.kv_bytes)
         k_state.advance()
         v_state.advance()
-    fill(v_ring, v, Int32(0), v_state, config.kv_bytes)
+    load_block(v_ring, v, Int32(0), v_state, config.kv_bytes)
 
 
 @cute.jit
-def store(tOrO: cute.Tensor, pv: cute.TiledMma, tma: cute.CopyAtom, sO: cute.Tensor, gO: cute.Tensor) -> None:
+def store_o(tOrO: cute.Tensor, pv: cute.TiledMma, tma: cute.CopyAtom, sO: cute.Tensor, gO: cute.Tensor) -> None:
     """Round O, and store it through the rows of sQ that this warp alone has read. sO, gO: (tile_m, head_dim)."""
     thread = cute.arch.thread_idx()[0]
     warp = cute.arch.make_warp_uniform(thread // 32)
@@ -357,7 +356,7 @@ def store(tOrO: cute.Tensor, pv: cute.TiledMma, tma: cute.CopyAtom, sO: cute.Ten
 
 
 @cute.jit
-def make_rings(memory: SmemAllocator, config: cutlass.Constexpr) -> tuple[Ring, Ring, cute.Pointer]:
+def make_rings(memory: SmemAllocator, config: cutlass.Constexpr) -> tuple[KeyRing, KeyRing, cute.Pointer]:
     stages = config.stages
     k_full, k_empty, v_full, v_empty = (memory.allocate_array(Int64, stages) for _ in range(4))
     q_full = memory.allocate_array(Int64, 1)
@@ -370,7 +369,7 @@ def make_rings(memory: SmemAllocator, config: cutlass.Constexpr) -> tuple[Ring, 
                 cute.arch.mbarrier_init(empty + stage, 4 * config.consumers)
         cute.arch.mbarrier_init_fence()
     cute.arch.sync_threads()
-    return Ring(k_full, k_empty), Ring(v_full, v_empty), q_full
+    return KeyRing(k_full, k_empty), KeyRing(v_full, v_empty), q_full
 
 
 @cute.kernel
@@ -390,7 +389,7 @@ def attention_kernel(
     gV = cute.local_tile(mV[None, None, kv_head, batch], (bD, bN), (0, None))
     gO = cute.local_tile(mO[None, None, head, batch], (bM, bD), (m_block, 0))
 
-    layout_q, layout_k, layout_v = layouts(config)
+    layout_q, layout_k, layout_v = qkv_layouts(config)
     memory = SmemAllocator()
     sQ = memory.allocate_tensor(BFloat16, layout_q.outer, ALIGNMENT, layout_q.inner)  # (bM, bD, 1)
     sK = memory.allocate_tensor(BFloat16, layout_k.outer, ALIGNMENT, layout_k.inner)  # (bN, bD, stages)
@@ -407,7 +406,7 @@ def attention_kernel(
         cute.arch.setmaxregister_decrease(config.registers[0])
         if warp == 4 * config.consumers:
             loads = make_tma_load(tma_q, gQ, sQ), make_tma_load(tma_k, gK, sK), make_tma_load(tma_v, gV, sV)
-            produce(*loads, k_ring, v_ring, q_full, m_block, n_blocks, config)
+            produce_blocks(*loads, k_ring, v_ring, q_full, m_block, n_blocks, config)
     else:
         cute.arch.setmaxregister_increase(config.registers[1])
         qk, pv = make_mmas(config)
@@ -423,22 +422,22 @@ def attention_kernel(
             cute.make_rmem_tensor(tSrS.shape, BFloat16),
             k_ring,
             v_ring,
-            Softmax(cute.make_rmem_tensor(2, Float32), cute.make_rmem_tensor(2, Float32), scale * LOG2_E),
+            OnlineSoftmax(cute.make_rmem_tensor(2, Float32), cute.make_rmem_tensor(2, Float32), scale * LOG2_E),
             rows,
             keys,
             group,
             config,
         )
-        consume(me, n_blocks, unmasked, q_full, config)
+        consume_blocks(me, n_blocks, unmasked, q_full, config)
         logs = cute.make_rmem_tensor(2, Float32)
         me.softmax.normalize(me.tOrO, logs)
         for row in cutlass.range_constexpr(2):
             if cute.arch.lane_idx() % 4 == 0 and rows + 8 * row < mLSE.shape[0]:
                 mLSE[rows + 8 * row, head, batch] = logs[row]
-        store(me.tOrO, pv, tma_o, sQ[None, None, 0], gO)
+        store_o(me.tOrO, pv, tma_o, sQ[None, None, 0], gO)
 
 
-def layouts(config: AttentionConfig) -> tuple[cute.ComposedLayout, ...]:
+def qkv_layouts(config: AttentionConfig) -> tuple[cute.ComposedLayout, ...]:
     """Of Q (tile_m, head_dim, 1), K (tile_n, head_dim, stages) and V (head_dim, tile_n, stages) in shared memory."""
     bM, bN, bD = config.tile_m, config.tile_n, config.head_dim
     return (
@@ -470,7 +469,7 @@ def make_attention(config: AttentionConfig) -> Callable[..., None]:
         mLSE = cute.make_tensor(lse.iterator, cute.select(lse.layout, [2, 1, 0]))
         load, save = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
         bM, bN, bD = config.tile_m, config.tile_n, config.head_dim
-        layout_q, layout_k, layout_v = (cute.slice_(layout, (None, None, 0)) for layout in layouts(config))
+        layout_q, layout_k, layout_v = (cute.slice_(layout, (None, None, 0)) for layout in qkv_layouts(config))
         box = smem_layout(STORE_BOX, BFloat16)
         tma_q = cpasync.make_tiled_tma_atom(load, mQ, layout_q, (bM, bD))
         tma_k = cpasync.make_tiled_tma_atom(load, mK, layout_k, (bN, bD))

@@ -7,7 +7,7 @@ from typing import Any
 import cuda.tile as ct
 import torch
 from cutlass import BFloat16, Float32, cute
-from cutlass.cute.runtime import from_dlpack, make_fake_stream, make_fake_tensor
+from cutlass.cute.runtime import make_fake_stream, make_fake_tensor
 from torch import Tensor
 
 from tutorlib.kernels.attention import tiles
@@ -18,14 +18,14 @@ LOG2_E = math.log2(math.e)
 FORWARD_TILE, BACKWARD_TILE = (128, 64), (64, 64)  # queries, keys
 
 
-def config_of(head_dim: int, causal: bool, group: int) -> AttentionConfig:
+def attention_config(head_dim: int, causal: bool, group: int) -> AttentionConfig:
     """The fastest of those measured on an H100."""
     if head_dim == 64 and not causal:
         return AttentionConfig(head_dim, 192, 128, pingpong=False, group=group)
     return AttentionConfig(head_dim, 128, 128, causal=causal, group=group)
 
 
-def fakes(config: AttentionConfig) -> tuple[Any, ...]:
+def attention_fakes(config: AttentionConfig) -> tuple[Any, ...]:
     """Stand-ins for q, k, v, o (batch, heads, tokens, head_dim) of any strides that TMA takes, and lse."""
 
     def tensor() -> Any:
@@ -40,19 +40,19 @@ def fakes(config: AttentionConfig) -> tuple[Any, ...]:
 
 
 @cache
-def compiled(config: AttentionConfig) -> Any:
+def compiled_attention(config: AttentionConfig) -> Any:
     stream = make_fake_stream(use_tvm_ffi_env_stream=True) if TVM_FFI else make_fake_stream()
     options = f"--gpu-arch {ARCH} {'--enable-tvm-ffi' if TVM_FFI else ''}"
-    return cute.compile(make_attention(config), *fakes(config), Float32(1), stream, options=options)
+    return cute.compile(make_attention(config), *attention_fakes(config), Float32(1), stream, options=options)
 
 
-def dlpack(tensor: Tensor) -> cute.Tensor:
+def as_cute(tensor: Tensor) -> cute.Tensor:
     """A cute.Tensor of dynamic shape whose last mode is contiguous."""
     aligned = 16 if tensor.dtype == torch.bfloat16 else 4
     return from_dlpack(tensor, assumed_align=aligned).mark_layout_dynamic(leading_dim=tensor.ndim - 1)
 
 
-def forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
+def attention_forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
     """(o, lse) on a Hopper GPU, for bf16 of head_dim 64 or 128 with strides that are multiples of 16 bytes."""
     o = torch.empty_like(q)
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
@@ -62,14 +62,14 @@ def forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tupl
 
 def forward_into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
     """The same, into o and lse."""
-    launch = compiled(config_of(q.shape[3], causal, q.shape[1] // k.shape[1]))
+    launch = compiled_attention(attention_config(q.shape[3], causal, q.shape[1] // k.shape[1]))
     if TVM_FFI:
         launch(q, k, v, o, lse, scale)
     else:
         import cuda.bindings.driver as cuda
 
         stream = cuda.CUstream(torch.cuda.current_stream().cuda_stream)
-        launch(*(dlpack(x) for x in (q, k, v, o, lse)), Float32(scale), stream)
+        launch(*(as_cute(x) for x in (q, k, v, o, lse)), Float32(scale), stream)
 
 
 def forward_by_tiles(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
@@ -78,7 +78,7 @@ def forward_by_tiles(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, sc
     tm, tn = FORWARD_TILE
     grid = -(-queries // tm), heads, batch
     sizes = heads // kv_heads, causal, tm, tn, d
-    ct.launch(torch.cuda.current_stream(), grid, tiles.forward, (q, k, v, o, lse, scale * LOG2_E, *sizes))
+    ct.launch(torch.cuda.current_stream(), grid, tiles.tile_forward, (q, k, v, o, lse, scale * LOG2_E, *sizes))
 
 
 def backward(
@@ -91,7 +91,7 @@ def backward(
     dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
     delta = torch.empty_like(lse)
     of_queries, of_keys = (-(-queries // tm), heads, batch), (-(-keys // tn), kv_heads, batch)
-    ct.launch(stream, of_queries, tiles.row_sums, (o, do, delta, tm, d))
+    ct.launch(stream, of_queries, tiles.delta_rows, (o, do, delta, tm, d))
     shared = (scale, group, causal, tm, tn, d)
     ct.launch(stream, of_keys, tiles.backward_keys, (q, k, v, do, lse, delta, dk, dv, *shared))
     ct.launch(stream, of_queries, tiles.backward_queries, (q, k, v, do, lse, delta, dq, *shared))

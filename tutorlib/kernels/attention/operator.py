@@ -16,10 +16,10 @@ def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tu
     q, o: (batch, heads, queries, d). k, v: (batch, kv_heads, keys, d), each head of them for heads / kv_heads of q's.
     """
     if q.is_cuda:
-        from tutorlib.kernels.attention.launch import forward
+        from tutorlib.kernels.attention.launch import attention_forward
 
-        return forward(q, k, v, scale, causal)
-    return on_cpu(q, k, v, scale, causal)
+        return attention_forward(q, k, v, scale, causal)
+    return attention_by_torch(q, k, v, scale, causal)
 
 
 @attention.register_fake
@@ -36,7 +36,7 @@ def scores(q: Tensor, k: Tensor, scale: float, causal: bool) -> Tensor:
     return s
 
 
-def on_cpu(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
+def attention_by_torch(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
     """The same results up to rounding, by torch."""
     s = scores(q, k, scale, causal)
     p = s.softmax(-1)
@@ -70,21 +70,21 @@ def attention_backward_fake(
     return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
 
 
-def keep(ctx, inputs, output) -> None:
+def save_inputs(ctx, inputs, output) -> None:
     q, k, v, ctx.scale, ctx.causal = inputs
     ctx.save_for_backward(q, k, v, *output)
     ctx.mark_non_differentiable(output[1])
 
 
-def gradients(ctx, do: Tensor, _: Tensor):
+def attention_gradients(ctx, do: Tensor, _: Tensor):
     q, k, v, o, lse = ctx.saved_tensors
     return *attention_backward(do.contiguous(), q, k, v, o, lse, ctx.scale, ctx.causal), None, None
 
 
-attention.register_autograd(gradients, setup_context=keep)
+attention.register_autograd(attention_gradients, setup_context=save_inputs)
 
 
-def why_torch(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> str:
+def why_not_fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> str:
     """Why the kernel cannot take these; "" if it can."""
     if mask is not None or dropout:
         return "a mask or dropout"
@@ -112,7 +112,7 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Tensor:
     """torch.nn.functional's, by the kernel where it can; `left_to_torch` counts the other calls by their reason."""
-    if why := why_torch(query, key, value, attn_mask, dropout_p):
+    if why := why_not_fused(query, key, value, attn_mask, dropout_p):
         left_to_torch[why] += 1
         return functional.scaled_dot_product_attention(
             query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa

@@ -21,7 +21,7 @@ ROWS = 16  # of a decoding tile: the fewest that a tensor core multiplies
 
 
 @ct.function
-def online(s, largest, total):
+def online_step(s, largest, total):
     """(p, factor, largest, total) after the scores s (tm, tn): p = exp2(s - largest), factor for what came before."""
     new = ct.maximum(largest, ct.max(s, 1, keepdims=True))
     p = ct.exp2(s - new, flush_to_zero=True)
@@ -30,7 +30,7 @@ def online(s, largest, total):
 
 
 @ct.kernel
-def forward(
+def tile_forward(
     q,
     k,
     v,
@@ -57,7 +57,7 @@ def forward(
     for n in range(unmasked):
         k_tile = ct.reshape(ct.load(k, (batch, kv_head, n, 0), (1, 1, tn, d)), (tn, d))
         s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
-        p, factor, largest, total = online(s, largest, total)
+        p, factor, largest, total = online_step(s, largest, total)
         v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d)), (tn, d))
         acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
     row = m * tm + ct.arange(tm, dtype=ct.int32)[:, None]
@@ -66,7 +66,7 @@ def forward(
         s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
         column = n * tn + ct.arange(tn, dtype=ct.int32)[None, :]
         seen = (column < keys) & (column <= row) if causal else column < keys
-        p, factor, largest, total = online(ct.where(seen, s, -math.inf), largest, total)
+        p, factor, largest, total = online_step(ct.where(seen, s, -math.inf), largest, total)
         v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
         acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
     ct.store(o, (batch, head, m, 0), ct.reshape(acc / total, (1, 1, tm, d)).astype(o.dtype))
@@ -101,7 +101,7 @@ def decode_parts(
         k_tile = ct.reshape(ct.load(k, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
         s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((ROWS, tn), ct.float32)) * scale
         column = n * tn + ct.arange(tn, dtype=ct.int32)[None, :]
-        p, factor, largest, total = online(ct.where(column < keys, s, -math.inf), largest, total)
+        p, factor, largest, total = online_step(ct.where(column < keys, s, -math.inf), largest, total)
         v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
         acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
     ct.store(parts, (batch, kv_head, split, 0, 0), ct.reshape(acc / total, (1, 1, 1, ROWS, d)))
@@ -122,7 +122,7 @@ def decode_add(parts, lse, o, splits: ct.Constant[int], rows: ct.Constant[int], 
 
 
 @ct.kernel
-def row_sums(o, do, delta, tm: ct.Constant[int], d: ct.Constant[int]):
+def delta_rows(o, do, delta, tm: ct.Constant[int], d: ct.Constant[int]):
     """delta (batch, heads, queries) = Σ_d O · dO: the softmax's term that all of a row's dS share."""
     m, head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
     out = ct.load(o, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO).astype(ct.float32)
