@@ -7,7 +7,7 @@ from typing import Any
 import cuda.tile as ct
 import torch
 from cutlass import BFloat16, Float32, cute
-from cutlass.cute.runtime import make_fake_stream, make_fake_tensor
+from cutlass.cute.runtime import from_dlpack, make_fake_stream, make_fake_tensor
 from torch import Tensor
 
 from tutorlib.kernels.attention import tiles
