@@ -38,6 +38,7 @@ SWEEPS = {
     "fused_epilogues": "fusion",
     "mlp_forward": "fusion",
     "mlp_training": "fusion",
+    "decoder_layer": "decoder",
 }
 
 
