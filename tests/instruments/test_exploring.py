@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import count
 from math import inf
 from types import SimpleNamespace
@@ -25,7 +26,7 @@ POINTS = [(shape, config) for shape in SHAPES for config in (SMALL, OTHER, Hoppe
 def test_the_choice_is_among_the_promising_ones():
     for shape in explored_shapes()[::40]:
         found = promising(shape)
-        assert choose(*shape) in found
+        assert replace(choose(*shape), l2_a="normal", l2_b="normal") in found
         assert len(found) == len(set(found)) <= AT_A_SHAPE
 
 

@@ -1,23 +1,24 @@
 """Fits the chooser's constants to measurements: python -m tutorlib.instruments.fit_hopper RESULTS.jsonl … [--write]
 
 Each line of a file, which may be gzipped, is a measurement: {"gpu": …, "config": HopperConfig's settings that are not
-the default, "shape": [M, N, K], "us": …, "baseline_us": …}; others are passed over. --write puts the constants into
-constants.json, for `choose`.
+the default, "shape": [M, N, K], "us": …, "baseline_us": …}; others are passed over. The constants are an H200's; on
+another GPU device memory is as much slower as its datasheet says. --write puts them into constants.json, for `choose`.
 """
 
 import gzip
 import json
 import math
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from tutorlib.kernels.hopper.choose import CLUSTERS, FILE, Constants, cost, fitted
+from tutorlib.kernels.hopper.choose import CLUSTERS, FILE, LINE, Constants, cost, fitted
 from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
+from tutorlib.machine.hardware import HARDWARE
 
 STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each constant
 DOUBT = 0.02  # by which two estimates must differ, or two times, before the difference means something
@@ -25,15 +26,27 @@ FAR_OFF = 1.5  # times the fastest one's time: slower candidates all count the s
 UNSTEADY = 1.2  # times the usual time of a baseline, or that part of it: something else was going on
 FOLDS = 4  # of the shapes, in cross-validation
 MISS = 0.5  # weight of what estimates miss by, beside what choices cost
+MOST_OF_LONG = 1.05  # pairs that differ in the lines of a K tile alone differ by 2 %; choosing would make more of it
 CUBE = 3  # weight of a shape with M = N = K beside any other: there are few, and published comparisons use them
 
+
+H200 = "NVIDIA H200"
+MODELED = {"tile", "schedule", "cluster", "persistent", "split_k", "stream_k", "defer_stores", "transposed", "majors",
+           "dtype", "zigzag", "polls"}  # fmt: skip
 
 Mnk = tuple[int, int, int]  # M, N, K
 
 
+class Place(NamedTuple):
+    """What configurations compete for."""
+
+    shape: Mnk
+    gpu: str = H200
+
+
 class Timed(NamedTuple):
     config: HopperConfig
-    shape: Mnk
+    place: Place
     us: float
 
 
@@ -56,49 +69,63 @@ def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
         if "us" in result and len(result.get("shape", ())) == 3 and result.get("regime", "cool") == "cool":
             settings = {k: tuple(v) if isinstance(v, list) else v for k, v in (result.get("config") or {}).items()}
             try:
-                config, shape = HopperConfig(**settings), tuple(result["shape"])
+                config, place = HopperConfig(**settings), Place(tuple(result["shape"]), result.get("gpu", H200))
             except ConfigError:  # by a rule that is younger than the measurement
                 continue
-            if is_like_a_candidate(config) and math.isfinite(cost(config, *shape)):
-                found.append((config, shape, result["us"], result.get("baseline_us")))
-                baselines[shape].append(result.get("baseline_us") or 0.0)
-    usual = {shape: median(times) for shape, times in baselines.items()}
+            if is_like_a_candidate(config) and math.isfinite(cost(config, *place.shape)):
+                found.append((config, place, result["us"], result.get("baseline_us")))
+                baselines[place].append(result.get("baseline_us") or 0.0)
+    usual = {place: median(times) for place, times in baselines.items()}
     return [
-        Timed(config, shape, us * usual[shape] / baseline if baseline else us)
-        for config, shape, us, baseline in found
-        if not baseline or abs(math.log(baseline / usual[shape])) < math.log(UNSTEADY)
+        Timed(config, place, us * usual[place] / baseline if baseline else us)
+        for config, place, us, baseline in found
+        if not baseline or abs(math.log(baseline / usual[place])) < math.log(UNSTEADY)
     ]
 
 
 def is_like_a_candidate(config: HopperConfig) -> bool:
-    """Whether the model knows all that matters about it: K tiles of 128 bytes, a cluster and stages as candidates'."""
-    usual = config.stages is None and config.blocks_per_sm == 1 and not config.block_scaled
-    return usual and config.tile[2] * BYTES[config.dtype] == 128 and config.cluster in CLUSTERS
+    """Whether the model knows all that matters about it: one or two lines of K, and all else as candidates have it."""
+    others = (field for field in fields(HopperConfig) if field.name not in MODELED)
+    lines = config.tile[2] * BYTES[config.dtype] / LINE
+    as_usual = all(getattr(config, field.name) == field.default for field in others)
+    return lines in (1, 2) and config.cluster in CLUSTERS and as_usual
 
 
-def estimates_by_shape(
-    measured: Sequence[Timed], constants: Constants
-) -> Iterator[tuple[Mnk, list[tuple[float, float]]]]:
-    """For each shape the (estimate, time) of its configurations."""
+def on(gpu: str, constants: Constants) -> Constants:
+    """The constants with this GPU's device memory."""
+    return replace(constants, hbm_bytes=constants.hbm_bytes * HARDWARE[gpu].bandwidth / HARDWARE[H200].bandwidth)
+
+
+def estimates(measured: Iterable[Timed], constants: Constants) -> Iterator[tuple[Place, float, float]]:
+    """(place, estimate, time) of each measurement."""
+    known = {gpu: on(gpu, constants) for gpu in {timed.place.gpu for timed in measured}}
+    for config, place, us in measured:
+        yield place, cost(config, *place.shape, constants=known[place.gpu]), us
+
+
+def by_place(measured: Sequence[Timed], constants: Constants) -> dict[Place, list[tuple[float, float]]]:
+    """For each shape on a GPU the (estimate, time) of its configurations."""
     found = defaultdict(list)
-    for config, shape, us in measured:
-        found[shape].append((cost(config, *shape, constants=constants), us))
-    yield from found.items()
+    for place, estimate, us in estimates(measured, constants):
+        found[place].append((estimate, us))
+    return found
 
 
 def miss(measured: Sequence[Timed], constants: Constants) -> float:
     """Mean of |log(estimate / measured)|, in which every shape weighs the same: 0.05 is 5 %."""
-    shapes = Counter(timed.shape for timed in measured)
-    logs = (
-        math.log(cost(timed.config, *timed.shape, constants=constants) / timed.us) / shapes[timed.shape]
-        for timed in measured
+    means = (
+        fmean(abs(math.log(estimate / us)) for estimate, us in found)
+        for found in by_place(measured, constants).values()
     )
-    return sum(map(abs, logs)) / len(shapes)
+    return fmean(means)
 
 
 def is_possible(constants: Constants) -> bool:
-    """Whether tensor cores stay below their rate, and what should cost no more than something else does not."""
-    return constants.mma_efficiency <= 1 and constants.deferred <= constants.store and constants.narrow <= 1
+    """Whether rates stay below the datasheet's, and what should cost no more than something else does not."""
+    rates = constants.mma_efficiency <= 1 and constants.hbm_bytes * 1e6 <= HARDWARE[H200].bandwidth
+    stages = 1 <= constants.held < 2  # the one being read at least, and two are all that some have
+    of_lines = 1 <= constants.long <= MOST_OF_LONG and constants.narrow <= 1
+    return rates and stages and of_lines and constants.deferred <= constants.store
 
 
 def loss(measured: Sequence[Timed], constants: Constants) -> float:
@@ -108,14 +135,14 @@ def loss(measured: Sequence[Timed], constants: Constants) -> float:
     What the estimates of a shape's configurations miss by together matters less than what each does beside the others.
     """
     total, count = 0.0, 0
-    for shape, found in estimates_by_shape(measured, constants):
+    for place, found in by_place(measured, constants).items():
         least, best = min(estimate for estimate, _ in found), min(us for _, us in found)
         weights = [math.exp(-(estimate / least - 1) / DOUBT) for estimate, _ in found]
         expected = sum(weight * us for weight, (_, us) in zip(weights, found, strict=True)) / sum(weights)
         logs = [math.log(estimate / us) for estimate, us in found if us < FAR_OFF * best]
         middle = median(logs)
         apart = sum(abs(log - middle) for log in logs) / len(logs)
-        weight = CUBE if len(set(shape)) == 1 else 1
+        weight = CUBE if len(set(place.shape)) == 1 else 1
         total += weight * (math.log(expected / best) + MISS * (0.7 * apart + 0.3 * abs(middle)))
         count += weight
     return total / count
@@ -134,20 +161,19 @@ def fit(measured: Sequence[Timed], constants: Constants) -> Constants:
     return constants
 
 
-def regret(measured: Sequence[Timed], constants: Constants) -> dict[Mnk, float]:
+def regret(measured: Sequence[Timed], constants: Constants) -> dict[Place, float]:
     """For each shape: the time of that of its configurations which the model prefers, over the fastest one's."""
-    return {
-        shape: min(found)[1] / min(us for _, us in found) for shape, found in estimates_by_shape(measured, constants)
-    }
+    places = by_place(measured, constants).items()
+    return {place: min(found)[1] / min(us for _, us in found) for place, found in places}
 
 
-def cross_validated(measured: Sequence[Timed], constants: Constants) -> dict[Mnk, float]:
-    """Each shape's regret, with constants fitted to three quarters of the shapes, of which it is none."""
-    shapes = list(dict.fromkeys(timed.shape for timed in measured))
-    found: dict[Mnk, float] = {}
-    for fold in (set(shapes[first::FOLDS]) for first in range(FOLDS)):
-        seen = fit([timed for timed in measured if timed.shape not in fold], constants)
-        found |= regret([timed for timed in measured if timed.shape in fold], seen)
+def cross_validated(measured: Sequence[Timed], constants: Constants) -> dict[Place, float]:
+    """Each shape's regret, with constants fitted to three quarters of the weights N×K, of which its own is none."""
+    weights = list(dict.fromkeys(timed.place.shape[1:] for timed in measured))
+    found: dict[Place, float] = {}
+    for fold in (set(weights[first::FOLDS]) for first in range(FOLDS)):
+        seen = fit([timed for timed in measured if timed.place.shape[1:] not in fold], constants)
+        found |= regret([timed for timed in measured if timed.place.shape[1:] in fold], seen)
     return found
 
 
@@ -163,8 +189,8 @@ def main(arguments: Sequence[str]) -> None:
     print(f"fitted: by {left:.1%}; regret: {shown_regret(regrets)}")
     for name, value in asdict(constants).items():
         print(f"{name} = {value:.4g}")
-    for shape, factor in sorted(regrets.items()):
-        print(f"{'×'.join(map(str, shape)):16} the preferred one takes {factor:.3f} of the fastest one's time")
+    for (shape, gpu), factor in sorted(regrets.items()):
+        print(f"{gpu} {'×'.join(map(str, shape)):16} the preferred one takes {factor:.3f} of the fastest one's time")
     if "--write" in arguments:
         gpus = sorted({result["gpu"] for result in results if "gpu" in result})
         rounded = {name: float(f"{value:.4g}") for name, value in asdict(constants).items()}

@@ -20,6 +20,7 @@ from tutorlib.kernels.hopper.choose import (
     cost,
     cut_tiles,
     fitted,
+    for_once,
     step_cycles,
 )
 from tutorlib.kernels.hopper.config import BYTES, HopperConfig
@@ -35,7 +36,7 @@ eights = st.integers(1, 1024).map(lambda n: 8 * n)
 def test_any_shape_that_tma_takes_has_a_configuration_that_breaks_no_rule(m, n, k):
     config = choose(m, n, k)
     assert list(config.broken_rules()) == []
-    assert config in candidates()
+    assert replace(config, l2_a="normal", l2_b="normal") in candidates()
     assert cost(config, m, n, k) == min(cost(other, m, n, k) for other in candidates()) < float("inf")
 
 
@@ -104,6 +105,38 @@ def test_a_known_shape_is_not_thought_about_again(monkeypatch):
     assert len(calls) == len(candidates())
     assert choose(*shape) is first
     assert len(calls) == len(candidates())
+
+
+def test_weights_leave_l2_first_where_few_rows_are_multiplied():
+    """B's lines, which are A's where A and B have changed places; never those of the other matrix."""
+    for m in (1, 64, 256, 512):
+        config = choose(m, 7168, 8192)
+        of_weights, of_rows = (config.l2_a, config.l2_b) if config.transposed else (config.l2_b, config.l2_a)
+        assert (of_weights, of_rows) == ("evict_first", "normal")
+    assert {choose(m, 7168, 8192).l2_b for m in (2048, 4096, 8192)} == {"normal"}
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_half_a_band_of_tiles_is_few_rows(transposed):
+    config = HopperConfig((128, 128, 64), cluster=(2, 2), transposed=transposed)
+    assert for_once(config, 4 * 256) != config
+    assert for_once(config, 4 * 256 + 1) == config
+
+
+def test_two_lines_of_k_help_device_memory_and_nothing_else():
+    """At few rows and at many: what a wgmma takes at least is as long for each line."""
+    one, two = (HopperConfig((64, 16, depth), transposed=True) for depth in (64, 128))
+    known = replace(fitted(), latency=0.0)
+    assert cost(two, 8, 8192, 8192, constants=known) < cost(one, 8, 8192, 8192, constants=known)
+    known = replace(known, long=1.0)
+    assert cost(two, 8, 8192, 8192, constants=known) == pytest.approx(cost(one, 8, 8192, 8192, constants=known))
+
+
+def test_few_stages_wait_for_their_loads():
+    """The fewer are in flight, the more of the latency each waits."""
+    few, many = HopperConfig((64, 64, 64), stages=3), HopperConfig((64, 64, 64), stages=6)
+    known = replace(fitted(), latency=5000.0)
+    assert cost(few, *SQUARE, constants=known) > 1.5 * cost(many, *SQUARE, constants=known)
 
 
 SQUARE = (4096, 4096, 4096)

@@ -40,6 +40,7 @@ SWEEPS = {
     "mlp_training": "fusion",
     "attention_full": "attention",
     "attention_causal": "attention",
+    "decoder_layer": "decoder",
 }
 
 

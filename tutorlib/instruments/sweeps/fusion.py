@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 from torch.nn.functional import silu
 
-from tutorlib.instruments.sweeps.mlp import mlp, mlp_gradient, step
+from tutorlib.instruments.sweeps.mlp import activated, mlp, mlp_gradient, step
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, PIECE, SWIGLU, launch_fused, linear_swiglu
 from tutorlib.kernels.fused.linear import linear, use_kernels
@@ -133,21 +134,26 @@ def by_copies(a: Tensor, b: Tensor) -> Tensor:
 
 
 def mlp_training() -> Sweep:
-    """Forward and backward, all gradients, with nn.Linear swapped; and with other ways to multiply transposed views."""
+    """Forward and backward, all gradients, with nn.Linear swapped; what lies between the GEMMs compiled, too; and with
+    other ways to multiply transposed views.
+    """
 
-    def with_layer(layer: Callable[[Tensor, Tensor], Tensor]) -> HostLauncher:
+    def with_layer(layer: Callable[[Tensor, Tensor], Tensor], **more: Any) -> HostLauncher:
         def host(*tensors: Tensor) -> None:
             *inputs, dx = tensors
-            step(layer, dx, *inputs)
+            step(layer, dx, *inputs, **more)
 
         return HostLauncher(host)
 
+    compiled = by_torch_compile(activated)
     candidates = (
         Candidate("nn.Linear swapped", with_layer(linear), needs=WGMMA),
+        Candidate("and the activation compiled", with_layer(linear, activated=compiled), needs=WGMMA),
+        Candidate("torch with the activation compiled", with_layer(functional.linear, activated=compiled), needs=WGMMA),
         Candidate("backward by cuBLAS", with_layer(layer_with(by_cublas)), needs=WGMMA),
         Candidate("backward with copies that transpose", with_layer(layer_with(by_copies)), needs=WGMMA),
     )
-    return Sweep(mlp_gradient(), candidates, tokens(4096, 8192), pairs=PAIRS, pairs_if_large=PAIRS, seconds=20)
+    return Sweep(mlp_gradient(), candidates, tokens(4096, 8192), pairs=PAIRS, pairs_if_large=PAIRS, seconds=30)
 
 
 def as_a_module() -> dict[str, Any]:

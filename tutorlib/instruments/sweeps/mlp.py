@@ -128,12 +128,20 @@ def mlp_gradient() -> Problem:
     )
 
 
-def step(linear: Any, dx: "Tensor", x: "Tensor", gate: "Tensor", up: "Tensor", down: "Tensor", grad: "Tensor") -> None:
-    """Forward and backward of the MLP with this linear(x, weight), through torch's autograd; x's gradient into dx."""
-    import torch
+def activated(gate: "Tensor", up: "Tensor") -> "Tensor":
     from torch.nn.functional import silu
 
-    leaves = [tensor.detach().requires_grad_() for tensor in (x, gate, up, down)]
-    x, gate, up, down = leaves
-    y = linear(silu(linear(x, gate)) * linear(x, up), down)
+    return silu(gate) * up
+
+
+def step(linear: Any, dx: "Tensor", *inputs: "Tensor", activated: Any = activated) -> None:
+    """Forward and backward of the MLP with this linear(x, weight), through torch's autograd; x's gradient into dx.
+
+    inputs: x, gate, up, down, grad. activated(gate, up): what lies between the GEMMs.
+    """
+    import torch
+
+    *tensors, grad = inputs
+    x, gate, up, down = leaves = [tensor.detach().requires_grad_() for tensor in tensors]
+    y = linear(activated(linear(x, gate), linear(x, up)), down)
     dx.copy_(torch.autograd.grad(y, leaves, grad)[0])

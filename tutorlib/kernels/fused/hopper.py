@@ -22,7 +22,8 @@ BIAS_GELU = Fusion(bias_gelu, work=OpWork(special=1, arithmetic=6), registers=48
 BIAS = Fusion(add, work=OpWork(arithmetic=1), registers=48)
 ADD = Fusion(add, work=OpWork(arithmetic=1, fetched=1), registers=88)
 SWIGLU = Fusion(swiglu, gated=True, work=OpWork(special=0.5, arithmetic=1.5), registers=48)  # of each pair one result
-DOUBT = 0.02  # part of the time by which two estimates must differ before the model can tell them apart
+WORTH = 0.015  # part of the time that an epilogue's work must take before it decides
+DOUBT = 0.03  # by which two estimates must differ before the model can tell them apart
 
 
 @cache
@@ -41,15 +42,16 @@ def fusable(fusion: Fusion) -> tuple[HopperConfig, ...]:
 def choose_fused(m: int, n: int, k: int, sms: int, fusion: Fusion) -> HopperConfig:
     """The one of them that should be fastest, by notebook 14's model, which knows the epilogue's work.
 
-    Work costs nothing under another tile's main loop. So where it is more than DOUBT of the time, ping-pong has the
-    preference over what the model cannot tell from it. Raises ShapeError.
+    Work costs nothing under another tile's main loop. So where it is more than WORTH, ping-pong has the preference over
+    what the model cannot tell from it; but for reading a matrix, which the model knows of cooperative tiles alone.
+    Raises ShapeError.
     """
     if problem := shape_problem(m, n, k):
         raise ShapeError(problem)
     estimates = {config: cost(config, m, n, k, sms, work=fusion.work) for config in fusable(fusion)}
     fastest = min(estimates, key=estimates.__getitem__)
     least = estimates[fastest]
-    if least - cost(fastest, m, n, k, sms) < DOUBT * least:
+    if fusion.work.fetched or least - cost(fastest, m, n, k, sms) < WORTH * least:
         return fastest
     equals = [config for config in estimates if estimates[config] < (1 + DOUBT) * least]
     return min(equals, key=lambda config: (config.schedule != "pingpong", estimates[config]))

@@ -5,7 +5,7 @@ The model's constants are in constants.json; `python -m tutorlib.instruments.fit
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from math import ceil, gcd
@@ -19,7 +19,7 @@ FILE = Path(__file__).with_name("constants.json")
 CLOCK = 1_850.0  # cycles in a µs, under load
 SMEM_BYTES = 128.0  # in a cycle, read or written
 SHARPNESS = 8  # of the step from one limit of a K tile to another: where two are close, both cost
-OVERLAP = 4  # the same for all K tiles and device memory, which is needed unevenly
+OVERLAP = 3  # the same for all K tiles and device memory, which is needed unevenly
 AREA = 128 * 256  # elements of the tile of C that the constants are for
 LINE = 128  # bytes of L2
 SPECIAL, ARITHMETIC = 16, 128  # operations of an SM in a cycle (CUDA C++ Programming Guide, 8.4.1, sm_90)
@@ -37,7 +37,8 @@ class ShapeError(ValueError):
 class Constants:
     """The model's measured constants; cycles and bytes are an SM's, for tiles of 128×256.
 
-    mma_efficiency: of the tensor cores' rate, where nothing else limits. least: cycles of a K tile, however small.
+    mma_efficiency: of the tensor cores' rate, where nothing else limits. least: cycles for a line of K, however small
+        the tile: a wgmma takes a while however few columns it has.
     written: part of the bytes that TMA writes into shared memory for which wgmma's reads of it have to wait.
     l2_bytes: in a cycle, where all SMs want as much. own: part of that time which the SM's own way to L2 takes, however
         few want something. crossing: by how much more L2 has to do where a K tile's part of a row lies in two lines of
@@ -48,7 +49,11 @@ class Constants:
     drift: by how much longer a K tile is for blocks that are no clusters when rounds of tiles have brought all out of
         step. coupling: by how much each other block of a cluster, which shares its loads and waits for it, makes it
         longer.
-    hbm_bytes: of A and B, of the GPU in a µs. c_bytes: of C; narrow: the part of it where a store is SECTOR wide.
+    latency: cycles from a request for a stage to its arrival, while as many are in flight as a block has stages, but
+        for those held: the one being read, and the next until its loads have been issued.
+    hbm_bytes: of A and B, of the GPU in a µs. long: times as much where a row of a K tile fills two lines, which
+        device memory then delivers one after the other. c_bytes: of C; narrow: the part of it where a store is SECTOR
+        wide.
     start: µs of every launch; gather: more for each other block of a cluster. last: cycles of the last tile's stores.
     store: cycles from a tile's last multiplication to the next tile's first, which in ping-pong the other tile's
         multiplication hides as far as it reaches; deferred: the same where stores are deferred.
@@ -68,7 +73,10 @@ class Constants:
     alone_crossing: float
     drift: float
     coupling: float
+    latency: float
+    held: float
     hbm_bytes: float
+    long: float
     c_bytes: float
     narrow: float
     start: float
@@ -105,9 +113,10 @@ class OpWork(NamedTuple):
 
 
 NO_WORK = OpWork()
-TILES = tuple((m, n) for m in (64, 128, 192, 256) for n in range(32, 257, 16) if m * n <= 256 * 192)  # M, N
+TILES = tuple((m, n) for m in (64, 128, 192, 256) for n in range(16, 257, 16) if m * n <= 256 * 192)  # M, N
 CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4), (4, 2), (2, 4))
-SPLITS = (2, 4, 8)
+SPLITS = (2, 3, 4, 5, 6, 8)
+LONG_AREA = 64 * 128  # elements of the largest tile whose K tiles may be two lines long: stages must be many
 MIN_SPLIT_K_TILES = 2  # of a block that splits K
 
 
@@ -124,8 +133,10 @@ def in_whole_lines(config: HopperConfig) -> bool:
 
 
 def _candidates(dtype: str, majors: Majors) -> Iterator[HopperConfig]:
-    for (m, n), cluster, transposed in product(TILES, CLUSTERS, (False, True)):
-        tile = m, n, LINE // BYTES[dtype]
+    for (m, n), cluster, transposed, lines in product(TILES, CLUSTERS, (False, True), (1, 2)):
+        if lines > 1 and m * n > LONG_AREA:
+            continue
+        tile = m, n, lines * LINE // BYTES[dtype]
         base: dict[str, Any] = {"tile": tile, "cluster": cluster, "transposed": transposed, "dtype": dtype}
         base |= {"majors": majors[::-1] if transposed else majors}
         base |= {"zigzag": True, "polls": True}  # a little faster where a block has many tiles, no matter elsewhere
@@ -182,7 +193,8 @@ def cost(
     between = exposed(config, (store + work.cycles) * area, k_tiles * step)
     busy = steps * step + stores * between + extra
     bytes_ = BYTES[config.dtype]
-    loading = (m + n) * k * bytes_ / known.hbm_bytes
+    long = known.long if tile_k * bytes_ > LINE else 1.0
+    loading = (m + n) * k * bytes_ / (known.hbm_bytes * long)
     main = ((busy / CLOCK) ** OVERLAP + loading**OVERLAP) ** (1 / OVERLAP)
     width = 16 if config.transposed else config.store_columns
     storing = m * n * 2 / known.c_bytes / (known.narrow if width * 2 <= SECTOR else 1)
@@ -223,8 +235,9 @@ def step_cycles(
     if config.cluster_blocks == 1:
         together = known.drift * (1 - 1 / rounds)
         from_l2 = cut * from_l2 + (1 - cut) * l2(known.alone_bytes, known.alone_crossing)
-    longest = sum(limit**SHARPNESS for limit in (mma, smem, from_l2, known.least)) ** (1 / SHARPNESS)
-    return longest * (1 + together)
+    in_flight = known.latency / (config.ab_stages - known.held)
+    limits = (mma, smem, from_l2, in_flight, known.least * row / LINE)
+    return sum(limit**SHARPNESS for limit in limits) ** (1 / SHARPNESS) * (1 + together)
 
 
 def crossed(length: int, known: Constants) -> float:
@@ -248,9 +261,21 @@ def shape_problem(m: int, n: int, k: int, dtype: str = "bf16", majors: Majors = 
     return None
 
 
+def for_once(config: HopperConfig, m: int) -> HopperConfig:
+    """The same, but L2 gives up B's lines first where the m rows of A are half a band of the raster, or less.
+
+    Then neighbors alone need a line of B, and at once; what it would displace, A and C, is needed longer. At 8 to 512
+    rows that gains 1 to 4 % on an H100; at a whole band nothing, at several it costs (figures/data/explored).
+    """
+    tile, cluster = (size[1 if config.transposed else 0] for size in (config.tile, config.cluster))
+    if 2 * ceil(m / (tile * cluster)) > config.group:
+        return config
+    return replace(config, l2_a="evict_first") if config.transposed else replace(config, l2_b="evict_first")
+
+
 @cache
 def choose(m: int, n: int, k: int, sms: int = 132, dtype: str = "bf16", majors: Majors = K_MAJORS) -> HopperConfig:
     """The candidate that should be fastest. majors: of A and B. Raises ShapeError."""
     if problem := shape_problem(m, n, k, dtype, majors):
         raise ShapeError(problem)
-    return min(candidates(dtype, majors), key=lambda config: cost(config, m, n, k, sms))
+    return for_once(min(candidates(dtype, majors), key=lambda config: cost(config, m, n, k, sms)), m)
