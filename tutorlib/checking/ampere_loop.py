@@ -27,7 +27,7 @@ COURSE_LOOPS = {
 }
 COURSE_KERNEL = {"make_gemm": InModule("tutorlib.kernels.ampere.gemm", "make_gemm")}
 
-PartName = Literal["smem", "g2s", "mma", "operands", "columns", "main_loop", "order", "epilogue"]
+PartName = Literal["smem", "g2s", "mma", "operands", "copies", "steps", "columns", "main_loop", "order", "epilogue"]
 
 
 @dataclass(frozen=True, kw_only=True)

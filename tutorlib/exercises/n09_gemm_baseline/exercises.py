@@ -21,6 +21,7 @@ from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import (
     SmemLayout,
     WarpsOfMma,
 )
+from tutorlib.exercises.n09_gemm_baseline.judge.methods import Method
 from tutorlib.exercises.n09_gemm_baseline.judge.traced import layout_returned
 from tutorlib.exercises.n09_gemm_baseline.remedies import BASELINE_REMEDIES, ColumnFlaw
 from tutorlib.failure import Flaw
@@ -29,6 +30,7 @@ from tutorlib.problems.catalogue import gemm
 BENCH = (4096, 4096, 4096)
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
 EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
+SHARE = "tutorlib.kernels.ampere.thread_share"
 RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and something hangs over every edge
 
 # 09.1 loaded_bytes ----------------------------------------------------------------------------------------------
@@ -329,5 +331,63 @@ EXERCISES = (
             "block=(config.threads, 1, 1).",
         ),
         remedies=BASELINE_REMEDIES["09.9"],
+    ),
+    CuteExercise(
+        id="09.10",
+        title="load, with zeros at the edges",
+        points=4,
+        archs=AMPERE_TIMED,
+        part=Method(name="copies", method="load"),
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=(*RAGGED, (128, 128, 64)),
+        requires=("cp.async",),
+        limits=WorkLimits(at_most=(("cp.async.cg", 768), ("st.shared", 0))),  # 4 blocks, 3 K tiles: 16 for each warp
+        library={"load of the course": InModule(SHARE, "load")},
+        hints=(
+            "One K tile of the source, one buffer of the target: path.source[None, None, None, k_tile], and where "
+            "path.places is None cute.copy(path.tiled_copy, source, target) is all.",
+            "Otherwise one boolean for each vector: inside = cute.make_rmem_tensor((1, rows, vectors), "
+            "cutlass.Boolean), where rows and vectors are the sizes of the target's modes 1 and 2.",
+            "inside[0, row, vector] = cute.elem_less(path.places[0, row, vector, k_tile], path.limit), in two Python "
+            "loops; then cute.copy(…, pred=inside).",
+        ),
+        remedies=BASELINE_REMEDIES["09.10"],
+    ),
+    CuteExercise(
+        id="09.11",
+        title="fetch",
+        points=2,
+        archs=AMPERE_TIMED,
+        part=Method(method="fetch"),
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=RAGGED,
+        requires=("ldmatrix",),
+        limits=WorkLimits(at_most=(("ldmatrix", 2000),)),
+        library={"fetch of the course": InModule(SHARE, "fetch")},
+        hints=(
+            "r.s2r is the copy, r.tXsX its source in shared memory, r.tXrX its target: for r in (steps.rA, steps.rB).",
+            "One K block of one buffer, with all its values and atoms: r.tXsX[None, None, k_block, buffer].",
+        ),
+        remedies=BASELINE_REMEDIES["09.11"],
+    ),
+    CuteExercise(
+        id="09.12",
+        title="multiply",
+        points=2,
+        archs=AMPERE_TIMED,
+        part=Method(method="multiply"),
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=RAGGED,
+        requires=("mma.sync",),
+        limits=WorkLimits(at_most=(("mma", 6144),)),
+        library={"multiply of the course": InModule(SHARE, "multiply")},
+        hints=(
+            "cute.gemm(tiled_mma, D, A, B, C): D and C are the accumulators, steps.tCrC.",
+            "A is one K block of the mma's view of the registers: steps.rA.tCrX[None, None, k_block].",
+        ),
+        remedies=BASELINE_REMEDIES["09.12"],
     ),
 )

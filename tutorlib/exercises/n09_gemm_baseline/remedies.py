@@ -219,4 +219,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "B's copies and fragments are made from gB and sB.",
         ),
     ),
+    "09.10": (),
+    "09.11": (),
+    "09.12": (),
 }

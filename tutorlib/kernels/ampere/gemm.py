@@ -15,7 +15,7 @@ from cutlass.memory import SmemAllocator
 from tutorlib.kernels.ampere.config import VECTOR, GemmConfig
 from tutorlib.kernels.ampere.layouts import with_rest
 from tutorlib.kernels.ampere.parts import GemmParts, MainLoop, Order
-from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared, Steps
+from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared
 from tutorlib.models.l2 import raster
 
 
@@ -57,7 +57,7 @@ def gemm_kernel(
     ) -> GlobalToShared:
         whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0
         places, limit = (None, None) if whole else (copies.partition_S(c), matrix.shape)
-        return GlobalToShared(g2s, copies.partition_S(g), copies.partition_D(s), places, limit)
+        return parts.copies(g2s, copies.partition_S(g), copies.partition_D(s), places, limit)
 
     tiled_mma = parts.mma(config, dtype)
     math = tiled_mma.get_slice(thread)
@@ -71,7 +71,7 @@ def gemm_kernel(
     tCrC.fill(0.0)
     a, b = global_to_shared(mA, gA, sA, cA, bM), global_to_shared(mB, gB, sB, cB, bN)
     rA, rB = parts.operands(tiled_mma, thread, sA, sB)
-    parts.main_loop(Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
+    parts.main_loop(parts.steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
     tCgD = None if mD is None else mine(cute.local_tile(mD, out.tile[:2], (m, n)))
     parts.epilogue(Accumulators(tCrC, tCgC, mine(cC), gC, mC.shape, out, math, tCgD))
 

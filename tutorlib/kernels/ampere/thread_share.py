@@ -5,7 +5,7 @@ from typing import Any
 
 import cutlass
 from cutlass import cute
-from cutlass.cute.nvgpu import CopyUniversalOp, warp
+from cutlass.cute.nvgpu import warp
 from cutlass.cute.nvgpu.cpasync import CopyG2SOp, LoadCacheMode
 
 from tutorlib.kernels.ampere.config import LINE, VECTOR, GemmConfig
@@ -29,6 +29,35 @@ def make_mma(config: GemmConfig, dtype: type[cutlass.Numeric]) -> cute.TiledMma:
     return cute.make_tiled_mma(op, cute.make_layout((m, n, 1)), permutation_mnk=(16 * m, 16 * n, 16))
 
 
+def load(path: "GlobalToShared", k_tile: Any, buffer: Any) -> None:
+    """Issue the copies of a K tile of one operand, global → shared memory; elements outside the matrix become zeros.
+
+    Where `pred` is False, cp.async reads nothing and fills its 16 bytes with zeros.
+    """
+    source, target = path.source[None, None, None, k_tile], path.target[None, None, None, buffer]
+    if path.places is None:
+        cute.copy(path.tiled_copy, source, target)
+        return
+    rows, vectors = cute.size(target, mode=[1]), cute.size(target, mode=[2])
+    inside = cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean)
+    for row in range(rows):
+        for vector in range(vectors):
+            inside[0, row, vector] = cute.elem_less(path.places[0, row, vector, k_tile], path.limit)
+    cute.copy(path.tiled_copy, source, target, pred=inside)
+
+
+def fetch(steps: "Steps", k_block: int, buffer: Any) -> None:
+    """ldmatrix: one K block of a buffer, shared memory → this K block's own registers."""
+    for r in (steps.rA, steps.rB):
+        cute.copy(r.s2r, r.tXsX[None, None, k_block, buffer], r.tXrX[None, None, k_block])
+
+
+def multiply(steps: "Steps", k_block: int) -> None:
+    """mma.sync: add the product of the fetched K block to the accumulators."""
+    a, b = steps.rA.tCrX[None, None, k_block], steps.rB.tCrX[None, None, k_block]
+    cute.gemm(steps.tiled_mma, steps.tCrC, a, b, steps.tCrC)
+
+
 @dataclass(frozen=True)
 class GlobalToShared:
     """One operand's path into shared memory, for one thread.
@@ -44,23 +73,7 @@ class GlobalToShared:
     places: cute.Tensor | None
     limit: tuple[int, int] | None
 
-    def load(self, k_tile: Any, buffer: Any) -> None:
-        """Issue cp.async for the K tile; elements outside the matrix become zeros."""
-        source, target = self.source[None, None, None, k_tile], self.target[None, None, None, buffer]
-        if self.places is None:
-            cute.copy(self.tiled_copy, source, target)
-            return
-        rows, vectors = cute.size(target, mode=[1]), cute.size(target, mode=[2])
-        inside, outside = (cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean) for _ in range(2))
-        for m in range(rows):
-            for k in range(vectors):
-                within = cute.elem_less(self.places[0, m, k, k_tile], self.limit)
-                inside[0, m, k], outside[0, m, k] = within, within ^ True
-        zeros = cute.make_fragment_like(target)
-        zeros.fill(0)
-        cute.copy(self.tiled_copy, source, target, pred=inside)
-        store = cute.make_copy_atom(CopyUniversalOp(), target.element_type, num_bits_per_copy=128)
-        cute.copy(store, zeros, target, pred=outside)
+    load = load
 
 
 @dataclass(frozen=True)
@@ -94,15 +107,8 @@ class Steps:
         self.a.load(k_tile, buffer)
         self.b.load(k_tile, buffer)
 
-    def fetch(self, k_block: int, buffer: Any) -> None:
-        """ldmatrix: one K block of a buffer, shared memory → this K block's own registers."""
-        for r in (self.rA, self.rB):
-            cute.copy(r.s2r, r.tXsX[None, None, k_block, buffer], r.tXrX[None, None, k_block])
-
-    def multiply(self, k_block: int) -> None:
-        """mma.sync: add the product of the fetched K block to the accumulators."""
-        a, b = self.rA.tCrX[None, None, k_block], self.rB.tCrX[None, None, k_block]
-        cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
+    fetch = fetch
+    multiply = multiply
 
 
 @dataclass(frozen=True)
