@@ -315,7 +315,8 @@ EXERCISES = (
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         lean=("cp.async", "ldmatrix", "st.global"),
         once=True,
-        limits=WorkLimits(at_most=(("bar.sync", 40),)),  # 2 blocks of 4 warps: two for each of 2 K tiles, and one
+        # 2 blocks of 4 warps: two barriers for each of 2 K tiles, and one
+        limits=WorkLimits(at_most=(("bar.sync", 40),), budget=45_000),
         spills=False,
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,

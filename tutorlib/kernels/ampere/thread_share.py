@@ -120,6 +120,8 @@ class Accumulators:
     gC: the block's tile of C, (M, N), columns in the order of memory.
     shape: of C. config: the division of the work. math: this thread's slice of the TiledMma.
     tCgD: the places of tCgC in a second matrix of C's shape, which page 16's epilogues read; None elsewhere.
+
+    It raises ValueError where the shapes of tCgC and coordinates differ.
     """
 
     tCrC: cute.Tensor
@@ -130,6 +132,13 @@ class Accumulators:
     config: GemmConfig
     math: cute.ThrMma
     tCgD: cute.Tensor | None = None
+
+    def __post_init__(self) -> None:
+        if str(self.coordinates.shape) != str(self.tCgC.shape):
+            raise ValueError(
+                f"coordinates has the shape {self.coordinates.shape} and tCgC {self.tCgC.shape}: both must be this "
+                "thread's part of the same tile, with its columns in the same order"
+            )
 
     @property
     def whole(self) -> bool:
