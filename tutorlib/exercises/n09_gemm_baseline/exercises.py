@@ -25,12 +25,14 @@ from tutorlib.exercises.n09_gemm_baseline.judge.methods import Method
 from tutorlib.exercises.n09_gemm_baseline.judge.traced import layout_returned
 from tutorlib.exercises.n09_gemm_baseline.remedies import BASELINE_REMEDIES, ColumnFlaw
 from tutorlib.failure import Flaw
+from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
 EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
-SHARE = "tutorlib.kernels.ampere.thread_share"
+TWO_VECTORS = GemmConfig((64, 64, 128), stages=2)  # of a row of 128 elements a thread copies two vectors
+MOVES = "tutorlib.kernels.ampere.moves"
 RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and something hangs over every edge
 
 # 09.1 loaded_bytes ----------------------------------------------------------------------------------------------
@@ -338,13 +340,13 @@ EXERCISES = (
         title="load, with zeros at the edges",
         points=4,
         archs=AMPERE_TIMED,
-        part=Method(name="copies", method="load"),
+        part=Method(name="copies", method="load", config=TWO_VECTORS),
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
-        simulated_shapes=(*RAGGED, (128, 128, 64)),
+        simulated_shapes=((65, 72, 136), (64, 64, 128)),
         requires=("cp.async",),
-        limits=WorkLimits(at_most=(("cp.async.cg", 768), ("st.shared", 0))),  # 4 blocks, 3 K tiles: 16 for each warp
-        library={"load of the course": InModule(SHARE, "load")},
+        limits=WorkLimits(at_most=(("cp.async.cg", 512), ("st.shared", 0))),  # 4 blocks, 2 K tiles: 16 for each warp
+        library={"load of the course": InModule(MOVES, "load")},
         hints=(
             "One K tile of the source, one buffer of the target: path.source[None, None, None, k_tile], and where "
             "path.places is None cute.copy(path.tiled_copy, source, target) is all.",
@@ -366,7 +368,7 @@ EXERCISES = (
         simulated_shapes=RAGGED,
         requires=("ldmatrix",),
         limits=WorkLimits(at_most=(("ldmatrix", 2000),)),
-        library={"fetch of the course": InModule(SHARE, "fetch")},
+        library={"fetch of the course": InModule(MOVES, "fetch")},
         hints=(
             "r.s2r is the copy, r.tXsX its source in shared memory, r.tXrX its target: for r in (steps.rA, steps.rB).",
             "One K block of one buffer, with all its values and atoms: r.tXsX[None, None, k_block, buffer].",
@@ -384,7 +386,7 @@ EXERCISES = (
         simulated_shapes=RAGGED,
         requires=("mma.sync",),
         limits=WorkLimits(at_most=(("mma", 6144),)),
-        library={"multiply of the course": InModule(SHARE, "multiply")},
+        library={"multiply of the course": InModule(MOVES, "multiply")},
         hints=(
             "cute.gemm(tiled_mma, D, A, B, C): D and C are the accumulators, steps.tCrC.",
             "A is one K block of the mma's view of the registers: steps.rA.tCrX[None, None, k_block].",

@@ -9,6 +9,7 @@ from cutlass.cute.nvgpu import warp
 from cutlass.cute.nvgpu.cpasync import CopyG2SOp, LoadCacheMode
 
 from tutorlib.kernels.ampere.config import LINE, VECTOR, GemmConfig
+from tutorlib.kernels.ampere.moves import fetch, load, multiply
 from tutorlib.kernels.ampere.operands import Operand
 
 
@@ -29,35 +30,6 @@ def make_mma(config: GemmConfig, dtype: type[cutlass.Numeric]) -> cute.TiledMma:
     return cute.make_tiled_mma(op, cute.make_layout((m, n, 1)), permutation_mnk=(16 * m, 16 * n, 16))
 
 
-def load(path: "GlobalToShared", k_tile: Any, buffer: Any) -> None:
-    """Issue the copies of a K tile of one operand, global → shared memory; elements outside the matrix become zeros.
-
-    Where `pred` is False, cp.async reads nothing and fills its 16 bytes with zeros.
-    """
-    source, target = path.source[None, None, None, k_tile], path.target[None, None, None, buffer]
-    if path.places is None:
-        cute.copy(path.tiled_copy, source, target)
-        return
-    rows, vectors = cute.size(target, mode=[1]), cute.size(target, mode=[2])
-    inside = cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean)
-    for row in range(rows):
-        for vector in range(vectors):
-            inside[0, row, vector] = cute.elem_less(path.places[0, row, vector, k_tile], path.limit)
-    cute.copy(path.tiled_copy, source, target, pred=inside)
-
-
-def fetch(steps: "Steps", k_block: int, buffer: Any) -> None:
-    """ldmatrix: one K block of a buffer, shared memory → this K block's own registers."""
-    for r in (steps.rA, steps.rB):
-        cute.copy(r.s2r, r.tXsX[None, None, k_block, buffer], r.tXrX[None, None, k_block])
-
-
-def multiply(steps: "Steps", k_block: int) -> None:
-    """mma.sync: add the product of the fetched K block to the accumulators."""
-    a, b = steps.rA.tCrX[None, None, k_block], steps.rB.tCrX[None, None, k_block]
-    cute.gemm(steps.tiled_mma, steps.tCrC, a, b, steps.tCrC)
-
-
 @dataclass(frozen=True)
 class GlobalToShared:
     """One operand's path into shared memory, for one thread.
@@ -65,6 +37,8 @@ class GlobalToShared:
     source: (vector, rows, vectors of a row, K tiles) in global memory. target: the same in shared memory, with
         buffers in place of K tiles.
     places: the coordinates of `source`, and `limit` the matrix's shape; both None where tiles divide it.
+
+    It raises ValueError where a tensor has other modes.
     """
 
     tiled_copy: cute.TiledCopy
@@ -72,6 +46,12 @@ class GlobalToShared:
     target: cute.Tensor
     places: cute.Tensor | None
     limit: tuple[int, int] | None
+
+    def __post_init__(self) -> None:
+        for name, last in (("source", "K tiles"), ("target", "buffers")):
+            if cute.rank(tensor := getattr(self, name)) != 4:
+                part = f"(vector, rows, vectors of a row, {last})"
+                raise ValueError(f"{name} has the shape {tensor.shape}; a thread's part of it is {part}")
 
     load = load
 
@@ -82,6 +62,8 @@ class Steps:
 
     k_tiles: the number of K tiles that cover the matrices' K.
     a, b: the operands' paths into shared memory. rA, rB: from there into registers.
+
+    It raises ValueError where the accumulators do not fit the operands.
     """
 
     k_tiles: int
@@ -91,6 +73,13 @@ class Steps:
     rB: Operand
     tiled_mma: cute.TiledMma
     tCrC: cute.Tensor
+
+    def __post_init__(self) -> None:
+        atoms = tuple(cute.size(r.tCrX, mode=[1]) for r in (self.rA, self.rB))
+        held = tuple(map(cute.size, self.tCrC.shape))[1:]
+        if held != atoms or self.tCrC.element_type is not cutlass.Float32:
+            kind = self.tCrC.element_type
+            raise ValueError(f"tCrC has {held} atoms of {kind}; rA and rB have {atoms}, and accumulators are Float32")
 
     @property
     def k_blocks(self) -> int:

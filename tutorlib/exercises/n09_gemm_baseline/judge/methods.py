@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from functools import partial
 from types import SimpleNamespace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tutorlib.checking.ampere_loop import AmperePart, PartName
 from tutorlib.checking.exercise import Answer, Verdict
@@ -19,7 +19,9 @@ from tutorlib.kernels.ampere.config import GemmConfig
 
 TWO_BUFFERS = GemmConfig(stages=2)
 BLOCKS = ((1, 0), (2, 1))  # K block and buffer
-COPIES_AND_PRODUCTS = {"cutlass.cute": {"copy": "copy", "gemm": "gemm"}}
+RECORDED = {
+    "cutlass.cute": {"copy": "copy", "gemm": "gemm", "make_fragment_like": "fragment", "make_rmem_tensor": "fragment"}
+}
 
 
 class MoveFlaw(FailureKind):
@@ -78,6 +80,9 @@ class View:
             picked[mode] = None if one is None else int(one)
         return View(self.name, tuple(picked))
 
+    def fill(self, value: float) -> None:
+        """As of registers."""
+
     def __str__(self) -> str:
         whole = all(one is None for one in self.picked)
         return self.name if whole else f"{self.name}[{', '.join(map(str, self.picked))}]"
@@ -112,6 +117,9 @@ class Recorder:
     copies: list[Copy] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
 
+    def fragment(self, *like: Any) -> View:
+        return View("a tensor of new registers", (None,) * 3)
+
     def copy(self, atom: str, src: View, dst: View) -> None:
         self.copies.append(Copy(calling_line(), atom, src, dst))
 
@@ -132,7 +140,7 @@ def called(answer: Answer, *numbers: int) -> Recorder:
     }
     steps = SimpleNamespace(**operands, tiled_mma="tiled_mma", tCrC=ACCUMULATORS)
     recorder = Recorder()
-    with without_compiler(recorder, COPIES_AND_PRODUCTS, answer):
+    with without_compiler(recorder, RECORDED, answer):
         as_written(answer)(steps, *numbers)
     return recorder
 

@@ -57,7 +57,7 @@ def simulate_launches(
 ) -> list[Report]:
     """Simulate what a host function launches, in order.
 
-    launched: takes the tensors' copies that the kernels see, gives the launches. find, traced, budget: as `simulate` has them.
+    launched: takes the tensors' copies that the kernels see, gives the launches. find, traced, budget: as `simulate`.
     """
     arena = Arena([t.numel() * t.element_size() for t in tensors.values()] + module_sizes(module))
     placed = {name: arena.place(name, tensor) for name, tensor in tensors.items()}
