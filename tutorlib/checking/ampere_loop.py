@@ -34,7 +34,7 @@ PartName = Literal["smem", "g2s", "mma", "operands", "copies", "steps", "columns
 class AmperePart(Part):
     """name: of the part. config: of the kernel around it.
 
-    The other parts are those of the ladder: its main loop for so many stages, raster order, its epilogue.
+    All other parts are the course's: its main loop for this number of stages, raster order, its epilogue.
     """
 
     name: PartName

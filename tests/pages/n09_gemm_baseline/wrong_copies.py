@@ -131,7 +131,7 @@ def loop(name, what, *changes):
 LOOPS = [
     loop(
         "no_barrier_after_the_wait",
-        "Each thread waits for its own copies and reads everybody's.",
+        "Each thread waits for its own copies and reads those of all threads.",
         without_first("sync_threads()"),
     ),
     loop(
@@ -191,7 +191,7 @@ LOOPS = [
     ),
     loop(
         "a_third_barrier",
-        "Safe, and everybody waits for everybody once more.",
+        "Safe, with a barrier more than necessary.",
         swap(
             "            steps.multiply(k_block)",
             "            steps.multiply(k_block)\n        cute.arch.sync_threads()",

@@ -6,7 +6,7 @@ from tests.pages.change import copy_of, derive, swap, without
 from tutorlib.course.answers import load_answers
 from tutorlib.kernels.ampere import gemm
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.epilogues import store, store_through_smem
+from tutorlib.kernels.ampere.epilogues import store_through_smem
 from tutorlib.kernels.ampere.main_loops import single_buffer
 from tutorlib.kernels.ampere.thread_share import Accumulators
 
@@ -16,18 +16,20 @@ def writes_nothing(acc: Accumulators):
     """Leaves C as it was."""
 
 
+SOLVED = load_answers("09_gemm_baseline")
 INSIDE = "cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape)"
-WHOLE = "cutlass.const_expr(acc.whole)"
-EIGHT = "cute.autovec_copy(registers[eight], acc.tCgC[eight])"
+EIGHT = "cute.autovec_copy(rounded, acc.tCgC[eight])"
+ROUND = "rounded.store(acc.tCrC[eight].load().to(acc.tCgC.element_type))"
+UNALIGNED = "cutlass.const_expr(not acc.aligned)"
 ANY_TILES = without("not acc.whole", "raise ValueError")  # the detour refuses C that is not made of whole ones
 
 
 def stores(name, what, *changes):
-    return derive(store, name, what, *changes)
+    return derive(SOLVED["09.8"], name, what, *changes)
 
 
 STORES = [
-    stores("unguarded", "Writes what is outside, too.", swap(WHOLE, "cutlass.const_expr(True)")),
+    stores("unguarded", "Writes what is outside, too.", swap(f"elif {INSIDE}:", "else:")),
     stores(
         "rows_unguarded",
         "Guards the columns and not the rows.",
@@ -53,10 +55,25 @@ STORES = [
         "One coordinate for all columns.",
         swap("coordinates[(0, row), m, (0, n)]", "coordinates[(0, row), m, (0, 0)]"),
     ),
-    stores("the_whole_thing", "All registers for each eight.", swap(EIGHT, "cute.autovec_copy(registers, acc.tCgC)")),
+    stores("the_whole_thing", "Eight registers for all of C.", swap(EIGHT, "cute.autovec_copy(rounded, acc.tCgC)")),
     stores("unrounded", "The fp32 accumulators.", swap(EIGHT, "cute.autovec_copy(acc.tCrC[eight], acc.tCgC[eight])")),
-    stores("turned_round", "Where it is outside.", swap(INSIDE, "not " + INSIDE)),
-    stores("backwards", "From C to registers.", swap(EIGHT, "cute.autovec_copy(acc.tCgC[eight], registers[eight])")),
+    stores(
+        "registers_in_fp32",
+        "Registers of the accumulators' type.",
+        swap("(2, 4), acc.tCgC", "(2, 4), acc.tCrC"),
+        swap(".to(acc.tCgC.element_type)", ""),
+    ),
+    stores("never_filled", "Registers that nothing was stored to.", without(ROUND)),
+    stores(
+        "the_first_atoms",
+        "The accumulators of M atom 0.",
+        swap("acc.tCrC[eight]", "acc.tCrC[((None, row), 0, (None, n))]"),
+    ),
+    stores("turned_round", "Where it is outside.", swap(f"elif {INSIDE}", f"elif not {INSIDE}")),
+    stores("backwards", "From C to registers.", swap(EIGHT, "cute.autovec_copy(acc.tCgC[eight], rounded)")),
+    stores(
+        "always_aligned", "Eight together where a row starts anywhere.", swap(UNALIGNED, "cutlass.const_expr(False)")
+    ),
     derive(
         store_through_smem,
         "no_barrier_in_smem",
@@ -73,7 +90,7 @@ STORES = [
         swap("permuted(sC,", "permuted(cute.make_tensor(sC.iterator, tile),"),
     ),
 ]
-GEMM = load_answers("09_gemm_baseline")["09.9"]
+GEMM = SOLVED["09.9"]
 
 
 def kernels(name, what, *changes, within="ampere_kernel"):
@@ -162,6 +179,31 @@ GEMMS_WHEN_RUN = [
         ),
     ),
     kernels(
+        "every_element_a_k_tile",
+        "Counts the elements of gA.",
+        swap("cute.size(gA, mode=[2])", "cute.size(gA)"),
+    ),
+    kernels(
+        "k_elements",
+        "A step for each element along K.",
+        swap("cute.size(gA, mode=[2])", "mA.shape[1]"),
+    ),
+    kernels(
+        "coordinates_in_the_mma_s_order",
+        "C's columns are permuted, their coordinates are not.",
+        swap(
+            "cC = cute.composition(cute.local_tile(cC, (bM, bN), (m, n)), (None, order))",
+            "cC = cute.local_tile(cC, (bM, bN), (m, n))",
+        ),
+    ),
+    kernels(
+        "accumulators_of_a_tile",
+        "Registers for the tile, not for a thread's part of it.",
+        swap("make_fragment_C(tCgC)", "make_fragment_C(gC)"),
+    ),
+    kernels("matrix_for_tile", "Cuts the matrix.", swap("copies.partition_S(gA)", "copies.partition_S(mA)")),
+    kernels("tile_for_part", "The tile, and no thread's part.", swap("copies.partition_D(sA)", "sA")),
+    kernels(
         "limits_exchanged",
         "Asks A's rows whether B's are inside.",
         swap("*inside(mB, bN, cB)", "*inside(mA, bM, cA)"),
@@ -170,23 +212,21 @@ GEMMS_WHEN_RUN = [
 
 
 NARROW = [
-    derive(
-        store,
+    stores(
         "one_by_one",
         "A comparison for each element: the compiler does not merge their stores.",
-        swap("cutlass.const_expr(not acc.aligned)", "cutlass.const_expr(True)"),
+        swap(UNALIGNED, "cutlass.const_expr(True)"),
     ),
-    derive(
-        store,
+    stores(
         "pair_by_pair",
         "A comparison for each pair of an atom.",
         swap(
-            f"                    elif {INSIDE}:\n                        {EIGHT}",
-            "                    else:\n"
-            "                        for atom in cutlass.range_constexpr(4):\n"
-            "                            pair = ((None, row), m, (atom, n))\n"
-            "                            if cute.elem_less(acc.coordinates[(0, row), m, (atom, n)], acc.shape):\n"
-            "                                cute.autovec_copy(registers[pair], acc.tCgC[pair])",
+            f"elif {INSIDE}:\n                    {EIGHT}",
+            "else:\n"
+            "                    for atom in cutlass.range_constexpr(4):\n"
+            "                        pair = ((None, row), m, (atom, n))\n"
+            "                        if cute.elem_less(acc.coordinates[(0, row), m, (atom, n)], acc.shape):\n"
+            "                            cute.autovec_copy(rounded[None, atom], acc.tCgC[pair])",
         ),
     ),
 ]

@@ -114,7 +114,7 @@ DOUBLES = [
     ),
     double(
         "a_second_barrier",
-        "Safe, and everybody waits for everybody once more.",
+        "Safe, with a barrier more than necessary.",
         swap("            steps.multiply(k_block)", "            steps.multiply(k_block)\n" + BARRIER.rstrip()),
     ),
     double(
@@ -128,7 +128,7 @@ DOUBLES = [
     ),
     double(
         "no_prologue",
-        "Nobody sends for tile 0.",
+        "Tile 0 is never loaded.",
         without_first("steps.load(0, 0)"),
     ),
     double(

@@ -101,7 +101,7 @@ def columns(warps: int, tile_n: int) -> Layout:
 
 
 def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
-    """Which column of the MMA a thread's value belongs to: lanes 0 to 3 of a row, atoms of 8 columns."""
+    """The MMA's column of a thread's value: lanes 0 to 3 of a row, atoms of 8 columns."""
     return value + 2 * lane + 8 * warp + 8 * warps * atom
 
 
@@ -111,7 +111,7 @@ def wide(warps: int) -> Callable[[Random], tuple]:
 
 
 def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
-    """What keeps a thread's accumulators of 4 neighboring atoms from being 8 neighbors in memory, or None."""
+    """Why a thread's accumulators of 4 neighboring atoms are not 8 neighbors in memory, or None."""
     if not is_layout(got):
         return Flaw("it should be a layout", ColumnFlaw.NO_LAYOUT)
     if size(got) != tile_n:
@@ -137,7 +137,7 @@ def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
 
 
 def half_sectors(places: list[int], warps: int) -> str | None:
-    """What a warp's store of 8 columns a lane leaves of a sector, or None."""
+    """Why a warp's stores, 8 columns in each lane, fill sectors by half only, or None."""
     for warp in range(warps):
         starts = [places[mma_column(0, lane, warp, 0, warps)] for lane in range(4)]
         if (sectors := len({start // SECTOR for start in starts})) > 4 * VECTOR // SECTOR:

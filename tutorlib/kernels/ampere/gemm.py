@@ -1,8 +1,8 @@
-"""The GEMM of notebooks 09 to 12 without what those notebooks are about: a main loop and an order of blocks go in.
+"""The GEMM of notebooks 09 to 12, with its main loop and its order of blocks as arguments.
 
 C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32; sm_80 instructions. Tensors are named
-by where they live, as CuTe code does: m in global memory, g the block's tile of it, s in shared memory, r in registers;
-tAgA is gA as cut for the threads of a copy, tCrA the registers of A as the MMA wants them.
+by their memory, as is usual in CuTe code: m a matrix, g the block's tile of it in global memory, s shared memory, r
+registers; tAgA is gA partitioned for the threads of a copy, tCrA the registers of A in the MMA's view.
 """
 
 from collections.abc import Callable

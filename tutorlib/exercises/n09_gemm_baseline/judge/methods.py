@@ -25,7 +25,7 @@ RECORDED = {
 
 
 class MoveFlaw(FailureKind):
-    """What is wrong with a fetch or with a multiplication."""
+    """Faults of a fetch or of a multiplication."""
 
     MISSING = "an operand is missing"
     VIEW = "the other view of the registers"
