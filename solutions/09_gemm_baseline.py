@@ -323,8 +323,9 @@ def load(path, k_tile, buffer):
 check("09.10", load)
 
 # %% [markdown]
-# In your kernel, `load` becomes the method of a class. Here the course's kernel uses that class, and this is the first
-# predicate in the PTX: `selp` selects 16 or 0, and the last operand of cp.async is the number of bytes that it reads.
+# In your kernel, `load` becomes the method of a class. Here the course's kernel uses that class, and this is its first
+# cp.async in PTX. `selp` selects by a predicate: 16 or 0 by one coordinate, that number or 0 by the other. The last
+# operand of cp.async is the number of bytes that it reads.
 
 
 # %%
@@ -336,7 +337,7 @@ ragged = [TensorSpec(shape, "bf16") for shape in ((129, 72), (200, 72), (129, 20
 with suppress(NotImplementedError):  # until you have written load
     ptx = compile_cute(make_gemm(config, course.single_buffer, copies=MyCopies), ragged).ptx.splitlines()
     at = next(n for n, line in enumerate(ptx) if "cp.async" in line)
-    print("\n".join(ptx[at - 1 : at + 1]))
+    print("\n".join(ptx[at - 2 : at + 1]))
 
 # %% [markdown]
 # ## Multiply: who multiplies what
@@ -764,7 +765,7 @@ show_figure("gemm_ladder_09")
 # - Most parts of a GEMM are layouts: of shared memory, of threads and of warps over a tile, of registers. You can
 #   change one and leave the others.
 # - `get_slice(thread)`, then `partition`: a TiledCopy or a TiledMma cuts a tensor into a thread's share. `retile` gives
-#   one instruction's view of another's registers.
+#   one instruction's view of another's registers: `cute.copy` fills ldmatrix's view, `cute.gemm` takes the MMA's.
 # - A barrier has two sides, *the data has arrived* and *the buffer is free*; a loop with one buffer needs both.
 # - To bring data to another lane, first ask whether a permuted view would do.
 # - At an edge a vector is entirely inside or entirely outside: one comparison decides about a copy or a store of 16

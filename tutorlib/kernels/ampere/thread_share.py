@@ -11,6 +11,7 @@ from cutlass.cute.nvgpu.cpasync import CopyG2SOp, LoadCacheMode
 from tutorlib.kernels.ampere.config import LINE, VECTOR, GemmConfig
 from tutorlib.kernels.ampere.moves import fetch, load, multiply
 from tutorlib.kernels.ampere.operands import Operand
+from tutorlib.kernels.ampere.shapes import need_atoms, need_parts, need_places
 
 
 def make_copy_g2s(
@@ -38,7 +39,7 @@ class GlobalToShared:
         buffers in place of K tiles.
     places: the coordinates of `source`, and `limit` the matrix's shape; both None where tiles divide it.
 
-    It raises ValueError where a tensor has other modes.
+    Raises ValueError for tensors of other shapes.
     """
 
     tiled_copy: cute.TiledCopy
@@ -47,12 +48,7 @@ class GlobalToShared:
     places: cute.Tensor | None
     limit: tuple[int, int] | None
 
-    def __post_init__(self) -> None:
-        for name, last in (("source", "K tiles"), ("target", "buffers")):
-            if cute.rank(tensor := getattr(self, name)) != 4:
-                part = f"(vector, rows, vectors of a row, {last})"
-                raise ValueError(f"{name} has the shape {tensor.shape}; a thread's part of it is {part}")
-
+    __post_init__ = need_parts
     load = load
 
 
@@ -63,7 +59,7 @@ class Steps:
     k_tiles: the number of K tiles that cover the matrices' K.
     a, b: the operands' paths into shared memory. rA, rB: from there into registers.
 
-    It raises ValueError where the accumulators do not fit the operands.
+    Raises ValueError where the accumulators do not fit the operands.
     """
 
     k_tiles: int
@@ -74,12 +70,7 @@ class Steps:
     tiled_mma: cute.TiledMma
     tCrC: cute.Tensor
 
-    def __post_init__(self) -> None:
-        atoms = tuple(cute.size(r.tCrX, mode=[1]) for r in (self.rA, self.rB))
-        held = tuple(map(cute.size, self.tCrC.shape))[1:]
-        if held != atoms or self.tCrC.element_type is not cutlass.Float32:
-            kind = self.tCrC.element_type
-            raise ValueError(f"tCrC has {held} atoms of {kind}; rA and rB have {atoms}, and accumulators are Float32")
+    __post_init__ = need_atoms
 
     @property
     def k_blocks(self) -> int:
@@ -110,7 +101,7 @@ class Accumulators:
     shape: of C. config: the division of the work. math: this thread's slice of the TiledMma.
     tCgD: the places of tCgC in a second matrix of C's shape, which page 16's epilogues read; None elsewhere.
 
-    It raises ValueError where the shapes of tCgC and coordinates differ.
+    Raises ValueError where tCgC and coordinates differ in shape.
     """
 
     tCrC: cute.Tensor
@@ -122,12 +113,7 @@ class Accumulators:
     math: cute.ThrMma
     tCgD: cute.Tensor | None = None
 
-    def __post_init__(self) -> None:
-        if str(self.coordinates.shape) != str(self.tCgC.shape):
-            raise ValueError(
-                f"coordinates has the shape {self.coordinates.shape} and tCgC {self.tCgC.shape}: both must be this "
-                "thread's part of the same tile, with its columns in the same order"
-            )
+    __post_init__ = need_places
 
     @property
     def whole(self) -> bool:
