@@ -202,14 +202,6 @@ PRODUCTS = [
     ),
     products("twice", "Adds each product twice.", swap(GEMM, f"{GEMM}\n    {GEMM}")),
     products("multiplies_nothing", "Slices, and no product.", without(GEMM)),
-    products(
-        "half_of_the_atoms",
-        "M atoms 0 and 1.",
-        swap(
-            GEMM,
-            "for m in range(2):\n        cute.gemm(steps.tiled_mma, steps.tCrC[None, m, None], a[None, m], b, steps.tCrC[None, m, None])",
-        ),
-    ),
     every_k_block_each_time,
     the_course_s_multiply,
 ]

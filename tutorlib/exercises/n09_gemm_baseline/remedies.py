@@ -177,12 +177,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Each eight has coordinates of its own, acc.coordinates[(0, row), m, (0, n)]; compare row and column with "
             "acc.shape by cute.elem_less, and store where both are smaller.",
         ),
-        Remedy(
-            Hazard.MISALIGNED,
-            "Where acc.aligned is false, eight neighbors may begin anywhere: store_elements stores them one by one.",
-        ),
         Remedy(RefusalKind.WIDTHS, "C is bf16 and the accumulators are fp32: store the rounded registers."),
-        Remedy(Hazard.UNSET, "rounded.store(values) fills the registers: acc.tCrC[eight].load(), converted by .to(…)."),
     ),
     "09.9": (
         Remedy(Fail.NOT_JIT, "The host function is decorated with @cute.jit, the kernel with @cute.kernel."),
@@ -248,7 +243,11 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Fail.TOO_MANY(instruction="st.shared"),
             "A cp.async whose predicate is false has written the zeros already.",
         ),
-        Remedy(Fail.DOES_NOT_COMPILE, "First the case in which path.places is None: a plain cute.copy, and return."),
+        Remedy(
+            Fail.DOES_NOT_COMPILE,
+            "cute.copy takes the source first, then the target. Where path.places is None there is nothing to compare: "
+            "a plain cute.copy, and return.",
+        ),
         Remedy(Fail.LACKS(instruction="cp.async"), "cute.copy(path.tiled_copy, source, target, …) issues the copies."),
     ),
     "09.11": (

@@ -20,7 +20,8 @@ def need_parts(path: "GlobalToShared") -> None:
 def need_atoms(steps: "Steps") -> None:
     """Raises ValueError where the accumulators do not fit the operands."""
     atoms = tuple(cute.size(r.tCrX, mode=[1]) for r in (steps.rA, steps.rB))
-    held, kind = tuple(map(cute.size, steps.tCrC.shape))[1:], steps.tCrC.element_type
+    held = tuple(cute.size(steps.tCrC, mode=[mode]) for mode in range(1, cute.rank(steps.tCrC)))
+    kind = steps.tCrC.element_type
     if held != atoms or kind is not cutlass.Float32:
         raise ValueError(f"tCrC has {held} atoms of {kind}; rA and rB have {atoms}, and accumulators are Float32")
 
