@@ -333,6 +333,7 @@ class MyCopies(GlobalToShared):
     load = load
 
 
+# %%
 ragged = [TensorSpec(shape, "bf16") for shape in ((129, 72), (200, 72), (129, 200))]
 with suppress(NotImplementedError):  # until you have written load
     ptx = compile_cute(make_gemm(config, course.single_buffer, copies=MyCopies), ragged).ptx.splitlines()
