@@ -2,6 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 120
+#     appendix: 10
 #     summary: A GEMM from layouts, part by part, and at the end one kernel that is all yours.
 # ---
 
@@ -16,13 +17,12 @@
 # time it.
 #
 # > **After this page you can** write a tensor-core GEMM in CuTe from its parts: swizzled shared memory, the threads
-# > that copy and the warps that multiply, ldmatrix to feed them, a main loop whose barriers you can defend, and stores
-# > that fill whole sectors.
+# > that copy and the warps that multiply, cp.async that fills in zeros at the edges, ldmatrix and mma.sync, a main loop
+# > whose barriers you can defend, and stores that fill whole sectors.
 # >
-# > **It takes** about 120 minutes, on any machine; a GPU from sm_80 on for the speed.
+# > **It takes** about 120 minutes, on any machine, and its appendix about 10 more; a GPU from sm_80 on for the speed.
 
 # %%
-from collections import Counter
 from contextlib import suppress
 
 import cutlass
@@ -44,7 +44,6 @@ from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.operands import Operand
 from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared, Steps
 from tutorlib.machine.hardware import hardware_of
-from tutorlib.models import l2
 from tutorlib.models.pipeline import Timeline
 from tutorlib.notebook.measured import show_figure, show_ladder
 from tutorlib.notebook.source import show_source
@@ -150,7 +149,7 @@ explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
 # ## The main loop: load, wait, compute
 #
 # First the loop, then its parts. The loop makes three calls, and each thread makes them for its own share of the work.
-# The next three sections build them:
+# After the loop you write all three:
 #
 # - `steps.load(k_tile, buffer)` issues cp.async for this K tile of A and of B, into that buffer, and returns at once;
 # - `steps.fetch(k_block, buffer)` is ldmatrix: it brings the operands of 16 along K from shared memory into registers;
@@ -263,19 +262,83 @@ compare_on_gpu(
 #
 # A thread asks the TiledCopy for its share: `copies = g2s.get_slice(thread)`, then `copies.partition_S(gA)` of the
 # source and `copies.partition_D(sA)` of the destination. Both have the modes (vector, rows, vectors of a row, …), so
-# one `cute.copy` moves the thread's share of a tile.
+# one `cute.copy(tiled_copy, source, target)` issues the thread's share of a tile.
 #
-# The edges remain, since M, N and K need not be multiples of the tile. K must be a multiple of 8: a copy of 16 bytes
-# starts at a multiple of 16, so each row must, too; otherwise CuTe refuses to compile the cp.async. A vector is then
-# entirely inside the matrix or entirely outside. Each thread compares a vector's coordinates with the matrix's shape,
-# and copies the vector or stores zeros in its place. Zeros along K add nothing to an accumulator; zeros in rows beyond
-# M or N reach only accumulators that are never stored. Shapes are known at compile time: where tiles divide the matrix,
-# `places` is `None`, and nothing is compared.
+# ## Load: the edges
 #
-# This part is written for you. Read it: `steps.load` calls it once for A and once for B.
+# M, N and K need not be multiples of the tile, so the last tile of a row or column extends past the matrix. K must be a
+# multiple of 8: a copy of 16 bytes starts at a multiple of 16, so each row must, too; otherwise CuTe refuses to compile
+# the cp.async. A vector is then entirely inside the matrix or entirely outside, and one comparison decides.
+#
+# The comparison needs the vector's coordinates. `cute.make_identity_tensor(matrix.shape)` is a tensor whose element at
+# (row, column) *is* (row, column), without any memory. Tiled and partitioned like the matrix, it tells a thread where
+# each of its vectors is.
+#
+# `cute.copy` takes the results of the comparisons as a **predicate**, `pred=inside`: a tensor of booleans in registers,
+# one for each vector, of shape (1, rows, vectors of a row). A cp.async has two sizes, the bytes that it writes and the
+# bytes that it reads. CuTe sets the second to 16 where the predicate is true and to 0 where it is false. In the second
+# case the instruction reads nothing and fills its 16 bytes of shared memory with zeros. That is what a GEMM needs at an
+# edge: zeros along K add nothing to an accumulator, and zeros in rows beyond M or N reach only accumulators that are
+# never stored. (With an `if` around the copy, shared memory would keep the values of an earlier tile.)
+#
+# This is one operand's path, for one thread. Shapes are known at compile time: where tiles divide the matrix, `places`
+# is `None`, and nothing has to be compared.
 
 # %%
 show_source(GlobalToShared)
+
+# %% [markdown]
+# **Exercise 09.10** (about 10 lines; 09.5 follows). Write `load(path, k_tile, buffer)`, the last line of this class:
+#
+# 1. slice one K tile of `path.source` and one buffer of `path.target`; `None` keeps a mode, a number picks from it:
+#    `path.source[None, None, None, k_tile]`;
+# 2. where `path.places` is `None`, copy, and that is all;
+# 3. otherwise make the predicate, `cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean)`, with the sizes
+#    `cute.size(target, mode=[1])` and `mode=[2]`. Set each element to `cute.elem_less(place, path.limit)`, which is
+#    true if the row *and* the column are smaller; the place of a vector is that of its first element,
+#    `path.places[0, row, vector, k_tile]`. Python's `for` and `range` will do, because both sizes are known at compile
+#    time;
+# 4. copy with the predicate.
+#
+# The check puts it into a kernel with two buffers and simulates it at sizes that no tile divides.
+
+
+# %%
+def load(path, k_tile, buffer):
+    ### BEGIN SOLUTION (about 10 lines)
+    source, target = path.source[None, None, None, k_tile], path.target[None, None, None, buffer]
+    if path.places is None:
+        cute.copy(path.tiled_copy, source, target)
+        return
+    rows, vectors = cute.size(target, mode=[1]), cute.size(target, mode=[2])
+    inside = cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean)
+    for row in range(rows):
+        for vector in range(vectors):
+            inside[0, row, vector] = cute.elem_less(path.places[0, row, vector, k_tile], path.limit)
+    cute.copy(path.tiled_copy, source, target, pred=inside)
+    ### END SOLUTION
+
+
+# %%
+check("09.10", load)
+
+# %% [markdown]
+# In your kernel, `load` becomes the method of a class. Here the course's kernel uses that class, and this is its first
+# cp.async in PTX. `selp` selects by a predicate: 16 or 0 by one coordinate, that number or 0 by the other. The last
+# operand of cp.async is the number of bytes that it reads.
+
+
+# %%
+class MyCopies(GlobalToShared):
+    load = load
+
+
+# %%
+ragged = [TensorSpec(shape, "bf16") for shape in ((129, 72), (200, 72), (129, 200))]
+with suppress(NotImplementedError):  # until you have written load
+    ptx = compile_cute(make_gemm(config, course.single_buffer, copies=MyCopies), ragged).ptx.splitlines()
+    at = next(n for n, line in enumerate(ptx) if "cp.async" in line)
+    print("\n".join(ptx[at - 2 : at + 1]))
 
 # %% [markdown]
 # ## Multiply: who multiplies what
@@ -392,10 +455,60 @@ with suppress(NotImplementedError):  # until you have written make_operands
     look()
 
 # %% [markdown]
-# That completes the three calls of the main loop:
+# One `cute.copy` with `s2r` now fetches an operand: it issues an ldmatrix for each 16×16 of the slice that you give it,
+# from `tXsX`, in shared memory, to `tXrX`, the registers in the copy's own view. Both slices are of one K block:
+# `fetch(b, …)` fills the registers of block *b* alone, so each block has registers of its own.
+#
+# **Exercise 09.11** (about 2 lines). Write `fetch(steps, k_block, buffer)` for both operands, `steps.rA` and
+# `steps.rB`. The modes of `tXsX` are (8, pairs of atoms, K blocks, buffers), those of `tXrX` the same without buffers.
+
+
+# %%
+def fetch(steps, k_block, buffer):
+    ### BEGIN SOLUTION (about 2 lines)
+    for r in (steps.rA, steps.rB):
+        cute.copy(r.s2r, r.tXsX[None, None, k_block, buffer], r.tXrX[None, None, k_block])
+    ### END SOLUTION
+
+
+# %%
+check("09.11", fetch)
+
+# %% [markdown]
+# `cute.gemm(tiled_mma, D, A, B, C)` computes D = A · B + C on a thread's registers. From a K block of A, (8, M atoms),
+# and one of B, (4, N atoms), it issues an mma.sync for every pair of atoms: 4 × 8 of them here. It takes the operands
+# in the MMA's own view.
+#
+# **Exercise 09.12** (about 2 lines). Write `multiply(steps, k_block)`, which adds the product of one K block to the
+# accumulators, `steps.tCrC`.
+
+
+# %%
+def multiply(steps, k_block):
+    ### BEGIN SOLUTION (about 2 lines)
+    a, b = steps.rA.tCrX[None, None, k_block], steps.rB.tCrX[None, None, k_block]
+    cute.gemm(steps.tiled_mma, steps.tCrC, a, b, steps.tCrC)
+    ### END SOLUTION
+
+
+# %%
+check("09.12", multiply)
+
+# %% [markdown]
+# Load, fetch and multiply are complete. The main loop calls them as methods of a `Steps`, which holds a thread's share
+# of everything, a `GlobalToShared` for each operand included:
 
 # %%
 show_source(Steps)
+
+# %% [markdown]
+# Yours has your methods:
+
+
+# %%
+class MySteps(Steps):
+    fetch, multiply = fetch, multiply
+
 
 # %% [markdown]
 # ## Permute the view, not the data
@@ -458,92 +571,49 @@ explain(
 show_source(Accumulators)
 
 # %% [markdown]
-# `acc.rounded()` gives the accumulators in bf16, in registers of the shape ((2 columns, 2 rows), M atoms, (4 N atoms,
-# rest)). Under the permuted view, eight neighbors in C are `[(None, row), m, (None, n)]`: all values of a row in four
-# atoms. `None` keeps a mode, a number picks from it.
+# Under the permuted view, eight neighbors in C are `eight = ((None, row), m, (None, n))`: the two columns of a lane in
+# four atoms. `acc.tCrC[eight]` are their accumulators, of shape (2, 4), `acc.tCgC[eight]` their places in C, and
+# `acc.coordinates[(0, row), m, (0, n)]` is the (row, column) of the first of them.
 #
-# If C is made of whole tiles, one `cute.autovec_copy` stores everything, as wide as it can. If not, each element's
-# coordinates are compared with C's shape first, one element at a time:
+# At the edges the argument is that of `load`. If N is a multiple of 8, the eight begin at a multiple of 8 columns and
+# are inside C or outside *together*: one comparison, one store of 16 bytes. If it is not, a row of C may start at any
+# multiple of 2 bytes; then no store of 16 bytes is possible, and each element is compared and stored by itself:
 
 # %%
 show_source(store_elements)
 
 # %% [markdown]
-# Does that mean 128 stores of 2 bytes? The compiler may merge neighbors if it can prove that they are inside or outside
-# *together*. The next cell gives it eight neighbors at a time, for a C of 129×1000: once with blocks numbered row by
-# row, as on this page, and once in page 11's order of blocks:
-
-
-# %%
-@cute.jit
-def one_by_one(acc: Accumulators):
-    registers = acc.rounded()
-    (_, rows), atoms, (_, rest) = registers.shape
-    for m in cutlass.range_constexpr(atoms):
-        for row in cutlass.range_constexpr(rows):
-            for n in cutlass.range_constexpr(rest):
-                eight = ((None, row), m, (None, n))
-                store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)
-
-
-def by_rows(block, rows, columns):
-    return block // columns, block % columns
-
-
-def stores(epilogue, order, n):
-    ragged = [TensorSpec(shape, "bf16") for shape in ((129, 72), (n, 72), (129, n))]
-    compiled = compile_cute(make_gemm(config, course.single_buffer, order, epilogue=epilogue), ragged)
-    return Counter(opcode for opcode in compiled.body.split() if opcode.startswith("st.global"))
-
-
-for name, order in {"row by row": by_rows, "as on page 11": l2.grouped}.items():
-    print(f"{name}: {stores(one_by_one, order, 1000)}")
-
-# %% [markdown]
-# In the first kernel the compiler has found the proof and merged all eight. In the second, more arithmetic leads from a
-# block's number to its tile, the proof fails, and every element is stored by itself. Do not leave it to the compiler:
-# you know that N is a multiple of 8 and that the eight columns begin at a multiple of 8, so one comparison serves all
-# eight.
+# **Exercise 09.8** (about 6 lines). Write the body of the loops: round eight accumulators and store them.
 #
-# **Exercise 09.8** (about 2 lines). Write the case of aligned rows, inside the loops: one comparison, then one wide
-# store with `cute.autovec_copy`. `cute.elem_less(place, shape)` is true where every coordinate is smaller; the place of
-# the first of the eight is `acc.coordinates[(0, row), m, (0, n)]`. The check puts it into a kernel with page 11's order
-# of blocks.
+# 1. Make registers for them, `cute.make_rmem_tensor((2, 4), …)`, of C's type, `acc.tCgC.element_type`. `load()` of a
+#    tensor in registers gives its values, which `.to(dtype)` converts and `store(values)` of the other one takes.
+# 2. Where `acc.aligned` is false (`cutlass.const_expr(…)`, it is known at compile time), call `store_elements`.
+# 3. Otherwise, if the first of the eight is inside `acc.shape`, store all eight: `cute.autovec_copy(source, target)` is
+#    as wide as alignment and contiguity allow.
 
 
 # %%
 @cute.jit
 def store(acc: Accumulators):
-    registers = acc.rounded()
-    if cutlass.const_expr(acc.whole):
-        cute.autovec_copy(registers, acc.tCgC)
-    else:
-        (_, rows), atoms, (_, rest) = registers.shape
-        for m in cutlass.range_constexpr(atoms):
-            for row in cutlass.range_constexpr(rows):
-                for n in cutlass.range_constexpr(rest):
-                    eight = ((None, row), m, (None, n))
-                    if cutlass.const_expr(not acc.aligned):
-                        store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)
-                    else:
-                        ### BEGIN SOLUTION (about 2 lines)
-                        if cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape):
-                            cute.autovec_copy(registers[eight], acc.tCgC[eight])
-                        ### END SOLUTION
+    (_, rows), atoms, (_, rest) = acc.tCrC.shape
+    for m in cutlass.range_constexpr(atoms):
+        for row in cutlass.range_constexpr(rows):
+            for n in cutlass.range_constexpr(rest):
+                eight = ((None, row), m, (None, n))
+                ### BEGIN SOLUTION (about 6 lines)
+                rounded = cute.make_rmem_tensor((2, 4), acc.tCgC.element_type)
+                rounded.store(acc.tCrC[eight].load().to(acc.tCgC.element_type))
+                if cutlass.const_expr(not acc.aligned):
+                    store_elements(rounded, acc.tCgC[eight], acc.coordinates[eight], acc.shape)
+                elif cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape):
+                    cute.autovec_copy(rounded, acc.tCgC[eight])
+                ### END SOLUTION
 
 
 # %%
 check("09.8", store)
 
-# %%
-with suppress(NotImplementedError):  # until you have written store
-    print("1000 columns:", stores(store, l2.grouped, 1000))
-    print("  65 columns:", stores(store, l2.grouped, 65))
-
 # %% [markdown]
-# An eighth of the stores, and each fills half a sector. With 65 columns a row may start at any multiple of 2 bytes, so
-# no wide store is possible there.
-#
 # ## Your kernel
 #
 # You have all the parts; now they meet in one kernel. Tensors are named by the memory they are in: `mA` is the matrix,
@@ -553,11 +623,11 @@ with suppress(NotImplementedError):  # until you have written store
 # **Exercise 09.9** (about 14 and about 4 lines). First complete the kernel:
 #
 # 1. `g2s`, your TiledCopy, and `copies`, its slice for this thread (`inside` uses that name). Then `a`, a
-#    `GlobalToShared(g2s, source, target, places, limit)`: the slice's partitions of gA and of sA, and the pair that
+#    `MyCopies(g2s, source, target, places, limit)`: the slice's partitions of gA and of sA, and the pair that
 #    `inside(mA, bM, cA)` returns. Make `b` from B's tensors in the same way;
 # 2. `tiled_mma`, its slice `math`, `tCgC`, and the accumulators: `tCrC = tiled_mma.make_fragment_C(tCgC)`, filled with
 #    0.0;
-# 3. your operands; your `single_buffer` on `Steps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`, where `k_tiles` is
+# 3. your operands; your `single_buffer` on `MySteps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`, where `k_tiles` is
 #    `cute.size(gA, mode=[2])`; your `store` on `Accumulators(tCrC, tCgC, coordinates, gC, mC.shape, config, math)`,
 #    where the coordinates are `math`'s partition of cC.
 #
@@ -599,8 +669,8 @@ def ampere_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cut
     ### BEGIN SOLUTION (about 14 lines)
     g2s = make_copy_g2s(config, dtype)
     copies = g2s.get_slice(thread)
-    a = GlobalToShared(g2s, copies.partition_S(gA), copies.partition_D(sA), *inside(mA, bM, cA))
-    b = GlobalToShared(g2s, copies.partition_S(gB), copies.partition_D(sB), *inside(mB, bN, cB))
+    a = MyCopies(g2s, copies.partition_S(gA), copies.partition_D(sA), *inside(mA, bM, cA))
+    b = MyCopies(g2s, copies.partition_S(gB), copies.partition_D(sB), *inside(mB, bN, cB))
 
     tiled_mma = make_mma(config, dtype)
     math = tiled_mma.get_slice(thread)
@@ -609,7 +679,7 @@ def ampere_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cut
     tCrC.fill(0.0)
 
     rA, rB = make_operands(tiled_mma, thread, sA, sB)
-    single_buffer(Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
+    single_buffer(MySteps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
     store(Accumulators(tCrC, tCgC, math.partition_C(cC), gC, mC.shape, config, math))
     ### END SOLUTION
 
@@ -628,9 +698,10 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("09.9", gemm)
 
 # %% [markdown]
-# Nothing in it is hidden: every line between `a, b, c` and the tensor cores is on this page, and the layouts are yours.
-# The next two pages change one part each, first the main loop, then the order of blocks. They use the course's
-# `make_gemm(config, main_loop, order)`: your kernel, with its parts as arguments.
+# Every line between `a, b, c` and the tensor cores is on this page, and nearly all of them are yours. (The course's are
+# the containers `GlobalToShared`, `Operand`, `Steps` and `Accumulators`, and `store_elements`.) The next two pages
+# change one part each, first the main loop, then the order of blocks. They use the course's `make_gemm(config,
+# main_loop, order)`: your kernel, with its parts as arguments.
 #
 # What did your kernel do? One block, two K tiles: C is cp.async, R ldmatrix, M mma, S a store.
 
@@ -663,40 +734,6 @@ with suppress(NotImplementedError):
     print(story(compile_cute(gemm, SQUARE).ptx))
 
 # %% [markdown]
-# ## The usual detour
-#
-# The textbook way to wide stores leads through shared memory: write the results there as the MMA holds them, barrier,
-# read them back in rows, store rows. Schreiber tried it on an A100 and found it slower than storing directly, 32 bits
-# at a time. Below is that epilogue with the advantage of the permuted view: its stores to shared memory are 128 bits
-# wide, and swizzled. Both kernels store to global memory equally wide; they differ by the round trip alone.
-
-# %%
-show_source(store_through_smem)
-
-# %%
-detour = compile_cute(make_gemm(GemmConfig(), course.single_buffer, epilogue=store_through_smem), SQUARE)
-print(detour)
-print(counts(detour.ptx))
-
-# %% [markdown]
-# **Predict** which one is faster, and by how much, at 2048 (few K tiles for each write-back) and at 8192. On a machine
-# with a GPU this cell measures both, alternating with cuBLAS:
-
-# %%
-compare_on_gpu(
-    {
-        "direct": make_gemm(GemmConfig(), course.single_buffer),
-        "through shared memory": make_gemm(GemmConfig(), course.single_buffer, epilogue=store_through_smem),
-    },
-    sizes=(2048, 4096, 8192),
-)
-
-# %% [markdown]
-# How close were you? On the course's H200 the direct epilogue is ahead at each size by less than 1 %, which is about
-# the spread of such a measurement: call it no difference. There is one write-back per tile and a main loop along all of
-# K, so the epilogue is a small part, and smaller the longer K is. The certain cost of the detour is in the compiler's
-# report: one more barrier, and twice the shared memory.
-#
 # ## The ladder so far
 #
 # Measured beside cuBLAS in the same run (`tutor evidence 09` on your GPU adds yours).
@@ -729,10 +766,11 @@ show_figure("gemm_ladder_09")
 # - Most parts of a GEMM are layouts: of shared memory, of threads and of warps over a tile, of registers. You can
 #   change one and leave the others.
 # - `get_slice(thread)`, then `partition`: a TiledCopy or a TiledMma cuts a tensor into a thread's share. `retile` gives
-#   one instruction's view of another's registers.
+#   one instruction's view of another's registers: `cute.copy` fills ldmatrix's view, `cute.gemm` takes the MMA's.
 # - A barrier has two sides, *the data has arrived* and *the buffer is free*; a loop with one buffer needs both.
 # - To bring data to another lane, first ask whether a permuted view would do.
-# - The compiler merges stores where it can prove that it may. Write down the proofs that you have.
+# - At an edge a vector is entirely inside or entirely outside: one comparison decides about a copy or a store of 16
+#   bytes. A predicated cp.async writes zeros where it reads nothing.
 #
 # Next: a second buffer, so that the tensor cores need not wait for memory.
 #
@@ -760,3 +798,38 @@ show_figure("gemm_ladder_09")
 # apart the warps are, so it may pass every test and fail in production.
 #
 # </details>
+
+# %% [markdown]
+# ## Appendix: C through shared memory
+#
+# The textbook way to wide stores leads through shared memory: write the results there as the MMA holds them, barrier,
+# read them back in rows, store rows. Schreiber tried it on an A100 and found it slower than storing directly, 32 bits
+# at a time. Below is that epilogue with the advantage of the permuted view: its stores to shared memory are 128 bits
+# wide, and swizzled. Both kernels store to global memory equally wide; they differ by the round trip alone.
+
+# %%
+show_source(store_through_smem)
+
+# %%
+detour = compile_cute(make_gemm(GemmConfig(), course.single_buffer, epilogue=store_through_smem), SQUARE)
+print(detour)
+print(counts(detour.ptx))
+
+# %% [markdown]
+# **Predict** which one is faster, and by how much, at 2048 (few K tiles for each write-back) and at 8192. On a machine
+# with a GPU this cell measures both, alternating with cuBLAS:
+
+# %%
+compare_on_gpu(
+    {
+        "direct": make_gemm(GemmConfig(), course.single_buffer),
+        "through shared memory": make_gemm(GemmConfig(), course.single_buffer, epilogue=store_through_smem),
+    },
+    sizes=(2048, 4096, 8192),
+)
+
+# %% [markdown]
+# How close were you? On the course's H200 the direct epilogue is ahead at each size by less than 1 %, which is about
+# the spread of such a measurement: call it no difference. There is one write-back per tile and a main loop along all of
+# K, so the epilogue is a small part, and smaller the longer K is. The certain cost of the detour is in the compiler's
+# report: one more barrier, and twice the shared memory.

@@ -47,6 +47,12 @@ def refused_host(words, at=VECTOR):
 # tensors --------------------------------------------------------------------------------------------------------
 
 
+@refused("The tensor has no mode 3", TILE)
+@cute.jit
+def a_mode_too_many(x: cute.Tensor, y: cute.Tensor):
+    cute.printf(cute.size(x, mode=[3]))
+
+
 @refused("compute with the value that `x.load()` gives")
 @cute.jit
 def adds_tensors(x, y):

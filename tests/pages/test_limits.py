@@ -1,5 +1,7 @@
 """A limit on a kernel's work is near what the solution takes: it is no guess, and no right answer meets it by far."""
 
+from math import inf
+
 import pytest
 
 from tests.pages.changed import right_answers
@@ -34,6 +36,8 @@ def test_the_solution_is_near_each_limit(id):
         assert count_issued(reports, opcode) <= most <= 4 * count_issued(reports, opcode), opcode
     for opcode, least in exercise.limits.at_least:
         assert count_issued(reports, opcode) / 2 <= least <= count_issued(reports, opcode), opcode
+    if exercise.limits.budget < inf:
+        assert 4 * count_issued(reports, "") <= exercise.limits.budget <= 16 * count_issued(reports, "")
     overlap = max((report.overlap for report in reports), default=0.0)
     assert overlap / 2 <= exercise.limits.overlap <= overlap or not exercise.limits.overlap
     assert exercise.limits.exceeded(reports) is None
@@ -50,6 +54,7 @@ def launch(blocks=4, overlap=0.5, **issued):
     [
         (WorkLimits(at_most=(("bar", 7),)), "too many"),
         (WorkLimits(at_most=(("", 24),)), "too many"),
+        (WorkLimits(budget=24), "too many"),
         (WorkLimits(at_least=(("mma", 1),)), "too few"),
         (WorkLimits(blocks=5), "too few blocks"),
         (WorkLimits(overlap=0.6), "no copies in flight"),
@@ -62,5 +67,5 @@ def test_each_limit_is_found_by_its_kind(limits, kind):
 
 
 def test_at_the_limits_nothing_is_said():
-    limits = WorkLimits(at_most=(("bar", 8), ("", 25)), at_least=(("add", 17),), blocks=4, overlap=0.5)
+    limits = WorkLimits(at_most=(("bar", 8), ("", 25)), at_least=(("add", 17),), blocks=4, budget=25, overlap=0.5)
     assert limits.exceeded(launch(bar=8, add=17)) is None

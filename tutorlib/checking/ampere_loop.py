@@ -27,14 +27,14 @@ COURSE_LOOPS = {
 }
 COURSE_KERNEL = {"make_gemm": InModule("tutorlib.kernels.ampere.gemm", "make_gemm")}
 
-PartName = Literal["smem", "g2s", "mma", "operands", "columns", "main_loop", "order", "epilogue"]
+PartName = Literal["smem", "g2s", "mma", "operands", "copies", "steps", "columns", "main_loop", "order", "epilogue"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AmperePart(Part):
     """name: of the part. config: of the kernel around it.
 
-    The other parts are those of the ladder: its main loop for so many stages, raster order, its epilogue.
+    All other parts are the course's: its main loop for this number of stages, raster order, its epilogue.
     """
 
     name: PartName

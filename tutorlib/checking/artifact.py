@@ -8,6 +8,7 @@ and launches the same text, and takes no machine code from there: see `compiling
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any, Self
 
 from tutorlib.checking import kernel_questions
@@ -94,9 +95,10 @@ class CutileArtifact(Artifact):
 
 @dataclass
 class SimulatedCuteArtifact:
-    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call's launches."""
+    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call's launches. budget: of each."""
 
     kernel: CuteArtifact
+    budget: float = inf
     reports: list[Report] = field(default_factory=list)
     traced: bool = False
 
@@ -117,7 +119,7 @@ class SimulatedCuteArtifact:
 
         def call() -> None:
             tensors = dict(zip(names, work.tensors, strict=True))
-            self.reports = simulate_launches(module, tensors, launched, find, self.traced)
+            self.reports = simulate_launches(module, tensors, launched, find, self.traced, self.budget)
 
         return call
 

@@ -100,7 +100,7 @@ class CuteExercise(KernelExercise):
     def simulator(self, artifact: "CuteArtifact") -> "SimulatedLauncher":
         from tutorlib.checking.artifact import SimulatedCuteArtifact
 
-        return SimulatedCuteArtifact(artifact)
+        return SimulatedCuteArtifact(artifact, self.limits.budget)
 
     def launcher(self, artifact: "CuteArtifact") -> Launcher:
         from tutorlib.checking.artifact_launch import LaunchedCuteArtifact

@@ -234,6 +234,8 @@ class KernelExercise(Exercise):
                 wrongs[shape] = found
             look = self.limits.exceeded if found else self.in_vain  # a failed launch has no order of blocks
             if shape == self.size_counted and (waste := look(launcher.reports)) and far_too_many(waste):
+                if self.limits.stopped(launcher.reports):
+                    return wrong(f"at {by(shape)} " + waste, "How many times does the loop around that line run?")
                 break  # the larger sizes would take minutes
         if wrongs:
             return self.wrong_at(wrongs, shapes)

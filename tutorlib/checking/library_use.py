@@ -280,7 +280,9 @@ def codes_of(value: Any) -> list[CodeType]:
 
 
 def named_by(function: FunctionType) -> Iterator[Any]:
-    """The values of the names in a function's code: globals, attributes of modules, closure variables, defaults."""
+    """The values of the names in a function's code: globals, attributes of modules and classes, closure variables,
+    defaults.
+    """
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     for cell in function.__closure__ or ():
@@ -292,7 +294,7 @@ def named_by(function: FunctionType) -> Iterator[Any]:
             value = function.__globals__.get(step.argval)
         elif step.opname == "IMPORT_NAME":
             value = sys.modules.get(step.argval)
-        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM") and isinstance(value, ModuleType):
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM") and isinstance(value, ModuleType | type):
             value = getattr(value, step.argval, value)
         else:
             continue

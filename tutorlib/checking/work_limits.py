@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from tutorlib.failure import Fail, Flaw, failures_in
@@ -23,6 +24,8 @@ class WorkLimits:
     in_step: (an opcode, another): the first may not be issued more often than the second, such as "bar.sync" than
         "cp.async.commit_group" in a pipeline that needs one barrier for each step along K.
     blocks: the fewest blocks that may share the work. most_blocks: where set, the most that may be launched.
+    budget: the number of instructions, of all warps, after which a CuTe kernel's simulation stops; a right kernel takes
+        a small part of it. Without it a loop that is far too long is simulated to its end, for minutes.
     overlap: of what is read from shared memory, the least share that is read while a copy is in flight.
     """
 
@@ -31,10 +34,21 @@ class WorkLimits:
     in_step: tuple[tuple[str, str], ...] = ()
     blocks: int = 1
     most_blocks: int | None = None
+    budget: float = inf
     overlap: float = 0.0
+
+    def stopped(self, reports: "Sequence[Report]") -> bool:
+        """Whether the launches used up the budget."""
+        return count_issued(reports, "") > self.budget
 
     def exceeded(self, reports: "Sequence[Report]") -> str | None:
         """The first limit that these launches break, as a sentence, or None."""
+        if self.stopped(reports):
+            what = (
+                "every block does far more work than its tile takes: the simulation was stopped after "
+                f"{count_issued(reports, ''):,} instructions{busiest(reports, '')}."
+            )
+            return Flaw(what, Fail.TOO_MANY(instruction="", share="all"))
         blocks = sum(report.blocks for report in reports)
         if blocks < self.blocks:
             what = f"{blocks:,} of {self.blocks:,} blocks do all of the work, and most SMs are idle."

@@ -23,10 +23,23 @@ LESSONS = {
         "a permutation that makes a thread's columns contiguous", named("09.7", "unchanged", "half_sectors")
     ),
     "09.8": Lesson(
-        "one comparison and one wide store for eight neighbors at the edge",
-        named("09.8", "unguarded", "one_by_one", "pair_by_pair"),
+        "round, compare once, store eight neighbors at once",
+        named("09.8", "unrounded", "unguarded", "one_by_one", "pair_by_pair"),
     ),
     "09.9": Lesson(
-        "the parts in one kernel", named("09.9", "no_swizzle", "four_bytes_a_store", "a_barrier_each_k_block")
+        "the parts in one kernel",
+        named("09.9", "no_swizzle", "four_bytes_a_store", "a_barrier_each_k_block", "every_element_a_k_tile"),
+    ),
+    "09.10": Lesson(
+        "a predicate for each vector, and zeros where it is false",
+        named("09.10", "unguarded", "rows_alone", "columns_alone", "skips_what_is_outside", "stores_zeros"),
+    ),
+    "09.11": Lesson(
+        "ldmatrix by cute.copy, between views that fit",
+        named("09.11", "the_mma_s_view", "one_set_of_registers", "without_ldmatrix", "the_course_s_fetch"),
+    ),
+    "09.12": Lesson(
+        "cute.gemm on a K block adds to the accumulators",
+        named("09.12", "adds_to_zeros", "ldmatrix_s_views", "the_course_s_multiply"),
     ),
 }

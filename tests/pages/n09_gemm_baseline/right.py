@@ -7,10 +7,9 @@ import numpy as np
 from cutlass import Float32, cute
 from cutlass.cute.nvgpu import cpasync, warp
 
-from tests.pages.change import derive, swap
+from tests.pages.change import derive, swap, without
 from tests.pages.table import answer
 from tutorlib.course.answers import load_answers
-from tutorlib.kernels.ampere.epilogues import store
 from tutorlib.kernels.ampere.layouts import smem_layout
 from tutorlib.kernels.ampere.operands import Operand, make_operands
 from tutorlib.kernels.ampere.thread_share import Steps, make_mma
@@ -206,12 +205,108 @@ def compiled(warps: cutlass.Constexpr, tile_n: cutlass.Constexpr):
 
 # 09.8 -----------------------------------------------------------------------------------------------------------
 
+SOLVED = load_answers("09_gemm_baseline")
 INSIDE = "cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape)"
-EIGHT = "cute.autovec_copy(registers[eight], acc.tCgC[eight])"
+EIGHT = "cute.autovec_copy(rounded, acc.tCgC[eight])"
+
+# 09.10 ----------------------------------------------------------------------------------------------------------
+
+
+@cute.jit
+def by_a_compiler_s_loops(path, k_tile, buffer):
+    """A @cute.jit function, whose loops the compiler unrolls; it asks for the last element of a vector."""
+    source, target = path.source[None, None, None, k_tile], path.target[None, None, None, buffer]
+    if cutlass.const_expr(path.places is None):
+        cute.copy(path.tiled_copy, source, target)
+    else:
+        inside = cute.make_rmem_tensor((1, cute.size(target, mode=[1]), cute.size(target, mode=[2])), cutlass.Boolean)
+        for row in cutlass.range_constexpr(cute.size(inside, mode=[1])):
+            for vector in cutlass.range_constexpr(cute.size(inside, mode=[2])):
+                inside[0, row, vector] = cute.elem_less(path.places[7, row, vector, k_tile], path.limit)
+        cute.copy(path.tiled_copy, source, target, pred=inside)
+
+
+def row_by_row(path, k_tile, buffer):
+    """A copy for each row, with predicates of its own."""
+    source, target = path.source[None, None, None, k_tile], path.target[None, None, None, buffer]
+    vectors = cute.size(target, mode=[2])
+    for row in range(cute.size(target, mode=[1])):
+        options = {}
+        if path.limit:
+            options["pred"] = inside = cute.make_rmem_tensor((1, vectors), cutlass.Boolean)
+            for vector in range(vectors):
+                inside[0, vector] = cute.elem_less(path.places[0, row, vector, k_tile], path.limit)
+        cute.copy(path.tiled_copy, source[None, row, None], target[None, row, None], **options)
+
+
+def row_and_k_apart(path, k_tile, buffer):
+    """Compares rows and columns by themselves."""
+    source, target = path.source[None, None, None, k_tile], path.target[None, None, None, buffer]
+    if path.places is None:
+        return cute.copy(path.tiled_copy, source, target)
+    _, rows, vectors, _ = map(cute.size, path.places.shape)
+    inside = cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean)
+    for row in range(rows):
+        for vector in range(vectors):
+            m, k = path.places[0, row, vector, k_tile]
+            inside[0, row, vector] = (m < path.limit[0]) & (k < path.limit[1])
+    cute.copy(path.tiled_copy, source, target, pred=inside)
+
+
+# 09.11 ----------------------------------------------------------------------------------------------------------
+
+
+def pair_by_pair(steps, k_block, buffer):
+    """One ldmatrix after the other."""
+    for r in (steps.rA, steps.rB):
+        for pair in range(cute.size(r.tXrX, mode=[1])):
+            cute.copy(r.s2r, r.tXsX[None, pair, k_block, buffer], r.tXrX[None, pair, k_block])
+
+
+def fetch_one(operand, block, buffer):
+    """A helper."""
+    _, s2r, source, target = operand
+    cute.copy(s2r, source[None, None, block, buffer], target[None, None, block])
+
+
+def by_a_helper(steps, k_block, buffer):
+    """B first, each by a helper that takes the Operand apart."""
+    fetch_one(steps.rB, k_block, buffer)
+    fetch_one(steps.rA, k_block, buffer)
+
+
+def into_keywords(steps, k_block, buffer):
+    """Keywords, and a slice of a slice."""
+    for r in [getattr(steps, name) for name in ("rA", "rB")]:
+        tile = r.tXsX[None, None, None, buffer]
+        cute.copy(atom=r.s2r, dst=r.tXrX[None, None, k_block], src=tile[None, None, k_block])
+
+
+# 09.12 ----------------------------------------------------------------------------------------------------------
+
+
+def by_slice(steps, k_block):
+    """CuTe's own slice in place of brackets."""
+    a, b = (cute.slice_(r.tCrX, (None, None, k_block)) for r in (steps.rA, steps.rB))
+    cute.gemm(steps.tiled_mma, steps.tCrC, a, b, steps.tCrC)
+
+
+def operands_by_name(steps, k_block):
+    """Keywords."""
+    a, b = (r.tCrX[None, None, k_block] for r in (steps.rA, steps.rB))
+    cute.gemm(atom=steps.tiled_mma, a=a, b=b, c=steps.tCrC, d=steps.tCrC)
+
+
+@cute.jit
+def in_a_jit_function(steps, k_block: cutlass.Constexpr):
+    """A @cute.jit function."""
+    c = steps.tCrC
+    cute.gemm(steps.tiled_mma, c, steps.rA.tCrX[None, None, k_block], steps.rB.tCrX[None, None, k_block], c)
+
 
 # 09.9 -----------------------------------------------------------------------------------------------------------
 
-GEMM = load_answers("09_gemm_baseline")["09.9"]
+GEMM = SOLVED["09.9"]
 
 RIGHT = {
     "09.1": [
@@ -253,28 +348,36 @@ RIGHT = {
     "09.7": [nested, by_composition, compiled],
     "09.8": [
         derive(
-            store,
+            SOLVED["09.8"],
             "row_and_column_by_hand",
             "Compares the two coordinates one by one.",
             swap(
-                f"elif {INSIDE}:\n                        {EIGHT}",
-                f"else:\n                        place = acc.coordinates[(0, row), m, (0, n)]\n                        if place[0] < acc.shape[0] and place[1] < acc.shape[1]:\n                            {EIGHT}",
+                f"elif {INSIDE}:\n                    {EIGHT}",
+                f"else:\n                    place = acc.coordinates[(0, row), m, (0, n)]\n                    if place[0] < acc.shape[0] and place[1] < acc.shape[1]:\n                        {EIGHT}",
             ),
         ),
         derive(
-            store,
+            SOLVED["09.8"],
             "asks_for_the_last_of_eight",
             "Asks whether the last of the eight is inside.",
             swap(INSIDE, "cute.elem_less(acc.coordinates[(1, row), m, (3, n)], acc.shape)"),
         ),
         derive(
-            store,
+            SOLVED["09.8"],
             "by_copy_atom",
             "A copy atom of 128 bits.",
             swap(
                 EIGHT,
-                "cute.copy(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), registers.element_type, num_bits_per_copy=128), cute.coalesce(registers[eight]), cute.coalesce(acc.tCgC[eight]))",
+                "cute.copy(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), rounded.element_type, num_bits_per_copy=128), cute.coalesce(rounded), cute.coalesce(acc.tCgC[eight]))",
             ),
+        ),
+        derive(
+            SOLVED["09.8"],
+            "rounded_all_at_once",
+            "Rounds everything first.",
+            swap("    (_, rows), atoms", "    registers = acc.rounded()\n    (_, rows), atoms"),
+            swap("rounded = cute.make_rmem_tensor((2, 4), acc.tCgC.element_type)", "rounded = registers[eight]"),
+            without("rounded.store("),
         ),
     ],
     "09.9": [
@@ -303,4 +406,7 @@ RIGHT = {
             within="ampere_kernel",
         ),
     ],
+    "09.10": [by_a_compiler_s_loops, row_by_row, row_and_k_apart],
+    "09.11": [pair_by_pair, by_a_helper, into_keywords],
+    "09.12": [by_slice, operands_by_name, in_a_jit_function],
 }

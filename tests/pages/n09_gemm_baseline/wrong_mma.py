@@ -5,19 +5,18 @@ from cutlass.cute.nvgpu import warp
 from tensor_layouts import Layout
 
 from tests.pages.change import copy_of, derive, swap
-from tests.pages.table import answer, says
+from tests.pages.table import answer
 from tutorlib.kernels.ampere import operands
 from tutorlib.kernels.ampere.thread_share import make_mma
 
 
-def mmas(name, what, words, *changes):
-    return says(*words)(derive(make_mma, name, what, *changes))
+def mmas(name, what, *changes):
+    return derive(make_mma, name, what, *changes)
 
 
 COVERS = "permutation_mnk=(16 * m, 16 * n, 16)"
 
 
-@says("not a TiledMma")
 def instruction_alone(config, dtype):
     """The instruction without its warps."""
     return warp.MmaF16BF16Op(dtype, Float32, (16, 8, 16))
@@ -27,79 +26,67 @@ MMAS = [
     mmas(
         "one_atom_each",
         "No permutation: 8 columns a warp.",
-        ("all warps together cover (32, 16, 16)",),
         swap(", " + COVERS, ""),
     ),
     mmas(
         "n_of_one_atom",
         "8 columns a warp.",
-        ("all warps together cover (32, 16, 16)",),
         swap("16 * n, 16)", "8 * n, 16)"),
     ),
-    mmas("half_an_atom", "17 rows a warp.", ("a multiple of an atom's 16",), swap("(16 * m,", "(17 * m,")),
-    mmas("twice_in_m", "Two atoms along M, too.", ("cover (64, 32, 16)",), swap("(16 * m,", "(32 * m,")),
-    mmas("twice_in_k", "32 along K.", ("cover (32, 32, 32)",), swap("16 * n, 16)", "16 * n, 32)")),
+    mmas("half_an_atom", "17 rows a warp.", swap("(16 * m,", "(17 * m,")),
+    mmas("twice_in_m", "Two atoms along M, too.", swap("(16 * m,", "(32 * m,")),
+    mmas("twice_in_k", "32 along K.", swap("16 * n, 16)", "16 * n, 32)")),
     mmas(
         "one_warp",
         "No layout of warps.",
-        ("it is for 32 threads",),
         swap("(m, n, 1)", "(1, 1, 1)"),
         swap("(16 * m, 16 * n", "(16, 16"),
     ),
     mmas(
         "always_two_by_two",
         "Right for one configuration.",
-        ("it is for 128 threads; the block has 256",),
         swap("(m, n, 1)", "(2, 2, 1)"),
     ),
     mmas(
         "warps_in_k",
         "Warps side by side along K: their accumulators would have to be added.",
-        (),
         swap("(m, n, 1)", "(m, 1, n)"),
     ),
-    mmas(
-        "sides_exchanged", "N for M.", ("GemmConfig((128, 256, 32), (2, 4))",), swap("m, n = config", "n, m = config")
-    ),
+    mmas("sides_exchanged", "N for M.", swap("m, n = config", "n, m = config")),
     mmas(
         "fp16_operands",
         "Another type than it was given.",
-        ("Float16",),
         swap("MmaF16BF16Op(dtype,", "MmaF16BF16Op(cutlass.Float16,"),
     ),
-    mmas("half_an_instruction", "m16n8k8.", ("(16, 8, 8)",), swap("(16, 8, 16))", "(16, 8, 8))")),
+    mmas("half_an_instruction", "m16n8k8.", swap("(16, 8, 16))", "(16, 8, 8))")),
     mmas(
         "columns_in_one_piece",
         "A warp's 16 columns side by side: fine by itself, and not what 09.7 counts on.",
-        ("columns 0 to 15", "should be 16 rows"),
         swap(COVERS, "permutation_mnk=(16 * m, cute.make_layout((8, n, 2), stride=(1, 16, 8)), 16)"),
     ),
-    mmas("returns_nothing", "No return.", ("it returns None",), swap("    return cute", "    cute")),
+    mmas("returns_nothing", "No return.", swap("    return cute", "    cute")),
     instruction_alone,
 ]
 
 
-def fetched(name, what, words, *changes):
-    return says(*words)(derive(operands.make_operands, name, what, *changes))
+def fetched(name, what, *changes):
+    return derive(operands.make_operands, name, what, *changes)
 
 
 OWN = copy_of(operands)  # as if it were the reader's
 ONE_BUFFER = "math.partition_A(sA)[None, None, None, 0]"
 
 
-@says("should return two Operands")
 def a_alone(tiled_mma, thread, sA, sB):
     """One operand."""
     return OWN.make_operands(tiled_mma, thread, sA, sB)[0]
 
 
-@says("should be in registers")
 def views_exchanged(tiled_mma, thread, sA, sB):
     """Shared memory where registers are meant."""
     return tuple(OWN.Operand(r.tXsX, r.s2r, r.tCrX, r.tXrX) for r in OWN.make_operands(tiled_mma, thread, sA, sB))
 
 
-@says("2")
 def tuple_of_three(tiled_mma, thread, sA, sB):
     """Without what ldmatrix reads."""
     return tuple((r.tCrX, r.s2r, r.tXrX) for r in OWN.make_operands(tiled_mma, thread, sA, sB))
@@ -109,48 +96,40 @@ OPERANDS = [
     fetched(
         "for_every_buffer",
         "Registers for each buffer.",
-        ("[None, None, None, 0]", "tCrX of A"),
         swap(ONE_BUFFER, "math.partition_A(sA)"),
     ),
     fetched(
         "one_k_block",
         "Registers for one K block.",
-        ("retile of a tensor with 2 modes",),
         swap(ONE_BUFFER, "math.partition_A(sA)[None, None, 0, 0]"),
     ),
-    fetched("a_s_copy_for_b", "B in the order of A.", (), swap("make_tiled_copy_B(", "make_tiled_copy_A(")),
-    fetched("b_s_copy_for_a", "A in the order of B.", (), swap("make_tiled_copy_A(", "make_tiled_copy_B(")),
-    fetched("sides_exchanged", "B first.", ("of A",), swap("return rA, rB", "return rB, rA")),
-    fetched("transposed", "ldmatrix.trans.", ("transposes",), swap("transpose=False", "transpose=True")),
-    fetched("two_at_once", "ldmatrix.x2.", ("it can bring 4",), swap("num_matrices=4", "num_matrices=2")),
-    fetched("one_at_once", "ldmatrix.x1.", ("num_matrices=4",), swap("num_matrices=4", "num_matrices=1")),
-    fetched(
-        "not_retiled", "The MMA's view where ldmatrix's is meant.", ("retile(tCrA)",), swap("a.retile(tCrA)", "tCrA")
-    ),
+    fetched("a_s_copy_for_b", "B in the order of A.", swap("make_tiled_copy_B(", "make_tiled_copy_A(")),
+    fetched("b_s_copy_for_a", "A in the order of B.", swap("make_tiled_copy_A(", "make_tiled_copy_B(")),
+    fetched("sides_exchanged", "B first.", swap("return rA, rB", "return rB, rA")),
+    fetched("transposed", "ldmatrix.trans.", swap("transpose=False", "transpose=True")),
+    fetched("two_at_once", "ldmatrix.x2.", swap("num_matrices=4", "num_matrices=2")),
+    fetched("one_at_once", "ldmatrix.x1.", swap("num_matrices=4", "num_matrices=1")),
+    fetched("not_retiled", "The MMA's view where ldmatrix's is meant.", swap("a.retile(tCrA)", "tCrA")),
     fetched(
         "other_registers",
         "Registers that no mma reads.",
-        (),
         swap("a.retile(tCrA)", "cute.make_fragment_like(a.partition_S(sA)[None, None, None, 0])"),
     ),
-    fetched("reads_as_it_writes", "partition_D.", (), swap("a.partition_S(sA)", "a.partition_D(sA)")),
+    fetched("reads_as_it_writes", "partition_D.", swap("a.partition_S(sA)", "a.partition_D(sA)")),
     fetched(
         "ordinary_loads",
         "ld.shared in place of ldmatrix.",
-        ("not ldmatrix",),
         swap("warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4)", "cute.nvgpu.CopyUniversalOp()"),
     ),
-    fetched("a_s_registers_twice", "B's fragment made of sA.", (), swap("partition_B(sB)", "partition_B(sA)")),
+    fetched("a_s_registers_twice", "B's fragment made of sA.", swap("partition_B(sB)", "partition_B(sA)")),
     fetched(
         "first_thread_s_share",
         "Every thread reads what thread 0 should.",
-        (),
         swap("s2r_a.get_slice(thread)", "s2r_a.get_slice(0)"),
     ),
     fetched(
         "no_atom",
         "The mma where the atom belongs, which CuTe reads as one.",
-        ("made of a copy atom, which comes first",),
         swap("make_tiled_copy_A(ldmatrix,", "make_tiled_copy_A(tiled_mma,"),
     ),
     a_alone,
@@ -166,7 +145,6 @@ def strides(name, what, strides, *words):
     return answer(name, what, columns, *words)
 
 
-@says("Layout of tensor_layouts", "cute.make_layout")
 def the_other_library_s(warps, tile_n):
     """Right, and nothing that a kernel can use."""
     return Layout((2, 4, warps, 4, tile_n // (32 * warps)), (1, 8, 32, 2, 32 * warps))

@@ -18,7 +18,7 @@ DOUBLE, PIPELINE = SOLVED["10.2"], SOLVED["10.3"]
 
 @cute.jit
 def wait_for_it():
-    """Everything has arrived, for everybody."""
+    """All copies have arrived, those of all threads."""
     cute.arch.cp_async_wait_group(0)
     cute.arch.sync_threads()
 
@@ -46,7 +46,7 @@ def with_typed_helpers(steps: Steps):
 
 @cute.jit
 def last_tile_apart(steps: Steps):
-    """The loop stops one short, and the last tile is multiplied behind it; A and B are sent for one by one."""
+    """The loop stops one short, and the last tile is multiplied after it; A and B are loaded by separate calls."""
     steps.a.load(0, 0)
     steps.b.load(0, 0)
     cute.arch.cp_async_commit_group()
@@ -62,7 +62,7 @@ def last_tile_apart(steps: Steps):
 
 @cute.jit
 def sends_again(steps: Steps):
-    """No condition: in the last step the last tile is sent for once more, to where nobody looks."""
+    """No condition: in the last step the last tile is loaded again, into a buffer that is never read."""
     last = steps.k_tiles - 1
     steps.load(0, 0)
     cute.arch.cp_async_commit_group()

@@ -46,6 +46,10 @@ CUTE = (
         "`cute.arch.thread_idx()`, that is a tuple of three: `thread, _, _ = cute.arch.thread_idx()`.",
     ),
     Refusal(
+        r"mode \[(\d+)\] has invalid values for input type",
+        r"The tensor has no mode \1: modes are counted from 0, and `x.shape` has one entry for each.",
+    ),
+    Refusal(
         r"whose leaves are integers or None, but got slice",
         "A tensor takes no Python slice. `cute.local_tile(x, (4,), (i,))` is its i-th piece of four; `x[None, 3]` "
         "keeps a whole mode.",

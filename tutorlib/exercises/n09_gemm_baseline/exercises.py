@@ -21,14 +21,18 @@ from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import (
     SmemLayout,
     WarpsOfMma,
 )
+from tutorlib.exercises.n09_gemm_baseline.judge.methods import Method
 from tutorlib.exercises.n09_gemm_baseline.judge.traced import layout_returned
 from tutorlib.exercises.n09_gemm_baseline.remedies import BASELINE_REMEDIES, ColumnFlaw
 from tutorlib.failure import Flaw
+from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
 EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
+TWO_VECTORS = GemmConfig((64, 64, 128), stages=2)  # of a row of 128 elements a thread copies two vectors
+MOVES = "tutorlib.kernels.ampere.moves"
 RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and something hangs over every edge
 
 # 09.1 loaded_bytes ----------------------------------------------------------------------------------------------
@@ -97,7 +101,7 @@ def columns(warps: int, tile_n: int) -> Layout:
 
 
 def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
-    """Which column of the MMA a thread's value belongs to: lanes 0 to 3 of a row, atoms of 8 columns."""
+    """The MMA's column of a thread's value: lanes 0 to 3 of a row, atoms of 8 columns."""
     return value + 2 * lane + 8 * warp + 8 * warps * atom
 
 
@@ -107,7 +111,7 @@ def wide(warps: int) -> Callable[[Random], tuple]:
 
 
 def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
-    """What keeps a thread's accumulators of 4 neighboring atoms from being 8 neighbors in memory, or None."""
+    """Why a thread's accumulators of 4 neighboring atoms are not 8 neighbors in memory, or None."""
     if not is_layout(got):
         return Flaw("it should be a layout", ColumnFlaw.NO_LAYOUT)
     if size(got) != tile_n:
@@ -133,7 +137,7 @@ def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
 
 
 def half_sectors(places: list[int], warps: int) -> str | None:
-    """What a warp's store of 8 columns a lane leaves of a sector, or None."""
+    """Why a warp's stores, 8 columns in each lane, fill sectors by half only, or None."""
     for warp in range(warps):
         starts = [places[mma_column(0, lane, warp, 0, warps)] for lane in range(4)]
         if (sectors := len({start // SECTOR for start in starts})) > 4 * VECTOR // SECTOR:
@@ -313,7 +317,8 @@ EXERCISES = (
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         lean=("cp.async", "ldmatrix", "st.global"),
         once=True,
-        limits=WorkLimits(at_most=(("bar.sync", 40),)),  # 2 blocks of 4 warps: two for each of 2 K tiles, and one
+        # 2 blocks of 4 warps: two barriers for each of 2 K tiles, and one
+        limits=WorkLimits(at_most=(("bar.sync", 40),), budget=45_000),
         spills=False,
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
@@ -329,5 +334,63 @@ EXERCISES = (
             "block=(config.threads, 1, 1).",
         ),
         remedies=BASELINE_REMEDIES["09.9"],
+    ),
+    CuteExercise(
+        id="09.10",
+        title="load, with zeros at the edges",
+        points=4,
+        archs=AMPERE_TIMED,
+        part=Method(name="copies", method="load", config=TWO_VECTORS),
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=((65, 72, 136), (64, 64, 128)),
+        requires=("cp.async",),
+        limits=WorkLimits(at_most=(("cp.async.cg", 512), ("st.shared", 0))),  # 4 blocks, 2 K tiles: 16 for each warp
+        library={"load of the course": InModule(MOVES, "load")},
+        hints=(
+            "One K tile of the source, one buffer of the target: path.source[None, None, None, k_tile], and where "
+            "path.places is None cute.copy(path.tiled_copy, source, target) is all.",
+            "Otherwise one boolean for each vector: inside = cute.make_rmem_tensor((1, rows, vectors), "
+            "cutlass.Boolean), where rows and vectors are the sizes of the target's modes 1 and 2.",
+            "inside[0, row, vector] = cute.elem_less(path.places[0, row, vector, k_tile], path.limit), in two Python "
+            "loops; then cute.copy(…, pred=inside).",
+        ),
+        remedies=BASELINE_REMEDIES["09.10"],
+    ),
+    CuteExercise(
+        id="09.11",
+        title="fetch",
+        points=2,
+        archs=AMPERE_TIMED,
+        part=Method(method="fetch"),
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=RAGGED,
+        requires=("ldmatrix",),
+        limits=WorkLimits(at_most=(("ldmatrix", 2000),)),
+        library={"fetch of the course": InModule(MOVES, "fetch")},
+        hints=(
+            "r.s2r is the copy, r.tXsX its source in shared memory, r.tXrX its target: for r in (steps.rA, steps.rB).",
+            "One K block of one buffer, with all its values and atoms: r.tXsX[None, None, k_block, buffer].",
+        ),
+        remedies=BASELINE_REMEDIES["09.11"],
+    ),
+    CuteExercise(
+        id="09.12",
+        title="multiply",
+        points=2,
+        archs=AMPERE_TIMED,
+        part=Method(method="multiply"),
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=RAGGED,
+        requires=("mma.sync",),
+        limits=WorkLimits(at_most=(("mma", 6144),)),
+        library={"multiply of the course": InModule(MOVES, "multiply")},
+        hints=(
+            "cute.gemm(tiled_mma, D, A, B, C): D and C are the accumulators, steps.tCrC.",
+            "A is one K block of the mma's view of the registers: steps.rA.tCrX[None, None, k_block].",
+        ),
+        remedies=BASELINE_REMEDIES["09.12"],
     ),
 )

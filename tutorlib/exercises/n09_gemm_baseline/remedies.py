@@ -4,11 +4,12 @@ from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.dsl.refusal import RefusalKind
 from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import MadeFlaw, SmemFlaw
+from tutorlib.exercises.n09_gemm_baseline.judge.methods import MoveFlaw
 from tutorlib.failure import Difference, Fail, FailureKind, Hazard
 
 
 class ColumnFlaw(FailureKind):
-    """What keeps a warp from storing whole sectors."""
+    """Reasons why a warp does not store whole sectors."""
 
     NO_LAYOUT = "no layout"
     SIZE = "number of columns"
@@ -168,7 +169,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "09.8": (
         Remedy(
             Fail.LACKS(instruction="st.global.v4"),
-            "One comparison for 8 neighbors, and one store: cute.autovec_copy of eight rounded registers to their "
+            "One comparison for 8 neighbors, and one store: cute.autovec_copy of the eight rounded registers to their "
             "eight places in C.",
         ),
         Remedy(
@@ -180,6 +181,11 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "09.9": (
         Remedy(Fail.NOT_JIT, "The host function is decorated with @cute.jit, the kernel with @cute.kernel."),
+        Remedy(
+            Fail.TOO_MANY(instruction="", share="all"),
+            "gA has the modes (rows, K, K tiles): cute.size(gA, mode=[2]) is the number of K tiles, and cute.size(gA) "
+            "is that of all elements.",
+        ),
         Remedy(Fail.LAUNCHES_NOTHING, "The host function ends with kernel(…).launch(grid=…, block=…)."),
         Remedy(Fail.WASTE(space="shared"), "Both tiles in shared memory need the layout of 09.2, with its swizzle."),
         Remedy(
@@ -218,5 +224,50 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Difference.WRONG(got="1", want="0"),
             "B's copies and fragments are made from gB and sB.",
         ),
+    ),
+    "09.10": (
+        Remedy(
+            Hazard.OUTSIDE(tensor="a"),
+            "Each vector of each K tile has a place of its own, path.places[0, row, vector, k_tile]; cute.elem_less "
+            "compares its row and its column with path.limit.",
+        ),
+        Remedy(
+            Hazard.RACE, "The K tile goes into the buffer that load is given: path.target[None, None, None, buffer]."
+        ),
+        Remedy(
+            Hazard.UNWRITTEN,
+            "Where a vector is outside, cp.async must write zeros: cute.copy(…, pred=inside) for all of them, and no "
+            "`if` around the copy.",
+        ),
+        Remedy(
+            Fail.TOO_MANY(instruction="st.shared"),
+            "A cp.async whose predicate is false has written the zeros already.",
+        ),
+        Remedy(
+            Fail.DOES_NOT_COMPILE,
+            "cute.copy takes the source first, then the target. Where path.places is None there is nothing to compare: "
+            "a plain cute.copy, and return.",
+        ),
+        Remedy(Fail.LACKS(instruction="cp.async"), "cute.copy(path.tiled_copy, source, target, …) issues the copies."),
+    ),
+    "09.11": (
+        Remedy(MoveFlaw.MISSING, "for r in (steps.rA, steps.rB): one cute.copy(r.s2r, …) for each."),
+        Remedy(
+            MoveFlaw.VIEW, "tXrX is a view of the same registers as tCrX, in the order in which ldmatrix fills them."
+        ),
+        Remedy(
+            MoveFlaw.OTHER,
+            "The source is a K block of a buffer, [None, None, k_block, buffer], the target the same K block of the "
+            "registers, [None, None, k_block].",
+        ),
+        Remedy(MoveFlaw.OPERANDS, "cute.copy(tiled_copy, source, target), with all three of the same operand."),
+        Remedy(Fail.LACKS(instruction="ldmatrix"), "r.s2r is made of ldmatrix: cute.copy takes it first."),
+    ),
+    "09.12": (
+        Remedy(MoveFlaw.ACCUMULATORS, "cute.gemm(tiled_mma, tCrC, a, b, tCrC): the second tCrC is what is added to."),
+        Remedy(MoveFlaw.VIEW, "The mma takes its own view of the registers, tCrX."),
+        Remedy(MoveFlaw.OPERANDS, "A comes from steps.rA.tCrX, B from steps.rB.tCrX."),
+        Remedy(MoveFlaw.OTHER, "Slice the K block that multiply is given: [None, None, k_block]."),
+        Remedy(MoveFlaw.MISSING, "cute.gemm(steps.tiled_mma, D, A, B, C), once."),
     ),
 }

@@ -1,8 +1,8 @@
-"""The GEMM of notebooks 09 to 12 without what those notebooks are about: a main loop and an order of blocks go in.
+"""The GEMM of notebooks 09 to 12, with its main loop and its order of blocks as arguments.
 
 C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32; sm_80 instructions. Tensors are named
-by where they live, as CuTe code does: m in global memory, g the block's tile of it, s in shared memory, r in registers;
-tAgA is gA as cut for the threads of a copy, tCrA the registers of A as the MMA wants them.
+by their memory, as is usual in CuTe code: m a matrix, g the block's tile of it in global memory, s shared memory, r
+registers; tAgA is gA partitioned for the threads of a copy, tCrA the registers of A in the MMA's view.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from cutlass.memory import SmemAllocator
 from tutorlib.kernels.ampere.config import VECTOR, GemmConfig
 from tutorlib.kernels.ampere.layouts import with_rest
 from tutorlib.kernels.ampere.parts import GemmParts, MainLoop, Order
-from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared, Steps
+from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared
 from tutorlib.models.l2 import raster
 
 
@@ -57,7 +57,7 @@ def gemm_kernel(
     ) -> GlobalToShared:
         whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0
         places, limit = (None, None) if whole else (copies.partition_S(c), matrix.shape)
-        return GlobalToShared(g2s, copies.partition_S(g), copies.partition_D(s), places, limit)
+        return parts.copies(g2s, copies.partition_S(g), copies.partition_D(s), places, limit)
 
     tiled_mma = parts.mma(config, dtype)
     math = tiled_mma.get_slice(thread)
@@ -71,7 +71,7 @@ def gemm_kernel(
     tCrC.fill(0.0)
     a, b = global_to_shared(mA, gA, sA, cA, bM), global_to_shared(mB, gB, sB, cB, bN)
     rA, rB = parts.operands(tiled_mma, thread, sA, sB)
-    parts.main_loop(Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
+    parts.main_loop(parts.steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
     tCgD = None if mD is None else mine(cute.local_tile(mD, out.tile[:2], (m, n)))
     parts.epilogue(Accumulators(tCrC, tCgC, mine(cC), gC, mC.shape, out, math, tCgD))
 

@@ -11,7 +11,7 @@ from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.epilogues import store
 from tutorlib.kernels.ampere.layouts import n_order, smem_layout
 from tutorlib.kernels.ampere.operands import Operand, make_operands
-from tutorlib.kernels.ampere.thread_share import Accumulators, Steps, make_copy_g2s, make_mma
+from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared, Steps, make_copy_g2s, make_mma
 from tutorlib.models.l2 import raster
 
 MainLoop = Callable[[Steps], None]
@@ -26,7 +26,8 @@ class GemmParts:
     """The functions that the kernel calls.
 
     smem: rows, K, stages → the layout of a tile's buffers. g2s, mma: who copies and who multiplies.
-    operands: how registers are filled. columns: the order in which the MMA takes the columns of C.
+    operands: the views of the registers. copies, steps: the class whose method loads, and the one whose methods fetch
+        and multiply. columns: the order in which the MMA takes the columns of C.
     order: a block's number, rows and columns of tiles → its tile.
     gated: the epilogue makes one column of C of two columns of accumulators; see notebook 16.
     """
@@ -38,6 +39,8 @@ class GemmParts:
     g2s: Callable[[GemmConfig, Dtype], cute.TiledCopy] = make_copy_g2s
     mma: Callable[[GemmConfig, Dtype], cute.TiledMma] = make_mma
     operands: Callable[..., tuple[Operand, Operand]] = make_operands
+    copies: type[GlobalToShared] = GlobalToShared
+    steps: type[Steps] = Steps
     columns: Callable[[GemmConfig], cute.Layout] = n_order
     gated: bool = False
 

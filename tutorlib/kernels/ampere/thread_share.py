@@ -5,11 +5,13 @@ from typing import Any
 
 import cutlass
 from cutlass import cute
-from cutlass.cute.nvgpu import CopyUniversalOp, warp
+from cutlass.cute.nvgpu import warp
 from cutlass.cute.nvgpu.cpasync import CopyG2SOp, LoadCacheMode
 
 from tutorlib.kernels.ampere.config import LINE, VECTOR, GemmConfig
+from tutorlib.kernels.ampere.moves import fetch, load, multiply
 from tutorlib.kernels.ampere.operands import Operand
+from tutorlib.kernels.ampere.shapes import need_atoms, need_parts, need_places
 
 
 def make_copy_g2s(
@@ -36,6 +38,8 @@ class GlobalToShared:
     source: (vector, rows, vectors of a row, K tiles) in global memory. target: the same in shared memory, with
         buffers in place of K tiles.
     places: the coordinates of `source`, and `limit` the matrix's shape; both None where tiles divide it.
+
+    Raises ValueError for tensors of other shapes.
     """
 
     tiled_copy: cute.TiledCopy
@@ -44,23 +48,8 @@ class GlobalToShared:
     places: cute.Tensor | None
     limit: tuple[int, int] | None
 
-    def load(self, k_tile: Any, buffer: Any) -> None:
-        """Issue cp.async for the K tile; elements outside the matrix become zeros."""
-        source, target = self.source[None, None, None, k_tile], self.target[None, None, None, buffer]
-        if self.places is None:
-            cute.copy(self.tiled_copy, source, target)
-            return
-        rows, vectors = cute.size(target, mode=[1]), cute.size(target, mode=[2])
-        inside, outside = (cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean) for _ in range(2))
-        for m in range(rows):
-            for k in range(vectors):
-                within = cute.elem_less(self.places[0, m, k, k_tile], self.limit)
-                inside[0, m, k], outside[0, m, k] = within, within ^ True
-        zeros = cute.make_fragment_like(target)
-        zeros.fill(0)
-        cute.copy(self.tiled_copy, source, target, pred=inside)
-        store = cute.make_copy_atom(CopyUniversalOp(), target.element_type, num_bits_per_copy=128)
-        cute.copy(store, zeros, target, pred=outside)
+    __post_init__ = need_parts
+    load = load
 
 
 @dataclass(frozen=True)
@@ -69,6 +58,8 @@ class Steps:
 
     k_tiles: the number of K tiles that cover the matrices' K.
     a, b: the operands' paths into shared memory. rA, rB: from there into registers.
+
+    Raises ValueError where the accumulators do not fit the operands.
     """
 
     k_tiles: int
@@ -78,6 +69,8 @@ class Steps:
     rB: Operand
     tiled_mma: cute.TiledMma
     tCrC: cute.Tensor
+
+    __post_init__ = need_atoms
 
     @property
     def k_blocks(self) -> int:
@@ -94,15 +87,8 @@ class Steps:
         self.a.load(k_tile, buffer)
         self.b.load(k_tile, buffer)
 
-    def fetch(self, k_block: int, buffer: Any) -> None:
-        """ldmatrix: one K block of a buffer, shared memory → this K block's own registers."""
-        for r in (self.rA, self.rB):
-            cute.copy(r.s2r, r.tXsX[None, None, k_block, buffer], r.tXrX[None, None, k_block])
-
-    def multiply(self, k_block: int) -> None:
-        """mma.sync: add the product of the fetched K block to the accumulators."""
-        a, b = self.rA.tCrX[None, None, k_block], self.rB.tCrX[None, None, k_block]
-        cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
+    fetch = fetch
+    multiply = multiply
 
 
 @dataclass(frozen=True)
@@ -114,6 +100,8 @@ class Accumulators:
     gC: the block's tile of C, (M, N), columns in the order of memory.
     shape: of C. config: the division of the work. math: this thread's slice of the TiledMma.
     tCgD: the places of tCgC in a second matrix of C's shape, which page 16's epilogues read; None elsewhere.
+
+    Raises ValueError where tCgC and coordinates differ in shape.
     """
 
     tCrC: cute.Tensor
@@ -124,6 +112,8 @@ class Accumulators:
     config: GemmConfig
     math: cute.ThrMma
     tCgD: cute.Tensor | None = None
+
+    __post_init__ = need_places
 
     @property
     def whole(self) -> bool:

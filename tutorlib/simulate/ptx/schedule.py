@@ -9,6 +9,7 @@ cohort can run does TMA do what it was told to: as late as it may.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +35,10 @@ from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.trace import BlockTrace
 
 PATIENCE = 1000  # blocks of the program that a cohort runs while others are ready, before one of those has a turn
+
+
+class OverBudget(Exception):
+    """The kernel's warps issue more instructions than the caller pays for."""
 
 
 class Endless(Exception):
@@ -96,13 +101,15 @@ After = Callable[[Cohort], list[Cohort]]
 
 class Scheduler:
     """runs: for each basic block, the number of warps that ran it, over all batches. steps: a cohort's instructions, at
-    most limit.
+    most limit. budget: the instructions that all warps of all batches may issue.
 
     trace: where what the first block's warps do is written down, or None.
     """
 
-    def __init__(self, program: Program, state: State, limit: int, trace: BlockTrace | None = None) -> None:
-        self.program, self.state, self.limit, self.trace = program, state, limit, trace
+    def __init__(
+        self, program: Program, state: State, limit: int, budget: float = inf, trace: BlockTrace | None = None
+    ) -> None:
+        self.program, self.state, self.limit, self.budget, self.trace = program, state, limit, budget, trace
         self.barriers = BlockBarriers(state)
         self.meetings: tuple[Meeting, ...] = (self.barriers, *state.units.meetings)
         self.runs = np.zeros(len(program.blocks), np.int64)
@@ -111,7 +118,7 @@ class Scheduler:
         self.gathers = [gathers_warp(program.kernel.instructions[block.start]) for block in program.blocks]
 
     def run(self) -> None:
-        """Run the batch that the state has entered. Raises Endless."""
+        """Run the batch that the state has entered. Raises Endless and OverBudget."""
         self.steps = 0
         self.barriers.restart()
         ready = [Cohort(self.state.alive.copy(), int(self.state.alive.sum()), 0)]
@@ -177,6 +184,9 @@ class Scheduler:
         warps = len(cohort.lanes) // WARP if where is True else int(of_warps(cohort.lanes).any(1).sum())
         self.runs[cohort.block] += warps
         self.steps += block.end - block.start
+        self.budget -= warps * (block.end - block.start)
+        if self.budget < 0:
+            raise OverBudget
         if self.steps > self.limit:
             raise Endless(block.start)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from tutorlib.simulate.ptx.overlaps import Overlaps
 from tutorlib.simulate.ptx.places import Find, Places
 from tutorlib.simulate.ptx.races import SharedRaces
 from tutorlib.simulate.ptx.report import Issued, MemoryAccess, Report
-from tutorlib.simulate.ptx.schedule import Endless, Program, Scheduler
+from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Program, Scheduler
 from tutorlib.simulate.ptx.state import State
 from tutorlib.simulate.ptx.trace import BlockTrace
 from tutorlib.simulate.ptx.types import bits_of, is_type
@@ -70,11 +71,14 @@ def module_sizes(module: Module) -> list[int]:
     return sizes
 
 
-def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: bool = True) -> Report:
+def simulate(
+    launch: Launch, arena: Arena, traced: bool = False, follow_unset: bool = True, budget: float = inf
+) -> Report:
     """Run a launch on an arena that holds its tensors; the module's own variables are added.
 
     traced: write down what the first block does, in order. follow_unset: whether a value computed
-        from a register never set is a fault where it counts; else it is NaN.
+        from a register never set is a fault where it counts; else it is NaN. budget: instructions, over all warps,
+        after which the launch is given up; its report says how many it issued.
     Raises NotSimulated and CannotLaunch.
     """
     kernel = launch.kernel
@@ -117,11 +121,13 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: b
     )
     trace = BlockTrace(geometry.warps, smem) if traced else None
     with np.errstate(all="ignore"):
-        scheduler = Scheduler(program_of(kernel, blocks, state), state, LIMIT, trace)
+        scheduler = Scheduler(program_of(kernel, blocks, state), state, LIMIT, budget, trace)
         for first in range(0, geometry.blocks, geometry.batch):
             state.enter(first)
             try:
                 scheduler.run()
+            except OverBudget:
+                break
             except Endless as endless:
                 findings.notice(
                     Hazard.ENDLESS,

@@ -1,5 +1,6 @@
-"""Answers that make a TiledCopy, a TiledMma, operands or a layout for the GEMM of notebook 09: looked at as CuTe makes
-them, then used in the kernel."""
+"""Answers that make a TiledCopy, a TiledMma, operands or a layout: examined in a CuTe trace, then used in the
+kernel.
+"""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ CONFIGS = (GemmConfig(), GemmConfig((128, 128, 32)), GemmConfig((128, 256, 32), 
 
 
 class MadeFlaw(FailureKind):
-    """What is wrong with what a part makes."""
+    """Faults of an object that an answer makes."""
 
     NO_OBJECT = "not what is made"
     THREADS = "threads"
@@ -46,7 +47,7 @@ class MadeFlaw(FailureKind):
 
 
 class SmemFlaw(FailureKind):
-    """What is wrong with a layout of shared memory."""
+    """Faults of a shared-memory layout."""
 
     SIZES = "sizes of a layout"
     SAME_PLACE = "same place"
@@ -59,7 +60,7 @@ class SmemFlaw(FailureKind):
 
 @dataclass(frozen=True, kw_only=True)
 class MadePart(AmperePart):
-    """Made for a configuration; the answer must be right for several."""
+    """An object made for a configuration; the answer must be right for several configurations."""
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         need_callable(answer)
@@ -75,7 +76,7 @@ class MadePart(AmperePart):
 
     @abstractmethod
     def find_flaw(self, answer: Answer, config: GemmConfig) -> str:
-        """What is wrong with what the answer makes, or "". Called where CuTe's objects can be made."""
+        """A fault of the object that the answer makes, or "". Called in a CuTe trace."""
 
 
 def named_config(config: GemmConfig) -> str:
@@ -226,7 +227,7 @@ class WarpsOfMma(MadePart):
 
 
 def share(down: int, across: int, warps: int) -> list[list[Element]]:
-    """What a warp's lanes hold of C: PTX ISA, fragments of mma.m16n8k16, twice, with all warps' 8 columns between."""
+    """C's elements in each lane: PTX ISA, fragments of mma.m16n8k16, for two atoms `warps` · 8 columns apart."""
     return [
         [
             (16 * down + lane // 4 + 8 * half, 8 * across + 8 * warps * atom + lane % 4 * 2 + value)
@@ -261,7 +262,7 @@ BUFFERS, THREAD = 2, 37
 
 @dataclass(frozen=True, kw_only=True)
 class OperandsPart(MadePart):
-    """Registers for one buffer's operands, ldmatrix copies for them, and both cut for one another."""
+    """Registers for the operands of one buffer, and the ldmatrix copies that fill them."""
 
     name: PartName = "operands"
 
@@ -356,7 +357,7 @@ def mode_sizes(tensor: Any) -> tuple[int, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupedEpilogue(AmperePart):
-    """An epilogue, under an order of blocks for which the compiler does not merge guarded stores by itself."""
+    """An epilogue, with page 11's order of blocks: with it the compiler does not merge stores of single elements."""
 
     name: PartName = "epilogue"
 
@@ -375,7 +376,7 @@ ROWS, STAGES = 32, 2
 
 @dataclass(frozen=True, kw_only=True)
 class SmemLayout(AmperePart):
-    """A layout (rows, K, stages) of shared memory: looked at as CuTe makes it, then used in the kernel."""
+    """A layout (rows, K, stages) of shared memory: examined in a CuTe trace, then used in the kernel."""
 
     name: PartName = "smem"
 
@@ -391,7 +392,7 @@ class SmemLayout(AmperePart):
 
 
 def find_misplaced(answer: Answer, k: int) -> str:
-    """What is wrong with the layout for this K, or ""."""
+    """A fault of the layout for this K, or ""."""
     offsets, cosize, shape = look(answer, k)
     if shape != (ROWS, k, STAGES):
         return Flaw(f"its modes have the sizes {shape}; (rows, K, stages) is wanted.", SmemFlaw.SIZES)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.cute import cute_arguments
@@ -52,10 +53,11 @@ def simulate_launches(
     launched: "Callable[[list[Tensor]], Sequence[Recorded]]",
     find: Find,
     traced: bool = False,
+    budget: float = inf,
 ) -> list[Report]:
     """Simulate what a host function launches, in order.
 
-    launched: takes the tensors' copies that the kernels see, gives the launches. find, traced: as `simulate` has them.
+    launched: takes the tensors' copies that the kernels see, gives the launches. find, traced, budget: as `simulate`.
     """
     arena = Arena([t.numel() * t.element_size() for t in tensors.values()] + module_sizes(module))
     placed = {name: arena.place(name, tensor) for name, tensor in tensors.items()}
@@ -74,6 +76,7 @@ def simulate_launches(
             ),
             arena,
             traced,
+            budget=budget,
         )
         for each in launches
     ]
