@@ -426,7 +426,11 @@ def record_costs() -> Path:
     data["cpu"] = f"{platform.machine()}, {os.cpu_count()} cores"
     parts: list[Callable[[], dict[str, Any]]] = [lambda: {FIRST: measure_first_calls()}]
     if gpu:
-        parts += [partial(in_a_process, "--ways"), lambda: {READY: measure_new_processes()}, lambda: {STEPS: measure_steps()}]
+        parts += [
+            partial(in_a_process, "--ways"),
+            lambda: {READY: measure_new_processes()},
+            lambda: {STEPS: measure_steps()},
+        ]
     failures = []
     for measure_part in parts:
         try:

@@ -293,8 +293,8 @@ EXERCISES = (
         tiers=(4.0,),
         library={},
         hints=(
-            "Four steps: buffers of the graph's own, a first call on them, the capture of a second call, and a function "
-            "that copies its x into the buffer and replays.",
+            "Four steps: buffers of the graph's own, a first call on them, the capture of a second call, and a "
+            "function that copies its x into the buffer and replays.",
             "Ask for the stream each time: during the capture another stream is torch's current one.",
             "CUstream(torch.cuda.current_stream().cuda_stream); new.clone() and torch.empty_like(y) make buffers.",
         ),

@@ -233,8 +233,8 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(GraphFlaw.TOO_MANY, "One torch.cuda.graph block, and in it one call of launches()."),
         Remedy(
-            GraphFlaw.WAITS,
-            "The copy, the graph's kernels, and whatever reads y afterwards are on one stream, which runs them in order.",
+            (GraphFlaw.WAITS, GraphFlaw.NOT_WAITED),
+            "Copy and replay on torch's current stream: it runs them, and whatever reads y afterwards, in order.",
         ),
         Remedy(GraphFlaw.SHARED, "Make the buffers inside of graphed, so that each graph has its own."),
         Remedy(Fail.GIVES(type="NoneType"), "graphed returns a function, and that function returns the graph's y."),
@@ -278,6 +278,10 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             TargetFlaw.NO_FUNCTION,
             "export_to_c(file, name): the name is the function's in the module, without the target. TVM-FFI's calling "
             "convention comes with --enable-tvm-ffi.",
+        ),
+        Remedy(
+            Fail.RAISED(error="DSLRuntimeError"),
+            "Without --enable-tvm-ffi export_to_c is another function: it writes a C header beside the object file.",
         ),
         Remedy(TargetFlaw.NO_KERNEL, "export_to_c writes host code and kernel together; the PTX alone is not enough."),
     ),

@@ -21,9 +21,10 @@ from tutorlib.problems.wrong import count
 
 Compiled = Callable[..., Any]
 MOST = 3
-PATIENCE_S = 4.0  # for a call that nothing holds up
+PATIENCE_S = 3.0  # for a call that nothing holds up
 PAUSE_S = 0.05  # in which a thread that does not wait gets further
 THREADS = 6
+RAISED = "raised"
 
 
 class CacheFlaw(FailureKind):
@@ -45,7 +46,7 @@ class CacheFlaw(FailureKind):
 
 
 def in_a_thread(function: Callable[[], Any]) -> Callable[[float], Any]:
-    """Start it. The result's function waits for so many seconds, raises TimeoutError then, and what the thread raised."""
+    """Start it. The function returned waits for so many seconds, then raises TimeoutError; or raises as the thread."""
     ended: list[tuple[Any, BaseException | None]] = []
 
     def run() -> None:
@@ -69,9 +70,11 @@ def in_a_thread(function: Callable[[], Any]) -> Callable[[float], Any]:
     return result
 
 
-def called(make: Callable[[], Compiled], keys: list[int]) -> dict[str, Any]:
-    """The results of calls with these numbers, one after the other; None where one raised RuntimeError."""
+def called(answer: Served, make: Callable[[], Compiled], keys: list[int]) -> dict[str, Any]:
+    """The results of calls with these numbers, one after the other; RAISED where one raised RuntimeError."""
     results: list[Any] = []
+    if said := answer.kept.get("stuck"):
+        return {"said": said, "results": []}
 
     def call_all() -> None:
         kernels = make()
@@ -79,13 +82,14 @@ def called(make: Callable[[], Compiled], keys: list[int]) -> dict[str, Any]:
             try:
                 results.append(kernels(key))
             except RuntimeError:
-                results.append(None)
+                results.append(RAISED)
 
     try:
         in_a_thread(call_all)(PATIENCE_S + len(keys) / 10)
     except TimeoutError:
         what = f"call {len(results) + 1} does not return: does a thread wait for a lock that it holds itself?"
-        return {"said": Flaw(what, CacheFlaw.STUCK), "results": []}
+        answer.kept["stuck"] = Flaw(what, CacheFlaw.STUCK)
+        return {"said": answer.kept["stuck"], "results": []}
     except Exception as error:
         return {"said": raised(error), "results": []}
     return {"said": "", "results": results}
@@ -113,7 +117,7 @@ def made_by(answer: Served, compile: Compiled, most: int) -> Compiled:
 
 
 def told_of_calls(answer: Served, compile: Compiled, most: int, keys: list[int]) -> dict[str, Any]:
-    return called(lambda: made_by(answer, compile, most), keys)
+    return called(answer, lambda: made_by(answer, compile, most), keys)
 
 
 class Function:
@@ -138,7 +142,7 @@ def told_of_release(answer: Served, most: int) -> str:
         held.append(made_by(answer, compile, most))
         return held[0]
 
-    if said := called(make, list(range(2 * most)))["said"]:
+    if said := called(answer, make, list(range(2 * most)))["said"]:
         return said
     gc.collect()
     alive = sum(function() is not None for function in made)
@@ -150,6 +154,8 @@ def told_of_release(answer: Served, most: int) -> str:
 
 def told_of_threads(answer: Served) -> str:
     """What is wrong where threads call one cache at a time, or ""."""
+    if said := answer.kept.get("stuck"):
+        return str(said)
     try:
         return wrong_in_threads(answer)
     except TimeoutError:
@@ -193,7 +199,9 @@ def wrong_in_threads(answer: Served) -> str:
         if any(call(PATIENCE_S) != (SLOW,) for call in slow):
             return Flaw("a thread gets another result than its own call's.", CacheFlaw.RESULT)
         if compiled.count(SLOW) > 1:
-            what = f"{THREADS} threads call with one new key at a time, and it is compiled {compiled.count(SLOW)} times."
+            what = (
+                f"{THREADS} threads call with one new key at a time, and it is compiled {compiled.count(SLOW)} times."
+            )
             return Flaw(what, CacheFlaw.TWICE)
         long = in_a_thread(lambda: kernels(LONG))
         running.wait(PATIENCE_S)
@@ -251,13 +259,14 @@ def wrong_calls(
     kept: OrderedDict[int, int] = OrderedDict()  # key → number
     used, left = set[int](), set(failing)
     for nth, (key, got) in enumerate(zip(keys, results, strict=True)):
-        after = f"with a bound of {most}, after calls with the keys {', '.join(map(str, keys[:nth]))}, a call with {key}"
+        before = f"after calls with the keys {', '.join(map(str, keys[:nth]))}" if nth else "in a new cache"
+        after = f"with a bound of {most}, {before}, a call with {key}"
         if key in left:
             left.remove(key)
-            if got is not None:
+            if got != RAISED:
                 return Flaw("where the compiler raises, the call should raise, too.", CacheFlaw.FAILURE)
             continue
-        if got is None:
+        if got == RAISED:
             return Flaw(f"{after} raises, although its second compilation would succeed.", CacheFlaw.FAILURE)
         number = got[0] if isinstance(got, tuple) and got else None
         if key in kept and number != kept[key] and (key, number) in made:

@@ -80,7 +80,7 @@ class ForTargets:
             if not is_for(cubin, target):
                 what = f"the kernel in {file} is not compiled for {target}, but for {number_of(cubin)}."
                 return Flaw(what, TargetFlaw.TARGET)
-            if f"__tvm_ffi_{self.name}".encode() not in raw:
+            if f"__tvm_ffi_{self.name}\0".encode() not in raw:
                 what = f"load_module({file!r}, enable_tvm_ffi=True) finds no function {self.name} in it."
                 return Flaw(what, TargetFlaw.NO_FUNCTION)
         if len(files) > len(self.targets):

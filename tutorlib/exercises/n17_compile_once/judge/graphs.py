@@ -44,6 +44,7 @@ class GraphFlaw(FailureKind):
     CAPTURES_AGAIN = "captures again"
     NOT_REPLAYED = "not replayed once"
     WAITS = "host waits"
+    NOT_WAITED = "nothing waits for the replay"
     SHARED = "graphs share buffers"
 
 
@@ -86,6 +87,8 @@ def told_of_graph(answer: Served, kernel: Kernel, example: "Tensor", inputs: "li
             if said["replays"] or result is None:
                 break
             said["results"].append(result)
+        if not x.isnan().all():
+            said["replays"] = Flaw("a call writes to the example x, which belongs to the caller.", GraphFlaw.EXAMPLES)
     return said
 
 
@@ -93,8 +96,14 @@ def told_of_two(answer: Served, kernel: Kernel, inputs: "list[Tensor]") -> dict[
     """The results of two graphs, after both were replayed: of the first input by one, of the second by the other."""
     with recorded_cuda() as cuda:
         try:
-            both = [captured_by(answer, Launches(cuda, kernel), x.clone(), x.clone()) for x in inputs]
-            return {"said": "", "results": [replay(x) for replay, x in zip(both, inputs, strict=True)]}
+            examples = [(0 * x, 0 * x) for x in inputs]
+            both = [captured_by(answer, Launches(cuda, kernel), *example) for example in examples]
+            launches = cuda.launches
+            results = [replay(x) for replay, x in zip(both, inputs, strict=True)]
+            if [graph.launches for graph in cuda.graphs] != [LAUNCHES] * 2 or cuda.launches > launches:
+                what = "two calls of graphed do not capture two graphs, each with all launches."
+                return {"said": Flaw(what, GraphFlaw.NOT_CAPTURED), "results": []}
+            return {"said": "", "results": results}
         except Exception as error:
             return {"said": raised("it", error), "results": []}
 
@@ -128,7 +137,7 @@ def wrong_capture(cuda: RecordedCuda) -> str:
         what = "the graph holds no launch: launches() ran on another stream, or outside of the capture."
         return Flaw(what, GraphFlaw.OUTSIDE)
     if found > LAUNCHES:
-        return Flaw(f"the graph holds {count(found, 'launch')}; launches() issues {LAUNCHES}.", GraphFlaw.TOO_MANY)
+        return Flaw(f"the graph holds {found} launches; launches() issues {LAUNCHES}.", GraphFlaw.TOO_MANY)
     return ""
 
 
@@ -157,6 +166,9 @@ def replayed(cuda: RecordedCuda, replay: Replay, given: "Tensor") -> "tuple[str,
     if cuda.waits > waits:
         what = "a call waits for the GPU; the stream keeps the order, and the host can go on."
         return Flaw(what, GraphFlaw.WAITS), None
+    if any(stream.queue for stream in cuda.streams):
+        what = "a call replays the graph on a stream for which nothing waits: y is not there when it is returned."
+        return Flaw(what, GraphFlaw.NOT_WAITED), None
     if not x.equal(given):
         return Flaw("a call changes the x that it is given.", GraphFlaw.INPUT), None
     if not isinstance(result, torch.Tensor):
@@ -249,7 +261,7 @@ GRAPHS = (("the capture", the_capture), ("replays", its_replays), ("two graphs",
 
 
 def told_of_real_graph(answer: Served, inputs: "list[Tensor]") -> dict[str, Any]:
-    """The results of replays on this process's GPU, and µs of the host's time for each launch in one, and for torch's."""
+    """The results of replays on this process's GPU, and the host's µs for each launch in one and for torch's."""
     import torch
     from cutlass import cute
     from cutlass.cute.runtime import make_fake_stream
