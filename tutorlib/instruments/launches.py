@@ -211,7 +211,7 @@ class Laps:
         self.start = time.perf_counter()
 
 
-def load_steps(folder: Path) -> dict[str, float]:
+def first_load_steps(folder: Path) -> dict[str, float]:
     """The steps of loading the folder's `double` and of calling it, in a process that has imported torch and CuTe."""
     import torch
     from cutlass import cute
@@ -452,7 +452,7 @@ def run_launches(arguments: Sequence[str]) -> None:
         case ["--save", folder]:
             print(json.dumps(save_double(Path(folder))))
         case ["--steps", folder]:
-            print(json.dumps(load_steps(Path(folder))))
+            print(json.dumps(first_load_steps(Path(folder))))
         case ["--driver", folder]:
             print(json.dumps(driver_steps(Path(folder, "double.cubin"))))
         case ["--ways"]:

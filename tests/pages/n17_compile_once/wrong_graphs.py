@@ -343,6 +343,13 @@ BOUNDED = [
         "                    with self.looking:\n                        look()\n",
         "does not return",
     ),
+    bound_wrong(
+        "CallsUnderTheLock",
+        "Holds the lock for looking while the function runs.",
+        "        return compiled(*tensors)",
+        "        with self.looking:\n            return compiled(*tensors)",
+        "a lock is held during the call",
+    ),
     bound_wrong("ByTheFirst", "Compiles for no tensors.", "self.compile(*tensors)", "self.compile()"),
     bound_wrong("CallsNothing", "Returns the function.", "return compiled(*tensors)", "return compiled"),
 ]
@@ -372,7 +379,7 @@ TARGETS = [
         "not compiled for",
     ),
     target_wrong("no_target", "Leaves the target to the DSL, which finds no GPU.", " --gpu-arch {target}", ""),
-    target_wrong("without_ffi", "Another calling convention.", "--enable-tvm-ffi ", "", "finds no function"),
+    target_wrong("without_ffi", "Another calling convention.", "--enable-tvm-ffi ", "", "DSLRuntimeError"),
     target_wrong("one_file", "Each file over the one before.", FILE, 'f"{name}.o"', "there is no"),
     target_wrong("never_saves", "Compiles, and saves nothing.", SAVE, "pass", "but nothing"),
     target_wrong(
