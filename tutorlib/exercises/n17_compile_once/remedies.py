@@ -135,6 +135,10 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Save under another name in that folder, then os.replace: the file has its name when it is whole.",
         ),
         Remedy(
+            SavingFlaw.SAME_NAME,
+            "Put os.getpid() into the temporary name, or let tempfile make one in the same folder.",
+        ),
+        Remedy(
             Fail.RAISED(error="FileNotFoundError"),
             "The folder may not be there yet: folder.mkdir(parents=True, exist_ok=True).",
         ),
