@@ -365,21 +365,21 @@ for dtype in (torch.float32, torch.float16):
 # %% [markdown]
 # ## A bound
 #
-# `CompiledKernels` never forgets a function, so a service that meets new keys all day fills its memory. Give it a
-# bound. The function to evict is the **least recently used** one (LRU), which an `OrderedDict` has in front if every
-# call moves its key to the end:
+# `CompiledKernels` never evicts a function, so in a service that keeps meeting new keys it grows without limit. Bound
+# it, and evict the **least recently used** function (LRU). An `OrderedDict` has that one in front if every call moves
+# its key to the end:
 #
 #     kept.move_to_end(key)     # now it is the most recently used
 #     kept.popitem(last=False)  # removes the first entry
 #
-# The DSL unloads a kernel from the GPU as soon as nothing refers to its compiled function. So an evicted function must
-# not be referenced anywhere else, and a function whose launches are still needed must be.
+# The DSL unloads a kernel from the GPU when the last reference to its compiled function is gone. So eviction frees
+# memory only if the cache holds the last reference; conversely, keep one while you still need the kernel.
 #
-# A service also has threads. Between `key not in kept` and the insertion, a second thread can look, too, and both
-# compile. One lock around the whole call prevents this, but then all threads wait half a second while one compiles, and
-# no two functions run at the same time. Take two locks: one for the dictionary, held only for a look or an insertion,
-# and one for compiling. A thread that has waited for the second lock looks again, for the thread before it may have
-# compiled the same key. This is *double-checked locking*:
+# Services are multithreaded, too. Between the lookup and the insertion, a second thread can look up the same key, and
+# both compile. One lock around the whole call prevents this, but then a compilation in one thread stalls all others,
+# and no two functions run at the same time. So take two locks: one for the dictionary, held only for a lookup or an
+# insertion, and one for compiling. A thread that has waited for the second lock looks again, because the thread before
+# it may have compiled the same key. This is *double-checked locking*:
 #
 #     look; if there is nothing:
 #         with the compiling lock: look again; if there is still nothing: compile, insert, evict
@@ -388,7 +388,7 @@ for dtype in (torch.float32, torch.float16):
 # **Exercise 17.12** (about 20 lines). Write `BoundedKernels(compile, key, most)`, which is called like
 # `CompiledKernels`, also from several threads, and keeps at most `most` functions:
 #
-# - A function that is one too many evicts the least recently used one. A hit counts as a use.
+# - An insertion beyond `most` evicts the least recently used function. A hit counts as a use.
 # - If `compile` raises, so does the call; nothing is inserted or evicted, and the next call compiles again.
 # - Threads that call with the same new key at the same time cause one compilation.
 # - A call whose function is kept waits neither for a compilation nor for another thread's call.
@@ -538,8 +538,8 @@ check("17.5", for_torch)
 # passed to `graphed` are examples: leave them as they are.
 #
 # Three points need no GPU: a stand-in for `torch.cuda` runs the launches on CPU tensors and applies the rules above.
-# The fourth needs one. There the checker captures 20 launches of `double`, and the copy and the replay together may
-# take a quarter of the host time of `torch.add` for each of them.
+# The fourth needs one: the checker captures 20 launches of `double`, and a call of your function, copy and replay
+# together, may take at most a quarter of the host time that 20 calls of `torch.add` take.
 
 
 # %%
@@ -702,9 +702,10 @@ show_first_load()
 # ## For a GPU that you do not have
 #
 # Neither compiling nor saving needs a GPU, so one machine without any can build the kernels for all of yours. Pass
-# stand-ins for the tensors, such as `vector.fake()` at the top of this page, and name the **target** with `--gpu-arch`;
-# without it the DSL compiles for the GPU at hand. The next cell compiles `double` for three generations on your
-# machine, and reads the target from the PTX and from byte 49 of the machine code's ELF header:
+# stand-ins for the tensors, such as `vector.fake()` with the `vector` of this page's first cells, and name the
+# **target** with `--gpu-arch`; without it the DSL compiles for the GPU at hand. The next cell compiles `double` for
+# three generations on your machine, and reads the target from the PTX and from byte 49 of the machine code's ELF
+# header:
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
