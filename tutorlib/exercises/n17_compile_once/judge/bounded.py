@@ -272,7 +272,7 @@ def wrong_calls(
             continue
         if got == RAISED:
             return Flaw(f"{after} raises, although its second compilation would succeed.", CacheFlaw.FAILURE)
-        number = got[0] if isinstance(got, tuple) and got else None
+        number: Any = got[0] if isinstance(got, tuple) and got else None
         if key in kept and number != kept[key] and (key, number) in made:
             kind = CacheFlaw.FAILURE if failing else CacheFlaw.COMPILED if len(used) <= most else CacheFlaw.ORDER
             return Flaw(f"{after} compiles again; its function should have been kept.", kind)
