@@ -23,7 +23,7 @@ def folder(tmp_path, monkeypatch):
 def answers(**found):
     """In place of processes: what each mode prints, or the exception that it ends with."""
 
-    def run(mode, *rest):
+    def run(mode, *rest, **variables):
         got = found[mode.strip("-")]
         if isinstance(got, Exception):
             raise got
@@ -43,12 +43,15 @@ def test_without_a_gpu_first_calls_are_recorded(folder, monkeypatch):
 def test_a_part_that_fails_leaves_the_others(folder, monkeypatch):
     monkeypatch.setattr(device, "gpu", lambda: H200)
     failed = launches.Failed("--ways: no TVM-FFI")
-    monkeypatch.setattr(launches, "in_a_process", answers(first=STAGES, ways=failed, ready={"loaded": 5.0}))
+    steps = {"first call": 7.0}
+    parts = {"first": STAGES, "ways": failed, "ready": {"loaded": 5.0}, "save": {}, "steps": steps, "driver": steps}
+    monkeypatch.setattr(launches, "in_a_process", answers(**parts))
     with pytest.raises(launches.Failed, match="no TVM-FFI"):
         launches.record_costs()
     (found,) = launch_costs.recorded_launches()
     assert found[launches.FIRST] == STAGES
     assert found[launches.READY] == {"loaded": 5.0}
+    assert found[launches.STEPS] == dict.fromkeys(("CuTe", "the driver, LAZY", "the driver, EAGER"), steps)
     assert launches.LATER not in found
 
 

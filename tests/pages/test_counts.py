@@ -44,7 +44,13 @@ HELD: dict[str, int | dict[str, int]] = {
     "14_beat_cublas": 14,
     "15_blackwell_gemm": 13,
     "16_fusion": 10,
-    "17_compile_once": {"17.3": 18, **{f"17.{n}": 10 for n in range(1, 11) if n != 3}},
+    "17_compile_once": {
+        "17.3": 18,
+        **{f"17.{n}": 10 for n in range(1, 11) if n != 3},
+        "17.11": 21,
+        "17.12": 19,
+        "17.13": 12,
+    },
     "18_bug_hunt": {f"18.{n}": 4 if n % 2 else 5 for n in range(1, 31)},  # diagnoses, and mends
 }
 

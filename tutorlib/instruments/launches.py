@@ -2,9 +2,11 @@
 
 First calls of three kernels, stage by stage, in three processes; on a machine without a GPU what comes before the
 loading. Where there is a GPU, also what a call costs the host in each way of keeping compiled kernels, and
-what it takes to have a saved one. A minute. The times go to figures/data/sweeps/GPU_launches.json.
+what it takes to have a saved one: as a whole, step by step, and the driver's own steps. Two minutes. The times go to
+figures/data/sweeps/GPU_launches.json.
 """
 
+import ctypes
 import json
 import os
 import platform
@@ -27,7 +29,7 @@ from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature, cute_target
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.bench import host_us
-from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, NAME, READY, TORCH
+from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, NAME, READY, STEPS, TORCH
 from tutorlib.measuring.results import file_stem, write_json
 from tutorlib.paths import ROOT, SWEEPS
 from tutorlib.problems.work import Call
@@ -193,6 +195,90 @@ def ready_us(folder: Path) -> dict[str, float]:
     return {"loaded" if saved else "compiled and saved": taken}
 
 
+# Its first load, step by step ----------------------------------------------------------------------------------------
+
+
+class Laps:
+    """µs of each step since the one before, by name."""
+
+    def __init__(self) -> None:
+        self.us: dict[str, float] = {}
+        self.start = time.perf_counter()
+
+    def end(self, step: str) -> None:
+        now = time.perf_counter()
+        self.us[step] = 1e6 * (now - self.start)
+        self.start = time.perf_counter()
+
+
+def first_load_steps(folder: Path) -> dict[str, float]:
+    """The steps of loading the folder's `double` and of calling it, in a process that has imported torch and CuTe."""
+    import torch
+    from cutlass import cute
+
+    laps = Laps()
+    torch.cuda.init()
+    torch.empty(1, device="cuda")
+    laps.end("CUDA context")
+    x, y = vectors()
+    torch.cuda.synchronize()
+    laps.end("torch's first kernel")
+    import tvm_ffi  # noqa: F401
+
+    laps.end("import tvm_ffi")
+    function = cute.runtime.load_module(str(folder / "double.o"), enable_tvm_ffi=True)["double"]
+    laps.end("load_module")
+    for call in ("first call", "second call"):
+        function(x, y)
+        laps.end(call)
+        torch.cuda.synchronize()
+        laps.end(f"{call}, until the GPU is done")
+    torch.testing.assert_close(y, 2 * x)
+    return laps.us
+
+
+def driver_steps(cubin: Path) -> dict[str, float]:
+    """The steps of loading `double`'s cubin with the driver alone, and of launching it for vectors of no elements."""
+    from cuda.bindings import driver
+
+    from tutorlib.compiling.driver import done
+
+    laps = Laps()
+    done(driver.cuInit(0))
+    laps.end("cuInit")
+    context = done(driver.cuDevicePrimaryCtxRetain(done(driver.cuDeviceGet(0))))
+    done(driver.cuCtxSetCurrent(context))
+    laps.end("CUDA context")
+    module = done(driver.cuModuleLoadData(cubin.read_bytes()))
+    laps.end("cuModuleLoadData")
+    (kernel,) = done(driver.cuModuleEnumerateFunctions(1, module))
+    laps.end("finding the kernel")
+    nothing = ctypes.create_string_buffer(4096)  # every parameter, all zero: sizes, too
+    parameters = (ctypes.c_void_p * 64)(*[ctypes.addressof(nothing)] * 64)
+    for launch in ("first launch", "second launch"):
+        done(driver.cuLaunchKernel(kernel, 1, 1, 1, 128, 1, 1, 0, 0, ctypes.addressof(parameters), 0))
+        laps.end(launch)
+        done(driver.cuCtxSynchronize())
+        laps.end(f"{launch}, until the GPU is done")
+    return laps.us
+
+
+def save_double(folder: Path) -> dict[str, float]:
+    """`double` for this machine's GPU into the folder: double.o, and double.cubin beside it."""
+    from cutlass import cute
+    from cutlass.cute.runtime import make_fake_stream
+
+    from tutorlib.kernels.doubling import double
+
+    fake = TensorSpec((SIZE,), dynamic=True).fake
+    stream = make_fake_stream(use_tvm_ffi_env_stream=True)
+    options = f"--enable-tvm-ffi --gpu-arch {device.compile_target()} --keep-cubin --dump-dir {folder}"
+    compiled: Any = cute.compile(double, fake(), fake(), stream, options=options)
+    (folder / "double.cubin").write_bytes(compiled.__cubin__)
+    compiled.export_to_c(str(folder / "double.o"), "double")
+    return {}
+
+
 # Later calls -------------------------------------------------------------------------------------------------------
 
 
@@ -296,10 +382,11 @@ class Failed(Exception):
     """A process that measures ended with an error. Its last line."""
 
 
-def in_a_process(*arguments: str) -> Any:
-    """This command's output with these arguments. Raises Failed."""
+def in_a_process(*arguments: str, **variables: str) -> Any:
+    """This command's output with these arguments and environment variables. Raises Failed."""
     command = [sys.executable, "-m", "tutorlib.instruments.launches", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    environment = os.environ | variables
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         raise Failed(f"{' '.join(arguments)}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
     return json.loads(done.stdout.splitlines()[-1])
@@ -320,6 +407,17 @@ def measure_new_processes() -> dict[str, float]:
     return made | medians(loaded)
 
 
+def measure_steps() -> dict[str, dict[str, float]]:
+    """By who loads: CuTe, and the driver under each setting of CUDA_MODULE_LOADING."""
+    with tempfile.TemporaryDirectory() as folder:
+        in_a_process("--save", folder)
+        found = {"CuTe": medians([in_a_process("--steps", folder) for _ in range(PROCESSES)])}
+        for setting in ("LAZY", "EAGER"):
+            runs = [in_a_process("--driver", folder, CUDA_MODULE_LOADING=setting) for _ in range(PROCESSES)]
+            found[f"the driver, {setting}"] = medians(runs)
+    return found
+
+
 def record_costs() -> Path:
     """All that this machine can measure, into its file, part by part. Raises Failed after the rest is done."""
     gpu = device.gpu()
@@ -328,7 +426,11 @@ def record_costs() -> Path:
     data["cpu"] = f"{platform.machine()}, {os.cpu_count()} cores"
     parts: list[Callable[[], dict[str, Any]]] = [lambda: {FIRST: measure_first_calls()}]
     if gpu:
-        parts += [partial(in_a_process, "--ways"), lambda: {READY: measure_new_processes()}]
+        parts += [
+            partial(in_a_process, "--ways"),
+            lambda: {READY: measure_new_processes()},
+            lambda: {STEPS: measure_steps()},
+        ]
     failures = []
     for measure_part in parts:
         try:
@@ -347,6 +449,12 @@ def run_launches(arguments: Sequence[str]) -> None:
             print(json.dumps(first_calls()))
         case ["--ready", folder]:
             print(json.dumps(ready_us(Path(folder))))
+        case ["--save", folder]:
+            print(json.dumps(save_double(Path(folder))))
+        case ["--steps", folder]:
+            print(json.dumps(first_load_steps(Path(folder))))
+        case ["--driver", folder]:
+            print(json.dumps(driver_steps(Path(folder, "double.cubin"))))
         case ["--ways"]:
             print(json.dumps(time_ways()))
         case []:

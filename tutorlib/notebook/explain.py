@@ -75,6 +75,8 @@ def explain(
 
 def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     """An exercise's kernel with this answer, on random inputs; a line says whether its result is right."""
+    import torch
+
     from tutorlib.checking.kernel import KernelExercise
     from tutorlib.exercises import find
     from tutorlib.problems.differences import find_difference
@@ -87,6 +89,7 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     launcher = exercise.simulator(exercise.artifact(Served(answer)))
     launcher.traced = True
     work = Work(exercise.problem, shape or exercise.sizes_simulated[0], "cpu")
+    work.refill(torch.Generator().manual_seed(0))
     launcher.on(work)()
     name = exercise.problem.output.name
     wrong = find_difference(name, *work.output.as_it_is().seen, *work.expected())

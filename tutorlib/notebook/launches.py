@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.stages import Stages, compile_in_stages
-from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, READY, TORCH, recorded_launches
+from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, READY, STEPS, TORCH, recorded_launches
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -101,3 +101,20 @@ def show_new_processes() -> None:
         if READY in found
     ]
     print("\n".join(shown) or NOTHING)
+
+
+def show_first_load() -> "DataFrame | None":
+    """The steps of the first load of a saved kernel in a new process, and of the driver's share of it, for each GPU."""
+    import pandas
+
+    tables = {
+        machine_of(found): {
+            (who, step): host_time(us) for who, steps in found[STEPS].items() for step, us in steps.items()
+        }
+        for found in recorded_launches()
+        if STEPS in found
+    }
+    if not tables:
+        print(NOTHING)
+        return None
+    return pandas.DataFrame(tables).fillna("")

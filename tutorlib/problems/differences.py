@@ -36,14 +36,14 @@ def find_difference(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor
         return None
     if unwritten.any():
         at, rule = element(name, unwritten), pattern(unwritten)
-        what = f"{at} is still NaN: the kernel never wrote it. Unwritten: {extent(unwritten)} elements{all_in(rule)}."
+        what = f"{at} is still NaN: the kernel never wrote it. Unwritten: {elements(unwritten)}{all_in(rule)}."
         return Wrong(Flaw(what, Difference.UNWRITTEN(at=at, **fields(unwritten, rule))))
     place = first(bad)
     tolerance = float(allowed.expand_as(want)[place])
     within = f" (± {tolerance:.2g})" if tolerance else ""
     at, rule = element(name, bad), pattern(bad)
     is_, should = shown(got[place]), shown(want[place])
-    what = f"{at} is {is_} and should be {should}{within}. Wrong: {extent(bad)} elements{all_in(rule)}."
+    what = f"{at} is {is_} and should be {should}{within}. Wrong: {elements(bad)}{all_in(rule)}."
     failure = Difference.WRONG(at=at, got=is_, want=should, sign=should[: should.startswith("-")], **fields(bad, rule))
     return Wrong(Flaw(what, failure), likeness(got, want, allowed, bad))
 
@@ -51,8 +51,10 @@ def find_difference(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor
 def shown(value: "Tensor") -> str:
     """A number in decimal; a long int32 by its bits: "0x3C00FF12"."""
     number = value.item()
-    if value.dtype.is_floating_point or abs(number) < LONG:
-        return f"{float(number):.6g}"
+    if value.dtype.is_floating_point:
+        return f"{number:.6g}"
+    if abs(number) < LONG:
+        return str(int(number))
     return f"0x{int(number) % 2**32:08X}"
 
 
@@ -80,6 +82,10 @@ def extent(where: "Tensor") -> str:
     """The number of places: "all 64", "3 of 64"."""
     wrong, total = int(where.sum()), where.numel()
     return f"all {total:,}" if wrong == total else f"{wrong:,} of {total:,}"
+
+
+def elements(where: "Tensor") -> str:
+    return "its only element" if where.numel() == 1 else f"{extent(where)} elements"
 
 
 def all_in(rule: str) -> str:
@@ -130,7 +136,7 @@ def likeness(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") ->
         if moved := moved_block(got, want, allowed, bad):
             return moved
     error = (got.double() - want.double()).abs()
-    if error.max() <= 0.02 * want.double().abs().max():
+    if want.dtype.is_floating_point and error.max() <= 0.02 * want.double().abs().max():
         return NEARLY
     return ""
 

@@ -30,4 +30,24 @@ LESSONS = {
     ),
     "17.9": Lesson("one lop3 by its table", named("17.9", "in_python", "two_operands", "c_alone")),
     "17.10": Lesson("one redux.sync for a warp", named("17.10", "by_shuffles", "the_dsl_s")),
+    "17.11": Lesson(
+        "captured once on the current stream after a first launch, replayed on the graph's own buffers",
+        named(
+            "17.11",
+            "without_a_graph",
+            "no_first_launch",
+            "stream_of_before",
+            "never_copies",
+            "on_the_examples",
+            "waits",
+        ),
+    ),
+    "17.12": Lesson(
+        "the least recently used goes, and threads wait only for their own compilation",
+        named("17.12", "Unbounded", "FirstIn", "NoLock", "LooksOnce", "OneLockToCompile", "EvictsFirst", "KeepsAList"),
+    ),
+    "17.13": Lesson(
+        "a kernel for each target, without its GPU",
+        named("17.13", "first_for_all", "no_target", "without_the_letter", "without_ffi"),
+    ),
 }

@@ -4,6 +4,7 @@ import os
 import tempfile
 from functools import lru_cache
 from pathlib import Path
+from uuid import uuid4
 
 import cutlass
 import torch
@@ -209,8 +210,9 @@ def tries_first(folder, name, compile):
         return load_module(str(file), enable_tvm_ffi=True)[name]
     except Exception:
         folder.mkdir(parents=True, exist_ok=True)
-        compile().export_to_c(str(file) + ".new", name)
-        os.rename(str(file) + ".new", file)
+        new = f"{file}.{uuid4()}"
+        compile().export_to_c(new, name)
+        os.rename(new, file)
     return load_module(str(file), enable_tvm_ffi=True)[name]
 
 

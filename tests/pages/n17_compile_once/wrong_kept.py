@@ -339,6 +339,22 @@ WRONG = {
         ),
         wrong(
             "17.6",
+            "copies",
+            "Copies a whole file to the final name.",
+            "os.replace(half, file)",
+            "file.write_bytes(half.read_bytes())\n        half.unlink()",
+            "a copy of the file",
+        ),
+        wrong(
+            "17.6",
+            "one_temporary_name",
+            "Two processes that compile the same function write to one file.",
+            "{name}.{os.getpid()}.o",
+            "{name}.new",
+            "two processes",
+        ),
+        wrong(
+            "17.6",
             "moved_first",
             "Gives the file its name while it is still being written.",
             "        compile().export_to_c(str(half), name)\n        os.replace(half, file)",

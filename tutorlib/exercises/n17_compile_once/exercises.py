@@ -24,7 +24,10 @@ from tutorlib.exercises.n17_compile_once.cost_counts import (
     some_calls,
     some_members,
 )
+from tutorlib.exercises.n17_compile_once.judge.bounded import BOUNDED
+from tutorlib.exercises.n17_compile_once.judge.cross_compiled import TARGETS
 from tutorlib.exercises.n17_compile_once.judge.for_torch import CALLS, launch_costs
+from tutorlib.exercises.n17_compile_once.judge.graphs import GRAPHS, graph_costs
 from tutorlib.exercises.n17_compile_once.judge.integers import on_integers
 from tutorlib.exercises.n17_compile_once.judge.saved_kernels import SAVING
 from tutorlib.exercises.n17_compile_once.judge.shared_storage import Member, StructExercise
@@ -279,5 +282,49 @@ EXERCISES = (
             "It returns an MLIR value, too: cutlass.Int32(…) makes the DSL's number of it.",
         ),
         remedies=COMPILE_ONCE_REMEDIES["17.10"],
+    ),
+    TrialsExercise(
+        id="17.11",
+        title="graphed",
+        points=4,
+        needs=MMA_SYNC,
+        cases=GRAPHS,
+        launch_costs=graph_costs,
+        tiers=(4.0,),
+        library={},
+        hints=(
+            "Four steps: buffers of the graph's own, a first call on them, the capture of a second call, and a "
+            "function that copies its x into the buffer and replays.",
+            "Ask for the stream each time: during the capture another stream is torch's current one.",
+            "CUstream(torch.cuda.current_stream().cuda_stream); new.clone() and torch.empty_like(y) make buffers.",
+        ),
+        remedies=COMPILE_ONCE_REMEDIES["17.11"],
+    ),
+    TrialsExercise(
+        id="17.12",
+        title="BoundedKernels",
+        points=4,
+        cases=BOUNDED,
+        library={},
+        hints=(
+            "An OrderedDict has the least recently used key first if each call moves its key to the end: move_to_end, "
+            "popitem(last=False).",
+            "Two locks: one around each look into the dictionary, which is short, and one around a compilation.",
+            "A thread that has waited for the second lock looks again: another thread may have compiled its key.",
+        ),
+        remedies=COMPILE_ONCE_REMEDIES["17.12"],
+    ),
+    TrialsExercise(
+        id="17.13",
+        title="save_for",
+        points=2,
+        cases=TARGETS,
+        library={},
+        hints=(
+            "One compilation and one file for each target.",
+            'options=f"--enable-tvm-ffi --gpu-arch {target}"',
+            'compiled.export_to_c(str(folder / f"{name}.{target}.o"), name)',
+        ),
+        remedies=COMPILE_ONCE_REMEDIES["17.13"],
     ),
 )

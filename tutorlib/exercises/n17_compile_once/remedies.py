@@ -2,7 +2,11 @@
 
 from tutorlib.checking.exercise import Remedy
 from tutorlib.dsl.refusal import RefusalKind
+from tutorlib.exercises.n17_compile_once.judge.bounded import CacheFlaw
+from tutorlib.exercises.n17_compile_once.judge.cross_compiled import TargetFlaw
 from tutorlib.exercises.n17_compile_once.judge.for_torch import CallFlaw
+from tutorlib.exercises.n17_compile_once.judge.graphs import GraphFlaw
+from tutorlib.exercises.n17_compile_once.judge.recorded_cuda import CudaFlaw
 from tutorlib.exercises.n17_compile_once.judge.saved_kernels import SavingFlaw
 from tutorlib.exercises.n17_compile_once.judge.shared_storage import StructFlaw
 from tutorlib.exercises.n17_compile_once.keys import KeepingFlaw, KeyFlaw
@@ -131,6 +135,10 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Save under another name in that folder, then os.replace: the file has its name when it is whole.",
         ),
         Remedy(
+            SavingFlaw.SAME_NAME,
+            "Put os.getpid() into the temporary name, or let tempfile make one in the same folder.",
+        ),
+        Remedy(
             Fail.RAISED(error="FileNotFoundError"),
             "The folder may not be there yet: folder.mkdir(parents=True, exist_ok=True).",
         ),
@@ -192,5 +200,93 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Difference.WRONG,
             "The kind is ADD, each lane gives its own number once, and what comes back is the sum already.",
         ),
+    ),
+    "17.11": (
+        Remedy(
+            CudaFlaw.COLD,
+            "Call launches() once before the capture: the driver loads a kernel at its first launch, and a capture "
+            "refuses part of what loading does.",
+        ),
+        Remedy(
+            (CudaFlaw.LEGACY_STREAM, GraphFlaw.OUTSIDE),
+            "torch.cuda.graph makes another stream torch's current one. Ask for torch.cuda.current_stream() inside of "
+            "the block, not before it, and pass that to launches().",
+        ),
+        Remedy(
+            CudaFlaw.NO_STREAM,
+            "A compiled function takes the driver's stream: CUstream(torch.cuda.current_stream().cuda_stream).",
+        ),
+        Remedy(
+            CudaFlaw.SYNCHRONIZES,
+            "A capture runs nothing, so there is nothing to wait for and no result to look at before the first replay.",
+        ),
+        Remedy(
+            GraphFlaw.STALE,
+            "The graph has the address of its x. Copy into that memory, static_x.copy_(x); a Python name that you bind "
+            "to another tensor changes nothing in the graph.",
+        ),
+        Remedy(
+            (GraphFlaw.EXAMPLES, GraphFlaw.CALLERS_MEMORY),
+            "Make two buffers first, x.clone() and torch.empty_like(y), and use only these for the first call and in "
+            "the capture.",
+        ),
+        Remedy(GraphFlaw.NOT_CAPTURED, "with torch.cuda.graph(graph): launches(…) captures, and runs nothing."),
+        Remedy(
+            (GraphFlaw.LAUNCHES_AGAIN, GraphFlaw.CAPTURES_AGAIN),
+            "graphed itself captures, once. The function that it returns has two lines of work: copy, replay.",
+        ),
+        Remedy(GraphFlaw.TOO_MANY, "One torch.cuda.graph block, and in it one call of launches()."),
+        Remedy(
+            (GraphFlaw.WAITS, GraphFlaw.NOT_WAITED),
+            "Copy and replay on torch's current stream: it runs them, and whatever reads y afterwards, in order.",
+        ),
+        Remedy(GraphFlaw.SHARED, "Make the buffers inside of graphed, so that each graph has its own."),
+        Remedy(Fail.GIVES(type="NoneType"), "graphed returns a function, and that function returns the graph's y."),
+        Remedy(GraphFlaw.NOT_REPLAYED, "graph.replay(), once in each call."),
+    ),
+    "17.12": (
+        Remedy(
+            CacheFlaw.UNBOUNDED,
+            "After an insertion the dictionary may be one too large: then its first key goes, popitem(last=False).",
+        ),
+        Remedy(
+            CacheFlaw.ORDER,
+            "A call that finds its function uses it, too: move_to_end(key). Otherwise the oldest is evicted.",
+        ),
+        Remedy(CacheFlaw.COMPILED, "The bound is how many functions are kept: evict when there are more than `most`."),
+        Remedy(
+            CacheFlaw.FAILURE,
+            "Compile first, insert afterwards, evict last: if compile raises, nothing has changed.",
+        ),
+        Remedy(
+            CacheFlaw.HELD,
+            "Every list, dictionary or attribute that still has the function keeps its library loaded.",
+        ),
+        Remedy(
+            CacheFlaw.TWICE,
+            "Between the look into the dictionary and the insertion another thread can do the same. Hold a lock while "
+            "you compile, and look again when you have it.",
+        ),
+        Remedy(
+            CacheFlaw.HIT_WAITS,
+            "Two locks: looking into the dictionary takes one that no thread holds while it compiles.",
+        ),
+        Remedy(CacheFlaw.CALLS_WAIT, "Release the locks, then call: return compiled(*tensors) outside of the blocks."),
+        Remedy(CacheFlaw.STUCK, "threading.Lock is not reentrant: a method that holds it must not take it again."),
+        Remedy(CacheFlaw.RESULT, "Return what the function of this call's key returns for this call's tensors."),
+    ),
+    "17.13": (
+        Remedy(TargetFlaw.NO_FILE, 'One file for each target: folder / f"{name}.{target}.o".'),
+        Remedy(TargetFlaw.TARGET, 'The target is an option of each compilation: f"--gpu-arch {target}".'),
+        Remedy(
+            TargetFlaw.NO_FUNCTION,
+            "export_to_c(file, name): the name is the function's in the module, without the target. TVM-FFI's calling "
+            "convention comes with --enable-tvm-ffi.",
+        ),
+        Remedy(
+            Fail.RAISED(error="DSLRuntimeError"),
+            "Without --enable-tvm-ffi export_to_c is another function: it writes a C header beside the object file.",
+        ),
+        Remedy(TargetFlaw.NO_KERNEL, "export_to_c writes host code and kernel together; the PTX alone is not enough."),
     ),
 }

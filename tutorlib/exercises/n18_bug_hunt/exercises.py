@@ -24,7 +24,7 @@ def pair(
     """A bug's diagnosis, and its fix. number: of the bug on the page, from 1 on. look, mend: their hints.
 
     asked: what else the fixed kernel must have, as `MendExercise` has it: requires, forbids, lean, slack, limits,
-        whole, two_stages.
+        whole, two_stages; and symptom_told.
     """
     bug = BUGS[name]
     more: dict[str, Any] = {"lean": bug.lean, "patterned": False} | asked
@@ -260,5 +260,6 @@ EXERCISES = (
         limits=WorkLimits(at_most=(("bar.sync", 36),)),
         requires=("shfl.sync", "ld.shared"),
         patterned=True,
+        symptom_told=False,
     ),
 )

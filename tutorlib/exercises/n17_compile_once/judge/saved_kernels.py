@@ -4,6 +4,7 @@ The compiler is the judge's, and what it makes is y = n·x with an n that only t
 where the answer lives, results come back.
 """
 
+import os
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.graded_run import for_points
@@ -68,10 +70,12 @@ class Compiling:
 class Saveable:
     """A compiled function as the answer meets it.
 
-    export: the compiler's, maybe in another process. half: called when half a file is written, before the error.
+    export: the compiler's, maybe in another process. written: called with the file when it is written. half: called
+    when half a file is written, before the error.
     """
 
     export: Callable[..., tuple[bytes, bool]]
+    written: Callable[[Path], None]
     half: Callable[[], None]
 
     def __call__(self, *args: Any) -> None:
@@ -82,6 +86,7 @@ class Saveable:
     def export_to_c(self, object_file_path: str, function_name: str, **options: bool) -> None:
         raw, whole = self.export(function_name, *sorted(options.items()))
         Path(object_file_path).write_bytes(raw)
+        self.written(Path(object_file_path))
         if not whole:
             self.half()
             raise OSError("No space left on device")
@@ -102,22 +107,30 @@ class SavingFlaw(FailureKind):
     NO_FILE = "no file"
     AGAIN = "compiled again"
     TORN = "torn file"
+    SAME_NAME = "one temporary name for all processes"
 
 
 class Folder:
-    """One that need not be there yet, and an answer that keeps functions in it."""
+    """One that need not be there yet, and an answer that keeps functions in it.
+
+    Each call of the answer has another process's number. written: where files were written first, and their inodes.
+    """
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
         self.around = tempfile.TemporaryDirectory()
         self.folder = Path(self.around.name, "kernels")
         self.seen_half: list[str] = []  # files in the folder while one was half written
+        self.written: list[tuple[str, int]] = []
+        self.calls = 0
 
     def get(self, name: str, compile: Callable[[], Any]) -> Scaled:
         """The function of this name, which is called with x and gives y. Raises WrongKind and what the answer does."""
         import torch
 
-        function = self.answer(self.folder, name, lambda: Saveable(compile(), self.look))
+        self.calls += 1
+        with mock.patch.object(os, "getpid", return_value=os.getpid() + self.calls):
+            function = self.answer(self.folder, name, lambda: Saveable(compile(), self.note, self.look))
         if not callable(function):
             raise WrongKind(Flaw(f"it should return the function; it returns {function!r}.", SavingFlaw.NO_FUNCTION))
 
@@ -132,6 +145,19 @@ class Folder:
     def files(self) -> dict[str, bytes]:
         there = (path for path in self.folder.rglob("*") if path.is_file())
         return {str(path.relative_to(self.folder)): path.read_bytes() for path in there}
+
+    def note(self, file: Path) -> None:
+        self.written.append((str(file), file.stat().st_ino))
+
+    def is_renamed(self, name: str) -> bool:
+        """Whether this file is one that was written first under another name."""
+        file = self.folder / name
+        return any(inode == file.stat().st_ino and path != str(file) for path, inode in self.written)
+
+    def reuses_a_name(self) -> bool:
+        """Whether two files were written first under one name."""
+        paths = [path for path, _ in self.written]
+        return len(set(paths)) < len(paths)
 
     def look(self) -> None:
         self.seen_half += self.files()
@@ -172,6 +198,12 @@ class Shelf:
     def half_written(self) -> list[str]:
         seen = self.answer.ask(in_folder, self.number, "half_written")
         return seen if isinstance(seen, list) else []
+
+    def is_renamed(self, name: str) -> bool:
+        return self.answer.ask(in_folder, self.number, "is_renamed", name) is True
+
+    def reuses_a_name(self) -> bool:
+        return self.answer.ask(in_folder, self.number, "reuses_a_name") is not False
 
     def put(self, name: str, raw: bytes) -> None:
         self.answer.ask(in_folder, self.number, "put", name, raw)
@@ -258,9 +290,15 @@ def torn(shelf: Shelf, n: int, other: int) -> str:
     except Exception as error:
         what = f"saving was cut short once, and ever since: {type(error).__name__}: {first_line(error)}"
         return Flaw(what, SavingFlaw.TORN)
-    if again.calls:
-        return works(found, n)
-    return Flaw("saving was cut short once, and the function is not compiled again.", SavingFlaw.TORN)
+    if not again.calls:
+        return Flaw("saving was cut short once, and the function is not compiled again.", SavingFlaw.TORN)
+    if not shelf.is_renamed("double.o"):
+        what = "double.o is a copy of the file that was exported, and copying can be cut short. Rename that file."
+        return Flaw(what, SavingFlaw.TORN)
+    if shelf.reuses_a_name():
+        what = "two processes that save at one time write to one temporary file: give it a name of its own."
+        return Flaw(what, SavingFlaw.SAME_NAME)
+    return works(found, n)
 
 
 SAVING: tuple[Trial, ...] = (

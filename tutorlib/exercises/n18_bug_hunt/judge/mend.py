@@ -10,7 +10,7 @@ from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.served import Served, need_function
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.failure import Fail, Flaw
+from tutorlib.failure import Difference, Fail, Flaw, failures_in
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch
 from tutorlib.machine.features import cute_target
 from tutorlib.measuring.bug_launchers import HuntedLauncher, as_simulated, launcher_of
@@ -30,10 +30,12 @@ class MendExercise(KernelExercise):
     """The answer takes the broken kernel's source, a string, and returns the fixed one.
 
     two_stages: bytes that two stages of its pipeline take; with less shared memory the pipeline is gone.
+    symptom_told: whether a message says which element is wrong, and how; else the reader has to find that.
     """
 
     bug: Bug
     two_stages: int = 0
+    symptom_told: bool = True
 
     @property
     def dynamic(self) -> bool:
@@ -62,8 +64,19 @@ class MendExercise(KernelExercise):
         """
         served.ask(need_function, " that takes the source and returns it fixed")
         verdict = self.judge_returned(served) if isinstance(self.bug.launch, CudaLaunch) else super().judge(served)
+        if not self.symptom_told and verdict.points < self.correctness_points:
+            verdict = self.without_symptom(verdict)
         partly = 0 < verdict.points < self.correctness_points
         return replace(verdict, points=0) if partly and verdict.points <= self.unmended else verdict
+
+    def without_symptom(self, verdict: Verdict) -> Verdict:
+        """The same, where a result is wrong, with advice in place of the element."""
+        kinds = failures_in(verdict.lines)
+        if not {one.kind for one in kinds} & {*Difference}:
+            return verdict
+        call = f'output_of("{self.bug.name}", shape, x, source=your_fix)'
+        advice = Flaw(f"the result is wrong for some inputs: find out for which, with {call}.", *kinds)
+        return replace(verdict, lines=(*verdict.lines[:1], advice))
 
     @cached_property
     def unmended(self) -> float:
