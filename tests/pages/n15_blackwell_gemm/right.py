@@ -9,7 +9,7 @@ import torch
 
 from tests.pages.table import answer
 from tutorlib.models.block_formats import E2M1
-from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
+from tutorlib.models.tensor_memory import ring_stages, accumulator_place, tmem_columns
 
 
 def doubles(n, accumulators):
@@ -132,7 +132,7 @@ RIGHT = {
     "15.2": [
         answer("by_parts", "No divmod.", lambda m, n, a, c: (m // 128, m % 128 // 32, m % 128, a * c + n)),
         answer("by_bits", "Masks and shifts.", lambda m, n, a, c: (m >> 7, m >> 5 & 3, m & 127, c * a + n)),
-        answer("numpy_place", "NumPy's numbers.", lambda *args: tuple(map(np.int32, sum_place(*args)))),
+        answer("numpy_place", "NumPy's numbers.", lambda *args: tuple(map(np.int32, accumulator_place(*args)))),
     ],
     "15.7": [
         answer("kibibytes", "Counts in KiB first.", lambda n, p, o: (1024 * (16 + n // (8 << p)), (232448 - o) // (1024 * (16 + n // (8 << p))))),

@@ -17,8 +17,8 @@ from tutorlib.exercises import find
 from tutorlib.kernels.blackwell.config import PAIR, SINGLE, BlackwellConfig, BlackwellConfigError
 from tutorlib.kernels.blackwell.gemm import make_umma
 from tutorlib.kernels.hopper.specialised import load_steps, multiply_steps
-from tutorlib.models.block_formats import E2M1, E4M3, quantise_mx, quantise_nv, scaled_dot, to_nearest
-from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
+from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, scaled_dot, to_nearest
+from tutorlib.models.tensor_memory import ring_stages, accumulator_place, tmem_columns
 
 # Formats ----------------------------------------------------------------------------------------------------------
 
@@ -45,7 +45,7 @@ def test_a_scale_is_torchs_e8m0_of_the_largest_number():
     rng = random.Random(2)
     for _ in range(100):
         block = [rng.gauss(0, 2.0 ** rng.randint(-40, 40)) for _ in range(32)]
-        exponent, elements = quantise_mx(block)
+        exponent, elements = quantize_mx(block)
         scale = torch.tensor(2.0**exponent).to(torch.float8_e8m0fnu).float().item()
         assert scale == 2.0**exponent
         assert 256 <= Fraction(max(map(abs, block))) / Fraction(2) ** exponent < 512
@@ -56,7 +56,7 @@ def test_nvfp4_is_the_nearest_that_its_scale_allows():
     rng = random.Random(3)
     for tensor_scale in (1.0, 0.01, 3e-4):
         block = [rng.gauss(0, 1) for _ in range(16)]
-        scale, elements = quantise_nv(block, tensor_scale)
+        scale, elements = quantize_nv(block, tensor_scale)
         assert scale in E4M3
         for x, element in zip(block, elements, strict=True):
             off = abs(element * scale * tensor_scale - x)
@@ -67,7 +67,7 @@ def test_nvfp4_is_the_nearest_that_its_scale_allows():
 def test_a_dot_product_in_blocks_is_that_of_the_dequantised_numbers():
     rng = random.Random(4)
     rows = [[rng.gauss(0, 1) for _ in range(64)] for _ in range(2)]
-    blocks = [[quantise_mx(row[at : at + 32]) for at in (0, 32)] for row in rows]
+    blocks = [[quantize_mx(row[at : at + 32]) for at in (0, 32)] for row in rows]
     whole = [[Fraction(x) * Fraction(2) ** e for e, elements in row for x in elements] for row in blocks]
     exact = sum(x * y for x, y in zip(*whole, strict=True))
     assert scaled_dot(*([(2.0**e, x) for e, x in row] for row in blocks)) == pytest.approx(float(exact), rel=1e-12)
@@ -91,7 +91,7 @@ def test_an_accumulator_lies_where_the_real_cute_has_it(config):
 
     cute.compile(look, options="--gpu-arch sm_100a")
     for (m, n, accumulator), offset in found.items():
-        _, _, lane, column = sum_place(m, n, accumulator, config.tile[1])
+        _, _, lane, column = accumulator_place(m, n, accumulator, config.tile[1])
         assert offset == lane << 16 | column
     assert config.columns == tmem_columns(config.tile[1], config.accumulators)
 

@@ -4,7 +4,7 @@ from tests.pages.change import swap, without, without_first, without_last
 from tests.pages.n15_blackwell_gemm.blackwell_loops import wrong
 from tests.pages.table import answer
 from tutorlib.kernels.blackwell.holding import hold
-from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
+from tutorlib.models.tensor_memory import ring_stages, accumulator_place, tmem_columns
 
 
 def rounded_each(n, accumulators):
@@ -173,18 +173,18 @@ WRONG = {
         answer("none", "None for what does not fit.", lambda n, a: tmem_columns(n, a) or None),
     ],
     "15.2": [
-        answer("row_for_lane", "The row of the pair.", lambda m, n, a, c: (*sum_place(m, n, a, c)[:2], m, a * c + n)),
+        answer("row_for_lane", "The row of the pair.", lambda m, n, a, c: (*accumulator_place(m, n, a, c)[:2], m, a * c + n)),
         answer("eight_warps", "Warps through both blocks.", lambda m, n, a, c: (m // 128, m // 32, m % 128, a * c + n)),
-        answer("first_accumulator", "Always the first.", lambda m, n, a, c: sum_place(m, n, 0, c)),
+        answer("first_accumulator", "Always the first.", lambda m, n, a, c: accumulator_place(m, n, 0, c)),
         answer("rows_dealt_out", "Every fourth row.", lambda m, n, a, c: (m // 128, m % 4, m % 128, a * c + n)),
         answer("every_other_row", "Blocks take turns.", lambda m, n, a, c: (m % 2, m // 64, m // 2, a * c + n)),
         answer("lane_of_warp", "The lane in its warp.", lambda m, n, a, c: (m // 128, m % 128 // 32, m % 32, a * c + n)),
-        answer("one_of_two", "There are only two accumulators.", lambda m, n, a, c: (*sum_place(m, n, 0, c)[:3], n + (c if a else 0))),
-        answer("columns_of_256", "An accumulator has 256 columns, always.", lambda m, n, a, c: sum_place(m, n, a, 256)),
-        answer("interleaved", "Accumulators take turns in the columns.", lambda m, n, a, c: (*sum_place(m, n, a, c)[:3], 2 * n + a)),
-        answer("column_first", "Lane and column exchanged.", lambda m, n, a, c: (*sum_place(m, n, a, c)[:2], *sum_place(m, n, a, c)[:1:-1])),
+        answer("one_of_two", "There are only two accumulators.", lambda m, n, a, c: (*accumulator_place(m, n, 0, c)[:3], n + (c if a else 0))),
+        answer("columns_of_256", "An accumulator has 256 columns, always.", lambda m, n, a, c: accumulator_place(m, n, a, 256)),
+        answer("interleaved", "Accumulators take turns in the columns.", lambda m, n, a, c: (*accumulator_place(m, n, a, c)[:3], 2 * n + a)),
+        answer("column_first", "Lane and column exchanged.", lambda m, n, a, c: (*accumulator_place(m, n, a, c)[:2], *accumulator_place(m, n, a, c)[:1:-1])),
         answer("block_by_column", "The pair shares the columns, not the rows.", lambda m, n, a, c: (n // 128, m // 32 % 4, m % 128, a * c + n % 128)),
-        answer("without_block", "Three numbers for four.", lambda m, n, a, c: sum_place(m, n, a, c)[1:]),
+        answer("without_block", "Three numbers for four.", lambda m, n, a, c: accumulator_place(m, n, a, c)[1:]),
         answer("warps_of_the_kernel", "Warps 0 to 3 follow those that load and multiply.",
                lambda m, n, a, c: (m // 128, m % 128 // 32 + 2, m % 128, a * c + n)),
     ],
