@@ -15,10 +15,10 @@ from tests.pages.n15_blackwell_gemm.wrong_loops import WRONG
 from tests.pages.table import by_name
 from tutorlib.exercises import find
 from tutorlib.kernels.blackwell.config import PAIR, SINGLE, BlackwellConfig, BlackwellConfigError
-from tutorlib.kernels.blackwell.gemm import make_umma
+from tutorlib.kernels.blackwell.parts import make_umma
 from tutorlib.kernels.hopper.specialised import load_steps, multiply_steps
 from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, scaled_dot, to_nearest
-from tutorlib.models.tensor_memory import ring_stages, accumulator_place, tmem_columns
+from tutorlib.models.tensor_memory import accumulator_place, ring_stages, tmem_columns
 
 # Formats ----------------------------------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ def test_an_accumulator_lies_where_the_real_cute_has_it(config):
 
     @cute.jit
     def look():
-        tiled_mma = make_umma(config)
+        tiled_mma = make_umma(config.tile, config.pair)
         shape = tiled_mma.partition_shape_C(config.tile[:2])
         layout = tiled_mma.make_fragment_C(cute.append(shape, config.accumulators)).layout
         for m, n, accumulator in ((0, 0, 0), (1, 0, 0), (77, 5, 0), (127, 63, config.accumulators - 1)):
@@ -111,6 +111,7 @@ def test_stages_are_those_of_the_kernel():
         ({"tile": (128, 100, 64)}, "boxes of 64 columns"),
         ({"tile": (128, 256, 32)}, "64 bf16"),
         ({"stages": 1}, "at least 2 stages"),
+        ({"sharing": 2}, "1 block alone"),
     ],
 )
 def test_a_configuration_that_cannot_be_says_why(fields, says):

@@ -2,6 +2,7 @@
 
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
+from tutorlib.dsl.refusal import RefusalKind
 from tutorlib.exercises.n15_blackwell_gemm.judge.kernel_parts import PartFlaw
 from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_memory import TensorMemoryFlaw
 from tutorlib.failure import Difference, Fail, Hazard
@@ -217,6 +218,7 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             PartFlaw.REGISTERS,
             "A thread's share of a 128×64 tensor is 64 registers: partition_D of one part, not of all.",
         ),
+        Remedy(PartFlaw.ATOM, "tcgen05.Ld32x32bOp(tcgen05.Repetition.x64)"),
         Remedy(PartFlaw.NOT_MADE, "`return t2r, tTtC, tTrC`: a TiledCopy and two tensors."),
     ),
     "15.13": (
@@ -229,7 +231,7 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(Fail.TOO_MANY(instruction="block"), "A persistent kernel has min(tiles, sms) blocks."),
     ),
     "15.14": (
-        Remedy(PartFlaw.GROUP, "is_two_cta=True in alloc_tmem, relinquish_tmem_alloc_permit and dealloc_tmem."),
+        Remedy(RefusalKind.CTA_GROUP, "is_two_cta=True in alloc_tmem, relinquish_tmem_alloc_permit and dealloc_tmem."),
         Remedy(PartFlaw.THREADS, "block=(192, 1, 1): each of the two blocks has six warps."),
     ),
 }

@@ -22,7 +22,7 @@ def make_umma(tile: tuple[int, int, int], pair: bool) -> cute.TiledMma:
 @cute.jit
 def issue(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean) -> None:
     """acc: ((128, N), 1, 1). tCrA, tCrB: (1, 1, K blocks) of a stage. first: overwrite the accumulator."""
-    for k_block in range(cute.size(tCrA, mode=[2])):
+    for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
         tiled_mma.set(tcgen05.Field.ACCUMULATE, True if k_block else Boolean(first) == Boolean(False))
         cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
 

@@ -46,6 +46,7 @@ class PartFlaw(FailureKind):
     K_BLOCKS = "K blocks"
     SOURCE = "tensor memory"
     REGISTERS = "registers"
+    ATOM = "columns of a copy"
     THREADS = "threads of a block"
 
 
@@ -87,24 +88,7 @@ class BlackwellPart(Part):
         if (got := allocated_columns(compiled.ptx)) != [self.config.columns]:
             said = " and ".join(map(str, got)) or "no"
             return f"it allocates {said} columns of tensor memory; its accumulators take {self.config.columns}."
-        return find_mixed_groups(compiled.ptx, self.config.width) or find_missing_blocks(compiled.ptx)
-
-
-def find_mixed_groups(ptx: str, blocks: int) -> str:
-    """The first tcgen05 instruction of another cta_group than the kernel's, as a sentence, or "".
-
-    PTX ISA, 9.7.16.5: all tcgen05 instructions of a kernel have the same .cta_group.
-    """
-    for name, group in re.findall(r"(tcgen05\.\w+)[\w.:]*?\.cta_group::(\d)", ptx):
-        if int(group) != blocks:
-            made = "True" if blocks > 1 else "False"
-            return Flaw(
-                f"its {name} is of cta_group::{group}, and its multiplications are of cta_group::{blocks}: PTX demands "
-                f"one group for all tcgen05 instructions of a kernel. (alloc_tmem, relinquish_tmem_alloc_permit and "
-                f"dealloc_tmem have is_two_cta={made} here.)",
-                PartFlaw.GROUP,
-            )
-    return ""
+        return find_missing_blocks(compiled.ptx)
 
 
 def find_missing_blocks(ptx: str) -> str:
@@ -294,6 +278,7 @@ class ReadTensorMemory(BlackwellPart):
 def find_wrong_copy(got: Any, acc: Any) -> str:
     """The fault of (t2r, tTtC, tTrC) for accumulators (128, N, accumulators), as a sentence, or ""."""
     from cutlass import Float32, cute
+    from cutlass.cute.nvgpu import tcgen05
 
     if not isinstance(got, tuple | list) or len(got) != 3:
         return Flaw("make_t2r should return three things: t2r, tTtC, tTrC.", PartFlaw.NOT_MADE)
@@ -302,6 +287,10 @@ def find_wrong_copy(got: Any, acc: Any) -> str:
         names = ", ".join(type(one).__name__ for one in got)
         what = f"make_t2r returns ({names}): it should be a TiledCopy and two Tensors, (t2r, tTtC, tTrC)."
         return Flaw(what, PartFlaw.NOT_MADE)
+    if not isinstance(t2r.op, tcgen05.Ld32x32bOp) or t2r.op.repeat != tcgen05.Repetition.x64:
+        what = f"t2r is made of {type(t2r.op).__name__}"
+        what += f"(Repetition.x{t2r.op.repeat.value})" if hasattr(t2r.op, "repeat") else ""
+        return Flaw(f"{what}: one Ld32x32bOp(Repetition.x64) reads a thread's part of 64 columns.", PartFlaw.ATOM)
     if tTtC.memspace != cute.AddressSpace.tmem:
         return Flaw("tTtC is not in tensor memory: it is `acc`, partitioned by the copy.", PartFlaw.SOURCE)
     _, n, accumulators = (cute.size(acc, mode=[mode]) for mode in range(3))
@@ -323,6 +312,10 @@ def find_wrong_copy(got: Any, acc: Any) -> str:
 @dataclass(frozen=True, kw_only=True)
 class WholeKernel(BlackwellPart):
     """A function that takes a configuration and a number of SMs and makes the host function."""
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        """Narrow tiles, and the SMs of two blocks or of two pairs."""
+        return self.gemm(answer, narrower(self.config), 2 * self.config.width)
 
     def gemm(self, answer: Answer, config: "BlackwellConfig", sms: int) -> HostFunction:
         gemm = need_callable(answer)(config, sms)
