@@ -13,11 +13,11 @@
 # in each of 256 threads, and it took all 128 threads of a warpgroup to issue a multiplication. What does a kernel look
 # like when the accumulators leave the registers too, and *one* thread issues a multiplication?
 #
-# You write it: first its three loops, then the parts around them, then the kernel that is made of both, for one block
-# and for two that multiply together. **This notebook's kernel has never run on a Blackwell GPU**, because none was
-# available when the course was made. Instead, `check` rehearses the loops, compiles the kernel for two Blackwell
-# architectures, inspects its instructions, and runs it in the simulator to check its results. On a Blackwell GPU it
-# also runs the kernel itself, as in notebook 13.
+# You write it in three steps: the loops of its three roles, the parts that they need, and the kernel made of both, for
+# one block and then for two that multiply together. **This notebook's kernel has never run on a Blackwell GPU**,
+# because none was available when the course was made. Instead, `check` rehearses the loops, compiles the kernel for two
+# Blackwell architectures, inspects its instructions, and runs it in the simulator to check its results. On a Blackwell
+# GPU it also runs the kernel itself, as in notebook 13.
 #
 # The problem is notebook 09's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
@@ -567,10 +567,10 @@ show_source(make_drain)
 show_source(make_block, Block, await_empty)
 
 # %% [markdown]
-# A block must not end while something is in flight that concerns it. `release` takes care of tensor memory. Two things
-# are left. The MMA warp's last commits arrive at `empty` mbarriers for which nobody waits any more, so the TMA warp
-# calls `await_empty(steps)` after its loop. And TMA may still be reading the boxes of the last tile, so each epilogue
-# warp ends with `cute.arch.cp_async_bulk_wait_group(0, read=True)`, as in notebook 13.
+# A block must not end while an operation is in flight that uses its memory or its mbarriers. `release` takes care of
+# tensor memory; two cases are left. The last commits arrive at `empty` mbarriers for which no loop waits any more, so
+# the TMA warp calls `await_empty(steps)` after its loop. And TMA may still be reading the boxes of the last tile, so
+# each epilogue warp ends with `cute.arch.cp_async_bulk_wait_group(0, read=True)`, as in notebook 13.
 #
 # The kernel is persistent: `TileWalk` gives block i the tiles i, i + blocks, i + 2 · blocks, … The parts are collected
 # in one object, so that the kernel can serve for a pair of blocks too:
@@ -777,10 +777,15 @@ check("15.8", pair_loops)
 #   are initialized, and no block may end while the other can still arrive there. `cute.arch.cluster_arrive()` and then
 #   `cute.arch.cluster_wait()` are a barrier of the whole cluster.
 # - **The launch.** The two blocks of a pair are a cluster, `cluster=(2, 1, 1)`, and have adjacent numbers in the grid.
-#   The last of `sizes` counts clusters, of which `sms` SMs hold half as many.
+#   The last of `sizes` counts clusters, and a cluster takes two SMs.
 #
-# The kernel itself stays as it is: `make_block` reads from `config` that a block loads half of B and which block leads.
-#
+# The kernel itself stays as it is. `make_block` and `tma_atoms` read from `config` that a block loads half of B's rows,
+# and that the bytes of both blocks count at the leader's mbarrier (the `group` of the load):
+
+# %%
+show_source(tma_atoms)
+
+# %% [markdown]
 # **Exercise 15.14** (about 6, 4 and 6 lines). Write `pair_allocate`, `pair_release` and `make_pair_gemm`.
 
 
@@ -849,6 +854,8 @@ with suppress(NotImplementedError):  # until you have written both
 # - An mbarrier alone does not order accesses to tensor memory: they need a `tcgen05.fence` before the arrival and
 #   another after the wait. A commit includes the first.
 # - A block allocates tensor memory and must free it; each warp can read a quarter of the lanes.
+# - A block may end only after every operation that uses its memory or its mbarriers: loads, stores, commits, and in a
+#   pair the other block's arrivals.
 # - In a pair, one thread multiplies for two SMs, and its commits arrive in both.
 #
 # ## Test yourself
@@ -889,8 +896,10 @@ with suppress(NotImplementedError):  # until you have written both
 # | **nvfp4** | e2m1: 0, ½, 1, 1½, 2, 3, 4, 6 | e4m3 | 16 elements along K | one fp32 for the tensor |
 #
 # So an element of mxfp8 takes 8¼ bits, one of nvfp4 4½. In PTX these are the kinds `mxf8f6f4` and `mxf4nvf4` of
-# `tcgen05.mma` with `.block_scale`. Two more operands are addresses in tensor memory, where `tcgen05.cp` has copied
-# the scales from shared memory. One instruction takes 32 bytes of K from each row: 32 elements of mxfp8, 64 of nvfp4.
+# `tcgen05.mma` with `.block_scale`. Two more operands are addresses in tensor memory, where `tcgen05.cp` has copied the
+# scales from shared memory. (This appendix stops at the formats. The course's simulator has no `tcgen05.cp` and no
+# scaled multiplication, so no kernel here uses them.) One instruction takes 32 bytes of K from each row: 32 elements of
+# mxfp8, 64 of nvfp4.
 #
 # The picture has the first 16 of 32 random numbers, x. Below them, for each format: the stored element with its code
 # in hex (e4m3, e2m1), and its value after scaling (mxfp8, nvfp4):
