@@ -11,7 +11,7 @@ from cutlass import cute
 
 from tests.pages.n15_blackwell_gemm.right_loops import RIGHT
 from tests.pages.n15_blackwell_gemm.tensor_memory import asks_for_its_warp
-from tests.pages.n15_blackwell_gemm.wrong_loops import WRONG
+from tests.pages.n15_blackwell_gemm.wrong_loops import REHEARSED
 from tests.pages.table import by_name
 from tutorlib.exercises import find
 from tutorlib.kernels.blackwell.config import PAIR, SINGLE, BlackwellConfig, BlackwellConfigError
@@ -133,7 +133,7 @@ def test_an_unusual_loop_is_found_right_by_the_rehearsal(id, loop):
         assert rehearsed(id, loop) is None
 
 
-@pytest.mark.parametrize(("id", "loop"), by_name(WRONG))
+@pytest.mark.parametrize(("id", "loop"), by_name(REHEARSED))
 def test_a_wrong_loop_is_found_out_by_the_rehearsal(id, loop):
     found = rehearsed(id, loop)
     assert found is not None

@@ -189,6 +189,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("loops", "store_tiles"),
+        limits=WorkLimits(at_most=(("bar.sync", 36), ("barrier", 0), ("cp.async.bulk.wait_group", 80))),
         hints=(
             "For each tile, wait for ready. For each part, read, wait for the tcgen05.ld, write. Then advance.",
             "cute.arch.fence_view_async_tmem_load() waits for the tcgen05.ld.",
@@ -233,6 +234,7 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
+        limits=WorkLimits(at_most=(("bar.sync", 0), ("cp.async.bulk.wait_group", 80))),
         hints=(
             "produce: both blocks load; the leader alone announces the bytes, which are those of both.",
             "multiply: only the leading block issues. Its commits to empty and to ready arrive in both blocks: "

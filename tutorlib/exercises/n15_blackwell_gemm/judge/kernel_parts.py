@@ -26,7 +26,7 @@ K_BLOCKS = 4  # multiplications of a K tile of 64
 PART = 64  # columns that a thread reads at a time
 EXTENTS = (  # tiles, K tiles, stages, accumulators, parts
     *((1, 1, 2, 1, 2), (1, 5, 2, 1, 4), (3, 1, 2, 2, 2), (3, 3, 2, 2, 3)),
-    *((4, 4, 3, 2, 2), (5, 2, 4, 1, 1), (5, 3, 3, 2, 4)),
+    *((4, 4, 3, 2, 2), (5, 2, 4, 1, 1), (5, 3, 3, 2, 4), (7, 2, 3, 3, 2)),
 )
 
 
@@ -155,6 +155,12 @@ class RoleLoops(BlackwellPart):
                 f"it is safe, but {eager.dawdled} waits for what the same warp has issued, and issues nothing "
                 "meanwhile. Leave that wait to the role that needs the result.",
                 LoopFlaw.IDLE,
+            )
+        if repeated := next((block.repeated for block in played if block.repeated), None):
+            return Flaw(
+                f"it is safe, but {repeated} waits for a phase that the same warp has already waited for. One wait "
+                "covers all that follows in the phase.",
+                LoopFlaw.BARRIERS,
             )
         begun, could = eager.begun_first, min(extent.accumulators, extent.tiles)
         if self.loop in ("multiply", "all") and begun < could:
