@@ -14,7 +14,11 @@ from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.ptx import allocated_columns
 from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_block import BlackwellBlock, Extent, Loop, rehearse_tiles
-from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_memory import WARPS, rehearse_tensor_memory
+from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_memory import (
+    WARPS,
+    TensorMemoryFlaw,
+    rehearse_tensor_memory,
+)
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import count
 
@@ -87,7 +91,8 @@ class BlackwellPart(Part):
     def lacks(self, compiled: Compiled) -> str:
         if (got := allocated_columns(compiled.ptx)) != [self.config.columns]:
             said = " and ".join(map(str, got)) or "no"
-            return f"it allocates {said} columns of tensor memory; its accumulators take {self.config.columns}."
+            what = f"it allocates {said} columns of tensor memory; its accumulators take {self.config.columns}."
+            return Flaw(what, TensorMemoryFlaw.COLUMNS)
         return find_missing_blocks(compiled.ptx)
 
 

@@ -109,15 +109,15 @@ class MemoryBlock(RehearsalMachine):
                 "the SM may need the rest.",
                 TensorMemoryFlaw.COLUMNS,
             )
-        if self.relinquished_at:
-            what = f"{line}: the block gave up its right to allocate at {self.relinquished_at}."
-            raise Unsafe(what, TensorMemoryFlaw.GIVEN_UP)
         if self.allocated:
             raise Unsafe(
                 f"{line}: {me.name} allocates, too, after {self.allocated_at} did: one warp of the block does. "
                 "If the first one has all 512 columns, the second waits forever.",
                 TensorMemoryFlaw.ALLOCATED_TWICE,
             )
+        if self.relinquished_at:
+            what = f"{line}: the block gave up its right to allocate at {self.relinquished_at}."
+            raise Unsafe(what, TensorMemoryFlaw.GIVEN_UP)
         self.allocated, self.allocated_at = HeldColumns(wanted), line
         me.knows.add(("allocated",))
         self.changes += 1
