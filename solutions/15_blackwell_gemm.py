@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 95
-#     appendix: 30
-#     summary: Tensor memory, one thread that multiplies, pairs of blocks, four-bit numbers. No Blackwell needed.
+#     minutes: 110
+#     appendix: 35
+#     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. No Blackwell needed.
 # ---
 
 # %% [markdown]
@@ -13,18 +13,20 @@
 # in each of 256 threads, and it took all 128 threads of a warpgroup to issue a multiplication. What does a kernel look
 # like when the accumulators leave the registers too, and *one* thread issues a multiplication?
 #
-# You write its three loops, first for one block, then for two blocks that multiply together. **This notebook's kernel
-# has never run on a Blackwell GPU**, because none was available when the course was made. Instead, `check` rehearses
-# the loops, compiles the kernel for two Blackwell architectures, inspects its instructions, and runs it in the
-# simulator to check its results. On a Blackwell GPU it also runs and times the kernel itself, as in notebook 13.
+# You write it in three steps: the loops of its three roles, the parts that they need, and the kernel made of both, for
+# one block and then for two that multiply together. **This notebook's kernel has never run on a Blackwell GPU**,
+# because none was available when the course was made. Instead, `check` rehearses the loops, compiles the kernel for two
+# Blackwell architectures, inspects its instructions, and runs it in the simulator to check its results. On a Blackwell
+# GPU it also runs the kernel itself, as in notebook 13.
 #
 # The problem is notebook 09's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
-# > **After this page you can** allocate tensor memory and say which warp may read which part of it, issue
-# > multiplications from one thread and learn when they complete, hand accumulators from the tensor cores to the
-# > epilogue, and let two blocks share a tile. The appendix quantizes to mxfp8 and nvfp4 by hand.
+# > **After this page you can** allocate tensor memory and say which warp may read which part of it, make a TiledMma and
+# > issue it from one thread, learn when multiplications complete, copy accumulators out of tensor memory, give six
+# > warps their roles in one kernel and launch it, and let two blocks share a tile.
 # >
-# > **It takes** about 95 minutes, on any machine; its appendix about 30 more.
+# > **It takes** about 110 minutes, on any machine; its appendix about 35 more, on four-bit and eight-bit numbers with a
+# > shared scale, and on multicast.
 
 # %%
 import random
@@ -33,7 +35,7 @@ from contextlib import suppress
 import cutlass
 import cutlass.cute as cute
 import torch
-from cutlass import BFloat16, Float32
+from cutlass import BFloat16, Boolean, Float32, Int32
 from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 from IPython.display import display
@@ -45,13 +47,22 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_blackwell, show_pair, show_scaled, show_tensor_memory
 from tutorlib.dsl.cute.instructions import fence_before
 from tutorlib.kernels.blackwell.config import PAIR, BlackwellConfig
-from tutorlib.kernels.blackwell.gemm import Crew, TileLoops, make_blackwell_gemm, make_umma
-from tutorlib.kernels.blackwell.holding import Holding
+from tutorlib.kernels.blackwell.gemm import (
+    SMS,
+    Block,
+    Parts,
+    await_empty,
+    make_blackwell_gemm,
+    make_block,
+    make_drain,
+    tma_atoms,
+)
 from tutorlib.kernels.blackwell.steps import TileSteps
+from tutorlib.kernels.hopper.layouts import Tma
 from tutorlib.machine.features import TCGEN05
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.models import block_formats
-from tutorlib.models import tensor_memory as course
+from tutorlib.models.tensor_memory import ring_stages
 from tutorlib.notebook.block_timeline import show_handover, show_roles
 from tutorlib.notebook.source import show_source
 from tutorlib.notebook.trials import compare_on_gpu
@@ -146,13 +157,13 @@ check("15.1", tmem_columns)
 # Where in tensor memory is a given element of C, and which warp can read it? A pair of blocks, which comes later on
 # this page, has a tile of 256 rows: rows 0 to 127 are in block 0's tensor memory, rows 128 to 255 in block 1's.
 #
-# **Exercise 15.2** (about 3 lines). Write `sum_place(m, n, accumulator, columns)` → (block, warp, lane, column) of the
-# element at row m, column n of an accumulator, where lane and column are those of tensor memory. Accumulators are
-# `columns` wide and follow each other without gaps. The warp is one of that block's four epilogue warps, 0 to 3.
+# **Exercise 15.2** (about 3 lines). Write `accumulator_place(m, n, accumulator, columns)` → (block, warp, lane, column)
+# of the element at row m, column n of an accumulator, where lane and column are those of tensor memory. Accumulators
+# are `columns` wide and follow each other without gaps. The warp is one of that block's four epilogue warps, 0 to 3.
 
 
 # %%
-def sum_place(m, n, accumulator, columns):
+def accumulator_place(m, n, accumulator, columns):
     ### BEGIN SOLUTION (about 3 lines)
     block, lane = divmod(m, 128)
     warp = lane // 32
@@ -161,58 +172,59 @@ def sum_place(m, n, accumulator, columns):
 
 
 # %%
-check("15.2", sum_place)
+check("15.2", accumulator_place)
 
 # %% [markdown]
 # ### Allocate and free
 #
 # All lanes of one warp call `cute.arch.alloc_tmem(columns, address)`, which writes the location of the first column to
-# shared memory, at `address`. The other warps may read it there once they know that it has been written. When no warp
-# uses the columns any more, one warp frees them with `cute.arch.dealloc_tmem(pointer, columns)`. PTX requires this of
-# every kernel ([tcgen05.alloc,
+# shared memory, at `address`. The block then gives up its right to allocate, so that the next block on the SM can:
+# `cute.arch.relinquish_tmem_alloc_permit()`. The other warps may read the location once they know that it has been
+# written: `cute.arch.retrieve_tmem_ptr(Float32, 16, address)` returns it as a pointer to fp32 that is aligned to 16
+# bytes. When no warp uses the columns any more, one warp frees them with `cute.arch.dealloc_tmem(pointer, columns)`.
+# PTX requires this of every kernel ([tcgen05.alloc,
 # dealloc](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-instructions-tcgen05-alloc-dealloc-relinquish-alloc-permit)):
 # unlike shared memory, the columns are not freed when the block ends, and the next block on the SM waits for them.
 #
-# Your function gets this object:
-
-# %%
-show_source(Holding)
-
-# %% [markdown]
-# **Exercise 15.3** (about 7 lines). Write `hold(holding)`, which all six warps run. Warp 4 allocates
-# `holding.columns`; every warp gets the pointer, `holding.pointer()`, and does its work, `holding.work(pointer)`; warp
-# 4 frees the columns. Where do all warps need a barrier, `holding.meet()`?
+# **Exercise 15.3** (about 5 and 3 lines). All six warps of the block call both of your functions, `allocate` before
+# their work and `release` after it. Warp 4 allocates, relinquishes and frees. `allocate` returns the pointer in every
+# warp. Where do all warps need a barrier, `cute.arch.sync_threads()`?
 #
-# The check rehearses it first: on the CPU, without data, with the warps in several orders. Then it compiles the
-# kernel for sm_100a and sm_103a, reads from the PTX how many columns it allocates, and simulates a small GEMM.
+# The check rehearses the functions first: on the CPU, without data, with the warps in several orders. Then it compiles
+# a kernel around them for sm_100a and sm_103a, reads from the PTX how many columns it allocates, and simulates a small
+# GEMM.
 
 
 # %%
 @cute.jit
-def hold(holding: Holding):
-    ### BEGIN SOLUTION (about 7 lines)
-    if holding.warp == 4:
-        cute.arch.alloc_tmem(holding.columns, holding.address)
-    holding.meet()
-    acc = holding.pointer()
-    holding.work(acc)
-    holding.meet()
-    if holding.warp == 4:
-        cute.arch.dealloc_tmem(acc, holding.columns)
+def allocate(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    ### BEGIN SOLUTION (about 5 lines)
+    if warp == 4:
+        cute.arch.alloc_tmem(columns, address)
+        cute.arch.relinquish_tmem_alloc_permit()
+    cute.arch.sync_threads()
+    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
     ### END SOLUTION
 
 
+@cute.jit
+def release(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
+    ### BEGIN SOLUTION (about 3 lines)
+    cute.arch.sync_threads()
+    if warp == 4:
+        cute.arch.dealloc_tmem(acc, columns)
+    ### END SOLUTION
+
+
+tensor_memory = allocate, release
+
 # %%
-check("15.3", hold)
+check("15.3", tensor_memory)
 
 # %% [markdown]
-# `holding.work` calls the method below. It makes a tensor of the allocated columns, and each warp runs the loop of its
-# role. The three loops are yours to write:
-
-# %%
-show_source(Crew)
-
-# %% [markdown]
+# Your barrier in `allocate` will do a second job in the kernel at the end of this page: one warp initializes the
+# mbarriers, and no other warp may use them before.
+#
 # ## tcgen05.mma
 #
 # One bf16 instruction multiplies M × 16 by 16 × N and adds the product to M × N accumulators in tensor memory. The
@@ -246,26 +258,10 @@ for group in (tcgen05.CtaGroup.ONE, tcgen05.CtaGroup.TWO):
         print(f"{group!s:13} M = {m:3}: N {accepted(m, group)}")
 
 # %% [markdown]
-# CuTe describes the instruction by a TiledMma with one "thread". How much of the tile does that thread own?
-
-
-# %%
-@cute.jit
-def who_owns_what():
-    tiled_mma = make_umma(BlackwellConfig())
-    print("threads:", tiled_mma.size)
-    print("A:", tiled_mma.partition_shape_A((128, 64)), "  B:", tiled_mma.partition_shape_B((256, 64)))
-    print("accumulators:", tiled_mma.partition_shape_C((128, 256)))
-
-
-_ = cute.compile(who_owns_what, options="--gpu-arch sm_100a")
-
-# %% [markdown]
-# All of it, so there is nothing to partition among threads: `(128, 16)` is one instruction's A, and a K tile takes
-# four. In PTX, the operands are the accumulators' address, two 64-bit descriptors as in notebook 13, a 32-bit
-# descriptor of shape and types, four registers that mask the lanes not to be written (here none), and a predicate: add
-# to the accumulators, or overwrite them? (`.collector::a::discard` is the default: the tensor cores need not keep A
-# for the next instruction.)
+# In PTX, the operands are the accumulators' address, two 64-bit descriptors as in notebook 13, a 32-bit descriptor of
+# shape and types, four registers that mask the lanes not to be written (here none), and a predicate: add to the
+# accumulators, or overwrite them? A K tile of 64 takes four instructions. (`.collector::a::discard` is the default: the
+# tensor cores need not keep A for the next instruction.)
 
 # %%
 alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
@@ -444,13 +440,214 @@ with suppress(NotImplementedError):  # until you have written all three
 # It would not: there are two tiles and two accumulators, so the MMA warp never waits for `free`. With one accumulator,
 # the gap before each next tile would be one tick longer.
 #
-# Your four functions make a kernel. These are its instructions in program order, the TMA warp's first, then the MMA
-# warp's, then the epilogue's:
+# ## From loops to a kernel
+#
+# Your loops call four steps of the course's. `steps.load` and `steps.write` are notebook 13's: a `cute.copy` by TMA,
+# and the way from registers through a swizzled box to C. New are `steps.multiply` and `steps.read`, and the kernel
+# around the loops. You write them now.
+#
+# ### The TiledMma
+#
+# CuTe describes an instruction by an op. You have seen its arguments in `accepted`: the type of A and B, the type of
+# the accumulators, the instruction's shape (M, N, K), the `CtaGroup`, where A comes from (shared memory here; it may
+# also be in tensor memory), and the mode in which A and B are contiguous (K here, for both). `cute.make_tiled_mma(op)`
+# makes the TiledMma. On Hopper you also said how two warpgroups share a tile; here one instruction takes all of the
+# tile's M and N, and 16 of its K.
+#
+# `steps.multiply(stage, accumulator, first)` orders tensor memory with the `::after_thread_sync` fence and then calls
+# your `issue(tiled_mma, acc, tCrA, tCrB, first)`. Here `acc` is one accumulator, of shape ((128, N), 1, 1), and `tCrA`
+# and `tCrB` are one stage's descriptors, of shape (1, 1, K blocks). `tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)`
+# sets the predicate of the multiplications that follow, and `adds` may be a run-time Boolean. `cute.gemm(tiled_mma,
+# acc, a, b, acc)` issues one multiplication, and elects its thread itself.
+#
+# **Exercise 15.7** (about 4 and 4 lines). Write `make_umma(tile, pair)`, where `tile` is (M, N, K) of the block or of
+# the pair, and `issue`, which issues one multiplication for each K block. Which of them may overwrite the accumulator?
+
 
 # %%
-with suppress(NotImplementedError):  # until you have written all four
-    yours = make_blackwell_gemm(BlackwellConfig(), TileLoops(produce, multiply, store, hold))
-    compiled = compile_cute(yours, [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
+def make_umma(tile, pair):
+    ### BEGIN SOLUTION (about 4 lines)
+    group = tcgen05.CtaGroup.TWO if pair else tcgen05.CtaGroup.ONE
+    smem, k_major = tcgen05.OperandSource.SMEM, OperandMajorMode.K
+    op = tcgen05.MmaF16BF16Op(BFloat16, Float32, (tile[0], tile[1], 16), group, smem, k_major, k_major)
+    return cute.make_tiled_mma(op)
+    ### END SOLUTION
+
+
+@cute.jit
+def issue(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
+    ### BEGIN SOLUTION (about 4 lines)
+    for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
+        adds = True if k_block > 0 else Boolean(first) == Boolean(False)
+        tiled_mma.set(tcgen05.Field.ACCUMULATE, adds)
+        cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
+    ### END SOLUTION
+
+
+mma = make_umma, issue
+
+# %%
+check("15.7", mma)
+
+# %% [markdown]
+# A TiledMma partitions a tile among its threads. Yours has one "thread" for each block. How much of the tile does it
+# own?
+
+
+# %%
+@cute.jit
+def who_owns_what():
+    tiled_mma = make_umma((128, 256, 64), False)
+    print("threads:", tiled_mma.size)
+    print("A:", tiled_mma.partition_shape_A((128, 64)), "  B:", tiled_mma.partition_shape_B((256, 64)))
+    print("accumulators:", tiled_mma.partition_shape_C((128, 256)))
+
+
+with suppress(NotImplementedError):  # until you have written make_umma
+    cute.compile(who_owns_what, options="--gpu-arch sm_100a")
+
+# %% [markdown]
+# All of it, so there is nothing to partition: `(128, 16)` is one instruction's A, and a K tile takes four.
+#
+# ### From tensor memory to registers
+#
+# `tcgen05.ld` has several shapes. With `32x32b.x64`, lane l of a warp reads 64 columns of its own row in tensor memory
+# into 64 registers. CuTe's name is `tcgen05.Ld32x32bOp(tcgen05.Repetition.x64)`, from which `cute.make_copy_atom(op,
+# Float32)` makes an atom. `tcgen05.make_tmem_copy(atom, tensor)` tiles it over the four epilogue warps, for a tensor of
+# 128 rows and 64 columns in tensor memory. The result is a TiledCopy like those of notebook 05: `get_slice(thread)`,
+# `partition_S` and `partition_D`.
+#
+# The accumulators are wider than 64 columns. `cute.flat_divide(acc, (128, 64))` cuts `acc`, which has the shape (128,
+# N, accumulators), into parts; the result has the shape (128, 64, 1, parts, accumulators). (The 1 is the number of
+# parts along M.)
+#
+# **Exercise 15.12** (about 7 lines). Write `make_t2r(acc, thread)`, where `thread` is 0 to 127. It returns three
+# things:
+#
+# - `t2r`, the TiledCopy of one part;
+# - `tTtC`, its source: what this thread reads of tensor memory, of shape (values, 1, 1, parts, accumulators);
+# - `tTrC`, its target: `cute.make_rmem_tensor(shape, Float32)`, with the shape that `partition_D` gives a thread of any
+#   128×64 tensor, for example of `cute.make_identity_tensor((128, 64))`.
+#
+# `steps.read(accumulator, part)` then is the `::after_thread_sync` fence and `cute.copy(t2r, tTtC[None, None, None,
+# part, accumulator], tTrC)`.
+
+
+# %%
+def make_t2r(acc, thread):
+    ### BEGIN SOLUTION (about 7 lines)
+    parts = cute.flat_divide(acc, (128, 64))  # (128, 64, 1, parts, accumulators)
+    atom = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x64), Float32)
+    t2r = tcgen05.make_tmem_copy(atom, parts[None, None, 0, 0, 0])
+    mine = t2r.get_slice(thread)
+    tTtC = mine.partition_S(parts[None, None, 0, None, None])
+    tTrC = cute.make_rmem_tensor(mine.partition_D(cute.make_identity_tensor((128, 64))).shape, Float32)
+    return t2r, tTtC, tTrC
+    ### END SOLUTION
+
+
+# %%
+check("15.12", make_t2r)
+
+# %% [markdown]
+# The course's `make_drain` continues from your three results. From `t2r` it derives the copy to shared memory, so that
+# each thread stores the row that it holds, 16 bytes at a time, and it cuts the boxes of C for TMA:
+
+# %%
+show_source(make_drain)
+
+# %% [markdown]
+# ### The kernel, and its launch
+#
+# `make_block` is notebook 13's setup, with two rings in place of one: it allocates shared memory, initializes the
+# mbarriers and cuts the matrices into boxes. `block.steps_in(acc)` adds the accumulators, which need the pointer that
+# your `allocate` returns, and uses your `make_t2r`.
+
+# %%
+show_source(make_block, Block, await_empty)
+
+# %% [markdown]
+# A block must not end while an operation is in flight that uses its memory or its mbarriers. `release` takes care of
+# tensor memory; two cases are left. The last commits arrive at `empty` mbarriers for which no loop waits any more, so
+# the TMA warp calls `await_empty(steps)` after its loop. And TMA may still be reading the boxes of the last tile, so
+# each epilogue warp ends with `cute.arch.cp_async_bulk_wait_group(0, read=True)`, as in notebook 13.
+#
+# The kernel is persistent: `TileWalk` gives block i the tiles i, i + blocks, i + 2 · blocks, … The parts are collected
+# in one object, so that the kernel can serve for a pair of blocks too:
+
+# %%
+show_source(Parts)
+
+# %% [markdown]
+# **Exercise 15.13** (about 11 and 6 lines). Write the kernel: allocate `config.columns` columns at `block.address`,
+# make the steps, run the loop of each role and its wait (`block.warp` 5 loads, 4 multiplies, 0 to 3 store), and
+# release. Every function comes from `parts`. Then write `make_gemm`'s host function, which is called with cute.Tensors
+# of static shape:
+#
+# - `sizes` is (tiles of C along M, along N, K tiles, blocks). Count partial tiles too. There are at most `sms` blocks,
+#   and never more than tiles.
+# - `tma_atoms(a, b, c, config)` returns the kernel's first three arguments, made as in 13.9.
+# - Launch the blocks, each of six warps. The launch takes the bytes of shared memory from `SmemAllocator`.
+#
+# The check calls `make_gemm` with a narrower tile and two SMs and simulates the kernel. On a Blackwell GPU it runs it.
+
+
+# %%
+alone_parts = Parts(make_umma, issue, make_t2r, allocate, release, produce, multiply, store)
+
+
+@cute.kernel
+def blackwell_kernel(
+    a: Tma,
+    b: Tma,
+    c: Tma,
+    tiled_mma: cute.TiledMma,
+    sizes: cutlass.Constexpr,
+    config: cutlass.Constexpr,
+    parts: cutlass.Constexpr,
+):
+    block = make_block(a, b, c, tiled_mma, sizes, config, parts)
+    ### BEGIN SOLUTION (about 11 lines)
+    acc = parts.allocate(block.warp, config.columns, block.address)
+    steps = block.steps_in(acc)
+    if block.warp == 5:
+        parts.produce(steps)
+        await_empty(steps)
+    if block.warp == 4:
+        parts.multiply(steps)
+    if block.warp < 4:
+        parts.store(steps)
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+    parts.release(block.warp, config.columns, acc)
+    ### END SOLUTION
+
+
+def make_gemm(config, sms):
+    @cute.jit
+    def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+        bM, bN, bK = config.tile
+        tiled_mma = make_umma(config.tile, False)
+        ### BEGIN SOLUTION (about 6 lines)
+        tiles_m, tiles_n = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)
+        k_tiles = cute.ceil_div(a.shape[1], bK)
+        blocks = min(tiles_m * tiles_n, sms)
+        sizes = tiles_m, tiles_n, k_tiles, blocks
+        kernel = blackwell_kernel(*tma_atoms(a, b, c, config), tiled_mma, sizes, config, alone_parts)
+        kernel.launch(grid=(blocks, 1, 1), block=(192, 1, 1))
+        ### END SOLUTION
+
+    return gemm
+
+
+# %%
+check("15.13", make_gemm)
+
+# %% [markdown]
+# These are your kernel's instructions in program order, the TMA warp's first, then the MMA warp's, then the epilogue's:
+
+# %%
+with suppress(NotImplementedError):  # until you have written all of it
+    compiled = compile_cute(make_gemm(BlackwellConfig(), SMS), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
     print(compiled)
     print(f"tensor memory: {allocated_columns(compiled.ptx)} columns")
     print(story(compiled.ptx, BLACKWELL_OPCODES))
@@ -476,28 +673,12 @@ show_pair()
 # %% [markdown]
 # Each block loads its own rows of A and *half* of B. One thread of the first block issues a 256×256×16 multiplication,
 # and both SMs' tensor cores execute it, each for its own rows of C. Each block loads fewer bytes for a K tile, so a
-# stage is smaller and more stages fit.
-#
-# **Exercise 15.7** (about 3 lines). Write `ring_stages(n, pair, other)` → (bytes of a stage in one block, number of
-# stages that fit), for a tile of n columns and K tiles of 64 in bf16. A block has 128 rows of A in either case; `pair`
-# is True or False. A block can have 227 KiB of shared memory, of which `other` bytes are taken.
-
-
-# %%
-def ring_stages(n, pair, other):
-    ### BEGIN SOLUTION (about 3 lines)
-    rows = n // 2 if pair else n
-    stage = (128 + rows) * 64 * 2
-    return stage, (227 * 1024 - other) // stage
-    ### END SOLUTION
-
-
-# %%
-check("15.7", ring_stages)
+# stage is smaller and more stages fit. A block can have 227 KiB of shared memory; boxes of C and mbarriers take about
+# 33 of them:
 
 # %%
 for pair in (False, True):
-    bytes, stages = course.ring_stages(256, pair, 33 * 1024)
+    bytes, stages = ring_stages(256, pair, 33 * 1024)
     print(f"{'a pair' if pair else 'alone'}: {bytes // 1024} KiB from L2 for each block and K tile, {stages} stages")
 
 # %% [markdown]
@@ -584,43 +765,86 @@ pair_loops = pair_produce, pair_multiply, pair_store
 check("15.8", pair_loops)
 
 # %% [markdown]
-# ### And multicast
+# ### A pair's kernel
 #
-# Two pairs next to each other along N need the same rows of A. With `sharing=2`, a cluster has two pairs, and each
-# block loads half of its rows of A and multicasts them to the block with the same rows in the other pair. So a block
-# receives A from two producers, and a stage is empty when both leaders have committed. The next cell compiles this
-# kernel for sm_103a and prints the instructions that concern other blocks, and the allocation. A single pair has
-# nearly all of them; one is new. Which one?
+# The loops of a pair need a kernel for a pair. Three things change:
+#
+# - **Tensor memory.** Each block of the pair has its own, and both allocate together: `alloc_tmem`,
+#   `relinquish_tmem_alloc_permit` and `dealloc_tmem` take `is_two_cta=True`. (PTX demands one cta_group for all tcgen05
+#   instructions of a kernel.)
+# - **The barriers.** The leader's multiplications write block 1's tensor memory, and each block arrives at mbarriers of
+#   the other. So before the work all warps of *both* blocks must know that tensor memory is allocated and the mbarriers
+#   are initialized, and no block may end while the other can still arrive there. `cute.arch.cluster_arrive()` and then
+#   `cute.arch.cluster_wait()` are a barrier of the whole cluster.
+# - **The launch.** The two blocks of a pair are a cluster, `cluster=(2, 1, 1)`, and have adjacent numbers in the grid.
+#   The last of `sizes` counts clusters, and a cluster takes two SMs.
+#
+# The kernel itself stays as it is. `make_block` and `tma_atoms` read from `config` that a block loads half of B's rows,
+# and that the bytes of both blocks count at the leader's mbarrier (the `group` of the load):
 
 # %%
-shared = BlackwellConfig((256, 256, 64), pair=True, stages=6, sharing=2)
-four_blocks = compile_cute(make_blackwell_gemm(shared), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_103a")
-print(four_blocks)
-for line in four_blocks.ptx.splitlines():
-    if any(name in line for name in ("multicast::cluster", "tcgen05.alloc", "mapa", "barrier.cluster")):
-        print(line.split("[")[0].strip())
+show_source(tma_atoms)
 
 # %% [markdown]
-# The load with `multicast::cluster` is new. (And in a single pair `mapa` takes the constant 0 for the leader's rank.)
-#
+# **Exercise 15.14** (about 6, 4 and 6 lines). Write `pair_allocate`, `pair_release` and `make_pair_gemm`.
+
+
+# %%
+@cute.jit
+def pair_allocate(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    ### BEGIN SOLUTION (about 6 lines)
+    if warp == 4:
+        cute.arch.alloc_tmem(columns, address, is_two_cta=True)
+        cute.arch.relinquish_tmem_alloc_permit(is_two_cta=True)
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
+    ### END SOLUTION
+
+
+@cute.jit
+def pair_release(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
+    ### BEGIN SOLUTION (about 4 lines)
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    if warp == 4:
+        cute.arch.dealloc_tmem(acc, columns, is_two_cta=True)
+    ### END SOLUTION
+
+
+pair_parts = Parts(make_umma, issue, make_t2r, pair_allocate, pair_release, *pair_loops)
+
+
+def make_pair_gemm(config, sms):
+    @cute.jit
+    def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+        bM, bN, bK = config.tile
+        ### BEGIN SOLUTION (about 6 lines)
+        tiles_m, tiles_n = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)
+        clusters = min(tiles_m * tiles_n, sms // 2)
+        sizes = tiles_m, tiles_n, cute.ceil_div(a.shape[1], bK), clusters
+        tiled_mma = make_umma(config.tile, True)
+        kernel = blackwell_kernel(*tma_atoms(a, b, c, config), tiled_mma, sizes, config, pair_parts)
+        kernel.launch(grid=(2 * clusters, 1, 1), block=(192, 1, 1), cluster=(2, 1, 1))
+        ### END SOLUTION
+
+    return gemm
+
+
+# %%
+check("15.14", make_pair_gemm)
+
+# %% [markdown]
 # ## Speed
 #
-# None of these kernels has been timed. On a Blackwell GPU, the next cell times a block alone, a pair, and two pairs
-# that share A:
+# These kernels have not been timed. On a Blackwell GPU, the next cell times yours, one block alone beside a pair:
 
 # %%
-kinds = {
-    "a block": make_blackwell_gemm(),
-    "a pair": make_blackwell_gemm(PAIR),
-    "two pairs that share A": make_blackwell_gemm(shared),
-}
-for kind in ("a block", "two pairs that share A"):
-    compare_on_gpu({kind: kinds[kind], "a pair": kinds["a pair"]}, sizes=(4096, 8192), needs=TCGEN05)
+with suppress(NotImplementedError):  # until you have written both
+    kinds = {"a block": make_gemm(BlackwellConfig(), SMS), "a pair": make_pair_gemm(PAIR, SMS)}
+    compare_on_gpu(kinds, sizes=(4096, 8192), needs=TCGEN05)
 
 # %% [markdown]
-# Tensor cores of this generation also multiply numbers of 8 and 4 bits with a scale for each block of 16 or 32, which
-# they read from tensor memory. The appendix quantizes to these formats and measures their error.
-#
 # ## What to remember
 #
 # - No thread owns the accumulators, so one warp can multiply while others round. A second ring connects them: `ready`
@@ -630,6 +854,8 @@ for kind in ("a block", "two pairs that share A"):
 # - An mbarrier alone does not order accesses to tensor memory: they need a `tcgen05.fence` before the arrival and
 #   another after the wait. A commit includes the first.
 # - A block allocates tensor memory and must free it; each warp can read a quarter of the lanes.
+# - A block may end only after every operation that uses its memory or its mbarriers: loads, stores, commits, and in a
+#   pair the other block's arrivals.
 # - In a pair, one thread multiplies for two SMs, and its commits arrive in both.
 #
 # ## Test yourself
@@ -670,8 +896,10 @@ for kind in ("a block", "two pairs that share A"):
 # | **nvfp4** | e2m1: 0, ½, 1, 1½, 2, 3, 4, 6 | e4m3 | 16 elements along K | one fp32 for the tensor |
 #
 # So an element of mxfp8 takes 8¼ bits, one of nvfp4 4½. In PTX these are the kinds `mxf8f6f4` and `mxf4nvf4` of
-# `tcgen05.mma` with `.block_scale`. Two more operands are addresses in tensor memory, where `tcgen05.cp` has copied
-# the scales from shared memory. One instruction takes 32 bytes of K from each row: 32 elements of mxfp8, 64 of nvfp4.
+# `tcgen05.mma` with `.block_scale`. Two more operands are addresses in tensor memory, where `tcgen05.cp` has copied the
+# scales from shared memory. (This appendix stops at the formats. The course's simulator has no `tcgen05.cp` and no
+# scaled multiplication, so no kernel here uses them.) One instruction takes 32 bytes of K from each row: 32 elements of
+# mxfp8, 64 of nvfp4.
 #
 # The picture has the first 16 of 32 random numbers, x. Below them, for each format: the stored element with its code
 # in hex (e4m3, e2m1), and its value after scaling (mxfp8, nvfp4):
@@ -685,7 +913,7 @@ show_scaled(numbers, tensor_scale=0.05)
 # Compare the rows `mxfp8` and `nvfp4` with `x`, column by column. e4m3 has about the same *relative* error everywhere.
 # e2m1 has eight magnitudes, so a number much smaller than the block's largest becomes 0.
 #
-# **Exercise 15.9** (about 6 lines). Write `quantise_mx(block)` → (exponent, elements) for a list of 32 numbers, as the
+# **Exercise 15.9** (about 6 lines). Write `quantize_mx(block)` → (exponent, elements) for a list of 32 numbers, as the
 # OCP's MX specification defines it. The exponent is floor(log2 of the largest magnitude) − 8, where 8 is the exponent
 # of e4m3's largest number; it is at least −127 and at most 127, and −127 if all are zero. The elements are a list of
 # floats: each number divided by 2^exponent, clipped to ±448, and rounded to the nearest e4m3, ties to even. torch can
@@ -693,7 +921,7 @@ show_scaled(numbers, tensor_scale=0.05)
 
 
 # %%
-def quantise_mx(block):
+def quantize_mx(block):
     ### BEGIN SOLUTION (about 6 lines)
     numbers = torch.tensor(block, dtype=torch.float64)
     largest = numbers.abs().max()
@@ -705,7 +933,7 @@ def quantise_mx(block):
 
 
 # %%
-check("15.9", quantise_mx)
+check("15.9", quantize_mx)
 
 # %% [markdown]
 # A scale that must be a power of two is cheap and imprecise: scaled, the block's largest element is anywhere from 256
@@ -713,14 +941,14 @@ check("15.9", quantise_mx)
 # which maps the largest element to about 6. But e4m3 itself covers only 2⁻⁹ to 448, so one fp32 scale brings the whole
 # tensor into that range.
 #
-# **Exercise 15.10** (about 8 lines). Write `quantise_nv(block, tensor_scale)` → (scale, elements) for 16 numbers. The
+# **Exercise 15.10** (about 8 lines). Write `quantize_nv(block, tensor_scale)` → (scale, elements) for 16 numbers. The
 # scale is the largest magnitude / 6 / tensor_scale, rounded to the nearest e4m3, at most 448. The elements are a list
 # of floats: each number divided by the *rounded* scale and by tensor_scale, rounded to the nearest e2m1, ties to the
 # even code, at most 6. The codes 0 to 7 are the magnitudes in ascending order. If the scale is 0, all elements are 0.
 
 
 # %%
-def quantise_nv(block, tensor_scale):
+def quantize_nv(block, tensor_scale):
     ### BEGIN SOLUTION (about 8 lines)
     magnitudes = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
     wanted = torch.tensor(max(map(abs, block)) / 6 / tensor_scale, dtype=torch.float64)
@@ -737,7 +965,7 @@ def quantise_nv(block, tensor_scale):
 
 
 # %%
-check("15.10", quantise_nv)
+check("15.10", quantize_nv)
 
 # %% [markdown]
 # For each block along K, the tensor cores add up the products of the unscaled elements and multiply the sum by both
@@ -769,11 +997,11 @@ check("15.11", scaled_dot)
 def in_blocks(row, form):
     """A row as (scale, elements), by the course's functions."""
     if form == "mxfp8":
-        made = [block_formats.quantise_mx(row[at : at + 32]) for at in range(0, len(row), 32)]
+        made = [block_formats.quantize_mx(row[at : at + 32]) for at in range(0, len(row), 32)]
         return [(2.0**exponent, elements) for exponent, elements in made]
     if form == "nvfp4":
         tensor_scale = max(map(abs, row)) / 6 / 448
-        made = [block_formats.quantise_nv(row[at : at + 16], tensor_scale) for at in range(0, len(row), 16)]
+        made = [block_formats.quantize_nv(row[at : at + 16], tensor_scale) for at in range(0, len(row), 16)]
         return [(scale * tensor_scale, elements) for scale, elements in made]
     return [(1.0, torch.tensor(row).to(form).tolist())]
 
@@ -805,3 +1033,23 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
 # largest element would be clipped: then the two do about equally well.) Outliers make that worse: each is nearly
 # always the largest of its block, and products with outliers dominate the result. nvfp4 gains from them for the same
 # reason, since its scale maps each block's largest to about 6, which e2m1 stores exactly.
+
+# %% [markdown]
+# ## Appendix: Multicast between pairs
+#
+# Two pairs next to each other along N need the same rows of A. With `sharing=2`, a cluster has two pairs, and each
+# block loads half of its rows of A and multicasts them to the block with the same rows in the other pair. So a block
+# receives A from two producers, and a stage is empty when both leaders have committed. The next cell compiles this
+# kernel for sm_103a and prints the instructions that concern other blocks, and the allocation. A single pair has
+# nearly all of them; one is new. Which one?
+
+# %%
+shared = BlackwellConfig((256, 256, 64), pair=True, stages=6, sharing=2)
+four_blocks = compile_cute(make_blackwell_gemm(shared), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_103a")
+print(four_blocks)
+for line in four_blocks.ptx.splitlines():
+    if any(name in line for name in ("multicast::cluster", "tcgen05.alloc", "mapa", "barrier.cluster")):
+        print(line.split("[")[0].strip())
+
+# %% [markdown]
+# The load with `multicast::cluster` is new. (And in a single pair `mapa` takes the constant 0 for the leader's rank.)

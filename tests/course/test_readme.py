@@ -56,7 +56,7 @@ def test_a_notebook_that_needs_no_gpu_and_one_that_never_ran(reached):
 
 
 def test_the_gpu_that_the_other_points_need():
-    assert "of 36; rest: sm_100 |" in row("15_blackwell")
+    assert "of 49; rest: sm_100 |" in row("15_blackwell")
 
 
 def test_code_that_changed_since(reached):

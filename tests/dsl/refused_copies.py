@@ -3,8 +3,8 @@
 They join `refused_cute.REFUSED`.
 """
 
-from cutlass import BFloat16, Boolean, Constexpr, Float32, Int64, cute
-from cutlass.cute.nvgpu import CopyUniversalOp, cpasync, warp
+from cutlass import BFloat16, Boolean, Constexpr, Float32, Int32, Int64, cute
+from cutlass.cute.nvgpu import CopyUniversalOp, cpasync, tcgen05, warp
 from cutlass.memory import SmemAllocator
 
 from tests.dsl.refused_cute import TILE, refused, refused_host
@@ -45,6 +45,24 @@ def registers_in_a_row(x, y):
 def one_predicate_for_all(x, y):
     tiled, part = part_of(CopyUniversalOp(), x, (16, 8), (1, 8), 128)
     cute.copy(tiled, part, cute.make_fragment_like(part), pred=cute.make_rmem_tensor((1,), Boolean))
+
+
+@refused("columns of Repetition", TILE, arch="sm_100a")
+@cute.jit
+def more_columns_than_there_are(x, y):
+    acc = cute.make_tensor(
+        cute.make_ptr(Float32, 0, cute.AddressSpace.tmem), cute.make_layout((128, 64), stride=(65536, 1))
+    )
+    atom = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x128), Float32)
+    tcgen05.make_tmem_copy(atom, acc)
+
+
+@refused("all need one cta_group", TILE, arch="sm_100a")
+@cute.jit
+def allocates_for_a_pair_and_frees_alone(x, y):
+    address = SmemAllocator().allocate_array(Int32, 1)
+    cute.arch.alloc_tmem(32, address, is_two_cta=True)
+    cute.arch.dealloc_tmem(cute.arch.retrieve_tmem_ptr(Float32, 16, address), 32)
 
 
 @refused("cp.async writes to shared memory alone", TILE)

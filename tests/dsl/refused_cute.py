@@ -15,7 +15,7 @@ VECTOR, TILE = TensorSpec((512,)), TensorSpec((128, 64), "bf16")
 REFUSED = []  # (host function, tensor, words)
 
 
-def refused(words, at=VECTOR):
+def refused(words, at=VECTOR, arch="sm_90a"):
     """Lists a jitted function of two tensors as what a kernel's threads do."""
 
     def add(body):
@@ -27,7 +27,7 @@ def refused(words, at=VECTOR):
         def host(x: cute.Tensor, y: cute.Tensor):
             kernel(x, y).launch(grid=(4, 1, 1), block=(128, 1, 1))
 
-        host.__name__ = body.__name__
+        host.__name__, host.arch = body.__name__, arch
         REFUSED.append((host, at, words))
         return body
 

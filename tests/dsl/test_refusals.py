@@ -76,7 +76,7 @@ def hear(words):
 @cache
 def caught_cute(host, tensor):
     with pytest.raises(CompileFailed) as caught, mock.patch.object(errors, "what_to_do", hear):
-        compile_cute(host, [tensor, tensor], "sm_90a")
+        compile_cute(host, [tensor, tensor], getattr(host, "arch", "sm_90a"))
     return caught.value
 
 

@@ -24,6 +24,18 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the firs
         Hazard.UNWAITED(lacks="mbarrier", of="TMA"),
         "Wait for the phase of the mbarrier that counts TMA's bytes, before they are used.",
     ),
+    (
+        Hazard.UNWAITED(lacks="commit", by="tcgen05"),
+        "Commit the multiplications to an mbarrier, and wait for its phase before you read the accumulators.",
+    ),
+    (
+        Hazard.UNWAITED(lacks="end", by="tcgen05"),
+        "Before the block ends, wait for the phase that the commit completes.",
+    ),
+    (
+        Hazard.UNWAITED(lacks="free", by="tcgen05"),
+        "One warp frees the columns that it allocated, after the last use by any warp.",
+    ),
     *(
         (hazard, "Commit the stores to a bulk group, and wait until none is left, before the block ends.")
         for hazard in (Hazard.UNWAITED(lacks="stored"), Hazard.UNWAITED(lacks="end", by="TMA"))
@@ -63,6 +75,14 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the firs
     (
         Hazard.OUTSIDE(tensor="coordinates"),
         "A mode of size 1 that the compiler knows is left out of a descriptor.",
+    ),
+    (
+        Hazard.OUTSIDE(tensor="lanes"),
+        "Cut the source with partition_S of the thread's own slice: get_slice(thread), where thread is 0 to 127.",
+    ),
+    (
+        Hazard.OUTSIDE(tensor="tensor memory"),
+        "Compare the columns that are allocated, used and freed, and when.",
     ),
     (Hazard.OUTSIDE(), "Compare each index with the tensor's size before the access: an edge tile extends past it."),
     (

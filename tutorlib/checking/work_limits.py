@@ -54,7 +54,7 @@ class WorkLimits:
             what = f"{blocks:,} of {self.blocks:,} blocks do all of the work, and most SMs are idle."
             return Flaw(what, Fail.TOO_FEW_BLOCKS)
         if self.most_blocks and blocks > self.most_blocks:
-            what = f"it launches {blocks:,} blocks, and {self.most_blocks:,} cover the output: the others are idle."
+            what = f"it launches {blocks:,} blocks, and {self.most_blocks:,} are enough at this size."
             return Flaw(what, Fail.TOO_MANY(instruction="block"))
         for opcode, most in self.at_most:
             if (issued := count_issued(reports, opcode)) > most:

@@ -7,7 +7,7 @@ from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.hopper import BLUE, GREEN, ORANGE, PALE, YELLOW, arrow, box, canvas
 from tutorlib.draw.palette import EMPTY, category, mixed
 from tutorlib.draw.timeline import ARRIVING, with_legend
-from tutorlib.models.block_formats import E2M1, E4M3, MX_BLOCK, NV_BLOCK, quantise_mx, quantise_nv
+from tutorlib.models.block_formats import E2M1, E4M3, MX_BLOCK, NV_BLOCK, quantize_mx, quantize_nv
 from tutorlib.models.block_timeline import BlockTimeline
 from tutorlib.models.tensor_memory import LANES, TMEM_COLUMNS
 from tutorlib.problems.wrong import count
@@ -149,8 +149,8 @@ def show_pair() -> Picture:
 
 def show_scaled(numbers: Sequence[float], tensor_scale: float) -> Picture:
     """The first numbers of a block of 32, the elements of mxfp8 and nvfp4 with their codes, and their values."""
-    exponent, mx = quantise_mx(numbers[:MX_BLOCK])
-    scale, nv = quantise_nv(numbers[:NV_BLOCK], tensor_scale)
+    exponent, mx = quantize_mx(numbers[:MX_BLOCK])
+    scale, nv = quantize_nv(numbers[:NV_BLOCK], tensor_scale)
     shown = range(NV_BLOCK)
     rows = (
         ("x", [f"{numbers[at]:.2f}" for at in shown], EMPTY),

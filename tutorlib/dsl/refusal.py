@@ -24,6 +24,7 @@ class RefusalKind(FailureKind):
     ARGUMENT = "missing argument"
     SIZES = "mismatched sizes"
     INLINED = "inlined PTX"
+    CTA_GROUP = "cta_group of a block and of a pair"
 
 
 @dataclass(frozen=True)

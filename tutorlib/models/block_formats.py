@@ -40,7 +40,7 @@ def to_nearest(x: float, values: Sequence[float]) -> float:
     return -values[above] if x < 0 else values[above]
 
 
-def quantise_mx(block: Sequence[float]) -> tuple[int, list[float]]:
+def quantize_mx(block: Sequence[float]) -> tuple[int, list[float]]:
     """(exponent of the shared scale, elements in e4m3) of 32 numbers; the number is element · 2^exponent.
 
     The exponent is that of the largest number, less that of e4m3's largest, 8. Elements beyond 448 become 448.
@@ -51,7 +51,7 @@ def quantise_mx(block: Sequence[float]) -> tuple[int, list[float]]:
     return exponent, [to_nearest(x / 2.0**exponent, E4M3) for x in block]
 
 
-def quantise_nv(block: Sequence[float], tensor_scale: float) -> tuple[float, list[float]]:
+def quantize_nv(block: Sequence[float], tensor_scale: float) -> tuple[float, list[float]]:
     """(scale in e4m3, elements in e2m1) of 16 numbers; the number is element · scale · tensor_scale.
 
     The scale sends the block's largest to 6, as nearly as e4m3 can say it. Where it is 0, so are the elements.

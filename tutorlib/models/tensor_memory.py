@@ -13,7 +13,7 @@ def tmem_columns(n: int, accumulators: int) -> int:
     return max(LEAST, 1 << (needed - 1).bit_length())
 
 
-def sum_place(m: int, n: int, accumulator: int, columns: int) -> tuple[int, int, int, int]:
+def accumulator_place(m: int, n: int, accumulator: int, columns: int) -> tuple[int, int, int, int]:
     """(block of the pair, warp of its epilogue, lane, column) of the sum at row m, column n of 256 × `columns`.
 
     PTX ISA, 9.7.16.10.5, data path layout of cta_group::2 with M = 256: each block has 128 rows, one in each lane. A

@@ -159,4 +159,34 @@ STORE = [
             "mbarrier_arrive(steps.free + acc.index, arrive_count=4)",
         ),
     ),
+    wrong(
+        store_tiles,
+        "waits_before_each_part",
+        "One wait for ready covers all parts of a tile.",
+        swap("            steps.read(", f"            {WAIT_READY}\n            steps.read("),
+        "has already waited for",
+    ),
+]
+# Right, and more than they must do; a rehearsal has none of these instructions.
+WASTEFUL = [
+    wrong(
+        store_tiles,
+        "one_store_at_a_time",
+        "Waits for each store before the next part.",
+        swap(
+            "            steps.write(number, part)",
+            "            steps.write(number, part)\n            cute.arch.cp_async_bulk_wait_group(0, read=True)",
+        ),
+        "cp.async.bulk.wait_group instructions",
+    ),
+    wrong(
+        store_tiles,
+        "warps_meet",
+        "The four warps meet at each part.",
+        swap(
+            "            steps.write(number, part)",
+            "            cute.arch.barrier(barrier_id=1, number_of_threads=128)\n            steps.write(number, part)",
+        ),
+        "instructions; ",
+    ),
 ]

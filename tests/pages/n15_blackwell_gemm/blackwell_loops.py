@@ -19,14 +19,18 @@ ANNOUNCE = """            if steps.leads:
 """
 
 
-class Loops(tuple):
-    """Three loops with a name, and what is wrong with them."""
+class Several(tuple):
+    """An answer of several functions, with a name, and what is wrong or unusual with it."""
+
+
+def several(name, what, *words, functions):
+    made = Several(functions)
+    made.__name__, made.__doc__, made.says = name, what, words
+    return made
 
 
 def loops(name, what, *words, produce=produce_tiles, multiply=multiply_tiles, store=store_tiles):
-    made = Loops((produce, multiply, store))
-    made.__name__, made.__doc__, made.says = name, what, words
-    return made
+    return several(name, what, *words, functions=(produce, multiply, store))
 
 
 def wrong(function, name, what, *changes_and_words, **where):

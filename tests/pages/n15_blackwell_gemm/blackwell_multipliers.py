@@ -171,4 +171,36 @@ MULTIPLY = [
             "            stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)\n            for k_tile",
         ),
     ),
+    wrong(
+        multiply_tiles,
+        "two_accumulators",
+        "Two accumulators, always.",
+        swap("steps.multiply(stage.index, acc.index,", "steps.multiply(stage.index, acc.index % 2,"),
+    ),
+    wrong(
+        multiply_tiles,
+        "waits_for_free_again",
+        "Waits for free before each K tile.",
+        swap(f"                {WAIT_FULL}\n", f"                {WAIT_FREE}\n                {WAIT_FULL}\n"),
+        "has already waited for",
+    ),
+    wrong(
+        multiply_tiles,
+        "waits_for_each_k_tile",
+        "Waits until a stage has been read before the next is multiplied.",
+        swap(
+            "                stage.advance()",
+            "                cute.arch.mbarrier_wait(steps.empty + stage.index, stage.phase)\n                stage.advance()",
+        ),
+        "waits for what the same warp has issued",
+    ),
+    wrong(
+        multiply_tiles,
+        "ready_for_each_k_tile",
+        "Commits to ready after each K tile.",
+        swap(
+            "                stage.advance()",
+            "                commit_to(steps, steps.ready + acc.index, steps.both)\n                stage.advance()",
+        ),
+    ),
 ]

@@ -140,4 +140,26 @@ PRODUCE = [
             "mbarrier_arrive(steps.full + state.index)",
         ),
     ),
+    wrong(
+        produce_tiles,
+        "four_stages",
+        "Four stages, always.",
+        swap("steps.empty + state.index", "steps.empty + (number * steps.k_tiles + k_tile) % 4"),
+    ),
+    wrong(
+        produce_tiles,
+        "bytes_of_this_tile",
+        "A number for stage_bytes.",
+        swap("steps.stage_bytes", "49152"),
+    ),
+    wrong(
+        produce_tiles,
+        "waits_for_its_load",
+        "Waits for each load to land.",
+        swap(
+            "            state.advance()",
+            "            cute.arch.mbarrier_wait(steps.full + state.index, state.phase ^ 1)\n            state.advance()",
+        ),
+        "waits for what the same warp has issued",
+    ),
 ]

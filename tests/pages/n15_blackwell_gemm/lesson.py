@@ -7,7 +7,7 @@ LESSONS = {
     "15.2": Lesson("lane and column of an accumulator", named("15.2", "rows_dealt_out", "row_for_lane")),
     "15.3": Lesson(
         "allocate by one warp, meet, free",
-        named("15.3", "never_frees_memory", "everybody_allocates", "no_meeting_after"),
+        named("15.3", "never_frees_memory", "everybody_allocates", "no_meeting_after", "never_relinquishes"),
     ),
     "15.4": Lesson(
         "the producer's phase goes on over tiles", named("15.4", "overwrites", "begins_anew", "consumers_phase")
@@ -20,7 +20,10 @@ LESSONS = {
         "the epilogue frees an accumulator after its load",
         named("15.6", "never_frees", "frees_first", "no_wait_for_load"),
     ),
-    "15.7": Lesson("stages from what is left of shared memory", named("15.7", "no_rest", "all_of_b", "halves_of_both")),
+    "15.7": Lesson(
+        "one instruction for M and N, four for K; only the first may overwrite",
+        named("15.7", "one_k_block", "never_adds", "always_adds", "one_block_of_a_pair"),
+    ),
     "15.8": Lesson(
         "the pair's leader issues for both", named("15.8", "both_multiply", "both_announce", "released_too_early")
     ),
@@ -31,4 +34,16 @@ LESSONS = {
         "a scale for 16, and one for the tensor", named("15.10", "no_tensor_scale", "exact_scale", "power_of_two")
     ),
     "15.11": Lesson("scales multiply the sum of a block", named("15.11", "no_scales", "one_scale", "scale_squared")),
+    "15.12": Lesson(
+        "four warps read a part of 64 columns",
+        named("15.12", "eight_columns", "no_slice", "first_part_only", "source_as_target"),
+    ),
+    "15.13": Lesson(
+        "a kernel of three roles, and what must end before a block does",
+        named("15.13", "no_release", "no_await_empty", "no_wait_for_stores", "one_block_for_each_tile"),
+    ),
+    "15.14": Lesson(
+        "a cluster of two that allocates and meets together",
+        named("15.14", "barriers_of_a_block", "allocates_alone", "no_cluster"),
+    ),
 }

@@ -9,7 +9,7 @@ import torch
 
 from tests.pages.table import answer
 from tutorlib.models.block_formats import E2M1
-from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
+from tutorlib.models.tensor_memory import accumulator_place, tmem_columns
 
 
 def doubles(n, accumulators):
@@ -73,14 +73,6 @@ def dequantised(a, b):
     return sum(x * y for x, y in zip(left, right, strict=True))
 
 
-def takes_stages(n, pair, other):
-    stage = 128 * (128 + (n // 2 if pair else n))
-    left, stages = 227 * 1024 - other, 0
-    while left >= stage:
-        left, stages = left - stage, stages + 1
-    return stage, stages
-
-
 def in_fp32(block):
     """All in fp32, the scale by ldexp; NumPy's integer for the exponent."""
     numbers = torch.tensor(block, dtype=torch.float32)
@@ -132,12 +124,7 @@ RIGHT = {
     "15.2": [
         answer("by_parts", "No divmod.", lambda m, n, a, c: (m // 128, m % 128 // 32, m % 128, a * c + n)),
         answer("by_bits", "Masks and shifts.", lambda m, n, a, c: (m >> 7, m >> 5 & 3, m & 127, c * a + n)),
-        answer("numpy_place", "NumPy's numbers.", lambda *args: tuple(map(np.int32, sum_place(*args)))),
-    ],
-    "15.7": [
-        answer("kibibytes", "Counts in KiB first.", lambda n, p, o: (1024 * (16 + n // (8 << p)), (232448 - o) // (1024 * (16 + n // (8 << p))))),
-        answer("keeps_subtracting", "Takes a stage after the other.", takes_stages),
-        answer("numpy_stages", "NumPy's integers.", lambda n, p, o: tuple(np.array(ring_stages(n, p, o)))),
+        answer("numpy_place", "NumPy's numbers.", lambda *args: tuple(map(np.int32, accumulator_place(*args)))),
     ],
     "15.9": [all_codes, in_numpy, in_fp32],
     "15.10": [by_thresholds, halved_and_rounded, in_tensors],

@@ -344,12 +344,7 @@ def announces_beforehand(steps: TileSteps):
 
 
 RIGHT = {
-    "15.3": (
-        tensor_memory.other_warps,
-        tensor_memory.by_keywords,
-        tensor_memory.in_helpers,
-        tensor_memory.asks_for_its_warp,
-    ),
+    "15.3": tensor_memory.RIGHT,
     "15.4": (counts_by_itself, loads_first, one_flat_loop, index_and_phase, nested),
     "15.5": (commits_in_the_loop, polls, first_one_apart, a_flag, helper_for_a_tile),
     "15.6": (backwards, unrolled_parts, last_one_apart, polls_ready),

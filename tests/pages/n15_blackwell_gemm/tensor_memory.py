@@ -1,64 +1,79 @@
-"""Unusual right answers to notebook 15: who holds tensor memory."""
+"""Unusual right answers to notebook 15: who allocates and frees tensor memory."""
 
 import cutlass
-from cutlass import cute
+from cutlass import Float32, Int32, cute
 
-from tutorlib.kernels.blackwell.holding import Holding
-
-
-@cute.jit
-def other_warps(holding: Holding):
-    """Warp 0 allocates, and gives up the right to more; warp 5 frees; an extra meeting."""
-    if holding.warp == 0:
-        cute.arch.alloc_tmem(holding.columns, holding.address)
-        cute.arch.relinquish_tmem_alloc_permit()
-    holding.meet()
-    holding.meet()
-    acc = holding.pointer()
-    holding.work(acc)
-    holding.meet()
-    if holding.warp == 5:
-        cute.arch.dealloc_tmem(acc, holding.columns)
+from tests.pages.n15_blackwell_gemm.blackwell_loops import several
 
 
 @cute.jit
-def by_keywords(holding: Holding):
-    """Arguments by their names; the pointer is taken by cute.arch itself."""
-    if holding.warp == 4:
-        cute.arch.alloc_tmem(num_columns=holding.columns, smem_ptr_to_write_address=holding.address)
-    holding.meet()
-    acc = cute.arch.retrieve_tmem_ptr(cutlass.Float32, alignment=16, ptr_to_buffer_holding_addr=holding.address)
-    holding.work(acc)
-    holding.meet()
-    if holding.warp == 4:
-        cute.arch.dealloc_tmem(tmem_ptr=acc, num_columns=holding.columns)
-
-
-@cute.jit
-def allocate(holding: Holding, warp: cutlass.Constexpr):
-    if holding.warp == warp:
-        cute.arch.alloc_tmem(holding.columns, holding.address)
+def by_warp_0(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    """Relinquishes after the barrier, which comes twice."""
+    if warp == 0:
+        cute.arch.alloc_tmem(columns, address)
     cute.arch.sync_threads()
+    if warp == 0:
+        cute.arch.relinquish_tmem_alloc_permit()
+    cute.arch.sync_threads()
+    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
 
 
 @cute.jit
-def in_helpers(holding: Holding):
-    """A function that allocates and meets; the block's own barrier for `meet`."""
-    allocate(holding, 4)
-    holding.work(holding.pointer())
+def by_warp_5(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
     cute.arch.barrier()
-    if holding.warp == 4:
-        cute.arch.dealloc_tmem(holding.pointer(), holding.columns)
+    if warp == 5:
+        cute.arch.dealloc_tmem(acc, columns)
 
 
 @cute.jit
-def asks_for_its_warp(holding: Holding):
-    """The warp's number from the hardware; each warp asks for its pointer when it needs it."""
-    warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+def by_keywords(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
     if warp == 4:
-        cute.arch.alloc_tmem(holding.columns, holding.address)
-    holding.meet()
-    holding.work(holding.pointer())
-    holding.meet()
+        cute.arch.alloc_tmem(num_columns=columns, smem_ptr_to_write_address=address, is_two_cta=False)
+        cute.arch.relinquish_tmem_alloc_permit(is_two_cta=False)
+    cute.arch.barrier()
+    return cute.arch.retrieve_tmem_ptr(cutlass.Float32, alignment=16, ptr_to_buffer_holding_addr=address)
+
+
+@cute.jit
+def frees_by_keywords(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
+    cute.arch.sync_threads()
     if warp == 4:
-        cute.arch.dealloc_tmem(holding.pointer(), holding.columns)
+        cute.arch.dealloc_tmem(tmem_ptr=acc, num_columns=columns, is_two_cta=False)
+
+
+@cute.jit
+def take(warp: Int32, of: cutlass.Constexpr, columns: cutlass.Constexpr, address: cute.Pointer):
+    if warp == of:
+        cute.arch.alloc_tmem(columns, address)
+        cute.arch.relinquish_tmem_alloc_permit()
+
+
+@cute.jit
+def in_helpers(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    take(warp, 4, columns, address)
+    cute.arch.sync_threads()
+    acc = cute.arch.retrieve_tmem_ptr(Float32, 16, address)
+    return acc
+
+
+@cute.jit
+def warp_from_the_hardware(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    mine = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    if mine == 4:
+        cute.arch.alloc_tmem(columns, address)
+        cute.arch.relinquish_tmem_alloc_permit()
+    cute.arch.sync_threads()
+    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
+
+
+asks_for_its_warp = several(
+    "asks_for_its_warp",
+    "The warp's number from the hardware, which a rehearsal does not have.",
+    functions=(warp_from_the_hardware, frees_by_keywords),
+)
+RIGHT = (
+    several("other_warps", "Warp 0 allocates and warp 5 frees.", functions=(by_warp_0, by_warp_5)),
+    several("keywords", "Arguments by their names.", functions=(by_keywords, frees_by_keywords)),
+    several("helpers", "A function that allocates.", functions=(in_helpers, by_warp_5)),
+    asks_for_its_warp,
+)

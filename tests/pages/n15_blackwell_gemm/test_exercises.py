@@ -11,14 +11,14 @@ from cutlass import cute
 
 from tests.pages.n15_blackwell_gemm.right_loops import RIGHT
 from tests.pages.n15_blackwell_gemm.tensor_memory import asks_for_its_warp
-from tests.pages.n15_blackwell_gemm.wrong_loops import WRONG
+from tests.pages.n15_blackwell_gemm.wrong_loops import REHEARSED
 from tests.pages.table import by_name
 from tutorlib.exercises import find
 from tutorlib.kernels.blackwell.config import PAIR, SINGLE, BlackwellConfig, BlackwellConfigError
-from tutorlib.kernels.blackwell.gemm import make_umma
+from tutorlib.kernels.blackwell.parts import make_umma
 from tutorlib.kernels.hopper.specialised import load_steps, multiply_steps
-from tutorlib.models.block_formats import E2M1, E4M3, quantise_mx, quantise_nv, scaled_dot, to_nearest
-from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
+from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, scaled_dot, to_nearest
+from tutorlib.models.tensor_memory import accumulator_place, ring_stages, tmem_columns
 
 # Formats ----------------------------------------------------------------------------------------------------------
 
@@ -45,7 +45,7 @@ def test_a_scale_is_torchs_e8m0_of_the_largest_number():
     rng = random.Random(2)
     for _ in range(100):
         block = [rng.gauss(0, 2.0 ** rng.randint(-40, 40)) for _ in range(32)]
-        exponent, elements = quantise_mx(block)
+        exponent, elements = quantize_mx(block)
         scale = torch.tensor(2.0**exponent).to(torch.float8_e8m0fnu).float().item()
         assert scale == 2.0**exponent
         assert 256 <= Fraction(max(map(abs, block))) / Fraction(2) ** exponent < 512
@@ -56,7 +56,7 @@ def test_nvfp4_is_the_nearest_that_its_scale_allows():
     rng = random.Random(3)
     for tensor_scale in (1.0, 0.01, 3e-4):
         block = [rng.gauss(0, 1) for _ in range(16)]
-        scale, elements = quantise_nv(block, tensor_scale)
+        scale, elements = quantize_nv(block, tensor_scale)
         assert scale in E4M3
         for x, element in zip(block, elements, strict=True):
             off = abs(element * scale * tensor_scale - x)
@@ -67,7 +67,7 @@ def test_nvfp4_is_the_nearest_that_its_scale_allows():
 def test_a_dot_product_in_blocks_is_that_of_the_dequantised_numbers():
     rng = random.Random(4)
     rows = [[rng.gauss(0, 1) for _ in range(64)] for _ in range(2)]
-    blocks = [[quantise_mx(row[at : at + 32]) for at in (0, 32)] for row in rows]
+    blocks = [[quantize_mx(row[at : at + 32]) for at in (0, 32)] for row in rows]
     whole = [[Fraction(x) * Fraction(2) ** e for e, elements in row for x in elements] for row in blocks]
     exact = sum(x * y for x, y in zip(*whole, strict=True))
     assert scaled_dot(*([(2.0**e, x) for e, x in row] for row in blocks)) == pytest.approx(float(exact), rel=1e-12)
@@ -83,7 +83,7 @@ def test_an_accumulator_lies_where_the_real_cute_has_it(config):
 
     @cute.jit
     def look():
-        tiled_mma = make_umma(config)
+        tiled_mma = make_umma(config.tile, config.pair)
         shape = tiled_mma.partition_shape_C(config.tile[:2])
         layout = tiled_mma.make_fragment_C(cute.append(shape, config.accumulators)).layout
         for m, n, accumulator in ((0, 0, 0), (1, 0, 0), (77, 5, 0), (127, 63, config.accumulators - 1)):
@@ -91,7 +91,7 @@ def test_an_accumulator_lies_where_the_real_cute_has_it(config):
 
     cute.compile(look, options="--gpu-arch sm_100a")
     for (m, n, accumulator), offset in found.items():
-        _, _, lane, column = sum_place(m, n, accumulator, config.tile[1])
+        _, _, lane, column = accumulator_place(m, n, accumulator, config.tile[1])
         assert offset == lane << 16 | column
     assert config.columns == tmem_columns(config.tile[1], config.accumulators)
 
@@ -111,6 +111,7 @@ def test_stages_are_those_of_the_kernel():
         ({"tile": (128, 100, 64)}, "boxes of 64 columns"),
         ({"tile": (128, 256, 32)}, "64 bf16"),
         ({"stages": 1}, "at least 2 stages"),
+        ({"sharing": 2}, "1 block alone"),
     ],
 )
 def test_a_configuration_that_cannot_be_says_why(fields, says):
@@ -132,7 +133,7 @@ def test_an_unusual_loop_is_found_right_by_the_rehearsal(id, loop):
         assert rehearsed(id, loop) is None
 
 
-@pytest.mark.parametrize(("id", "loop"), by_name(WRONG))
+@pytest.mark.parametrize(("id", "loop"), by_name(REHEARSED))
 def test_a_wrong_loop_is_found_out_by_the_rehearsal(id, loop):
     found = rehearsed(id, loop)
     assert found is not None

@@ -5,7 +5,7 @@ from math import ceil, floor, log2
 import torch
 
 from tests.pages.table import answer, says
-from tutorlib.models.block_formats import E2M1, E4M3, quantise_mx, quantise_nv, scaled_dot, to_nearest
+from tutorlib.models.block_formats import E2M1, E4M3, quantize_mx, quantize_nv, scaled_dot, to_nearest
 
 
 def to_fp8(numbers):
@@ -31,14 +31,14 @@ def unbounded(block):
     """Exponents that ue8m0 does not have."""
     largest = max(map(abs, block))
     if not largest:
-        return quantise_mx(block)
+        return quantize_mx(block)
     exponent = floor(log2(largest)) - 8
     return exponent, [to_nearest(x / 2.0**exponent, E4M3) for x in block]
 
 
 def zeros_at_zero(block):
     """A scale of one for zeros."""
-    return quantise_mx(block) if any(block) else (0, list(block))
+    return quantize_mx(block) if any(block) else (0, list(block))
 
 
 @says("not by the exact one")
@@ -58,7 +58,7 @@ def divides_by_zero(block, tensor_scale):
 @says("the one with the even code")
 def ties_away(block, tensor_scale):
     """Ties to the larger one."""
-    scale, _ = quantise_nv(block, tensor_scale)
+    scale, _ = quantize_nv(block, tensor_scale)
 
     def rounded(x):
         nearest = min(reversed(E2M1), key=lambda value: abs(value - abs(x)))
@@ -79,7 +79,7 @@ def scale_of_mx(block, tensor_scale):
 
 
 def cut_off(block, tensor_scale):
-    scale, _ = quantise_nv(block, tensor_scale)
+    scale, _ = quantize_nv(block, tensor_scale)
     sizes = [abs(x / (scale * tensor_scale)) if scale else 0.0 for x in block]
     largest = [max(value for value in E2M1 if value <= size) for size in sizes]
     return scale, [-y if x < 0 else y for x, y in zip(block, largest, strict=True)]
@@ -95,40 +95,40 @@ WRONG = {
         saturates_never,
         unbounded,
         zeros_at_zero,
-        answer("stored_exponent", "With its bias.", lambda b: (quantise_mx(b)[0] + 127, quantise_mx(b)[1]), "127 added"),
-        answer("largest_not_magnitude", "Negative numbers do not count.", lambda b: (quantise_mx([max(b)])[0], quantise_mx(b)[1])),
+        answer("stored_exponent", "With its bias.", lambda b: (quantize_mx(b)[0] + 127, quantize_mx(b)[1]), "127 added"),
+        answer("largest_not_magnitude", "Negative numbers do not count.", lambda b: (quantize_mx([max(b)])[0], quantize_mx(b)[1])),
         answer("as_tensor", "Elements as torch rounds them, no list.",
-               lambda b: (quantise_mx(b)[0], torch.tensor(quantise_mx(b)[1]).to(torch.float8_e4m3fn)), "<Tensor "),
-        answer("of_two", "A pair the wrong way round.", lambda b: quantise_mx(b)[::-1], "The order is"),
+               lambda b: (quantize_mx(b)[0], torch.tensor(quantize_mx(b)[1]).to(torch.float8_e4m3fn)), "<Tensor "),
+        answer("of_two", "A pair the wrong way round.", lambda b: quantize_mx(b)[::-1], "The order is"),
         answer("log2_in_fp32", "A logarithm in fp32 rounds what is just below a power of two up.", log2_in_fp32),
         answer("through_bf16", "Rounded twice.",
-               lambda b: (quantise_mx(b)[0], torch.tensor([x / 2.0 ** quantise_mx(b)[0] for x in b]).bfloat16().clamp(-448, 448).to(torch.float8_e4m3fn).tolist())),
+               lambda b: (quantize_mx(b)[0], torch.tensor([x / 2.0 ** quantize_mx(b)[0] for x in b]).bfloat16().clamp(-448, 448).to(torch.float8_e4m3fn).tolist())),
         answer("no_subnormals", "What is below 2^-6 becomes 0.",
-               lambda b: (quantise_mx(b)[0], [x if abs(x) >= 2**-6 else 0.0 for x in quantise_mx(b)[1]])),
+               lambda b: (quantize_mx(b)[0], [x if abs(x) >= 2**-6 else 0.0 for x in quantize_mx(b)[1]])),
         answer("largest_is_448", "The scale sends the largest to 448, and is no power of two.",
-               lambda b: (log2(max(map(abs, b)) / 448), to_fp8([x * 448 / max(map(abs, b)) for x in b])) if any(b) else quantise_mx(b)),
-        answer("e5m2", "The exponent of the largest of e5m2, 15.", lambda b: (quantise_mx(b)[0] - 7, quantise_mx(b)[1])),
-        answer("scale_itself", "2 to the exponent for the exponent.", lambda b: (2.0 ** quantise_mx(b)[0], quantise_mx(b)[1])),
+               lambda b: (log2(max(map(abs, b)) / 448), to_fp8([x * 448 / max(map(abs, b)) for x in b])) if any(b) else quantize_mx(b)),
+        answer("e5m2", "The exponent of the largest of e5m2, 15.", lambda b: (quantize_mx(b)[0] - 7, quantize_mx(b)[1])),
+        answer("scale_itself", "2 to the exponent for the exponent.", lambda b: (2.0 ** quantize_mx(b)[0], quantize_mx(b)[1])),
     ],
     "15.10": [
         exact_scale,
         divides_by_zero,
         ties_away,
-        answer("no_tensor_scale", "The tensor's scale forgotten.", lambda b, t: quantise_nv(b, 1.0)),
-        answer("to_four", "The largest becomes 4.", lambda b, t: quantise_nv([1.5 * x for x in b], t)),
-        answer("as_tensor", "Elements in a tensor.", lambda b, t: (quantise_nv(b, t)[0], torch.tensor(quantise_nv(b, t)[1])), "<Tensor "),
-        answer("other_order", "Elements first.", lambda b, t: quantise_nv(b, t)[::-1], "The order is"),
+        answer("no_tensor_scale", "The tensor's scale forgotten.", lambda b, t: quantize_nv(b, 1.0)),
+        answer("to_four", "The largest becomes 4.", lambda b, t: quantize_nv([1.5 * x for x in b], t)),
+        answer("as_tensor", "Elements in a tensor.", lambda b, t: (quantize_nv(b, t)[0], torch.tensor(quantize_nv(b, t)[1])), "<Tensor "),
+        answer("other_order", "Elements first.", lambda b, t: quantize_nv(b, t)[::-1], "The order is"),
         answer("scale_beyond_448", "The scale is not cut off at 448.",
-               lambda b, t: (max(map(abs, b)) / 6 / t, quantise_nv(b, t)[1]) if max(map(abs, b)) / 6 / t > 448 else quantise_nv(b, t)),
+               lambda b, t: (max(map(abs, b)) / 6 / t, quantize_nv(b, t)[1]) if max(map(abs, b)) / 6 / t > 448 else quantize_nv(b, t)),
         answer("power_of_two", "The scale is a power of two, as mxfp8's.", scale_of_mx),
-        answer("without_signs", "All elements positive.", lambda b, t: (quantise_nv(b, t)[0], [abs(x) for x in quantise_nv(b, t)[1]])),
+        answer("without_signs", "All elements positive.", lambda b, t: (quantize_nv(b, t)[0], [abs(x) for x in quantize_nv(b, t)[1]])),
         answer("towards_zero", "Elements cut off.", cut_off),
         answer("block_scale_alone", "Elements are not divided by the tensor's scale.",
-               lambda b, t: (quantise_nv(b, t)[0], quantise_nv([x * t for x in b], t)[1])),
-        answer("both_in_one", "The product of both scales for the block's.", lambda b, t: (quantise_nv(b, t)[0] * t, quantise_nv(b, t)[1])),
-        answer("signed_largest", "Negative numbers do not count for the scale.", lambda b, t: (quantise_nv([max(b)] * 16, t)[0], quantise_nv(b, t)[1])),
+               lambda b, t: (quantize_nv(b, t)[0], quantize_nv([x * t for x in b], t)[1])),
+        answer("both_in_one", "The product of both scales for the block's.", lambda b, t: (quantize_nv(b, t)[0] * t, quantize_nv(b, t)[1])),
+        answer("signed_largest", "Negative numbers do not count for the scale.", lambda b, t: (quantize_nv([max(b)] * 16, t)[0], quantize_nv(b, t)[1])),
         answer("to_the_next_scale", "The scale rounded up, so that nothing is cut off.",
-               lambda b, t: (next((s for s in E4M3 if s >= max(map(abs, b)) / 6 / t), 448.0), quantise_nv(b, t)[1])),
+               lambda b, t: (next((s for s in E4M3 if s >= max(map(abs, b)) / 6 / t), 448.0), quantize_nv(b, t)[1])),
     ],
     "15.11": [
         answer("no_scales", "The elements alone.", lambda a, b: scaled_dot(unscaled(a), unscaled(b)), "scales are missing"),

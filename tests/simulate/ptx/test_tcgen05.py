@@ -1,14 +1,16 @@
 """tcgen05 on the simulator: the Blackwell kernel's result, and what is noticed where its loops are wrong."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from tests.pages.change import derive, swap
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.blackwell.config import BlackwellConfig
-from tutorlib.kernels.blackwell.gemm import TileLoops, make_blackwell_gemm
-from tutorlib.kernels.blackwell.holding import hold
+from tutorlib.kernels.blackwell.gemm import course_parts, make_blackwell_gemm
 from tutorlib.kernels.blackwell.loops import multiply_tiles, produce_tiles, store_tiles
+from tutorlib.kernels.blackwell.parts import release
 from tutorlib.simulate.ptx.languages.cute import simulate_host
 from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
 
@@ -17,7 +19,7 @@ PAIR = BlackwellConfig((256, 128, 64), pair=True, stages=2)
 SHARED = BlackwellConfig((256, 64, 64), pair=True, stages=2, sharing=2)
 
 
-def simulated(config, loops, shape, sms):
+def simulated(config, parts, shape, sms):
     """(C, what the simulator noticed, exact C)"""
     m, n, k = shape
     generator = torch.Generator().manual_seed(15)
@@ -25,7 +27,7 @@ def simulated(config, loops, shape, sms):
     c = torch.full((m, n), torch.nan).bfloat16()
     tensors = {"a": a, "b": b, "c": c}
     specs = [TensorSpec(tuple(x.shape), "bf16") for x in tensors.values()]
-    compiled = compile_with_lines(make_blackwell_gemm(config, loops, sms), specs, "sm_100a")
+    compiled = compile_with_lines(make_blackwell_gemm(config, parts, sms), specs, "sm_100a")
     (report,) = simulate_host(compiled, tensors)
     return c, report.findings, a.double() @ b.double().T
 
@@ -36,21 +38,21 @@ def simulated(config, loops, shape, sms):
     ids=["a block", "a pair", "pairs that share A"],
 )
 def test_the_kernel_is_right_at_all_edges(config, shape, sms):
-    got, findings, exact = simulated(config, TileLoops(), shape, sms)
+    got, findings, exact = simulated(config, None, shape, sms)
     assert findings == ()
     assert (got.double() - exact).abs().max() <= 2**-8 * exact.abs().max()
 
 
 WAIT = "            cute.arch.mbarrier_wait(steps.{} + acc.index, acc.phase)\n"
-FREES = "        cute.arch.dealloc_tmem(acc, holding.columns, holding.pair)"
+FREES = "        cute.arch.dealloc_tmem(acc, columns)"
 FAULTS = {
     "reads_too_early": (
         {"store": derive(store_tiles, "reads_too_early", "", swap(WAIT.format("ready")[4:], ""))},
         "unwritten",
         "to which no tcgen05.mma has been issued",
     ),
-    "overwrites_sums": (
-        {"multiply": derive(multiply_tiles, "overwrites_sums", "", swap(WAIT.format("free"), ""))},
+    "overwrites_accumulators": (
+        {"multiply": derive(multiply_tiles, "overwrites_accumulators", "", swap(WAIT.format("free"), ""))},
         "race",
         "lets tcgen05.mma write over accumulators",
     ),
@@ -79,7 +81,7 @@ FAULTS = {
         "more threads arrive",
     ),
     "keeps_its_columns": (
-        {"hold": derive(hold, "keeps_its_columns", "", swap(FREES, "        pass"))},
+        {"release": derive(release, "keeps_its_columns", "", swap(FREES, "        pass"))},
         "unwaited",
         "that were never freed",
     ),
@@ -88,6 +90,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_is_wrong_is_noticed(name):
-    loops, kind, words = FAULTS[name]
-    _, findings, _ = simulated(ALONE, TileLoops(**loops), (128, 192, 256), 1)
+    changed, kind, words = FAULTS[name]
+    _, findings, _ = simulated(ALONE, replace(course_parts(), **changed), (128, 192, 256), 1)
     assert any(finding.kind == kind and words in finding.message for finding in findings), findings

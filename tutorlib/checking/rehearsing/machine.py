@@ -164,11 +164,16 @@ class RehearsalMachine(MBarrierCalls):
 
     # Running ----------------------------------------------------------------------------------------------------
 
+    @property
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """The answer's, whose names of the DSL are replaced."""
+        return tuple(warps.function for warps in self.warps)
+
     def run(self) -> Self:
         """Raises Unsafe, and what the functions themselves raise."""
         for warps in self.warps:
             warps.plays = partial(as_written(warps.function), self.steps(warps))
-        with without_compiler(self, self.instruction_set, *(warps.function for warps in self.warps)):
+        with without_compiler(self, self.instruction_set, *self.functions):
             self.turns.play(self.warps)
             self.finish()
         return self

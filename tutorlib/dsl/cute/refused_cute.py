@@ -215,6 +215,11 @@ CUTE = (
         "and is it one thread's part (partition_S, partition_D) that is copied?",
     ),
     Refusal(
+        r"expects the memory pointed to by atom tv layout exists in the data layout",
+        "make_tmem_copy's tensor must hold whole copies of its atom: 128 lanes, and the columns of Repetition or a "
+        "multiple of them.",
+    ),
+    Refusal(
         r"source and destination tensors to have the same rank",
         "Both sides of a copy are cut alike: registers come from cute.make_fragment_like(the other side).",
         RefusalKind.RANKS,
@@ -275,6 +280,13 @@ CLEAR = (  # CuTe's own words say what to do
 )
 
 INLINED = (
+    Refusal(
+        r"uses single CTA\(\.cta_group::1\) and CTA pair granularity\(\.cta_group::2\)",
+        "Some tcgen05 instructions of the kernel are for a block and some for a pair; all need one cta_group. In a "
+        "pair, the TiledMma and the commits have CtaGroup.TWO, and alloc_tmem, relinquish_tmem_alloc_permit and "
+        "dealloc_tmem is_two_cta=True.",
+        RefusalKind.CTA_GROUP,
+    ),
     Refusal(
         r"error\s+: ((?:(?!error\s+:).)+) ptxas fatal",
         r"ptxas refuses the PTX: \1. Is it in the inlined text?",

@@ -1,4 +1,4 @@
-"""Exercises of notebook 15: tensor memory, three roles, pairs of blocks, block-scaled formats."""
+"""Exercises of notebook 15: tensor memory, three roles, the kernel around them, pairs of blocks, block formats."""
 
 from itertools import product
 
@@ -6,6 +6,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n15_blackwell_gemm.formats import (
     NV,
     SCALING,
@@ -17,18 +18,23 @@ from tutorlib.exercises.n15_blackwell_gemm.formats import (
     rows_of,
     scaling_blocks,
 )
-from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_loops import Holding, RoleLoops
-from tutorlib.exercises.n15_blackwell_gemm.memory import ALLOCATING, PLACES, RINGS, accumulators, places, rings
+from tutorlib.exercises.n15_blackwell_gemm.judge.kernel_parts import (
+    ReadTensorMemory,
+    RoleLoops,
+    TensorMemory,
+    Umma,
+    WholeKernel,
+)
+from tutorlib.exercises.n15_blackwell_gemm.memory import ALLOCATING, PLACES, accumulators, places
 from tutorlib.exercises.n15_blackwell_gemm.remedies import BLACKWELL_REMEDIES
 from tutorlib.machine.features import TCGEN05
-from tutorlib.models.block_formats import quantise_mx, quantise_nv, scaled_dot
-from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
+from tutorlib.models.block_formats import quantize_mx, quantize_nv, scaled_dot
+from tutorlib.models.tensor_memory import accumulator_place, tmem_columns
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (8192, 8192, 8192)
 SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
 SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
-REST = 33 * 1024  # bytes of shared memory beside the ring: boxes of C, mbarriers
 
 
 def course(module: str, *names: str) -> dict[str, InModule]:
@@ -37,6 +43,8 @@ def course(module: str, *names: str) -> dict[str, InModule]:
 
 
 DATA_CENTER = ("100", "103")  # Blackwell's GPUs with tensor memory
+WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
+WHOLE_K_TILES = (200, 328, 128)  # no load of it is padding alone
 LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
 EXERCISES = (
@@ -71,31 +79,31 @@ EXERCISES = (
     ),
     ValueExercise(
         id="15.2",
-        title="sum_place",
+        title="accumulator_place",
         points=2,
         cases=(
             equals(
                 "one block's rows",
                 beside(list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))), places(range(128), (0,))),
-                sum_place,
+                accumulator_place,
                 PLACES,
             ),
             equals(
                 "the second accumulator",
                 beside([(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], places(range(128), (1,))),
-                sum_place,
+                accumulator_place,
                 PLACES,
             ),
             equals(
                 "one of three",
                 beside([(64, 9, accumulator, 96) for accumulator in range(3)], places(range(128), (0, 1, 2))),
-                sum_place,
+                accumulator_place,
                 PLACES,
             ),
             equals(
                 "the other block's",
                 beside(list(product((128, 160, 255), (0, 200), (0, 1), (256,))), places(range(128, 256), (0, 1))),
-                sum_place,
+                accumulator_place,
                 PLACES,
             ),
         ),
@@ -107,21 +115,22 @@ EXERCISES = (
     ),
     CuteExercise(
         id="15.3",
-        title="hold",
+        title="tensor_memory",
         points=3,
         needs=TCGEN05,
         archs=DATA_CENTER,
         spills=False,
         requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
-        part=Holding(),
+        part=TensorMemory(),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
-        library=course("holding", "hold"),
+        library=course("parts", "allocate", "release", "pair_allocate", "pair_release"),
         hints=(
-            "One whole warp allocates: `if holding.warp == 4:`, without elect_one().",
-            "All warps meet between the allocation and the pointer, and again between the work and the end.",
-            "One warp calls cute.arch.dealloc_tmem(acc, holding.columns). All six warps work, warp 4 included.",
+            "One whole warp allocates and relinquishes: `if warp == 4:`, without elect_one().",
+            "All warps meet between the allocation and the pointer, and again between their work and the end.",
+            "Outside the branch: cute.arch.sync_threads(), then `return cute.arch.retrieve_tmem_ptr(Float32, 16, "
+            "address)`. In `release` the barrier comes first.",
         ),
         remedies=BLACKWELL_REMEDIES["15.3"],
     ),
@@ -180,6 +189,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("loops", "store_tiles"),
+        limits=WorkLimits(at_most=(("bar.sync", 36), ("barrier", 0), ("cp.async.bulk.wait_group", 80))),
         hints=(
             "For each tile, wait for ready. For each part, read, wait for the tcgen05.ld, write. Then advance.",
             "cute.arch.fence_view_async_tmem_load() waits for the tcgen05.ld.",
@@ -188,28 +198,24 @@ EXERCISES = (
         ),
         remedies=BLACKWELL_REMEDIES["15.6"],
     ),
-    ValueExercise(
+    CuteExercise(
         id="15.7",
-        title="ring_stages",
-        points=2,
-        cases=(
-            equals(
-                "a block alone",
-                beside([(n, False, REST) for n in (256, 192, 128, 64)], rings(False)),
-                ring_stages,
-                RINGS,
-            ),
-            equals("a pair", beside([(n, True, REST) for n in (256, 192, 128, 64)], rings(True)), ring_stages, RINGS),
-            equals(
-                "more beside it",
-                beside([(256, pair, 1024 * k) for pair in (False, True) for k in (0, 36, 65, 100)], rings(False, True)),
-                ring_stages,
-                RINGS,
-            ),
-        ),
+        title="mma",
+        points=3,
+        needs=TCGEN05,
+        archs=DATA_CENTER,
+        spills=False,
+        requires=("tcgen05",),
+        part=Umma(),
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        library=course("parts", "make_umma", "issue"),
         hints=(
-            "A block loads 128 rows of A, alone or in a pair, and all n rows of B or half of them.",
-            "A row of a K tile is 64 bf16. The stages share 227 KiB minus `other`.",
+            "The page's `accepted` makes such an op. Its M and N are the tile's, its K is 16.",
+            "cute.size(tCrA, mode=[2]) is the number of K blocks; tCrA[None, None, k_block] is one of them.",
+            "Only the first K block may overwrite: for the others ACCUMULATE is True. For the first one it is the "
+            "opposite of `first`, which may be a run-time value: Boolean(first) == Boolean(False).",
         ),
         remedies=BLACKWELL_REMEDIES["15.7"],
     ),
@@ -228,6 +234,7 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
+        limits=WorkLimits(at_most=(("bar.sync", 0), ("cp.async.bulk.wait_group", 80))),
         hints=(
             "produce: both blocks load; the leader alone announces the bytes, which are those of both.",
             "multiply: only the leading block issues. Its commits to empty and to ready arrive in both blocks: "
@@ -238,13 +245,13 @@ EXERCISES = (
     ),
     ValueExercise(
         id="15.9",
-        title="quantise_mx",
+        title="quantize_mx",
         points=3,
         cases=(
-            equals("exact numbers", renumbered(scaling_blocks("exact")), quantise_mx, SCALING),
-            equals("random numbers", renumbered(scaling_blocks("random")), quantise_mx, SCALING),
-            equals("ties, small and large ones", renumbered(scaling_blocks("edges")), quantise_mx, SCALING),
-            equals("zeros, and the ends of ue8m0", mirrored(scaling_blocks("ends")), quantise_mx, SCALING),
+            equals("exact numbers", renumbered(scaling_blocks("exact")), quantize_mx, SCALING),
+            equals("random numbers", renumbered(scaling_blocks("random")), quantize_mx, SCALING),
+            equals("ties, small and large ones", renumbered(scaling_blocks("edges")), quantize_mx, SCALING),
+            equals("zeros, and the ends of ue8m0", mirrored(scaling_blocks("ends")), quantize_mx, SCALING),
         ),
         hints=(
             "math.frexp(x) returns (m, e) with x = m · 2^e and 0.5 ≤ m < 1, so floor(log2 x) is e - 1.",
@@ -255,13 +262,13 @@ EXERCISES = (
     ),
     ValueExercise(
         id="15.10",
-        title="quantise_nv",
+        title="quantize_nv",
         points=3,
         cases=(
-            equals("every value of e2m1", mirrored(nv_calls("values")), quantise_nv, NV),
-            equals("random numbers", mirrored(nv_calls("random")), quantise_nv, NV),
-            equals("ties", mirrored(nv_calls("ties")), quantise_nv, NV),
-            equals("zeros, and scales at the ends", mirrored(nv_calls("ends")), quantise_nv, NV),
+            equals("every value of e2m1", mirrored(nv_calls("values")), quantize_nv, NV),
+            equals("random numbers", mirrored(nv_calls("random")), quantize_nv, NV),
+            equals("ties", mirrored(nv_calls("ties")), quantize_nv, NV),
+            equals("zeros, and scales at the ends", mirrored(nv_calls("ends")), quantize_nv, NV),
         ),
         hints=(
             "First compute the scale, largest / 6 / tensor_scale, and round it to the nearest e4m3. Divide the "
@@ -286,5 +293,73 @@ EXERCISES = (
         ),
         hints=("For each block, multiply the sum of products by both scales. Then add up the blocks.",),
         remedies=BLACKWELL_REMEDIES["15.11"],
+    ),
+    CuteExercise(
+        id="15.12",
+        title="make_t2r",
+        points=3,
+        needs=TCGEN05,
+        archs=DATA_CENTER,
+        spills=False,
+        requires=("tcgen05.ld",),
+        part=ReadTensorMemory(),
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        library=course("parts", "make_t2r"),
+        hints=(
+            "parts = cute.flat_divide(acc, (128, 64)); parts[None, None, 0, 0, 0] is one part, for make_tmem_copy.",
+            "mine = t2r.get_slice(thread). Its source is mine.partition_S of parts[None, None, 0, None, None], which "
+            "keeps the last two modes.",
+            "tTrC = cute.make_rmem_tensor(mine.partition_D(cute.make_identity_tensor((128, 64))).shape, Float32)",
+        ),
+        remedies=BLACKWELL_REMEDIES["15.12"],
+    ),
+    CuteExercise(
+        id="15.13",
+        title="make_gemm",
+        points=5,
+        needs=TCGEN05,
+        archs=DATA_CENTER,
+        spills=False,
+        requires=LOOP_INSTRUCTIONS,
+        part=WholeKernel(),
+        problem=gemm("bf16"),
+        shapes=SHAPES[::-1],
+        simulated_shapes=(*SIMULATED, WHOLE_K_TILES),
+        counted=WHOLE_K_TILES,
+        padded=False,
+        library=WHOLE,
+        limits=WorkLimits(blocks=2, most_blocks=2),  # of 2 SMs
+        hints=(
+            "Every warp calls parts.allocate and parts.release; between them are three branches on block.warp.",
+            "Warp 5: parts.produce(steps), await_empty(steps). Warp 4: parts.multiply(steps). Warps 0 to 3: "
+            "parts.store(steps), cute.arch.cp_async_bulk_wait_group(0, read=True).",
+            "blocks = min(tiles_m * tiles_n, sms), as the last of sizes and as the grid. A block has 192 threads.",
+        ),
+        remedies=BLACKWELL_REMEDIES["15.13"],
+    ),
+    CuteExercise(
+        id="15.14",
+        title="make_pair_gemm",
+        points=4,
+        needs=TCGEN05,
+        archs=DATA_CENTER,
+        spills=False,
+        requires=("tcgen05 pairs", *LOOP_INSTRUCTIONS[1:]),
+        part=WholeKernel(pair=True),
+        problem=gemm("bf16"),
+        shapes=SHAPES[::-1],
+        simulated_shapes=(*SIMULATED, WHOLE_K_TILES),
+        counted=WHOLE_K_TILES,
+        padded=False,
+        library=WHOLE | course("parts", "pair_allocate", "pair_release"),
+        limits=WorkLimits(blocks=4, most_blocks=4),  # of 4 SMs
+        hints=(
+            "All three functions for tensor memory take is_two_cta=True; a cluster barrier replaces sync_threads().",
+            "cute.arch.cluster_arrive(), then cute.arch.cluster_wait(), in all warps of both blocks.",
+            "clusters = min(tiles_m * tiles_n, sms // 2); grid=(2 * clusters, 1, 1), cluster=(2, 1, 1).",
+        ),
+        remedies=BLACKWELL_REMEDIES["15.14"],
     ),
 )

@@ -15,8 +15,8 @@ from tutorlib.models.block_formats import (
     MX_LEAST,
     MX_MOST,
     NV_BLOCK,
-    quantise_mx,
-    quantise_nv,
+    quantize_mx,
+    quantize_nv,
     scaled_dot,
     to_nearest,
 )
@@ -29,7 +29,7 @@ def single(x: float) -> float:
 
 
 def scaling_blocks(kind: Literal["exact", "random", "edges", "ends"]) -> list[tuple[list[float]]]:
-    """Calls of quantise_mx."""
+    """Calls of quantize_mx."""
     rng = random.Random(15)
     match kind:
         case "exact":
@@ -79,7 +79,7 @@ def rounded_up(block: list[float]) -> tuple[int, list[float]]:
 
 
 def towards_zero(block: list[float]) -> tuple[int, list[float]]:
-    exponent = quantise_mx(block)[0]
+    exponent = quantize_mx(block)[0]
     found = []
     for x in block:
         size = max(value for value in E4M3 if value <= abs(x / 2.0**exponent))
@@ -88,7 +88,7 @@ def towards_zero(block: list[float]) -> tuple[int, list[float]]:
 
 
 def half_up(block: list[float]) -> tuple[int, list[float]]:
-    exponent = quantise_mx(block)[0]
+    exponent = quantize_mx(block)[0]
     found = []
     for x in block:
         size = abs(x / 2.0**exponent)
@@ -99,11 +99,11 @@ def half_up(block: list[float]) -> tuple[int, list[float]]:
 
 def of_powers(block: list[float]) -> tuple[int, list[float]]:
     largest = max(block)
-    return scaled_by(quantise_mx([largest])[0], block)
+    return scaled_by(quantize_mx([largest])[0], block)
 
 
 def multiplied(block: list[float]) -> tuple[int, list[float]]:
-    exponent = quantise_mx(block)[0]
+    exponent = quantize_mx(block)[0]
     return exponent, scaled_by(-exponent, block)[1]
 
 
@@ -115,22 +115,22 @@ SCALING = (
     ),
     Mistake(
         "The largest e4m3 is 448 = 1.75 · 2^8: subtract its exponent, 8, from the block's.",
-        lambda block: scaled_by(max(MX_LEAST, min(MX_MOST, quantise_mx(block)[0] + 8)), block),
+        lambda block: scaled_by(max(MX_LEAST, min(MX_MOST, quantize_mx(block)[0] + 8)), block),
     ),
     Mistake("Round elements to the nearest value, not toward zero.", towards_zero),
     Mistake("In a tie, choose the one with the even code.", half_up),
     Mistake("The largest *magnitude* determines the exponent: it may be a negative number's.", of_powers),
     Mistake("Divide the numbers by the scale; do not multiply.", multiplied),
     Mistake("Return the e4m3 values, not their products with the scale.",
-            lambda block: (quantise_mx(block)[0], [x * 2.0 ** quantise_mx(block)[0] for x in quantise_mx(block)[1]])),
-    Mistake("The order is (exponent, elements).", lambda block: quantise_mx(block)[::-1]),
+            lambda block: (quantize_mx(block)[0], [x * 2.0 ** quantize_mx(block)[0] for x in quantize_mx(block)[1]])),
+    Mistake("The order is (exponent, elements).", lambda block: quantize_mx(block)[::-1]),
     Mistake("Return the exponent itself; ue8m0 stores it with 127 added.",
-            lambda block: (quantise_mx(block)[0] + 127, quantise_mx(block)[1])),
+            lambda block: (quantize_mx(block)[0] + 127, quantize_mx(block)[1])),
 )  # fmt: skip
 
 
 def nv_calls(kind: Literal["values", "random", "ties", "ends"]) -> list[tuple[list[float], float]]:
-    """Calls of quantise_nv: blocks and the tensor's scale."""
+    """Calls of quantize_nv: blocks and the tensor's scale."""
     rng = random.Random(16)
     match kind:
         case "values":
@@ -153,13 +153,13 @@ def nv_calls(kind: Literal["values", "random", "ties", "ends"]) -> list[tuple[li
 
 
 def unrounded(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
-    scale, _ = quantise_nv(block, tensor_scale)
+    scale, _ = quantize_nv(block, tensor_scale)
     exact = max(map(abs, block)) / 6 / tensor_scale
     return scale, [to_nearest(x / (exact * tensor_scale), E2M1) if exact else 0.0 for x in block]
 
 
 def nearest_half_up(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
-    scale, _ = quantise_nv(block, tensor_scale)
+    scale, _ = quantize_nv(block, tensor_scale)
     found = []
     for x in block:
         size = abs(x / (scale * tensor_scale)) if scale else 0.0
@@ -169,16 +169,16 @@ def nearest_half_up(block: list[float], tensor_scale: float) -> tuple[float, lis
 
 
 def without_tensor(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
-    return quantise_nv(block, 1.0)
+    return quantize_nv(block, 1.0)
 
 
 def scale_alone(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
-    scale, _ = quantise_nv(block, tensor_scale)
+    scale, _ = quantize_nv(block, tensor_scale)
     return scale, [to_nearest(x / scale, E2M1) if scale else 0.0 for x in block]
 
 
 def scaled_back(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
-    scale, elements = quantise_nv(block, tensor_scale)
+    scale, elements = quantize_nv(block, tensor_scale)
     return scale, [x * scale * tensor_scale for x in elements]
 
 
@@ -194,7 +194,7 @@ NV = (
             [to_nearest(x / max(to_nearest(max(map(abs, block)) / t, E4M3) * t, 1e-30), E2M1) for x in block],
         ),
     ),
-    Mistake("The order is (scale, elements).", lambda block, t: quantise_nv(block, t)[::-1]),
+    Mistake("The order is (scale, elements).", lambda block, t: quantize_nv(block, t)[::-1]),
     Mistake("Return the e2m1 values, not their products with the scales.",
             scaled_back),
 )  # fmt: skip

@@ -1,10 +1,10 @@
-"""Common mistakes about tensor memory and the ring."""
+"""Common mistakes about tensor memory."""
 
 from collections.abc import Callable, Sequence
 from random import Random
 
 from tutorlib.checking.values import Mistake
-from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
+from tutorlib.models.tensor_memory import accumulator_place, tmem_columns
 
 ALLOCATING = (
     Mistake("An allocation is a power of two.", lambda n, a: n * a if n * a <= 512 else 0),
@@ -24,18 +24,8 @@ ALLOCATING = (
 
 
 def exchanged(m: int, n: int, accumulator: int, columns: int) -> tuple[int, int, int, int]:
-    block, warp, lane, column = sum_place(m, n, accumulator, columns)
+    block, warp, lane, column = accumulator_place(m, n, accumulator, columns)
     return block, warp, column, lane
-
-
-def rows_of_half(n: int, pair: bool, other: int) -> tuple[int, int]:
-    stage = (128 + n) // (1 + pair) * 128
-    return stage, (227 * 1024 - other) // stage
-
-
-def in_elements(n: int, pair: bool, other: int) -> tuple[int, int]:
-    stage = ring_stages(n, pair, 0)[0] // 2
-    return stage, (227 * 1024 - other) // stage
 
 
 PLACES = (
@@ -49,7 +39,7 @@ PLACES = (
     ),
     Mistake(
         "The second accumulator begins after the first one's columns.",
-        lambda m, n, a, columns: (*sum_place(m, n, 0, columns)[:3], n),
+        lambda m, n, a, columns: (*accumulator_place(m, n, 0, columns)[:3], n),
     ),
     Mistake(
         "A warp reads 32 consecutive lanes, not every fourth.",
@@ -61,26 +51,6 @@ PLACES = (
     ),
     Mistake("The order is (block, warp, lane, column).", exchanged),
 )  # fmt: skip
-RINGS = (
-    Mistake("In a pair each block loads half of B's rows.", lambda n, pair, other: ring_stages(n, False, other)),
-    Mistake(
-        "Each block has 128 rows of A of its own: a pair's tile has 256.",
-        rows_of_half,
-    ),
-    Mistake(
-        "Subtract `other` from the 227 KiB: the stages cannot use those bytes.",
-        lambda n, pair, other: ring_stages(n, pair, 0)
-    ),
-    Mistake(
-        "A bf16 has 2 bytes.",
-        in_elements,
-    ),
-    Mistake(
-        "A block can have 227 KiB of shared memory; the SM's 228 KiB include 1 that is reserved.",
-        lambda n, pair, other: (ring_stages(n, pair, 0)[0], (228 * 1024 - other) // ring_stages(n, pair, 0)[0]),
-    ),
-    Mistake("The order is (bytes of a stage, stages).", lambda *args: ring_stages(*args)[::-1]),
-)  # fmt: skip
 
 
 def accumulators(*numbers: int) -> Callable[[Random], tuple]:
@@ -89,15 +59,10 @@ def accumulators(*numbers: int) -> Callable[[Random], tuple]:
 
 
 def places(rows: Sequence[int], accumulators: Sequence[int]) -> Callable[[Random], tuple]:
-    """Calls of `sum_place` with accumulators of any width."""
+    """Calls of `accumulator_place` with accumulators of any width."""
 
     def draw(rng: Random) -> tuple:
         columns = 8 * rng.randint(4, 20)
         return rng.choice(rows), rng.randrange(columns), rng.choice(accumulators), columns
 
     return draw
-
-
-def rings(*pair: bool) -> Callable[[Random], tuple]:
-    """Calls of `ring_stages` with any tile, and anything beside the ring."""
-    return lambda rng: (16 * rng.randint(4, 16), rng.choice(pair), 256 * rng.randint(0, 400))

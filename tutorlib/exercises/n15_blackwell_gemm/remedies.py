@@ -2,8 +2,10 @@
 
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
+from tutorlib.dsl.refusal import RefusalKind
+from tutorlib.exercises.n15_blackwell_gemm.judge.kernel_parts import PartFlaw
 from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_memory import TensorMemoryFlaw
-from tutorlib.failure import Fail
+from tutorlib.failure import Difference, Fail, Hazard
 
 BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "15.1": (
@@ -22,7 +24,7 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "15.3": (
         Remedy(
             TensorMemoryFlaw.ALLOCATED_TWICE,
-            "All six warps run this function; only warp 4 may allocate: `if holding.warp == 4:`.",
+            "All six warps run this function; only warp 4 may allocate: `if warp == 4:`.",
         ),
         Remedy(
             TensorMemoryFlaw.ADDRESS,
@@ -41,7 +43,15 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             TensorMemoryFlaw.ONE_LANE,
             "A whole warp executes alloc_tmem and dealloc_tmem: branch on the warp's number, without elect_one().",
         ),
-        Remedy(TensorMemoryFlaw.COLUMNS, "Allocate holding.columns, and free the same number."),
+        Remedy(TensorMemoryFlaw.COLUMNS, "Allocate `columns`, and free the same number."),
+        Remedy(
+            (TensorMemoryFlaw.KEPT, TensorMemoryFlaw.GIVEN_UP),
+            "In warp 4's branch: first alloc_tmem, then relinquish_tmem_alloc_permit.",
+        ),
+        Remedy(
+            TensorMemoryFlaw.POINTER,
+            "`return cute.arch.retrieve_tmem_ptr(Float32, 16, address)`, in all warps, after the barrier.",
+        ),
     ),
     "15.4": (
         Remedy(LoopFlaw.ELECTED, "Only the arrival is inside elect_one(). The copies follow it."),
@@ -130,11 +140,13 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "15.7": (
-        Remedy(Fail.CASE(name="a pair"), "Each block of a pair has 128 rows of A of its own, and half of B's n rows."),
+        Remedy(PartFlaw.SHAPE, "The instruction has the tile's M and N, and 16 along K: (tile[0], tile[1], 16)."),
+        Remedy(PartFlaw.GROUP, "tcgen05.CtaGroup.TWO if pair else tcgen05.CtaGroup.ONE"),
+        Remedy(PartFlaw.OPERAND, "BFloat16, Float32, shape, group, OperandSource.SMEM, and OperandMajorMode.K twice."),
+        Remedy(PartFlaw.K_BLOCKS, "for k_block in range(cute.size(tCrA, mode=[2])): one cute.gemm for each."),
         Remedy(
-            Fail.CASE(name="a block alone"),
-            "A stage is (128 + n) rows of 64 bf16, in bytes. The number of stages is (227 KiB - other) divided by "
-            "that, rounded down.",
+            (Difference.WRONG(), Difference.UNWRITTEN(), Difference.NEARLY()),
+            "Set ACCUMULATE before each cute.gemm: the opposite of `first` for K block 0, True for all others.",
         ),
     ),
     "15.8": (
@@ -199,5 +211,27 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Fail.CASE(name="one block"),
             "A block contributes a's scale · b's scale · the sum of the products of its elements.",
         ),
+    ),
+    "15.12": (
+        Remedy(PartFlaw.SOURCE, "tTtC = mine.partition_S(parts[None, None, 0, None, None]) keeps both last modes."),
+        Remedy(
+            PartFlaw.REGISTERS,
+            "A thread's share of a 128×64 tensor is 64 registers: partition_D of one part, not of all.",
+        ),
+        Remedy(PartFlaw.ATOM, "tcgen05.Ld32x32bOp(tcgen05.Repetition.x64)"),
+        Remedy(PartFlaw.NOT_MADE, "`return t2r, tTtC, tTrC`: a TiledCopy and two tensors."),
+    ),
+    "15.13": (
+        Remedy(PartFlaw.THREADS, "block=(192, 1, 1): four epilogue warps, the MMA warp and the TMA warp."),
+        Remedy(
+            Hazard.UNWAITED(),
+            "Before a block ends: await_empty(steps) in the TMA warp, cp_async_bulk_wait_group(0, read=True) in the "
+            "epilogue warps, and parts.release in all.",
+        ),
+        Remedy(Fail.TOO_MANY(instruction="block"), "A persistent kernel has min(tiles, sms) blocks."),
+    ),
+    "15.14": (
+        Remedy(RefusalKind.CTA_GROUP, "is_two_cta=True in alloc_tmem, relinquish_tmem_alloc_permit and dealloc_tmem."),
+        Remedy(PartFlaw.THREADS, "block=(192, 1, 1): each of the two blocks has six warps."),
     ),
 }

@@ -19,8 +19,8 @@ class BlackwellConfigError(ValueError):
 class BlackwellConfig:
     """tile: (M, N, K) of one block, or with `pair` of two blocks of 128 rows each.
 
-    stages: buffers of A and B. accumulators: of tensor memory. sharing: blocks, or pairs, next to each other along N
-    that share the loads of A. store_buffers: of a BOX for each warp of the epilogue.
+    stages: buffers of A and B. accumulators: of tensor memory. sharing: pairs next to each other along N that share
+    the loads of A; a block alone shares none. store_buffers: of a BOX for each warp of the epilogue.
     """
 
     tile: tuple[int, int, int] = (128, 256, 64)
@@ -40,8 +40,8 @@ class BlackwellConfig:
             raise BlackwellConfigError(f"tile K = {bK}: one swizzled row is 64 bf16")
         if bN * self.accumulators > COLUMNS:
             raise BlackwellConfigError(f"{self.accumulators} accumulators of {bN} columns: tensor memory has {COLUMNS}")
-        if self.stages < 2 or self.accumulators < 1 or self.sharing not in (1, 2):
-            raise BlackwellConfigError("at least 2 stages and 1 accumulator; 1 or 2 that share A")
+        if self.stages < 2 or self.accumulators < 1 or self.sharing not in (1, self.width):
+            raise BlackwellConfigError("at least 2 stages and 1 accumulator; 1 or 2 pairs that share A, 1 block alone")
         if self.smem_bytes > SMEM_LIMIT:
             raise BlackwellConfigError(f"{self.smem_bytes:,} bytes of shared memory: a block can have {SMEM_LIMIT:,}")
 

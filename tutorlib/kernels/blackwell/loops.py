@@ -46,8 +46,6 @@ def commit_to(steps: TileSteps, barrier: cute.Pointer, blocks: cutlass.Int16) ->
     with cute.arch.elect_one():
         if cutlass.const_expr(steps.config.pair):
             tcgen05.commit(barrier, blocks, tcgen05.CtaGroup.TWO)
-        elif cutlass.const_expr(steps.config.blocks > 1):
-            tcgen05.commit(barrier, blocks)
         else:
             tcgen05.commit(barrier)
 

@@ -1,11 +1,10 @@
 """The steps of the Blackwell kernel's three loops: a block's loads, multiplications and stores."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import cutlass
 from cutlass import BFloat16, Boolean, Int16, Int32, cute
-from cutlass.cute.nvgpu import tcgen05
 
 from tutorlib.dsl.cute.instructions import fence_after
 from tutorlib.kernels.blackwell.config import BlackwellConfig
@@ -87,6 +86,7 @@ class TileSteps:
         one of free with an arrival of each warp that stores, `storers`.
     leads: whether this block issues the multiplications: with a pair the first one does. In a pair, full and free are
         the leader's, and both blocks have empty and ready of their own.
+    issue: multiplies a stage, given the TiledMma, an accumulator, the operands, and whether it is the tile's first.
     """
 
     config: BlackwellConfig
@@ -102,6 +102,7 @@ class TileSteps:
     tiled_mma: cute.TiledMma
     tCrA: cute.Tensor
     tCrB: cute.Tensor
+    issue: Callable[..., None]
     tCtC: Any  # a cute.Tensor and a Drain, as soon as there is tensor memory
     drain: Any
 
@@ -155,10 +156,8 @@ class TileSteps:
         """Issue a stage's four tcgen05.mma; `first`: overwrite the accumulator."""
         fence_after()
         acc = self.tCtC[None, None, None, accumulator]
-        for k_block in range(cute.size(self.tCrA, mode=[2])):
-            self.tiled_mma.set(tcgen05.Field.ACCUMULATE, True if k_block else cutlass.Boolean(first) == False)  # noqa: E712
-            a, b = self.tCrA[None, None, k_block, stage], self.tCrB[None, None, k_block, stage]
-            cute.gemm(self.tiled_mma, acc, a, b, acc)
+        tCrA, tCrB = (operand[None, None, None, stage] for operand in (self.tCrA, self.tCrB))
+        self.issue(self.tiled_mma, acc, tCrA, tCrB, first)
 
     def read(self, accumulator: Any, part: Any) -> None:
         """Start tcgen05.ld of 64 columns of this warp's 32 lanes into registers."""

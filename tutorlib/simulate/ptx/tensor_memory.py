@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
@@ -23,7 +23,14 @@ QUARTER = 32  # lanes that a warp may read
 POISON = np.float32(np.nan)  # in columns never written
 ON_ITS_WAY = 0x7FD00000  # a NaN; with a column's number added what a register holds until tcgen05.wait has come by
 UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's clock: its tcgen05.ld may be in flight
+LANE_BITS = 16  # of an address: the column below, the lane above
+COLUMNS_OF = Hazard.OUTSIDE(tensor="tensor memory")
 SumProducts = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
+
+
+def column_of(address: int) -> tuple[int, int]:
+    """(lane, column)"""
+    return address >> LANE_BITS, address & (1 << LANE_BITS) - 1
 
 
 @dataclass(frozen=True)
@@ -118,7 +125,9 @@ class TensorMemory:
             self.findings.notice(
                 Hazard.OUTSIDE,
                 site,
-                lambda: f"{self.who(slot, warp)} allocates {columns} columns: a power of two, 32 to 512, can be",
+                lambda: Flaw(
+                    f"{self.who(slot, warp)} allocates {columns} columns: a power of two, 32 to 512, can be", COLUMNS_OF
+                ),
             )
             return 0
         taken = np.zeros(COLUMNS, bool)
@@ -141,8 +150,9 @@ class TensorMemory:
             self.findings.notice(
                 Hazard.OUTSIDE,
                 site,
-                lambda: (
-                    f"{self.who(slot, warp)} frees {columns} columns from {start} on, which are not what was allocated"
+                lambda: Flaw(
+                    f"{self.who(slot, warp)} frees {columns} columns from {start} on, which are not what was allocated",
+                    COLUMNS_OF,
                 ),
             )
             return
@@ -216,9 +226,10 @@ class TensorMemory:
         self.findings.notice(
             Hazard.OUTSIDE,
             site,
-            lambda: (
+            lambda: Flaw(
                 f"{self.who(slot, warp)} uses columns {column} to {column + columns - 1} of tensor memory, which "
-                "are not allocated"
+                "are not allocated",
+                COLUMNS_OF,
             ),
         )
 
@@ -237,13 +248,19 @@ class TensorMemory:
         self.queue.append(TensorCommit(site, tuple(mbarriers), dict(self.by_lane.get(lane, {})), knew))
 
     def deliver(self) -> bool:
-        """All that was issued is carried out. Whether there was anything."""
+        """Carry out all multiplications that were issued, and the last commit. Whether there was anything.
+
+        The other commits follow when nothing else can happen: no order is promised among arrivals at different
+        mbarriers.
+        """
         queue, self.queue = self.queue, []
-        for order in queue:
-            if isinstance(order, TensorProduct):
-                self.carry_out(order)
-            else:
-                self.tell(order)
+        commits = [event for event in queue if isinstance(event, TensorCommit)]
+        for event in queue:
+            if isinstance(event, TensorProduct):
+                self.carry_out(event)
+        if commits:
+            self.queue = list(commits[:-1])
+            self.tell(commits[-1])
         return bool(queue)
 
     def carry_out(self, product: TensorProduct) -> None:
@@ -264,7 +281,10 @@ class TensorMemory:
                 self.findings.notice(
                     Hazard.UNWAITED,
                     commit.site,
-                    lambda: "a commit may arrive on an mbarrier of a block that has ended: no thread waits for it",
+                    lambda: Flaw(
+                        "a commit may arrive at an mbarrier of a block that has ended: no thread waits for it",
+                        Hazard.UNWAITED(lacks="end", by="tcgen05"),
+                    ),
                 )
                 continue
             seen = commit.knew.copy()
@@ -274,14 +294,15 @@ class TensorMemory:
 
     # reading ------------------------------------------------------------------------------------------------------
 
-    def load(self, site: int, warp: int, lane: int, column: int, registers: tuple[np.ndarray, ...]) -> None:
-        """A warp, by its number in the batch, begins to read its 32 lanes from `lane` on."""
+    def load(self, site: int, warp: int, addresses: np.ndarray, registers: tuple[np.ndarray, ...]) -> None:
+        """A warp, by its number in the batch, begins to read its 32 lanes. addresses: its threads', one for all."""
         slot, number = divmod(warp, self.geometry.warps)
-        if lane != number % 4 * QUARTER:
+        lane, column = column_of(int(addresses[0]))
+        if wrong := self.wrong_lanes(lane, number % 4 * QUARTER, bool((addresses == addresses[0]).all())):
             self.findings.notice(
                 Hazard.OUTSIDE,
                 site,
-                lambda: f"{self.who(slot, number)} reads lanes from {lane} on; its own begin at {number % 4 * QUARTER}",
+                lambda: Flaw(f"{self.who(slot, number)} {wrong}", Hazard.OUTSIDE(tensor="lanes")),
             )
             return
         if not self.holds(slot, column, len(registers)):
@@ -296,9 +317,10 @@ class TensorMemory:
             self.findings.notice(
                 Hazard.UNWAITED,
                 site,
-                lambda: (
+                lambda: Flaw(
                     f"{self.who(slot, number)} reads accumulators that the tcgen05.mma at {self.show(told)} may "
-                    "still be adding to: it has waited for no mbarrier to which that was committed"
+                    "still be adding to: it has waited for no mbarrier to which that was committed",
+                    Hazard.UNWAITED(lacks="commit", by="tcgen05"),
                 ),
                 apart=told,
             )
@@ -312,6 +334,12 @@ class TensorMemory:
         for at, register in enumerate(registers, column):
             register[warp * WARP : (warp + 1) * WARP] = ON_ITS_WAY + at
         self.loads.append(TensorLoad(warp, slot, column, len(registers)))
+
+    def wrong_lanes(self, lane: int, own: int, alike: bool) -> str:
+        """Why a warp whose own lanes begin at `own` cannot read from `lane` on. alike: its threads name one address."""
+        if not alike:
+            return "names another address in each thread; tcgen05.ld takes one for the warp"
+        return f"reads lanes from {lane} on; its own begin at {own}" if lane != own else ""
 
     def wait(self, warps: np.ndarray, registers: Sequence[np.ndarray]) -> None:
         """These warps' loads are over. registers: all that the kernel has, since compilers move what a load is about to
@@ -341,9 +369,10 @@ class TensorMemory:
             self.findings.notice(
                 Hazard.UNWAITED,
                 site,
-                lambda columns=columns: (  # type: ignore[misc]
+                lambda columns=columns: Flaw(  # type: ignore[misc]
                     f"block {self.geometry.show_block(self.first + slot)} ends with {columns} columns of tensor memory "
-                    "that were never freed: the next block on its SM waits for them forever"
+                    "that were never freed: the next block on its SM waits for them forever",
+                    Hazard.UNWAITED(lacks="free", by="tcgen05"),
                 ),
                 apart=start,
             )

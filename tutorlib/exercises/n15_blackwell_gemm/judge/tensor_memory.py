@@ -10,9 +10,11 @@ from tutorlib.checking.rehearsing.instruction_sets import TENSOR_MEMORY
 from tutorlib.checking.rehearsing.interleavings import Interleaving, by_rank
 from tutorlib.checking.rehearsing.machine import RehearsalMachine, RehearsedSteps, Warps
 from tutorlib.checking.rehearsing.unsafe import Unsafe
-from tutorlib.failure import FailureKind
+from tutorlib.dsl.cute.plain_python import as_written
+from tutorlib.failure import FailureKind, Flaw
 
 WARPS = 6
+ADDRESS = "address"  # of 4 bytes in shared memory
 ORDERS = tuple(permutations(range(WARPS)))[::97]  # a few, in which each warp is once the first and once the last
 
 
@@ -27,9 +29,9 @@ class TensorMemoryFlaw(FailureKind):
     ONE_LANE = "allocated by one lane"
     POINTER = "another pointer"
     PAIR = "of a pair of blocks"
-    WORKED = "worked twice, or never"
     FREED_TWICE = "freed twice"
     GIVEN_UP = "right to allocate given up"
+    KEPT = "right to allocate kept"
     MEETING = "a warp does not come"
 
 
@@ -40,49 +42,58 @@ class HeldColumns:
     columns: int
 
 
-def rehearse_holding(holds: Callable[..., None], columns: int) -> None:
-    """Run it in all six warps, in several interleavings. Raises Unsafe, and what the function itself raises."""
+def rehearse_tensor_memory(functions: tuple[Callable[..., Any], ...], columns: int) -> str:
+    """Run (allocate, release) around the work of all six warps, in several interleavings. A weakness, or "".
+
+    Raises Unsafe, and what the functions themselves raise.
+    """
+    allocate, release = map(as_written, functions)
+
+    def live(held: RehearsedSteps) -> None:
+        acc = allocate(held.warp, columns, ADDRESS)
+        held.work(acc)
+        release(held.warp, columns, acc)
+
     for ranks in ORDERS:
-        warps = [Warps(holds, f"warp {number}", number) for number in range(WARPS)]
-        MemoryBlock(warps=warps, interleaving=Interleaving(by_rank(ranks)), columns=columns).run()
+        warps = [Warps(live, f"warp {number}", number) for number in range(WARPS)]
+        block = MemoryBlock(warps=warps, interleaving=Interleaving(by_rank(ranks)), columns=columns, answer=functions)
+        if not block.run().relinquished_at:
+            return Flaw(
+                "it is safe, but the block keeps its right to allocate: call relinquish_tmem_alloc_permit() after the "
+                "only allocation, so that the next block on the SM can allocate.",
+                TensorMemoryFlaw.KEPT,
+            )
+    return ""
 
 
 @dataclass(eq=False, kw_only=True)
 class MemoryBlock(RehearsalMachine):
     """A block of six warps and its tensor memory. Their facts: "allocated", and which warps have worked.
 
-    worked: the numbers of those who have.
+    answer: the functions. worked: the numbers of the warps that have worked.
     """
 
     instruction_set = TENSOR_MEMORY
 
     columns: int
+    answer: tuple[Callable[..., Any], ...]
     allocated: HeldColumns | None = field(default=None, init=False)
     allocated_at: CallSite | None = field(default=None, init=False)
     freed_at: CallSite | None = field(default=None, init=False)
     relinquished_at: CallSite | None = field(default=None, init=False)
     worked: set[int] = field(default_factory=set, init=False)
 
+    @property
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        return self.answer
+
     def steps(self, warps: Warps) -> RehearsedSteps:
-        """The attributes of the kernel's Holding."""
-        return RehearsedSteps(
-            warp=warps.role,
-            columns=self.columns,
-            pair=False,
-            address="address",
-            meet=self.meet,
-            pointer=self.pointer,
-            work=self.work,
-        )
+        return RehearsedSteps(warp=warps.role, work=self.work)
 
     def alloc(self, num_columns: Any, smem_ptr_to_write_address: Any, is_two_cta: Any = None, **_: Any) -> None:
         me, line = self.issue()
         self.refuse_pair(is_two_cta, line)
-        if me.elected:
-            raise Unsafe(
-                f"{line}: alloc_tmem is for a whole warp; inside elect_one() there is one lane.",
-                TensorMemoryFlaw.ONE_LANE,
-            )
+        self.refuse_one_lane(me, line, "alloc_tmem")
         wanted = int(num_columns)
         if wanted not in (32, 64, 128, 256, 512):
             raise Unsafe(
@@ -98,51 +109,58 @@ class MemoryBlock(RehearsalMachine):
                 "the SM may need the rest.",
                 TensorMemoryFlaw.COLUMNS,
             )
-        if self.relinquished_at:
-            what = f"{line}: the block gave up its right to allocate at {self.relinquished_at}."
-            raise Unsafe(what, TensorMemoryFlaw.GIVEN_UP)
         if self.allocated:
             raise Unsafe(
                 f"{line}: {me.name} allocates, too, after {self.allocated_at} did: one warp of the block does. "
                 "If the first one has all 512 columns, the second waits forever.",
                 TensorMemoryFlaw.ALLOCATED_TWICE,
             )
+        if self.relinquished_at:
+            what = f"{line}: the block gave up its right to allocate at {self.relinquished_at}."
+            raise Unsafe(what, TensorMemoryFlaw.GIVEN_UP)
         self.allocated, self.allocated_at = HeldColumns(wanted), line
         me.knows.add(("allocated",))
         self.changes += 1
 
     def relinquish(self, is_two_cta: Any = None, **_: Any) -> None:
-        _, line = self.issue()
+        me, line = self.issue()
         self.refuse_pair(is_two_cta, line)
+        self.refuse_one_lane(me, line, "relinquish_tmem_alloc_permit")
         self.relinquished_at = line
 
     def refuse_pair(self, is_two_cta: Any, line: CallSite) -> None:
         if is_two_cta:
             raise Unsafe(f"{line}: is_two_cta is for a pair of blocks, and this block is alone.", TensorMemoryFlaw.PAIR)
 
-    def pointer(self) -> HeldColumns:
+    def refuse_one_lane(self, me: Warps, line: CallSite, name: str) -> None:
+        if me.elected:
+            what = f"{line}: {name} is for a whole warp; inside elect_one() there is one lane."
+            raise Unsafe(what, TensorMemoryFlaw.ONE_LANE)
+
+    def retrieve(self, element_type: Any, alignment: Any, ptr_to_buffer_holding_addr: Any, **_: Any) -> HeldColumns:
         me, line = self.issue()
+        if ptr_to_buffer_holding_addr != ADDRESS:
+            what = f"{line}: the pointer is read from {ptr_to_buffer_holding_addr!r}; alloc_tmem wrote it to `address`."
+            raise Unsafe(what, TensorMemoryFlaw.POINTER)
         if ("allocated",) not in me.knows:
             raise Unsafe(
-                f"{line}: {me.name} reads the address, and cannot know that it has been written: meet() between "
-                "the allocation and this.",
+                f"{line}: {me.name} reads the address, and cannot know that it has been written: sync_threads() "
+                "between the allocation and this.",
                 TensorMemoryFlaw.ADDRESS,
             )
         assert self.allocated
         return self.allocated
 
     def work(self, acc: Any) -> None:
-        me, line = self.issue()
+        """The loop of this warp's role, between the answer's two functions."""
+        me, _ = self.issue()
         if not isinstance(acc, HeldColumns):
-            raise Unsafe(
-                f"{line}: work({acc!r}): it takes the pointer that holding.pointer() returns.",
-                TensorMemoryFlaw.POINTER,
-            )
+            shown = "None" if acc is None else f"`{acc}`" if isinstance(acc, str) else f"a {type(acc).__name__}"
+            what = f"allocate returns {shown}: it should be the pointer that retrieve_tmem_ptr returns."
+            raise Unsafe(what, TensorMemoryFlaw.POINTER)
         if self.freed_at:
-            what = f"{line}: {me.name} works in tensor memory that {self.freed_at} has freed."
+            what = f"{me.name} works in tensor memory that {self.freed_at} has freed."
             raise Unsafe(what, TensorMemoryFlaw.FREED_EARLY)
-        if me.role in self.worked:
-            raise Unsafe(f"{line}: {me.name} works twice.", TensorMemoryFlaw.WORKED)
         self.worked.add(me.role)
         me.knows.add(("worked", me.role))
         self.changes += 1
@@ -150,13 +168,9 @@ class MemoryBlock(RehearsalMachine):
     def dealloc(self, tmem_ptr: Any, num_columns: Any, is_two_cta: Any = None, **_: Any) -> None:
         me, line = self.issue()
         self.refuse_pair(is_two_cta, line)
-        if me.elected:
-            raise Unsafe(
-                f"{line}: dealloc_tmem is for a whole warp; inside elect_one() there is one lane.",
-                TensorMemoryFlaw.ONE_LANE,
-            )
+        self.refuse_one_lane(me, line, "dealloc_tmem")
         if not isinstance(tmem_ptr, HeldColumns):
-            raise Unsafe(f"{line}: dealloc_tmem takes the pointer that holding.pointer() returns, and the columns.")
+            raise Unsafe(f"{line}: dealloc_tmem takes the pointer, `acc`, and the columns.", TensorMemoryFlaw.POINTER)
         if self.freed_at:
             raise Unsafe(f"{line}: {me.name} frees, too, after {self.freed_at} did.", TensorMemoryFlaw.FREED_TWICE)
         if int(num_columns) != tmem_ptr.columns:
@@ -165,20 +179,17 @@ class MemoryBlock(RehearsalMachine):
                 TensorMemoryFlaw.COLUMNS,
             )
         if me.role not in self.worked:
-            what = f"{line}: {me.name} frees before it has worked: every warp calls holding.work(pointer) once."
+            what = f"{line}: {me.name} frees before it has worked: that belongs into `release`."
             raise Unsafe(what, TensorMemoryFlaw.FREED_EARLY)
         for other in self.warps:
             if ("worked", other.role) not in me.knows:
                 raise Unsafe(
                     f"{line}: {me.name} frees tensor memory in which {other.name} may still be at work: "
-                    "meet() between the work and this.",
+                    "sync_threads() before this.",
                     TensorMemoryFlaw.FREED_EARLY,
                 )
         self.freed_at = line
         self.changes += 1
-
-    def retrieve(self, element_type: Any, alignment: Any, ptr_to_buffer_holding_addr: Any, **_: Any) -> HeldColumns:
-        return self.pointer()
 
     def give_up(self) -> None:
         absent = next(warp.name for warp in self.warps if warp not in self.present)
@@ -188,10 +199,6 @@ class MemoryBlock(RehearsalMachine):
         )
 
     def finish(self) -> None:
-        for warp in self.warps:
-            if warp.role not in self.worked:
-                what = f"{warp.name} never works: every warp calls holding.work(pointer) once."
-                raise Unsafe(what, TensorMemoryFlaw.WORKED)
         if not self.freed_at:
             raise Unsafe(
                 f"no warp frees the columns that {self.allocated_at} allocated. They stay allocated after the "

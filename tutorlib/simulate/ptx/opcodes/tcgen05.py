@@ -19,22 +19,16 @@ from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places_of
 from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, SharedOperand, registers_of
 from tutorlib.simulate.ptx.state import State, Where
 from tutorlib.simulate.ptx.tensor_cores import SIGNIFICANT, add_products
-from tutorlib.simulate.ptx.tensor_memory import LANES
+from tutorlib.simulate.ptx.tensor_memory import LANES, column_of
 
 Values = Callable[[np.ndarray], np.ndarray]  # of these lanes
 SWIZZLES = {0: 0, 6: 1, 4: 2, 2: 3}  # the descriptor's highest three bits → bits of the swizzle
 KINDS = {"f16": ("f16", "bf16"), "f8f6f4": ("e4m3", "e5m2")}  # by the instruction's kind and its descriptor's code
-LANE_BITS = 16  # of an address of tensor memory: the column below, the lane above
 
 
 def pair_of(instruction: Instruction) -> bool:
     """Whether two blocks do this together."""
     return "cta_group::2" in instruction.parts
-
-
-def column_of(address: int) -> tuple[int, int]:
-    """(lane, column)"""
-    return address >> LANE_BITS, address & (1 << LANE_BITS) - 1
 
 
 def tensor_address(instruction: Instruction, operand: int, state: State) -> Values:
@@ -190,8 +184,8 @@ def load(instruction: Instruction, site: int, state: State) -> Step:
 
     def step(where: Where) -> None:
         for warp in whole_warps(where, instruction, site, state).tolist():
-            lane, column = column_of(int(at(np.array([warp * WARP]))[0]))
-            state.units.tensor.load(site, warp, lane, column, registers)
+            addresses = at(np.arange(warp * WARP, (warp + 1) * WARP))
+            state.units.tensor.load(site, warp, addresses, registers)
 
     return step
 

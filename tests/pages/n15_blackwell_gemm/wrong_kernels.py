@@ -1,0 +1,102 @@
+"""Wrong answers to notebook 15: the kernel around the loops and its launch, for a block alone and for a pair."""
+
+from tests.pages.change import derive, swap, without
+from tests.pages.changed import right_answers
+from tests.pages.table import says
+
+PAGE = right_answers("15_blackwell_gemm")
+RELEASE = "    parts.release(block.warp, config.columns, acc)"
+DRAIN = "        await_empty(steps)"
+STORED = "        cute.arch.cp_async_bulk_wait_group(0, read=True)"
+BLOCKS = "min(tiles_m * tiles_n, sms)"
+LAUNCH = "kernel.launch(grid=(blocks, 1, 1), block=(192, 1, 1))"
+PAIR_LAUNCH = "kernel.launch(grid=(2 * clusters, 1, 1), block=(192, 1, 1), cluster=(2, 1, 1))"
+MEET = "    cute.arch.cluster_arrive()\n    cute.arch.cluster_wait()"
+
+
+def changed(id, name, what, *changes_and_words, within=""):
+    words = [part for part in changes_and_words if isinstance(part, str)]
+    changes = [part for part in changes_and_words if not isinstance(part, str)]
+    return says(*words)(derive(PAGE[id], name, what, *changes, within=within))
+
+
+def kernel(name, what, *changes_and_words):
+    return changed("15.13", name, what, *changes_and_words, within="blackwell_kernel")
+
+
+def host(name, what, *changes_and_words):
+    return changed("15.13", name, what, *changes_and_words)
+
+
+def pair(name, what, *changes_and_words, within=""):
+    return changed("15.14", name, what, *changes_and_words, within=within)
+
+
+KERNELS = [
+    kernel("no_release", "Tensor memory is never freed.", swap(RELEASE, "    pass")),
+    kernel("no_await_empty", "Commits are in flight to a block that ends.", without(DRAIN)),
+    kernel("no_wait_for_stores", "TMA reads the memory of a block that ends.", without("cp_async_bulk_wait_group")),
+    kernel(
+        "all_wait_for_stores",
+        "A wait in a warp that stores nothing.",
+        swap(STORED, "        pass"),
+        swap("        await_empty(steps)", "        await_empty(steps)\n    " + STORED.strip()) ,
+        lambda lines: [line for line in lines if line.strip() != "pass"],
+    ),
+    kernel("all_warps_store", "All six warps run the epilogue.", swap("    if block.warp < 4:", "    if block.warp < 6:")),
+    kernel("three_warps_store", "Rows 96 to 127 are never read.", swap("    if block.warp < 4:", "    if block.warp < 3:")),
+    kernel("one_warp_stores", "A quarter of the rows.", swap("    if block.warp < 4:", "    if block.warp == 0:")),
+    kernel("no_producer", "Nothing is loaded.", swap("        parts.produce(steps)\n", "")),
+    kernel("no_multiplier", "Nothing is multiplied.", swap("    if block.warp == 4:\n        parts.multiply(steps)\n", "")),
+    kernel("multiplies_in_all_warps", "Each warp multiplies.", swap("    if block.warp == 4:", "    if block.warp >= 0:")),
+    kernel("half_the_columns", "Room for one accumulator.", swap("config.columns, block.address", "config.columns // 2, block.address")),
+    kernel("columns_of_the_tile", "Room for a tile.", swap("config.columns, block.address", "config.tile[1], block.address"), swap("config.columns, acc", "config.tile[1], acc")),
+    kernel("frees_fewer", "Frees half of the columns.", swap("config.columns, acc", "config.columns // 2, acc")),
+    kernel("frees_before_the_work", "Released before the loops.", without("parts.release"), swap("    steps = block.steps_in(acc)", f"    steps = block.steps_in(acc)\n{RELEASE}")),
+    kernel("release_in_a_role", "Only the epilogue releases.", swap(RELEASE, "    if block.warp < 4:\n    " + RELEASE)),
+    kernel("allocates_in_a_role", "Only the MMA warp allocates.", swap("    acc = parts.allocate(", "    if block.warp == 4:\n        parts.allocate(block.warp, config.columns, block.address)\n    acc = parts.allocate(")),
+    kernel("one_role_after_another", "A barrier between the roles.", swap("    if block.warp == 4:", "    cute.arch.sync_threads()\n    if block.warp == 4:")),
+    host("one_block_for_each_tile", "Not persistent.", swap(BLOCKS, "tiles_m * tiles_n")),
+    host("always_all_sms", "More blocks than tiles.", swap(BLOCKS, "sms + tiles_m * tiles_n")),
+    host("one_block", "One block does everything.", swap(BLOCKS, "1")),
+    host("grid_of_tiles", "As many blocks as tiles, and fewer in sizes.", swap("grid=(blocks, 1, 1)", "grid=(tiles_m * tiles_n, 1, 1)")),
+    host("half_the_grid", "Half of the blocks are missing.", swap("grid=(blocks, 1, 1)", "grid=(max(blocks // 2, 1), 1, 1)")),
+    host("four_warps", "No warp loads or multiplies.", swap("block=(192, 1, 1)", "block=(128, 1, 1)"), "192"),
+    host("eight_warps", "Two warps without a role.", swap("block=(192, 1, 1)", "block=(256, 1, 1)"), "192"),
+    host("six_threads", "Warps for threads.", swap("block=(192, 1, 1)", "block=(6, 1, 1)"), "192"),
+    host("whole_tiles_alone", "Partial tiles are forgotten.", swap("cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)", "c.shape[0] // bM, c.shape[1] // bN")),
+    host("whole_k_tiles_alone", "A partial K tile is forgotten.", swap("cute.ceil_div(a.shape[1], bK)", "a.shape[1] // bK")),
+    host("one_k_tile_more", "A K tile of zeros.", swap("cute.ceil_div(a.shape[1], bK)", "a.shape[1] // bK + 1")),
+    host("m_and_n_exchanged", "The numbers of tiles in the other order.", swap("sizes = tiles_m, tiles_n,", "sizes = tiles_n, tiles_m,")),
+    host("this_tile_alone", "128×256 for the tile.", swap("bM, bN, bK = config.tile", "bM, bN, bK = 128, 256, 64")),
+    host("b_first", "The descriptors of B and A exchanged.", swap("tma_atoms(a, b, c, config)", "tma_atoms(b, a, c, config)")),
+    host("never_launched", "Nothing is launched.", swap(LAUNCH, "pass")),
+    host("host_function_called", "Returns None.", swap("    return gemm", "    pass")),
+    host("no_jit", "A plain function.", swap("    @cute.jit\n", "")),
+]  # fmt: skip
+
+PAIRS = [
+    pair("barriers_of_a_block", "Each block meets alone before the work.", swap(MEET, "    cute.arch.sync_threads()"), within="pair_allocate"),
+    pair("ends_alone", "Each block meets alone after the work.", swap(MEET, "    cute.arch.sync_threads()"), within="pair_release"),
+    pair("no_barrier_at_the_end", "No barrier after the work.", swap(MEET + "\n", ""), within="pair_release"),
+    pair("arrives_without_waiting", "No wait after the arrival.", without("cluster_wait"), within="pair_allocate"),
+    pair("waits_without_arriving", "No arrival before the wait.", without("cluster_arrive"), within="pair_release"),
+    pair("allocates_alone", "is_two_cta is missing.", swap("columns, address, is_two_cta=True", "columns, address"), within="pair_allocate"),
+    pair("relinquishes_alone", "is_two_cta is missing.", swap("permit(is_two_cta=True)", "permit()"), within="pair_allocate"),
+    pair("frees_alone", "is_two_cta is missing.", swap("acc, columns, is_two_cta=True", "acc, columns"), within="pair_release"),
+    pair("leader_allocates", "Block 1 has no tensor memory.", swap("    if warp == 4:", "    rank = cute.arch.block_idx_in_cluster()\n    if warp == 4 and rank == 0:"), within="pair_allocate"),
+    pair("never_frees", "The next block waits forever.", swap("        cute.arch.dealloc_tmem(acc, columns, is_two_cta=True)", "        pass"), within="pair_release"),
+    pair("everybody_allocates", "All six warps of both blocks.", swap("    if warp == 4:", "    if warp >= 0:"), within="pair_allocate"),
+    pair("no_cluster", "Blocks that know nothing of each other.", swap(", cluster=(2, 1, 1)", "")),
+    pair("cluster_of_four", "Two pairs in a cluster.", swap("cluster=(2, 1, 1)", "cluster=(4, 1, 1)")),
+    pair("half_the_grid", "A block for each cluster.", swap("grid=(2 * clusters", "grid=(clusters")),
+    pair("a_pair_on_each_sm", "As many pairs as SMs.", swap("sms // 2)", "sms)")),
+    pair("blocks_in_sizes", "sizes counts blocks.", swap("bK), clusters", "bK), 2 * clusters")),
+    pair("tiles_of_a_block", "128 rows for a tile.", swap("cute.ceil_div(c.shape[0], bM)", "cute.ceil_div(c.shape[0], bM // 2)")),
+    pair("mma_of_a_block", "A TiledMma for one block.", swap("make_umma(config.tile, True)", "make_umma((bM // 2, bN, bK), False)")),
+    pair("parts_of_a_block", "The parts for a block alone.", swap("sizes, config, pair_parts)", "sizes, config, alone_parts)")),
+    pair("one_epilogue_warp", "Three warps in each block.", swap("block=(192, 1, 1)", "block=(96, 1, 1)"), "192"),
+    pair("one_pair", "One pair does everything.", swap("min(tiles_m * tiles_n, sms // 2)", "1")),
+]  # fmt: skip
+
+WRONG = {"15.13": KERNELS, "15.14": PAIRS}

@@ -1,0 +1,340 @@
+"""Judges the parts of the Blackwell kernel, and the kernel that the reader makes of them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from tutorlib.checking.cute import require_jit
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.part import HostFunction, Part, need_callable
+from tutorlib.checking.rehearsed import first_weakness
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.ptx import allocated_columns
+from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_block import BlackwellBlock, Extent, Loop, rehearse_tiles
+from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_memory import (
+    WARPS,
+    TensorMemoryFlaw,
+    rehearse_tensor_memory,
+)
+from tutorlib.failure import FailureKind, Flaw
+from tutorlib.problems.wrong import count
+
+if TYPE_CHECKING:
+    from tutorlib.kernels.blackwell.config import BlackwellConfig
+
+ROLES = ("produce", "multiply", "store")
+K_BLOCKS = 4  # multiplications of a K tile of 64
+PART = 64  # columns that a thread reads at a time
+EXTENTS = (  # tiles, K tiles, stages, accumulators, parts
+    *((1, 1, 2, 1, 2), (1, 5, 2, 1, 4), (3, 1, 2, 2, 2), (3, 3, 2, 2, 3)),
+    *((4, 4, 3, 2, 2), (5, 2, 4, 1, 1), (5, 3, 3, 2, 4), (7, 2, 3, 3, 2)),
+)
+
+
+def narrower(config: "BlackwellConfig") -> "BlackwellConfig":
+    """With half of the columns."""
+    bM, bN, bK = config.tile
+    return replace(config, tile=(bM, bN // 2, bK))
+
+
+class PartFlaw(FailureKind):
+    """What is wrong with a part of the kernel around its loops."""
+
+    NOT_MADE = "not what is asked for"
+    SHAPE = "shape"
+    GROUP = "blocks of an instruction"
+    OPERAND = "operand"
+    K_BLOCKS = "K blocks"
+    SOURCE = "tensor memory"
+    REGISTERS = "registers"
+    ATOM = "columns of a copy"
+    THREADS = "threads of a block"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlackwellPart(Part):
+    """A part of notebook 15's kernel, compiled for Blackwell's data-center GPUs and inspected.
+
+    pair: whether two blocks work on a tile together.
+    """
+
+    pair: bool = False
+
+    @property
+    def config(self) -> "BlackwellConfig":
+        from tutorlib.kernels.blackwell.config import PAIR, BlackwellConfig
+
+        return PAIR if self.pair else BlackwellConfig()
+
+    def gemm(self, answer: Answer, config: "BlackwellConfig", sms: int) -> HostFunction:
+        """The host function around the answer. Raises WrongKind."""
+        from tutorlib.kernels.blackwell.gemm import course_parts, make_blackwell_gemm
+
+        return make_blackwell_gemm(config, replace(course_parts(config.pair), **self.parts(answer)), sms)
+
+    def parts(self, answer: Answer) -> dict[str, Any]:
+        """The parts that the answer replaces, by name. Raises WrongKind."""
+        raise NotImplementedError
+
+    def host(self, answer: Answer) -> HostFunction:
+        from tutorlib.kernels.blackwell.gemm import SMS
+
+        return self.gemm(answer, self.config, SMS)
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        """Tiles half as wide, and two SMs, so that a small C is several tiles for each block."""
+        return self.gemm(answer, narrower(self.config), 2)
+
+    def lacks(self, compiled: Compiled) -> str:
+        if (got := allocated_columns(compiled.ptx)) != [self.config.columns]:
+            said = " and ".join(map(str, got)) or "no"
+            what = f"it allocates {said} columns of tensor memory; its accumulators take {self.config.columns}."
+            return Flaw(what, TensorMemoryFlaw.COLUMNS)
+        return find_missing_blocks(compiled.ptx)
+
+
+def find_missing_blocks(ptx: str) -> str:
+    """Whether a K tile is multiplied by fewer or more instructions than it takes, as a sentence, or ""."""
+    found = len(re.findall(r"tcgen05\.mma\.", ptx))
+    if found == K_BLOCKS:
+        return ""
+    return Flaw(
+        f"it issues {count(found, 'tcgen05.mma')} for a K tile of 64. One multiplies 16 along K, so it takes "
+        f"{K_BLOCKS}: mode 2 of tCrA has them.",
+        PartFlaw.K_BLOCKS,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleLoops(BlackwellPart):
+    """One of the three roles' loops beside the course's other two; or all three, for a pair of blocks.
+
+    Rehearsed before they are compiled.
+    """
+
+    loop: Literal["produce", "multiply", "store", "all"]
+
+    def parts(self, answer: Any) -> dict[str, Any]:
+        if self.loop != "all":
+            loops = {self.loop: answer}
+        elif isinstance(answer, tuple | list) and len(answer) == len(ROLES):
+            loops = dict(zip(ROLES, answer, strict=True))
+        else:
+            raise WrongKind(f"{answer!r} is not three functions, (produce, multiply, store).")
+        for loop in loops.values():
+            require_jit(loop)
+        return loops
+
+    @property
+    def settled(self) -> bool:
+        """The loops issue a GEMM."""
+        return True
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        from tutorlib.kernels.blackwell.gemm import course_parts
+
+        whole = replace(course_parts(self.pair), **self.parts(answer))
+        loops: dict[Any, Loop] = {role: getattr(whole, role) for role in ROLES}
+        extents = [Extent(*numbers, 1 + self.pair) for numbers in EXTENTS]
+        return first_weakness(
+            ((extent.in_words(), partial(self.rehearse, loops, extent)) for extent in extents),
+            safe=points / 2,
+        )
+
+    def rehearse(self, loops: dict[Any, Loop], extent: Extent) -> str:
+        played = rehearse_tiles(loops, extent)
+        return self.find_idleness(played, extent)
+
+    def find_idleness(self, played: Sequence[BlackwellBlock], extent: Extent) -> str:
+        """How right loops waste time, or "": judged where every load and commit lands at once."""
+        eager = next(block for block in played if block.interleaving.landing == "early")
+        ahead, most = eager.sent_first, min(extent.stages, extent.tiles * extent.k_tiles)
+        if self.loop in ("produce", "all") and ahead < most:
+            what = f"it is safe, but only {ahead} of {most} stages are filled before the first has been read."
+            return Flaw(what, LoopFlaw.IDLE)
+        if eager.dawdled:
+            return Flaw(
+                f"it is safe, but {eager.dawdled} waits for what the same warp has issued, and issues nothing "
+                "meanwhile. Leave that wait to the role that needs the result.",
+                LoopFlaw.IDLE,
+            )
+        if repeated := next((block.repeated for block in played if block.repeated), None):
+            return Flaw(
+                f"it is safe, but {repeated} waits for a phase that the same warp has already waited for. One wait "
+                "covers all that follows in the phase.",
+                LoopFlaw.BARRIERS,
+            )
+        begun, could = eager.begun_first, min(extent.accumulators, extent.tiles)
+        if self.loop in ("multiply", "all") and begun < could:
+            return Flaw(
+                f"it is safe, but only {begun} of {count(extent.accumulators, 'accumulator')} is in use before the "
+                "epilogue reads: the tensor cores wait for the epilogue, and need not.",
+                LoopFlaw.IDLE,
+            )
+        if self.loop in ("store", "all") and any(block.freed_late for block in played):
+            return Flaw(
+                "it is safe, but an accumulator is freed after its last part was written. Its values are in "
+                "registers after the last wait, so the tensor cores could start the next tile then.",
+                LoopFlaw.FREED_LATE,
+            )
+        return ""
+
+
+def pair_of_functions(answer: Any, names: str) -> tuple[Any, Any]:
+    """Both functions. Raises WrongKind. names: as the exercise has them."""
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
+        raise WrongKind(f"{answer!r} is not two functions, ({names}).")
+    first, second = answer
+    return need_callable(first), need_callable(second)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorMemory(BlackwellPart):
+    """Two functions that every warp calls, before and after its work: rehearsed, then simulated."""
+
+    def parts(self, answer: Answer) -> dict[str, Any]:
+        both = pair_of_functions(answer, "allocate, release")
+        for one in both:
+            require_jit(one)
+        return dict(zip(("allocate", "release"), both, strict=True))
+
+    @property
+    def settled(self) -> bool:
+        return True
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        functions = tuple(self.parts(answer).values())
+        return first_weakness(
+            (
+                (
+                    f"the six warps of a block and {columns} columns",
+                    partial(rehearse_tensor_memory, functions, columns),
+                )
+                for columns in (self.config.columns, narrower(self.config).columns)
+            ),
+            safe=points - 1,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Umma(BlackwellPart):
+    """A function that makes the TiledMma, and one that multiplies a K tile with it."""
+
+    def parts(self, answer: Answer) -> dict[str, Any]:
+        make_umma, issue = pair_of_functions(answer, "make_umma, issue")
+        require_jit(issue)
+
+        def looked_at(tile: tuple[int, int, int], pair: bool) -> Any:
+            for blocks in (1, 2):  # a function for this kernel alone is found out
+                asked = (blocks * tile[0] // (1 + pair), *tile[1:]), blocks == 2
+                if flaw := find_wrong_mma(make_umma(*asked), *asked):
+                    raise WrongKind(flaw)  # from within the compiler
+            return make_umma(tile, pair)
+
+        return {"make_umma": looked_at, "issue": issue}
+
+
+def find_wrong_mma(got: Any, tile: tuple[int, int, int], pair: bool) -> str:
+    """The fault of a TiledMma for this tile, as a sentence, or ""."""
+    from cutlass import BFloat16, Float32, cute
+    from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
+
+    called = f"make_umma({tile}, {pair})"
+    if not isinstance(got, cute.TiledMma) or not isinstance(got.op, tcgen05.MmaF16BF16Op):
+        made = f"a TiledMma of {type(got.op).__name__}" if isinstance(got, cute.TiledMma) else f"a {type(got).__name__}"
+        what = f"{called} returns {made}: it should be a cute.TiledMma of a tcgen05.MmaF16BF16Op."
+        return Flaw(what, PartFlaw.NOT_MADE)
+    op, group = got.op, tcgen05.CtaGroup.TWO if pair else tcgen05.CtaGroup.ONE
+    if op.cta_group != group:
+        what = (
+            f"{called} makes an instruction of {op.cta_group}: a {'pair has' if pair else 'block alone has'} {group}."
+        )
+        return Flaw(what, PartFlaw.GROUP)
+    if tuple(op.shape_mnk) != (wanted := (*tile[:2], 16)):
+        what = f"{called} makes an instruction of {tuple(op.shape_mnk)}: one instruction takes {wanted} of the tile."
+        return Flaw(what, PartFlaw.SHAPE)
+    smem, k_major = tcgen05.OperandSource.SMEM, OperandMajorMode.K
+    for name, has, right in (
+        ("multiplies", op.a_dtype, BFloat16),
+        ("accumulates in", op.acc_dtype, Float32),
+        ("reads A from", op.a_src, smem),
+        ("takes A as major in", op.a_major_mode, k_major),
+        ("takes B as major in", op.b_major_mode, k_major),
+    ):
+        if has != right:
+            shown, meant = (getattr(one, "__name__", one) for one in (has, right))
+            return Flaw(f"{called} makes an instruction that {name} {shown}; here it is {meant}.", PartFlaw.OPERAND)
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadTensorMemory(BlackwellPart):
+    """A function that makes the copy from tensor memory to registers, its source and its target."""
+
+    def parts(self, answer: Answer) -> dict[str, Any]:
+        need_callable(answer)
+
+        def looked_at(acc: Any, thread: Any) -> Any:
+            got = answer(acc, thread)
+            if flaw := find_wrong_copy(got, acc):
+                raise WrongKind(flaw)  # from within the compiler
+            return got
+
+        return {"make_t2r": looked_at}
+
+
+def find_wrong_copy(got: Any, acc: Any) -> str:
+    """The fault of (t2r, tTtC, tTrC) for accumulators (128, N, accumulators), as a sentence, or ""."""
+    from cutlass import Float32, cute
+    from cutlass.cute.nvgpu import tcgen05
+
+    if not isinstance(got, tuple | list) or len(got) != 3:
+        return Flaw("make_t2r should return three things: t2r, tTtC, tTrC.", PartFlaw.NOT_MADE)
+    t2r, tTtC, tTrC = got
+    if not isinstance(t2r, cute.TiledCopy) or not all(isinstance(one, cute.Tensor) for one in (tTtC, tTrC)):
+        names = ", ".join(type(one).__name__ for one in got)
+        what = f"make_t2r returns ({names}): it should be a TiledCopy and two Tensors, (t2r, tTtC, tTrC)."
+        return Flaw(what, PartFlaw.NOT_MADE)
+    if not isinstance(t2r.op, tcgen05.Ld32x32bOp) or t2r.op.repeat != tcgen05.Repetition.x64:
+        what = f"t2r is made of {type(t2r.op).__name__}"
+        what += f"(Repetition.x{t2r.op.repeat.value})" if hasattr(t2r.op, "repeat") else ""
+        return Flaw(f"{what}: one Ld32x32bOp(Repetition.x64) reads a thread's part of 64 columns.", PartFlaw.ATOM)
+    if tTtC.memspace != cute.AddressSpace.tmem:
+        return Flaw("tTtC is not in tensor memory: it is `acc`, partitioned by the copy.", PartFlaw.SOURCE)
+    _, n, accumulators = (cute.size(acc, mode=[mode]) for mode in range(3))
+    if len(tTtC.shape) != 5 or tuple(map(cute.size, tTtC.shape[3:])) != (n // PART, accumulators):
+        what = (
+            f"tTtC has the shape {tTtC.shape}; it should be (values, 1, 1, parts, accumulators), here with "
+            f"{count(n // PART, 'part')} and {count(accumulators, 'accumulator')}."
+        )
+        return Flaw(what, PartFlaw.SOURCE)
+    if tTrC.memspace != cute.AddressSpace.rmem or tTrC.element_type is not Float32:
+        what = f"tTrC holds {tTrC.element_type} in {tTrC.memspace}: it should be fp32 registers, make_rmem_tensor."
+        return Flaw(what, PartFlaw.REGISTERS)
+    if (held := cute.size(tTrC)) != PART:
+        what = f"tTrC has {held} registers: a thread holds {PART} of its row, a part's columns."
+        return Flaw(what, PartFlaw.REGISTERS)
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeKernel(BlackwellPart):
+    """A function that takes a configuration and a number of SMs and makes the host function."""
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        """Narrow tiles, and the SMs of two blocks or of two pairs."""
+        return self.gemm(answer, narrower(self.config), 2 * self.config.width)
+
+    def gemm(self, answer: Answer, config: "BlackwellConfig", sms: int) -> HostFunction:
+        gemm = need_callable(answer)(config, sms)
+        require_jit(gemm)
+        return gemm
+
+    def lacks(self, compiled: Compiled) -> str:
+        if compiled.threads != (wanted := 32 * WARPS):
+            what = f"its blocks have {compiled.threads} threads; six warps are {wanted}."
+            return Flaw(what, PartFlaw.THREADS)
+        return super().lacks(compiled)
