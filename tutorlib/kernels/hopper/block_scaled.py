@@ -27,10 +27,10 @@ from tutorlib.kernels.hopper.gemm import (
     make_multiply,
     pass_turn,
     plan_for,
-    produce,
     take_turn,
 )
 from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
+from tutorlib.kernels.hopper.parts import produce_tiles
 from tutorlib.kernels.hopper.pipeline import Here, Loads, locate, make_operand, make_ring, start
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule
 from tutorlib.kernels.hopper.timeline import Did, make_trace
@@ -87,7 +87,7 @@ class ScaledMultiply:
 
 
 @cute.jit
-def consume_scaled(schedule: Schedule, multiply: ScaledMultiply, finish: Finish, config: cutlass.Constexpr) -> None:
+def consume_scaled(schedule: Schedule, multiply: ScaledMultiply, out: Finish, config: cutlass.Constexpr) -> None:
     state = make_pipeline_state(PipelineUserType.Consumer, config.ab_stages)
     if cutlass.const_expr(config.turns > 0):
         if schedule.me.group == 1:
@@ -95,9 +95,8 @@ def consume_scaled(schedule: Schedule, multiply: ScaledMultiply, finish: Finish,
     for number in cutlass.range(schedule.items(), unroll=1):
         place, k_begin, k_end = schedule.item(number)
         state = multiply.tile(schedule.block_tile(place)[0], k_begin, k_end, state)
-        finish.item(multiply.acc, schedule, number)
-        multiply.multiply.trace.stamp(Did.STORE, number)
-    finish.stores.finish()
+        out.round_and_store(number)
+    out.drain()
 
 
 @cute.kernel
@@ -135,12 +134,12 @@ def scaled_kernel(b: Tma, a: Tma, scale_a: Tma, c: Tma, beside: Beside, plan: Pl
     scaled = ScaledMultiply(multiply, cute.make_fragment_like(multiply.tCrC), sX, beside.scale_b, me, config.turns)
     stores = make_stores(tma_c, mC, sC, me, config)
     partials = Partials(beside.acc, beside.flags, me, config) if config.stream_k else None
-    finish = Finish(stores, partials, None, None, config)
+    finish = Finish(stores, partials, None, None, scaled.acc, schedule, trace, config)
 
     if me.group == config.mma_warpgroups:
         cute.arch.setmaxregister_decrease(config.register_split[0])
         if me.warp == 0:
-            produce(schedule, loads, config)
+            produce_tiles(schedule, loads)
     else:
         cute.arch.setmaxregister_increase(config.register_split[1])
         consume_scaled(schedule, scaled, finish, config)
