@@ -10,6 +10,7 @@ columns, of which any multiple of 8 will do, and C comes out transposed.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import cutlass
 from cuda.bindings.driver import CUstream
@@ -31,8 +32,9 @@ from tutorlib.kernels.hopper.gemm import (
 )
 from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
 from tutorlib.kernels.hopper.parts import produce_tiles
-from tutorlib.kernels.hopper.pipeline import Here, Loads, locate, make_operand, make_ring, start
+from tutorlib.kernels.hopper.pipeline import Here, Loads, divide_roles, locate, make_operand, make_ring, start
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule
+from tutorlib.kernels.hopper.slots import COURSE
 from tutorlib.kernels.hopper.timeline import Did, make_trace
 
 LANES = 32  # of a warp
@@ -136,13 +138,8 @@ def scaled_kernel(b: Tma, a: Tma, scale_a: Tma, c: Tma, beside: Beside, plan: Pl
     partials = Partials(beside.acc, beside.flags, me, config) if config.stream_k else None
     finish = Finish(stores, partials, None, None, scaled.acc, schedule, trace, config)
 
-    if me.group == config.mma_warpgroups:
-        cute.arch.setmaxregister_decrease(config.register_split[0])
-        if me.warp == 0:
-            produce_tiles(schedule, loads)
-    else:
-        cute.arch.setmaxregister_increase(config.register_split[1])
-        consume_scaled(schedule, scaled, finish, config)
+    consume = partial(consume_scaled, schedule, scaled, finish, config)
+    divide_roles(me, config, COURSE, partial(produce_tiles, schedule, loads), consume)
 
 
 def make_scaled_gemm(config: HopperConfig) -> Callable[..., None]:

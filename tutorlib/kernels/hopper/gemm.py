@@ -23,9 +23,9 @@ from tutorlib.kernels.hopper.config import SMEM_ALIGNMENT, WARPGROUP, HopperConf
 from tutorlib.kernels.hopper.epilogue import Finish, Partials, make_exchange, make_stores
 from tutorlib.kernels.hopper.fusion import UNFUSED
 from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
-from tutorlib.kernels.hopper.parts import COURSE, Parts
-from tutorlib.kernels.hopper.pipeline import Here, Loads, Ring, locate, make_operand, make_ring, start
+from tutorlib.kernels.hopper.pipeline import Here, Loads, Ring, divide_roles, locate, make_operand, make_ring, start
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
+from tutorlib.kernels.hopper.slots import COURSE, Parts
 from tutorlib.kernels.hopper.timeline import Did, Trace, make_trace
 
 TURN_BARRIER = 1  # and 2: named barriers, a ping-pong warpgroup's turn to multiply
@@ -240,13 +240,8 @@ def gemm_kernel(
         consume = partial(parts.consume, schedule, multiply, finish, config.defer_stores)
     if cutlass.const_expr(not config.specialised):
         multiply_and_load(schedule, loads, multiply, finish, config)
-    elif cutlass.const_expr(config.moves_registers):
-        parts.roles(me, config.mma_warpgroups, config.register_split, produce, consume)
-    elif me.group == config.mma_warpgroups:
-        if me.warp == 0:
-            produce()
     else:
-        consume()
+        divide_roles(me, config, parts, produce, consume)
 
 
 def make_gemm(config: HopperConfig, parts: Parts = COURSE) -> Callable[..., None]:

@@ -1,7 +1,5 @@
-"""The parts of the Hopper GEMM that notebook 14's reader writes, and the kernel's slots for them."""
+"""The parts of the Hopper GEMM that notebook 14's reader writes: `slots.Parts` has a slot for each."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import cutlass
@@ -46,9 +44,8 @@ def consume_tiles(tiles: Any, multiply: Any, out: Any, defer: cutlass.Constexpr)
     state = make_pipeline_state(PipelineUserType.Consumer, multiply.stages)
     for number in cutlass.range(tiles.items(), unroll=1):
         multiply.step(state, True)
-        if cutlass.const_expr(defer):
-            if number > 0:
-                out.store(number - 1)
+        if cutlass.const_expr(defer) and number > 0:
+            out.store(number - 1)
         before = state.clone()
         state.advance()
         for _ in cutlass.range(tiles.take(number).k_tiles - 1, unroll=1):
@@ -62,8 +59,7 @@ def consume_tiles(tiles: Any, multiply: Any, out: Any, defer: cutlass.Constexpr)
         else:
             out.round_and_store(number)
     if cutlass.const_expr(defer):
-        if tiles.items() > 0:
-            out.store(tiles.items() - 1)
+        out.store(tiles.items() - 1)
     out.drain()
 
 
@@ -132,20 +128,3 @@ def add_part(part: Any) -> None:
         part.add(number)
     with cute.arch.elect_one():
         cute.arch.store(part.flag, Int32(0), sem="relaxed", scope="gpu")
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The kernel's slots. Each is a @cute.jit function like the one above that fills it by default."""
-
-    roles: Callable[..., None] = take_roles
-    produce: Callable[..., None] = produce_tiles
-    consume: Callable[..., None] = consume_tiles
-    store: Callable[..., None] = store_pieces
-    load: Callable[..., None] = load_shared
-    free: Callable[..., None] = free_stage
-    give: Callable[..., None] = give_part
-    add: Callable[..., None] = add_part
-
-
-COURSE = Parts()

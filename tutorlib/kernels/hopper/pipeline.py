@@ -10,7 +10,7 @@ from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineState
 
 from tutorlib.kernels.hopper.config import L2_HINTS, WARPGROUP, HopperConfig
-from tutorlib.kernels.hopper.parts import COURSE, Parts
+from tutorlib.kernels.hopper.slots import COURSE, Parts
 from tutorlib.kernels.hopper.timeline import Did, Trace
 
 
@@ -204,3 +204,21 @@ class Loads:
             for _ in cutlass.range(self.stages, unroll=1):
                 self.ring.wait_empty(state.index, state.phase)
                 state.advance()
+
+
+@cute.jit
+def divide_roles(
+    me: Here,
+    config: cutlass.Constexpr,
+    parts: cutlass.Constexpr,
+    produce: cutlass.Constexpr,
+    consume: cutlass.Constexpr,
+) -> None:
+    """One warp of the last warpgroup runs produce(), all warps of the others run consume()."""
+    if cutlass.const_expr(config.moves_registers):
+        parts.roles(me, config.mma_warpgroups, config.register_split, produce, consume)
+    elif me.group == config.mma_warpgroups:
+        if me.warp == 0:
+            produce()
+    else:
+        consume()

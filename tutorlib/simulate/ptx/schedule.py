@@ -138,7 +138,7 @@ class Scheduler:
         return bool(units.bulk.deliver() or units.tensor.deliver() or units.counted.deliver())
 
     def end_polling(self, block: int, ready: list[Cohort]) -> None:
-        """A cohort has run this block. Raises Endless where the only one polls, and nothing can change what it reads."""
+        """A cohort has run this block. Raises Endless if the only one polls, and nothing can change what it reads."""
         if self.has_effect[block]:
             self.polled = 0
         self.polled += self.polls[block]

@@ -1,19 +1,22 @@
-"""Answers that fill a slot of the persistent GEMM (`kernels.hopper.parts.Parts`), and the answer that fills them all."""
+"""Answers that fill a slot of the persistent GEMM (`kernels.hopper.slots.Parts`), and one that fills them all."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.part import HostFunction, Part
+from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.failure import Fail, Flaw
+from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import why_not_one
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
     from tutorlib.kernels.hopper.config import HopperConfig
-    from tutorlib.kernels.hopper.parts import Parts
+    from tutorlib.kernels.hopper.slots import Parts
 
 SMS = 132  # of an H100 SXM and an H200
 VECTOR = 8  # bf16 of 16 bytes
@@ -65,6 +68,17 @@ def static_gemm(
     return gemm
 
 
+class SlotFlaw(FailureKind):
+    """Why a part gives right results and is not the part that was asked for."""
+
+    REGISTERS_LATE = "multiplies before it has its registers"
+    NOT_OVERLAPPED = "one wgmma group at a time"
+    NOT_DEFERRED = "stores when nothing multiplies"
+    WAITS_FOR_WRITES = "waits until C is written"
+    ONE_COPY = "one copy in flight"
+    COURSES = "the course's own part"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Slot(Part):
     """names: of the slots that the answer fills, one function or a tuple of them; the others are the course's.
@@ -90,7 +104,7 @@ class Slot(Part):
 
     def parts(self, answer: Answer) -> "Parts":
         """Raises WrongKind."""
-        from tutorlib.kernels.hopper.parts import COURSE
+        from tutorlib.kernels.hopper.slots import COURSE
 
         filled = answer if isinstance(answer, tuple | list) else (answer,)
         if len(filled) != len(self.names):
@@ -98,3 +112,92 @@ class Slot(Part):
         for function in filled:
             require_jit(function)
         return replace(COURSE, **dict(zip(self.names, filled, strict=True)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolesSlot(Slot):
+    def lacks(self, compiled: Compiled) -> str:
+        ptx = compiled.ptx
+        if "setmaxnreg.inc" in ptx and ptx.index("setmaxnreg.inc") > ptx.index("wgmma.mma_async"):
+            what = "the consumers multiply before they have taken their registers: setmaxregister_increase comes first."
+            return Flaw(what, SlotFlaw.REGISTERS_LATE)
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsumeSlot(Slot):
+    """The GPU's kernel defers stores."""
+
+    def lacks(self, compiled: Compiled) -> str:
+        """In the text, some TMA store follows the commit of a wgmma group that is not waited for before it."""
+        if not re.search(r"wgmma\.wait_group\S* 1;", compiled.ptx):
+            what = (
+                "it waits for every wgmma group before it issues the next, so the tensor cores run dry: retire(1, …) "
+                "leaves the newest group in flight."
+            )
+            return Flaw(what, SlotFlaw.NOT_OVERLAPPED)
+        steps = re.findall(r"wgmma\.(?:commit|wait)_group|cp\.async\.bulk\.tensor\.\dd\.global", compiled.ptx)
+        if ("wgmma.commit_group", "cp.async.bulk.tensor.2d.global") not in pairwise(steps):
+            what = (
+                "with defer, no tile is stored while wgmmas are in flight: store the previous tile between the first "
+                "step of the next one and that step's retire."
+            )
+            return Flaw(what, SlotFlaw.NOT_DEFERRED)
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreSlot(Slot):
+    def lacks(self, compiled: Compiled) -> str:
+        waits = re.findall(r"cp\.async\.bulk\.wait_group(\S*) (\d+);", compiled.ptx)
+        if any(not kind for kind, _ in waits):
+            what = (
+                "it waits until C itself is written. A buffer is free as soon as TMA has read it: "
+                "cp_async_bulk_wait_group(…, read=True)."
+            )
+            return Flaw(what, SlotFlaw.WAITS_FOR_WRITES)
+        if waits and all(number == "0" for _, number in waits):
+            what = (
+                "it waits for all copies before each piece, so one buffer would do. Before a buffer is written again, "
+                "as many newer copies may be in flight as there are other buffers."
+            )
+            return Flaw(what, SlotFlaw.ONE_COPY)
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeKernel(Part):
+    """The answer takes M, N and K and returns (its configuration, its parts).
+
+    small: the configurations that are simulated, by shape, in place of the answer's.
+    """
+
+    small: tuple[tuple[Shape, Settings], ...] = ()
+
+    def host(self, answer: Answer) -> HostFunction:
+        return static_gemm(lambda *shape: self.chosen(answer, shape), SMS, shared=True)
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        from tutorlib.kernels.hopper.config import HopperConfig
+
+        small = dict(self.small)
+        return static_gemm(
+            lambda *shape: (HopperConfig(**small[shape]), self.chosen(answer, shape)[1]), FEW_SMS, shared=True
+        )
+
+    def chosen(self, answer: Answer, shape: Shape) -> "tuple[HopperConfig, Parts]":
+        """Raises WrongKind."""
+        from tutorlib.kernels.hopper.slots import COURSE, Parts
+
+        got = need_callable(answer)(*shape)
+        if not isinstance(got, tuple | list) or len(got) != 2 or not isinstance(got[1], Parts):
+            raise WrongKind(f"{got!r} is not a pair of a HopperConfig and Parts.")
+        config, parts = got
+        if not_one := why_not_one(config):
+            raise WrongKind(f"its configuration is {config!r}: " + not_one + ".")
+        for slot in fields(Parts):
+            require_jit(getattr(parts, slot.name))
+            if getattr(parts, slot.name) is getattr(COURSE, slot.name):
+                what = f"the slot {slot.name} has the course's function: fill each of the eight with your own."
+                raise WrongKind(Flaw(what, SlotFlaw.COURSES))
+        return config, parts
