@@ -134,9 +134,14 @@ def test_no_name_is_excused_in_vain():
 LADDER = [
     *(PACKAGE / "kernels" / "ampere").glob("*.py"),
     PACKAGE / "kernels" / "hopper" / "first_parts.py",
+    PACKAGE / "kernels" / "hopper" / "parts.py",
     PACKAGE / "kernels" / "ladder.py",
 ]
 HOPPER = ("ring_layout", "boxes", "wgmma_fragments", "fill_stage", "main_loop", "store_by_tma")
+PERSISTENT = (
+    *("take_roles", "produce_tiles", "consume_tiles", "store_pieces"),
+    *("load_shared", "free_stage", "give_part", "add_part"),
+)
 
 
 def functions(code: str) -> dict[str, ast.FunctionDef]:
@@ -185,4 +190,5 @@ def test_what_a_solution_and_the_course_define_under_one_name_is_the_same():
             assert same(function, ast.parse(ast.unparse(own[name])).body[0]), f"{notebook}: {name}"
     first = ("smem_layout", "single_buffer", "make_copy_g2s", "make_mma", "make_operands", "store")
     ampere = {("09", name) for name in first} | {("12", "multistage")}
-    assert compared == ampere | {("13", name) for name in HOPPER}
+    hopper = {("13", name) for name in HOPPER} | {("14", name) for name in PERSISTENT}
+    assert compared == ampere | hopper

@@ -88,7 +88,7 @@ WRONG = {
         says("calls take_roles")(course.take_roles),
     ],
     "14.7": [
-        produce("a_state_for_each_tile", "Begins each tile at stage 0 with phase 1.", swap(PRODUCER_STATE, ""), swap(ITEM, "    " + PRODUCER_STATE + ITEM)),
+        produce("a_state_for_each_tile", "Begins each tile at stage 0 with phase 1.", swap(ITEM, "    " + PRODUCER_STATE + ITEM)),
         produce("no_advance", "Always the first stage.", without("state.advance()")),
         produce("advances_once_a_tile", "All K tiles of a tile in one stage.", swap("            state.advance()\n", "        state.advance()\n")),
         produce("leaves_early", "The block may end while others of the cluster arrive at its mbarriers.", without("loads.finish")),
@@ -107,7 +107,7 @@ WRONG = {
         says("calls produce_tiles")(course.produce_tiles),
     ],
     "14.14": [
-        consume("a_state_for_each_tile", "Begins each tile at stage 0 with phase 0.", swap(CONSUMER_STATE, ""), swap("        multiply.step(state, True)\n", "    " + CONSUMER_STATE + "        multiply.step(state, True)\n")),
+        consume("a_state_for_each_tile", "Begins each tile at stage 0 with phase 0.", swap("        multiply.step(state, True)\n", "    " + CONSUMER_STATE + "        multiply.step(state, True)\n")),
         consume("no_clone", "before advances, too.", swap("before = state.clone()", "before = state", times=2)),
         consume("one_at_a_time", "Waits for each group before the next.", swap("retire(1, before)", "retire(0, before)")),
         consume("never_deferred", "Rounds and stores at once, whatever defer is.", swap("        if cutlass.const_expr(defer) and number > 0:\n            out.store(number - 1)\n", ""), swap("        if cutlass.const_expr(defer):\n            out.round(number)\n        else:\n            out.round_and_store(number)\n    if cutlass.const_expr(defer):\n        out.store(tiles.items() - 1)\n", "        out.round_and_store(number)\n")),
@@ -216,7 +216,7 @@ WRONG = {
         whole("load_and_free_exchanged", "Two slots exchanged, which take different arguments.", load=own.free_stage, free=own.load_shared),
         whole("stores_without_a_wait", "Its store overwrites buffers in flight.", store=store("w_no_wait", "", swap(WAIT_FIRST, "pass"), swap(WAIT_LATER, "pass"))),
         whole("frees_only_here", "Its free tells the own block alone.", free=free("w_only_here", "", swap("(m == ring.block[0] or n == ring.block[1])", "m == ring.block[0] and n == ring.block[1]"))),
-        whole("a_state_for_each_tile", "Its producer begins each tile at stage 0.", produce=produce("w_state", "", swap(PRODUCER_STATE, ""), swap(ITEM, "    " + PRODUCER_STATE + ITEM))),
+        whole("a_state_for_each_tile", "Its producer begins each tile at stage 0.", produce=produce("w_state", "", swap(ITEM, "    " + PRODUCER_STATE + ITEM))),
         whole("sends_to_everybody", "Its load multicasts to the whole cluster.", load=load("w_all", "", swap("((1 << cluster[0]) - 1) << block[1] * cluster[0]", "(1 << cluster[0] * cluster[1]) - 1"), swap("sum(1 << n * cluster[0] for n in range(cluster[1])) << block[0]", "(1 << cluster[0] * cluster[1]) - 1"))),
         whole("adds_without_a_wait", "Its add does not wait for the flag.", add=derive(own.add_part, "w_no_flag", "", swap("    given = Int32(0)\n", "    given = Int32(1)\n"))),
         whole("nothing_is_returned", "Its producer returns no registers.", roles=roles("w_no_dec", "", without("setmaxregister_decrease"))),

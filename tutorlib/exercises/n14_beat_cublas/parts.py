@@ -32,6 +32,7 @@ SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))
 RING = {"tile": (64, 64, 64), "stages": 3}
 SPLIT = {"persistent": False, "split_k": 2}
 BENCH = (4096, 4096, 4096)
+STORE_MEETINGS = 6 * 4 * 7  # 6 tiles, 4 warps: 4 pieces, for 3 of which a buffer must be waited for
 
 SMALL: dict[str, tuple[tuple[Shape, Settings], ...]] = {
     "roles": (
@@ -178,6 +179,7 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=StoreSlot(names=("store",), settings={"defer_stores": True}, small=SMALL["store"]),
         simulated_shapes=sizes(SMALL["store"]),
+        limits=WorkLimits(at_least=(("bar.warp.sync", STORE_MEETINGS),)),
         library={"store_pieces": InModule(PARTS, "store_pieces")},
         hints=(
             "Piece p goes through buffer p % out.buffers. Before you write the buffer, its previous copy must have "

@@ -30,7 +30,7 @@ from tutorlib.kernels.hopper.gemm import (
     plan_for,
     take_turn,
 )
-from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
+from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_store, stage_layout
 from tutorlib.kernels.hopper.parts import produce_tiles
 from tutorlib.kernels.hopper.pipeline import Here, Loads, divide_roles, locate, make_operand, make_ring, start
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule
@@ -129,7 +129,7 @@ def scaled_kernel(b: Tma, a: Tma, scale_a: Tma, c: Tma, beside: Beside, plan: Pl
         make_operand(tma_s, gS, sS, 1, config.l2_b, me, config),
     )
     loads = Loads(operands, config.stage_bytes, ring, trace)
-    multiply = make_multiply(make_mma(config, columns, config.tile_warpgroups), sB, sA, ring, trace, me, config)
+    multiply = make_multiply(sB, sA, ring, trace, me, config)
     sX = cute.make_tensor(
         sS.iterator, cute.make_layout((2, 4, columns // 8, config.ab_stages), stride=(1, 2, 8, config.scale_columns))
     )

@@ -38,7 +38,6 @@ class Multiply:
     tCrA, tCrB: (1, M or N atoms, K blocks, stages), descriptors of shared memory. tCrC: ((2, 2, N/8), M atoms, 1).
     """
 
-    tiled_mma: cute.TiledMma
     tCrA: cute.Tensor
     tCrB: cute.Tensor
     tCrC: cute.Tensor
@@ -55,12 +54,13 @@ class Multiply:
         self.ring.wait_full(state.index, state.phase)
         self.trace.stamp(Did.SEE_FULL, state.count)
         warpgroup.fence()
+        tiled_mma = mma_of_tile(self.ring.config)  # a new one: set() must not outlive the loop that it stands in
         for k_block in cutlass.range_constexpr(cute.size(self.tCrA, mode=[2])):
-            self.tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
+            tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
             a, b = self.tCrA[None, None, k_block, state.index], self.tCrB[None, None, k_block, state.index]
             if cutlass.const_expr(groups == 2 and k_block == cute.size(self.tCrA, mode=[2]) - 1):
                 warpgroup.commit_group()
-            cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
+            cute.gemm(tiled_mma, self.tCrC, a, b, self.tCrC)
         warpgroup.commit_group()
         self.trace.stamp(Did.ISSUE_MMA, state.count)
 
@@ -83,13 +83,17 @@ class Multiply:
         self.ring.release(state.index)
 
 
+def mma_of_tile(config: HopperConfig) -> cute.TiledMma:
+    return make_mma(config, config.tile[1], config.tile_warpgroups)
+
+
 def make_multiply(
-    tiled_mma: cute.TiledMma, sA: cute.Tensor, sB: cute.Tensor, ring: Ring, trace: Trace, me: Here, config: HopperConfig
+    sA: cute.Tensor, sB: cute.Tensor, ring: Ring, trace: Trace, me: Here, config: HopperConfig
 ) -> Multiply:
     """sA, sB: (tile M or N, tile K, stages)."""
+    tiled_mma = mma_of_tile(config)
     math = tiled_mma.get_slice(me.in_tile * WARPGROUP)
     return Multiply(
-        tiled_mma,
         tCrA=tiled_mma.make_fragment_A(math.partition_A(sA)),
         tCrB=tiled_mma.make_fragment_B(math.partition_B(sB)),
         tCrC=cute.make_rmem_tensor(tiled_mma.partition_shape_C(config.tile[:2]), Float32),
@@ -225,7 +229,7 @@ def gemm_kernel(
         make_operand(tma_b, gB, sB, 1, config.l2_b, me, config, parts),
     )
     loads = Loads(operands, config.stage_bytes, ring, trace)
-    multiply = make_multiply(make_mma(config, bN, config.tile_warpgroups), sA, sB, ring, trace, me, config)
+    multiply = make_multiply(sA, sB, ring, trace, me, config)
     stores = fusion.stores(make_stores(tma_c, mC, sC, me, out, parts), beside.operand)
     partials = Partials(beside.acc, beside.flags, me, config, parts) if config.stream_k else None
     scale = beside.scale_a[0] * beside.scale_b[0] if config.scaled else None

@@ -130,7 +130,7 @@ class ConsumeSlot(Slot):
 
     def lacks(self, compiled: Compiled) -> str:
         """In the text, some TMA store follows the commit of a wgmma group that is not waited for before it."""
-        if not re.search(r"wgmma\.wait_group\S* 1;", compiled.ptx):
+        if not re.search(r"wgmma\.wait_group\S*\s+1;", compiled.ptx):
             what = (
                 "it waits for every wgmma group before it issues the next, so the tensor cores run dry: retire(1, …) "
                 "leaves the newest group in flight."
@@ -149,7 +149,7 @@ class ConsumeSlot(Slot):
 @dataclass(frozen=True, kw_only=True)
 class StoreSlot(Slot):
     def lacks(self, compiled: Compiled) -> str:
-        waits = re.findall(r"cp\.async\.bulk\.wait_group(\S*) (\d+);", compiled.ptx)
+        waits = re.findall(r"cp\.async\.bulk\.wait_group(\S*)\s+(\d+);", compiled.ptx)
         if any(not kind for kind, _ in waits):
             what = (
                 "it waits until C itself is written. A buffer is free as soon as TMA has read it: "
