@@ -501,7 +501,7 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 # Read the first line. At the tensor cores' full rate a tile of 128×256 takes *all* of shared memory's 128 bytes per
 # cycle, and 48 bytes per cycle from L2, for each of 132 SMs at once. A tile of 256×128 has the same area and needs 144.
 # Smaller tiles need more bandwidth on both paths, and that is the price of ping-pong: its tiles are 128×192 or 64×256.
-# That answers the question above, if one of the paths is the bottleneck. This page does not measure which; the model at
+# That explains the 912 cycles, if one of the paths is the bottleneck. This page does not measure which; the model at
 # its end takes 128 bytes per cycle for a hard limit and lets L2's bytes add a little.
 #
 # ## Clusters
@@ -880,9 +880,8 @@ for size in (2048, 4096):
 # spread of ±1.6 percent. At 4096³ it is 132 of 173 µs, and the best row reaches 1.014, ±0.5 percent. Here the clock
 # already falls to 1,935–1,965 MHz, and without pauses to 1,485 MHz at 690 W (appendix *In watts*): the power limit
 # bounds cuBLAS and your kernel alike. So do not expect these levers to beat cuBLAS by 3 percent at 2048³ or 4096³. At
-# 8192³, with 16 waves, they reach 1.04. FP8 has the same limit: at 320×32576×7168 two waves are 96 percent full, and
-# the best configuration takes 106.6 µs beside cuBLASLt's 105.4, so 105 µs are out of reach there (appendix *FP8, 320
-# rows*).
+# 8192³, with 16 waves, they reach 1.04. FP8 at 320×32576×7168 leaves as little: two waves are 96 percent full, and
+# the best configuration takes 106.6 µs beside cuBLASLt's 105.4 (appendix *FP8, 320 rows*).
 #
 # Now for every shape. The space to choose from: tiles, clusters, the ways to cut tiles and K, and with
 # `transposed=True` A and B exchanged, so that the kernel computes Cᵀ. `HopperConfig` states the rules that some
@@ -943,9 +942,9 @@ show_source(gemm_kernel)
 
 # %% [markdown]
 # **Exercise 14.18** (about 11 lines). Write `my_gemm(m, n, k)`, which returns (configuration, parts) for a shape: your
-# choice, and `Parts` with your eight functions. The check simulates your parts together in five configurations, among
-# them clusters with deferred stores and stream-K. With a Hopper GPU it times your kernel at 4096³, in your
-# configuration, for which you get the last point at 98 percent of the speed of the course's solution.
+# choice, and `Parts` with your eight functions. The check simulates your parts together in three configurations:
+# clusters with deferred stores, the same with stream-K, and split-K. With a Hopper GPU it times your kernel at 4096³,
+# in your configuration, for which you get the last point at 98 percent of the speed of the course's solution.
 
 
 # %%
@@ -1049,6 +1048,10 @@ show_figure("gemm_ladder")
 # %% [markdown]
 # ## What to remember
 #
+# - One ring serves all tiles of a persistent block: its state goes on from tile to tile, for the producer and for the
+#   consumers. A warp may overwrite memory only when it knows that the last reader is done: a stage by `empty`, on any
+#   SM of the cluster; a store buffer by its bulk group. Another block's accumulators are there when a flag, released
+#   and acquired, says so.
 # - The tensor cores are never faster than the slowest path that feeds them, and never busier than the schedule lets
 #   them be. Count both before you tune: bytes for a step, waves for a shape.
 # - Compare a gain with its spread before you believe it. Of nine levers in the table, three gain more than that, and
@@ -1154,9 +1157,9 @@ for parts in (1, 2, 4, 8):
 
 # %% [markdown]
 # With a factor of 4 each block receives 96 KiB: at 32 bytes per cycle 3,072 cycles, 5 percent of its 65,536. With 8 it
-# is 3,584 of 32,768, or 11 percent. (The 32 are an assumption. The levers below are measured at three squares, without
-# split-K; at the end of the page `choose` uses it.)
-#
+# is 3,584 of 32,768, or 11 percent. (The 32 are an assumption. The levers are measured at three squares, without
+# split-K; `choose` uses it.)
+
 # %% [markdown]
 # ## Appendix: In watts
 #
@@ -1276,8 +1279,8 @@ table.why.str.replace(r"[\d.]+", "…", regex=True).value_counts()
 # %% [markdown]
 # **Exercise 14.11** (about 3 lines). Write `fastest()`, which returns the `HopperConfig` that is fastest at 8192³ on
 # your GPU. Use any switch, including those that the formula does not know: `raster`, `group`, `snake`, `zigzag`,
-# `stagger`, `lag`, `polls`. `help(HopperConfig)` explains them. The table above helps; on a Hopper GPU
-# it has times.
+# `stagger`, `lag`, `polls`. `help(HopperConfig)` explains them. The table above helps: on a Hopper GPU it has
+# times.
 
 
 # %%

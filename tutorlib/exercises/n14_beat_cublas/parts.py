@@ -47,9 +47,7 @@ SMALL: dict[str, tuple[tuple[Shape, Settings], ...]] = {
     "hand over": (((192, 64, 520), RING | {"stream_k": True}),),
 }
 WHOLE = (
-    ((129, 200, 72), {"tile": (128, 128, 64)}),
     ((304, 264, 328), {"tile": (128, 64, 64), "cluster": (2, 1), "stages": 3, "defer_stores": True}),
-    ((192, 64, 520), RING | {"stream_k": True}),
     ((320, 64, 584), RING | {"stream_k": True, "defer_stores": True, "cluster": (2, 1)}),
     ((64, 136, 520), RING | SPLIT | {"cluster": (1, 2)}),
 )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SMS = 132  # of an H100 SXM and an H200
 VECTOR = 8  # bf16 of 16 bytes
 FEW_SMS = 2  # of the simulated GPU, so that a block has several tiles even of a small C
+FEW_WAITS = 3  # for all copies: before a tile, at the two places where tiles are stored, and at the end
 MOST_AREA = 256 * 208  # of a tile whose accumulators fit into registers
 ACCUMULATORS, FLAGS = SMS * MOST_AREA, SMS * 8  # of all blocks, with at most 8 warps that multiply
 Settings = Mapping[str, Any]  # for HopperConfig
@@ -156,7 +157,7 @@ class StoreSlot(Slot):
                 "cp_async_bulk_wait_group(…, read=True)."
             )
             return Flaw(what, SlotFlaw.WAITS_FOR_WRITES)
-        if waits and all(number == "0" for _, number in waits):
+        if len(waits) > FEW_WAITS and all(number == "0" for _, number in waits):
             what = (
                 "it waits for all copies before each piece, so one buffer would do. Before a buffer is written again, "
                 "as many newer copies may be in flight as there are other buffers."
