@@ -32,6 +32,7 @@ SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))
 RING = {"tile": (64, 64, 64), "stages": 3}
 SPLIT = {"persistent": False, "split_k": 2}
 BENCH = (4096, 4096, 4096)
+HAND_OVER_MEETINGS = 4 * (3 * 2 + 2)  # 4 warps: two for each of 3 tiles that are stored, one in each of give and add
 STORE_MEETINGS = 6 * 4 * 7  # 6 tiles, 4 warps: 4 pieces, for 3 of which a buffer must be waited for
 
 SMALL: dict[str, tuple[tuple[Shape, Settings], ...]] = {
@@ -236,6 +237,7 @@ PART_EXERCISES = (
         problem=gemm_shared(ACCUMULATORS, FLAGS),
         part=Slot(names=("give", "add"), settings={"stream_k": True}, small=SMALL["hand over"]),
         simulated_shapes=sizes(SMALL["hand over"]),
+        limits=WorkLimits(at_least=(("bar.warp.sync", HAND_OVER_MEETINGS),)),
         library={"give_part": InModule(PARTS, "give_part"), "add_part": InModule(PARTS, "add_part")},
         hints=(
             "All lanes write, one lane raises the flag. What makes sure that the others are done?",
