@@ -65,7 +65,7 @@ def make_plan(
 
 
 @dataclass(frozen=True)
-class Item:
+class WorkItem:
     """A tile of C that a cluster works on, or a part of its K.
 
     tile: (M, N) in block tiles. k_begin, k_end: of its K tiles. first: the one that comes first in order of time;
@@ -151,7 +151,7 @@ class Schedule:
         return k_end - k_begin
 
     @cute.jit
-    def take(self, number: Int32) -> Item:
+    def take(self, number: Int32) -> WorkItem:
         """This cluster's item. In zigzag, concurrent blocks turn round together: the last K tiles are still in L2."""
         tile, k_begin, k_end = self.item(number)
         later, direction = Int32(0), Int32(1)
@@ -163,7 +163,7 @@ class Schedule:
             wave = number - self.parts() if self.config.stream_k else number
             if wave % 2 == 1:
                 k_tile, direction = k_end - 1 - later, Int32(-1)
-        return Item(self.block_tile(tile), k_begin, k_end, k_tile, direction, self.config)
+        return WorkItem(self.block_tile(tile), k_begin, k_end, k_tile, direction, self.config)
 
     @cute.jit
     def coordinates(self, tile: Int32) -> tuple[Int32, Int32]:
