@@ -3,7 +3,7 @@
 #   tutorlib:
 #     minutes: 180
 #     appendix: 65
-#     summary: The parts of a persistent GEMM, one by one, each predicted and measured, until it picks its configuration.
+#     summary: The parts of a persistent GEMM, each predicted and measured, until it picks its own configuration.
 # ---
 
 # %% [markdown]
