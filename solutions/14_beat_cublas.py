@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 150
-#     appendix: 45
-#     summary: One lever after the other, each predicted and then measured, until a GEMM chooses its own configuration.
+#     minutes: 180
+#     appendix: 65
+#     summary: The parts of a persistent GEMM, each predicted and measured, until it picks its own configuration.
 # ---
 
 # %% [markdown]
@@ -15,13 +15,14 @@
 # write down what you expect of it, in percent, at 2048³, 4096³ and 8192³; a table near the end has the measurements.
 # Most levers bring less than the measurement's own spread, and some cost at one size what they bring at another.
 #
-# At the end a function of yours picks the configuration for any shape, and that function is timed.
+# You write the parts of the kernel one by one, each simulated in a kernel whose other parts are the course's. At the
+# end the kernel consists of your parts, a function of yours picks its configuration for any shape, and both are timed.
 #
-# > **After this page you can** give warps roles and registers, share tiles in a cluster, keep blocks busy from the
-# > first tile to the last, predict what each of these is worth, and choose a configuration for a shape that has never
-# > been timed.
+# > **After this page you can** give warps roles and registers, keep blocks busy from the first tile to the last, share
+# > loads in a cluster, hand accumulators from one block to another, predict what each of these is worth, and choose a
+# > configuration for a shape that has never been timed.
 # >
-# > **It takes** about 150 minutes, on any machine, and its appendix about 45 more. Without a Hopper GPU the kernels are
+# > **It takes** about 180 minutes, on any machine, and its appendix about 65 more. Without a Hopper GPU the kernels are
 # > simulated; with one they are timed.
 
 # %%
@@ -35,7 +36,8 @@ import cutlass
 import cutlass.cute as cute
 import pandas
 import torch
-from cutlass.cute.nvgpu import warpgroup
+from cutlass import Int32
+from cutlass.cute.nvgpu import cpasync, warpgroup
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tutorlib import check
@@ -43,23 +45,25 @@ from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_roles, show_work
 from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
-from tutorlib.kernels.hopper.pipeline import make_operand
+from tutorlib.kernels.hopper.gemm import gemm_kernel
+from tutorlib.kernels.hopper.pipeline import Loads
+from tutorlib.kernels.hopper.slots import Parts
 from tutorlib.kernels.hopper.specialised import (
     RoleSteps,
-    Sizes,
     load_steps,
     make_specialised,
     multiply_steps,
+    multiply_tiles,
     specialised_kernel,
 )
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.models import hopper_gemm as course
-from tutorlib.models import l2, work
+from tutorlib.models import work
 from tutorlib.models.work import Sm
 from tutorlib.notebook.measured import show_figure, show_gains, show_ladder, show_levers, show_sustained, show_sweep
 from tutorlib.notebook.source import show_source
-from tutorlib.notebook.trials import compare_on_gpu
+from tutorlib.notebook.trials import compare_on_gpu, compare_parts
 from tutorlib.notebook.tuner import show_model, tune_hopper
 
 # %% [markdown]
@@ -177,14 +181,17 @@ def consume(steps: RoleSteps):
 check("14.2", consume)
 
 # %% [markdown]
-# This is the kernel around the two loops; its parts are notebook 13's. Find the two `setmaxregister` calls, which are
-# explained next, and the loop over `tiles`, in which a block takes one tile after another. Here each tile has mbarriers
-# of its own, so that your loops can count from 0. These know nothing of the previous tile's stages; that is why the
-# producer also waits at a named barrier, `STAGES_READ`, at which the consumers arrive after `consume` and before their
-# epilogue. The kernels measured further down keep one ring instead and carry index and phase from tile to tile.
+# This is the kernel around the two loops; its parts are notebook 13's. `divide_roles` sends one warp to the loads and
+# all warps of the other warpgroups to `multiply_tiles`, in which a block takes one tile after another. Here each tile
+# has mbarriers of its own, so that your loops can count from 0. These know nothing of the previous tile's stages; that
+# is why the producer also waits at a named barrier, `STAGES_READ`, at which the consumers arrive after `consume` and
+# before their epilogue. The kernel that you build from here on needs no such barrier: it keeps one ring for all tiles.
 
 # %%
 show_source(specialised_kernel)
+
+# %%
+show_source(multiply_tiles)
 
 # %% [markdown]
 # **Predict:** with tiles of 128×128, half as large, how much slower is it? There is room for more stages then, and
@@ -216,25 +223,8 @@ print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in li
 # %% [markdown]
 # The rules: an SM has 65,536 registers. A block has *w* consumer warpgroups and one producer warpgroup. Each thread
 # starts with 65,536 divided by the number of threads, rounded down to a multiple of 8; the sum over all threads is the
-# pool. `setmaxnreg` takes multiples of 8, and at least 24.
-#
-# **Exercise 14.3** (about 4 lines). Write `register_split(warpgroups, need)` → (producer, consumers), the registers of
-# each thread afterwards: for the producer the `need` registers that its threads use, for the consumers as many as the
-# pool has left. `warpgroups` is *w*, at least 2.
-
-
-# %%
-def register_split(warpgroups, need):
-    ### BEGIN SOLUTION (about 4 lines)
-    start = 65_536 // (128 * (warpgroups + 1)) // 8 * 8
-    producer = max(24, -(-need // 8) * 8)
-    consumer = ((warpgroups + 1) * start - producer) // warpgroups // 8 * 8
-    return producer, consumer
-    ### END SOLUTION
-
-
-# %%
-check("14.3", register_split)
+# pool. `setmaxnreg` takes multiples of 8, and at least 24. The producer keeps what it needs, and the consumers divide
+# the rest:
 
 # %%
 for warpgroups in (2, 3):
@@ -242,13 +232,103 @@ for warpgroups in (2, 3):
         print(f"{warpgroups} multiply, the producer needs {need}: {course.register_split(warpgroups, need)}")
 
 # %% [markdown]
-# With three consumer warpgroups each consumer thread gets 160 registers. That is enough for the 128 accumulators of
-# 64×256, but ptxas refuses: a wgmma must fit into the registers that a thread *starts* with, and with 512 threads that
-# is 128.
+# (The appendix *Registers, counted* has this arithmetic as an exercise. With three consumer warpgroups each consumer
+# thread gets 160 registers. That is enough for the 128 accumulators of 64×256, but ptxas refuses: a wgmma must fit into
+# the registers that a thread *starts* with, and with 512 threads that is 128.)
 #
+# From here on you write the parts of one kernel, the one that the rest of the page measures. It has a slot for each
+# part. `check` puts your function into its slot, fills the others with the course's, and simulates the kernel on a GPU
+# with two SMs, so that a block has several tiles even of a small C. At the end of the page the kernel consists of your
+# parts alone.
+#
+# **Exercise 14.13** (about 7 lines). Write `take_roles(me, consumers, registers, produce, consume)`, which every thread
+# of the block runs. `me.group` is the number of its warpgroup in the block, `me.warp` that of its warp in the
+# warpgroup. Warpgroups 0 to `consumers` − 1 multiply; warpgroup `consumers` is the producer. `registers` is the pair
+# from above: (producer's, consumers'). Move the registers, then let one warp call `produce()` and every consumer warp
+# `consume()`. The instruction, `cute.arch.setmaxregister_decrease(n)` or `…_increase(n)`, must be executed by all four
+# warps of a warpgroup. Before you run the check: which mistake here gives a wrong result, and which a hang?
+
+
+# %%
+@cute.jit
+def take_roles(
+    me,
+    consumers: cutlass.Constexpr,
+    registers: cutlass.Constexpr,
+    produce: cutlass.Constexpr,
+    consume: cutlass.Constexpr,
+):
+    ### BEGIN SOLUTION (about 7 lines)
+    if me.group == consumers:
+        cute.arch.setmaxregister_decrease(registers[0])
+        if me.warp == 0:
+            produce()
+    else:
+        cute.arch.setmaxregister_increase(registers[1])
+        consume()
+    ### END SOLUTION
+
+
+# %%
+check("14.13", take_roles)
+
+# %% [markdown]
 # Leave out the producer's `setmaxregister_decrease`, and the consumers ask for registers that no warp returns. They
 # wait forever: a hang, not a wrong result.
 #
+# ## Persistent blocks
+#
+# Each way to close the gaps between tiles needs a block to have a *next* tile. So the kernel launches only as many
+# blocks as fit on the GPU, and each takes tile after tile. Such blocks are called **persistent**. The order of the
+# tiles is now the kernel's and no longer the hardware's: it walks down bands of `group` rows, so that blocks that run
+# at the same time share rows of A and columns of B, as in notebook 11. Nothing is assigned while the kernel runs: each
+# block's tiles follow from its number, so the producer and the consumers each compute them and need not communicate.
+# For clusters of 2×1, explained below, block 0 and block 1 form cluster 0:
+
+# %%
+for block in (0, 1, 2, 131):
+    print(f"block {block:3} at 4096³, clusters of 2×1: {course.walk(block, (2, 1), 66, (16, 16), 8)}")
+
+# %% [markdown]
+# What changes in 14.1? The loop over K tiles is now inside a loop over tiles of C, and the ring does not know where a
+# tile ends. If a tile has 5 K tiles and the ring 3 stages, the second tile begins at stage 2, in the ring's second
+# round. A producer that starts each tile with a new pipeline state waits for the wrong phase of the wrong stage. So the
+# state belongs before both loops.
+#
+# **Exercise 14.7** (about 7 lines). Write `produce_tiles(tiles, loads)` for the producer warp.
+#
+# - `tiles.items()`: how many tiles of C this block computes. `item = tiles.take(number)` is one of them: `item.tile` is
+#   its place (M, N), `item.k_tiles` the number of its steps, and `item.k_tile(step)` the K tile that a step needs.
+#   (That is not always `step`: a block may have to begin in the middle of K.)
+# - `loads.stages`, and `loads.issue(tile, k_tile, stage, phase)`: the body of your loop in 14.1.
+# - `loads.finish(state)`, after the last tile: waits until all stages have been read. In a cluster, other blocks arrive
+#   at this block's mbarriers, so it must not end before they have.
+
+
+# %%
+@cute.jit
+def produce_tiles(tiles, loads):
+    ### BEGIN SOLUTION (about 7 lines)
+    state = make_pipeline_state(PipelineUserType.Producer, loads.stages)
+    for number in cutlass.range(tiles.items(), unroll=1):
+        item = tiles.take(number)
+        for step in cutlass.range(item.k_tiles, unroll=1):
+            loads.issue(item.tile, item.k_tile(step), state.index, state.phase)
+            state.advance()
+    loads.finish(state)
+    ### END SOLUTION
+
+
+# %%
+check("14.7", produce_tiles)
+
+# %% [markdown]
+# The course's part here is `loads.issue`. You know its lines from 14.1:
+
+# %%
+show_source(Loads)
+
+# %% [markdown]
 # ## The other gap: the epilogue
 #
 # Rounding 128×256 accumulators and storing them takes time, and meanwhile both warpgroups leave the tensor cores idle.
@@ -284,8 +364,101 @@ show_figure("hopper_timeline")
 # - *ping-pong*: that gap is closed too. One warpgroup begins to multiply as the other stops.
 #
 # And yet ping-pong takes longest. Its tile is 128×192, so a K tile has three quarters of the others' arithmetic; but it
-# takes 912 cycles, more than three quarters of their 1,115 and 1,124. Why?
+# takes 912 cycles, more than three quarters of their 1,115 and 1,124. The section *What a step asks for* explains it.
 #
+# Deferred stores cost no tile size. They need a loop that has two tiles in hand: one that is multiplied, and the
+# previous one, rounded, which waits in registers for its store.
+#
+# **Exercise 14.14** (about 19 lines). Write `consume_tiles(tiles, multiply, out, defer)`, which every consumer warp
+# runs. `tiles` is as in 14.7. Your work in 14.2 comes as two calls:
+#
+# - `multiply.step(state, first)`: wait for `full`, fence, issue the wgmmas, commit. `first` is a Python `True` or
+#   `False`.
+# - `multiply.retire(pending, state)`: `wait_group(pending)`, then arrive at `empty` of that state's stage.
+# - `multiply.stages`, for the pipeline state, which goes on from tile to tile.
+#
+# The epilogue of tile `number` is one call or two: `out.round_and_store(number)`, or `out.round(number)` and later
+# `out.store(number)`. When the last tile has been stored, `out.drain()` waits until TMA has read the block's shared
+# memory. `defer` is known at compile time, so `if cutlass.const_expr(defer):` leaves no branch in the kernel: if it is
+# False, round and store each tile at once; if it is True, round it at once, and store it when the next tile's first
+# step has been issued. As in 14.2, one step is in flight while the next one is issued.
+
+
+# %%
+@cute.jit
+def consume_tiles(tiles, multiply, out, defer: cutlass.Constexpr):
+    ### BEGIN SOLUTION (about 19 lines)
+    state = make_pipeline_state(PipelineUserType.Consumer, multiply.stages)
+    for number in cutlass.range(tiles.items(), unroll=1):
+        multiply.step(state, True)
+        if cutlass.const_expr(defer) and number > 0:
+            out.store(number - 1)
+        before = state.clone()
+        state.advance()
+        for _ in cutlass.range(tiles.take(number).k_tiles - 1, unroll=1):
+            multiply.step(state, False)
+            multiply.retire(1, before)
+            before = state.clone()
+            state.advance()
+        multiply.retire(0, before)
+        if cutlass.const_expr(defer):
+            out.round(number)
+        else:
+            out.round_and_store(number)
+    if cutlass.const_expr(defer):
+        out.store(tiles.items() - 1)
+    out.drain()
+    ### END SOLUTION
+
+
+# %%
+check("14.14", consume_tiles)
+
+# %% [markdown]
+# ### The store itself
+#
+# A warp owns 16 rows of each 64 rows of the tile. It stores them in pieces of 16 rows × 64 columns, each through a
+# buffer in shared memory: `stmatrix` writes the buffer, and TMA copies it to C. There are fewer buffers than pieces,
+# and the last tile's copies may still be in flight when the next tile's pieces come. So before a buffer is written
+# again, TMA must have *read* it; it need not have written C. For bulk copies that is
+#
+# > `cute.arch.cp_async_bulk_wait_group(n, read=True)`: returns when all but the newest *n* of this thread's groups have
+# > been read. `cute.arch.cp_async_bulk_commit_group()` closes a group.
+#
+# One lane, always the same, issues all copies of a warp, so only its wait means anything. And TMA is another **proxy**:
+# it sees what threads wrote to shared memory only after a `cute.arch.fence_proxy("async.shared", space="cta")` by each
+# lane that wrote. `cute.arch.sync_warp()` lets the lanes of a warp meet.
+#
+# **Exercise 14.15** (about 12 lines). Write `store_pieces(out)`, which each consumer warp runs for a rounded tile.
+# `out.pieces` and `out.buffers` are Python numbers, so the loop is `cutlass.range_constexpr`. `out.write(piece,
+# buffer)` is the `stmatrix`, `out.copy(piece, buffer)` issues the copy (it elects the lane by itself). Keep as many
+# copies in flight as the buffers allow.
+
+
+# %%
+@cute.jit
+def store_pieces(out):
+    ### BEGIN SOLUTION (about 12 lines)
+    for piece in cutlass.range_constexpr(out.pieces):
+        buffer = piece % out.buffers
+        if cutlass.const_expr(piece == 0):
+            cute.arch.cp_async_bulk_wait_group(0, read=True)
+            cute.arch.sync_warp()
+        elif cutlass.const_expr(piece >= out.buffers):
+            cute.arch.cp_async_bulk_wait_group(out.buffers - 1, read=True)
+            cute.arch.sync_warp()
+        out.write(piece, buffer)
+        cute.arch.fence_proxy("async.shared", space="cta")
+        cute.arch.sync_warp()
+        out.copy(piece, buffer)
+        cute.arch.cp_async_bulk_commit_group()
+    ### END SOLUTION
+
+
+# %%
+check("14.15", store_pieces)
+
+# %% [markdown]
 # ## What a step asks for
 #
 # A step along K moves bytes along several paths, each with a bandwidth of its own. The tensor cores of an SM perform
@@ -328,34 +501,17 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 # Read the first line. At the tensor cores' full rate a tile of 128×256 takes *all* of shared memory's 128 bytes per
 # cycle, and 48 bytes per cycle from L2, for each of 132 SMs at once. A tile of 256×128 has the same area and needs 144.
 # Smaller tiles need more bandwidth on both paths, and that is the price of ping-pong: its tiles are 128×192 or 64×256.
-# That answers the question above, if one of the paths is the bottleneck. This page does not measure which; the model at
+# That explains the 912 cycles, if one of the paths is the bottleneck. This page does not measure which; the model at
 # its end takes 128 bytes per cycle for a hard limit and lets L2's bytes add a little.
 #
 # ## Clusters
 #
 # **Predict** what a cluster of 2×1 brings over none: L2 sends a third less. And 2×2, where it sends half?
 #
-# Blocks of a cluster have a rank that runs along M first: block (*m*, *n*) has rank *m* + *n* · cluster[0]. TMA's
-# multicast takes a mask in which bit *r* is set if the block of rank *r* receives.
-#
-# **Exercise 14.5** (about 5 lines). Write `multicast(rank, cluster, rows, mode)` → (first row, rows, mask): the slice
-# of a shared tile that this block loads, and for which blocks. `mode` 0 is A's tile: all blocks with this one's *m*
-# share it, and they divide its `rows` among them in the order of *n*. `mode` 1 is B's, with *m* and *n* exchanged.
-
-
-# %%
-def multicast(rank, cluster, rows, mode):
-    ### BEGIN SOLUTION (about 5 lines)
-    place = rank % cluster[0], rank // cluster[0]
-    part = rows // cluster[1 - mode]
-    ranks = range(cluster[0] * cluster[1])
-    mask = sum(1 << r for r in ranks if (r % cluster[0], r // cluster[0])[mode] == place[mode])
-    return place[1 - mode] * part, part, mask
-    ### END SOLUTION
-
-
-# %%
-check("14.5", multicast)
+# Blocks of a cluster have a **rank** that runs along M first: block (*m*, *n*) has rank *m* + *n* · cluster[0]. TMA's
+# multicast takes a mask in which bit *r* is set if the block of rank *r* receives. The copy lands at the same offset in
+# the shared memory of each receiver, and the mbarrier at the same offset there counts its bytes. So each block
+# announces the bytes of both *whole* tiles, and gets them from several blocks:
 
 # %%
 for rank in range(4):
@@ -368,37 +524,81 @@ for rank in range(4):
     )
 
 # %% [markdown]
-# In CuTe, two calls do this for an operand: `tma_partition` cuts the slice, and `make_layout_image_mask` makes the
-# mask.
-
-# %%
-show_source(make_operand)
-
-# %% [markdown]
-# Multicast has a price as well. A stage is empty only when *all* blocks that receive this block's rows have read it, so
-# `empty` waits for arrivals from other SMs. And the blocks of a cluster must start together, in one GPC (graphics
-# processing cluster), a group of SMs.
+# `cpasync.tma_partition(tma, place, layout, s, g)` cuts the slice: `layout` says how many blocks share the tile,
+# `place` which of them this one is, and both tensors have the tile as their first mode. It returns (target, source),
+# the slice in shared memory and in global memory.
 #
-# ## Waves
+# **Exercise 14.5** (about 12 lines). Write `load_shared(operand, row, k_tile, stage, full)`, which the producer warp
+# calls for A and for B in each step.
 #
-# There are 132 SMs, and 2048×2048 is 128 tiles of 128×256: nearly a full wave. How do other sizes fit, and how do
-# clusters?
-#
-# **Exercise 14.6** (about 3 lines). Write `count_waves(m, n, tile, cluster, at_once)` → (waves, clusters in the last
-# one), where the GPU holds `at_once` clusters at a time. A cluster works on `cluster[0]` × `cluster[1]` tiles.
+# - `operand.g[None, None, row, k_tile]` is the tile in global memory, `operand.s[None, None, stage]` its place in
+#   shared memory; `cute.group_modes(…, 0, 2)` makes one mode of the two that are left.
+# - `operand.mode` is 0 for A, whose tile the blocks with the same *m* share, and 1 for B, whose tile those with the
+#   same *n* share. It is a Python number. `operand.block` is this block's (*m*, *n*), `operand.cluster` the cluster's
+#   extent.
+# - `operand.tma` is the copy atom. `operand.copy(source, target, full, mask)` is `cute.copy` with `tma_bar_ptr=full`
+#   and `mcast_mask=mask`.
 
 
 # %%
-def count_waves(m, n, tile, cluster, at_once):
-    ### BEGIN SOLUTION (about 3 lines)
-    clusters = ceil(m / (tile[0] * cluster[0])) * ceil(n / (tile[1] * cluster[1]))
-    waves = ceil(clusters / at_once)
-    return waves, clusters - (waves - 1) * at_once
+@cute.jit
+def load_shared(operand, row, k_tile, stage, full):
+    ### BEGIN SOLUTION (about 12 lines)
+    mode, block, cluster = operand.mode, operand.block, operand.cluster
+    target, source = cpasync.tma_partition(
+        operand.tma,
+        block[1 - mode],
+        cute.make_layout(cluster[1 - mode]),
+        cute.group_modes(operand.s[None, None, stage], 0, 2),
+        cute.group_modes(operand.g[None, None, row, k_tile], 0, 2),
+    )
+    if cutlass.const_expr(mode == 0):
+        mask = sum(1 << n * cluster[0] for n in range(cluster[1])) << block[0]
+    else:
+        mask = ((1 << cluster[0]) - 1) << block[1] * cluster[0]
+    operand.copy(source, target, full, mask)
     ### END SOLUTION
 
 
 # %%
-check("14.6", count_waves)
+check("14.5", load_shared)
+
+# %% [markdown]
+# Multicast has a price. A stage of this block holds slices that other blocks loaded, and this block's slices lie in
+# theirs. So before a producer overwrites its slices, *all* blocks that receive them must have read them, and `empty` of
+# a stage waits for arrivals from other SMs: one from each consumer warp of each block in this block's row and column of
+# the cluster, the own block included (cluster[0] + cluster[1] − 1 blocks). The kernel initializes `empty` with that
+# number; the arrivals are yours.
+#
+# **Exercise 14.16** (about 4 lines). Write `free_stage(ring, stage)`, which each consumer warp calls when it has read a
+# stage. `cute.arch.mbarrier_arrive(pointer, rank)` arrives at the mbarrier with this pointer's offset in the block of
+# that rank. A warp has 32 lanes and at most 8 blocks to tell, so no loop is needed: let each lane decide whether it
+# speaks to a block. `ring.empty + stage` is the mbarrier, `ring.block` and `ring.cluster` are as in 14.5, and
+# `ring.first + r` is the rank of the cluster's block number *r*. `cute.arch.lane_idx()` is the lane.
+
+
+# %%
+@cute.jit
+def free_stage(ring, stage):
+    ### BEGIN SOLUTION (about 4 lines)
+    lane = cute.arch.lane_idx()
+    m, n = lane % ring.cluster[0], lane // ring.cluster[0]
+    if n < ring.cluster[1] and (m == ring.block[0] or n == ring.block[1]):
+        cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + lane)
+    ### END SOLUTION
+
+
+# %%
+check("14.16", free_stage)
+
+# %% [markdown]
+# The second price: the blocks of a cluster must start together, in one GPC (graphics processing cluster), a group of
+# SMs.
+#
+# ## Waves
+#
+# There are 132 SMs, and 2048×2048 is 128 tiles of 128×256: nearly a full **wave**, a set of tiles that run at the same
+# time. How do other sizes fit, and how do clusters? (The appendix *Waves, counted* has the arithmetic as an exercise.)
 
 # %%
 rows = {}
@@ -432,45 +632,6 @@ else:
 # %% [markdown]
 # (The course's H200 holds 30 clusters of four, so at 2048 clusters of 2×2 need a second wave.)
 #
-# ## Persistent blocks
-#
-# Cooperative warpgroups, deferred stores, ping-pong: all of them need a block to have a *next* tile. So the kernel
-# launches only as many blocks as fit on the GPU, and each takes tile after tile. Such blocks are called **persistent**.
-# The order of the tiles is now yours and no longer the hardware's.
-#
-# **Exercise 14.7** (about 4 lines). Write `walk(block, cluster, clusters, grid, group)`: the tiles (*m*, *n*) of C that
-# a block computes, in order. `clusters` clusters run; blocks are numbered cluster by cluster, and within a cluster by
-# rank. The `cluster[0]` × `cluster[1]` tiles that a cluster works on are a cluster tile. C has `grid` = (rows, columns)
-# of them, and `l2.grouped(number, rows, columns, group)` returns the place of cluster tile `number`. Clusters that run
-# at the same time should work on consecutive numbers.
-
-
-# %%
-def walk(block, cluster, clusters, grid, group):
-    ### BEGIN SOLUTION (about 4 lines)
-    number, rank = divmod(block, cluster[0] * cluster[1])
-    rows, columns = grid
-    places = [l2.grouped(tile, rows, columns, group) for tile in range(number, rows * columns, clusters)]
-    return [(m * cluster[0] + rank % cluster[0], n * cluster[1] + rank // cluster[0]) for m, n in places]
-    ### END SOLUTION
-
-
-# %%
-check("14.7", walk)
-
-# %%
-for block in (0, 1, 2, 131):
-    print(f"block {block:3} at 4096³, clusters of 2×1: {course.walk(block, (2, 1), 66, (16, 16), 8)}")
-
-# %% [markdown]
-# Nothing is assigned while the kernel runs: each block's tiles follow from its number, so the producer and the
-# consumers each compute them and need not communicate. The same arithmetic is inside your kernel, for clusters of one
-# block:
-
-# %%
-show_source(Sizes)
-
-# %% [markdown]
 # ### The order of tiles again
 #
 # In notebook 11 a better hit rate brought little. The arithmetic is faster now, so two more switches may be worth it.
@@ -522,41 +683,64 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 # is it worth that? (The kernel cuts only the tiles of the last wave, and those of one wave more where the last one has
 # few. All others stay whole.)
 #
+# ### The hand-over
+#
+# The block that has the last K tiles of a tile adds the other blocks' accumulators and stores the tile. The other
+# blocks write theirs to global memory. Two blocks share no barrier, so a **flag** in global memory tells the one that
+# the other's accumulators are there: each warp has one, zero at first. In PTX's memory model two rules make that safe.
+# A store with **release** semantics comes after everything that the thread did before, and what the other lanes of the
+# warp did before a `sync_warp`. A load with **acquire** semantics comes before everything that the thread does
+# afterwards. Both need the scope of the GPU, since the blocks are on different SMs:
+#
+# > `cute.arch.store(part.flag, Int32(1), sem="release", scope="gpu")` and
+# > `cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu")`
+#
+# **Exercise 14.17** (about 13 lines in both). Write `give_part(part)` and `add_part(part)`, which all lanes of a
+# consumer warp run, the one in the block that gives, the other in the block that adds. `part.write()` writes this
+# thread's accumulators to global memory, where the adder's thread of the same number finds them. `part.add(slice)`
+# loads one of the `part.slices` slices of them and adds it to this thread's accumulators. The adder polls the flag,
+# `while given == 0:`; `cute.arch.make_warp_uniform(x)` tells the compiler that a value is the same in all lanes. At the
+# end the flag must be 0 again, for the next launch. The simulator knows both rules, and reports accumulators that are
+# right by luck.
+
+
+# %%
+@cute.jit
+def give_part(part):
+    ### BEGIN SOLUTION (about 4 lines)
+    part.write()
+    cute.arch.sync_warp()
+    with cute.arch.elect_one():
+        cute.arch.store(part.flag, Int32(1), sem="release", scope="gpu")
+    ### END SOLUTION
+
+
+@cute.jit
+def add_part(part):
+    ### BEGIN SOLUTION (about 8 lines)
+    given = Int32(0)
+    while given == 0:
+        given = cute.arch.make_warp_uniform(cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu"))
+    cute.arch.sync_warp()
+    for number in cutlass.range_constexpr(part.slices):
+        part.add(number)
+    with cute.arch.elect_one():
+        cute.arch.store(part.flag, Int32(0), sem="relaxed", scope="gpu")
+    ### END SOLUTION
+
+
+hand_over = give_part, add_part
+
+# %%
+check("14.17", hand_over)
+
+# %% [markdown]
 # ### Few tiles, long K
 #
-# At 768×1280×16384 there are 30 tiles of 128×256 for 132 SMs. Smaller tiles would occupy all SMs. But count the bytes
-# they ask L2 for:
-
-# %%
-for tile in [(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)]:
-    tiles, (_, from_l2) = ceil(768 / tile[0]) * ceil(1280 / tile[1]), course.step_bytes(tile, (1, 1))
-    print(f"{tile[0]:3}×{tile[1]:3}: {tiles:3} tiles, {tiles * from_l2 / 2**20:.1f} MiB from L2 for 64 of K")
-
-# %% [markdown]
-# The alternative is to keep the large tile and cut K: **split-K**, the switch `split_k=4`. Four blocks compute a
-# quarter of the tile's K each and form one cluster, so their partial sums need no detour through L2. Each block adds up
-# one quarter of the tile: it sends its accumulators of the other three quarters to the blocks that own those, straight
-# from registers into *their* shared memory (`st.async`), and an mbarrier there counts the bytes that arrive, as it does
-# for TMA. Then each block stores the quarter of C that it owns.
-#
-# The partial sums arrive in the receiving block's stages, which are free once the block has read its last one. A second
-# mbarrier protects them: a block arrives there when it is ready to receive. Without it, a block that sent earlier would
-# overwrite a stage that a wgmma still reads.
-#
-# **Predict:** each block receives three quarters of 128 KiB. How long is that beside its K tiles, if SMs exchange some
-# 32 bytes per cycle? And with a split-K factor of 8?
-
-# %%
-for parts in (1, 2, 4, 8):
-    config, k_tiles = HopperConfig(persistent=False, split_k=parts), ceil(16384 / 64 / parts)
-    print(
-        f"split_k={parts}: {k_tiles:3} K tiles, {k_tiles * 1024:7,} cycles; is sent {config.given_bytes // 1024:3} KiB"
-    )
-
-# %% [markdown]
-# With a factor of 4 each block receives 96 KiB: at 32 bytes per cycle 3,072 cycles, 5 percent of its 65,536. With 8 it
-# is 3,584 of 32,768, or 11 percent. (The 32 are an assumption. The levers below are measured at three squares, without
-# split-K; at the end of the page `choose` uses it.)
+# At 768×1280×16384 there are 30 tiles of 128×256 for 132 SMs, and smaller tiles would ask L2 for more bytes. The
+# alternative is to keep the large tile and cut K: **split-K**, the switch `split_k=4`. Four blocks compute a quarter of
+# the tile's K each and form one cluster, so their partial sums go through the cluster's shared memory, not through L2.
+# The appendix *Split-K in a cluster* explains it; `choose` uses it below.
 #
 # ## The levers, measured
 #
@@ -627,7 +811,7 @@ print(Sm())
 # in cycles per µs, and `hbm_bytes` in bytes per µs for the whole GPU. `l2_bytes` is no bandwidth but a fit: the
 # number of bytes from L2 that make a step one cycle longer.
 #
-# **Exercise 14.10** (about 18 lines; 14.9 is in the appendix). Write `cost(config, m, n, k, sm)`, in µs:
+# **Exercise 14.10** (about 18 lines). Write `cost(config, m, n, k, sm)`, in µs:
 #
 # - Where `config.transposed`, A and B have changed places: exchange M and N as well.
 # - A step's cycles: `2 · tile M · tile N · tile K` operations over `sm.flops`, or shared memory's bytes over
@@ -635,8 +819,8 @@ print(Sm())
 #   `config.tile` and `config.cluster`.
 # - For each of its tiles a cluster has `config.split_k` blocks, and each of them takes an equal share of the tile's K,
 #   rounded up to whole K tiles. `sm.at_once(blocks)` clusters of `blocks` blocks run at a time.
-# - As in 14.6, count groups of `cluster[0]` × `cluster[1]` tiles, rounded up; rounds are their number over the clusters
-#   that run at a time, as described above.
+# - Count groups of `cluster[0]` × `cluster[1]` tiles, rounded up along each side; rounds are their number over the
+#   clusters that run at a time, as described above.
 # - Each round ends with an epilogue of `sm.store` cycles, and with split-K `sm.exchange` more, both for a tile of
 #   128×256: multiply by the tile's area over that area.
 # - Stream-K adds `sm.share` times the same ratio of areas, once. Where a tile is cut into several parts (rounds < 1),
@@ -696,26 +880,9 @@ for size in (2048, 4096):
 # spread of ±1.6 percent. At 4096³ it is 132 of 173 µs, and the best row reaches 1.014, ±0.5 percent. Here the clock
 # already falls to 1,935–1,965 MHz, and without pauses to 1,485 MHz at 690 W (appendix *In watts*): the power limit
 # bounds cuBLAS and your kernel alike. So do not expect these levers to beat cuBLAS by 3 percent at 2048³ or 4096³. At
-# 8192³, with 16 waves, they reach 1.04.
+# 8192³, with 16 waves, they reach 1.04. FP8 at 320×32576×7168 leaves as little: two waves are 96 percent full, and
+# the best configuration takes 106.6 µs beside cuBLASLt's 105.4 (appendix *FP8, 320 rows*).
 #
-# **Exercise 14.11** (about 3 lines). Write `fastest()`, which returns the `HopperConfig` that is fastest at 4096³ on
-# your GPU. Use any switch, including those that the formula does not know: `raster`, `group`, `snake`, `zigzag`,
-# `stagger`, `lag`, `polls`. `help(HopperConfig)` explains them. (The appendix *A tuner that says why* searches the
-# space for you.)
-
-
-# %%
-def fastest():
-    ### BEGIN SOLUTION (about 3 lines)
-    order = {"raster": "m", "snake": True, "zigzag": True}
-    return HopperConfig(tile=(128, 256, 64), cluster=(2, 1), defer_stores=True, **order)
-    ### END SOLUTION
-
-
-# %%
-check("14.11", fastest)
-
-# %% [markdown]
 # Now for every shape. The space to choose from: tiles, clusters, the ways to cut tiles and K, and with
 # `transposed=True` A and B exchanged, so that the kernel computes Cᵀ. `HopperConfig` states the rules that some
 # combinations break.
@@ -763,9 +930,53 @@ def choose(m, n, k):
 check("14.12", choose)
 
 # %% [markdown]
+# ## Your kernel
+#
+# Now put it together. `Parts` has a slot for each of your functions: `roles` (14.13), `produce` (14.7), `consume`
+# (14.14), `store` (14.15), `load` (14.5), `free` (14.16), `give` and `add` (14.17). This is the kernel with the slots.
+# What is left of the course's allocates shared memory, initializes mbarriers, and makes the objects that your parts get
+# as parameters:
+
+# %%
+show_source(gemm_kernel)
+
+# %% [markdown]
+# **Exercise 14.18** (about 11 lines). Write `my_gemm(m, n, k)`, which returns (configuration, parts) for a shape: your
+# choice, and `Parts` with your eight functions. The check simulates your parts together in three configurations:
+# clusters with deferred stores, the same with stream-K, and split-K. With a Hopper GPU it times your kernel at 4096³,
+# in your configuration, for which you get the last point at 98 percent of the speed of the course's solution.
+
+
+# %%
+def my_gemm(m, n, k):
+    ### BEGIN SOLUTION (about 11 lines)
+    parts = Parts(
+        roles=take_roles,
+        produce=produce_tiles,
+        consume=consume_tiles,
+        store=store_pieces,
+        load=load_shared,
+        free=free_stage,
+        give=give_part,
+        add=add_part,
+    )
+    return choose(m, n, k), parts
+    ### END SOLUTION
+
+
+# %%
+check("14.18", my_gemm)
+
+# %% [markdown]
+# **Predict** the difference between your parts and the course's, in the same configuration:
+
+# %%
+with suppress(NotImplementedError):  # until you have written it
+    compare_parts(my_gemm, [(2048,) * 3, (4096,) * 3, (8192,) * 3, (320, 8192, 4096), (768, 1280, 16384)])
+
+# %% [markdown]
 # And this is the function that the course has promised. It is compiled once for each configuration, for all shapes, and
-# the second choice for a shape is a lookup. The choice is yours; the kernel is the course's,
-# `tutorlib/kernels/hopper/gemm.py`, with the levers as you have met them.
+# the second choice for a shape is a lookup. The choice is yours, and so are the parts of the kernel.
 
 
 # %%
@@ -773,7 +984,8 @@ check("14.12", choose)
 def launch(m, n, k):
     from tutorlib.kernels.hopper.launch import launcher
 
-    return launcher(choose(m, n, k), m, n, k)
+    config, parts = my_gemm(m, n, k)
+    return launcher(config, m, n, k, parts=parts)
 
 
 def gemm(a, b, c):
@@ -836,6 +1048,10 @@ show_figure("gemm_ladder")
 # %% [markdown]
 # ## What to remember
 #
+# - One ring serves all tiles of a persistent block: its state goes on from tile to tile, for the producer and for the
+#   consumers. A warp may overwrite memory only when it knows that the last reader is done: a stage by `empty`, on any
+#   SM of the cluster; a store buffer by its bulk group. Another block's accumulators are there when a flag, released
+#   and acquired, says so.
 # - The tensor cores are never faster than the slowest path that feeds them, and never busier than the schedule lets
 #   them be. Count both before you tune: bytes for a step, waves for a shape.
 # - Compare a gain with its spread before you believe it. Of nine levers in the table, three gain more than that, and
@@ -866,6 +1082,83 @@ show_figure("gemm_ladder")
 # L2 has to send 53 bytes instead of 48, and shared memory to move 139 instead of 128.
 #
 # </details>
+
+# %% [markdown]
+# ## Appendix: Registers, counted
+#
+# **Exercise 14.3** (about 4 lines). By the rules of *Registers move*, write `register_split(warpgroups, need)` →
+# (producer, consumers), the registers of each thread afterwards: for the producer the `need` registers that its threads
+# use, for the consumers as many as the pool has left. `warpgroups` is the number of consumer warpgroups, at least 2.
+
+
+# %%
+def register_split(warpgroups, need):
+    ### BEGIN SOLUTION (about 4 lines)
+    start = 65_536 // (128 * (warpgroups + 1)) // 8 * 8
+    producer = max(24, -(-need // 8) * 8)
+    consumer = ((warpgroups + 1) * start - producer) // warpgroups // 8 * 8
+    return producer, consumer
+    ### END SOLUTION
+
+
+# %%
+check("14.3", register_split)
+
+# %% [markdown]
+# ## Appendix: Waves, counted
+#
+# **Exercise 14.6** (about 3 lines). Write `count_waves(m, n, tile, cluster, at_once)` → (waves, clusters in the last
+# one), where the GPU holds `at_once` clusters at a time. A cluster works on `cluster[0]` × `cluster[1]` tiles.
+
+
+# %%
+def count_waves(m, n, tile, cluster, at_once):
+    ### BEGIN SOLUTION (about 3 lines)
+    clusters = ceil(m / (tile[0] * cluster[0])) * ceil(n / (tile[1] * cluster[1]))
+    waves = ceil(clusters / at_once)
+    return waves, clusters - (waves - 1) * at_once
+    ### END SOLUTION
+
+
+# %%
+check("14.6", count_waves)
+
+# %% [markdown]
+# ## Appendix: Split-K in a cluster
+#
+# At 768×1280×16384 there are 30 tiles of 128×256 for 132 SMs. Smaller tiles would occupy all SMs. But count the bytes
+# they ask L2 for:
+
+# %%
+for tile in [(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)]:
+    tiles, (_, from_l2) = ceil(768 / tile[0]) * ceil(1280 / tile[1]), course.step_bytes(tile, (1, 1))
+    print(f"{tile[0]:3}×{tile[1]:3}: {tiles:3} tiles, {tiles * from_l2 / 2**20:.1f} MiB from L2 for 64 of K")
+
+# %% [markdown]
+# The alternative is to keep the large tile and cut K: **split-K**, the switch `split_k=4`. Four blocks compute a
+# quarter of the tile's K each and form one cluster, so their partial sums need no detour through L2. Each block adds up
+# one quarter of the tile: it sends its accumulators of the other three quarters to the blocks that own those, straight
+# from registers into *their* shared memory (`st.async`), and an mbarrier there counts the bytes that arrive, as it does
+# for TMA. Then each block stores the quarter of C that it owns.
+#
+# The partial sums arrive in the receiving block's stages, which are free once the block has read its last one. A second
+# mbarrier protects them: a block arrives there when it is ready to receive. Without it, a block that sent earlier would
+# overwrite a stage that a wgmma still reads.
+#
+# **Predict:** each block receives three quarters of 128 KiB. How long is that beside its K tiles, if SMs exchange some
+# 32 bytes per cycle? And with a split-K factor of 8?
+
+# %%
+for parts in (1, 2, 4, 8):
+    config, k_tiles = HopperConfig(persistent=False, split_k=parts), ceil(16384 / 64 / parts)
+    print(
+        f"split_k={parts}: {k_tiles:3} K tiles, {k_tiles * 1024:7,} cycles; is sent {config.given_bytes // 1024:3} KiB"
+    )
+
+# %% [markdown]
+# With a factor of 4 each block receives 96 KiB: at 32 bytes per cycle 3,072 cycles, 5 percent of its 65,536. With 8 it
+# is 3,584 of 32,768, or 11 percent. (The 32 are an assumption. The levers are measured at three squares, without
+# split-K; `choose` uses it.)
 
 # %% [markdown]
 # ## Appendix: In watts
@@ -977,11 +1270,29 @@ show_sweep("hopper_fp8")
 
 # %%
 square = [changes for changes in CHANGES if not changes["transposed"]]  # a square has nothing to exchange
-table = tune_hopper(square, (4096, 4096, 4096), lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
+table = tune_hopper(square, (8192, 8192, 8192), lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
 table.round(1).head(12)
 
 # %%
 table.why.str.replace(r"[\d.]+", "…", regex=True).value_counts()
+
+# %% [markdown]
+# **Exercise 14.11** (about 3 lines). Write `fastest()`, which returns the `HopperConfig` that is fastest at 8192³ on
+# your GPU. Use any switch, including those that the formula does not know: `raster`, `group`, `snake`, `zigzag`,
+# `stagger`, `lag`, `polls`. `help(HopperConfig)` explains them. The table above helps: on a Hopper GPU it has
+# times.
+
+
+# %%
+def fastest():
+    ### BEGIN SOLUTION (about 3 lines)
+    order = {"zigzag": True, "polls": True}
+    return HopperConfig(tile=(256, 192, 64), cluster=(2, 1), stream_k=True, **order)
+    ### END SOLUTION
+
+
+# %%
+check("14.11", fastest)
 
 # %% [markdown]
 # On a GPU the first rows have times, and their order may differ from the model's by a few percent. A model need not be

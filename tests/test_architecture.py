@@ -85,8 +85,11 @@ SEVERAL = {
     "make_fused": "of each generation: the host function with an epilogue",
     "make_gemm": "of each generation: the host function for a configuration",
     "make_mma": "of each generation: mma.sync's, WGMMA's",
+    "multiply_tiles": "of Hopper's two roles, of Blackwell's three",
     "need_gpu": "the command line's says so and ends the command",
+    "Parts": "of notebook 13's kernel, of notebook 14's",
     "plain": "a cuTile kernel; text without marks; a value without NumPy",
+    "produce_tiles": "of each generation: the producer's loop over its tiles",
     "read": "read with its module: timeline.read",
     "report": "of this machine, for `tutor doctor`; of what page 16's layers leave to torch",
     "row": "of the hardware table; of the table of contents",
@@ -135,9 +138,14 @@ def test_no_name_is_excused_in_vain():
 LADDER = [
     *(PACKAGE / "kernels" / "ampere").glob("*.py"),
     PACKAGE / "kernels" / "hopper" / "first_parts.py",
+    PACKAGE / "kernels" / "hopper" / "parts.py",
     PACKAGE / "kernels" / "ladder.py",
 ]
 HOPPER = ("ring_layout", "boxes", "wgmma_fragments", "fill_stage", "main_loop", "store_by_tma")
+PERSISTENT = (
+    *("take_roles", "produce_tiles", "consume_tiles", "store_pieces"),
+    *("load_shared", "free_stage", "give_part", "add_part"),
+)
 
 
 def functions(code: str) -> dict[str, ast.FunctionDef]:
@@ -186,4 +194,5 @@ def test_what_a_solution_and_the_course_define_under_one_name_is_the_same():
             assert same(function, ast.parse(ast.unparse(own[name])).body[0]), f"{notebook}: {name}"
     first = ("smem_layout", "single_buffer", "make_copy_g2s", "make_mma", "make_operands", "store")
     ampere = {("09", name) for name in first} | {("12", "multistage")}
-    assert compared == ampere | {("13", name) for name in HOPPER}
+    hopper = {("13", name) for name in HOPPER} | {("14", name) for name in PERSISTENT}
+    assert compared == ampere | hopper

@@ -306,3 +306,14 @@ def forgets_parentheses(x, y):
 @cute.jit
 def forgets_the_offset(x, y):
     cute.make_composed_layout(cute.make_swizzle(3, 3, 3), cute.make_layout(64))
+
+
+@refused("Are the two exchanged?")
+@cute.jit
+def exchanges_registers(x, y):
+    thread, _, _ = cute.arch.thread_idx()
+    if thread < 64:
+        cute.arch.setmaxregister_decrease(240)
+    else:
+        cute.arch.setmaxregister_increase(24)
+    y[thread] = x[thread]

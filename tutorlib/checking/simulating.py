@@ -155,7 +155,7 @@ def find_fault_of_simulated_call(
     if broken := next((finding for finding in noticed if finding.kind in BREAKS), None):
         return Wrong(broken.sentence, advice(broken))
     for op, old, new in zip(work.problem.inputs, kept, work.inputs, strict=True):
-        if not old.equal(new):
+        if not op.scratch and not old.equal(new):
             return input_changed(op.name)
     seen, (expected, allowed) = work.output.as_it_is().seen, work.expected()
     wrong = find_difference(work.problem.output.name, *seen, expected, allowed)

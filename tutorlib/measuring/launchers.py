@@ -21,6 +21,8 @@ from tutorlib.problems.work import Call, Work
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tutorlib.kernels.hopper.slots import Parts
+
 
 def tensor_specs(problem: Problem, shape: Shape, dynamic: bool = False, divisible: int = 1) -> list[TensorSpec]:
     """The tensors of a problem as compilers take them, the output last.
@@ -142,11 +144,12 @@ class CudaLauncher:
 class HopperLauncher:
     """The Hopper GEMM as configured, compiled once for all shapes; with block scales, of `gemm_block_scaled`.
 
-    Where config.scaled, both scales are 1, as the baseline's are.
+    Where config.scaled, both scales are 1, as the baseline's are. parts: None for the course's.
     events: shape → where a config.trace writes what its blocks did; see kernels.hopper.timeline.
     """
 
     config: HopperConfig
+    parts: "Parts | None" = None
     events: "dict[Shape, Tensor]" = field(default_factory=dict)
     _launches: dict[Shape, Callable[..., None]] = field(default_factory=dict)
 
@@ -158,7 +161,8 @@ class HopperLauncher:
             if self.config.trace:
                 self.events[shape] = launch.trace_buffer(self.config, launched_blocks(self.config, shape))
             m, n, k = shape
-            self._launches[shape] = launch.launcher(self.config, m, n, k, self.events.get(shape))
+            parts = self.parts or launch.COURSE
+            self._launches[shape] = launch.launcher(self.config, m, n, k, self.events.get(shape), parts)
         return self._launches[shape]
 
     def on(self, work: Work) -> Call:

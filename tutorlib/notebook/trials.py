@@ -9,17 +9,21 @@ from tutorlib.compiling.driver import LaunchGrid, load
 from tutorlib.compiling.errors import CompileFailed, compile_failure
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC, Feature
-from tutorlib.measuring.launchers import CuteLauncher
+from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
+from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher
 from tutorlib.measuring.measure import measure
 from tutorlib.measuring.measurement import within_noise
 from tutorlib.notebook.measured import explained, show_ratio
 from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
     from pandas import DataFrame
     from torch import Tensor
 
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.slots import Parts
     from tutorlib.simulate.ptx import Report
 
 T = TypeVar("T")
@@ -155,6 +159,23 @@ def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[i
             f"{size}: {first} {a.median_us:.1f} µs, {second} {b.median_us:.1f} µs; "
             f"{first} is {faster:.3f} × as fast{noise}"
         )
+
+
+def compare_parts(chosen: "Callable[[int, int, int], tuple[HopperConfig, Parts]]", shapes: Sequence[Shape]) -> None:
+    """Time the Hopper GEMM at each shape with the chosen parts and with the course's, each in turn with cuBLAS.
+
+    chosen: takes M, N and K. Prints a line for each shape. Raises WrongWhenTimed and KernelFault.
+    """
+    if reason := device.why_not(WGMMA):
+        print(f"your parts against the course's: not measured: {reason}")
+        return
+    problem = gemm("bf16")
+    for shape in shapes:
+        config, parts = chosen(*shape)
+        yours, course = (measure(problem, HopperLauncher(config, slots), shape) for slots in (parts, None))
+        faster = yours.ratio / course.ratio
+        noise = ", within noise" if within_noise(faster - 1, yours, course) else ""
+        print(f"{by(shape)}: {show_ratio(yours)} of cuBLAS, {faster:.3f} × as fast as with the course's parts{noise}")
 
 
 def show_beside(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]) -> "DataFrame | None":

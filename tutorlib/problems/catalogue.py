@@ -89,6 +89,22 @@ def gemm(dtype: DType) -> Problem:
     )
 
 
+def gemm_shared(accumulators: int, flags: int) -> Problem:
+    """`gemm` of bf16 whose blocks may hand each other accumulators: fp32 scratch memory, and flags that stay zero."""
+    plain = gemm("bf16")
+    memory = (
+        Operand("acc", "", "fp32", size=accumulators, scratch=True),
+        Operand("flags", "", "int32", size=flags),
+    )
+    return replace(
+        plain,
+        inputs=(*plain.inputs, *memory),
+        reference=lambda a, b, acc, flags: plain.reference(a, b),
+        bound=lambda result, inputs, out: accumulation(result, inputs[:2], out),
+        baseline=lambda c, a, b, acc, flags: plain.baseline(c, a, b),
+    )
+
+
 def gemm_tf32() -> Problem:
     """`gemm` of fp32 matrices on the tensor cores, which round both factors to tf32. The baseline is cuBLAS' own."""
 

@@ -23,6 +23,7 @@ class Operand:
     scale: another factor of theirs.
     pattern: its values in the identity-and-ramp case.
     blocks: for each mode, the number of indices that share an element: (128, 1) for a scale of every 128 of K; (): 1.
+    size: of a flat tensor of zeros, whatever the sizes are; its modes are "". scratch: whether a kernel may change it.
     """
 
     name: str
@@ -32,6 +33,8 @@ class Operand:
     pattern: Literal["ramp", "identity", "falling"] = "ramp"
     scale: float = 1.0
     blocks: tuple[int, ...] = ()
+    size: int = 0
+    scratch: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,13 +66,16 @@ class Problem:
 
     def shape_of(self, operand: Operand, shape: Shape) -> Shape:
         """The operand's own shape: (M, K) of (M, N, K)."""
+        if operand.size:
+            return (operand.size,)
         sizes = dict(zip(self.dims, shape, strict=True))
         blocks = operand.blocks or (1,) * len(operand.modes)
         return tuple(-(-sizes[mode] // block) for mode, block in zip(operand.modes, blocks, strict=True))
 
     def bytes(self, shape: Shape) -> int:
         """The fewest bytes that must cross device memory: each input read once, the output written once."""
-        return sum(math.prod(self.shape_of(op, shape)) * DTYPES[op.dtype].bytes for op in self.operands)
+        matrices = (op for op in self.operands if not op.size)
+        return sum(math.prod(self.shape_of(op, shape)) * DTYPES[op.dtype].bytes for op in matrices)
 
     def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
         """Inputs drawn from a normal distribution, on the generator's device."""
@@ -79,6 +85,8 @@ class Problem:
 
         def draw(op: Operand) -> "Tensor":
             dtype = torch_dtype(op.dtype)
+            if op.size:
+                return torch.zeros(op.size, dtype=dtype, device=generator.device)
             drawn = torch.float32 if dtype.itemsize == 1 else dtype  # torch draws no fp8
             values = torch.empty(self.shape_of(op, shape), dtype=drawn, device=generator.device)
             return values.normal_(0, op.scale * sizes.get(op.variance, 1) ** -0.5, generator=generator).to(dtype)
@@ -122,6 +130,8 @@ def fill(op: Operand, shape: Shape, device: str) -> "Tensor":
     """
     import torch
 
+    if op.size:
+        return torch.zeros(shape, dtype=torch_dtype(op.dtype), device=device)
     if op.pattern == "identity":
         row, column = (torch.arange(n, device=device) for n in shape)
         return (row[:, None] % shape[1] == column).to(torch_dtype(op.dtype))

@@ -55,11 +55,7 @@ def items(
         me = Here(0, 0, 0, 0, (0, 0), 0, cluster, clusters, part)
         schedule = SCHEDULER.Schedule(plan, me, config)
         for number in range(schedule.items()):
-            tile, begin, end = schedule.item(number)
-            k_tile, step = schedule.first_k_tile(number)
-            order = []
-            for _ in range(end - begin):
-                order.append(k_tile)
-                k_tile = schedule.next_k_tile(number, k_tile, step)
+            tile, item = schedule.item(number)[0], schedule.take(number)
+            order = [item.k_tile(step) for step in range(item.k_tiles)]
             found.append((cluster, number, tile, *schedule.coordinates(tile), order))
     return found

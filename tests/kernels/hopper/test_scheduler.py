@@ -88,12 +88,11 @@ def show(tiles_m: Int32, tiles_n: Int32, k_tiles: Int32, max_clusters: Int32, co
             me = Here(zero, zero, zero, zero, (zero, zero), zero, cluster, clusters, part)
             schedule = Schedule(plan, me, config)
             for number in range(schedule.items()):
-                tile, begin, end = schedule.item(number)
+                tile, _, _ = schedule.item(number)
                 m, n = schedule.coordinates(tile)
-                k_tile, step = schedule.first_k_tile(number)
-                for _ in range(end - begin):
-                    cute.printf("%d %d %d %d %d %d", cluster, number, tile, m, n, k_tile)
-                    k_tile = schedule.next_k_tile(number, k_tile, step)
+                item = schedule.take(number)
+                for step in range(item.k_tiles):
+                    cute.printf("%d %d %d %d %d %d", cluster, number, tile, m, n, item.k_tile(step))
 
 
 def printed(*args) -> list[list[int]]:

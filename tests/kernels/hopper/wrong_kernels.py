@@ -57,7 +57,7 @@ WRONG = {
     ),
     "no fence before the stores": WrongKernel(
         "TMA may store what was in shared memory before stmatrix wrote there",
-        "epilogue:Stores.send",
+        "parts:store_pieces",
         without("fence_proxy"),
     ),
     "no fence before the first wgmma": WrongKernel(
@@ -82,8 +82,8 @@ WRONG = {
     ),
     "registers the wrong way round": WrongKernel(
         "the producer takes registers, and the warpgroups that multiply give theirs away",
-        "gemm:gemm_kernel",
-        swap_two("decrease(config.register_split[0])", "increase(config.register_split[1])"),
+        "parts:take_roles",
+        swap_two("decrease(registers[0])", "increase(registers[1])"),
         {"defer_stores": True},
     ),
     "arrives too early": WrongKernel(
@@ -112,11 +112,8 @@ WRONG = {
     ),
     "stores before the wait": WrongKernel(
         "rounds and stores a tile's accumulators while its last wgmma adds to them",
-        "gemm:consume",
-        swap(
-            "        multiply.retire(0, in_flight)\n        finish.item(multiply.tCrC, schedule, number)\n",
-            "        finish.item(multiply.tCrC, schedule, number)\n        multiply.retire(0, in_flight)\n",
-        ),
+        "parts:consume_tiles",
+        swap_two("multiply.retire(0, before)", "out.round_and_store(number)"),
     ),
 }
 

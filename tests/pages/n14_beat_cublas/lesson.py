@@ -19,13 +19,13 @@ LESSONS = {
         named("14.4", "no_multicast", "b_read_once", "only_wgmma"),
     ),
     "14.5": Lesson(
-        "a slice for each CTA, and the mask of those that get it",
-        named("14.5", "not_to_itself", "all_of_it", "to_everybody"),
+        "a slice for each block, and the mask of those that get it",
+        named("14.5", "only_itself", "all_of_it", "to_everybody", "no_multicast"),
     ),
     "14.6": Lesson("waves, clusters whole", named("14.6", "remainder", "half_a_cluster", "by_area")),
     "14.7": Lesson(
-        "persistent clusters that walk the tiles in bands",
-        named("14.7", "one_tile_each", "every_block_for_itself", "row_by_row"),
+        "a persistent producer carries the ring's state from tile to tile",
+        named("14.7", "a_state_for_each_tile", "one_tile", "the_same_tile"),
     ),
     "14.8": Lesson(
         "the last wave's K divided among the SMs", named("14.8", "whole_tiles", "splits_every_tile", "rest_to_the_last")
@@ -42,4 +42,25 @@ LESSONS = {
         "a choice for every shape, without a table of shapes",
         named("14.12", "the_best_of_4096", "sides_exchanged", "by_a_list", "columns_first"),
     ),
+    "14.13": Lesson(
+        "registers move from the producer's warpgroup to the consumers",
+        named("14.13", "nothing_moves", "nothing_is_taken", "takes_them_afterwards", "one_warp_returns"),
+    ),
+    "14.14": Lesson(
+        "a tile is stored while the next one is multiplied",
+        named("14.14", "never_deferred", "stores_before_the_step", "stores_at_the_end", "one_at_a_time"),
+    ),
+    "14.15": Lesson(
+        "buffers are written again once TMA has read them, and several copies are in flight",
+        named("14.15", "no_wait", "not_before_the_first", "no_fence", "one_at_a_time"),
+    ),
+    "14.16": Lesson(
+        "an arrival at `empty` of every block whose slices were read",
+        named("14.16", "only_here", "one_lane", "nothing"),
+    ),
+    "14.17": Lesson(
+        "write, release the flag; acquire the flag, add",
+        named("14.17", "flag_before_it_writes", "no_release", "no_wait", "no_acquire", "never_cleared"),
+    ),
+    "14.18": Lesson("a kernel made of the reader's parts", named("14.18", "the_courses_parts", "one_of_the_courses")),
 }

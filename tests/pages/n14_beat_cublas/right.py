@@ -12,7 +12,7 @@ from tests.pages.table import answer
 from tutorlib.models import l2
 
 PAGE = {"ceil": ceil, "l2": l2, "step_bytes": solution("14.4", {})}
-OWN = {id: solution(id, PAGE) for id in ("14.3", "14.4", "14.5", "14.6", "14.7", "14.8", "14.9", "14.10")}
+OWN = {id: solution(id, PAGE) for id in ("14.3", "14.4", "14.6", "14.8", "14.9", "14.10")}
 
 # 14.3 -----------------------------------------------------------------------------------------------------------
 
@@ -43,37 +43,6 @@ def stage_by_stage(tile, cluster):
     return 2 * k * (rows + m + n), 2 * k * (m // cluster[1]) + 2 * k * (n // cluster[0])
 
 
-class Member:
-    """A class for a block of a cluster."""
-
-    def __init__(self, rank, cluster):
-        self.n, self.m = divmod(rank, cluster[0])
-
-    def wants_the_same(self, other, mode):
-        return (self.n == other.n) if mode else (self.m == other.m)
-
-
-def by_class(rank, cluster, rows, mode):
-    """Blocks as objects, the mask by |=."""
-    blocks = [Member(r, cluster) for r in range(cluster[0] * cluster[1])]
-    me, mask = blocks[rank], 0
-    for r, other in enumerate(blocks):
-        if me.wants_the_same(other, mode):
-            mask |= 1 << r
-    count = rows // bin(mask).count("1")
-    return count * (me.m if mode else me.n), count, mask
-
-
-def as_a_string(rank, cluster, rows, mode):
-    """Ranks in a NumPy array, the mask as a binary number in a string."""
-    ranks = np.arange(cluster[0] * cluster[1]).reshape(cluster, order="F")  # [m, n]
-    m, n = np.argwhere(ranks == rank)[0]
-    same = ranks[m, :] if mode == 0 else ranks[:, n]
-    bits = "".join("1" if r in same else "0" for r in range(ranks.size - 1, -1, -1))
-    part = rows // len(same)
-    return np.int64(part * (n if mode == 0 else m)), part, int(bits, 2)
-
-
 # 14.6, 14.7 -----------------------------------------------------------------------------------------------------
 
 
@@ -94,29 +63,6 @@ def by_divmod(m, n, tile, cluster, at_once):
     down, across = (-(-size // (t * c)) for size, t, c in zip((m, n), tile, cluster, strict=False))
     waves, last = divmod(down * across, at_once)
     return (waves + 1, last) if last else (waves, at_once)
-
-
-def own_bands(block, cluster, clusters, grid, group):
-    """Its own bands, and a while loop."""
-    blocks = cluster[0] * cluster[1]
-    tile, found = block // blocks, []
-    down, across = block % blocks % cluster[0], block % blocks // cluster[0]
-    while tile < grid[0] * grid[1]:
-        band, inside = divmod(tile, group * grid[1])
-        height = min(group, grid[0] - band * group)
-        n, m = divmod(inside, height)
-        found.append(((band * group + m) * cluster[0] + down, n * cluster[1] + across))
-        tile += clusters
-    return found
-
-
-def from_all_tiles(block, cluster, clusters, grid, group):
-    """All places in order, of which it takes each `clusters`-th."""
-    places = [l2.grouped(tile, rows=grid[0], columns=grid[1], group=group) for tile in range(grid[0] * grid[1])]
-    number = block // (cluster[0] * cluster[1])
-    rank = block - number * cluster[0] * cluster[1]
-    across, down = divmod(rank, cluster[0])
-    return [(down + m * cluster[0], across + n * cluster[1]) for m, n in places[number::clusters]]
 
 
 # 14.8 -----------------------------------------------------------------------------------------------------------
@@ -224,16 +170,10 @@ RIGHT = {
         answer("lambda_of_two", "One expression.", lambda t, c: (2 * t[2] * (t[0] + t[1] + t[0] + t[0] // 64 * t[1]), 2 * t[2] * (t[0] // c[1] + t[1] // c[0]))),
         answer("numpys", "NumPy's numbers.", lambda tile, cluster: tuple(np.int64(x) for x in OWN["14.4"](np.array(tile), np.array(cluster)))),
     ],
-    "14.5": [by_class, as_a_string, answer("numpys", "NumPy's numbers.", lambda *args: tuple(map(np.int32, OWN["14.5"](*args))))],
     "14.6": [
         one_by_one,
         by_divmod,
         answer("numpys", "NumPy's ceil, made whole.", lambda m, n, t, c, at_once: OWN["14.6"](m, n, np.array(t), np.array(c), np.int64(at_once))),
-    ],
-    "14.7": [
-        own_bands,
-        from_all_tiles,
-        answer("numpys", "NumPy's places.", lambda *args: [tuple(np.array(place)) for place in OWN["14.7"](*args)]),
     ],
     "14.8": [
         longer_shares_last,

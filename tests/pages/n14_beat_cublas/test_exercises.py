@@ -1,5 +1,7 @@
 """Notebook 14: its references against the kernel, the real CuTe DSL and definitions; right answers that are unusual."""
 
+import json
+from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 
@@ -18,6 +20,7 @@ from tutorlib.exercises.n14_beat_cublas import exercises as n14
 from tutorlib.exercises.n14_beat_cublas import scales, sharing, tiles
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.models import hopper_gemm, work
+from tutorlib.paths import SWEEPS
 
 sides = st.sampled_from([1, 2, 4])
 clusters = st.tuples(sides, sides).filter(lambda cluster: cluster[0] * cluster[1] <= 8)
@@ -170,6 +173,21 @@ def test_right_choices_are_right_in_the_simulator(id, answer):
     outcome = find(id).grade(answer)
     assert outcome.points == find(id).correctness_points
     assert outcome.message.endswith("right, simulated; speed not run: no GPU here")
+
+
+def test_lazy_configurations_are_slower_than_the_tiers_of_14_11():
+    """By the levers measured at 8192³, among them the default configuration and the best one of 4096³."""
+    sweep = json.loads((SWEEPS / "h200_hopper_levers.json").read_text(encoding="utf-8"))
+    ratios = {
+        HopperConfig(**point["config"]): point["baseline_us"] / point["median_us"]
+        for point in sweep["points"]
+        if point["shape"] == [8192] * 3
+    }
+    deferred = HopperConfig(cluster=(2, 1), defer_stores=True)
+    lazy = (HopperConfig(), HopperConfig(cluster=(2, 1)), deferred, replace(deferred, zigzag=True, polls=True))
+    best = ratios[solution("14.11", {"HopperConfig": HopperConfig})()]
+    assert best == max(ratios.values())
+    assert max(ratios[config] for config in lazy) < max(find("14.11").tiers) * best
 
 
 # Faults told ------------------------------------------------------------------------------------------------------

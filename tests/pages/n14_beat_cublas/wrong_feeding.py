@@ -1,13 +1,10 @@
-"""Wrong answers to notebook 14's count of registers, of bytes and of blocks that receive."""
+"""Wrong answers to notebook 14's count of registers and of bytes."""
 
-from tests.pages.change import copy_of
 from tests.pages.solved import changed, solution
 from tests.pages.table import answer
-from tutorlib.exercises.n14_beat_cublas import feeding
 from tutorlib.models.hopper_gemm import at_launch
 
-feeding = copy_of(feeding)
-register_split, step_bytes, multicast = (solution(id, {}) for id in ("14.3", "14.4", "14.5"))
+register_split, step_bytes = (solution(id, {}) for id in ("14.3", "14.4"))
 
 # 14.3 -------------------------------------------------------------------------------------------------------------
 
@@ -76,35 +73,6 @@ def counts_elements(tile, cluster):
     return tuple(bytes // 2 for bytes in step_bytes(tile, cluster))
 
 
-# 14.5 -------------------------------------------------------------------------------------------------------------
-
-
-def the_other_matrix(rank, cluster, rows, mode):
-    """A and B exchanged."""
-    return multicast(rank, cluster, rows, 1 - mode)
-
-
-def not_to_itself(rank, cluster, rows, mode):
-    """A mask without the block's own bit."""
-    first, count, mask = multicast(rank, cluster, rows, mode)
-    return first, count, mask & ~(1 << rank)
-
-
-def all_of_it(rank, cluster, rows, mode):
-    """Every block loads the whole tile for all."""
-    return 0, rows, multicast(rank, cluster, rows, mode)[2]
-
-
-def to_everybody(rank, cluster, rows, mode):
-    """The whole cluster receives."""
-    return *multicast(rank, cluster, rows, mode)[:2], (1 << cluster[0] * cluster[1]) - 1
-
-
-def ranks_along_n(rank, cluster, rows, mode):
-    """The other order of ranks: right for a cluster that is one block wide or high."""
-    return feeding.by_rows(rank, cluster, rows, mode)
-
-
 WRONG = {
     "14.3": [
         wrong_way_round,
@@ -138,23 +106,5 @@ WRONG = {
         changed("14.4", {}, "fp32", "Four bytes.", "read) * k * 2, (m // cluster_n + n // cluster_m) * k * 2", "read) * k * 4, (m // cluster_n + n // cluster_m) * k * 4"),
         changed("14.4", {}, "rows_of_128", "A wgmma of 128 rows.", "m // 64 * (64 + n)", "m / 128 * (128 + n)"),
         answer("shared_memory_alone", "One number.", lambda tile, cluster: step_bytes(tile, cluster)[0]),
-    ],
-    "14.5": [
-        the_other_matrix,
-        not_to_itself,
-        all_of_it,
-        to_everybody,
-        ranks_along_n,
-        changed("14.5", {}, "always_128", "A tile of 128 rows.", "part = rows //", "part = 128 //", "not always 128"),
-        changed("14.5", {}, "its_end", "First and last row.", "return place[1 - mode] * part, part, mask", "return place[1 - mode] * part, (place[1 - mode] + 1) * part, mask", "not their end"),
-        changed("14.5", {}, "by_rank", "Parts by rank in the whole cluster.", "return place[1 - mode] * part", "return rank * part"),
-        changed("14.5", {}, "parts_for_all", "As many parts as the cluster has blocks.", "rows // cluster[1 - mode]", "rows // (cluster[0] * cluster[1])"),
-        changed("14.5", {}, "parts_along_the_other_side", "As many parts as there are blocks that want another tile.", "rows // cluster[1 - mode]", "rows // cluster[mode]"),
-        changed("14.5", {}, "a_run_of_bits", "As if those who share a tile had ranks in a row.", "sum(1 << r for r in ranks if (r % cluster[0], r // cluster[0])[mode] == place[mode])", "(1 << cluster[1 - mode]) - 1"),
-        changed("14.5", {}, "itself_alone", "Its own bit.", "== place[mode])", "== place[mode] and r == rank)"),
-        changed("14.5", {}, "ranks_for_bits", "Ranks are added up, and no bits.", "sum(1 << r for", "sum(r for"),
-        changed("14.5", {}, "a_list_of_ranks", "Who receives, in a list.", "mask = sum(1 << r for r in ranks if (r % cluster[0], r // cluster[0])[mode] == place[mode])", "mask = [r for r in ranks if (r % cluster[0], r // cluster[0])[mode] == place[mode]]"),
-        changed("14.5", {}, "mask_first", "In another order.", "return place[1 - mode] * part, part, mask", "return mask, place[1 - mode] * part, part"),
-        changed("14.5", {}, "its_place_in_the_other_mode", "Its place among those who want other tiles.", "return place[1 - mode] * part", "return place[mode] * part"),
     ],
 }  # fmt: skip

@@ -1,16 +1,12 @@
-"""Wrong answers to notebook 14's questions of which tiles run when: waves, walks, stream-K."""
+"""Wrong answers to notebook 14's questions of which tiles run when: waves, stream-K."""
 
 from math import ceil
 
-from tests.pages.change import copy_of
 from tests.pages.solved import changed, solution
 from tests.pages.table import answer
-from tutorlib.exercises.n14_beat_cublas import tiles
-from tutorlib.models import l2
 
-tiles = copy_of(tiles)
-CEIL, L2 = {"ceil": ceil}, {"l2": l2}
-count_waves, walk, stream_k = (solution(id, CEIL | L2) for id in ("14.6", "14.7", "14.8"))
+CEIL = {"ceil": ceil}
+count_waves, stream_k = (solution(id, CEIL) for id in ("14.6", "14.8"))
 
 # 14.6 -------------------------------------------------------------------------------------------------------------
 
@@ -42,35 +38,6 @@ def one_wave_more(m, n, tile, cluster, at_once):
     """Divides and adds one."""
     clusters = ceil(m / (tile[0] * cluster[0])) * ceil(n / (tile[1] * cluster[1]))
     return clusters // at_once + 1, clusters % at_once
-
-
-# 14.7 -------------------------------------------------------------------------------------------------------------
-
-
-def neighbors_in_turn(block, cluster, clusters, grid, group):
-    """A cluster's own tiles are neighbors, those at work together are not."""
-    return tiles.in_a_row(block, cluster, clusters, grid, group)
-
-
-def first_block_only(block, cluster, clusters, grid, group):
-    """All blocks of a cluster compute the same tile."""
-    return walk(block - block % (cluster[0] * cluster[1]), cluster, clusters, grid, group)
-
-
-def cluster_tiles(block, cluster, clusters, grid, group):
-    """Places in cluster tiles."""
-    return [(m // cluster[0], n // cluster[1]) for m, n in walk(block, cluster, clusters, grid, group)]
-
-
-def every_block_for_itself(block, cluster, clusters, grid, group):
-    """Blocks of a cluster work on different cluster tiles."""
-    tiles = range(block, grid[0] * grid[1], clusters)
-    return [(m * cluster[0], n * cluster[1]) for m, n in (l2.grouped(tile, *grid, group) for tile in tiles)]
-
-
-def one_tile_each(block, cluster, clusters, grid, group):
-    """Not persistent."""
-    return walk(block, cluster, clusters, grid, group)[:1]
 
 
 # 14.8 -------------------------------------------------------------------------------------------------------------
@@ -149,24 +116,6 @@ WRONG = {
         changed("14.6", CEIL, "waves_alone", "One number.", "return waves, clusters - (waves - 1) * at_once", "return waves"),
         changed("14.6", CEIL, "not_rounded", "A part of a wave.", "ceil(clusters / at_once)", "clusters / at_once"),
         changed("14.6", CEIL, "of_k", "Divides N by the tile's K.", "(tile[1] * cluster[1])", "(tile[2] * cluster[1])"),
-    ],
-    "14.7": [
-        neighbors_in_turn,
-        first_block_only,
-        cluster_tiles,
-        every_block_for_itself,
-        one_tile_each,
-        changed("14.7", L2, "at_least_one", "A tile even where there is none left.", "range(number, rows * columns, clusters)", "(number, *range(number + clusters, rows * columns, clusters))"),
-        changed("14.7", L2, "bands_of_8", "Bands of 8, whatever is said.", "rows, columns, group)", "rows, columns, 8)"),
-        changed("14.7", L2, "grid_exchanged", "Columns for rows.", "rows, columns = grid", "columns, rows = grid"),
-        changed("14.7", L2, "places_exchanged", "(n, m).", "return [(m * cluster[0] + rank % cluster[0], n * cluster[1] + rank // cluster[0])", "return [(n * cluster[1] + rank // cluster[0], m * cluster[0] + rank % cluster[0])"),
-        changed("14.7", L2, "rank_along_n", "The rank runs along N first.", "rank % cluster[0], n * cluster[1] + rank // cluster[0])", "rank // cluster[1], n * cluster[1] + rank % cluster[1])", "rank runs along M first"),
-        changed("14.7", L2, "without_the_last", "Stops one tile early.", "rows * columns, clusters)", "rows * columns - 1, clusters)"),
-        changed("14.7", L2, "from_the_first", "Every cluster begins at tile 0.", "range(number, rows", "range(0, rows"),
-        changed("14.7", L2, "steps_of_blocks", "Steps as large as there are blocks.", "rows * columns, clusters)", "rows * columns, clusters * cluster[0] * cluster[1])"),
-        changed("14.7", L2, "row_by_row", "No bands.", "l2.grouped(tile, rows, columns, group)", "divmod(tile, columns)"),
-        changed("14.7", L2, "a_generator", "Not a list.", "return [(m * cluster[0] + rank % cluster[0], n * cluster[1] + rank // cluster[0]) for m, n in places]", "return ((m * cluster[0] + rank % cluster[0], n * cluster[1] + rank // cluster[0]) for m, n in places)"),
-        changed("14.7", L2, "side_by_side", "Numbers blocks rank by rank, not cluster by cluster.", "number, rank = divmod(block, cluster[0] * cluster[1])", "rank, number = divmod(block, clusters)"),
     ],
     "14.8": [
         whole_tiles,

@@ -49,7 +49,7 @@ def test_every_kind_of_configuration_equals_torch_and_nothing_is_reported(name):
 
 SAYS = {  # kind, what is said, what stands at the line
     "wrong phase": ("unwaited", "wgmma of warpgroup 0 of block 0 reads shared memory into which TMA", "cute.gemm("),
-    "no fence before the stores": ("proxy", "since no proxy fence lies between", "cute.copy(self.tma_c"),
+    "no fence before the stores": ("proxy", "since no proxy fence lies between", "cute.copy(stores.tma_c"),
     "no fence before the first wgmma": ("race", "has no wgmma.fence before its first wgmma", "cute.gemm("),
     "no wait for wgmma": (
         "race",

@@ -266,6 +266,11 @@ CUTE = (
         "elem_less compares mode by mode: a coordinate of two numbers with a shape of two.",
     ),
     Refusal(
+        r"setmaxnreg\.(dec|inc) has register count \((\d+)\) which is (larger|smaller)",
+        r"setmaxnreg.\1 with \2 registers: the warpgroup that returns registers keeps the smaller number, and the one "
+        "that takes some gets the larger. Are the two exchanged?",
+    ),
+    Refusal(
         r"expects A's M == D'M",
         "The fragments do not fit each other: cute.gemm(tiled_mma, D, A, B, C), with A (…, M, K) and B (…, N, K).",
     ),

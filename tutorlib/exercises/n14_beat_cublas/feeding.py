@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 from tutorlib.checking.values import Mistake
-from tutorlib.models.hopper_gemm import Pair, at_launch, multicast, register_split, step_bytes
+from tutorlib.models.hopper_gemm import Pair, at_launch, register_split, step_bytes
 
 REGISTERS = (
     Mistake(
@@ -90,65 +90,6 @@ BYTES = (
 )
 
 
-MULTICAST = (
-    Mistake(
-        "Blocks of a cluster are numbered along M first: rank = m + n * cluster[0].",
-        lambda rank, cluster, rows, mode: by_rows(rank, cluster, rows, mode),
-    ),
-    Mistake(
-        "That is the slice and the mask of the other matrix: A's tile is the same for blocks with the same m.",
-        lambda rank, cluster, rows, mode: multicast(rank, cluster, rows, 1 - mode),
-    ),
-    Mistake(
-        "The mask has a bit for every block that receives, this one included.",
-        lambda rank, cluster, rows, mode: (
-            *multicast(rank, cluster, rows, mode)[:2],
-            multicast(rank, cluster, rows, mode)[2] & ~(1 << rank),
-        ),
-    ),
-    Mistake(
-        "Each of the blocks that share a tile loads its own part of the rows, for all of them.",
-        lambda rank, cluster, rows, mode: (0, rows, multicast(rank, cluster, rows, mode)[2]),
-    ),
-    Mistake(
-        "Not all of the cluster's blocks need these rows: only those in the same row of it (A) or column (B).",
-        lambda rank, cluster, rows, mode: (
-            *multicast(rank, cluster, rows, mode)[:2],
-            (1 << cluster[0] * cluster[1]) - 1,
-        ),
-    ),
-    Mistake(
-        "`rows` is the number of rows of the tile: it is not always 128.",
-        lambda rank, cluster, rows, mode: multicast(rank, cluster, 128, mode),
-    ),
-    Mistake(
-        "The second is the number of rows it loads, not their end.",
-        lambda rank, cluster, rows, mode: (
-            multicast(rank, cluster, rows, mode)[0],
-            sum(multicast(rank, cluster, rows, mode)[:2]),
-            multicast(rank, cluster, rows, mode)[2],
-        ),
-    ),
-)
-
-
-def by_rows(rank: int, cluster: Pair, rows: int, mode: int) -> tuple[int, int, int]:
-    """With ranks that run along N first."""
-    place = rank // cluster[1], rank % cluster[1]
-    part = rows // cluster[1 - mode]
-    same = [r for r in range(cluster[0] * cluster[1]) if (r // cluster[1], r % cluster[1])[mode] == place[mode]]
-    return place[1 - mode] * part, part, sum(1 << r for r in same)
-
-
-def members(mode: int, clusters: tuple[Pair, ...]) -> list[tuple]:
-    """Every block of these clusters, whose tiles have 128, 192, 256 … rows."""
-    return [
-        (rank, cluster, 128 + 64 * number, mode)
-        for number, cluster in enumerate(clusters)
-        for rank in range(cluster[0] * cluster[1])
-    ]
-
-
 def splits(*warpgroups: int) -> Callable[[Random], tuple]:
     """Calls of `register_split` with any need."""
     return lambda rng: (rng.choice(warpgroups), rng.randint(1, 64))
@@ -160,16 +101,5 @@ def steps_in(*clusters: Pair) -> Callable[[Random], tuple]:
     def draw(rng: Random) -> tuple:
         tile = 64 * rng.randint(1, 6), 32 * rng.randint(1, 8), 16 * rng.randint(1, 8)
         return tile, rng.choice(clusters)
-
-    return draw
-
-
-def member(mode: int | None, *clusters: Pair) -> Callable[[Random], tuple]:
-    """Calls of `multicast` with any block of these clusters and any number of rows. mode: 0, 1, or None for both."""
-
-    def draw(rng: Random) -> tuple:
-        cluster = rng.choice(clusters)
-        rank = rng.randrange(cluster[0] * cluster[1])
-        return rank, cluster, 64 * rng.randint(1, 9), rng.randrange(2) if mode is None else mode
 
     return draw

@@ -6,8 +6,7 @@ from math import ceil
 from random import Random
 
 from tutorlib.checking.values import Mistake
-from tutorlib.models import l2
-from tutorlib.models.hopper_gemm import Pair, count_waves, walk
+from tutorlib.models.hopper_gemm import Pair, count_waves
 from tutorlib.models.work import clusters_at_once
 
 BLOCK_TILES = ((128, 256, 64), (256, 128, 64), (128, 128, 64), (256, 192, 64), (64, 256, 64), (128, 160, 64))
@@ -66,56 +65,6 @@ def sizes_and_clusters(sizes: tuple[Pair, ...], clusters: tuple[Pair, ...], sms:
     ]
 
 
-def in_a_row(block: int, cluster: Pair, clusters: int, grid: Pair, group: int) -> list[Pair]:
-    """A cluster takes neighboring tiles one after the other."""
-    number, rank = divmod(block, cluster[0] * cluster[1])
-    each, more = divmod(grid[0] * grid[1], clusters)
-    first = number * each + min(number, more)
-    places = [l2.grouped(tile, *grid, group) for tile in range(first, first + each + (number < more))]
-    return [(m * cluster[0] + rank % cluster[0], n * cluster[1] + rank // cluster[0]) for m, n in places]
-
-
-WALK = (
-    Mistake(
-        "Your clusters take neighboring tiles one after the other. Those that run *at the same time* should work on "
-        "neighbors: cluster c takes c, c + clusters, c + 2 * clusters, …",
-        in_a_row,
-    ),
-    Mistake(
-        "Those are places in cluster tiles. Each is cluster[0] × cluster[1] tiles, and this block has one of them.",
-        lambda block, cluster, clusters, grid, group: [
-            (m // cluster[0], n // cluster[1]) for m, n in walk(block, cluster, clusters, grid, group)
-        ],
-    ),
-    Mistake(
-        "All blocks of your clusters compute the first block's tile: add the block's place in the cluster.",
-        lambda block, cluster, clusters, grid, group: walk(
-            block - block % (cluster[0] * cluster[1]), cluster, clusters, grid, group
-        ),
-    ),
-    Mistake(
-        "Blocks of one cluster work on one cluster tile together: the tile's number follows from the cluster's number.",
-        lambda block, cluster, clusters, grid, group: [
-            (m * cluster[0] + block % cluster[0], n * cluster[1] + block // cluster[0] % cluster[1])
-            for m, n in walk(block, (1, 1), clusters, grid, group)
-        ],
-    ),
-    Mistake(
-        "This block's rank runs along M first: m is rank % cluster[0], n is rank // cluster[0].",
-        lambda block, cluster, clusters, grid, group: [
-            (m // cluster[0] * cluster[0] + block % (cluster[0] * cluster[1]) // cluster[1],
-             n // cluster[1] * cluster[1] + block % (cluster[0] * cluster[1]) % cluster[1])
-            for m, n in walk(block, cluster, clusters, grid, group)
-        ],
-    ),
-)  # fmt: skip
-
-
-def walks(cluster: Pair, clusters: int, grid: Pair, group: int = 8) -> list[tuple]:
-    blocks = clusters * cluster[0] * cluster[1]
-    return [(block, cluster, clusters, grid, group) for block in {0, 1, 2, blocks // 2, blocks - 1} if block < blocks]
-
-
 def some_waves(*clusters: Pair, square: bool = False, full: bool = False) -> Callable[[Random], tuple]:
     """Calls of `count_waves`. square: C is; full: the last wave has as many clusters as the others."""
 
@@ -132,17 +81,5 @@ def some_waves(*clusters: Pair, square: bool = False, full: bool = False) -> Cal
             )
         m, n = (rng.randint(1, 9000) for _ in range(2))
         return m, m if square else n, tile, cluster, rng.randint(2, 132)
-
-    return draw
-
-
-def some_walk(*clusters: Pair, few: bool = False) -> Callable[[Random], tuple]:
-    """Calls of `walk`. few: there are fewer tiles than clusters."""
-
-    def draw(rng: Random) -> tuple:
-        cluster, grid = rng.choice(clusters), (rng.randint(1, 9), rng.randint(1, 9))
-        tiles = grid[0] * grid[1]
-        number = tiles + rng.randint(1, 9) if few else rng.randint(1, tiles)
-        return rng.randrange(number * cluster[0] * cluster[1]), cluster, number, grid, rng.randint(1, 8)
 
     return draw

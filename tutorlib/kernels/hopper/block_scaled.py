@@ -10,6 +10,7 @@ columns, of which any multiple of 8 will do, and C comes out transposed.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import cutlass
 from cuda.bindings.driver import CUstream
@@ -27,12 +28,13 @@ from tutorlib.kernels.hopper.gemm import (
     make_multiply,
     pass_turn,
     plan_for,
-    produce,
     take_turn,
 )
-from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
-from tutorlib.kernels.hopper.pipeline import Here, Loads, locate, make_operand, make_ring, start
+from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_store, stage_layout
+from tutorlib.kernels.hopper.parts import produce_tiles
+from tutorlib.kernels.hopper.pipeline import Here, Loads, divide_roles, locate, make_operand, make_ring, start
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule
+from tutorlib.kernels.hopper.slots import COURSE
 from tutorlib.kernels.hopper.timeline import Did, make_trace
 
 LANES = 32  # of a warp
@@ -87,7 +89,7 @@ class ScaledMultiply:
 
 
 @cute.jit
-def consume_scaled(schedule: Schedule, multiply: ScaledMultiply, finish: Finish, config: cutlass.Constexpr) -> None:
+def consume_scaled(schedule: Schedule, multiply: ScaledMultiply, out: Finish, config: cutlass.Constexpr) -> None:
     state = make_pipeline_state(PipelineUserType.Consumer, config.ab_stages)
     if cutlass.const_expr(config.turns > 0):
         if schedule.me.group == 1:
@@ -95,9 +97,8 @@ def consume_scaled(schedule: Schedule, multiply: ScaledMultiply, finish: Finish,
     for number in cutlass.range(schedule.items(), unroll=1):
         place, k_begin, k_end = schedule.item(number)
         state = multiply.tile(schedule.block_tile(place)[0], k_begin, k_end, state)
-        finish.item(multiply.acc, schedule, number)
-        multiply.multiply.trace.stamp(Did.STORE, number)
-    finish.stores.finish()
+        out.round_and_store(number)
+    out.drain()
 
 
 @cute.kernel
@@ -128,22 +129,17 @@ def scaled_kernel(b: Tma, a: Tma, scale_a: Tma, c: Tma, beside: Beside, plan: Pl
         make_operand(tma_s, gS, sS, 1, config.l2_b, me, config),
     )
     loads = Loads(operands, config.stage_bytes, ring, trace)
-    multiply = make_multiply(make_mma(config, columns, config.tile_warpgroups), sB, sA, ring, trace, me, config)
+    multiply = make_multiply(sB, sA, ring, trace, me, config)
     sX = cute.make_tensor(
         sS.iterator, cute.make_layout((2, 4, columns // 8, config.ab_stages), stride=(1, 2, 8, config.scale_columns))
     )
     scaled = ScaledMultiply(multiply, cute.make_fragment_like(multiply.tCrC), sX, beside.scale_b, me, config.turns)
     stores = make_stores(tma_c, mC, sC, me, config)
     partials = Partials(beside.acc, beside.flags, me, config) if config.stream_k else None
-    finish = Finish(stores, partials, None, None, config)
+    finish = Finish(stores, partials, None, None, scaled.acc, schedule, trace, config)
 
-    if me.group == config.mma_warpgroups:
-        cute.arch.setmaxregister_decrease(config.register_split[0])
-        if me.warp == 0:
-            produce(schedule, loads, config)
-    else:
-        cute.arch.setmaxregister_increase(config.register_split[1])
-        consume_scaled(schedule, scaled, finish, config)
+    consume = partial(consume_scaled, schedule, scaled, finish, config)
+    divide_roles(me, config, COURSE, partial(produce_tiles, schedule, loads), consume)
 
 
 def make_scaled_gemm(config: HopperConfig) -> Callable[..., None]:

@@ -13,6 +13,8 @@ from tutorlib.kernels.hopper.config import L2_HINTS, MMA_M, STORE_ROWS, WARPGROU
 from tutorlib.kernels.hopper.layouts import DTYPES, make_mma
 from tutorlib.kernels.hopper.pipeline import Here, wait
 from tutorlib.kernels.hopper.scheduler import Schedule
+from tutorlib.kernels.hopper.slots import COURSE, Parts
+from tutorlib.kernels.hopper.timeline import Did, Trace
 
 FOURS_AT_A_TIME = 16  # 16-byte loads of a thread in flight, half as many where accumulators take most registers; 2ⁿ
 
@@ -36,6 +38,7 @@ class Stores:
     mC: cute.Tensor
     me: Here
     config: HopperConfig
+    parts: Parts
 
     @property
     def steps(self) -> range:
@@ -55,39 +58,52 @@ class Stores:
         part = cute.make_tensor(tCrC.iterator + first, cute.make_layout(8)).load()
         return part if scale is None else part * scale
 
-    @cute.jit
-    def send(self, tile: tuple[Int32, Int32], steps: cutlass.Constexpr) -> None:
+    def send(self, tile: tuple[Int32, Int32], steps: range) -> None:
         """Start storing what was rounded. The stores may still be in flight when the next tile's come."""
-        config, stages = self.config, self.config.store_buffers
-        box = STORE_ROWS, config.store_columns
+        self.parts.store(Pieces(self, tile, steps))
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A warp's share of a rounded tile, or of a part of it, in pieces of 16 × store_columns."""
+
+    stores: Stores
+    tile: tuple[Int32, Int32]
+    steps: range
+
+    @property
+    def pieces(self) -> int:
+        return len(self.steps)
+
+    @property
+    def buffers(self) -> int:
+        return self.stores.config.store_buffers
+
+    def write(self, piece: int, buffer: int) -> None:
+        """stmatrix: a piece from registers to the warp's buffer."""
+        stores = self.stores
+        m_atom, column = stores.config.store_places[self.steps[piece]]
+        target = stores.tRsC[None, None, None, buffer]
+        values = stores.rounded.iterator + (stores.config.tile[1] * m_atom + column) // 2
+        cute.copy(stores.stmatrix, cute.make_tensor(values, cute.make_layout(target.shape)), target)
+
+    def copy(self, piece: int, buffer: int) -> None:
+        """Issue TMA's copy of the buffer to the piece's place in C."""
+        stores, config = self.stores, self.stores.config
         policy = None if config.l2_c == "normal" else Int64(L2_HINTS[config.l2_c])
-        for number in cutlass.range_constexpr(len(steps)):
-            step, buffer = steps[number], number % stages
-            m_atom, column = config.store_places[step]
-            if cutlass.const_expr(number == 0 or number >= stages):  # the buffers that come must have been read
-                cute.arch.cp_async_bulk_wait_group(0 if number == 0 else stages - 1, read=True)
-                cute.arch.sync_warp()
-            target = self.tRsC[None, None, None, buffer]
-            values = self.rounded.iterator + (config.tile[1] * m_atom + column) // 2
-            source = cute.make_tensor(values, cute.make_layout(target.shape))
-            cute.copy(self.stmatrix, source, target)
-            cute.arch.fence_proxy("async.shared", space="cta")
-            cute.arch.sync_warp()
-            m_block = tile[0] * (config.tile[0] // MMA_M) + m_atom * config.tile_warpgroups + self.me.in_tile
-            mC = cute.domain_offset((0, tile[1] * config.tile[1] + column), self.mC)
-            gC = cute.local_tile(mC, box, (m_block * 4 + self.me.warp, 0))  # (16, store_columns)
-            tSsC, tSgC = cpasync.tma_partition(
-                self.tma_c, 0, cute.make_layout(1), cute.group_modes(self.sC, 0, 2), cute.group_modes(gC, 0, 2)
-            )
-            cute.copy(self.tma_c, tSsC[None, buffer], tSgC, cache_policy=policy)
-            cute.arch.cp_async_bulk_commit_group()
-
-    def finish(self) -> None:
-        """Shared memory must live until the last store has read it."""
-        cute.arch.cp_async_bulk_wait_group(0, read=True)
+        m_atom, column = config.store_places[self.steps[piece]]
+        m_block = self.tile[0] * (config.tile[0] // MMA_M) + m_atom * config.tile_warpgroups + stores.me.in_tile
+        mC = cute.domain_offset((0, self.tile[1] * config.tile[1] + column), stores.mC)
+        gC = cute.local_tile(mC, (STORE_ROWS, config.store_columns), (m_block * 4 + stores.me.warp, 0))
+        tSsC, tSgC = cpasync.tma_partition(
+            stores.tma_c, 0, cute.make_layout(1), cute.group_modes(stores.sC, 0, 2), cute.group_modes(gC, 0, 2)
+        )
+        cute.copy(stores.tma_c, tSsC[None, buffer], tSgC, cache_policy=policy)
 
 
-def make_stores(tma_c: cute.CopyAtom, mC: cute.Tensor, sC: cute.Tensor, me: Here, config: HopperConfig) -> Stores:
+def make_stores(
+    tma_c: cute.CopyAtom, mC: cute.Tensor, sC: cute.Tensor, me: Here, config: HopperConfig, parts: Parts = COURSE
+) -> Stores:
     """mC: (M, N). sC: (64, store_columns, store_buffers, warpgroups)."""
     dtype, box = DTYPES[config.c_dtype], (STORE_ROWS, config.store_columns)
     mine = sC[None, None, None, me.group]  # (64, store_columns, store_buffers)
@@ -97,7 +113,7 @@ def make_stores(tma_c: cute.CopyAtom, mC: cute.Tensor, sC: cute.Tensor, me: Here
     tRsC = stmatrix.get_slice(me.thread).partition_D(mine)
     m_atoms = config.tile[0] // (MMA_M * config.tile_warpgroups)
     rounded = cute.make_rmem_tensor((config.tile[1] // 2, m_atoms), dtype)
-    return Stores(rounded, stmatrix, tRsC, tma_c, warps, mC, me, config)
+    return Stores(rounded, stmatrix, tRsC, tma_c, warps, mC, me, config, parts)
 
 
 @dataclass(frozen=True)
@@ -113,6 +129,7 @@ class Partials:
     flags: cute.Tensor
     me: Here
     config: HopperConfig
+    parts: Parts = COURSE
 
     def place(self, cluster: Int32) -> tuple[cute.Tensor, cute.Pointer]:
         """(this thread's accumulators (4, fours), its warp's flag) in that cluster's block with this block's rank."""
@@ -123,32 +140,51 @@ class Partials:
         acc = cute.make_tensor(self.acc.iterator, layout)[None, None, thread, block]
         return acc, self.flags.iterator + block * (threads // 32) + self.me.in_tile * 4 + self.me.warp
 
-    @cute.jit
     def give(self, tCrC: cute.Tensor, cluster: Int32) -> None:
         """Write this block's accumulators where others find them."""
-        acc, flag = self.place(cluster)
-        cute.autovec_copy(cute.make_tensor(tCrC.iterator, cute.make_layout(acc.shape)), acc)
-        cute.arch.sync_warp()
-        with cute.arch.elect_one():
-            cute.arch.store(flag, Int32(1), sem="release", scope="gpu")
+        self.parts.give(self.of(tCrC, cluster))
 
-    @cute.jit
     def add(self, tCrC: cute.Tensor, cluster: Int32) -> None:
         """Add another cluster's accumulators as soon as they are there; its flag is clear for the next launch."""
+        self.parts.add(self.of(tCrC, cluster))
+
+    def of(self, tCrC: cute.Tensor, cluster: Int32) -> "Partial":
         acc, flag = self.place(cluster)
-        given = Int32(0)
-        while given == 0:
-            given = cute.arch.make_warp_uniform(cute.arch.load(flag, Int32, sem="acquire", scope="gpu"))
-        cute.arch.sync_warp()
         mine = cute.make_tensor(tCrC.iterator, cute.make_layout(acc.shape))
-        fours = gcd(acc.shape[1], FOURS_AT_A_TIME if self.config.accumulators <= 128 else FOURS_AT_A_TIME // 2)
-        for number in cutlass.range_constexpr(acc.shape[1] // fours):
-            others = cute.make_rmem_tensor((4, fours), Float32)
-            cute.autovec_copy(cute.local_tile(acc, (4, fours), (0, number)), others)
-            part = cute.local_tile(mine, (4, fours), (0, number))
-            part.store(part.load() + others.load())
-        with cute.arch.elect_one():
-            cute.arch.store(flag, Int32(0), sem="relaxed", scope="gpu")
+        return Partial(mine, acc, flag, FOURS_AT_A_TIME if self.config.accumulators <= 128 else FOURS_AT_A_TIME // 2)
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A thread's share of the accumulators that one block hands over to another.
+
+    mine: (4, fours) in registers. others: the same in global memory. flag: of this warp there. most: fours of a slice.
+    """
+
+    mine: cute.Tensor
+    others: cute.Tensor
+    flag: cute.Pointer
+    most: int
+
+    @property
+    def fours(self) -> int:
+        """Of a slice, whose loads are in flight together."""
+        return gcd(self.mine.shape[1], self.most)
+
+    @property
+    def slices(self) -> int:
+        return self.mine.shape[1] // self.fours
+
+    def write(self) -> None:
+        """Write this thread's accumulators to global memory."""
+        cute.autovec_copy(self.mine, self.others)
+
+    def add(self, number: int) -> None:
+        """Load one slice of the other block's accumulators and add it to this thread's."""
+        loaded = cute.make_rmem_tensor((4, self.fours), Float32)
+        cute.autovec_copy(cute.local_tile(self.others, (4, self.fours), (0, number)), loaded)
+        mine = cute.local_tile(self.mine, (4, self.fours), (0, number))
+        mine.store(mine.load() + loaded.load())
 
 
 @dataclass(frozen=True)
@@ -231,54 +267,72 @@ def make_exchange(
 
 @dataclass(frozen=True)
 class Finish:
-    """A warp's epilogue for the accumulators of an item."""
+    """A warp's epilogue: what becomes of an item's accumulators.
+
+    tCrC: ((2, 2, N/8), M atoms, 1), this thread's accumulators.
+    """
 
     stores: Stores
     partials: Partials | None
     exchange: Exchange | None
     scale: Float32 | None
+    tCrC: cute.Tensor
+    schedule: Schedule
+    trace: Trace
     config: HopperConfig
 
-    @cute.jit
-    def item(self, tCrC: cute.Tensor, schedule: Schedule, number: Int32) -> None:
-        """The block with the last K blocks of a tile adds the other blocks' parts, in a fixed order, and stores."""
-        place, _, k_end = schedule.item(number)
-        k_tiles = schedule.plan.k_tiles.divisor
-        if cutlass.const_expr(self.exchange is not None):
-            self.part(tCrC, schedule.block_tile(place), schedule.me.part)
-        elif cutlass.const_expr(self.partials is None):
-            self.tile(tCrC, schedule.block_tile(place))
-        elif k_end < k_tiles:
-            self.partials.give(tCrC, schedule.me.cluster)
-        else:
-            giver = schedule.me.cluster
-            while schedule.share_begin(giver) > place * k_tiles:
-                giver -= 1
-                self.partials.add(tCrC, giver)
-            self.tile(tCrC, schedule.block_tile(place))
+    def round(self, number: Int32) -> None:
+        """Scale and round an item's accumulators: their registers are free from now on."""
+        self.take(number, False)
+
+    def round_and_store(self, number: Int32) -> None:
+        """The same, and start storing what was rounded."""
+        self.take(number, True)
 
     @cute.jit
-    def tile(self, tCrC: cute.Tensor, tile: tuple[Int32, Int32]) -> None:
-        """Scale and round a tile's accumulators, and start storing them if that is not left for later."""
-        self.stores.round(tCrC, self.scale, self.stores.steps, tile)
-        if cutlass.const_expr(not self.config.defer_stores):
+    def take(self, number: Int32, stores: cutlass.Constexpr) -> None:
+        """The block with the last K tiles of a tile first adds the other blocks' parts, in a fixed order."""
+        place, _, k_end = self.schedule.item(number)
+        k_tiles, tile = self.schedule.plan.k_tiles.divisor, self.schedule.block_tile(place)
+        if cutlass.const_expr(self.exchange is not None):
+            self.part(tile, self.schedule.me.part)
+        elif cutlass.const_expr(self.partials is None):
+            self.whole(tile, stores)
+        elif k_end < k_tiles:
+            self.partials.give(self.tCrC, self.schedule.me.cluster)
+        else:
+            giver = self.schedule.me.cluster
+            while self.schedule.share_begin(giver) > place * k_tiles:
+                giver -= 1
+                self.partials.add(self.tCrC, giver)
+            self.whole(tile, stores)
+        self.trace.stamp(Did.STORE, number)
+
+    @cute.jit
+    def whole(self, tile: tuple[Int32, Int32], stores: cutlass.Constexpr) -> None:
+        self.stores.round(self.tCrC, self.scale, self.stores.steps, tile)
+        if cutlass.const_expr(stores):
             self.stores.send(tile, self.stores.steps)
 
     @cute.jit
-    def part(self, tCrC: cute.Tensor, tile: tuple[Int32, Int32], mine: Int32) -> None:
+    def store(self, number: Int32) -> None:
+        """Start storing what was rounded of an item, if it was a whole tile or its end."""
+        place, _, k_end = self.schedule.item(number)
+        if cutlass.const_expr(self.partials is None) or k_end == self.schedule.plan.k_tiles.divisor:
+            self.stores.send(self.schedule.block_tile(place), self.stores.steps)
+
+    def drain(self) -> None:
+        """Shared memory must live until the last store has read it."""
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+    @cute.jit
+    def part(self, tile: tuple[Int32, Int32], mine: Int32) -> None:
         """Give the other parts of a tile away, add up mine, and store it."""
         count = self.config.store_steps // self.config.receivers
-        self.exchange.give(tCrC)
+        self.exchange.give(self.tCrC)
         for part in cutlass.range_constexpr(self.config.receivers):  # registers have no addresses: a branch each
             if part == mine:
                 steps = range(part * count, (part + 1) * count)
-                self.exchange.add(tCrC, part)
-                self.stores.round(tCrC, self.scale, steps, tile)
+                self.exchange.add(self.tCrC, part)
+                self.stores.round(self.tCrC, self.scale, steps, tile)
                 self.stores.send(tile, steps)
-
-    @cute.jit
-    def deferred(self, schedule: Schedule, number: Int32) -> None:
-        """Start storing what was rounded of an item, if it was a whole tile or its end."""
-        place, _, k_end = schedule.item(number)
-        if cutlass.const_expr(self.partials is None) or k_end == schedule.plan.k_tiles.divisor:
-            self.stores.send(schedule.block_tile(place), self.stores.steps)

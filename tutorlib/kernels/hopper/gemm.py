@@ -9,6 +9,7 @@ tCrA is sA as the MMA reads it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import cutlass
@@ -22,8 +23,9 @@ from tutorlib.kernels.hopper.config import SMEM_ALIGNMENT, WARPGROUP, HopperConf
 from tutorlib.kernels.hopper.epilogue import Finish, Partials, make_exchange, make_stores
 from tutorlib.kernels.hopper.fusion import UNFUSED
 from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
-from tutorlib.kernels.hopper.pipeline import Here, Loads, Ring, locate, make_operand, make_ring, start
+from tutorlib.kernels.hopper.pipeline import Here, Loads, Ring, divide_roles, locate, make_operand, make_ring, start
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
+from tutorlib.kernels.hopper.slots import COURSE, Parts
 from tutorlib.kernels.hopper.timeline import Did, Trace, make_trace
 
 TURN_BARRIER = 1  # and 2: named barriers, a ping-pong warpgroup's turn to multiply
@@ -36,12 +38,15 @@ class Multiply:
     tCrA, tCrB: (1, M or N atoms, K blocks, stages), descriptors of shared memory. tCrC: ((2, 2, N/8), M atoms, 1).
     """
 
-    tiled_mma: cute.TiledMma
     tCrA: cute.Tensor
     tCrB: cute.Tensor
     tCrC: cute.Tensor
     ring: Ring
     trace: Trace
+
+    @property
+    def stages(self) -> int:
+        return self.ring.config.ab_stages
 
     @cute.jit
     def step(self, state: PipelineState, first: cutlass.Constexpr, groups: cutlass.Constexpr = 1) -> None:
@@ -49,12 +54,13 @@ class Multiply:
         self.ring.wait_full(state.index, state.phase)
         self.trace.stamp(Did.SEE_FULL, state.count)
         warpgroup.fence()
+        tiled_mma = mma_of_tile(self.ring.config)  # a new one: set() must not outlive the loop that it stands in
         for k_block in cutlass.range_constexpr(cute.size(self.tCrA, mode=[2])):
-            self.tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
+            tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
             a, b = self.tCrA[None, None, k_block, state.index], self.tCrB[None, None, k_block, state.index]
             if cutlass.const_expr(groups == 2 and k_block == cute.size(self.tCrA, mode=[2]) - 1):
                 warpgroup.commit_group()
-            cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
+            cute.gemm(tiled_mma, self.tCrC, a, b, self.tCrC)
         warpgroup.commit_group()
         self.trace.stamp(Did.ISSUE_MMA, state.count)
 
@@ -77,13 +83,17 @@ class Multiply:
         self.ring.release(state.index)
 
 
+def mma_of_tile(config: HopperConfig) -> cute.TiledMma:
+    return make_mma(config, config.tile[1], config.tile_warpgroups)
+
+
 def make_multiply(
-    tiled_mma: cute.TiledMma, sA: cute.Tensor, sB: cute.Tensor, ring: Ring, trace: Trace, me: Here, config: HopperConfig
+    sA: cute.Tensor, sB: cute.Tensor, ring: Ring, trace: Trace, me: Here, config: HopperConfig
 ) -> Multiply:
     """sA, sB: (tile M or N, tile K, stages)."""
+    tiled_mma = mma_of_tile(config)
     math = tiled_mma.get_slice(me.in_tile * WARPGROUP)
     return Multiply(
-        tiled_mma,
         tCrA=tiled_mma.make_fragment_A(math.partition_A(sA)),
         tCrB=tiled_mma.make_fragment_B(math.partition_B(sB)),
         tCrC=cute.make_rmem_tensor(tiled_mma.partition_shape_C(config.tile[:2]), Float32),
@@ -96,53 +106,32 @@ def make_multiply(
 
 
 @cute.jit
-def produce(schedule: Schedule, loads: Loads, config: cutlass.Constexpr) -> None:
-    """The producer warp: issue the loads of every K tile of every item as stages become free."""
-    state = make_pipeline_state(PipelineUserType.Producer, config.ab_stages)
-    for number in cutlass.range(schedule.items(), unroll=1):
-        place, k_begin, k_end = schedule.item(number)
-        tile = schedule.block_tile(place)
-        k_tile, k_step = schedule.first_k_tile(number)
-        for _ in cutlass.range(k_end - k_begin, unroll=1):
-            loads.issue(tile, k_tile, state.index, state.phase)
-            k_tile = schedule.next_k_tile(number, k_tile, k_step)
-            state.advance()
-    loads.finish(state)
+def consume_in_turns(schedule: Schedule, multiply: Multiply, out: Finish) -> None:
+    """A ping-pong warpgroup: every other item."""
+    group = schedule.me.group
+    state = make_pipeline_state(PipelineUserType.Consumer, multiply.stages)
+    if group == 1:
+        pass_turn(group)
+        state.advance(schedule.k_tiles_of(0))
+    for number in cutlass.range(group, schedule.items(), 2, unroll=1):
+        take_turn(group)
+        multiply.step(state, True)
+        in_flight, state = multiply.rest(schedule.k_tiles_of(number), state)
+        pass_turn(group)
+        state.advance(schedule.k_tiles_of(number + 1))
+        multiply.retire(0, in_flight)
+        out.round_and_store(number)
+    out.drain()
 
 
 @cute.jit
-def consume(schedule: Schedule, multiply: Multiply, finish: Finish, config: cutlass.Constexpr) -> None:
-    """A warpgroup that multiplies: all items, or in ping-pong every other one."""
-    group = schedule.me.group
-    state = make_pipeline_state(PipelineUserType.Consumer, config.ab_stages)
-    pingpong = cutlass.const_expr(config.schedule == "pingpong")
-    first, stride = (group, 2) if pingpong else (Int32(0), 1)
-    if cutlass.const_expr(pingpong):
-        if group == 1:
-            pass_turn(group)
-            state.advance(schedule.k_tiles_of(0))
-    if cutlass.const_expr(config.lag > 0):
-        if group > 0 and schedule.items() > 0:
-            late = cutlass.min(config.lag, schedule.k_tiles_of(0) - 1)
-            multiply.ring.wait_full(late, Int32(0))
-    for number in cutlass.range(first, schedule.items(), stride, unroll=1):
-        if cutlass.const_expr(pingpong):
-            take_turn(group)
-        multiply.step(state, True)
-        if cutlass.const_expr(config.defer_stores):
-            if number > 0:
-                finish.deferred(schedule, number - 1)
-        in_flight, state = multiply.rest(schedule.k_tiles_of(number), state)
-        if cutlass.const_expr(pingpong):
-            pass_turn(group)
-            state.advance(schedule.k_tiles_of(number + 1))
-        multiply.retire(0, in_flight)
-        finish.item(multiply.tCrC, schedule, number)
-        multiply.trace.stamp(Did.STORE, number)
-    if cutlass.const_expr(config.defer_stores):
-        if schedule.items() > 0:
-            finish.deferred(schedule, schedule.items() - 1)
-    finish.stores.finish()
+def consume_late(
+    schedule: Schedule, multiply: Multiply, out: Finish, config: cutlass.Constexpr, parts: cutlass.Constexpr
+) -> None:
+    """The other warpgroups of a tile begin `lag` K tiles later than the first."""
+    if schedule.me.group > 0 and schedule.items() > 0:
+        multiply.ring.wait_full(cutlass.min(config.lag, schedule.k_tiles_of(0) - 1), Int32(0))
+    parts.consume(schedule, multiply, out, config.defer_stores)
 
 
 def take_turn(group: Int32) -> None:
@@ -156,38 +145,33 @@ def pass_turn(group: Int32) -> None:
 
 @cute.jit
 def multiply_and_load(
-    schedule: Schedule, loads: Loads, multiply: Multiply, finish: Finish, config: cutlass.Constexpr
+    schedule: Schedule, loads: Loads, multiply: Multiply, out: Finish, config: cutlass.Constexpr
 ) -> None:
     """Every warp multiplies. The first also loads: all stages before a tile, then each as soon as it has been read."""
     loads_too = schedule.me.group == 0 and schedule.me.warp == 0
     state = make_pipeline_state(PipelineUserType.Consumer, config.ab_stages)
     for number in cutlass.range(schedule.items(), unroll=1):
-        place, k_begin, k_end = schedule.item(number)
-        tile = schedule.block_tile(place)
-        coming, k_step = schedule.first_k_tile(number)
+        item = schedule.take(number)
         if loads_too:
             free = state.clone()
-            for _ in cutlass.range(cutlass.min(config.ab_stages, k_end - k_begin), unroll=1):
-                loads.issue(tile, coming, free.index, free.phase ^ 1)
-                coming = schedule.next_k_tile(number, coming, k_step)
+            for step in cutlass.range(cutlass.min(config.ab_stages, item.k_tiles), unroll=1):
+                loads.issue(item.tile, item.k_tile(step), free.index, free.phase ^ 1)
                 free.advance()
         multiply.step(state, True)
         in_flight = state.clone()
         state.advance()
-        for k_tile in cutlass.range(k_begin + config.ab_stages, k_end + config.ab_stages - 1, unroll=1):
+        for coming in cutlass.range(config.ab_stages, item.k_tiles + config.ab_stages - 1, unroll=1):
             multiply.step(state, False)
             multiply.retire(1, in_flight)
-            if loads_too and k_tile < k_end:
-                loads.issue(tile, coming, in_flight.index, in_flight.phase)
-                coming = schedule.next_k_tile(number, coming, k_step)
+            if loads_too and coming < item.k_tiles:
+                loads.issue(item.tile, item.k_tile(coming), in_flight.index, in_flight.phase)
             in_flight = state.clone()
             state.advance()
         multiply.retire(0, in_flight)
-        finish.item(multiply.tCrC, schedule, number)
-        multiply.trace.stamp(Did.STORE, number)
+        out.round_and_store(number)
     if loads_too:
         loads.finish(PipelineState(config.ab_stages, Int32(0), state.index, state.phase ^ 1))
-    finish.stores.finish()
+    out.drain()
 
 
 # The kernel -----------------------------------------------------------------------------------------------------
@@ -219,6 +203,7 @@ def gemm_kernel(
     plan: Plan,
     config: cutlass.Constexpr,
     fusion: cutlass.Constexpr = UNFUSED,
+    parts: cutlass.Constexpr = COURSE,
 ):
     bM, bN, bK = config.tile
     dtype, c_dtype = DTYPES[config.dtype], DTYPES[config.c_dtype]
@@ -230,7 +215,7 @@ def gemm_kernel(
     sA = memory.allocate_tensor(dtype, layout_a.outer, SMEM_ALIGNMENT, layout_a.inner)
     sB = memory.allocate_tensor(dtype, layout_b.outer, SMEM_ALIGNMENT, layout_b.inner)
     sC = memory.allocate_tensor(c_dtype, layout_c.outer, SMEM_ALIGNMENT, layout_c.inner)
-    ring = make_ring(memory, me, config)
+    ring = make_ring(memory, me, config, parts)
     trace = make_trace(beside.events, memory, me, config)
     exchange = make_exchange(sA, sB, memory, me, config) if config.split_k > 1 else None
     start((ring, exchange), (tma_a, tma_b, tma_c), me, config)
@@ -240,30 +225,30 @@ def gemm_kernel(
     gA = cute.local_tile(mA, (bM, bK), (None, None))  # (bM, bK, M tiles, K tiles)
     gB = cute.local_tile(mB, (bN, bK), (None, None))  # (bN, bK, N tiles, K tiles)
     operands = (
-        make_operand(tma_a, gA, sA, 0, config.l2_a, me, config),
-        make_operand(tma_b, gB, sB, 1, config.l2_b, me, config),
+        make_operand(tma_a, gA, sA, 0, config.l2_a, me, config, parts),
+        make_operand(tma_b, gB, sB, 1, config.l2_b, me, config, parts),
     )
     loads = Loads(operands, config.stage_bytes, ring, trace)
-    multiply = make_multiply(make_mma(config, bN, config.tile_warpgroups), sA, sB, ring, trace, me, config)
-    stores = fusion.stores(make_stores(tma_c, mC, sC, me, out), beside.operand)
-    partials = Partials(beside.acc, beside.flags, me, config) if config.stream_k else None
+    multiply = make_multiply(sA, sB, ring, trace, me, config)
+    stores = fusion.stores(make_stores(tma_c, mC, sC, me, out, parts), beside.operand)
+    partials = Partials(beside.acc, beside.flags, me, config, parts) if config.stream_k else None
     scale = beside.scale_a[0] * beside.scale_b[0] if config.scaled else None
-    finish = Finish(stores, partials, exchange, scale, config)
+    finish = Finish(stores, partials, exchange, scale, multiply.tCrC, schedule, trace, config)
 
+    produce = partial(parts.produce, schedule, loads)
+    if cutlass.const_expr(config.schedule == "pingpong"):
+        consume = partial(consume_in_turns, schedule, multiply, finish)
+    elif cutlass.const_expr(config.lag > 0):
+        consume = partial(consume_late, schedule, multiply, finish, config, parts)
+    else:
+        consume = partial(parts.consume, schedule, multiply, finish, config.defer_stores)
     if cutlass.const_expr(not config.specialised):
         multiply_and_load(schedule, loads, multiply, finish, config)
-    elif me.group == config.mma_warpgroups:
-        if cutlass.const_expr(config.moves_registers):
-            cute.arch.setmaxregister_decrease(config.register_split[0])
-        if me.warp == 0:
-            produce(schedule, loads, config)
     else:
-        if cutlass.const_expr(config.moves_registers):
-            cute.arch.setmaxregister_increase(config.register_split[1])
-        consume(schedule, multiply, finish, config)
+        divide_roles(me, config, parts, produce, consume)
 
 
-def make_gemm(config: HopperConfig) -> Callable[..., None]:
+def make_gemm(config: HopperConfig, parts: Parts = COURSE) -> Callable[..., None]:
     """The host function gemm(a, b, c, scale_a, scale_b, acc, flags, events, max_clusters, stream).
 
     Between C and max_clusters stands what Beside has. max_clusters: as many as the GPU holds at a time.
@@ -282,15 +267,30 @@ def make_gemm(config: HopperConfig) -> Callable[..., None]:
         max_clusters: Int32,
         stream: CUstream,
     ):
-        cluster_m, cluster_n = config.cluster
-        load_a = make_load(a, stage_layout(0, config), cluster_n)
-        load_b = make_load(b, stage_layout(1, config), cluster_m)
-        plan, clusters = plan_for(c, a.shape[1], max_clusters, config)
         beside = Beside(scale_a, scale_b, acc, flags, events)
-        kernel = gemm_kernel(load_a, load_b, make_store(c, config), beside, plan, config)
-        kernel.launch(**geometry(clusters, config), stream=stream)
+        launch_gemm(a, b, c, beside, max_clusters, config, parts, stream)
 
     return gemm
+
+
+def launch_gemm(
+    a: cute.Tensor,
+    b: cute.Tensor,
+    c: cute.Tensor,
+    beside: Beside,
+    max_clusters: Int32,
+    config: HopperConfig,
+    parts: Parts,
+    stream: CUstream | None = None,
+) -> None:
+    """Within a host function. a: (M, K), b: (N, K), c: (M, N)."""
+    cluster_m, cluster_n = config.cluster
+    load_a = make_load(a, stage_layout(0, config), cluster_n)
+    load_b = make_load(b, stage_layout(1, config), cluster_m)
+    plan, clusters = plan_for(c, a.shape[1], max_clusters, config)
+    kernel = gemm_kernel(load_a, load_b, make_store(c, config), beside, plan, config, UNFUSED, parts)
+    queue = {} if stream is None else {"stream": stream}
+    kernel.launch(**geometry(clusters, config), **queue)
 
 
 def plan_for(c: cute.Tensor, k: Int32, max_clusters: Int32, config: HopperConfig) -> tuple[Plan, Int32]:

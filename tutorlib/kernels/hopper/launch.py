@@ -20,6 +20,7 @@ from tutorlib.kernels.hopper.config import BYTES, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.gemm import make_gemm
 from tutorlib.kernels.hopper.inputs import Kind, address_problem, kind_of, majors_of, name_of_dtype, problem_of
 from tutorlib.kernels.hopper.layouts import DTYPES
+from tutorlib.kernels.hopper.slots import COURSE, Parts
 from tutorlib.kernels.hopper.timeline import EVENTS
 
 ARCH = "sm_90a"
@@ -59,11 +60,11 @@ def fakes(config: HopperConfig) -> tuple[Any, ...]:
 
 
 @cache
-def compile_gemm(config: HopperConfig, options: str = "") -> Any:
+def compile_gemm(config: HopperConfig, options: str = "", parts: Parts = COURSE) -> Any:
     """make_gemm's host function, compiled for all shapes. With TVM-FFI it finds the stream itself."""
     stream = make_fake_stream(use_tvm_ffi_env_stream=True) if TVM_FFI else make_fake_stream()
     options = f"--gpu-arch {ARCH} {'--enable-tvm-ffi' if TVM_FFI else ''} {options}"
-    gemm = make_scaled_gemm(config) if config.block_scaled else make_gemm(config)
+    gemm = make_scaled_gemm(config) if config.block_scaled else make_gemm(config, parts)
     return cute.compile(gemm, *fakes(config), Int32(1), stream, options=options)
 
 
@@ -105,7 +106,9 @@ def trace_buffer(config: HopperConfig, blocks: int = 132) -> torch.Tensor:
     return torch.full((blocks, roles, EVENTS, 4), -1, dtype=torch.int32, device="cuda")
 
 
-def launcher(config: HopperConfig, m: int, n: int, k: int, events: torch.Tensor | None = None) -> Callable[..., None]:
+def launcher(
+    config: HopperConfig, m: int, n: int, k: int, events: torch.Tensor | None = None, parts: Parts = COURSE
+) -> Callable[..., None]:
     """launch(a, b, c, scale_a=None, scale_b=None) of this configuration for C (m, n) and K = k, on today's stream.
 
     The scales are fp32: one element each, or for block scales (M, K/128) with M contiguous and (N/128, K/128).
@@ -114,7 +117,7 @@ def launcher(config: HopperConfig, m: int, n: int, k: int, events: torch.Tensor 
     if problem := shape_problem(m, n, k, config.dtype, config.callers_majors):
         raise ShapeError(problem)
     clusters = max_clusters(config.cluster_size) * config.blocks_per_sm
-    compiled = compile_gemm(config)
+    compiled = compile_gemm(config, parts=parts)
     acc, flags = scratch(config, clusters)
     events = None if events is None else events.view(-1)
     if not TVM_FFI:

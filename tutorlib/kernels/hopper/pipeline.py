@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import cutlass
-from cutlass import Boolean, Int16, Int32, Int64, cute
+from cutlass import Int16, Int32, Int64, cute
 from cutlass.cute.nvgpu import cpasync
 from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineState
 
 from tutorlib.kernels.hopper.config import L2_HINTS, WARPGROUP, HopperConfig
+from tutorlib.kernels.hopper.slots import COURSE, Parts
 from tutorlib.kernels.hopper.timeline import Did, Trace
 
 
@@ -69,14 +70,17 @@ class Ring:
 
     full: completes with one arrival and all bytes of a stage. empty: with one arrival of each warp, in this block or
         another of the cluster, that reads what this block loads.
-    peers: `empty` of the block on which this lane arrives when its warp has read a stage; tells: this lane has one.
+    block, cluster: this block's (M, N) place in its cluster, and the cluster's extent. first: the rank of the block at
+        (0, 0) among those that compute with the same part of K.
     """
 
     full: cute.Pointer
     empty: cute.Pointer
-    peers: cute.Pointer
-    tells: Boolean
+    block: tuple[Int32, Int32]
+    cluster: tuple[int, int]
+    first: Int32
     config: HopperConfig
+    parts: Parts
 
     def initialise(self) -> None:
         cluster_m, cluster_n = self.config.cluster
@@ -98,29 +102,12 @@ class Ring:
             with cute.arch.elect_one():
                 cute.arch.mbarrier_arrive(self.empty + stage)
         else:
-            if self.tells:
-                cute.arch.mbarrier_arrive(self.peers + stage)
+            self.parts.free(self, stage)
 
 
-@cute.jit
-def make_ring(memory: SmemAllocator, me: Here, config: cutlass.Constexpr) -> Ring:
-    """A block reads what the blocks in its row of the cluster load of A, and what those in its column load of B.
-
-    So lanes 0, 1, … of each warp arrive in one of these blocks each.
-    """
-    cluster_m, cluster_n = config.cluster
-    lane = cute.arch.lane_idx()
-    row, column = me.block[0], lane  # the first cluster_n lanes: this row
-    if lane >= cluster_n:  # the next ones: this column, without this block, which is in its row too
-        row, column = lane - cluster_n, me.block[1]
-        if row >= me.block[0]:
-            row += 1
-    rank = row + column * cluster_m + me.part * config.cluster_size
-    tells = lane < cluster_m + cluster_n - 1
-    if not tells:
-        rank = me.rank
+def make_ring(memory: SmemAllocator, me: Here, config: HopperConfig, parts: Parts = COURSE) -> Ring:
     full, empty = (memory.allocate_array(Int64, config.ab_stages) for _ in range(2))
-    return Ring(full, empty, cute.arch.map_dsmem_ptr(empty, rank), tells, config)
+    return Ring(full, empty, me.block, config.cluster, me.part * config.cluster_size, config, parts)
 
 
 @cute.jit
@@ -148,48 +135,56 @@ def start(mbarriers: tuple[Any, ...], tmas: tuple[cute.CopyAtom, ...], me: Here,
 class TmaLoad:
     """A matrix's TMA loads into shared memory.
 
-    source: (box, row tiles, K tiles) in global memory. target: (box, stages). blocks: mask of those that receive it.
-    mode: its rows are C's rows, 0, or columns, 1.
+    g: (rows, K, row tiles, K tiles) in global memory. s: (rows, K, stages). mode: its rows are C's rows, 0, or C's
+    columns, 1: the blocks along the cluster's other mode share each tile. block, cluster, first: as Ring has them.
     """
 
     tma: cute.CopyAtom
-    source: cute.Tensor
-    target: cute.Tensor
-    blocks: Int16
+    g: cute.Tensor
+    s: cute.Tensor
     mode: int
+    block: tuple[Int32, Int32]
+    cluster: tuple[int, int]
+    first: Int32
     l2: str
+    parts: Parts
 
     def load(self, tile: tuple[Int32, Int32], k_tile: Int32, stage: Int32, full: cute.Pointer) -> None:
+        self.parts.load(self, tile[self.mode], k_tile, stage, full)
+
+    def copy(self, source: cute.Tensor, target: cute.Tensor, full: cute.Pointer, mask: Any) -> None:
+        """Issue the copy for the blocks of which `mask` has the bit; `full` of each counts the bytes that it gets."""
         policy = None if self.l2 == "normal" else Int64(L2_HINTS[self.l2])
-        source, target = self.source[None, tile[self.mode], k_tile], self.target[None, stage]
-        cute.copy(self.tma, source, target, tma_bar_ptr=full, mcast_mask=self.blocks, cache_policy=policy)
+        blocks = Int16(Int32(mask) << self.first)
+        cute.copy(self.tma, source, target, tma_bar_ptr=full, mcast_mask=blocks, cache_policy=policy)
 
 
 def make_operand(
-    tma: cute.CopyAtom, g: cute.Tensor, s: cute.Tensor, mode: int, l2: str, me: Here, config: HopperConfig
+    tma: cute.CopyAtom,
+    g: cute.Tensor,
+    s: cute.Tensor,
+    mode: int,
+    l2: str,
+    me: Here,
+    config: HopperConfig,
+    parts: Parts = COURSE,
 ) -> TmaLoad:
-    """g: (rows, K, row tiles, K tiles); s: (rows, K, stages). Blocks along the cluster's other mode share each tile."""
-    across = 1 - mode
-    target, source = cpasync.tma_partition(
-        tma,
-        me.block[across],
-        cute.make_layout(config.cluster[across]),
-        cute.group_modes(s, 0, 2),
-        cute.group_modes(g, 0, 2),
-    )
-    shape = (*config.cluster, config.split_k)
-    blocks = cute.make_layout_image_mask(cute.make_layout(shape), (*me.block, me.part), across)
-    return TmaLoad(tma, source, target, blocks, mode, l2)
+    """g: (rows, K, row tiles, K tiles); s: (rows, K, stages)."""
+    return TmaLoad(tma, g, s, mode, me.block, config.cluster, me.part * config.cluster_size, l2, parts)
 
 
 @dataclass(frozen=True)
 class Loads:
-    """The producer's loop. stage_bytes: of all operands together."""
+    """The producer's steps. stage_bytes: of all operands together."""
 
     operands: tuple[TmaLoad, ...]
     stage_bytes: int
     ring: Ring
     trace: Trace
+
+    @property
+    def stages(self) -> int:
+        return self.ring.config.ab_stages
 
     @cute.jit
     def issue(self, tile: tuple[Int32, Int32], k_tile: Int32, stage: Int32, phase: Int32) -> None:
@@ -206,6 +201,24 @@ class Loads:
     def finish(self, state: PipelineState) -> None:
         """A block must not end while other blocks of its cluster still arrive on its mbarriers."""
         if cutlass.const_expr(self.ring.config.cluster_size > 1):
-            for _ in cutlass.range(self.ring.config.ab_stages, unroll=1):
+            for _ in cutlass.range(self.stages, unroll=1):
                 self.ring.wait_empty(state.index, state.phase)
                 state.advance()
+
+
+@cute.jit
+def divide_roles(
+    me: Here,
+    config: cutlass.Constexpr,
+    parts: cutlass.Constexpr,
+    produce: cutlass.Constexpr,
+    consume: cutlass.Constexpr,
+) -> None:
+    """One warp of the last warpgroup runs produce(), all warps of the others run consume()."""
+    if cutlass.const_expr(config.moves_registers):
+        parts.roles(me, config.mma_warpgroups, config.register_split, produce, consume)
+    elif me.group == config.mma_warpgroups:
+        if me.warp == 0:
+            produce()
+    else:
+        consume()

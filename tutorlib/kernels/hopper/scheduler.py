@@ -65,6 +65,37 @@ def make_plan(
 
 
 @dataclass(frozen=True)
+class WorkItem:
+    """A tile of C that a cluster works on, or a part of its K.
+
+    tile: (M, N) in block tiles. k_begin, k_end: of its K tiles. first: the one that comes first in order of time;
+    direction: the step to the next, 1 or -1.
+    """
+
+    tile: tuple[Int32, Int32]
+    k_begin: Int32
+    k_end: Int32
+    first: Int32
+    direction: Int32
+    config: HopperConfig
+
+    @property
+    def k_tiles(self) -> Int32:
+        return self.k_end - self.k_begin
+
+    @cute.jit
+    def k_tile(self, step: Int32) -> Int32:
+        """The K tile of a step, counted from 0; staggered, the order wraps round."""
+        k_tile = self.first + step * self.direction
+        if cutlass.const_expr(any(self.config.stagger)):
+            if k_tile >= self.k_end:
+                k_tile -= self.k_tiles
+            if k_tile < self.k_begin:
+                k_tile += self.k_tiles
+        return k_tile
+
+
+@dataclass(frozen=True)
 class Schedule:
     """A cluster's share of the plan."""
 
@@ -120,13 +151,10 @@ class Schedule:
         return k_end - k_begin
 
     @cute.jit
-    def first_k_tile(self, number: Int32) -> tuple[Int32, Int32]:
-        """(the item's first K tile in order of time, the step to the next one: 1 or -1).
-
-        In zigzag, concurrent blocks turn round together: the last K tiles are still in L2.
-        """
+    def take(self, number: Int32) -> WorkItem:
+        """This cluster's item. In zigzag, concurrent blocks turn round together: the last K tiles are still in L2."""
         tile, k_begin, k_end = self.item(number)
-        later, k_step = Int32(0), Int32(1)
+        later, direction = Int32(0), Int32(1)
         if cutlass.const_expr(any(self.config.stagger)):
             m, n = self.coordinates(tile)
             later = (m * self.config.stagger[0] + n * self.config.stagger[1]) % (k_end - k_begin)
@@ -134,21 +162,8 @@ class Schedule:
         if cutlass.const_expr(self.config.zigzag):
             wave = number - self.parts() if self.config.stream_k else number
             if wave % 2 == 1:
-                k_tile, k_step = k_end - 1 - later, Int32(-1)
-        return k_tile, k_step
-
-    @cute.jit
-    def next_k_tile(self, number: Int32, k_tile: Int32, k_step: Int32) -> Int32:
-        """The item's K tile after this one in order of time; staggered, the order wraps round."""
-        k_tile += k_step
-        if cutlass.const_expr(any(self.config.stagger)):
-            _, k_begin, k_end = self.item(number)
-            if k_tile >= k_end:
-                k_tile = k_begin
-            if cutlass.const_expr(self.config.zigzag):
-                if k_tile < k_begin:
-                    k_tile = k_end - 1
-        return k_tile
+                k_tile, direction = k_end - 1 - later, Int32(-1)
+        return WorkItem(self.block_tile(tile), k_begin, k_end, k_tile, direction, self.config)
 
     @cute.jit
     def coordinates(self, tile: Int32) -> tuple[Int32, Int32]:

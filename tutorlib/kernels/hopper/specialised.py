@@ -6,6 +6,7 @@ fills the stages for the next. Each tile has mbarriers of its own, so that both 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import cutlass
@@ -15,9 +16,10 @@ from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tutorlib.kernels.hopper.config import SMEM_ALIGNMENT, WARPGROUP, HopperConfig
-from tutorlib.kernels.hopper.epilogue import make_stores
+from tutorlib.kernels.hopper.epilogue import Stores, make_stores
 from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
-from tutorlib.kernels.hopper.pipeline import TmaLoad, locate, make_operand
+from tutorlib.kernels.hopper.pipeline import TmaLoad, divide_roles, locate, make_operand
+from tutorlib.kernels.hopper.slots import COURSE
 from tutorlib.models.l2 import grouped
 
 GROUP = 8  # rows of tiles in a band
@@ -132,6 +134,41 @@ class Sizes:
         return replace(steps, tile=tile, full=steps.full + ring, empty=steps.empty + ring)
 
 
+@dataclass(frozen=True)
+class Tiles:
+    """A block's tiles. threads: of the consumers and the producer warp."""
+
+    sizes: Sizes
+    block: Int32
+    first: RoleSteps
+    threads: int
+
+    @property
+    def number(self) -> Int32:
+        return self.sizes.tiles_of(self.block)
+
+    def steps(self, number: Int32) -> RoleSteps:
+        return self.sizes.steps_of(number, self.block, self.first)
+
+
+@cute.jit
+def load_tiles(tiles: Tiles, produce: cutlass.Constexpr) -> None:
+    for number in cutlass.range(tiles.number, unroll=1):
+        produce(tiles.steps(number))
+        cute.arch.barrier(barrier_id=STAGES_READ, number_of_threads=tiles.threads)
+
+
+@cute.jit
+def multiply_tiles(tiles: Tiles, consume: cutlass.Constexpr, stores: Stores) -> None:
+    for number in cutlass.range(tiles.number, unroll=1):
+        steps = tiles.steps(number)
+        consume(steps)
+        cute.arch.barrier_arrive(barrier_id=STAGES_READ, number_of_threads=tiles.threads)
+        stores.round(steps.tCrC, None, stores.steps, steps.tile)
+        stores.send(steps.tile, stores.steps)
+    cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+
 @cute.kernel
 def specialised_kernel(
     a: Tma, b: Tma, c: Tma, config: cutlass.Constexpr, roles: cutlass.Constexpr, sizes: cutlass.Constexpr
@@ -176,24 +213,10 @@ def specialised_kernel(
 
     fixed = (sizes.k_tiles, stages, config.stage_bytes, consumers)
     first = RoleSteps(*fixed, rings, rings + stages, (Int32(0), Int32(0)), operands, tiled_mma, tCrA, tCrB, tCrC)
-    tiles = sizes.tiles_of(me.cluster)
-    if me.group == config.mma_warpgroups:
-        if cutlass.const_expr(config.moves_registers):
-            cute.arch.setmaxregister_decrease(config.register_split[0])
-        if me.warp == 0:
-            for number in cutlass.range(tiles, unroll=1):
-                produce(sizes.steps_of(number, me.cluster, first))
-                cute.arch.barrier(barrier_id=STAGES_READ, number_of_threads=threads)
-    else:
-        if cutlass.const_expr(config.moves_registers):
-            cute.arch.setmaxregister_increase(config.register_split[1])
-        for number in cutlass.range(tiles, unroll=1):
-            steps = sizes.steps_of(number, me.cluster, first)
-            consume(steps)
-            cute.arch.barrier_arrive(barrier_id=STAGES_READ, number_of_threads=threads)
-            stores.round(tCrC, None, stores.steps, steps.tile)
-            stores.send(steps.tile, stores.steps)
-        stores.finish()
+    tiles = Tiles(sizes, me.cluster, first, threads)
+    divide_roles(
+        me, config, COURSE, partial(load_tiles, tiles, produce), partial(multiply_tiles, tiles, consume, stores)
+    )
 
 
 def make_specialised(config: HopperConfig, produce: RoleLoop, consume: RoleLoop) -> Callable[..., None]:

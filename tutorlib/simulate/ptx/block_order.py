@@ -28,7 +28,9 @@ def is_device_fence(instruction: Instruction) -> bool:
 
 
 def is_strong(instruction: Instruction) -> bool:
-    """Whether it may be a flag's access."""
+    """Whether it may be the access of a flag between blocks: one with the scope of a block is not."""
+    if "cta" in instruction.parts:
+        return False
     asks = STRONG | PAST_L1 if instruction.parts[0] == "ld" else STRONG
     return instruction.parts[0] in ("atom", "red") or bool(asks & set(instruction.parts))
 

@@ -19,7 +19,8 @@ NO_BLOCK, ATOMIC = 0, -1  # in place of a block's number + 1
 
 class Overlaps:
     """piece: bytes that are watched together. name: a place in the arena as the reader indexes it.
-    order: how blocks may order one another, None where the kernel has nothing for that.
+    order: how blocks may order one another, None where the kernel has nothing for that. has_flags: whether it does so
+    by fences and flags. knows_storers: whether the last storer of every element is known.
 
     repeats: where a block stores the value that another has stored: no fault, but done twice.
     """
@@ -33,9 +34,10 @@ class Overlaps:
         show: Callable[[int], str],
         name: Callable[[int], str],
         order: BlockOrder | None,
+        has_flags: bool = False,
     ) -> None:
         self.geometry, self.piece, self.findings, self.show, self.name = geometry, piece, findings, show, name
-        self.order = order
+        self.order, self.has_flags, self.knows_storers = order, has_flags, True
         self.repeats = Findings()
         count = size // piece + 1
         self.storer = np.zeros(count, np.int32)  # the block that stored last, + 1
@@ -53,6 +55,8 @@ class Overlaps:
         pieces, owners = self.spread(access, access.places // self.piece), self.owners(access)
         before = self.storer[pieces]
         foreign = self.unordered(access, pieces, owners)
+        if self.order and is_strong(access.instruction):
+            foreign &= ~self.by_piece(access, self.answers_flag(access))
         if foreign.any():
             self.compare(access.site, pieces, owners, before, foreign, self.by_piece(access, changes()))
         self.storer[pieces] = owners
@@ -65,6 +69,14 @@ class Overlaps:
                 releases = bool(RELEASE & set(access.instruction.parts))
                 for block, warp, piece in self.each(access):
                     self.order.tell(block, warp, piece, releases, anew=True)
+
+    def before_bulk_store(self, access: GlobalAccess, changes: Callable[[], np.ndarray]) -> None:
+        """TMA stores. How blocks with flags order its copies is not modelled: what it stores is not judged then."""
+        if not self.has_flags:
+            self.before_store(access, changes)
+        else:
+            self.storer[self.spread(access, access.places // self.piece)] = ATOMIC
+            self.knows_storers = False
 
     def after_store(self, access: GlobalAccess, lost: Callable[[], np.ndarray]) -> None:
         """lost: for each store, whether other bytes than its own are there now: two blocks stored at once."""
@@ -110,7 +122,8 @@ class Overlaps:
             acquires = bool(ACQUIRE & set(access.instruction.parts))
             for block, warp, piece in self.each(access):
                 self.order.hear(block, warp, piece, acquires)
-            foreign &= np.array([int(piece) not in self.order.flags for piece in pieces])
+            is_flag = np.array([int(first) in self.order.flags for first in access.places // self.piece])
+            foreign &= ~self.by_piece(access, is_flag)
         if foreign.any():
             at = int(foreign.argmax())
             line, why = self.show(int(self.store_site[pieces[at]])), self.why_unordered(access, pieces, owners, at)
@@ -118,6 +131,13 @@ class Overlaps:
             message = self.message(int(owners[at]) - 1, "loads", int(pieces[at]), int(before[at]) - 1, also)
             kind = Hazard.OVERLAP(lacks="fence") if self.order else Hazard.OVERLAP()
             self.findings.notice(Hazard.OVERLAP, access.site, lambda: Flaw(message, kind), int(foreign.sum()))
+
+    def answers_flag(self, access: GlobalAccess) -> np.ndarray:
+        """For each store, whether it writes a flag and its block has heard one: it comes after what it has read."""
+        assert self.order is not None
+        heard, flags = self.order.heard, self.order.flags
+        where = zip(access.blocks.tolist(), (access.places // self.piece).tolist(), strict=True)
+        return np.array([first in flags and bool(heard.get(block)) for block, first in where])
 
     def why_unordered(self, access: GlobalAccess, pieces: np.ndarray, owners: np.ndarray, at: int) -> str:
         if self.order is None:

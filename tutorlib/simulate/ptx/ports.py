@@ -137,9 +137,8 @@ class GlobalPort(Port):
         else:
             places = np.where(good, places, 0)
             self.log(self.numbered(lanes)[good], places[good])
-        if watch.overlaps is not None:
-            some = lanes if good is None else self.numbered(lanes)[good]
-            watch.overlaps.on_load(self.access(some, places if good is None else places[good]))
+        some = lanes if good is None else self.numbered(lanes)[good]
+        watch.overlaps.on_load(self.access(some, places if good is None else places[good]))
         return lanes, self.state.arena.rows(self.element, self.count)[places // self.width]
 
     def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
@@ -150,9 +149,6 @@ class GlobalPort(Port):
         rows = self.state.arena.rows(self.element, self.count)
         rows_at = places // self.width
         overlaps = self.state.watch.overlaps
-        if overlaps is None:
-            rows[rows_at] = data
-            return
 
         def differs() -> np.ndarray:
             return (rows[rows_at] != data).any(1)

@@ -4,7 +4,7 @@ A cohort is all threads, of whatever warp and block, that stand before the same 
 threads part at a branch, wait in a barrier or end. Cohorts that come to stand at one place become one. Of several that
 are ready the one that stands earliest in flow.execution_order runs, unless it goes round in a loop that only others
 can end. Where an instruction gathers a warp, lanes wait for those of their warp that an mbarrier holds up. Only when no
-cohort can run does TMA do what it was told to: as late as it may.
+cohort can run does TMA do what it was told to: as late as it may. A cohort that only polls a flag cannot go on either.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from tutorlib.simulate.ptx.barriers import BarrierInstruction, BlockBarriers
+from tutorlib.simulate.ptx.block_order import STRONG
 from tutorlib.simulate.ptx.flow import (
     LEAVES,
     BasicBlock,
@@ -34,6 +35,8 @@ from tutorlib.simulate.ptx.opcodes.wgmma import Tell
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.trace import BlockTrace
 
+POLLS = 4000  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
+EFFECTS = {"st", "red", "atom", "cp", "mbarrier", "bar", "barrier", "wgmma", "stmatrix"}
 PATIENCE = 1000  # blocks of the program that a cohort runs while others are ready, before one of those has a turn
 
 
@@ -116,6 +119,10 @@ class Scheduler:
         self.steps = 0
         self.after = [self.end_of(block) for block in program.blocks]
         self.gathers = [gathers_warp(program.kernel.instructions[block.start]) for block in program.blocks]
+        inside = [program.kernel.instructions[block.start : block.end] for block in program.blocks]
+        self.has_effect = [any(one.parts[0] in EFFECTS for one in block) for block in inside]
+        self.polls = [any(one.parts[0] == "ld" and STRONG & set(one.parts) for one in block) for block in inside]
+        self.polled = 0
 
     def run(self) -> None:
         """Run the batch that the state has entered. Raises Endless and OverBudget."""
@@ -128,15 +135,31 @@ class Scheduler:
             for following in self.after[cohort.block](cohort):
                 join(ready, following)
             self.release(ready)
+            self.end_polling(cohort.block, ready)
         for place in self.meetings:
             place.report_deadlock()
+
+    def deliver(self) -> bool:
+        """Let TMA or the tensor cores proceed. Whether they had anything to do."""
+        units = self.state.units
+        return bool(units.bulk.deliver() or units.tensor.deliver() or units.counted.deliver())
+
+    def end_polling(self, block: int, ready: list[Cohort]) -> None:
+        """A cohort has run this block. Raises Endless if the only one polls, and nothing can change what it reads."""
+        if self.has_effect[block]:
+            self.polled = 0
+        self.polled += self.polls[block]
+        if self.polled > POLLS:
+            self.polled = 0
+            if self.deliver():
+                self.release(ready)
+            elif len(ready) == 1:
+                raise Endless(self.program.blocks[block].start)
 
     def go_on(self, ready: list[Cohort]) -> bool:
         """No cohort can run: let TMA and tensor cores proceed, then timed waits end. Whether any can run then."""
         units = self.state.units
-        while not self.some_can_run(ready) and (
-            units.bulk.deliver() or units.tensor.deliver() or units.counted.deliver()
-        ):
+        while not self.some_can_run(ready) and self.deliver():
             self.release(ready)
         if not self.some_can_run(ready):
             self.free(units.mbarriers.give_up(), ready)

@@ -140,7 +140,7 @@ def simulate(
     ]
     report = make_report(launch, geometry, watch, places, runs, state.printed)
     storers = {}
-    if overlaps := watch.overlaps:
+    if (overlaps := watch.overlaps).knows_storers:
         storers = {tensor.name: overlaps.storers(tensor) for tensor in arena.allocations if tensor.width}
     overlap = copies.overlapped / copies.reads if copies.reads else 0.0
     return replace(report, trace=trace, storers=storers, overlap=overlap)
@@ -207,12 +207,10 @@ def make_watch(
         nearest = arena.nearest(place)
         return nearest.element(place - nearest.start) if nearest else "memory"
 
-    overlaps = None
-    orders = any(map(orders_blocks, instructions))
-    if not (orders and any(i.opcode.startswith("cp.async.bulk") for i in instructions)):
-        piece = min(smallest(stores), TMA_ELEMENT) if clocks.agents.stores else smallest(stores)
-        order = BlockOrder(geometry, clocks) if orders or any(i.parts[0] == "atom" for i in instructions) else None
-        overlaps = Overlaps(geometry, len(arena.bytes), piece, findings, places.show, name, order)
+    flags = any(map(orders_blocks, instructions))
+    piece = min(smallest(stores), TMA_ELEMENT) if clocks.agents.stores else smallest(stores)
+    order = BlockOrder(geometry, clocks) if flags or any(i.parts[0] == "atom" for i in instructions) else None
+    overlaps = Overlaps(geometry, len(arena.bytes), piece, findings, places.show, name, order, flags)
     return Watch(findings, AccessLog(), clocks, races, undefined, overlaps, places.show)
 
 
@@ -284,7 +282,7 @@ def make_report(
         accesses=accesses,
         blocks=geometry.blocks,
         issued=tuple(Issued(one.opcode, places.of(site), runs[site]) for site, one in enumerate(instructions)),
-        repeats=collected(watch.overlaps.repeats, launch.kernel, places) if watch.overlaps else (),
+        repeats=collected(watch.overlaps.repeats, launch.kernel, places),
         zeros=collected(watch.zeros, launch.kernel, places),
         printed=lines,
     )

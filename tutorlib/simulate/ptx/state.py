@@ -72,8 +72,7 @@ class State:
         self.copies.restart()
         self.watch.clocks.restart()
         self.watch.races.restart(first)
-        if self.watch.overlaps is not None:
-            self.watch.overlaps.restart(first)
+        self.watch.overlaps.restart(first)
         self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
         self.watch.undefined.restart(first, self.alive)
         self.local_set.fill(False)

@@ -13,8 +13,7 @@ from tutorlib.simulate.ptx.undefined import Undefined
 
 @dataclass
 class Watch:
-    """overlaps: None where a kernel with bulk copies orders its blocks itself, which is not modelled.
-    show: a site's place as "line 12, `…`".
+    """show: a site's place as "line 12, `…`".
 
     zeros: TMA's loads of boxes that have nothing of their tensor.
     """
@@ -24,6 +23,6 @@ class Watch:
     clocks: WarpClocks
     races: SharedRaces
     undefined: Undefined
-    overlaps: Overlaps | None
+    overlaps: Overlaps
     show: Callable[[int], str]
     zeros: Findings = field(default_factory=Findings)

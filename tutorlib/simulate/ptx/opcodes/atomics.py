@@ -98,8 +98,7 @@ def reach(port: Port, where: Where, at: np.ndarray) -> tuple[np.ndarray, np.ndar
     port.log(numbers, starts)
     state = port.state
     if isinstance(port, GlobalPort):
-        if state.watch.overlaps is not None:
-            state.watch.overlaps.on_atomic(port.access(numbers, starts))
+        state.watch.overlaps.on_atomic(port.access(numbers, starts))
         return numbers, state.arena.rows(port.width, 1), starts // port.width
     state.watch.races.on_atomic(port.access(numbers, starts))
     return numbers, port.rows, (state.shared_row[numbers] + starts) // port.width

@@ -213,10 +213,10 @@ def keeper(state: State, site: int, lane: int, described: TensorMap, at: tuple[i
         data = units.reshape(*described.box[::-1], described.element)[part[::-1]]
         there = tensor_bytes(state, described)[whole[::-1]]
         overlaps = state.watch.overlaps
-        if overlaps is not None and data.size:
+        if data.size:
             starts = element_starts(state, described, whole)
             different = (data != there).any(-1).reshape(-1)
-            overlaps.before_store(by_block(state, site, block, starts, described.element), lambda: different)
+            overlaps.before_bulk_store(by_block(state, site, block, starts, described.element), lambda: different)
         there[...] = data
 
     return keep
@@ -294,9 +294,8 @@ def run_keeper(state: State, site: int, lane: int, target: int) -> Keep:
     def keep(units: np.ndarray) -> None:
         there = state.arena.bytes[at : at + units.size].reshape(-1, UNIT)
         overlaps = state.watch.overlaps
-        if overlaps is not None:
-            starts, different = np.arange(at, at + units.size, UNIT), (units != there).any(1)
-            overlaps.before_store(by_block(state, site, block, starts, UNIT), lambda: different)
+        starts, different = np.arange(at, at + units.size, UNIT), (units != there).any(1)
+        overlaps.before_bulk_store(by_block(state, site, block, starts, UNIT), lambda: different)
         there[...] = units
 
     return keep

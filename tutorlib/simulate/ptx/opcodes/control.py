@@ -115,10 +115,9 @@ def fence_proxy(instruction: Instruction, site: int, state: State) -> Step:
 
 def fence(instruction: Instruction, site: int, state: State) -> Step:
     """membar and fence: for the device, what this thread knows of becomes visible to other blocks."""
-    overlaps = state.watch.overlaps
-    if overlaps is None or overlaps.order is None or not is_device_fence(instruction):
+    order = state.watch.overlaps.order
+    if order is None or not is_device_fence(instruction):
         return no_effect(instruction, site, state)
-    order = overlaps.order
 
     def step(where: Where) -> None:
         lanes = np.arange(state.geometry.lanes)[as_index(where)]

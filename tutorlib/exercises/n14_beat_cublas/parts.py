@@ -1,0 +1,276 @@
+"""Exercises whose answers are the parts of the persistent kernel, and the one that puts them together."""
+
+from functools import partial
+from typing import Any
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.work_limits import WorkLimits
+from tutorlib.exercises.n14_beat_cublas.judge.slots import (
+    ACCUMULATORS,
+    FLAGS,
+    ConsumeSlot,
+    RolesSlot,
+    Settings,
+    Slot,
+    SlotFlaw,
+    StoreSlot,
+    WholeKernel,
+)
+from tutorlib.failure import Difference, Fail, Hazard
+from tutorlib.machine.features import WGMMA
+from tutorlib.problems.catalogue import gemm, gemm_shared
+from tutorlib.problems.problem import Shape
+
+PARTS = "tutorlib.kernels.hopper.parts"
+NAMES = (
+    *("take_roles", "produce_tiles", "consume_tiles", "store_pieces"),
+    *("load_shared", "free_stage", "give_part", "add_part"),
+)
+SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))
+RING = {"tile": (64, 64, 64), "stages": 3}
+SPLIT = {"persistent": False, "split_k": 2}
+BENCH = (4096, 4096, 4096)
+HAND_OVER_MEETINGS = 4 * (3 * 2 + 2)  # 4 warps: two for each of 3 tiles that are stored, one in each of give and add
+STORE_MEETINGS = 6 * 4 * 7  # 6 tiles, 4 warps: 4 pieces, for 3 of which a buffer must be waited for
+
+SMALL: dict[str, tuple[tuple[Shape, Settings], ...]] = {
+    "roles": (
+        ((200, 136, 136), {"tile": (128, 64, 64), "stages": 2}),
+        ((200, 72, 72), {"tile": (192, 192, 64), "warpgroups": 3, "stages": 2}),
+    ),
+    "produce": (((200, 136, 264), RING), ((136, 72, 264), RING | SPLIT | {"cluster": (2, 1)})),
+    "consume": (((200, 136, 264), RING | {"defer_stores": True}), ((136, 72, 136), RING)),
+    "store": (((136, 512, 72), {"tile": (64, 256, 64), "stages": 2, "store_stages": 2}),),
+    "load": (((256, 136, 200), RING | {"cluster": (2, 2)}), ((64, 200, 136), RING | {"cluster": (1, 4)})),
+    "free": (((256, 136, 328), RING | {"cluster": (2, 2)}), ((64, 136, 520), RING | SPLIT | {"cluster": (1, 2)})),
+    "hand over": (((192, 64, 520), RING | {"stream_k": True}),),
+}
+WHOLE = (
+    ((304, 264, 328), {"tile": (128, 64, 64), "cluster": (2, 1), "stages": 3, "defer_stores": True}),
+    ((320, 64, 584), RING | {"stream_k": True, "defer_stores": True, "cluster": (2, 1)}),
+    ((64, 136, 520), RING | SPLIT | {"cluster": (1, 2)}),
+)
+
+
+def sizes(small: tuple[tuple[Shape, Settings], ...]) -> tuple[Shape, ...]:
+    return tuple(shape for shape, _ in small)
+
+
+part: Any = partial(CuteExercise, needs=WGMMA, archs=("90",), shapes=SHAPES)
+
+PART_EXERCISES = (
+    part(
+        id="14.5",
+        title="load_shared",
+        points=3,
+        problem=gemm("bf16"),
+        part=Slot(names=("load",), settings={"cluster": (2, 1)}, small=SMALL["load"]),
+        simulated_shapes=sizes(SMALL["load"]),
+        library={"load_shared": InModule(PARTS, "load_shared"), "make_layout_image_mask": "make_layout_image_mask"},
+        hints=(
+            "The blocks that share A's tile have the same m, so they differ in n: cluster[1] of them, and this one is "
+            "number block[1]. For B's tile exchange the two.",
+            "tma_partition(operand.tma, block[1 - mode], cute.make_layout(cluster[1 - mode]), …) cuts this block's "
+            "slice out of both tiles.",
+            "Block (m, n) has rank m + n * cluster[0]. For A the mask has the bits n * cluster[0], for all n, shifted "
+            "left by block[0]. For B it has cluster[0] neighboring bits, shifted left by block[1] * cluster[0].",
+        ),
+        remedies=(
+            Remedy(
+                Hazard.DEADLOCK,
+                "Each block waits for the bytes of whole tiles. Which slices does it get, and from which blocks?",
+            ),
+            Remedy(
+                Hazard.MBARRIER,
+                "Each block announces the bytes of both whole tiles. A slice that arrives twice, or in a block that "
+                "has no use for it, is counted there, too.",
+            ),
+            Remedy(Difference.WRONG, "Which slice of the tile does this block load, and for which row or column?"),
+        ),
+    ),
+    part(
+        id="14.7",
+        title="produce_tiles",
+        points=3,
+        problem=gemm("bf16"),
+        part=Slot(names=("produce",), small=SMALL["produce"]),
+        simulated_shapes=sizes(SMALL["produce"]),
+        library={"produce_tiles": InModule(PARTS, "produce_tiles")},
+        hints=(
+            "Two loops, one in the other: over tiles.items(), and over the item's k_tiles.",
+            "The ring does not know where a tile ends. So make the state once, before both loops.",
+            "item = tiles.take(number); then for each step loads.issue(item.tile, item.k_tile(step), state.index, "
+            "state.phase) and state.advance(). After the last tile loads.finish(state).",
+        ),
+        remedies=(
+            Remedy(
+                (Hazard.DEADLOCK, Hazard.UNWAITED),
+                "The state must say which stage comes next and how often the ring has gone round, over all tiles.",
+            ),
+        ),
+    ),
+    part(
+        id="14.13",
+        title="take_roles",
+        points=3,
+        problem=gemm("bf16"),
+        part=RolesSlot(names=("roles",), small=SMALL["roles"]),
+        simulated_shapes=sizes(SMALL["roles"]),
+        limits=WorkLimits(at_least=(("setmaxnreg.dec", 8), ("setmaxnreg.inc", 16))),
+        library={"take_roles": InModule(PARTS, "take_roles")},
+        hints=(
+            "The warpgroups 0 to consumers - 1 multiply; the last one is the producer.",
+            "setmaxnreg is an instruction of a whole warpgroup: all four warps of the producer return registers, "
+            "though only one of them goes on to load.",
+            "if me.group == consumers: setmaxregister_decrease(registers[0]), and inside `if me.warp == 0:` produce(). "
+            "else: setmaxregister_increase(registers[1]), then consume().",
+        ),
+        remedies=(
+            Remedy(
+                Hazard.REGISTERS,
+                "Who returns registers, and do all four warps of that warpgroup? Who takes them, and how many?",
+            ),
+            Remedy(SlotFlaw.REGISTERS_LATE, "Take the registers first, then call consume()."),
+            Remedy(
+                Fail.TOO_FEW,
+                "Both instructions are needed: registers that no warp takes help nobody, and a consumer without them "
+                "spills.",
+            ),
+        ),
+    ),
+    part(
+        id="14.14",
+        title="consume_tiles",
+        points=4,
+        problem=gemm("bf16"),
+        part=ConsumeSlot(names=("consume",), settings={"defer_stores": True}, small=SMALL["consume"]),
+        simulated_shapes=sizes(SMALL["consume"]),
+        bench_shape=BENCH,
+        tiers=(0.95,),
+        library={"consume_tiles": InModule(PARTS, "consume_tiles")},
+        hints=(
+            "It is 14.2's loop in a loop over tiles: multiply.step stands for its first four lines, multiply.retire "
+            "for wait_group and the arrival.",
+            "`if cutlass.const_expr(defer):` chooses at compile time. Deferred, tile number - 1 is stored after the "
+            "first step of tile number; and the last tile after the loop.",
+            "A clone keeps the stage that is in flight: before = state.clone(). retire(1, before) in the loop, "
+            "retire(0, before) after it; only then round.",
+        ),
+        remedies=(
+            Remedy(SlotFlaw.NOT_DEFERRED, "Where in the loop are wgmmas in flight that no one waits for yet?"),
+            Remedy(
+                Difference.UNWRITTEN,
+                "Is every tile stored, also the last one of each block? Deferred, it is stored after the loop.",
+            ),
+            Remedy(
+                Hazard.DEADLOCK,
+                "Count: each step needs one retire, of its own stage, and the state goes on from tile to tile.",
+            ),
+            Remedy(Hazard.RACE, "retire(0, …) before you round: the accumulators must be complete."),
+        ),
+    ),
+    part(
+        id="14.15",
+        title="store_pieces",
+        points=3,
+        problem=gemm("bf16"),
+        part=StoreSlot(names=("store",), settings={"defer_stores": True}, small=SMALL["store"]),
+        simulated_shapes=sizes(SMALL["store"]),
+        limits=WorkLimits(at_least=(("bar.warp.sync", STORE_MEETINGS),)),
+        library={"store_pieces": InModule(PARTS, "store_pieces")},
+        hints=(
+            "Piece p goes through buffer p % out.buffers. Before you write the buffer, its previous copy must have "
+            "been read.",
+            "cp_async_bulk_wait_group(n, read=True) returns when at most n groups of this thread have not been read "
+            "yet. With b buffers, b - 1 newer copies may be in flight. The first piece must wait for the previous "
+            "tile's copies: all of them.",
+            "One lane issues the copies, and only that lane's wait means anything: after the wait sync_warp(), so that "
+            "the others know. After out.write a fence_proxy and sync_warp(), so that TMA sees what all lanes wrote.",
+        ),
+        remedies=(
+            Remedy(Hazard.PROXY, 'After out.write: fence_proxy("async.shared", space="cta"), then sync_warp().'),
+            Remedy(
+                Hazard.RACE,
+                "Between the write of a lane and the copy, and between the copy's wait and the next write, the warp "
+                "must meet: sync_warp().",
+            ),
+            Remedy(
+                Hazard.UNWAITED,
+                "A buffer may be written again once the copy that reads it has been committed and waited for.",
+            ),
+        ),
+    ),
+    part(
+        id="14.16",
+        title="free_stage",
+        points=3,
+        problem=gemm("bf16"),
+        part=Slot(names=("free",), settings={"cluster": (2, 1)}, small=SMALL["free"]),
+        simulated_shapes=sizes(SMALL["free"]),
+        library={"free_stage": InModule(PARTS, "free_stage")},
+        hints=(
+            "This block's stage holds slices that other blocks loaded: those with its m loaded A's, those with its n "
+            "loaded B's. Each of them must hear from every warp that reads the slice.",
+            "Let lane r speak to the block whose place is m = r % cluster[0], n = r // cluster[0].",
+            "if n < ring.cluster[1] and (m == ring.block[0] or n == ring.block[1]): "
+            "cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + lane).",
+        ),
+        remedies=(
+            Remedy(
+                Hazard.DEADLOCK,
+                "`empty` of a block completes with one arrival of each warp that reads something this block loads, on "
+                "whatever SM that warp is.",
+            ),
+            Remedy(
+                (Hazard.MBARRIER, Hazard.UNWAITED),
+                "One arrival of each warp in each of cluster[0] + cluster[1] - 1 blocks: the own block is in both its "
+                "row and its column, and counts once.",
+            ),
+        ),
+    ),
+    part(
+        id="14.17",
+        title="hand_over",
+        points=4,
+        problem=gemm_shared(ACCUMULATORS, FLAGS),
+        part=Slot(names=("give", "add"), settings={"stream_k": True}, small=SMALL["hand over"]),
+        simulated_shapes=sizes(SMALL["hand over"]),
+        limits=WorkLimits(at_least=(("bar.warp.sync", HAND_OVER_MEETINGS),)),
+        library={"give_part": InModule(PARTS, "give_part"), "add_part": InModule(PARTS, "add_part")},
+        hints=(
+            "All lanes write, one lane raises the flag. What makes sure that the others are done?",
+            'cute.arch.store(part.flag, Int32(1), sem="release", scope="gpu") publishes what the warp wrote before; '
+            'cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu") makes it visible.',
+            "The adder polls: given = Int32(0); while given == 0: given = cute.arch.make_warp_uniform(load of the "
+            "flag). Then sync_warp, add every slice, and let one lane set the flag to 0 for the next launch.",
+        ),
+        remedies=(
+            Remedy(
+                Hazard.OVERLAP,
+                "The order is: all lanes write, sync_warp, one lane stores the flag with release; and: load the flag "
+                "with acquire until it is set, sync_warp, add. Both have the scope gpu.",
+            ),
+            Remedy(Fail.INPUT_CHANGED, "The flags must be zero when the kernel ends: the next launch needs them so."),
+            Remedy(Hazard.ENDLESS, "Does the giver raise the very flag that the adder waits for, and to that value?"),
+            Remedy(Difference.WRONG, "Is every slice added, once?"),
+        ),
+    ),
+    part(
+        id="14.18",
+        title="my_gemm",
+        points=4,
+        problem=gemm_shared(ACCUMULATORS, FLAGS),
+        part=WholeKernel(small=WHOLE),
+        shapes=((512, 512, 512), (129, 200, 72), (768, 640, 4096)),
+        simulated_shapes=sizes(WHOLE),
+        bench_shape=BENCH,
+        tiers=(0.98,),
+        library={name: InModule(PARTS, name) for name in NAMES} | {"COURSE": "COURSE"},
+        hints=(
+            "Return two things: your choice for the shape, and Parts(…) with your eight functions.",
+            "Parts has the slots roles, produce, consume, store, load, free, give and add: name them.",
+        ),
+    ),
+)
