@@ -87,16 +87,23 @@ def save_swiglu_inputs(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) 
 
 
 def swiglu_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """gate and up are multiplied again, in place of being kept: 4F bytes less for each row of bf16."""
     x, gate_up = ctx.saved_tensors
+    both = before_gate(grad, x, gate_up)
+    wants_x, wants_weights = ctx.needs_input_grad
+    return dgrad(both, gate_up) if wants_x else None, wgrad(both, x) if wants_weights else None
+
+
+def before_gate(grad: Tensor, x: Tensor, gate_up: Tensor) -> Tensor:
+    """∂L/∂(x · gate_upᵀ) (…, 2F), interleaved, of grad = ∂L/∂(silu(gate) · up) (…, F).
+
+    gate and up are multiplied again, in place of being kept: 4F bytes less for each row of bf16.
+    """
     wide = torch.promote_types(x.dtype, torch.float32)
     gate, up = (half.to(wide) for half in split_gate_up(linear(x, gate_up)))
     grad, sigmoid = grad.to(wide), gate.sigmoid()
     grads = grad * up * sigmoid * (1 + gate * (1 - sigmoid)), grad * gate * sigmoid
     pieces = [one.unflatten(-1, (-1, PIECE)) for one in grads]
-    both = torch.stack(pieces, -2).flatten(-3).to(x.dtype)  # (…, 2F), interleaved as the weights are
-    wants_x, wants_weights = ctx.needs_input_grad
-    return dgrad(both, gate_up) if wants_x else None, wgrad(both, x) if wants_weights else None
+    return torch.stack(pieces, -2).flatten(-3).to(x.dtype)
 
 
 swiglu_linear.register_autograd(swiglu_backward, setup_context=save_swiglu_inputs)
