@@ -10,7 +10,7 @@ from tutorlib.exercises.n16_fusion.fakes import faked, symbolic
 from tutorlib.exercises.n16_fusion.gated_mlp import gated
 from tutorlib.exercises.n16_fusion.judge import host_functions
 from tutorlib.exercises.n16_fusion.layers import swapped
-from tutorlib.exercises.n16_fusion.operators import counted, gradients
+from tutorlib.exercises.n16_fusion.operators import gradients, made_by_gemm
 from tutorlib.exercises.n16_fusion.parts import INTERLEAVING, interleaves, refuses, splits
 from tutorlib.exercises.n16_fusion.remedies import FUSION_REMEDIES
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
@@ -154,7 +154,7 @@ EXERCISES = (
             gradients((6, 4), (3, 4)),
             gradients((2, 5, 8), (8, 8)),
             gradients((2, 3, 4, 5), (7, 5)),
-            counted("two GEMMs, no more", (2, 5, 8), (4, 8)),
+            made_by_gemm("gemm's results in both", (2, 5, 8), (4, 8)),
         ),
         hints=(
             "y_mn = Σ_k x_mk w_nk. What is ∂L/∂x_mk, where ∂L/∂y_mn is grad_mn? Over which index does its sum run?",
@@ -226,7 +226,7 @@ EXERCISES = (
             gradients((6, 4), (3, 4), biased=True),
             gradients((2, 3, 4, 5), (7, 5), biased=True),
             gradients((2, 5, 8), (8, 8), biased=True, scale=30.0),
-            counted("three GEMMs, no more", (2, 5, 8), (4, 8), biased=True),
+            made_by_gemm("gemm's results in all three", (2, 5, 8), (4, 8), biased=True),
         ),
         hints=(
             "y = gelu(z), z = x·Wᵀ + bias. Compute z again, then dz = grad · gelu′(z); z is the result of a linear "
@@ -253,8 +253,8 @@ EXERCISES = (
             "operator = torch.library.custom_op(name, forward, mutates_args=()). Each further row of the table is a "
             "method of it.",
             "operator.register_autograd(backward, setup_context=…): torch calls setup_context(ctx, inputs, output) "
-            "after forward, and backward(ctx, grad) later. What ctx.save_for_backward(*inputs) keeps, ctx.saved_tensors "
-            "has.",
+            "after forward, and backward(ctx, grad) later. ctx.saved_tensors has what ctx.save_for_backward(*inputs) "
+            "kept.",
             "operator.register_autograd(lambda ctx, grad: backward(grad, *ctx.saved_tensors), setup_context=keep), and "
             'operator.register_autocast(device, torch.bfloat16) for "cpu" and for "cuda".',
         ),
@@ -264,7 +264,7 @@ EXERCISES = (
         id="16.14",
         title="GatedMLP",
         points=3,
-        cases=(gated("an MLP"), gated("an MLP in bf16", "bfloat16"), gated("one in fp32", "float32")),
+        cases=(gated("an MLP"), gated("an MLP in bf16", "bfloat16")),
         library=course("tutorlib.kernels.fused.mlp", "interleave", "FusedMLP.__init__"),
         hints=(
             "Two things are parameters: the interleaved matrix, an nn.Parameter of this module, and down_proj's.",

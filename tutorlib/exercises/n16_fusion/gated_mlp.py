@@ -8,7 +8,7 @@ from tutorlib.checking.graded_run import rng_of_run
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.exercises.n16_fusion.judge.gated_modules import told_of_gated
-from tutorlib.exercises.n16_fusion.operators import draw, is_close
+from tutorlib.exercises.n16_fusion.operators import draw, is_close, it_raised
 from tutorlib.exercises.n16_fusion.parts import sources
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import Wrong
@@ -52,7 +52,7 @@ def wrong_module(answer: Served, rng: Random, dtype: str) -> Wrong | None:
     called = partial(product, factor)
     told, wrong = attempt(answer.through(told_of_gated), ((gate, up, down), x, called))
     if wrong is not None:
-        return Wrong(f"it raised {wrong.what.partition(' raised ')[2]}")
+        return it_raised(wrong)
     if "instead" in told:
         return Wrong(Flaw(f"it makes a {told['instead']}, which is not an nn.Module.", GatedFlaw.NO_MODULE))
     parameters, given = told["parameters"], told["given"]
@@ -71,9 +71,11 @@ def wrong_module(answer: Served, rng: Random, dtype: str) -> Wrong | None:
         return Wrong(Flaw(what, GatedFlaw.ROWS))
     if not mine.equal(wanted):
         at = next(n for n in range(len(wanted)) if not mine[n].equal(wanted[n]))
-        n = sources(features, PIECE)[at]
-        what = f"gate_up's row {at} should be {'up' if n >= features else 'gate'}'s row {n % features}, and is not."
+        is_row = next((row_text(n, features) for n, row in enumerate(stacked) if row.equal(mine[at])), "none of theirs")
+        what = f"gate_up's row {at} should be {row_text(sources(features, PIECE)[at], features)}; it is {is_row}."
         return Wrong(Flaw(what, GatedFlaw.ROWS))
+    if not is_close(told["result"], called(x, wanted) @ down.mT):
+        return Wrong(Flaw("its result is not down of what gated_linear returned.", GatedFlaw.RESULT))
     if (held := sum(one.numel() for one in parameters.values())) != 3 * gate.numel():
         what = f"its parameters have {held:,} numbers in all, and the plain module's {3 * gate.numel():,}."
         return Wrong(Flaw(what, GatedFlaw.PARAMETERS))
@@ -82,9 +84,12 @@ def wrong_module(answer: Served, rng: Random, dtype: str) -> Wrong | None:
         return Wrong(Flaw(what, GatedFlaw.DOWN))
     if not (told["trained"] and told["trains_down"]):
         return Wrong(Flaw("some of its parameters get no gradient.", GatedFlaw.PARAMETERS))
-    if not is_close(told["result"], called(x, wanted) @ down.mT):
-        return Wrong(Flaw("its result is not down of what gated_linear returned.", GatedFlaw.RESULT))
     return None
+
+
+def row_text(n: int, features: int) -> str:
+    """A row of gate stacked on up."""
+    return f"{'up' if n >= features else 'gate'}'s row {n % features}"
 
 
 def as_text(tensor: "Tensor") -> str:

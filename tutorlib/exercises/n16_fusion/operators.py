@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.randomness import fresh_rng
-from tutorlib.checking.values import Case, attempt, law
-from tutorlib.failure import FailureKind, Flaw
+from tutorlib.checking.values import Case, attempt
+from tutorlib.failure import FailureKind, Flaw, failures_in
 from tutorlib.models.row_gemm import RowGemm
 from tutorlib.problems.wrong import Wrong, count
 
@@ -54,73 +55,81 @@ def shapes_of(x: Shape, weight: Shape, biased: bool) -> tuple[Shape, ...]:
 
 
 def gradients(x: Shape, weight: Shape, biased: bool = False, scale: float = 1.0) -> Case:
-    """A case that is right when all gradients are autograd's.
+    """A case that is right when all gradients are autograd's, by products of gemm as large as the forward one.
 
-    biased: of GELU of the layer with a bias. scale: of x.
+    biased: of GELU of the layer with a bias. scale: of x. For points it also tries other numbers.
     """
 
-    def holds(got: Any, grad: "Tensor", *given: Any) -> str | None:
-        import torch
+    def given(seed: int) -> "tuple[Tensor, ...]":
+        grad, first, *others = draw(*shapes_of(x, weight, biased), seed=seed)
+        return grad, scale * first, *others
 
-        *leaves, _ = given
-        names = NAMES[: len(leaves)]
-        if not (isinstance(got, tuple | list) and len(got) == len(leaves)):
-            listed = f"{', '.join(names[:-1])} and {names[-1]}"
-            number = NUMBERS[len(leaves)]
-            return Flaw(f"it should return {number} tensors, the gradients of {listed}", GradientFlaw.NO_PAIR)
-        for name, mine, want in zip(names, got, wanted(grad, *leaves), strict=True):
-            if not isinstance(mine, torch.Tensor):
-                return f"the gradient of {name} is not a tensor"
-            if mine.shape != want.shape:
-                shapes = f"has the shape {tuple(mine.shape)}, and {name} has {tuple(want.shape)}"
-                return Flaw(f"the gradient of {name} {shapes}", GradientFlaw.SHAPE)
-            if want.ndim > 1 and mine.mT.shape == want.shape and torch.allclose(mine.mT, want):
-                return Flaw(f"the gradient of {name} is transposed", GradientFlaw.TRANSPOSED)
-            if mine.isnan().any():
-                return Flaw(f"the gradient of {name} has NaN", GradientFlaw.VALUE(name="nan"))
-            if not torch.allclose(mine, want):
-                off = f"the gradient of {name} is off by {float((mine - want).abs().max()):.3g}"
-                return Flaw(off, GradientFlaw.VALUE(name=name))
-        return None
+    def judge(answer: Answer) -> Wrong | None:
+        tried = given(0), *more_for_points(lambda rng: given(rng.getrandbits(32)), 1)
+        return next(filter(None, (wrong_gradients(answer, *one) for one in tried)), None)
 
     name = f"x {x}, weight {weight}{', large numbers' if scale > 1 else ''}"
-
-    def drawn(seed: int) -> list[tuple]:
-        grad, first, *others = draw(*shapes_of(x, weight, biased), seed=seed)
-        return [(grad, scale * first, *others, RowGemm())]
-
-    calls = Drawn(drawn, 0)
-
-    def judge(answer: Answer) -> Wrong | None:  # makes the law here, which draws: the list of exercises needs no torch
-        return law(name, calls, holds).judge(answer)
-
-    return Case(name, judge, calls)
+    return Case(name, judge, Drawn(lambda seed: [(*given(seed), RowGemm())], 0))
 
 
-def counted(name: str, x: Shape, weight: Shape, biased: bool = False) -> Case:
-    """A case that is right when gemm computes all products, each as large as the forward one.
+def wrong_gradients(answer: Answer, grad: "Tensor", *leaves: "Tensor") -> Wrong | None:
+    gemm = RowGemm()
+    got, wrong = attempt(answer, (grad, *leaves, gemm))
+    if wrong is not None:
+        return it_raised(wrong)
+    names = NAMES[: len(leaves)]
+    if not (isinstance(got, tuple | list) and len(got) == len(leaves)):
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        what = f"it should return {NUMBERS[len(leaves)]} tensors, the gradients of {listed}."
+        return Wrong(Flaw(what, GradientFlaw.NO_PAIR))
+    for name, mine, want in zip(names, got, wanted(grad, *leaves), strict=True):
+        if said := unlike(mine, want, name):
+            return Wrong(f"the gradient of {name} " + said + ".")
+    products = [prod(leaves[0].shape[:-1]) * leaves[1].numel()] * (len(leaves) if len(leaves) > 2 else 2)
+    if gemm.done != products:
+        each = f"it should compute {NUMBERS[len(products)]} products, each as large as the forward one"
+        return Wrong(Flaw(f"gemm was called {count(len(gemm.done), 'time')}; {each}.", GradientFlaw.GEMMS))
+    return None
 
-    Once, gemm's results are scaled by a random factor, and the gradients must follow.
-    """
+
+def unlike(mine: Any, want: "Tensor", name: str) -> str:
+    """How a gradient differs from autograd's, or ""."""
+    import torch
+
+    if not isinstance(mine, torch.Tensor):
+        return "is not a tensor"
+    if mine.shape != want.shape:
+        shapes = f"has the shape {tuple(mine.shape)}, and {name} has {tuple(want.shape)}"
+        return Flaw(shapes, GradientFlaw.SHAPE)
+    if want.ndim > 1 and mine.mT.shape == want.shape and torch.allclose(mine.mT, want):
+        return "" if torch.allclose(mine, want) else Flaw("is transposed", GradientFlaw.TRANSPOSED)
+    if mine.isnan().any():
+        return Flaw("has NaN", GradientFlaw.VALUE(name="nan"))
+    if torch.allclose(mine, want):
+        return ""
+    return Flaw(f"is off by {float((mine - want).abs().max()):.3g}", GradientFlaw.VALUE(name=name))
+
+
+def made_by_gemm(name: str, x: Shape, weight: Shape, biased: bool = False) -> Case:
+    """A case that is right when the gradients are made of gemm's results: these get a random factor."""
 
     def judge(answer: Answer) -> Wrong | None:
         rng = fresh_rng()
         gemm, factor = RowGemm(), rng.uniform(0.3, 0.7)
         grad, *leaves = draw(*shapes_of(x, weight, biased), seed=rng.getrandbits(32))
-        _, wrong = attempt(answer, (grad, *leaves, gemm))
-        products = 3 if biased else 2
-        if wrong is None and gemm.done != [prod(x[:-1]) * weight[0] * weight[1]] * products:
-            times = count(len(gemm.done), "time")
-            each = f"it should compute {NUMBERS[products]} products, each as large as the forward one"
-            return Wrong(Flaw(f"gemm was called {times}; {each}.", GradientFlaw.GEMMS))
-        scaled, again = attempt(answer, (grad, *leaves, lambda a, b: factor * gemm(a, b)))
-        if wrong or again:
-            return wrong or again
-        if are_tensors(scaled) and all(map(is_close, scaled, wanted(grad, *leaves, factor=factor))):
+        got, wrong = attempt(answer, (grad, *leaves, lambda a, b: factor * gemm(a, b)))
+        if wrong is not None:
+            return it_raised(wrong)
+        if are_tensors(got) and all(map(is_close, got, wanted(grad, *leaves, factor=factor))):
             return None
-        return Wrong(f"gemm was called {NUMBERS[products]} times, but the gradients are not its results.")
+        return Wrong("when gemm's results have a factor, the gradients do not follow it.")
 
     return Case(name, judge)
+
+
+def it_raised(wrong: Wrong) -> Wrong:
+    """An error of the answer, as `attempt` tells it, without the call: it would list whole tensors."""
+    return Wrong(Flaw(f"it raised {wrong.what.partition(' raised ')[2]}.", *failures_in([wrong.what])))
 
 
 def are_tensors(got: Any) -> bool:

@@ -18,7 +18,7 @@ from tutorlib.exercises.n16_fusion.judge.registered import (
     told_of_eager,
     told_of_fake_result,
 )
-from tutorlib.exercises.n16_fusion.operators import draw, is_close
+from tutorlib.exercises.n16_fusion.operators import draw, is_close, it_raised
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import Wrong
 
@@ -66,7 +66,7 @@ def backward(scale: float, grad: "Tensor", x: "Tensor", weight: "Tensor") -> "li
 
 def asked(answer: Served, question: Any, *args: Any) -> tuple[dict[str, Any], Wrong | None]:
     told, wrong = attempt(answer.through(question), args)
-    return told, Wrong(f"it raised {wrong.what.partition(' raised ')[2]}") if wrong else None
+    return told, it_raised(wrong) if wrong else None
 
 
 def eager(name: str) -> Case:
@@ -99,6 +99,9 @@ def traced(name: str) -> Case:
             return wrong
         if "error" in told:
             what = f"called with tensors that have no data, it fails: {told['error']}."
+            return Wrong(Flaw(what, OperatorFlaw.FAKE))
+        if told["called"]:
+            what = "called with tensors that have no data, it runs forward, and a kernel cannot run without data."
             return Wrong(Flaw(what, OperatorFlaw.FAKE))
         if told["shape"] != [*given[0].shape[:-1], len(given[1])]:
             return Wrong(Flaw("its fake is not the one that it was given.", OperatorFlaw.FAKE))

@@ -1,7 +1,9 @@
 """Describes an operator that an answer registers from the judge's functions. Runs in the answer's process."""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -57,13 +59,19 @@ def told_of_eager(answer: Served, first: Any, second: Any, given: "Sequence[Tens
 
 
 def told_of_fake_result(answer: Served, kernel: Any, given: "Sequence[Tensor]") -> Told:
-    """The shape of the operator's result for tensors without data; or the error."""
+    """The shape of the operator's result for tensors without data, or the error; and whether forward was called."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    operator = registered(answer, kernel, 1.0)
+    called = []
+
+    def noted(*inputs: "Tensor") -> "Tensor":
+        called.append(inputs)
+        return kernel(*inputs)
+
+    operator = registered(answer, noted, 1.0)
     with FakeTensorMode() as mode:
         try:
-            return {"shape": [*operator(*map(mode.from_tensor, given)).shape]}
+            return {"shape": [*operator(*map(mode.from_tensor, given)).shape], "called": bool(called)}
         except Exception as error:
             return {"error": first_sentence(error)}
 
@@ -102,16 +110,29 @@ def told_of_compiled(answer: Served, kernel: Any, scale: float, calls: "Sequence
     import torch
 
     operator = registered(answer, kernel, scale)
+    torch.compiler.reset()  # forgets the functions of earlier checks, of which it compiles a few only
     compiled = torch.compile(lambda *args: 2.0 * operator(*args), fullgraph=True, dynamic=True, backend="aot_eager")
     results = []
-    try:
-        for *given, grad in calls:
-            leaves = [one.clone().requires_grad_() for one in given]
-            result = compiled(*leaves)
-            results.append([result.detach(), *torch.autograd.grad(result, leaves, grad)])
-    except Exception as error:
-        return {"error": first_sentence(error)}
+    with silent():
+        try:
+            for *given, grad in calls:
+                leaves = [one.clone().requires_grad_() for one in given]
+                result = compiled(*leaves)
+                results.append([result.detach(), *torch.autograd.grad(result, leaves, grad)])
+        except Exception as error:
+            return {"error": first_sentence(error)}
     return {"results": results}
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Without torch's own reports of an error, pages long, above ours."""
+    logging.disable()
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def told_of_autocast(answer: Served, kernel: Any, given: "Sequence[Tensor]") -> Told:
@@ -127,4 +148,4 @@ def told_of_autocast(answer: Served, kernel: Any, given: "Sequence[Tensor]") -> 
 
 
 def first_sentence(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().partition('. ')[0].splitlines()[0]}"[:300]
+    return f"{type(error).__name__}: {str(error).strip().partition('. ')[0].splitlines()[0].rstrip('.')}"[:300]
