@@ -72,6 +72,16 @@ GELU_BACKWARDS = [
         ("tanh = torch", "z = gemm(x.flatten(0, -2).contiguous(), weight).view(grad.shape) + bias\n    tanh = torch"),
         words=("gemm was called 4 times",),
     ),
+    changed(
+        "16.12",
+        "as_a_view",
+        "weight transposed, without a copy.",
+        (
+            "*linear_backward(dz, x, weight, gemm)",
+            "gemm(dz.flatten(0, -2), weight.mT).view(x.shape), linear_backward(dz, x, weight, gemm)[1]",
+        ),
+        words=("is a transposed view",),
+    ),
     changed("16.12", "not_flattened", "gemm of x as it is.", ("x.flatten(0, -2).contiguous()", "x"), words=("raised",)),
     answer(
         "by_autograd",
@@ -170,6 +180,14 @@ REGISTRATIONS = [
         "passes_ctx",
         "backward with ctx.",
         ("lambda ctx, grad: backward(grad, *ctx.saved_tensors)", "backward"),
+    ),
+    changed("16.13", "ignores_grad", "As if L were y's sum.", ("backward(grad,", "backward(torch.ones_like(grad),")),
+    changed(
+        "16.13",
+        "asks_for_data",
+        "Spares the GEMMs where there is nothing to do; a traced gradient has no data.",
+        ("*ctx.saved_tensors),", "*ctx.saved_tensors) if grad.any() else (None, None, None),"),
+        words=("fullgraph=True) fails",),
     ),
     changed(
         "16.13",

@@ -188,7 +188,6 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             OperatorFlaw.NO_OPERATOR, "Return what torch.library.custom_op(name, forward, mutates_args=()) returns."
         ),
         Remedy(OperatorFlaw.RESULT, "An operator is found by its name: register each under the name that is passed."),
-        Remedy(OperatorFlaw.SCHEMA, "mutates_args names the arguments that forward writes to: there are none."),
         Remedy(OperatorFlaw.FAKE, "operator.register_fake(fake)."),
         Remedy(
             OperatorFlaw.BACKWARD,
@@ -207,14 +206,17 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             OperatorFlaw.COMPILED,
-            "torch.compile needs the fake, and a backward that was registered with the operator. An autograd.Function "
-            "around it is traced differently.",
+            "torch.compile traces forward and backward without data: pass on what you are given, and ask for no "
+            "tensor's values.",
         ),
         Remedy(
             OperatorFlaw.AUTOCAST,
             'operator.register_autocast(device, torch.bfloat16), once for "cpu" and once for "cuda".',
         ),
-        Remedy(Fail.RAISED, "Each method of the operator takes functions; custom_op wants mutates_args=() as well."),
+        Remedy(
+            Fail.RAISED,
+            "custom_op needs mutates_args, the arguments that forward writes to. There are none: mutates_args=().",
+        ),
     ),
     "16.14": (
         Remedy(GatedFlaw.NO_MODULE, "Derive the class from nn.Module, and call super().__init__() first."),
