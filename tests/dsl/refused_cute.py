@@ -300,3 +300,16 @@ def forgets_parentheses(x, y):
 @cute.jit
 def forgets_the_offset(x, y):
     cute.make_composed_layout(cute.make_swizzle(3, 3, 3), cute.make_layout(64))
+
+
+@refused("cute.make_tensor takes a pointer, and a tensor's is `x.iterator`")
+@cute.jit
+def a_tensor_of_a_tensor(x, y):
+    y[0] = cute.make_tensor(x, cute.make_layout(4))[0]
+
+
+@refused("The tensor has the shape ((2, 4), 2) and the value ((2, 2), 2)")
+@cute.jit
+def stores_half(x, y):
+    half = cute.make_tensor(x.iterator, cute.make_layout(((2, 2), 2))).load()
+    cute.make_tensor(y.iterator, cute.make_layout(((2, 4), 2))).store(half)

@@ -4,9 +4,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.functional import silu
 
-from tutorlib.kernels.fused.linear import dgrad, leave_to_torch, linear, multiply, wgrad, why_torch
+from tutorlib.kernels.fused.linear import dgrad, leave_to_torch, linear, multiply, other_autocast, wgrad, why_torch
 
 PIECE = 8  # rows of gate's and of up's weights in turn, which a Hopper thread then holds together
 LLAMA_8B = (4096, 14336)  # hidden, features of Llama 3 8B
@@ -120,4 +121,6 @@ class FusedMLP(nn.Module):
         self.down = nn.Parameter(plain.down_proj.weight.detach())
 
     def forward(self, x: Tensor) -> Tensor:
+        if other_autocast(x):
+            return functional.linear(swiglu_of(functional.linear(x, self.gate_up)), self.down)
         return linear(swiglu_linear(x, self.gate_up), self.down)
