@@ -379,7 +379,7 @@ def linear_backward(grad, x, weight, gemm):
 check("16.8", linear_backward)
 
 # %% [markdown]
-# ### What fusion has not kept
+# ### What fusion did not keep
 #
 # Now with the epilogue: y = gelu(z), where z = x · Wᵀ + bias. By the chain rule ∂L/∂z = grad · gelu′(z), and from z
 # down it is the linear layer again. But gelu′ needs z, and z was never stored: it existed only in registers. There are
@@ -472,12 +472,12 @@ check("16.13", register)
 # %% [markdown]
 # Now register your own kernel. `with_epilogue(bias_gelu)` compiles your epilogue into a GEMM and returns a function of
 # torch tensors. In bf16 a Hopper GPU runs it in notebook 14's kernel, and the CPU simulates it in notebook 09's, as
-# your checks do. In fp32 and fp64, which no kernel of ours takes, torch computes the same.
+# your checks do. In fp32 and fp64, which these kernels do not take, torch computes the same.
 #
 # The backward calls `linear`, the course's operator for A · Bᵀ, which was registered like yours. It has to be an
-# operator, because torch.compile traces the backward without data, too. On a Hopper GPU it is notebook 14's `gemm`;
-# what that cannot take, and everything on the CPU, torch multiplies: in fp32 or better, rounded once, as the kernel
-# does.
+# operator, because torch.compile traces the backward without data, too. On a Hopper GPU it is notebook 14's `gemm`, and
+# torch multiplies what that cannot take. On the CPU torch multiplies everything, in fp32 or better, and rounds once, as
+# the kernel does.
 
 # %%
 show_source(multiply)
@@ -603,9 +603,9 @@ def gated_backward(grad, x, gate_up):
 gated_linear = register("page16::gated_linear", gated_forward, gated_fake, gated_backward)
 
 # %% [markdown]
-# On a Hopper GPU, the next cell times your two kernels at 4,096 tokens and 14,336 columns, beside torch's ways and
-# beside the same GEMMs with the course's epilogues. Ratios far below 1 in the rows of the course's mean that your
-# expression compiles to more instructions: `arithmetic` above counts them.
+# On a Hopper GPU, the next cell times your two kernels at M = 4096, N = 14336 and K = 4096, beside torch's ways and
+# beside the same GEMMs with the course's epilogues. If yours is slower than the course's, count the instructions of
+# your expression with `arithmetic`.
 
 # %%
 show_speeds(gelu_kernel, gate_kernel)

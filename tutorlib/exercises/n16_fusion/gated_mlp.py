@@ -24,7 +24,7 @@ class GatedFlaw(FailureKind):
 
     NO_MODULE = "no module"
     CALLS = "calls of the operator"
-    PARAMETERS = "parameters"
+    PARAMETERS = "other parameters"
     ROWS = "rows of gate_up"
     DOWN = "another down"
     RESULT = "another result"
