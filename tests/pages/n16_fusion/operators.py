@@ -160,7 +160,7 @@ REGISTRATIONS = [
         "one_name",
         "The same name for all.",
         ("custom_op(name, ", 'custom_op("wrong16::one_name", '),
-        words=("the first does not return",),
+        words=("the operator wrong16::one_name",),
     ),
     changed(
         "16.13",

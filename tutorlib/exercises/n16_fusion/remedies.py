@@ -187,7 +187,6 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(
             OperatorFlaw.NO_OPERATOR, "Return what torch.library.custom_op(name, forward, mutates_args=()) returns."
         ),
-        Remedy(OperatorFlaw.RESULT, "An operator is found by its name: register each under the name that is passed."),
         Remedy(OperatorFlaw.FAKE, "operator.register_fake(fake)."),
         Remedy(
             OperatorFlaw.BACKWARD,

@@ -4,6 +4,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,31 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Told = dict[str, Any]
+Question = Callable[..., Told]
 NUMBERS = count()  # each registration has a name of its own
+
+
+class Instead(Exception):
+    """The answer returned something else. What, and what it should be."""
+
+
+def told(question: Question) -> Question:
+    """The question, for which Instead is a reply."""
+
+    @wraps(question)
+    def asked(answer: Served, *args: Any) -> Told:
+        try:
+            return question(answer, *args)
+        except Instead as error:
+            return {"instead": str(error)}
+
+    return asked
 
 
 def registered(answer: Served, kernel: Any, scale: float) -> Any:
     """The operator that the answer makes of `kernel` (x, weight, bias → a tensor) and a backward times `scale`.
 
-    Raises what the answer raises.
+    Raises Instead, and what the answer raises.
     """
     from torch import Tensor
 
@@ -33,7 +52,14 @@ def registered(answer: Served, kernel: Any, scale: float) -> Any:
         rows = grad.flatten(0, -2)
         return scale * (grad @ weight), scale * (rows.mT @ x.flatten(0, -2)), scale * rows.sum(0)
 
-    return answer(f"judge16::linear{next(NUMBERS)}", forward, fake, backward)
+    name = f"judge16::linear{next(NUMBERS)}"
+    operator = answer(name, forward, fake, backward)
+    overload = overload_of(operator)
+    if overload is None:
+        raise Instead(f"a {type(operator).__name__}; it should return the operator, as torch.library.custom_op does")
+    if overload._schema.name != name:
+        raise Instead(f"the operator {overload._schema.name}; it should make and return {name}, as it was called")
+    return operator
 
 
 def overload_of(operator: Any) -> Any:
@@ -46,15 +72,12 @@ def overload_of(operator: Any) -> Any:
     return operator if isinstance(operator, torch._ops.OpOverload) else None
 
 
-def told_of_eager(answer: Served, first: Any, second: Any, given: "Sequence[Tensor]") -> Told:
-    """Results of two operators, made of two kernels; or the type of what is no operator."""
-    operators = [registered(answer, kernel, 1.0) for kernel in (first, second)]
-    overloads = [overload_of(one) for one in operators]
-    if None in overloads:
-        return {"instead": type(operators[overloads.index(None)]).__name__}
-    return {"results": [operator(*given).detach() for operator in operators]}
+@told
+def told_of_eager(answer: Served, kernel: Any, given: "Sequence[Tensor]") -> Told:
+    return {"result": registered(answer, kernel, 1.0)(*given).detach()}
 
 
+@told
 def told_of_fake_result(answer: Served, kernel: Any, given: "Sequence[Tensor]") -> Told:
     """The shape of the operator's result for tensors without data, or the error; and whether forward was called."""
     from torch._subclasses.fake_tensor import FakeTensorMode
@@ -73,6 +96,7 @@ def told_of_fake_result(answer: Served, kernel: Any, given: "Sequence[Tensor]") 
             return {"error": first_sentence(error)}
 
 
+@told
 def told_of_backward(answer: Served, kernel: Any, scale: float, given: "Sequence[Tensor]", grad: "Tensor") -> Told:
     """The three gradients, or the error; and whether a backward of changed inputs is refused."""
     import torch
@@ -102,6 +126,7 @@ def refuses_changes(operator: Any, given: "Sequence[Tensor]", grad: "Tensor") ->
     return refuses
 
 
+@told
 def told_of_compiled(answer: Served, kernel: Any, scale: float, calls: "Sequence[Sequence[Tensor]]") -> Told:
     """For each call (x, weight, bias, grad) the result and the gradients of one compiled function; or the error."""
     import torch
@@ -132,6 +157,7 @@ def silent() -> Iterator[None]:
         logging.disable(logging.NOTSET)
 
 
+@told
 def told_of_autocast(answer: Served, kernel: Any, given: "Sequence[Tensor]") -> Told:
     """The dtype of the result under autocast to bf16 on the CPU; and whether there is a rule for GPUs."""
     import torch
@@ -139,9 +165,8 @@ def told_of_autocast(answer: Served, kernel: Any, given: "Sequence[Tensor]") -> 
     operator = registered(answer, kernel, 1.0)
     with torch.autocast("cpu", torch.bfloat16):
         dtype = str(operator(*given).dtype).removeprefix("torch.")
-    overload = overload_of(operator)
-    on_gpu = overload and torch._C._dispatch_has_kernel_for_dispatch_key(overload.name(), "AutocastCUDA")
-    return {"dtype": dtype, "on_gpu": bool(on_gpu)}
+    name = overload_of(operator)._schema.name
+    return {"dtype": dtype, "on_gpu": torch._C._dispatch_has_kernel_for_dispatch_key(name, "AutocastCUDA")}
 
 
 def first_sentence(error: Exception) -> str:
