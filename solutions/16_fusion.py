@@ -1,8 +1,9 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 120
-#     summary: Epilogues as functions, SwiGLU in one GEMM, a layer that torch takes for its own, an MLP over two GPUs.
+#     minutes: 125
+#     appendix: 15
+#     summary: Epilogues as functions, SwiGLU in one GEMM, kernels as operators that torch knows, an MLP over two GPUs.
 # ---
 
 # %% [markdown]
@@ -12,17 +13,16 @@
 # kernel of its own, each of these reads and writes all of C again, for arithmetic that takes almost no time. In the
 # epilogue, C is already in registers.
 #
-# On this page you move that work into the epilogue. Then the kernel becomes a layer: you write two functions that
-# torch needs, the kernel's backward and its fake. The course registers functions like yours with an operator that
-# torch can differentiate, compile, run under autocast and capture in a CUDA graph, and builds a Llama MLP on it. At
-# the end you split the MLP's weights over two GPUs.
+# On this page you move that work into the epilogue. Then your kernel becomes a layer: you write its backward and its
+# fake, and register them with an operator that torch can differentiate, compile, run under autocast and capture in a
+# CUDA graph. Your gate becomes a Llama MLP in the same way. At the end you split the MLP's weights over two GPUs.
 #
 # > **After this page you can** write an epilogue as a function of a thread's values, find an operand's element for each
-# > of them, fuse a gate by reordering the weights, derive both gradients of a linear layer as GEMMs, write the fake of
-# > an operator, and split an MLP over GPUs with one all-reduce.
+# > of them, fuse a gate by reordering the weights, derive the gradients of a fused linear layer as GEMMs, register a
+# > kernel as an operator of torch, build a module on it, and split an MLP over GPUs with one all-reduce.
 # >
-# > **It takes** about 120 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them; the
-# > last section needs two.
+# > **It takes** about 125 minutes, and its appendix about 15 more, on any machine: without a GPU, kernels are
+# > simulated. A Hopper GPU times them; the last section needs two.
 
 # %%
 from collections import Counter
@@ -31,7 +31,8 @@ import cutlass
 import cutlass.cute as cute
 import torch
 from cutlass import Float32
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 
 from tutorlib import check
 from tutorlib.compiling.cute import compile_cute
@@ -41,8 +42,9 @@ from tutorlib.draw import show_layout
 from tutorlib.kernels.ampere.thread_share import Accumulators
 from tutorlib.kernels.fused.ampere import Fusion, make_elementwise
 from tutorlib.kernels.fused.linear import KernelLinear, linear, multiply
-from tutorlib.kernels.fused.mlp import FusedMLP, LlamaMLP
+from tutorlib.kernels.fused.mlp import LlamaMLP, before_gate
 from tutorlib.kernels.hopper.fusion import FusedStores, GatedStores
+from tutorlib.notebook.fused_kernels import show_speeds, with_epilogue, with_gate
 from tutorlib.notebook.fusion import show_as_a_module, show_costs, show_parallel
 from tutorlib.notebook.measured import show_figure
 from tutorlib.notebook.source import show_source
@@ -226,43 +228,6 @@ check("16.4", fetch)
 show_source(FusedStores)
 
 # %% [markdown]
-# ## One number for a whole tile
-#
-# If C is to be stored in FP8, it needs a scale, and the scale needs the largest |C| of the whole matrix, which no
-# function of single elements can give. So each block finds the maximum of its tile, and a second, tiny kernel reduces
-# these. (An `atomicMax` on one number would do as well: the bits of nonnegative floats are ordered like integers, so
-# an integer atomic works. But then all blocks contend for one address, which the host must reset before each launch.)
-#
-# **Exercise 16.5** (about 8 lines). Write `largest(values, partial, thread)`: the largest |value| of the block. Thread
-# 0 must return it; other threads may return anything. `values` are a thread's accumulators in fp32, `partial` is
-# shared memory with one fp32 per warp, and `thread` is the thread's index. Within a warp,
-# `cute.arch.shuffle_sync_bfly(x, offset=n)` returns x from lane (own lane XOR n), and `cute.arch.fmax` the larger of
-# two values.
-
-
-# %%
-@cute.jit
-def largest(values, partial: cute.Tensor, thread):
-    ### BEGIN SOLUTION (about 8 lines)
-    mine = cute.where(values < 0.0, -values, values).reduce(cute.ReductionOp.MAX, 0.0, 0)
-    for step in cutlass.range_constexpr(5):
-        mine = cute.arch.fmax(mine, cute.arch.shuffle_sync_bfly(mine, offset=1 << step))
-    partial[thread // 32] = mine
-    cute.arch.sync_threads()
-    for warp in cutlass.range_constexpr(cute.size(partial)):
-        mine = cute.arch.fmax(mine, partial[warp])
-    return mine
-    ### END SOLUTION
-
-
-# %%
-check("16.5", largest)
-
-# %% [markdown]
-# How does thread 0 know where to store the maximum? By a stride of 0 once more. The result has one element per tile, R
-# × S of them, and the surrounding kernel views it as a matrix of C's shape, ((64, R), (64, S)):((0, S), (0, 1)). All
-# elements of a tile have the same address, and thread 0 stores to any of them.
-#
 # ## SwiGLU: two columns become one
 #
 # A Llama MLP is down(silu(gate(x)) · up(x)), silu(g) = g / (1 + e⁻ᵍ). Gate and up are GEMMs with the same A, so one
@@ -367,27 +332,22 @@ show_figure("fusion")
 # ## A layer that torch treats as its own
 #
 # A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each needs to
-# know something about the kernel that its code does not say. You register that knowledge with a
-# `torch.library.custom_op`:
+# know something about the kernel that its code does not say. You register that knowledge with an **operator**, which
+# `torch.library.custom_op` makes:
 #
 # | caller | you register | which is |
 # |---|---|---|
-# | eager mode | the function itself | on a GPU, notebook 14's `gemm` |
-# | `torch.compile`, `torch.export` | `register_fake` | shape, dtype and device of the result, without data |
-# | autograd | `register_autograd` | the backward, built from operators |
-# | `autocast` | `register_autocast` | the dtype to cast to |
+# | eager mode | `custom_op(name, forward, mutates_args=())` | the function itself, which launches the kernel |
+# | `torch.compile`, `torch.export` | `register_fake(fake)` | shape, dtype and device of the result, without data |
+# | autograd | `register_autograd(backward, setup_context=keep)` | the backward, built from operators |
+# | `autocast` | `register_autocast(device, dtype)` | the dtype to cast to |
 # | `torch.cuda.graph` | nothing | but the launch must use the current stream and must not synchronize |
 #
-# Notebook 14's kernel does not run on the CPU, so the operator needs another implementation there: torch's product in
-# fp32, rounded once. It keeps the kernel's contract; only the order of the additions differs.
-
-# %%
-show_source(multiply)
-
-# %% [markdown]
+# You write these for GELU(x · Wᵀ + bias) with your own epilogue, from the backward on.
+#
 # ### The backward: two more GEMMs
 #
-# y = x · Wᵀ, so y_mn = Σ_k x_mk · w_nk. Autograd gives you grad_mn = ∂L/∂y_mn. Then
+# First without bias and GELU: y = x · Wᵀ, so y_mn = Σ_k x_mk · w_nk. Autograd gives you grad_mn = ∂L/∂y_mn. Then
 #
 # > ∂L/∂x_mk = Σ_n grad_mn · w_nk  and  ∂L/∂w_nk = Σ_m grad_mn · x_mk
 #
@@ -419,16 +379,39 @@ def linear_backward(grad, x, weight, gemm):
 check("16.8", linear_backward)
 
 # %% [markdown]
-# The course registers a function like yours, with the operator itself in place of `gemm`. So the backward consists of
-# operators that torch knows: it can be compiled, and differentiated in turn. `gradcheck` compares it with finite
-# differences in fp64:
+# ### What fusion did not keep
+#
+# Now with the epilogue: y = gelu(z), where z = x · Wᵀ + bias. By the chain rule ∂L/∂z = grad · gelu′(z), and from z
+# down it is the linear layer again. But gelu′ needs z, and z was never stored: it existed only in registers. There are
+# two ways to get it back. The kernel can store z beside y; then every forward pass writes a second matrix of y's size
+# and keeps it for the backward, 117 MB a layer at 4,096 tokens and 14,336 features. Or the backward multiplies x · Wᵀ
+# again, a third GEMM beside its two. You take the second way: time for memory. (With activation checkpointing, a
+# training framework makes the same trade for whole layers.)
+#
+# **Exercise 16.12** (about 6 lines). Write `linear_gelu_backward(grad, x, weight, bias, gemm)`: the gradients of x,
+# weight and bias (out,) as a tuple. GELU has its tanh form, tanh′ = 1 − tanh², and `gemm` is that of 16.8. Call it
+# three times in all; your `linear_backward` does two of them. Everything else works element by element, or sums.
+
 
 # %%
-x, weight = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((2, 3, 8), (4, 8)))
-print("first derivatives: ", torch.autograd.gradcheck(linear, (x, weight)))
-print("second derivatives:", torch.autograd.gradgradcheck(linear, (x, weight)))
+def linear_gelu_backward(grad, x, weight, bias, gemm):
+    ### BEGIN SOLUTION (about 6 lines)
+    z = gemm(x.flatten(0, -2).contiguous(), weight).view(grad.shape) + bias
+    tanh = torch.tanh(0.7978845608028654 * (z + 0.044715 * z**3))
+    inner = 0.7978845608028654 * (1 + 3 * 0.044715 * z**2)  # the derivative of tanh's argument
+    dz = grad * (0.5 * (1 + tanh) + 0.5 * z * (1 - tanh**2) * inner)
+    return *linear_backward(dz, x, weight, gemm), dz.flatten(0, -2).sum(0)
+    ### END SOLUTION
+
+
+# %%
+check("16.12", linear_gelu_backward)
 
 # %% [markdown]
+# The elementwise part is again work that one could fuse: grad · gelu′(z) is an epilogue of the GEMM that computes z,
+# with grad as its operand, like the residual's D. (torch has it as a kernel of its own,
+# `torch.ops.aten.gelu_backward`.)
+#
 # ### The fake: what is known without data
 #
 # When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. Each
@@ -437,7 +420,7 @@ print("second derivatives:", torch.autograd.gradgradcheck(linear, (x, weight)))
 # the result to learn its shape works only with operations that have fakes themselves, and a kernel has none. A fake
 # that is wrong is worst: the compiler trusts it.
 #
-# **Exercise 16.9** (about 1 line). Write `linear_fake(x, weight)`: a new tensor like the result of `linear`,
+# **Exercise 16.9** (about 1 line). Write `linear_fake(x, weight)`: a new tensor like the result of a linear layer,
 # contiguous, without computing anything.
 
 
@@ -452,13 +435,109 @@ def linear_fake(x, weight):
 check("16.9", linear_fake)
 
 # %% [markdown]
-# `torch.library.opcheck` checks the course's operator in all of these respects at once: the schema (no input modified
-# in place or returned), the registration of autograd, the fake against the real result, and forward and backward
-# traced with symbolic sizes.
+# ### The registration
+#
+# `custom_op` reads the types of the arguments and of the result from forward's annotations. `mutates_args` names the
+# arguments that forward writes to. For autograd torch calls two functions. `setup_context(ctx, inputs, output)` runs
+# after forward and keeps what the backward will need, and `backward(ctx, grad)` returns one gradient per input. Tensors
+# kept with `ctx.save_for_backward(*tensors)` come back as `ctx.saved_tensors`, and torch watches them: if one was
+# changed in place in the meantime, backward raises an error. An attribute of ctx would silently give the gradients of
+# other numbers.
+#
+# **Exercise 16.13** (about 8 lines). Write `register(name, forward, fake, backward)`, which makes the operator `name`
+# ("namespace::name") with everything in the table, and returns it. `forward` and `fake` take the operator's inputs,
+# all of them tensors; `backward` takes (grad, *inputs) and returns their gradients. Under autocast the operator casts
+# to bf16, on the CPU and on CUDA devices.
+
 
 # %%
-x, weight = torch.randn(2, 3, 8, requires_grad=True), torch.randn(4, 8, requires_grad=True)
-torch.library.opcheck(linear, (x, weight))
+def register(name, forward, fake, backward):
+    ### BEGIN SOLUTION (about 8 lines)
+    operator = torch.library.custom_op(name, forward, mutates_args=())
+    operator.register_fake(fake)
+
+    def keep(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    operator.register_autograd(lambda ctx, grad: backward(grad, *ctx.saved_tensors), setup_context=keep)
+    for device in ("cpu", "cuda"):
+        operator.register_autocast(device, torch.bfloat16)
+    return operator
+    ### END SOLUTION
+
+
+# %%
+check("16.13", register)
+
+# %% [markdown]
+# Now register your own kernel. `with_epilogue(bias_gelu)` compiles your epilogue into a GEMM and returns a function of
+# torch tensors. In bf16 a Hopper GPU runs it in notebook 14's kernel, and the CPU simulates it in notebook 09's, as
+# your checks do. In fp32 and fp64, which these kernels do not take, torch computes the same.
+#
+# The backward calls `linear`, the course's operator for A · Bᵀ, which was registered like yours. It has to be an
+# operator, because torch.compile traces the backward without data, too. On a Hopper GPU it is notebook 14's `gemm`, and
+# torch multiplies what that cannot take. On the CPU torch multiplies everything, in fp32 or better, and rounds once, as
+# the kernel does.
+
+# %%
+show_source(multiply)
+
+# %%
+gelu_kernel = with_epilogue(bias_gelu)
+
+
+def forward(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    rows = x.reshape(-1, x.shape[-1])
+    return gelu_kernel(rows, weight, bias).view(*x.shape[:-1], weight.shape[0])
+
+
+def fake(x, weight, bias):
+    return linear_fake(x, weight)
+
+
+def backward(grad, x, weight, bias):
+    return linear_gelu_backward(grad, x, weight, bias, linear)
+
+
+linear_gelu = register("page16::linear_gelu", forward, fake, backward)
+
+# %% [markdown]
+# `torch.library.opcheck` asks four things: that the schema is true (no input is modified in place or returned), that
+# autograd is registered where torch expects it, that the fake agrees with the real result, and that forward and
+# backward can be traced with symbolic sizes. `gradcheck` compares the backward with finite differences in fp64; since
+# it is made of operators, it can be differentiated in turn.
+
+# %%
+x, weight, bias = (torch.randn(shape, requires_grad=True) for shape in ((2, 3, 8), (16, 8), (16,)))
+for question, verdict in torch.library.opcheck(linear_gelu, (x, weight, bias)).items():
+    print(f"{question}: {verdict}")
+wide = [tensor.detach().double().requires_grad_() for tensor in (x, weight, bias)]
+print("first derivatives: ", torch.autograd.gradcheck(linear_gelu, wide))
+print("second derivatives:", torch.autograd.gradgradcheck(linear_gelu, wide))
+
+# %% [markdown]
+# The next cell compiles a function that contains the operator. `fullgraph=True` raises an error where torch would have
+# to leave the graph and go back to Python. Then autocast makes bf16 of fp32, and so your epilogue runs: simulated,
+# because these tensors are on the CPU.
+
+
+# %%
+def by_torch(x, weight, bias):
+    return functional.gelu(functional.linear(x, weight, bias), approximate="tanh")
+
+
+def loss_of(layer):
+    return lambda *tensors: layer(*tensors).square().mean()
+
+
+compiled = torch.compile(loss_of(linear_gelu), fullgraph=True, backend="aot_eager")
+mine, theirs = (torch.autograd.grad(loss(x, weight, bias), weight)[0] for loss in (compiled, loss_of(by_torch)))
+print(f"compiled, weight's gradient: off by {float((mine - theirs).abs().max()):.1e}")
+with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+    mine, theirs = linear_gelu(x, weight, bias), functional.linear(x, weight, bias)
+    exact = by_torch(*(tensor.double() for tensor in (x, weight, bias)))
+print(f"under autocast: {mine.dtype}, and nn.Linear {theirs.dtype}")
+print(f"your epilogue in bf16: off by {float((mine - exact).abs().max()):.1e} of {float(exact.abs().max()):.2f}")
 
 # %% [markdown]
 # ### Into a model
@@ -490,30 +569,102 @@ def use_kernels(module):
 check("16.10", use_kernels)
 
 # %% [markdown]
-# The next cell swaps the layers of a small Llama MLP with your `use_kernels`. What must it print if torch treats them
-# as its own? `FusedMLP` is the course's fused form, whose first GEMM is gated in the epilogue. (It has a backward too,
-# which multiplies gate and up again in place of keeping them.) The 8B model has 4,096 and 14,336 in place of 64 and
-# 192.
+# The course's own `use_kernels` assigns each layer's `__class__` instead, and so keeps hooks, and layers that a model
+# uses in several places. Layers whose sizes or dtypes the kernel cannot take are multiplied by torch, with a warning
+# for each, and `report()` in `tutorlib.kernels.fused.linear` lists them.
+#
+# ### Your gate in a module
+#
+# The fused Llama MLP needs a second operator: `gated_linear(x, gate_up)` is silu(gate(x)) · up(x), where `gate_up` has
+# gate's and up's rows interleaved with Hopper's width, 8. It is registered exactly like the first, with your `gated` in
+# its kernel. (`with_gate` copies a Hopper thread's 16 accumulators into registers of the layout that your `gated`
+# expects, which costs no instruction. When simulated, it interleaves anew, with width 32.) Its backward, too,
+# multiplies once more in place of keeping gate(x) and up(x):
+
+# %%
+show_source(before_gate)
+
+# %%
+gate_kernel = with_gate(gated)
+
+
+def gated_forward(x: Tensor, gate_up: Tensor) -> Tensor:
+    return gate_kernel(x.reshape(-1, x.shape[-1]), gate_up).view(*x.shape[:-1], gate_up.shape[0] // 2)
+
+
+def gated_fake(x, gate_up):
+    return x.new_empty(*x.shape[:-1], gate_up.shape[0] // 2)
+
+
+def gated_backward(grad, x, gate_up):
+    return linear_backward(before_gate(grad, x, gate_up), x, gate_up, linear)
+
+
+gated_linear = register("page16::gated_linear", gated_forward, gated_fake, gated_backward)
+
+# %% [markdown]
+# On a Hopper GPU, the next cell times your two kernels at M = 4096, N = 14336 and K = 4096, beside torch's ways and
+# beside the same GEMMs with the course's epilogues. If yours is slower than the course's, count the instructions of
+# your expression with `arithmetic`.
+
+# %%
+show_speeds(gelu_kernel, gate_kernel)
+
+# %% [markdown]
+# A module holds the interleaved weights. They are made once, when the module is made from a plain one, and from then
+# on they are what the optimizer trains and what `state_dict()` saves: the two old matrices are gone.
+#
+# **Exercise 16.14** (about 9 lines). Write the class `GatedMLP`, an `nn.Module`. `GatedMLP(plain, gated_linear)` takes
+# a `LlamaMLP`, whose layers `gate_proj`, `up_proj` and `down_proj` have no biases, and an operator. Its `forward(x)` is
+# `down_proj` of `gated_linear(x, gate_up)`. Its parameters are gate_up (2 · features, hidden), interleaved with width
+# 8, and what `plain.down_proj` has; it keeps nothing else of `plain`.
+
+
+# %%
+class GatedMLP(nn.Module):
+    ### BEGIN SOLUTION (about 9 lines)
+    def __init__(self, plain, gated_linear):
+        super().__init__()
+        gate, up = (layer.weight.detach().unflatten(0, (-1, 8)) for layer in (plain.gate_proj, plain.up_proj))
+        self.gate_up = nn.Parameter(torch.stack((gate, up), 1).flatten(0, 2))
+        self.gated_linear, self.down_proj = gated_linear, plain.down_proj
+
+    def forward(self, x):
+        return self.down_proj(self.gated_linear(x, self.gate_up))
+
+    ### END SOLUTION
+
+
+# %%
+check("16.14", GatedMLP)
+
+# %% [markdown]
+# The next cell puts both of your ways beside a plain MLP: its layers swapped by your `use_kernels`, and your
+# `GatedMLP`. What must it print if torch treats them as its own? (The 8B model has 4,096 and 14,336 in place of 64 and
+# 192.)
 
 # %%
 torch.manual_seed(16)
 plain = LlamaMLP(64, 192)
 x = torch.randn(8, 64)
 expected = plain(x)
-fused = FusedMLP(plain)
-swapped = use_kernels(plain)
-print("graph breaks:", torch._dynamo.explain(swapped)(x).graph_break_count)
-with torch.autocast("cpu", torch.bfloat16):
-    print("under autocast:", swapped(x).dtype)
-for name, module in {"swapped": swapped, "two GEMMs, the first gated": fused}.items():
-    print(f"{name}: off by {float((module(x) - expected).abs().max()):.1e} of {float(expected.abs().max()):.2f}")
+expected.square().mean().backward()
+down_gradient = plain.down_proj.weight.grad.clone()
+fused = use_kernels(GatedMLP(plain, gated_linear))
+for name, module in {"swapped": use_kernels(plain), "gated": fused}.items():
+    module.zero_grad()
+    y = module(x)
+    y.square().mean().backward()
+    off, of_gradient = (y - expected).abs().max(), (module.down_proj.weight.grad - down_gradient).abs().max()
+    print(f"{name}: graph breaks {torch._dynamo.explain(module)(x).graph_break_count}", end=", ")
+    print(f"off by {float(off):.1e} of {float(expected.abs().max()):.2f}, gradient by {float(of_gradient):.1e}")
+    with torch.autocast("cpu", torch.bfloat16):
+        y = module(x)
+    print(f"  under autocast {y.dtype}, off by {float((y - expected).abs().max()):.1e}")
 
 # %% [markdown]
-# No graph break, a bf16 result, and no difference beyond rounding in fp32, because on the CPU all three use torch's
-# product.
-#
-# The course's own `use_kernels` assigns each layer's `__class__`, and so keeps hooks, and layers that a model uses in
-# several places.
+# No graph break, a bf16 result, and in fp32 no difference beyond rounding, because on the CPU torch computes the
+# products of both. Under autocast the gated one is your kernel, simulated.
 #
 # A CUDA graph can capture the model, too. Two things could prevent that: a launch on a stream other than the current
 # one, and memory that is allocated during capture and freed before the replay. `gemm` launches on torch's current
@@ -606,6 +757,7 @@ show_parallel()
 # - An epilogue is a function of values in registers, and rounding comes last. A thread finds the operands of its
 #   accumulators by partitioning their matrix like C; a stride of 0 turns a vector into a matrix.
 # - If two numbers must meet in one thread, reorder the weights so that they do. You do it once.
+# - What fusion does not store, the backward must compute again, or the forward must store after all.
 # - A kernel becomes a layer once you register knowledge *about* it: a fake, a backward made of operators, an autocast
 #   dtype. And it must launch on the current stream.
 #
@@ -637,3 +789,41 @@ show_parallel()
 # fake. opcheck on a GPU finds it at once; opcheck on the CPU cannot.
 #
 # </details>
+
+# %% [markdown]
+# ## Appendix: one number for a whole tile
+#
+# If C is to be stored in FP8, it needs a scale, and the scale needs the largest |C| of the whole matrix, which no
+# function of single elements can give. So each block finds the maximum of its tile, and a second, tiny kernel reduces
+# these. (An `atomicMax` on one number would do as well: the bits of nonnegative floats are ordered like integers, so
+# an integer atomic works. But then all blocks contend for one address, which the host must reset before each launch.)
+#
+# **Exercise 16.5** (about 8 lines). Write `largest(values, partial, thread)`: the largest |value| of the block. Thread
+# 0 must return it; other threads may return anything. `values` are a thread's accumulators in fp32, `partial` is
+# shared memory with one fp32 per warp, and `thread` is the thread's index. Within a warp,
+# `cute.arch.shuffle_sync_bfly(x, offset=n)` returns x from lane (own lane XOR n), and `cute.arch.fmax` the larger of
+# two values.
+
+
+# %%
+@cute.jit
+def largest(values, partial: cute.Tensor, thread):
+    ### BEGIN SOLUTION (about 8 lines)
+    mine = cute.where(values < 0.0, -values, values).reduce(cute.ReductionOp.MAX, 0.0, 0)
+    for step in cutlass.range_constexpr(5):
+        mine = cute.arch.fmax(mine, cute.arch.shuffle_sync_bfly(mine, offset=1 << step))
+    partial[thread // 32] = mine
+    cute.arch.sync_threads()
+    for warp in cutlass.range_constexpr(cute.size(partial)):
+        mine = cute.arch.fmax(mine, partial[warp])
+    return mine
+    ### END SOLUTION
+
+
+# %%
+check("16.5", largest)
+
+# %% [markdown]
+# How does thread 0 know where to store the maximum? By a stride of 0 once more. The result has one element per tile, R
+# × S of them, and the surrounding kernel views it as a matrix of C's shape, ((64, R), (64, S)):((0, S), (0, 1)). All
+# elements of a tile have the same address, and thread 0 stores to any of them.

@@ -317,3 +317,16 @@ def exchanges_registers(x, y):
     else:
         cute.arch.setmaxregister_increase(24)
     y[thread] = x[thread]
+
+
+@refused("cute.make_tensor takes a pointer, and a tensor's is `x.iterator`")
+@cute.jit
+def a_tensor_of_a_tensor(x, y):
+    y[0] = cute.make_tensor(x, cute.make_layout(4))[0]
+
+
+@refused("The tensor has the shape ((2, 4), 2) and the value ((2, 2), 2)")
+@cute.jit
+def stores_half(x, y):
+    half = cute.make_tensor(x.iterator, cute.make_layout(((2, 2), 2))).load()
+    cute.make_tensor(y.iterator, cute.make_layout(((2, 4), 2))).store(half)

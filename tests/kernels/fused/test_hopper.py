@@ -1,5 +1,9 @@
 """Fused epilogues on notebook 14's GEMM: what can be said of them without a GPU."""
 
+import re
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 from cutlass import Int32
 from cutlass.cute.runtime import make_fake_stream
@@ -7,14 +11,26 @@ from cutlass.cute.runtime import make_fake_stream
 from tutorlib.compiling import ptxas
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.ptx import opcodes
+from tutorlib.compiling.sass import disassemble
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments.sweeps.fusion import COOPERATIVE
-from tutorlib.kernels.fused.ampere import make_elementwise
-from tutorlib.kernels.fused.hopper import ADD, BIAS, BIAS_GELU, SWIGLU, choose_fused, fusable, fused_fakes, make_fused
+from tutorlib.kernels.fused.ampere import gated, make_elementwise
+from tutorlib.kernels.fused.hopper import (
+    ADD,
+    BIAS,
+    BIAS_GELU,
+    SWIGLU,
+    choose_fused,
+    fusable,
+    fused_fakes,
+    make_fused,
+    of_halves,
+)
 from tutorlib.kernels.hopper.choose import candidates, cost, exposed
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 
+SASS_OPCODE = re.compile(r"^(?:@!?U?P\w+ )?([A-Z][\w.]*)", re.MULTILINE)
 LARGE = ((4096, 14336, 4096), (8192, 8192, 8192), (4096, 28672, 4096))
 FUSIONS = {"bias": BIAS, "bias + GELU": BIAS_GELU, "residual": ADD, "SwiGLU": SWIGLU}
 
@@ -77,3 +93,15 @@ def test_what_is_chosen_spills_nothing(name, shape):
     fakes = fused_fakes(config, fusion, 2 if fusion is ADD else 1)
     ptx = compile_for(make_fused(config, fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a").ptx
     assert ptxas.spilled(ptx) == 0
+
+
+def test_registers_in_another_layout_cost_the_gate_no_instruction():
+    """Once it is machine code: a reader's `gated` takes what a Hopper thread has as notebook 09's thread has it."""
+    config = choose_fused(4096, 14336, 4096, 132, SWIGLU)
+    counts = []
+    for fusion in (SWIGLU, replace(SWIGLU, op=of_halves(gated))):
+        arguments = [*fused_fakes(config, fusion, 1), Int32(1), make_fake_stream()]
+        ptx = compile_for(make_fused(config, fusion), arguments, "sm_90a").ptx
+        counts.append(Counter(SASS_OPCODE.findall(disassemble(ptxas.machine_code(ptx)))))
+    assert counts[0]["MUFU.TANH"]
+    assert counts[0] == counts[1]

@@ -1,11 +1,14 @@
 """The linear operator: torch's own checks of an operator, gradients by differences, and a module made of it."""
 
 import copy
+from collections import Counter
 
 import pytest
 import torch
 from torch import nn
 
+from tests.kernels.fused.split_mlp import run_split
+from tutorlib.kernels.fused import linear as linear_layers
 from tutorlib.kernels.fused.linear import KernelLinear, linear, use_kernels, why_torch_for
 from tutorlib.kernels.fused.mlp import FusedMLP, LlamaMLP, interleave, separate, swiglu_linear
 from tutorlib.kernels.fused.parallel import shard
@@ -74,6 +77,15 @@ def test_autocast_gives_what_nn_linear_gives(dtype, biased):
     torch.testing.assert_close(got, expected)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast_gives_what_the_plain_mlp_gives(mlp, dtype):
+    x, fused = torch.randn(3, 16), FusedMLP(mlp)
+    with torch.autocast("cpu", dtype):
+        got, expected = fused(x), mlp(x)
+    assert got.dtype == expected.dtype == dtype
+    torch.testing.assert_close(got, expected, rtol=2**-5, atol=2**-7)
+
+
 def test_a_layer_stays_the_object_that_it_is():
     """Its hooks go on, and a layer that the model uses twice, or that is the whole model, is one layer."""
     shared, seen = nn.Linear(8, 8), []
@@ -134,6 +146,24 @@ def test_what_the_kernel_takes_on_a_hopper_gpu(monkeypatch, rows, out, dtype, bi
     assert bool(why) == bool(told)
 
 
+def test_on_another_gpu_torch_multiplies(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: (8, 0))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device=None: "A100")
+    told = why_torch_for.__wrapped__(kind(512, 4096), kind(1024, 4096), None)
+    assert told == "A100 is no Hopper GPU"
+
+
+@pytest.mark.filterwarnings("error:torch multiplies")
+def test_torch_says_once_what_it_multiplies_and_the_report_lists_it(monkeypatch):
+    monkeypatch.setattr(linear_layers, "left_to_torch", Counter())
+    a, b = torch.zeros(3, 10), torch.zeros(10, 10)
+    with pytest.warns(UserWarning, match=r"\(10, 10\) float32: of odd sizes"):
+        linear_layers.leave_to_torch(a, b, "of odd sizes")
+    for _ in range(2):
+        linear_layers.leave_to_torch(a, b, "of odd sizes")  # a second warning would be an error
+    assert linear_layers.report() == ["weight (10, 10) float32: of odd sizes (3 calls)"]
+
+
 class Scaled(nn.Linear):
     """A layer of somebody's own."""
 
@@ -181,3 +211,8 @@ def test_the_parts_of_a_split_mlp_add_up(mlp, world):
 def test_features_that_do_not_divide_are_refused(mlp):
     with pytest.raises(ValueError, match="48 features do not divide among 5 ranks"):
         shard(*(child.weight for child in mlp.children()), 0, 5)
+
+
+def test_a_split_mlp_trains_as_the_whole_one():
+    """Two processes, which gloo connects on the CPU; tests/gpu/test_parallel.py has NCCL and two GPUs."""
+    run_split("gloo", "cpu")

@@ -26,4 +26,16 @@ LESSONS = {
     "16.11": Lesson(
         "columns of gate and up, rows of down", named("16.11", "views", "rows_of_down", "always_the_first", "whole")
     ),
+    "16.12": Lesson(
+        "the backward computes again what fusion did not store",
+        named("16.12", "by_autograd", "z_by_torch", "no_slope", "no_bias_in_z"),
+    ),
+    "16.13": Lesson(
+        "an operator is a kernel and what torch has to know about it",
+        named("16.13", "a_function", "no_fake", "no_backward", "no_autocast", "as_attributes", "a_python_function"),
+    ),
+    "16.14": Lesson(
+        "weights interleaved once, and trained as they are",
+        named("16.14", "one_after_the_other", "in_each_call", "a_tensor", "keeps_plain"),
+    ),
 }

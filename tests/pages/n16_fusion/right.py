@@ -300,6 +300,146 @@ def by_index(gate, up, down, rank, world):
     return tuple(weight.index_select(mode, mine) for weight, mode in ((gate, 0), (up, 0), (down, 1)))
 
 
+# 16.12 ----------------------------------------------------------------------------------------------------------
+
+
+def layer_backward(dz, x, weight, gemm):
+    rows, of_x = dz.reshape(-1, dz.shape[-1]), x.reshape(-1, x.shape[-1])
+    return gemm(rows, weight.t().contiguous()).reshape(x.shape), gemm(rows.t().contiguous(), of_x.t().contiguous())
+
+
+def by_torchs_slope(grad, x, weight, bias, gemm):
+    """torch's own kernel for the elementwise part."""
+    z = gemm(x.reshape(-1, x.shape[-1]), weight).reshape(grad.shape) + bias
+    dz = torch.ops.aten.gelu_backward(grad.contiguous(), z, approximate="tanh")
+    return [*layer_backward(dz, x, weight, gemm), dz.sum(tuple(range(dz.ndim - 1)))]
+
+
+def by_sigmoids(grad, x, weight, bias, gemm):
+    """1 + tanh(u) is 2·sigmoid(2u); the bias's gradient comes first."""
+    z = torch.unflatten(gemm(x.flatten(0, -2), weight), 0, grad.shape[:-1]) + bias
+    s = torch.sigmoid(1.5957691216057308 * z * (1.0 + 0.044715 * z.square()))
+    dz = grad * (s + z * s * (1 - s) * 1.5957691216057308 * (1.0 + 0.134145 * z.square()))
+    db = torch.einsum("...n->n", dz)
+    return *layer_backward(dz, x, weight, gemm), db
+
+
+def by_a_small_vjp(grad, x, weight, bias, gemm):
+    """autograd for the elementwise part alone."""
+    z = gemm(x.flatten(0, -2), weight).view(grad.shape) + bias
+    _, pull = torch.func.vjp(lambda z: nn.functional.gelu(z, approximate="tanh"), z)
+    (dz,) = pull(grad)
+    return *layer_backward(dz, x, weight, gemm), dz.flatten(0, -2).mT.sum(1)
+
+
+# 16.13 ----------------------------------------------------------------------------------------------------------
+
+
+def by_decorators(name, forward, fake, backward):
+    """The decorators' form, and functions with names."""
+
+    @torch.library.custom_op(name, mutates_args=[], schema="(Tensor x, Tensor weight, Tensor bias) -> Tensor")
+    def operator(*inputs):
+        return forward(*inputs)
+
+    @operator.register_fake
+    def _(*inputs):
+        return fake(*inputs)
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    def gradients(ctx, grad):
+        found = backward(grad, *ctx.saved_tensors)
+        return tuple(one if wanted else None for one, wanted in zip(found, ctx.needs_input_grad, strict=True))
+
+    operator.register_autograd(gradients, setup_context=setup_context)
+    operator.register_autocast("cpu", torch.bfloat16)
+    operator.register_autocast("cuda", torch.bfloat16)
+    return operator
+
+
+def by_the_lower_interface(name, forward, fake, backward):
+    """define and impl, and torch.ops' own object."""
+    torch.library.define(name, torch.library.infer_schema(forward, mutates_args=()))
+    torch.library.impl(name, "default", forward)
+    torch.library.register_fake(name, fake)
+    torch.library.register_autograd(
+        name,
+        lambda ctx, grad: backward(grad, *ctx.saved_tensors),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    for device in "cpu", "cuda":
+        torch.library.register_autocast(name, device, torch.bfloat16)
+    namespace, _, short = name.partition("::")
+    return getattr(getattr(torch.ops, namespace), short)
+
+
+def for_each_device(name, forward, fake, backward):
+    """A kernel for each kind of device, and keyword arguments."""
+    operator = torch.library.custom_op(name, forward, mutates_args=(), device_types=("cpu", "cuda"))
+    operator.register_autograd(
+        lambda ctx, *grads: tuple(backward(*grads, *ctx.saved_tensors)),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    for device in ("cuda", "cpu"):
+        operator.register_autocast(device_type=device, cast_inputs=torch.bfloat16)
+    operator.register_fake(fake)
+    return operator._opoverload
+
+
+# 16.14 ----------------------------------------------------------------------------------------------------------
+
+
+class ByIndex(nn.Module):
+    """Rows by their numbers, and down's parameter without its layer."""
+
+    def __init__(self, plain, gated_linear):
+        super().__init__()
+        features = plain.gate_proj.out_features
+        rows = torch.arange(2 * features).view(2, -1, 8).transpose(0, 1).reshape(-1)
+        both = torch.cat((plain.gate_proj.weight, plain.up_proj.weight))
+        self.weights = nn.Parameter(both.detach()[rows])
+        self.down = plain.down_proj.weight
+        self.operator = gated_linear
+
+    def forward(self, x):
+        return nn.functional.linear(self.operator(x, self.weights), self.down)
+
+
+class FilledIn(nn.Module):
+    """A parameter made empty, and written through two views."""
+
+    def __init__(self, plain, gated_linear):
+        super().__init__()
+        gate, up = plain.gate_proj.weight, plain.up_proj.weight
+        self.register_parameter("gate_up", nn.Parameter(gate.new_empty(2 * len(gate), gate.shape[1])))
+        with torch.no_grad():
+            pieces = self.gate_up.view(-1, 2, 8, gate.shape[1])
+            pieces[:, 0], pieces[:, 1] = gate.view(-1, 8, gate.shape[1]), up.view(-1, 8, gate.shape[1])
+        self.call, self.down_proj = gated_linear, plain.down_proj
+
+    def forward(self, x):
+        y = self.call(x, self.gate_up)
+        return self.down_proj(y)
+
+
+class InALayer(nn.Module):
+    """gate and up as one nn.Linear, which is never called."""
+
+    def __init__(self, plain, gated_linear):
+        super().__init__()
+        gate, up = (one.weight.detach().chunk(one.out_features // 8) for one in (plain.gate_proj, plain.up_proj))
+        both = torch.cat([piece for pair in zip(gate, up, strict=True) for piece in pair])
+        self.gate_up_proj = nn.Linear(*both.shape[::-1], bias=False, device="meta")
+        self.gate_up_proj.weight = nn.Parameter(both)
+        self.down_proj = plain.down_proj
+        self.gated_linear = gated_linear
+
+    def forward(self, x):
+        return self.down_proj(self.gated_linear(x, self.gate_up_proj.weight))
+
+
 RIGHT = {
     "16.1": [by_sigmoid, by_where, precise, by_erf],
     "16.2": [composed, with_a_mode, prepended],
@@ -334,4 +474,7 @@ RIGHT = {
     ],
     "16.10": [by_paths, another_class, by_apply],
     "16.11": [every_worlds_feature, by_views, by_index],
+    "16.12": [by_torchs_slope, by_sigmoids, by_a_small_vjp],
+    "16.13": [by_decorators, by_the_lower_interface, for_each_device],
+    "16.14": [ByIndex, FilledIn, InALayer],
 }

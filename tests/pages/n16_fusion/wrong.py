@@ -3,7 +3,7 @@
 WRONG: those that any machine tells by what they return. WRONG_WHEN_RUN: epilogues that the simulator tells, or a GPU.
 """
 
-from tests.pages.n16_fusion import epilogues, fused_layers
+from tests.pages.n16_fusion import epilogues, fused_layers, operators
 
 WRONG = {
     "16.6": fused_layers.INTERLEAVINGS,
@@ -11,6 +11,9 @@ WRONG = {
     "16.9": fused_layers.FAKES,
     "16.10": fused_layers.SWAPS,
     "16.11": fused_layers.SHARDS,
+    "16.12": operators.GELU_BACKWARDS,
+    "16.13": operators.REGISTRATIONS,
+    "16.14": operators.MODULES,
 }
 WRONG_WHEN_RUN = {
     "16.1": epilogues.GELUS,

@@ -134,8 +134,13 @@ CUTE = (
         r"Storing does not convert: say `.to(cutlass.\2)` to the value, which is \1.",
     ),
     Refusal(
-        r"lhs and rhs must have the same shape, but got \((.*?)\) and \((.*?)\)",
-        r"The tensor has the shape (\1) and the value (\2): cut the tensor into such pieces with cute.local_tile.",
+        r"lhs and rhs must have the same shape, but got (\(.*\)) and (\(.*\))",
+        r"The tensor has the shape \1 and the value \2. `store` needs equal ones: a tensor made in the value's shape, "
+        "or a piece of a larger one, as cute.local_tile gives it.",
+    ),
+    Refusal(
+        r"unsupported iterator type, got .*Tensor",
+        "cute.make_tensor takes a pointer, and a tensor's is `x.iterator`.",
     ),
     Refusal(
         r"Unsupported DSL type: vector<",

@@ -5,10 +5,12 @@ from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Inside
 from tutorlib.checking.values import ValueExercise
 from tutorlib.checking.work_limits import WorkLimits
+from tutorlib.exercises.n16_fusion import registration
 from tutorlib.exercises.n16_fusion.fakes import faked, symbolic
+from tutorlib.exercises.n16_fusion.gated_mlp import gated
 from tutorlib.exercises.n16_fusion.judge import host_functions
 from tutorlib.exercises.n16_fusion.layers import swapped
-from tutorlib.exercises.n16_fusion.operators import counted, gradients
+from tutorlib.exercises.n16_fusion.operators import gradients, made_by_gemm
 from tutorlib.exercises.n16_fusion.parts import INTERLEAVING, interleaves, refuses, splits
 from tutorlib.exercises.n16_fusion.remedies import FUSION_REMEDIES
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
@@ -152,7 +154,7 @@ EXERCISES = (
             gradients((6, 4), (3, 4)),
             gradients((2, 5, 8), (8, 8)),
             gradients((2, 3, 4, 5), (7, 5)),
-            counted("two GEMMs, no more", (2, 5, 8), (4, 8)),
+            made_by_gemm("gemm's results in both", (2, 5, 8), (4, 8)),
         ),
         hints=(
             "y_mn = Σ_k x_mk w_nk. What is ∂L/∂x_mk, where ∂L/∂y_mn is grad_mn? Over which index does its sum run?",
@@ -215,5 +217,61 @@ EXERCISES = (
             "weight.chunk(world)[rank] and down.chunk(world, 1)[rank] are views: clone and contiguous make tensors.",
         ),
         remedies=FUSION_REMEDIES["16.11"],
+    ),
+    ValueExercise(
+        id="16.12",
+        title="linear_gelu_backward",
+        points=3,
+        cases=(
+            gradients((6, 4), (3, 4), biased=True),
+            gradients((2, 3, 4, 5), (7, 5), biased=True),
+            gradients((2, 5, 8), (8, 8), biased=True, scale=30.0),
+            made_by_gemm("gemm's results in all three", (2, 5, 8), (4, 8), biased=True),
+        ),
+        hints=(
+            "y = gelu(z), z = x·Wᵀ + bias. Compute z again, then dz = grad · gelu′(z); z is the result of a linear "
+            "layer, whose backward you have.",
+            "With u = √(2/π)·(z + 0.044715 z³) and t = tanh(u): gelu′ = ½(1 + t) + ½z·(1 − t²)·u′, and "
+            "u′ = √(2/π)·(1 + 3·0.044715 z²).",
+            "z = gemm(x.flatten(0, -2).contiguous(), weight).view(grad.shape) + bias. The bias is added to each row, "
+            "so its gradient is dz.flatten(0, -2).sum(0).",
+        ),
+        remedies=FUSION_REMEDIES["16.12"],
+    ),
+    ValueExercise(
+        id="16.13",
+        title="register",
+        points=4,
+        cases=(
+            registration.eager("eager mode"),
+            registration.traced("tensors without data"),
+            registration.differentiated("backward()"),
+            registration.compiled("torch.compile"),
+            registration.cast("autocast"),
+        ),
+        hints=(
+            "operator = torch.library.custom_op(name, forward, mutates_args=()). Each further row of the table is a "
+            "method of it.",
+            "operator.register_autograd(backward, setup_context=…): torch calls setup_context(ctx, inputs, output) "
+            "after forward, and backward(ctx, grad) later. ctx.saved_tensors has what ctx.save_for_backward(*inputs) "
+            "kept.",
+            "operator.register_autograd(lambda ctx, grad: backward(grad, *ctx.saved_tensors), setup_context=keep), and "
+            'operator.register_autocast(device, torch.bfloat16) for "cpu" and for "cuda".',
+        ),
+        remedies=FUSION_REMEDIES["16.13"],
+    ),
+    ValueExercise(
+        id="16.14",
+        title="GatedMLP",
+        points=3,
+        cases=(gated("an MLP"), gated("an MLP in bf16", "bfloat16")),
+        library=course("tutorlib.kernels.fused.mlp", "interleave", "FusedMLP.__init__"),
+        hints=(
+            "Two things are parameters: the interleaved matrix, an nn.Parameter of this module, and down_proj's.",
+            "gate.view(-1, 8, hidden) has pieces of 8 rows; torch.stack((gate, up), 1) puts gate's and up's pieces in "
+            "turn, and .flatten(0, 2) makes rows of them again.",
+            "forward: self.down_proj(self.gated_linear(x, self.gate_up)).",
+        ),
+        remedies=FUSION_REMEDIES["16.14"],
     ),
 )

@@ -1,13 +1,14 @@
-"""16.8: a linear layer's gradients, made of GEMMs."""
+"""16.8 and 16.12: the gradients of a linear layer, and of one with GELU, made of GEMMs."""
 
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.randomness import fresh_rng
-from tutorlib.checking.values import Case, attempt, law
-from tutorlib.failure import FailureKind, Flaw
+from tutorlib.checking.values import Case, attempt
+from tutorlib.failure import FailureKind, Flaw, failures_in
 from tutorlib.models.row_gemm import RowGemm
 from tutorlib.problems.wrong import Wrong, count
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Shape = tuple[int, ...]
+NUMBERS = {2: "two", 3: "three"}
 
 
 def draw(*shapes: Shape, seed: int = 0, dtype: str = "float64") -> "tuple[Tensor, ...]":
@@ -25,69 +27,109 @@ def draw(*shapes: Shape, seed: int = 0, dtype: str = "float64") -> "tuple[Tensor
 
 
 class GradientFlaw(FailureKind):
-    """Errors of gradients, or of how they were computed."""
+    """Errors of gradients, or of how they were computed. VALUE: of whose [name], "nan" if it is none."""
 
     NO_PAIR = "no two tensors"
     SHAPE = "shape of a gradient"
     TRANSPOSED = "transposed gradient"
     GEMMS = "number of GEMMs"
+    VALUE = "value of a gradient"
 
 
-def gradients(x: Shape, weight: Shape) -> Case:
-    """A case that is right when both gradients are autograd's, by two calls of gemm."""
-
-    def holds(got: Any, grad: "Tensor", x: "Tensor", weight: "Tensor", gemm: Any) -> str | None:
-        import torch
-
-        leaves = [tensor.detach().requires_grad_() for tensor in (x, weight)]
-        wanted = torch.autograd.grad(torch.nn.functional.linear(*leaves), leaves, grad)
-        if not (isinstance(got, tuple | list) and len(got) == 2):
-            return Flaw("it should return two tensors, the gradients of x and of weight", GradientFlaw.NO_PAIR)
-        for name, mine, want in zip(("x", "weight"), got, wanted, strict=True):
-            if not isinstance(mine, torch.Tensor):
-                return f"the gradient of {name} is not a tensor"
-            if mine.shape != want.shape:
-                shapes = f"has the shape {tuple(mine.shape)}, and {name} has {tuple(want.shape)}"
-                return Flaw(f"the gradient of {name} {shapes}", GradientFlaw.SHAPE)
-            if mine.mT.shape == want.shape and torch.allclose(mine.mT, want):
-                return Flaw(f"the gradient of {name} is transposed", GradientFlaw.TRANSPOSED)
-            if not torch.allclose(mine, want):
-                return f"the gradient of {name} is off by {float((mine - want).abs().max()):.3g}"
-        return None
-
-    name = f"x {x}, weight {weight}"
-
-    calls = Drawn(lambda seed: [(*draw((*x[:-1], weight[0]), x, weight, seed=seed), RowGemm())], 0)
-
-    def judge(answer: Answer) -> Wrong | None:  # makes the law here, which draws: the list of exercises needs no torch
-        return law(name, calls, holds).judge(answer)
-
-    return Case(name, judge, calls)
+NAMES = ("x", "weight", "bias")
 
 
-def counted(name: str, x: Shape, weight: Shape) -> Case:
-    """A case that is right when gemm computes both products, each as large as the forward one.
+def wanted(grad: "Tensor", *leaves: "Tensor", factor: float = 1.0) -> "tuple[Tensor, ...]":
+    """autograd's gradients of a linear layer, or with a bias of GELU of it; `factor` is on all products."""
+    import torch
 
-    Once, gemm's results are scaled by a random factor, and the gradients must be, too.
+    x, weight, *bias = (one.detach().requires_grad_() for one in leaves)
+    y = factor * (x @ weight.mT)
+    y = torch.nn.functional.gelu(y + bias[0], approximate="tanh") if bias else y
+    return torch.autograd.grad(y, (x, weight, *bias), grad)
+
+
+def shapes_of(x: Shape, weight: Shape, biased: bool) -> tuple[Shape, ...]:
+    """Those of the result's gradient, x, weight, and perhaps the bias."""
+    return ((*x[:-1], weight[0]), x, weight, *([weight[:1]] if biased else []))
+
+
+def gradients(x: Shape, weight: Shape, biased: bool = False, scale: float = 1.0) -> Case:
+    """A case that is right when all gradients are autograd's, by products of gemm as large as the forward one.
+
+    biased: of GELU of the layer with a bias. scale: of x. For points it also tries other numbers.
     """
+
+    def given(seed: int) -> "tuple[Tensor, ...]":
+        grad, first, *others = draw(*shapes_of(x, weight, biased), seed=seed)
+        return grad, scale * first, *others
+
+    def judge(answer: Answer) -> Wrong | None:
+        tried = given(0), *more_for_points(lambda rng: given(rng.getrandbits(32)), 1)
+        return next(filter(None, (wrong_gradients(answer, *one) for one in tried)), None)
+
+    name = f"x {x}, weight {weight}{', large numbers' if scale > 1 else ''}"
+    return Case(name, judge, Drawn(lambda seed: [(*given(seed), RowGemm())], 0))
+
+
+def wrong_gradients(answer: Answer, grad: "Tensor", *leaves: "Tensor") -> Wrong | None:
+    gemm = RowGemm()
+    got, wrong = attempt(answer, (grad, *leaves, gemm))
+    if wrong is not None:
+        return it_raised(wrong)
+    names = NAMES[: len(leaves)]
+    if not (isinstance(got, tuple | list) and len(got) == len(leaves)):
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        what = f"it should return {NUMBERS[len(leaves)]} tensors, the gradients of {listed}."
+        return Wrong(Flaw(what, GradientFlaw.NO_PAIR))
+    for name, mine, want in zip(names, got, wanted(grad, *leaves), strict=True):
+        if said := unlike(mine, want, name):
+            return Wrong(f"the gradient of {name} " + said + ".")
+    products = [prod(leaves[0].shape[:-1]) * leaves[1].numel()] * (len(leaves) if len(leaves) > 2 else 2)
+    if gemm.done != products:
+        each = f"it should compute {NUMBERS[len(products)]} products, each as large as the forward one"
+        return Wrong(Flaw(f"gemm was called {count(len(gemm.done), 'time')}; {each}.", GradientFlaw.GEMMS))
+    return None
+
+
+def unlike(mine: Any, want: "Tensor", name: str) -> str:
+    """How a gradient differs from autograd's, or ""."""
+    import torch
+
+    if not isinstance(mine, torch.Tensor):
+        return "is not a tensor"
+    if mine.shape != want.shape:
+        shapes = f"has the shape {tuple(mine.shape)}, and {name} has {tuple(want.shape)}"
+        return Flaw(shapes, GradientFlaw.SHAPE)
+    if want.ndim > 1 and mine.mT.shape == want.shape and torch.allclose(mine.mT, want):
+        return "" if torch.allclose(mine, want) else Flaw("is transposed", GradientFlaw.TRANSPOSED)
+    if mine.isnan().any():
+        return Flaw("has NaN", GradientFlaw.VALUE(name="nan"))
+    if torch.allclose(mine, want):
+        return ""
+    return Flaw(f"is off by {float((mine - want).abs().max()):.3g}", GradientFlaw.VALUE(name=name))
+
+
+def made_by_gemm(name: str, x: Shape, weight: Shape, biased: bool = False) -> Case:
+    """A case that is right when the gradients are made of gemm's results: these get a random factor."""
 
     def judge(answer: Answer) -> Wrong | None:
         rng = fresh_rng()
-        gemm, factor = RowGemm(), float(rng.randint(3, 2**20))
-        given = draw((*x[:-1], weight[0]), x, weight, seed=rng.getrandbits(32))
-        got, wrong = attempt(answer, (*given, gemm))
-        if wrong is None and gemm.done != [prod(x[:-1]) * weight[0] * weight[1]] * 2:
-            times = count(len(gemm.done), "time")
-            what = f"gemm was called {times}; it should compute two products, each as large as the forward one."
-            return Wrong(Flaw(what, GradientFlaw.GEMMS))
-        larger, again = attempt(answer, (*given, lambda a, b: factor * gemm(a, b)))
-        if wrong or again:
-            return wrong or again
-        if are_tensors(got) and are_tensors(larger) and all(map(is_close, larger, (factor * one for one in got))):
+        gemm, factor = RowGemm(), rng.uniform(0.3, 0.7)
+        grad, *leaves = draw(*shapes_of(x, weight, biased), seed=rng.getrandbits(32))
+        got, wrong = attempt(answer, (grad, *leaves, lambda a, b: factor * gemm(a, b)))
+        if wrong is not None:
+            return it_raised(wrong)
+        if are_tensors(got) and all(map(is_close, got, wanted(grad, *leaves, factor=factor))):
             return None
-        return Wrong("gemm was called twice, but the gradients are not its results.")
+        return Wrong("when gemm's results have a factor, the gradients do not follow it.")
 
     return Case(name, judge)
+
+
+def it_raised(wrong: Wrong) -> Wrong:
+    """An error of the answer, as `attempt` tells it, without the call: it would list whole tensors."""
+    return Wrong(Flaw(f"it raised {wrong.what.partition(' raised ')[2]}.", *failures_in([wrong.what])))
 
 
 def are_tensors(got: Any) -> bool:

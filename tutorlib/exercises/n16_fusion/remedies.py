@@ -2,9 +2,11 @@
 
 from tutorlib.checking.exercise import Remedy
 from tutorlib.exercises.n16_fusion.fakes import FakeFlaw
+from tutorlib.exercises.n16_fusion.gated_mlp import GatedFlaw
 from tutorlib.exercises.n16_fusion.layers import SwapFlaw
 from tutorlib.exercises.n16_fusion.operators import GradientFlaw
 from tutorlib.exercises.n16_fusion.parts import RowsFlaw, ShareFlaw
+from tutorlib.exercises.n16_fusion.registration import OperatorFlaw
 from tutorlib.failure import Difference, Fail, Hazard
 from tutorlib.models.row_gemm import NotRow
 
@@ -155,5 +157,81 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(ShareFlaw.VIEW, "A slice is a view, and with one rank so is .contiguous(). .clone() always copies."),
         Remedy(ShareFlaw.SHAPE, "Split only the features: rows of gate and up, columns of down."),
         Remedy(ShareFlaw.NOT_REFUSED, "Test it first: if features % world: raise ValueError(…)."),
+    ),
+    "16.12": (
+        Remedy(NotRow.VIEW, "gemm needs contiguous rows: .contiguous() after .mT, and after a view of other strides."),
+        Remedy(
+            GradientFlaw.GEMMS,
+            "One gemm computes x · Wᵀ again, and linear_backward calls gemm for each of its two gradients.",
+        ),
+        Remedy(GradientFlaw.NO_PAIR, "Return (dx, dweight, dbias)."),
+        Remedy(
+            GradientFlaw.VALUE(name="nan"),
+            "An exponential overflows for large z, and inf / inf is NaN. torch.tanh does not overflow.",
+        ),
+        Remedy(
+            GradientFlaw.VALUE(name="x"),
+            "Evaluate your slope at z = 0, where it is 1/2, and at a large z, where it is 1. Is z complete, bias "
+            "included, and is grad multiplied by the slope before the two GEMMs?",
+        ),
+        Remedy(
+            GradientFlaw.VALUE(name="bias"), "The bias is added after the GEMM: its gradient is the sum of dz's rows."
+        ),
+        Remedy(
+            (GradientFlaw.SHAPE, GradientFlaw.TRANSPOSED),
+            "A gradient has the shape of its tensor. The bias's is (out,): sum dz over all rows.",
+        ),
+        Remedy(Fail.RAISED, "gemm takes matrices: flatten x's leading modes, and give the result grad's shape."),
+    ),
+    "16.13": (
+        Remedy(
+            OperatorFlaw.NO_OPERATOR, "Return what torch.library.custom_op(name, forward, mutates_args=()) returns."
+        ),
+        Remedy(OperatorFlaw.FAKE, "operator.register_fake(fake)."),
+        Remedy(
+            OperatorFlaw.BACKWARD,
+            "operator.register_autograd(backward, setup_context=…). torch calls the first with (ctx, grad), and "
+            "expects a gradient for each input.",
+        ),
+        Remedy(
+            OperatorFlaw.GRADIENTS,
+            "torch calls your function with (ctx, grad): return backward(grad, *ctx.saved_tensors), in the order of "
+            "the inputs.",
+        ),
+        Remedy(
+            OperatorFlaw.SAVED,
+            "Keep the inputs with ctx.save_for_backward(*inputs), not as attributes of ctx: torch then checks their "
+            "versions.",
+        ),
+        Remedy(
+            OperatorFlaw.COMPILED,
+            "torch.compile traces forward and backward without data: pass on what you are given, and ask for no "
+            "tensor's values.",
+        ),
+        Remedy(
+            OperatorFlaw.AUTOCAST,
+            'operator.register_autocast(device, torch.bfloat16), once for "cpu" and once for "cuda".',
+        ),
+        Remedy(
+            Fail.RAISED,
+            "custom_op needs mutates_args, the arguments that forward writes to. There are none: mutates_args=().",
+        ),
+    ),
+    "16.14": (
+        Remedy(GatedFlaw.NO_MODULE, "Derive the class from nn.Module, and call super().__init__() first."),
+        Remedy(
+            GatedFlaw.PARAMETERS,
+            "Three weights are in two parameters: nn.Parameter(interleaved), made once in __init__, and down_proj's. "
+            "Nothing else of the plain module is kept.",
+        ),
+        Remedy(
+            GatedFlaw.ROWS,
+            "Rows go in pieces of 8, gate first. View each matrix as (features / 8, 8, hidden), stack the two along a "
+            "new mode 1, and flatten the first three modes.",
+        ),
+        Remedy(GatedFlaw.DOWN, "self.down_proj = plain.down_proj keeps the layer with its parameter."),
+        Remedy(GatedFlaw.CALLS, "One call of gated_linear(x, self.gate_up) computes gate, up and their product."),
+        Remedy(GatedFlaw.RESULT, "forward is self.down_proj(self.gated_linear(x, self.gate_up))."),
+        Remedy(Fail.RAISED, "x may have any number of modes: pass it on as it is."),
     ),
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from cuda.bindings.driver import CUstream
-from cutlass import Int32, cute
+from cutlass import Float32, Int32, cute
 from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream
 
 from tutorlib.kernels.fused.ops import add, bias_gelu, swiglu
@@ -142,3 +142,15 @@ def linear_swiglu(a: torch.Tensor, gate_up: torch.Tensor) -> torch.Tensor:
     c = a.new_empty(a.shape[0], gate_up.shape[0] // 2)
     launch_fused(SWIGLU, a, gate_up, None, c)
     return c
+
+
+def of_halves(gated: Callable[[cute.Tensor], cute.Tensor]) -> Callable[[Any, Any], Any]:
+    """The op of gate's and up's values, 8 of each, that `gated` computes in registers: gate in their first half."""
+
+    def op(gate: Any, up: Any) -> Any:
+        registers = cute.make_rmem_tensor(((2, 2), 2, (1, 2)), Float32)  # (values, pieces, (1, gate or up))
+        for half, values in enumerate((gate, up)):
+            cute.make_tensor(registers.iterator + 8 * half, cute.make_layout(8)).store(values)
+        return gated(registers).load().reshape((8,))
+
+    return op

@@ -120,14 +120,17 @@ for device in ("cpu", "cuda"):
     linear.register_autocast(device, torch.bfloat16)
 
 
+def other_autocast(x: Tensor) -> bool:
+    """Whether autocast is on for another dtype than bf16, the one that an operator's rule has."""
+    device = x.device.type
+    return torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) != torch.bfloat16
+
+
 class KernelLinear(nn.Linear):
     """nn.Linear, the same parameters, on the operator."""
 
     def forward(self, x: Tensor) -> Tensor:
-        device = x.device.type
-        if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) != torch.bfloat16:
-            return super().forward(x)  # the operator's autocast knows one dtype
-        return linear(x, self.weight, self.bias)
+        return super().forward(x) if other_autocast(x) else linear(x, self.weight, self.bias)
 
 
 def use_kernels(module: nn.Module) -> nn.Module:

@@ -4,9 +4,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.functional import silu
 
-from tutorlib.kernels.fused.linear import dgrad, leave_to_torch, linear, multiply, wgrad, why_torch
+from tutorlib.kernels.fused.linear import dgrad, leave_to_torch, linear, multiply, other_autocast, wgrad, why_torch
 
 PIECE = 8  # rows of gate's and of up's weights in turn, which a Hopper thread then holds together
 LLAMA_8B = (4096, 14336)  # hidden, features of Llama 3 8B
@@ -87,16 +88,23 @@ def save_swiglu_inputs(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) 
 
 
 def swiglu_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """gate and up are multiplied again, in place of being kept: 4F bytes less for each row of bf16."""
     x, gate_up = ctx.saved_tensors
+    both = before_gate(grad, x, gate_up)
+    wants_x, wants_weights = ctx.needs_input_grad
+    return dgrad(both, gate_up) if wants_x else None, wgrad(both, x) if wants_weights else None
+
+
+def before_gate(grad: Tensor, x: Tensor, gate_up: Tensor) -> Tensor:
+    """∂L/∂(x · gate_upᵀ) (…, 2F), interleaved, of grad = ∂L/∂(silu(gate) · up) (…, F).
+
+    gate and up are multiplied again, in place of being kept: 4F bytes less for each row of bf16.
+    """
     wide = torch.promote_types(x.dtype, torch.float32)
     gate, up = (half.to(wide) for half in split_gate_up(linear(x, gate_up)))
     grad, sigmoid = grad.to(wide), gate.sigmoid()
     grads = grad * up * sigmoid * (1 + gate * (1 - sigmoid)), grad * gate * sigmoid
     pieces = [one.unflatten(-1, (-1, PIECE)) for one in grads]
-    both = torch.stack(pieces, -2).flatten(-3).to(x.dtype)  # (…, 2F), interleaved as the weights are
-    wants_x, wants_weights = ctx.needs_input_grad
-    return dgrad(both, gate_up) if wants_x else None, wgrad(both, x) if wants_weights else None
+    return torch.stack(pieces, -2).flatten(-3).to(x.dtype)
 
 
 swiglu_linear.register_autograd(swiglu_backward, setup_context=save_swiglu_inputs)
@@ -113,4 +121,6 @@ class FusedMLP(nn.Module):
         self.down = nn.Parameter(plain.down_proj.weight.detach())
 
     def forward(self, x: Tensor) -> Tensor:
+        if other_autocast(x):
+            return functional.linear(swiglu_of(functional.linear(x, self.gate_up)), self.down)
         return linear(swiglu_linear(x, self.gate_up), self.down)

@@ -1,0 +1,61 @@
+"""Models of other libraries on a Hopper GPU, their nn.Linear on the course's kernel: losses are torch's own."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from tests.kernels.fused.models import MODELS, Trial
+from tutorlib.kernels.fused.linear import left_to_torch, report, use_kernels
+
+pytestmark = pytest.mark.gpu("90a")
+WIDTH = 256
+STEPS = 5
+
+
+@pytest.fixture(params=MODELS.values(), ids=MODELS)
+def trial(request) -> Trial:
+    torch.manual_seed(0)
+    return request.param(WIDTH).to("cuda", torch.bfloat16)
+
+
+@pytest.fixture
+def swapped(trial) -> nn.Module:
+    left_to_torch.clear()
+    return use_kernels(copy.deepcopy(trial.model))
+
+
+def losses(trial: Trial, model: nn.Module) -> list[float]:
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+    found = []
+    for _ in range(STEPS):
+        loss = trial.loss_of(model)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        found.append(float(loss.detach()))
+    return found
+
+
+def test_training_has_torchs_losses(trial, swapped):
+    """As near as bf16 lets two orders of addition be; and the kernel computes all but layers of odd sizes."""
+    plain, ours = (losses(trial, model) for model in (trial.model, swapped))
+    print(plain, ours, *report(), sep="\n")
+    assert ours == pytest.approx(plain, rel=2**-6)
+    assert all("1001" in line or "(10, " in line or "bias" in line for line in report()), report()
+
+
+def test_compiled_it_is_one_graph(trial, swapped):
+    expected = trial.logits_of(trial.model, trial.inputs)
+    got = trial.logits_of(torch.compile(swapped, fullgraph=True), trial.inputs)
+    torch.testing.assert_close(got, expected, rtol=2**-5, atol=2**-5 * float(expected.detach().abs().max()))
+
+
+def test_from_fp32_under_autocast(trial):
+    trial = trial.to("cuda", torch.float32)
+    swapped = use_kernels(copy.deepcopy(trial.model))
+    with torch.autocast("cuda", torch.bfloat16):
+        got, expected = (trial.logits_of(model, trial.inputs) for model in (swapped, trial.model))
+    assert got.dtype == expected.dtype
+    torch.testing.assert_close(got, expected, rtol=2**-5, atol=2**-5 * float(expected.detach().abs().max()))

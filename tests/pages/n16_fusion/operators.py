@@ -1,0 +1,277 @@
+"""Wrong answers to notebook 16 about operators: a fused layer's gradients, a registration, and a module on one."""
+
+import torch
+from torch import nn
+
+from tests.pages.solved import solution
+from tests.pages.table import answer, says
+
+NAMES = {"torch": torch, "nn": nn, "linear_backward": solution("16.8", {"torch": torch})}
+
+
+def changed(id, name, what, *pairs, words=()):
+    """The solution with each first text of a pair replaced by the second."""
+    return answer(name, what, solution(id, NAMES, *pairs), *words)
+
+
+# 16.12 linear_gelu_backward ---------------------------------------------------------------------------------------
+
+SLOPE = "(0.5 * (1 + tanh) + 0.5 * z * (1 - tanh**2) * inner)"
+GELU_BACKWARDS = [
+    changed("16.12", "no_slope", "GELU has no derivative.", (f"grad * {SLOPE}", "grad")),
+    changed("16.12", "gelu_itself", "GELU in place of its slope.", (SLOPE, "(0.5 * z * (1 + tanh))")),
+    changed("16.12", "half_of_it", "The product rule's first term alone.", (SLOPE, "(0.5 * (1 + tanh))")),
+    changed("16.12", "no_inner", "The chain rule without the argument's derivative.", (" * inner)", ")")),
+    changed("16.12", "tanh_not_squared", "1 - tanh.", ("tanh**2", "tanh")),
+    changed("16.12", "no_bias_in_z", "The slope at x·Wᵀ.", (".view(grad.shape) + bias", ".view(grad.shape)")),
+    changed("16.12", "cube_twice", "2 in place of 3.", ("1 + 3 * 0.044715", "1 + 2 * 0.044715")),
+    changed(
+        "16.12",
+        "erfs_slope",
+        "GELU's other form, by erf.",
+        (SLOPE, "torch.special.ndtr(z) + grad * z * torch.exp(-z * z / 2) * 0.3989422804"),
+    ),
+    changed(
+        "16.12",
+        "by_exponentials",
+        "tanh as (e^u - e^-u) / (e^u + e^-u).",
+        (
+            "torch.tanh(0.7978845608028654 * (z + 0.044715 * z**3))",
+            "(lambda u: (u.exp() - (-u).exp()) / (u.exp() + (-u).exp()))(0.7978845608028654 * (z + 0.044715 * z**3))",
+        ),
+        words=("NaN",),
+    ),
+    changed(
+        "16.12",
+        "bias_by_grad",
+        "The bias's gradient from y's.",
+        ("dz.flatten(0, -2).sum(0)", "grad.flatten(0, -2).sum(0)"),
+    ),
+    changed(
+        "16.12", "bias_of_a_row", "The mean of the rows.", ("dz.flatten(0, -2).sum(0)", "dz.flatten(0, -2).mean(0)")
+    ),
+    changed("16.12", "bias_not_summed", "dz for the bias.", ("dz.flatten(0, -2).sum(0)", "dz")),
+    changed(
+        "16.12",
+        "no_bias",
+        "Two gradients.",
+        ("*linear_backward(dz, x, weight, gemm), dz.flatten(0, -2).sum(0)", "linear_backward(dz, x, weight, gemm)"),
+        words=("three tensors",),
+    ),
+    changed(
+        "16.12",
+        "z_by_torch",
+        "z without gemm.",
+        ("gemm(x.flatten(0, -2).contiguous(), weight).view(grad.shape)", "x @ weight.mT"),
+        words=("gemm was called 2 times",),
+    ),
+    changed(
+        "16.12",
+        "z_twice",
+        "z for tanh and z for its argument.",
+        ("tanh = torch", "z = gemm(x.flatten(0, -2).contiguous(), weight).view(grad.shape) + bias\n    tanh = torch"),
+        words=("gemm was called 4 times",),
+    ),
+    changed(
+        "16.12",
+        "as_a_view",
+        "weight transposed, without a copy.",
+        (
+            "*linear_backward(dz, x, weight, gemm)",
+            "gemm(dz.flatten(0, -2), weight.mT).view(x.shape), linear_backward(dz, x, weight, gemm)[1]",
+        ),
+        words=("is a transposed view",),
+    ),
+    changed("16.12", "not_flattened", "gemm of x as it is.", ("x.flatten(0, -2).contiguous()", "x"), words=("raised",)),
+    answer(
+        "by_autograd",
+        "torch's own backward of the whole layer.",
+        lambda grad, x, weight, bias, gemm: torch.func.vjp(
+            lambda *tensors: nn.functional.gelu(nn.functional.linear(*tensors), approximate="tanh"), x, weight, bias
+        )[1](grad),
+        "gemm was called 0 times",
+    ),
+]
+
+# 16.13 register -----------------------------------------------------------------------------------------------------
+
+AUTOGRAD = "    operator.register_autograd(lambda ctx, grad: backward(grad, *ctx.saved_tensors), setup_context=keep)\n"
+AUTOCAST = """    for device in ("cpu", "cuda"):
+        operator.register_autocast(device, torch.bfloat16)
+"""
+
+
+@says("it returns a function", "custom_op")
+def a_function(name, forward, fake, backward):
+    """Registers, and returns forward."""
+    torch.library.custom_op(name, forward, mutates_args=())
+    return forward
+
+
+def a_python_function(name, forward, fake, backward):
+    """An autograd.Function, of which the dispatcher knows nothing."""
+
+    class Operator(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *inputs):
+            ctx.save_for_backward(*inputs)
+            return forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return backward(grad, *ctx.saved_tensors)
+
+    return Operator.apply
+
+
+def around_the_operator(name, forward, fake, backward):
+    """The operator in an autograd.Function: what is returned is a method."""
+    operator = torch.library.custom_op(name, forward, mutates_args=())
+    operator.register_fake(fake)
+
+    class Around(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *inputs):
+            ctx.save_for_backward(*inputs)
+            return operator(*inputs)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return backward(grad, *ctx.saved_tensors)
+
+    return Around.apply
+
+
+REGISTRATIONS = [
+    a_function,
+    a_python_function,
+    around_the_operator,
+    changed("16.13", "no_fake", "No fake.", ("    operator.register_fake(fake)\n", "")),
+    changed(
+        "16.13", "forward_as_fake", "The kernel as its own fake.", ("register_fake(fake)", "register_fake(forward)")
+    ),
+    changed("16.13", "no_backward", "No autograd.", (AUTOGRAD, ""), words=("backward() fails",)),
+    changed("16.13", "no_autocast", "No autocast.", (AUTOCAST, ""), words=("nn.Linear returns bfloat16",)),
+    changed("16.13", "cpu_alone", "No rule for GPUs.", ('("cpu", "cuda")', '("cpu",)'), words=('none for "cuda"',)),
+    changed("16.13", "gpu_alone", "No rule for the CPU.", ('("cpu", "cuda")', '("cuda",)')),
+    changed("16.13", "to_fp16", "Casts to fp16.", ("torch.bfloat16", "torch.float16"), words=("float16",)),
+    changed(
+        "16.13",
+        "one_name",
+        "The same name for all.",
+        ("custom_op(name, ", 'custom_op("wrong16::one_name", '),
+        words=("the operator wrong16::one_name",),
+    ),
+    changed(
+        "16.13",
+        "changes_all",
+        "Says that it writes to its inputs.",
+        ("mutates_args=()", 'mutates_args="unknown"'),
+    ),
+    changed("16.13", "nothing_kept", "Keeps nothing.", ("ctx.save_for_backward(*inputs)", "pass")),
+    changed(
+        "16.13",
+        "other_order",
+        "weight for x.",
+        ("*ctx.saved_tensors)", "*ctx.saved_tensors[1::-1], *ctx.saved_tensors[2:])"),
+    ),
+    changed(
+        "16.13",
+        "passes_ctx",
+        "backward with ctx.",
+        ("lambda ctx, grad: backward(grad, *ctx.saved_tensors)", "backward"),
+    ),
+    changed("16.13", "ignores_grad", "As if L were y's sum.", ("backward(grad,", "backward(torch.ones_like(grad),")),
+    changed(
+        "16.13",
+        "asks_for_data",
+        "Spares the GEMMs where there is nothing to do; a traced gradient has no data.",
+        ("*ctx.saved_tensors),", "*ctx.saved_tensors) if grad.any() else (None, None, None),"),
+        words=("fullgraph=True) fails",),
+    ),
+    changed(
+        "16.13",
+        "as_attributes",
+        "The inputs as an attribute of ctx.",
+        ("ctx.save_for_backward(*inputs)", "ctx.inputs = inputs"),
+        ("*ctx.saved_tensors", "*ctx.inputs"),
+        words=("changed in place",),
+    ),
+    changed(
+        "16.13",
+        "not_all_kept",
+        "weight as an attribute of ctx.",
+        ("ctx.save_for_backward(*inputs)", "ctx.save_for_backward(inputs[0], inputs[2]); ctx.weight = inputs[1]"),
+        ("*ctx.saved_tensors", "ctx.saved_tensors[0], ctx.weight, ctx.saved_tensors[1]"),
+        words=("changed in place",),
+    ),
+    changed("16.13", "returns_nothing", "None.", ("\n    return operator", "")),
+    changed("16.13", "no_mutates_args", "custom_op wants it.", (", mutates_args=()", ""), words=("mutates_args",)),
+]
+
+# 16.14 GatedMLP -----------------------------------------------------------------------------------------------------
+
+STACKED = "torch.stack((gate, up), 1).flatten(0, 2)"
+MODULES = [
+    changed("16.14", "one_after_the_other", "gate stacked on up.", (STACKED, "torch.cat((gate, up)).flatten(0, 1)")),
+    changed("16.14", "up_first", "Up's piece first.", ("(gate, up), 1", "(up, gate), 1")),
+    changed("16.14", "narrow", "Width 4.", ("(-1, 8)", "(-1, 4)")),
+    changed("16.14", "single_rows", "Row by row.", ("(-1, 8)", "(-1, 1)")),
+    changed("16.14", "notebook_09s_width", "One piece of each.", ("(-1, 8)", "(1, -1)")),
+    changed("16.14", "a_tensor", "No parameter.", (f"nn.Parameter({STACKED})", STACKED), words=("no parameter",)),
+    changed(
+        "16.14",
+        "a_buffer",
+        "A buffer: saved, and not trained.",
+        (f"self.gate_up = nn.Parameter({STACKED})", f'self.register_buffer("gate_up", {STACKED})'),
+        words=("no parameter",),
+    ),
+    changed(
+        "16.14",
+        "in_each_call",
+        "Interleaves in each forward pass.",
+        (f"self.gate_up = nn.Parameter({STACKED})", "self.gate, self.up = map(nn.Parameter, (gate, up))"),
+        ("self.gate_up))", "torch.stack((self.gate, self.up), 1).flatten(0, 2)))"),
+        words=("no parameter",),
+    ),
+    changed(
+        "16.14",
+        "keeps_plain",
+        "The plain module stays in it.",
+        (
+            "self.gated_linear, self.down_proj = gated_linear, plain.down_proj",
+            "self.gated_linear, self.plain = gated_linear, plain",
+        ),
+        ("self.down_proj(", "self.plain.down_proj("),
+        words=("numbers in all",),
+    ),
+    changed(
+        "16.14", "frozen", "Not trained.", (f"nn.Parameter({STACKED})", f"nn.Parameter({STACKED}, requires_grad=False)")
+    ),
+    changed(
+        "16.14",
+        "copies_down",
+        "Another down.",
+        (
+            "gated_linear, plain.down_proj\n",
+            "gated_linear, nn.Linear(*plain.down_proj.weight.shape[::-1], bias=False, dtype=gate.dtype)\n        self.down_proj.load_state_dict(plain.down_proj.state_dict())\n",
+        ),
+        words=("another tensor",),
+    ),
+    changed("16.14", "in_fp32", "Another dtype.", (STACKED, STACKED + ".float()")),
+    changed(
+        "16.14",
+        "no_down",
+        "Forgets down.",
+        ("self.down_proj(self.gated_linear(x, self.gate_up))", "self.gated_linear(x, self.gate_up)"),
+    ),
+    changed(
+        "16.14",
+        "twice",
+        "Two calls.",
+        ("return self", "self.gated_linear(x, self.gate_up)\n        return self"),
+        words=("2 times",),
+    ),
+    changed("16.14", "no_super", "Without nn.Module's own __init__.", ("        super().__init__()\n", "")),
+    answer("a_function", "A function, no module.", lambda plain, gated_linear: lambda x: plain(x), "not an nn.Module"),
+]

@@ -1,0 +1,96 @@
+"""16.14: a Llama MLP as two GEMMs, the first of them gated, whose weights are interleaved once."""
+
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING
+
+from tutorlib.checking.graded_run import rng_of_run
+from tutorlib.checking.served import Served
+from tutorlib.checking.values import Case, attempt
+from tutorlib.exercises.n16_fusion.judge.gated_modules import told_of_gated
+from tutorlib.exercises.n16_fusion.operators import draw, is_close, it_raised
+from tutorlib.exercises.n16_fusion.parts import sources
+from tutorlib.failure import FailureKind, Flaw
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+PIECE = 8  # as the operator has it
+
+
+class GatedFlaw(FailureKind):
+    """Errors of a module with a gated operator."""
+
+    NO_MODULE = "no module"
+    CALLS = "calls of the operator"
+    PARAMETERS = "other parameters"
+    ROWS = "rows of gate_up"
+    DOWN = "another down"
+    RESULT = "another result"
+
+
+def product(factor: float, x: "Tensor", gate_up: "Tensor") -> "Tensor":
+    """(…, F): gate · up of what is interleaved by PIECE, with a factor; shapes are those of the gated operator."""
+    both = (x @ gate_up.mT).unflatten(-1, (-1, 2, PIECE))
+    return factor * both.prod(-2).flatten(-2)
+
+
+def gated(name: str, dtype: str = "float64") -> Case:
+    def judge(answer: Served) -> Wrong | None:
+        return wrong_module(answer, rng_of_run(14), dtype)
+
+    return Case(name, judge)
+
+
+def wrong_module(answer: Served, rng: Random, dtype: str) -> Wrong | None:
+    import torch
+
+    hidden, features, factor = rng.randint(3, 20), PIECE * rng.randint(3, 9), rng.uniform(0.5, 2.0)
+    shapes = (features, hidden), (features, hidden), (hidden, features), (2, 5, hidden)
+    gate, up, down, x = draw(*shapes, seed=rng.getrandbits(32), dtype=dtype)
+    called = partial(product, factor)
+    told, wrong = attempt(answer.through(told_of_gated), ((gate, up, down), x, called))
+    if wrong is not None:
+        return it_raised(wrong)
+    if "instead" in told:
+        return Wrong(Flaw(f"it makes a {told['instead']}, which is not an nn.Module.", GatedFlaw.NO_MODULE))
+    parameters, given = told["parameters"], told["given"]
+    if len(given) != 1:
+        return Wrong(Flaw(f"a forward pass calls gated_linear {len(given)} times; once is enough.", GatedFlaw.CALLS))
+    if not given[0]:
+        what = (
+            "the weights that gated_linear gets are no parameter of the module, so no optimizer trains them, and "
+            ".to(device) and state_dict() pass them over."
+        )
+        return Wrong(Flaw(what, GatedFlaw.PARAMETERS))
+    stacked, mine = torch.cat((gate, up)), parameters[given[0]]
+    wanted = stacked[sources(features, PIECE)]
+    if mine.dtype != wanted.dtype or mine.shape != wanted.shape:
+        what = f"gate_up is {as_text(mine)} and should be {as_text(wanted)}."
+        return Wrong(Flaw(what, GatedFlaw.ROWS))
+    if not mine.equal(wanted):
+        at = next(n for n in range(len(wanted)) if not mine[n].equal(wanted[n]))
+        is_row = next((row_text(n, features) for n, row in enumerate(stacked) if row.equal(mine[at])), "none of theirs")
+        what = f"gate_up's row {at} should be {row_text(sources(features, PIECE)[at], features)}; it is {is_row}."
+        return Wrong(Flaw(what, GatedFlaw.ROWS))
+    if not is_close(told["result"], called(x, wanted) @ down.mT):
+        return Wrong(Flaw("its result is not down of what gated_linear returned.", GatedFlaw.RESULT))
+    if (held := sum(one.numel() for one in parameters.values())) != 3 * gate.numel():
+        what = f"its parameters have {held:,} numbers in all, and the plain module's {3 * gate.numel():,}."
+        return Wrong(Flaw(what, GatedFlaw.PARAMETERS))
+    if not told["down"]:
+        what = "down's weight is another tensor now. It is used as it was: keep the layer, down_proj."
+        return Wrong(Flaw(what, GatedFlaw.DOWN))
+    if not (told["trained"] and told["trains_down"]):
+        return Wrong(Flaw("some of its parameters get no gradient.", GatedFlaw.PARAMETERS))
+    return None
+
+
+def row_text(n: int, features: int) -> str:
+    """A row of gate stacked on up."""
+    return f"{'up' if n >= features else 'gate'}'s row {n % features}"
+
+
+def as_text(tensor: "Tensor") -> str:
+    return f"{tuple(tensor.shape)} in {str(tensor.dtype).removeprefix('torch.')}"

@@ -1,0 +1,132 @@
+"""The reader's epilogues of page 16 as functions of torch tensors, and their speed.
+
+In bf16 a kernel computes them: on a Hopper GPU notebook 14's, on the CPU notebook 09's, simulated. Other dtypes, and
+sizes that the kernel cannot take, are computed by torch.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.kernels.fused.ampere import Fusion, make_fused, make_gated
+from tutorlib.kernels.fused.hopper import BIAS_GELU, SWIGLU, launch_fused, of_halves
+from tutorlib.kernels.fused.linear import leave_to_torch, why_torch
+from tutorlib.kernels.fused.mlp import PIECE, fusing_problem, interleave, separate, swiglu_of
+from tutorlib.machine import device
+from tutorlib.machine.features import WGMMA
+from tutorlib.measuring.launchers import HostLauncher
+from tutorlib.measuring.measure import measure
+from tutorlib.notebook.measured import show_ratio
+from tutorlib.problems.fused import linear_gelu, linear_swiglu
+from tutorlib.simulate.ptx.languages.cute import simulate_host
+from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+TIMED = (4096, 14336, 4096)  # M, N, K: 4,096 tokens of Llama 3 8B's gate
+GATED_STEP = 32  # columns that a warp of notebook 09's kernel steps by along N: the width of its pieces of gate and up
+
+
+def with_epilogue(op: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
+    """GELU(a · bᵀ + bias) of (a, b, bias): (M, K), (N, K) and (N,) → (M, N), where `op` is bias and GELU.
+
+    A fourth argument is where a kernel puts the result.
+    """
+    simulated, on_hopper = Simulated(make_fused(Fusion(op))), replace(BIAS_GELU, op=op)
+
+    def kernel(a: Tensor, b: Tensor, bias: Tensor, out: Tensor | None = None) -> Tensor:
+        a, b, bias = (one.detach().contiguous() for one in (a, b, bias))
+        why = why_torch(a, b, bias) if a.is_cuda else not_simulated(a)
+        if why:
+            return by_torch(a, b, why, lambda: functional.gelu(functional.linear(a, b, bias), approximate="tanh"))
+        c = a.new_empty(len(a), len(b)) if out is None else out
+        if a.is_cuda:
+            with torch.cuda.device(a.device):
+                launch_fused(on_hopper, a, b, bias, c)
+        else:
+            simulated(a, b, bias, c)
+        return c
+
+    return kernel
+
+
+def with_gate(gated: Callable[[Any], Any]) -> Callable[..., Tensor]:
+    """silu(gate) · up of (a, gate_up): (M, K) and (2F, K), interleaved by 8 → (M, F), where `gated` gates.
+
+    A third argument is where a kernel puts the result.
+    """
+    simulated, on_hopper = Simulated(make_gated(gated)), replace(SWIGLU, op=of_halves(gated))
+
+    def kernel(a: Tensor, gate_up: Tensor, out: Tensor | None = None) -> Tensor:
+        a, gate_up = a.detach().contiguous(), gate_up.detach().contiguous()
+        features = len(gate_up) // 2
+        why = fusing_problem(a, gate_up) if a.is_cuda else not_simulated(a, features % GATED_STEP)
+        if why:
+            return by_torch(a, gate_up, why, lambda: swiglu_of(a @ gate_up.mT))
+        c = a.new_empty(len(a), features) if out is None else out
+        if a.is_cuda:
+            with torch.cuda.device(a.device):
+                launch_fused(on_hopper, a, gate_up, None, c)
+        else:
+            simulated(a, interleave(*separate(gate_up), width=GATED_STEP), c)
+        return c
+
+    return kernel
+
+
+def by_torch(a: Tensor, b: Tensor, why: str, compute: Callable[[], Tensor]) -> Tensor:
+    if a.is_cuda:
+        leave_to_torch(a, b, why)
+    return compute()
+
+
+def not_simulated(a: Tensor, left_over: int = 0) -> str:
+    """Why the simulated kernel cannot take this matrix of activations; "" where it can."""
+    if a.dtype != torch.bfloat16 or not a.numel():
+        return "the kernel is compiled for bf16"
+    return f"{left_over} features are left over by its tiles" if left_over else ""
+
+
+class Simulated:
+    """A host function of matrices and vectors in ordinary memory, compiled once for each shape."""
+
+    def __init__(self, host: Callable[..., None]) -> None:
+        self.compiled = cache(lambda *specs: compile_with_lines(host, specs, "sm_80"))
+
+    def __call__(self, *tensors: Tensor) -> None:
+        named = {f"argument {n}": tensor for n, tensor in enumerate(tensors)}
+        simulate_host(self.compiled(*map(TensorSpec.like, tensors)), named)
+
+
+def show_speeds(gelu_kernel: Callable[..., Any], gate_kernel: Callable[..., Any]) -> "DataFrame | None":
+    """The reader's two kernels, timed on this machine's Hopper GPU beside the course's epilogues and torch's ways."""
+    import pandas
+
+    if reason := device.why_not(WGMMA):
+        print(f"not timed: {reason}")
+        return None
+    gelu, swiglu = linear_gelu(), linear_swiglu(PIECE)
+
+    def course_gelu(c: Tensor, a: Tensor, b: Tensor, bias: Tensor) -> None:
+        launch_fused(BIAS_GELU, a, b, bias, c)
+
+    def course_swiglu(c: Tensor, a: Tensor, gate_up: Tensor) -> None:
+        launch_fused(SWIGLU, a, gate_up, None, c)
+
+    rows = {}
+    for name, kernel, problem, course in (
+        ("bias + GELU", gelu_kernel, gelu, course_gelu),
+        ("SwiGLU", gate_kernel, swiglu, course_swiglu),
+    ):
+        for beside in (problem, replace(problem, baseline=course, baseline_name="the course's")):
+            measured = measure(beside, HostLauncher(kernel), TIMED)
+            rows[name, beside.baseline_name] = {"µs": f"{measured.median_us:,.1f}", "speed": show_ratio(measured)}
+    index = pandas.MultiIndex.from_tuples(rows, names=["your kernel", "beside"])
+    return pandas.DataFrame(list(rows.values()), index=index)
