@@ -24,6 +24,8 @@ class WorkLimits:
         "cp.async.commit_group" in a pipeline that needs one barrier for each step along K.
     blocks: the fewest blocks that may share the work. most_blocks: where set, the most that may be launched.
     overlap: of what is read from shared memory, the least share that is read while a copy is in flight.
+    ahead: of a block's shared memory, the least share that cp.async fills while a thread reads: above 1/2 for three
+        stages or more.
     """
 
     at_most: tuple[tuple[str, int], ...] = ()
@@ -32,6 +34,7 @@ class WorkLimits:
     blocks: int = 1
     most_blocks: int | None = None
     overlap: float = 0.0
+    ahead: float = 0.0
 
     def exceeded(self, reports: "Sequence[Report]") -> str | None:
         """The first limit that these launches break, as a sentence, or None."""
@@ -63,6 +66,13 @@ class WorkLimits:
                 "wait for the older group alone."
             )
             return Flaw(what, Fail.NO_OVERLAP)
+        if (ahead := max((report.ahead for report in reports), default=0.0)) < self.ahead:
+            what = (
+                f"while its warps read a tile, copies into at most {ahead:.0%} of its shared memory are in flight; with "
+                "two stages it is a half, with three two thirds. Issue copies STAGES - 1 tiles ahead, and let the "
+                "newest STAGES - 2 groups stay in flight at each wait."
+            )
+            return Flaw(what, Fail.NO_OVERLAP(of="stages"))
         for opcode, least in self.at_least:
             if (issued := count_issued(reports, opcode)) < least:
                 what = f"its warps issue {issued:,} {name(opcode)}; a kernel that does as asked issues {least:,}."

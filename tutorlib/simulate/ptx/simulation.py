@@ -137,7 +137,8 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: b
     if overlaps := watch.overlaps:
         storers = {tensor.name: overlaps.storers(tensor) for tensor in arena.allocations if tensor.width}
     overlap = copies.overlapped / copies.reads if copies.reads else 0.0
-    return replace(report, trace=trace, storers=storers, overlap=overlap)
+    ahead = copies.most_at_read / (min(geometry.batch, geometry.blocks) * max(smem, 1))
+    return replace(report, trace=trace, storers=storers, overlap=overlap, ahead=ahead)
 
 
 def batch_of(launch: Launch, smem: int) -> int:
