@@ -68,8 +68,8 @@ class WorkLimits:
             return Flaw(what, Fail.NO_OVERLAP)
         if (ahead := max((report.ahead for report in reports), default=0.0)) < self.ahead:
             what = (
-                f"while its warps read a tile, copies into at most {ahead:.0%} of its shared memory are in flight; with "
-                "two stages it is a half, with three two thirds. Issue copies STAGES - 1 tiles ahead, and let the "
+                f"while its warps read a tile, copies into at most {ahead:.0%} of its shared memory are in flight; two "
+                "stages have a half in flight, three two thirds. Issue copies STAGES - 1 tiles ahead, and let the "
                 "newest STAGES - 2 groups stay in flight at each wait."
             )
             return Flaw(what, Fail.NO_OVERLAP(of="stages"))

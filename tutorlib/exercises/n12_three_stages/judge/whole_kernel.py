@@ -18,7 +18,7 @@ from tutorlib.problems.problem import Shape
 if TYPE_CHECKING:
     import numpy as np
 
-SMALL = GemmConfig((64, 64, 32), (2, 2), 2)  # compiles fast, and nobody would choose it
+SMALL = GemmConfig((64, 64, 32), (2, 2), 2)  # compiles fast, and no tuned() returns it
 
 
 class WholeFlaw(FailureKind):
@@ -50,7 +50,9 @@ class OfTuned(Part):
             f"where tuned() returns {SMALL}, its blocks should have {SMALL.threads} threads and {SMALL.smem_bytes:,} "
             f"bytes of shared memory; they have {compiled.threads} and {compiled.smem_bytes:,}."
         )
-        return Verdict(points - 1, (Flaw(what, WholeFlaw.NOT_TUNED), "Does my_gemm take its configuration from tuned()?"))
+        return Verdict(
+            points - 1, (Flaw(what, WholeFlaw.NOT_TUNED), "Does my_gemm take its configuration from tuned()?")
+        )
 
 
 def down_the_group(shape: Shape, storers: "np.ndarray") -> str | None:
