@@ -566,8 +566,7 @@ check("12.6", gemm_m_major)
 # Here is one block of it, line by line. Each access should take no more wavefronts or sectors than it needs.
 
 # %%
-with suppress(NotImplementedError):  # until you have written it
-    explain("12.6", gemm_m_major, shape=(128, 256, 256))
+explain("12.6", gemm_m_major, shape=(128, 256, 256))
 
 # %% [markdown]
 # On a machine with a GPU, here is the convolution: an image of 512 channels and 64×64 pixels, with PyTorch's own for

@@ -59,13 +59,6 @@ class WorkLimits:
                     f"enough{busiest(reports, opcode)}."
                 )
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
-        if (overlap := max((report.overlap for report in reports), default=0.0)) < self.overlap:
-            what = (
-                f"{overlap:.0%} of its reads of shared memory go on while a copy is in flight; a working pipeline "
-                f"has {self.overlap:.0%} or more: issue the next stage's copies before you compute with this one, and "
-                "wait for the older group alone."
-            )
-            return Flaw(what, Fail.NO_OVERLAP)
         if (ahead := max((report.ahead for report in reports), default=0.0)) < self.ahead:
             what = (
                 f"while its warps read a tile, copies into at most {ahead:.0%} of its shared memory are in flight; two "
@@ -73,6 +66,13 @@ class WorkLimits:
                 "newest STAGES - 2 groups stay in flight at each wait."
             )
             return Flaw(what, Fail.NO_OVERLAP(of="stages"))
+        if (overlap := max((report.overlap for report in reports), default=0.0)) < self.overlap:
+            what = (
+                f"{overlap:.0%} of its reads of shared memory go on while a copy is in flight; a working pipeline "
+                f"has {self.overlap:.0%} or more: issue the next stage's copies before you compute with this one, and "
+                "wait for the older group alone."
+            )
+            return Flaw(what, Fail.NO_OVERLAP)
         for opcode, least in self.at_least:
             if (issued := count_issued(reports, opcode)) < least:
                 what = f"its warps issue {issued:,} {name(opcode)}; a kernel that does as asked issues {least:,}."

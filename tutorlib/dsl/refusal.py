@@ -23,6 +23,7 @@ class RefusalKind(FailureKind):
     LEADING = "leading dimension"
     ARGUMENT = "missing argument"
     SIZES = "mismatched sizes"
+    MAJOR = "ldmatrix across rows"
     INLINED = "inlined PTX"
 
 

@@ -13,9 +13,10 @@ from tutorlib.checking.library_use import InModule
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
+from tutorlib.dsl.refusal import RefusalKind
 from tutorlib.exercises.n12_three_stages.judge.configured import Configured
 from tutorlib.exercises.n12_three_stages.judge.torch_host import HostFlaw, TorchHost
-from tutorlib.exercises.n12_three_stages.judge.whole_kernel import OfTuned, WholeFlaw, down_the_group
+from tutorlib.exercises.n12_three_stages.judge.whole_kernel import OfTuned, WholeFlaw
 from tutorlib.failure import Fail
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
@@ -95,7 +96,7 @@ def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[
     return draw
 
 
-# 12.1, 12.3 to 12.6 -----------------------------------------------------------------------------------------------------
+# 12.1, 12.3 to 12.6 ---------------------------------------------------------------------------------------------------
 
 
 TRANSPOSED = (
@@ -124,7 +125,7 @@ EMPTY_CELL = (
         "A's eight values and its consecutive threads run along M, B's along K. C: permute the columns as in 09.7.",
     ),
     Remedy(
-        Fail.LACKS(instruction="ldmatrix.trans"),
+        (RefusalKind.MAJOR, Fail.LACKS(instruction="ldmatrix.trans")),
         "warp.LdMatrix8x8x16bOp(transpose=True, num_matrices=4) for A, transpose=False for B.",
     ),
     Remedy(Fail.NO_OVERLAP, "wait_group(stages - 2), with stages - 1 tiles issued ahead: 12.1's loop."),
@@ -267,11 +268,8 @@ EXERCISES = (
         spills=False,
         problem=gemm("bf16"),
         shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
-        simulated_shapes=(
-            (256, 272, 144),
-        ),  # 2×2 tiles, more K tiles than stages, edges along K; 12.1 has seen the rest
+        simulated_shapes=((256, 512, 192),),  # 2×2 tiles, more K tiles than stages: 12.1 and 12.3 have seen the rest
         limits=WorkLimits(in_step=(("bar.sync", "cp.async.commit_group"),), overlap=0.4),
-        order=down_the_group,
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         library={"in_eights": InModule("tutorlib.kernels.ampere.block_order", "in_eights"), **COURSE_LOOPS},
@@ -325,7 +323,6 @@ EXERCISES = (
         simulated_shapes=((128, 256, 64), (256, 512, 192)),  # fewer K tiles than stages; more, and 2×2 tiles
         counted=(256, 512, 192),
         limits=WorkLimits(in_step=(("bar.sync", "cp.async.commit_group"),), overlap=0.4, ahead=0.6),
-        order=down_the_group,
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         library={**COURSE_KERNEL, **COURSE_LOOPS, **COURSE_SHARES},

@@ -2,9 +2,11 @@
 
 import re
 from dataclasses import dataclass
+from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
+from tutorlib.checking.library_use import within_reach
 from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.checking.served import place_in
 from tutorlib.compiling.compiled import Compiled
@@ -16,7 +18,9 @@ from tutorlib.dsl.cute.compile_calls import (
     compile_requests,
 )
 from tutorlib.dsl.cute.functions import is_jit
+from tutorlib.exercises.n12_three_stages.judge.whole_kernel import WholeFlaw, in_raster
 from tutorlib.failure import Fail, FailureKind, Flaw
+from tutorlib.models import l2
 from tutorlib.problems.catalogue import gemm_m_major
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import by
@@ -72,13 +76,17 @@ class TorchHost(Part):
             for shape in shapes:
                 if flaw := first_flaw(answer, shape, requests):
                     return wrong(flaw)
-        if len(requests) == 1 + len(OTHERS):
-            return None
-        what = (
-            f"right, but {len(shapes)} calls with {1 + len(OTHERS)} shapes compile {len(requests)} times. Keep what "
-            "cute.compile returns, by shape."
-        )
-        return Verdict(points - 1, (Flaw(what, HostFlaw.ANEW),))
+        if len(requests) > 1 + len(OTHERS):
+            what = (
+                f"right, but {len(shapes)} calls with {1 + len(OTHERS)} shapes compile {len(requests)} times. Keep "
+                "what cute.compile returns, by shape."
+            )
+            return Verdict(points - 1, (Flaw(what, HostFlaw.ANEW),))
+        names = unwrap(answer).__globals__
+        raster = in_raster(names)
+        if not raster and not any(value is names["in_groups"] or value is l2.grouped for value in within_reach(answer)):
+            raster = Flaw("its kernel does not call in_groups.", WholeFlaw.RASTER)
+        return Verdict(points - 1, (raster,)) if raster else None
 
     def lacks(self, compiled: Compiled) -> str:
         if (least := min(map(int, COPIED.findall(compiled.ptx)), default=WIDEST)) == WIDEST:
