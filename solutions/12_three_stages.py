@@ -38,7 +38,7 @@ from tutorlib import check, explain
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.ptx import story
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_banks, show_timeline, show_tvs
+from tutorlib.draw import show_timeline, show_tvs
 from tutorlib.explorers.timeline import explore_timeline
 from tutorlib.kernels.ampere import main_loops as course
 from tutorlib.kernels.ampere.config import GemmConfig
@@ -379,18 +379,14 @@ show_figure("roofline")
 # | registers, mma, accumulators | | the same |
 # | loop, order of blocks, C | | the same |
 #
-# Copies are vectors of neighbors in memory, so their vectors and their threads turn with A. Eight threads side by side
-# cover 64 elements along M, 128 bytes: whole sectors. In shared memory the vectors run along M, too, and `ldmatrix`
-# reads eight of them, one for each of eight *k*. Without a swizzle they would meet in one group of banks:
-
-# %%
-show_banks("(64,8):(1,64)", access=[(0, k) for k in range(8)], element_bytes=2, vector=8)
-
-# %% [markdown]
-# It is 09's picture with rows and columns exchanged, and so is the cure: Swizzle⟨3,3,3⟩ sees only offsets, and these
-# are the same.
+# **Copies.** A vector is eight neighbors in memory, so the vectors turn with A, and the threads with them: eight
+# threads side by side cover 64 elements along M, which are 128 bytes, four whole sectors.
 #
-# What is left is the order inside `ldmatrix`. A row of 16 bytes in shared memory now has eight *m* of one *k*.
+# **Shared memory.** The vectors run along M there, too. `ldmatrix` reads eight of them at a time, the same m at eight
+# *k*, which are 128 bytes apart. So the bank conflict is 09's, with k for the row and m for the column, and so is the
+# cure: Swizzle⟨3,3,3⟩ works on offsets, and these are the same.
+#
+# **ldmatrix.** A row of 16 bytes in shared memory now has eight *m* of one *k*.
 # `ldmatrix` gives each lane two neighbors of such a row in one register: two m of one k (left). But `mma` wants two
 # neighbors along K in a register of A (03.6). The variant `ldmatrix.trans` exchanges rows and columns while it
 # distributes: a lane gets one element from each of two rows, two k of one m (right). It reads the same rows, so it
@@ -430,7 +426,7 @@ check("12.5", trans_row)
 #
 # ## From an empty cell
 #
-# **Exercise 12.6** (about 90 lines). Write `gemm_m_major(a, b, c)`, an ordinary Python function that takes torch
+# **Exercise 12.6** (about 85 lines). Write `gemm_m_major(a, b, c)`, an ordinary Python function that takes torch
 # tensors in bf16 and computes c = a · bᵀ: a is (M, K), M-major; b is (N, K) and c is (M, N), both row-major. It
 # accumulates in fp32. M is a multiple of 128, N of 256 and K of 64, so that tiles up to 128×256×64 divide the matrices,
 # and nothing is compared with an edge.
@@ -445,15 +441,15 @@ check("12.5", trans_row)
 # kernel is not, nor are its `Steps`, `GlobalToShared`, `Operand` and `Accumulators`. Three things help:
 #
 # - Your `multistage` runs on any object that has `k_tiles`, `stages`, `k_blocks`, and the methods `load`, `fetch` and
-#   `multiply`. Make it a `@dataclass(frozen=True)` with the tensors as fields. Inner functions of the kernel will not
-#   do: CuTe allows no captured tensors in a loop of the kernel.
+#   `multiply`. Make it a `@dataclass(frozen=True)` whose fields hold the tensors. (Functions inside the kernel would
+#   capture the tensors, and CuTe refuses that in a loop of the kernel.)
 # - `load` and `fetch` are one `cute.copy(tiled_copy, source, target)` for each operand, and `multiply` is one
 #   `cute.gemm(tiled_mma, d, a, b, c)`, as on page 09.
-# - `cute.make_fragment_like(tCgC)` makes registers in bf16, ordered as C is in memory. Store the rounded accumulators
-#   in it, `.store(tCrC.load().to(…))`, and one `cute.autovec_copy` writes 16 bytes at a time.
+# - `cute.make_fragment_like(tCgC)` makes registers in bf16, in C's order of memory. Round the accumulators into them,
+#   `.store(tCrC.load().to(…))`; then one `cute.autovec_copy` writes 16 bytes at a time.
 #
-# Start with one stage and no swizzle, if you like: the check tells what is missing, and `explain("12.6", gemm_m_major)`
-# shows each line's accesses. A GPU times your kernel at 4096³ beside cuBLAS.
+# Start without a swizzle, if you like: the check says what is missing, and `explain("12.6", gemm_m_major)` shows what
+# each line's accesses take. A GPU times your kernel at 4096³ beside cuBLAS.
 
 
 # %%

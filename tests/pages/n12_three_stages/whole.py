@@ -148,6 +148,23 @@ COMPILED = "KEPT[shape] = cute.compile(m_major_host, *views)"
 VIEWS = "from_dlpack(x, assumed_align=16)"
 LOOP = "    multistage(Share(k_tiles, config.stages, bK // 16, to_smem, to_registers, mma, tCrA, tCrB, tCrC))"
 
+INLINE = """\
+    share = Share(k_tiles, config.stages, bK // 16, to_smem, to_registers, mma, tCrA, tCrB, tCrC)
+    for k_tile in cutlass.range_constexpr(config.stages - 1):
+        if cutlass.const_expr(k_tile < k_tiles):
+            share.load(k_tile, k_tile)
+        cute.arch.cp_async_commit_group()
+    for k_tile in range(k_tiles):
+        cute.arch.cp_async_wait_group(config.stages - 2)
+        cute.arch.sync_threads()
+        if k_tile + config.stages - 1 < k_tiles:
+            share.load(k_tile + config.stages - 1, (k_tile + config.stages - 1) % config.stages)
+        cute.arch.cp_async_commit_group()
+        for k_block in cutlass.range_constexpr(bK // 16):
+            share.fetch(k_block, k_tile % config.stages)
+            share.multiply(k_block)"""
+
+
 WHOLE = [
     m_major(
         "no_trans",
@@ -322,6 +339,30 @@ WHOLE = [
     ),
     m_major("raises", "Squeezes a matrix.", HOST, swap("*c.shape, a.shape[1]", "c.shape[2], a.shape[1]")),
     m_major(
+        "no_barrier",
+        "A loop of its own, without a barrier after the wait.",
+        KERNEL,
+        swap(LOOP, INLINE.replace("        cute.arch.sync_threads()\n", "")),
+    ),
+    m_major(
+        "one_group_too_many",
+        "A loop of its own, whose wait leaves the tile in flight that comes next.",
+        KERNEL,
+        swap(LOOP, INLINE.replace("stages - 2)", "stages - 1)")),
+    ),
+    m_major(
+        "commits_inside_the_if",
+        "A loop of its own, which commits no group at the end of K.",
+        KERNEL,
+        swap(
+            LOOP,
+            INLINE.replace(
+                "% config.stages)\n        cute.arch.cp_async_commit_group()",
+                "% config.stages)\n            cute.arch.cp_async_commit_group()",
+            ),
+        ),
+    ),
+    m_major(
         "shares_of_the_course",
         "The course's Steps.",
         KERNEL,
@@ -331,22 +372,6 @@ WHOLE = [
         ),
     ),
 ]
-
-INLINE = """\
-    share = Share(k_tiles, config.stages, bK // 16, to_smem, to_registers, mma, tCrA, tCrB, tCrC)
-    for k_tile in cutlass.range_constexpr(config.stages - 1):
-        if cutlass.const_expr(k_tile < k_tiles):
-            share.load(k_tile, k_tile)
-        cute.arch.cp_async_commit_group()
-    for k_tile in range(k_tiles):
-        cute.arch.cp_async_wait_group(config.stages - 2)
-        cute.arch.sync_threads()
-        if k_tile + config.stages - 1 < k_tiles:
-            share.load(k_tile + config.stages - 1, (k_tile + config.stages - 1) % config.stages)
-        cute.arch.cp_async_commit_group()
-        for k_block in cutlass.range_constexpr(bK // 16):
-            share.fetch(k_block, k_tile % config.stages)
-            share.multiply(k_block)"""
 
 TAKES_A_CONFIG = derive(
     ANSWERS["12.6"],
