@@ -131,7 +131,7 @@ CONFIGS = [
     config("three_warps", "Three warps across.", "warps 1×3: powers of two", (128, 192, 32), (1, 3), 4),
     config("a_narrow_tile", "More threads than rows to copy.", "threads fetch 64 rows", (128, 32, 32), (8, 1), 4),
     config("two_numbers", "No K.", "(M, N, K) are positive whole numbers", (128, 256), (2, 4), 4),
-    config("small_tiles", "Loads twice as many bytes.", "operations for each byte", (64, 64, 64), (2, 1), 4),
+    config("small_tiles", "Loads twice as many bytes.", "operations for each byte", (64, 64, 64), (2, 1), 2),
     config("narrow_tiles", "A tile of 64 columns.", "operations for each byte", (128, 64, 64), (2, 2), 3),
     config("one_block_of_four_warps", "A fourth stage costs a block.", "4 warps on an SM", (128, 128, 64), (2, 2), 4),
     config("one_tile_ahead", "A block alone, with two stages.", "1 K tiles in flight", (128, 256, 64), (2, 4), 2),
