@@ -15,6 +15,7 @@ from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.dsl.refusal import RefusalKind
 from tutorlib.exercises.n12_three_stages.judge.configured import Configured
+from tutorlib.exercises.n12_three_stages.judge.limits import four_limits
 from tutorlib.exercises.n12_three_stages.judge.torch_host import HostFlaw, TorchHost
 from tutorlib.exercises.n12_three_stages.judge.whole_kernel import OfTuned, WholeFlaw
 from tutorlib.failure import Fail
@@ -26,13 +27,6 @@ BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
 
 # 12.2 blocks_per_sm ---------------------------------------------------------------------------------------------
-
-
-def four_limits(sm: SM, smem_bytes: int, registers: int, threads: int) -> tuple[int, int, int, int]:
-    """Blocks by shared memory, registers, threads, and blocks."""
-    warps = sm.registers // sm.partitions // (-(-32 * registers // sm.piece) * sm.piece) * sm.partitions
-    by_registers = warps // (threads // 32)
-    return sm.shared // (smem_bytes + sm.reserved), by_registers, sm.threads // threads, sm.blocks
 
 
 def without_limit(*left_out: int) -> Callable[..., int]:

@@ -7,11 +7,12 @@ from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.exercises.n12_three_stages.judge.limits import four_limits
 from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC
-from tutorlib.models.occupancy import H100, blocks_per_sm
+from tutorlib.models.occupancy import H100
 from tutorlib.problems.wrong import count
 
 INTENSITY, WARPS, TILES, KIB = 64, 8, 2, 48  # what the fast ones of the page's table have, at least
@@ -46,7 +47,7 @@ class Configured(Part):
         if compiled.spill_bytes:
             return ""  # the check says so
         (m, n, k), ahead = config.tile, config.stages - 1
-        blocks = blocks_per_sm(H100, config.smem_bytes, compiled.registers, config.threads)
+        blocks = min(four_limits(H100, config.smem_bytes, compiled.registers, config.threads))
         for has, least, of in (
             (m * n / (m + n), INTENSITY, "operations for each byte that a tile loads"),
             (blocks * config.threads // 32, WARPS, "warps on an SM"),
