@@ -13,7 +13,6 @@ from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.exercises.n11_grid_swizzle.judge.block_order import in_a_kernel
-from tutorlib.exercises.n11_grid_swizzle.traffic import footprint
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models import l2
@@ -80,7 +79,8 @@ def in_raster(names: dict[str, Any]) -> str:
         first = in_a_kernel(order, *SQUARE)[:IN_FLIGHT]
     except CompileFailed:
         return ""  # the kernel does not compile either
-    read, least = (footprint(wave) for wave in (first, l2.waves(SQUARE, l2.raster, IN_FLIGHT)[0]))
+    raster = l2.waves(SQUARE, l2.raster, IN_FLIGHT)[0]
+    read, least = (len({m for m, _ in wave}) + len({n for _, n in wave}) for wave in (first, raster))
     if read <= 0.75 * least:
         return ""
     what = (
