@@ -150,7 +150,7 @@ def bad_request(request: Requested) -> str:
         name = getattr(request.host, "__name__", repr(request.host))
         return Flaw(f"{name}, which it compiles, is not a @cute.jit function.", Fail.NOT_JIT)
     tensors = request.arguments[:3]
-    if len(tensors) < 3 or not all(isinstance(one, cute.Tensor) and len(one.shape) == 2 for one in tensors):
+    if len(tensors) < 3 or not all(isinstance(one, cute.Tensor) and cute.rank(one) == 2 for one in tensors):
         return Flaw("it should compile for three matrices: a, b and c, wrapped, come first.", HostFlaw.ARGUMENTS)
     for name, one in zip("abc", tensors, strict=True):
         told = argument_in_words(one)
