@@ -1,9 +1,9 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 65
+#     minutes: 95
 #     appendix: 30
-#     summary: A main loop for any number of stages, what a stage costs, and your whole kernel beside NVIDIA's.
+#     summary: A main loop for any number of stages, what a stage costs, and a kernel of your own from an empty cell.
 # ---
 
 # %% [markdown]
@@ -13,38 +13,41 @@
 # other blocks compete for it, the tensor cores stall. A third buffer keeps two tiles in flight: then memory must keep
 # up on *average*, and no longer for each tile.
 #
-# You write the loop for any number of stages. Then you work out the cost of a stage, look for the fastest
-# configuration, and put everything that you have written since page 09 into one kernel.
+# You write the loop for any number of stages. Then you work out the cost of a stage and look for the fastest
+# configuration. The page ends with an empty cell: you write a whole kernel, host function included, for a GEMM that no
+# earlier cell fits.
 #
 # > **After this page you can** write a pipeline of any depth, say what a stage costs and where it pays, tune a GEMM by
-# > arithmetic before you measure, and say when to leave all this to cuBLAS.
+# > arithmetic before you measure, and write a tensor-core GEMM from an empty cell, also for a column-major operand.
 # >
-# > **It takes** about 65 minutes, on any machine; a GPU times the kernels; its appendix about 30 more.
+# > **It takes** about 95 minutes, on any machine; a GPU times the kernels; its appendix about 30 more.
 
 # %%
+from contextlib import suppress
+from dataclasses import dataclass
+
 import cutlass
 import cutlass.cute as cute
 import torch
 from cutlass.cute.nvgpu import cpasync, warp
 from cutlass.cute.nvgpu.cpasync import LoadCacheMode
+from cutlass.cute.runtime import from_dlpack
 from cutlass.memory import SmemAllocator
 
 from tutorlib import check, explain
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.ptx import story
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_timeline
+from tutorlib.draw import show_timeline, show_tvs
 from tutorlib.explorers.timeline import explore_timeline
 from tutorlib.kernels.ampere import main_loops as course
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.epilogues import store_elements
 from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.layouts import with_rest
-from tutorlib.kernels.ampere.operands import Operand
-from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared, Steps
+from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.kernels.rules import ConfigError
+from tutorlib.measuring.results import all_sweep_results
 from tutorlib.models import l2
-from tutorlib.models.occupancy import A100, H100
+from tutorlib.models.occupancy import A100, BY_ARCH, H100
 from tutorlib.models.occupancy import blocks_per_sm as fit
 from tutorlib.models.pipeline import Timeline
 from tutorlib.notebook.measured import show_figure, show_ladder, show_speeds, show_sweep
@@ -243,8 +246,32 @@ show_figure("gemm_stages")
 
 # %% [markdown]
 # The lesson is in this map, too. A block of 128×256×32 is alone on its SM, and a third stage makes it almost half as
-# fast again. Two blocks of 128×128×64 fill each other's pauses, and there the third stage brings nothing. The best five
-# configurations differ by about 1 %: take any of them.
+# fast again. Two blocks of 128×128×64 fill each other's pauses, and there the third stage brings nothing.
+#
+# Could you have known? Here are four numbers that need no measurement, for every configuration of the map: the tile's
+# arithmetic intensity (09.1), and per SM the warps, the K tiles in flight while one is multiplied (blocks × (stages −
+# 1)), and the KiB of these tiles. The last column is the measured speed, as a share of the fastest.
+
+# %%
+for swept in all_sweep_results("gemm_stages"):
+    fastest = max(point.measurement.ratio for point in swept.points)
+    print(f"{swept.gpu}\ntile         warps  stages  intensity  warps/SM  tiles in flight  KiB in flight  speed")
+    for point in sorted(swept.points, key=lambda point: -point.measurement.ratio):
+        facts = point.facts
+        config = GemmConfig(facts["tile"], facts["warps"], facts["stages"])
+        blocks = fit(BY_ARCH[swept.machine["arch"]], config.smem_bytes, facts["registers"], config.threads)
+        m, n, k = config.tile
+        tiles = blocks * (config.stages - 1)
+        print(
+            f"{m}×{n}×{k}".ljust(13) + f"{config.warps!s:6} {config.stages:6} {m * n / (m + n):10.0f}"
+            f"{blocks * config.threads // 32:10} {tiles:16} {tiles * (m + n) * k * 2 / 1024:14.0f}"
+            f"{point.measurement.ratio / fastest:7.2f}"
+        )
+
+# %% [markdown]
+# All rows above 0.95 have an intensity of 64 or more, eight warps, two tiles and 48 KiB in flight; each of the slow
+# rows lacks one of these. Find out which. The best five differ by about 1 %: take any of them. The numbers find the
+# candidates, the measurement chooses.
 #
 # Not every configuration compiles. `GemmConfig` knows the rules, and says which one is broken:
 
@@ -258,7 +285,7 @@ for tile, warps, stages in [((128, 128, 48), (2, 2), 4), ((256, 128, 32), (2, 2)
 # %% [markdown]
 # **Exercise 12.3** (about 1 line). Write `tuned()`, which returns the `GemmConfig` that is fastest at 4096³ on your
 # GPU; if you have none, the fastest in the map. It must not spill. The check compiles it with the course's loop and
-# page 11's order of blocks.
+# page 11's order of blocks. A GPU times it; without one, the check computes the four numbers.
 
 
 # %%
@@ -272,145 +299,28 @@ def tuned():
 check("12.3", tuned)
 
 # %% [markdown]
-# ## Your kernel, whole
+# ## Your rung
 #
-# On page 09 you wrote a kernel's parts, on 11 the order of its blocks, and above its loop. Here they meet, in one cell.
-# A few parts still come from the course. Most of them you read on page 09: `Steps` and `GlobalToShared`, whose methods
-# call `cute.copy` and `cute.gemm`; `Operand` and `Accumulators`, which hold tensors; and `store_elements`. Only
-# `with_rest` is new: it keeps a mode of size 1 in its place.
+# Since 09.9 three parts of the kernel have changed, and you have written all of them: the loop (12.1), the order of the
+# blocks (11.4) and the configuration (12.3). `make_gemm(config, main_loop, order)` returns the host function of 09.9's
+# kernel with these parts.
 #
-# **Exercise 12.4** (bring your functions; about 27 lines for the kernel). Copy your functions, by the numbers in the
-# comments, and from 09.9 also the lines that were given. These things change:
-#
-# - `columns` gets the configuration: 09.7's *warps* and *tile_n* are `config.warps[1]` and `config.tile[1]`.
-# - `make_copy_g2s` has no `cache`: it is always `LoadCacheMode.GLOBAL`. Write `cpasync.CopyG2SOp`, and 64 and 8 in
-#   place of `LINE` and `VECTOR`.
-# - In the kernel, the tile comes from `in_groups`, and the loop is `multistage`. Put `with_rest(…)` around both
-#   partitions `math.partition_C(…)`: where a tile has 32 columns for each warp, CuTe would drop the last mode.
-# - The configuration comes from `tuned()`, and the check compares your launch with it.
+# **Exercise 12.4** (about 1 and about 1 line). Bring `in_groups` from 11.4. Then complete `my_gemm`: make the host
+# function from `tuned()`, `multistage` and `in_groups`, and call it with a, b and c. (A `@cute.jit` function may call
+# another one.) The check also puts another `tuned` in place of yours, and `my_gemm` must follow it.
 
 
 # %%
-def smem_layout(rows, k, stages):  # 09.2
-    ### BEGIN SOLUTION (about 4 lines)
-    width = min(k, 64)
-    swizzle = cute.make_swizzle(3 if width == 64 else 2, 3, 3)
-    atom = cute.make_composed_layout(swizzle, 0, cute.make_layout((8, width), stride=(width, 1)))
-    return cute.tile_to_shape(atom, (rows, k, stages), (0, 1, 2))
-    ### END SOLUTION
-
-
-def make_copy_g2s(config, dtype):  # 09.4
-    ### BEGIN SOLUTION (about 4 lines)
-    lanes = min(config.tile[2], 64) // 8
-    atom = cute.make_copy_atom(cpasync.CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL), dtype, num_bits_per_copy=128)
-    threads = cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))
-    return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, 8)))
-    ### END SOLUTION
-
-
-def make_mma(config, dtype):  # 09.5
-    ### BEGIN SOLUTION (about 3 lines)
-    m, n = config.warps
-    op = warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16))
-    return cute.make_tiled_mma(op, cute.make_layout((m, n, 1)), permutation_mnk=(16 * m, 16 * n, 16))
-    ### END SOLUTION
-
-
-def make_operands(tiled_mma, thread, sA, sB):  # 09.6
-    ### BEGIN SOLUTION (about 10 lines)
-    math = tiled_mma.get_slice(thread)
-    tCrA = tiled_mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])
-    tCrB = tiled_mma.make_fragment_B(math.partition_B(sB)[None, None, None, 0])
-    ldmatrix = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4), sA.element_type)
-    for_a, for_b = cute.make_tiled_copy_A(ldmatrix, tiled_mma), cute.make_tiled_copy_B(ldmatrix, tiled_mma)
-    of_a, of_b = for_a.get_slice(thread), for_b.get_slice(thread)
-    return (
-        Operand(tCrA, for_a, of_a.partition_S(sA), of_a.retile(tCrA)),
-        Operand(tCrB, for_b, of_b.partition_S(sB), of_b.retile(tCrB)),
-    )
-    ### END SOLUTION
-
-
-def columns(config):  # 09.7
-    ### BEGIN SOLUTION (about 2 lines)
-    across = config.warps[1]
-    return cute.make_layout((2, 4, across, 4, config.tile[1] // (32 * across)), stride=(1, 8, 32, 2, 32 * across))
-    ### END SOLUTION
-
-
-@cute.jit
-def store(acc: Accumulators):  # 09.8
-    registers = acc.rounded()
-    if cutlass.const_expr(acc.whole):
-        cute.autovec_copy(registers, acc.tCgC)
-    else:
-        (_, rows), atoms, (_, rest) = registers.shape
-        for m in cutlass.range_constexpr(atoms):
-            for row in cutlass.range_constexpr(rows):
-                for n in cutlass.range_constexpr(rest):
-                    eight = ((None, row), m, (None, n))
-                    if cutlass.const_expr(not acc.aligned):
-                        store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)
-                    else:
-                        ### BEGIN SOLUTION (about 2 lines)
-                        if cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape):
-                            cute.autovec_copy(registers[eight], acc.tCgC[eight])
-                        ### END SOLUTION
-
-
 def in_groups(block, rows, across):  # 11.4
     ### BEGIN SOLUTION (about 1 line)
     return l2.grouped(block, rows, across, 8 if rows > 32 else rows)
     ### END SOLUTION
 
 
-@cute.kernel
-def my_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cutlass.Constexpr):  # 09.9
-    thread, _, _ = cute.arch.thread_idx()
-    block, _, _ = cute.arch.block_idx()
-    bM, bN, bK = config.tile
-    ### BEGIN SOLUTION (about 27 lines)
-    m, n = in_groups(block, *config.grid(*mC.shape))
-    order = columns(config)
-
-    def tile_of(matrix, rows, at):  # (rows, bK, k_tiles), and its coordinates
-        places = cute.make_identity_tensor(matrix.shape)
-        return [cute.local_tile(each, (rows, bK), (at, None)) for each in (matrix, places)]
-
-    (gA, cA), (gB, cB) = tile_of(mA, bM, m), tile_of(mB, bN, n)
-    gB, cB = (cute.composition(each, (order, None, None)) for each in (gB, cB))
-    gC, cC = (cute.local_tile(each, (bM, bN), (m, n)) for each in (mC, cute.make_identity_tensor(mC.shape)))
-    memory = SmemAllocator()
-    sA = memory.allocate_tensor(mA.element_type, smem_layout(bM, bK, config.stages), byte_alignment=128)
-    sB = memory.allocate_tensor(mB.element_type, smem_layout(bN, bK, config.stages), byte_alignment=128)
-
-    g2s = make_copy_g2s(config, mA.element_type)
-    mine = g2s.get_slice(thread)
-
-    def into_smem(matrix, g, s, c, rows):
-        whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0
-        places, limit = (None, None) if whole else (mine.partition_S(c), matrix.shape)
-        return GlobalToShared(g2s, mine.partition_S(g), mine.partition_D(s), places, limit)
-
-    tiled_mma = make_mma(config, mA.element_type)
-    math = tiled_mma.get_slice(thread)
-    tCgC, tCcC = (with_rest(math.partition_C(cute.composition(each, (None, order)))) for each in (gC, cC))
-    tCrC = tiled_mma.make_fragment_C(tCgC)
-    tCrC.fill(0.0)
-    a, b = into_smem(mA, gA, sA, cA, bM), into_smem(mB, gB, sB, cB, bN)
-    rA, rB = make_operands(tiled_mma, thread, sA, sB)
-    multistage(Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
-    store(Accumulators(tCrC, tCgC, tCcC, gC, mC.shape, config, math))
-    ### END SOLUTION
-
-
 @cute.jit
 def my_gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    config = tuned()
-    ### BEGIN SOLUTION (about 3 lines)
-    rows, across = config.grid(*c.shape)
-    my_kernel(a, b, c, config).launch(grid=(rows * across, 1, 1), block=(config.threads, 1, 1))
+    ### BEGIN SOLUTION (about 1 line)
+    make_gemm(tuned(), multistage, in_groups)(a, b, c)
     ### END SOLUTION
 
 
@@ -449,9 +359,235 @@ show_figure("roofline")
 # At the left end no kernel is near a roof, neither memory's nor that of the tensor cores: there is too little work for
 # 132 SMs, and each kernel also needs time that does not shrink with it, for its launch, first load and last store.
 #
+# ## A GEMM that no cell fits: A column-major
+#
+# So far K was contiguous in A. Not every A is stored like that. An image has (channels, pixels), channel after channel.
+# A 1×1 convolution multiplies each pixel's channels by a weight (out, in): C = Xᵀ · Wᵀ, and Xᵀ, (pixels, channels), has
+# its *pixels* contiguous. In PyTorch it is the view `x.mT`; its layout is (M, K):(1, M). CuTe calls such an A
+# **M-major**, and the one of the earlier pages **K-major**.
+#
+# Transposing it in memory first would read and write all of A once more. The kernel can take it as it is. Follow a tile
+# from memory to the tensor cores:
+#
+# | | K-major A, from 09 on | M-major A |
+# |---|---|---|
+# | `gA`, (bM, bK, K tiles) | strides (K, 1, bK) | (1, M, bK · M) |
+# | cp.async, 16 bytes | 8 neighbors along K: values (1, 8) | 8 neighbors along M: values (8, 1) |
+# | its threads | first along K, then down the rows | first along M, then along K |
+# | atom in shared memory | (8, 64):(64, 1), swizzled | (64, 8):(1, 64), swizzled in the same way |
+# | ldmatrix | `transpose=False` | `transpose=True` |
+# | registers, mma, accumulators | | the same |
+# | loop, order of blocks, C | | the same |
+#
+# **Copies.** A vector is eight neighbors in memory, so the vectors turn with A, and the threads with them: eight
+# threads side by side cover 64 elements along M, which are 128 bytes, four whole sectors.
+#
+# **Shared memory.** The vectors run along M there, too. `ldmatrix` reads eight of them at a time, the same m at eight
+# *k*, which are 128 bytes apart. So the bank conflict is 09's, with k for the row and m for the column, and so is the
+# cure: Swizzle⟨3,3,3⟩ works on offsets, and these are the same.
+#
+# **ldmatrix.** A row of 16 bytes in shared memory now has eight *m* of one *k*.
+# `ldmatrix` gives each lane two neighbors of such a row in one register: two m of one k (left). But `mma` wants two
+# neighbors along K in a register of A (03.6). The variant `ldmatrix.trans` exchanges rows and columns while it
+# distributes: a lane gets one element from each of two rows, two k of one m (right). It reads the same rows, so it
+# takes the same wavefronts, and the fragment is exactly that of a K-major A.
+
+# %%
+show_tvs(
+    {
+        "ldmatrix: two m of one k in a register": "((4,8),2):((2,8),1)",
+        "ldmatrix.trans: two k of one m": "((4,8),2):((16,1),8)",
+    },
+    (8, 8),
+    axes=("m", "k"),
+)
+
+# %% [markdown]
+# **Exercise 12.5** (about 1 line). The twin of 03.8, for an M-major tile of 16×16. With `ldmatrix.x4.trans` lane 0
+# supplies the address of eight elements, m = 0 … 7 at k = 0, lane 1 that of eight elements at k = 1, and so on. Write
+# `trans_row(lane)`: the (m, k) of the first of this lane's eight elements. Lanes 8*j* to 8*j* + 7 serve matrix j, which
+# fills register j; registers 0 to 3 of A's fragment are (m, k) = (0, 0), (8, 0), (0, 8) and (8, 8) and the seven m and
+# k after each.
+
+
+# %%
+def trans_row(lane):
+    ### BEGIN SOLUTION (about 1 line)
+    return lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8
+    ### END SOLUTION
+
+
+# %%
+check("12.5", trans_row)
+
+# %% [markdown]
+# You need not compute these addresses in the kernel: `cute.make_tiled_copy_A` derives them from the atom, the TiledMma
+# and the layout of `sA`.
+#
+# ## From an empty cell
+#
+# **Exercise 12.6** (about 85 lines). Write `gemm_m_major(a, b, c)`, an ordinary Python function that takes torch
+# tensors in bf16 and computes c = a · bᵀ: a is (M, K), M-major; b is (N, K) and c is (M, N), both row-major. It
+# accumulates in fp32. M is a multiple of 128, N of 256 and K of 64, so that tiles up to 128×256×64 divide the matrices,
+# and nothing is compared with an edge.
+#
+# - **Host.** Wrap each tensor with `from_dlpack(x, assumed_align=16)`: otherwise CuTe assumes the alignment of one
+#   element, and refuses copies of 16 bytes. Compile your `@cute.jit` function for the three with `cute.compile`, once
+#   for each shape; keep the result, and call it with the wrapped tensors. (Torch's streams come on page 17.)
+# - **Kernel.** Three stages or more; `cp.async` of 16 bytes; `ldmatrix`, with `transpose=True` for A; `mma.sync`; one
+#   barrier for each K tile; your order of blocks; whole sectors of C. No bank conflict, no spill.
+#
+# Anything that you have written is yours to use: `multistage`, `in_groups`, `tuned`, the cells of page 09. The course's
+# kernel is not, nor are its `Steps`, `GlobalToShared`, `Operand` and `Accumulators`. Three things help:
+#
+# - Your `multistage` runs on any object that has `k_tiles`, `stages`, `k_blocks`, and the methods `load`, `fetch` and
+#   `multiply`. Make it a `@dataclass(frozen=True)` whose fields hold the tensors. (Functions inside the kernel would
+#   capture the tensors, and CuTe refuses that in a loop of the kernel.)
+# - `load` and `fetch` are one `cute.copy(tiled_copy, source, target)` for each operand, and `multiply` is one
+#   `cute.gemm(tiled_mma, d, a, b, c)`, as on page 09.
+# - `cute.make_fragment_like(tCgC)` makes registers in bf16, in C's order of memory. Round the accumulators into them,
+#   `.store(tCrC.load().to(…))`; then one `cute.autovec_copy` writes 16 bytes at a time.
+#
+# Start without a swizzle, if you like: the check says what is missing, and `explain("12.6", gemm_m_major)` shows what
+# each line's accesses take. A GPU times your kernel at 4096³ beside cuBLAS.
+
+
+# %%
+# gemm_m_major(a, b, c): a (M, K):(1, M), b (N, K):(K, 1), c (M, N):(N, 1), torch tensors in bf16.
+### BEGIN SOLUTION (about 80 lines)
+def swizzled(atom, bits, tile):
+    return cute.tile_to_shape(cute.make_composed_layout(cute.make_swizzle(bits, 3, 3), 0, atom), tile, (0, 1, 2))
+
+
+@dataclass(frozen=True)
+class Share:
+    """One thread's paths, a (tiled copy, source, target) for A and one for B, and its registers."""
+
+    k_tiles: int
+    stages: int
+    k_blocks: int
+    to_smem: tuple
+    to_registers: tuple
+    mma: cute.TiledMma
+    tCrA: cute.Tensor
+    tCrB: cute.Tensor
+    tCrC: cute.Tensor
+
+    def load(self, k_tile, buffer):
+        for g2s, g, s in self.to_smem:
+            cute.copy(g2s, g[None, None, None, k_tile], s[None, None, None, buffer])
+
+    def fetch(self, k_block, buffer):
+        for s2r, s, r in self.to_registers:
+            cute.copy(s2r, s[None, None, k_block, buffer], r[None, None, k_block])
+
+    def multiply(self, k_block):
+        cute.gemm(self.mma, self.tCrC, self.tCrA[None, None, k_block], self.tCrB[None, None, k_block], self.tCrC)
+
+
+@cute.kernel
+def m_major_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cutlass.Constexpr):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    (bM, bN, bK), (down, across), dtype = config.tile, config.warps, mA.element_type
+    m, n = in_groups(block, *config.grid(*mC.shape))
+    columns = cute.make_layout((2, 4, across, 4, bN // (32 * across)), stride=(1, 8, 32, 2, 32 * across))
+    gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, k_tiles)
+    gB = cute.composition(cute.local_tile(mB, (bN, bK), (n, None)), (columns, None, None))  # (bN, bK, k_tiles)
+    gC = cute.composition(cute.local_tile(mC, (bM, bN), (m, n)), (None, columns))  # (bM, bN)
+
+    width = min(bK, 64)
+    layout_a = swizzled(cute.make_layout((64, 8)), 3, (bM, bK, config.stages))
+    atom_b = cute.make_layout((8, width), stride=(width, 1))
+    layout_b = swizzled(atom_b, 3 if width == 64 else 2, (bN, bK, config.stages))
+    memory = SmemAllocator()
+    sA = memory.allocate_tensor(dtype, layout_a, byte_alignment=128)
+    sB = memory.allocate_tensor(dtype, layout_b, byte_alignment=128)
+
+    cp_async = cute.make_copy_atom(cpasync.CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL), dtype, num_bits_per_copy=128)
+    along_m = cute.make_layout((8, config.threads // 8))
+    along_k = cute.make_layout((config.threads * 8 // width, width // 8), stride=(width // 8, 1))
+    g2s_a = cute.make_tiled_copy_tv(cp_async, along_m, cute.make_layout((8, 1)))
+    g2s_b = cute.make_tiled_copy_tv(cp_async, along_k, cute.make_layout((1, 8)))
+    a, b = g2s_a.get_slice(thread), g2s_b.get_slice(thread)
+    to_smem = (g2s_a, a.partition_S(gA), a.partition_D(sA)), (g2s_b, b.partition_S(gB), b.partition_D(sB))
+
+    op = warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16))
+    mma = cute.make_tiled_mma(op, cute.make_layout((down, across, 1)), permutation_mnk=(16 * down, 16 * across, 16))
+    math = mma.get_slice(thread)
+    tCrA = mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])
+    tCrB = mma.make_fragment_B(math.partition_B(sB)[None, None, None, 0])
+    tCgC = math.partition_C(gC)
+    tCrC = mma.make_fragment_C(tCgC)
+    tCrC.fill(0.0)
+
+    plain, trans = (cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose, 4), dtype) for transpose in (False, True))
+    s2r_a, s2r_b = cute.make_tiled_copy_A(trans, mma), cute.make_tiled_copy_B(plain, mma)
+    a, b = s2r_a.get_slice(thread), s2r_b.get_slice(thread)
+    to_registers = (s2r_a, a.partition_S(sA), a.retile(tCrA)), (s2r_b, b.partition_S(sB), b.retile(tCrB))
+
+    k_tiles = cute.size(gA, mode=[2])
+    multistage(Share(k_tiles, config.stages, bK // 16, to_smem, to_registers, mma, tCrA, tCrB, tCrC))
+
+    rounded = cute.make_fragment_like(tCgC)
+    rounded.store(tCrC.load().to(dtype))
+    cute.autovec_copy(rounded, tCgC)
+
+
+@cute.jit
+def m_major_host(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    config = tuned()
+    rows, across = config.grid(*c.shape)
+    m_major_kernel(a, b, c, config).launch(grid=(rows * across, 1, 1), block=(config.threads, 1, 1))
+
+
+KEPT = {}
+### END SOLUTION
+
+
+def gemm_m_major(a, b, c):
+    ### BEGIN SOLUTION (about 5 lines)
+    views = [from_dlpack(x, assumed_align=16) for x in (a, b, c)]
+    shape = *c.shape, a.shape[1]
+    if shape not in KEPT:
+        KEPT[shape] = cute.compile(m_major_host, *views)
+    KEPT[shape](*views)
+    ### END SOLUTION
+
+
+# %%
+check("12.6", gemm_m_major)
+
+# %% [markdown]
+# Here is one block of it, line by line. Each access should take no more wavefronts or sectors than it needs.
+
+# %%
+explain("12.6", gemm_m_major, shape=(128, 256, 256))
+
+# %% [markdown]
+# On a machine with a GPU, here is the convolution: an image of 512 channels and 64×64 pixels, with PyTorch's own for
+# comparison. Both round to bf16.
+
+# %%
+if torch.cuda.is_available():
+    with suppress(NotImplementedError):
+        image = torch.randn(512, 64 * 64, device="cuda").bfloat16()
+        weight = torch.randn(256, 512, device="cuda").bfloat16() * 512**-0.5
+        pixels = torch.empty(64 * 64, 256, device="cuda", dtype=torch.bfloat16)
+        gemm_m_major(image.mT, weight, pixels)
+        conv = torch.nn.functional.conv2d(image.view(1, 512, 64, 64), weight.view(256, 512, 1, 1))
+        print("largest difference:", (pixels.mT.view(256, 64, 64) - conv[0]).abs().max().item())
+else:
+    print("not run: no GPU here")
+
+# %% [markdown]
+# That is the end of the ladder's first half: a kernel of which you have written every line between torch's tensors and
+# the tensor cores.
+#
 # On a Hopper GPU the course leaves mma.sync here. cuBLAS's WGMMA reads operands from shared memory by itself, without
-# `ldmatrix` and without registers for them, and it is faster than mma.sync alone could be. The pipeline that you have
-# built stays right. On page 13 its parts get new names: TMA for cp.async, mbarrier for wait_group and barrier.
+# `ldmatrix` and without registers for them, and it is faster than mma.sync alone could be. (It takes a bf16 A of either
+# major mode; a bit of the instruction does the work of `.trans`.) The pipeline that you have built stays right. On page
+# 13 its parts get new names: TMA for cp.async, mbarrier for wait_group and barrier.
 #
 # ## When to use cuBLAS
 #
@@ -472,7 +608,9 @@ show_figure("roofline")
 # - A pause is filled by another buffer of yours or by another block. They compete for shared memory and registers.
 # - Stages pay most where a block is alone on its SM (small C, the last wave, a large tile), and where a tile is short
 #   along K.
-# - Tune by arithmetic first: registers, shared memory, blocks. Then measure, and write down what did not work.
+# - Tune by arithmetic first: intensity, warps on an SM, tiles and bytes in flight. Then measure, and write down what
+#   did not work.
+# - For an M-major A the copies' vectors, the atom in shared memory and `ldmatrix` turn; registers, mma and loop stay.
 #
 # ## Test yourself
 #

@@ -13,8 +13,10 @@ from cutlass import cute
 from tensor_layouts import Layout
 from tensor_layouts import compose as put_together
 
+from tutorlib.checking.ampere_loop import COURSE_SHARES
+from tutorlib.checking.answer import WrongKind
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.library_use import InModule, plain_function
+from tutorlib.checking.library_use import InModule, plain_function, refuse_library_use
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises.n11_grid_swizzle import traffic
@@ -157,6 +159,16 @@ def table_of_loops():
 @cute.jit
 def by_a_table(steps: Steps):
     table_of_loops()["mine"](steps)
+
+
+@cute.jit
+def by_a_class(steps):
+    Steps(1, None, None, None, None, None, None).load(0, 0)
+
+
+def test_a_compiled_answer_that_names_a_class_of_the_courses_is_told():
+    with pytest.raises(WrongKind, match="uses Steps of the course"):
+        refuse_library_use(by_a_class, COURSE_SHARES)
 
 
 @pytest.mark.parametrize("answer", [by_the_courses_loop, by_a_table])

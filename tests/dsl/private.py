@@ -31,6 +31,7 @@ PRIVATE = {
     "cutlass.cute.runtime": ("_FakeStream", "_FakeTensor", "_Tensor.__init__"),
     "cutlass.cute.tensor": ("TensorSSA", "_Tensor"),
     "cutlass.cutlass_dsl": ("CuTeDSL._get_dsl", "CuTeDSL._lookup_jit_entry"),
+    "cutlass.cutlass_dsl.cuda_jit_executor": ("CudaDialectJitCompiledFunction.__call__",),
     "cutlass.cutlass_dsl.tvm_ffi_provider": ("TVMFFIJitCompiledFunctionBase",),
 }
 

@@ -158,6 +158,18 @@ def ldmatrix_from_global_memory(x, y):
     cute.copy(ldmatrix, s2r.partition_S(x), s2r.retile(registers))
 
 
+@refused("transpose=True where M or N is", TILE)
+@cute.jit
+def ldmatrix_of_columns(x, y):
+    thread, _, _ = cute.arch.thread_idx()
+    tiled_mma = cute.make_tiled_mma(warp.MmaF16BF16Op(BFloat16, Float32, (16, 8, 16)))
+    tile = SmemAllocator().allocate_tensor(BFloat16, cute.make_layout((16, 16)), byte_alignment=128)
+    ldmatrix = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)
+    s2r = cute.make_tiled_copy_A(ldmatrix, tiled_mma).get_slice(thread)
+    registers = tiled_mma.make_fragment_A(tiled_mma.get_slice(thread).partition_A(tile))
+    cute.copy(ldmatrix, s2r.partition_S(tile), s2r.retile(registers))
+
+
 @refused("a coordinate of two numbers with a shape of two", TILE)
 @cute.jit
 def compares_with_one_size(x, y):

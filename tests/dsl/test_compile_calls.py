@@ -11,7 +11,15 @@ from cutlass.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorlib.dsl.cute.compile_calls import argument_in_words, argument_of, compile_calls, compiled_anew
+from tutorlib.dsl.cute.compile_calls import (
+    CompiledBefore,
+    WithoutCompile,
+    argument_in_words,
+    argument_of,
+    compile_calls,
+    compile_requests,
+    compiled_anew,
+)
 from tutorlib.kernels.doubling import double_on_cpu
 
 SIZES = st.integers(1, 2**20)
@@ -99,3 +107,33 @@ def test_a_refused_compilation_leaves_no_options_to_the_next_one():
         cute.compile(takes_one, options="--enable-tvm-ffi")
     assert calls == []
     called_next()
+
+
+def test_requests_compile_nothing_and_note_the_calls_of_their_results():
+    x = torch.zeros(4)
+    with compile_requests() as requests:
+        kept = cute.compile(double_on_cpu, from_dlpack(x), from_dlpack(x))
+        kept(x, x)
+        (request,) = requests
+        assert request.host is double_on_cpu
+        assert [one.shape for one in request.arguments] == [(4,), (4,)]
+        assert [tuple(map(id, call)) for call in request.calls] == [(id(x), id(x))]
+        with pytest.raises(WithoutCompile, match="double_on_cpu"):
+            double_on_cpu(from_dlpack(x), from_dlpack(x))
+    assert request.compiled is None
+
+
+def test_a_result_that_is_kept_compiles_after_the_block():
+    x, y = torch.ones(4), torch.zeros(4)
+    with compile_requests():
+        kept = cute.compile(double_on_cpu, from_dlpack(x), from_dlpack(y))
+    kept(from_dlpack(x), from_dlpack(y))
+    assert y.tolist() == [2.0] * 4
+
+
+def test_nothing_that_was_compiled_before_runs_in_the_block():
+    x, y = torch.ones(4), torch.zeros(4)
+    compiled = cute.compile(double_on_cpu, from_dlpack(x), from_dlpack(y))
+    with compile_requests(), pytest.raises(CompiledBefore):
+        compiled(from_dlpack(x), from_dlpack(y))
+    assert not y.any()

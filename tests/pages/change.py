@@ -124,8 +124,8 @@ def edited(text: str, edits: Mapping[str, Sequence[Change]]) -> str:
 
 @cache
 def functions(text: str) -> dict[str, tuple[int, int]]:
-    """The functions of a file's top level: name → its first line, decorators included, and that behind its last."""
-    found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    """Functions and classes of a file's top level: name → first line, decorators included, and that behind the last."""
+    found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     return {
         node.name: (min(line.lineno for line in (node, *node.decorator_list)) - 1, node.end_lineno) for node in found
     }

@@ -40,6 +40,8 @@ def test_the_solution_is_near_each_limit(id):
         assert 4 * count_issued(reports, "") <= exercise.limits.budget <= 16 * count_issued(reports, "")
     overlap = max((report.overlap for report in reports), default=0.0)
     assert overlap / 2 <= exercise.limits.overlap <= overlap or not exercise.limits.overlap
+    ahead = max((report.ahead for report in reports), default=0.0)
+    assert ahead / 2 <= exercise.limits.ahead <= ahead or not exercise.limits.ahead
     assert exercise.limits.exceeded(reports) is None
 
 
@@ -58,6 +60,7 @@ def launch(blocks=4, overlap=0.5, **issued):
         (WorkLimits(at_least=(("mma", 1),)), "too few"),
         (WorkLimits(blocks=5), "too few blocks"),
         (WorkLimits(overlap=0.6), "no copies in flight"),
+        (WorkLimits(ahead=0.6), "no copies in flight"),
     ],
 )
 def test_each_limit_is_found_by_its_kind(limits, kind):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.problems.inputs import generator
-from tutorlib.problems.catalogue import copy, gemm, gemm_fp8, gemm_tf32, transpose, vector_add
+from tutorlib.problems.catalogue import copy, gemm, gemm_fp8, gemm_m_major, gemm_tf32, transpose, vector_add
 from tutorlib.problems.problem import torch_dtype
 
 SHAPE = {"MN": (96, 160), "N": (1000,), "MNK": (96, 160, 320)}
@@ -55,3 +55,11 @@ def test_the_patterns_result_is_exact_in_the_outputs_dtype(problem):
     shape = SHAPE[problem.dims]
     want, _ = problem.expected(problem.pattern(shape, "cpu"), shape)
     assert torch.equal(want.to(torch_dtype(problem.output.dtype)).double(), want)
+
+
+def test_a_column_major_operand_has_the_same_values_in_another_order():
+    plain, columns = (problem.pattern((16, 8, 4), "cpu") for problem in (gemm("bf16"), gemm_m_major("bf16")))
+    assert [one.stride() for one in columns] == [(1, 16), (4, 1)]
+    assert all(map(torch.equal, plain, columns))
+    a, _ = gemm_m_major("bf16").random((16, 8, 4), generator())
+    assert a.stride() == (1, 16)

@@ -25,6 +25,16 @@ COURSE_LOOPS = {
     "the course's multistage loop": InModule("tutorlib.kernels.ampere.main_loops", "multistage"),
     "make_loop": InModule("tutorlib.kernels.ampere.schedules", "make_loop"),
 }
+COURSE_SHARES = {
+    f"{name} of the course": InModule(f"tutorlib.kernels.ampere.{module}", name)
+    for module, name in (
+        ("thread_share", "Steps"),
+        ("thread_share", "GlobalToShared"),
+        ("thread_share", "Accumulators"),
+        ("operands", "Operand"),
+        ("operands", "make_operands"),
+    )
+}
 COURSE_KERNEL = {"make_gemm": InModule("tutorlib.kernels.ampere.gemm", "make_gemm")}
 
 PartName = Literal["smem", "g2s", "mma", "operands", "copies", "steps", "columns", "main_loop", "order", "epilogue"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.answer import Answer, WrongKind
 from tutorlib.checking.served import Served
 from tutorlib.compiling.errors import CompileFailed, first_cause
-from tutorlib.compiling.spec import DTYPES, DType
+from tutorlib.compiling.spec import DTYPES, TensorSpec
 from tutorlib.dsl.cutile.kernels import function_of, opt_level
 
 if TYPE_CHECKING:
@@ -111,8 +111,8 @@ def cute_launches(
     exercise = one.exercise
     arch, sms = gpu or ("", SMS)
     made = one.kernel.compiled(shape, arch) if arch else one.tracer.compiled(shape)
-    specs = [(exercise.problem.shape_of(operand, shape), operand.dtype) for operand in exercise.problem.operands]
-    tensors = [tensor_at(address, *spec) for address, spec in zip(addresses, specs, strict=True)]
+    specs = [operand.spec(exercise.problem.shape_of(operand, shape)) for operand in exercise.problem.operands]
+    tensors = [tensor_at(address, spec) for address, spec in zip(addresses, specs, strict=True)]
     arguments = cute_arguments(tensors, exercise.dynamic)
     found = record_launches(made.function, parse_ptx(made.ptx), arguments, sms)
     return {
@@ -160,11 +160,14 @@ def source(served: Served, id: str) -> dict[str, Any]:
     return {"file": file, "lines": linecache.getlines(file)}
 
 
-def tensor_at(address: int, shape: tuple[int, ...], dtype: DType) -> "Tensor":
-    """A row-major tensor at another process's address: it must not be read."""
+def tensor_at(address: int, spec: TensorSpec) -> "Tensor":
+    """A tensor at another process's address: it must not be read."""
     import torch
 
-    kind = getattr(torch, DTYPES[dtype].torch)
-    size = max(math.prod(shape) * DTYPES[dtype].bytes, 1)
-    memory = (ctypes.c_uint8 * size).from_address(address)
-    return torch.frombuffer(memory, dtype=kind, count=math.prod(shape)).view(shape)
+    kind, count = DTYPES[spec.dtype], math.prod(spec.shape)
+    memory = (ctypes.c_uint8 * max(count * kind.bytes, 1)).from_address(address)
+    flat = torch.frombuffer(memory, dtype=getattr(torch, kind.torch), count=count)
+    by_stride = sorted(range(len(spec.shape)), key=spec.stride_order.__getitem__, reverse=True)
+    return flat.view([spec.shape[mode] for mode in by_stride]).permute(
+        [by_stride.index(mode) for mode in range(len(spec.shape))]
+    )

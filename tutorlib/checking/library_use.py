@@ -132,7 +132,10 @@ def refuse_library_use(answer: Any, library: Library) -> None:
     if read := next((attributes[name] for name in names_in(answer) if name in attributes), ""):
         raise used_library(f"uses {read}")
     codes = {id(code): name for name, function in functions.items() for code in codes_of(function)}
+    classes = {id(part): name for name, part in functions.items() if isinstance(part, type)}
     for value in within_reach(answer):
+        if id(value) in classes:
+            raise used_library(f"uses {classes[id(value)]}")
         for code in codes_of(value):
             if id(code) in codes:
                 raise used_library(f"calls {codes[id(code)]}")

@@ -27,6 +27,8 @@ class WorkLimits:
     budget: the number of instructions, of all warps, after which a CuTe kernel's simulation stops; a right kernel takes
         a small part of it. Without it a loop that is far too long is simulated to its end, for minutes.
     overlap: of what is read from shared memory, the least share that is read while a copy is in flight.
+    ahead: of a block's shared memory, the least share that cp.async fills while a thread reads: above 1/2 for three
+        stages or more.
     """
 
     at_most: tuple[tuple[str, int], ...] = ()
@@ -36,6 +38,7 @@ class WorkLimits:
     most_blocks: int | None = None
     budget: float = inf
     overlap: float = 0.0
+    ahead: float = 0.0
 
     def stopped(self, reports: "Sequence[Report]") -> bool:
         """Whether the launches used up the budget."""
@@ -70,6 +73,13 @@ class WorkLimits:
                     f"enough{busiest(reports, opcode)}."
                 )
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
+        if (ahead := max((report.ahead for report in reports), default=0.0)) < self.ahead:
+            what = (
+                f"while its warps read a tile, copies into at most {ahead:.0%} of its shared memory are in flight; two "
+                "stages have a half in flight, three two thirds. Issue copies STAGES - 1 tiles ahead, and let the "
+                "newest STAGES - 2 groups stay in flight at each wait."
+            )
+            return Flaw(what, Fail.NO_OVERLAP(of="stages"))
         if (overlap := max((report.overlap for report in reports), default=0.0)) < self.overlap:
             what = (
                 f"{overlap:.0%} of its reads of shared memory go on while a copy is in flight; a working pipeline "

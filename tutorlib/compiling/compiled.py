@@ -32,6 +32,7 @@ INSTRUCTIONS = {
     "mbarrier": r"mbarrier\.",
     "fence.mbarrier_init": r"fence\.(mbarrier_init|proxy\.async)\b",  # the second does what the first does, and more
     "ldmatrix": r"ldmatrix\b",
+    "ldmatrix.trans": r"ldmatrix\b\S*\.trans\b",
     "stmatrix": r"stmatrix\b",
     "mma.sync": r"mma\.sync\b",
     "wgmma": r"wgmma\.mma_async\b",

@@ -70,16 +70,17 @@ class SourceCell:
 
     @property
     def unsolved(self) -> str:
-        """The cell's text for students: a comment and a raise in place of each answer."""
+        """The cell's text for students: a comment and a raise in place of each answer.
+
+        Outside of functions there is no raise: the cell must run.
+        """
         lines = self.text.split("\n")
         for region in reversed(self.regions):
             placeholder = f'raise NotImplementedError("Exercise {self.exercise}")'
             if in_cutile_kernel(lines, region):
                 placeholder = f'raise ct.static_exception(NotImplementedError("Exercise {self.exercise}"))'
-            lines[region.first : region.last + 1] = [
-                f"{region.indent}# YOUR CODE HERE ({region.size})",
-                f"{region.indent}{placeholder}",
-            ]
+            raises = [f"{region.indent}{placeholder}"] if region.indent else []
+            lines[region.first : region.last + 1] = [f"{region.indent}# YOUR CODE HERE ({region.size})", *raises]
         return "\n".join(lines)
 
     def answer(self, region: Region) -> list[str]:

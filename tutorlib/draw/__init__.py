@@ -11,7 +11,7 @@ from tutorlib.draw.machine import show_machine
 from tutorlib.draw.mbarrier import show_mbarrier
 from tutorlib.draw.reduction import show_reduction
 from tutorlib.draw.roles import show_roles, show_work
-from tutorlib.draw.threads import show_tv
+from tutorlib.draw.threads import show_tv, show_tvs
 from tutorlib.draw.timeline import show_timeline
 from tutorlib.draw.warps import show_columns, show_warps
 
@@ -40,6 +40,7 @@ __all__ = [
     "show_tensor_memory",
     "show_timeline",
     "show_tv",
+    "show_tvs",
     "show_warps",
     "show_wgmma",
     "show_work",

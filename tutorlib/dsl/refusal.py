@@ -23,6 +23,7 @@ class RefusalKind(FailureKind):
     LEADING = "leading dimension"
     ARGUMENT = "missing argument"
     SIZES = "mismatched sizes"
+    MAJOR = "ldmatrix across rows"
     INLINED = "inlined PTX"
     CTA_GROUP = "cta_group of a block and of a pair"
 

@@ -29,10 +29,7 @@ def tensor_specs(problem: Problem, shape: Shape, dynamic: bool = False, divisibl
 
     dynamic: sizes are known at run time only. divisible: what then divides the contiguous mode's size.
     """
-    return [
-        TensorSpec(problem.shape_of(op, shape), op.dtype, dynamic=dynamic, divisibility=divisible)
-        for op in problem.operands
-    ]
+    return [op.spec(problem.shape_of(op, shape), dynamic, divisible) for op in problem.operands]
 
 
 @dataclass

@@ -105,6 +105,13 @@ def gemm_shared(accumulators: int, flags: int) -> Problem:
     )
 
 
+def gemm_m_major(dtype: DType) -> Problem:
+    """`gemm` of a column-major A, whose M is contiguous: a.mT of a matrix (K, M) in PyTorch."""
+    plain = gemm(dtype)
+    a, b = plain.inputs
+    return replace(plain, name="gemm_m_major", inputs=(replace(a, column_major=True), b))
+
+
 def gemm_tf32() -> Problem:
     """`gemm` of fp32 matrices on the tensor cores, which round both factors to tf32. The baseline is cuBLAS' own."""
 

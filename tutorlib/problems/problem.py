@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from tutorlib.compiling.spec import DTYPES, DType
+from tutorlib.compiling.spec import DTYPES, DType, TensorSpec
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor, dtype
@@ -16,7 +16,7 @@ Bound = Callable[["Tensor", "tuple[Tensor, ...]", DType], "Tensor"]
 
 @dataclass(frozen=True)
 class Operand:
-    """One tensor of a problem, row-major: its last mode is contiguous.
+    """One tensor of a problem, row-major: its last mode is contiguous. Inputs may be column-major matrices.
 
     modes: one letter for each mode, "MK" for an (M, K) matrix.
     variance: the mode whose size divides the variance of random values ("K": they are scaled by K^-0.5), or "".
@@ -35,6 +35,16 @@ class Operand:
     blocks: tuple[int, ...] = ()
     size: int = 0
     scratch: bool = False
+    column_major: bool = False
+
+    def laid_out(self, tensor: "Tensor") -> "Tensor":
+        """The same values in this operand's order of memory."""
+        return tensor.mT.contiguous().mT if self.column_major else tensor
+
+    def spec(self, shape: Shape, dynamic: bool = False, divisible: int = 1) -> TensorSpec:
+        """The tensor as compilers take it. dynamic, divisible: as TensorSpec has them."""
+        order = (0, 1) if self.column_major else None
+        return TensorSpec(shape, self.dtype, order, dynamic, divisible)
 
 
 @dataclass(frozen=True)
@@ -89,7 +99,8 @@ class Problem:
                 return torch.zeros(op.size, dtype=dtype, device=generator.device)
             drawn = torch.float32 if dtype.itemsize == 1 else dtype  # torch draws no fp8
             values = torch.empty(self.shape_of(op, shape), dtype=drawn, device=generator.device)
-            return values.normal_(0, op.scale * sizes.get(op.variance, 1) ** -0.5, generator=generator).to(dtype)
+            values.normal_(0, op.scale * sizes.get(op.variance, 1) ** -0.5, generator=generator)
+            return op.laid_out(values.to(dtype))
 
         return tuple(draw(op) for op in self.inputs)
 
@@ -99,7 +110,7 @@ class Problem:
         A result with rows and columns exchanged, or two blocks, differs, and every value is exact in each dtype of the
         course (integers up to 256 are, in bf16).
         """
-        return tuple(fill(op, self.shape_of(op, shape), device) for op in self.inputs)
+        return tuple(op.laid_out(fill(op, self.shape_of(op, shape), device)) for op in self.inputs)
 
     def expected(self, inputs: "tuple[Tensor, ...]", shape: Shape) -> "tuple[Tensor, Tensor]":
         """The exact result and the error allowed, which broadcasts to it.

@@ -6,9 +6,9 @@ import cutlass
 import numpy as np
 from cutlass import cute
 
-from tests.pages.change import derive, swap
+from tests.pages.change import derive
+from tests.pages.n12_three_stages.whole import RIGHT_RUNGS, RIGHT_WHOLE
 from tests.pages.table import answer
-from tutorlib.course.answers import load_answers
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.schedules import LoopSchedule, make_loop
 from tutorlib.kernels.ampere.thread_share import Steps
@@ -110,10 +110,24 @@ def one_block_after_the_other(sm, smem_bytes, registers, threads):
         blocks = n
 
 
-# 12.4 -----------------------------------------------------------------------------------------------------------
+# 12.5 -----------------------------------------------------------------------------------------------------------
 
-YOURS = load_answers("12_three_stages")["12.4"]
-TUNED = "GemmConfig(tile=(128, 256, 32), warps=(2, 4), stages=4)"
+
+def by_bits(lane):
+    """The lane's five bits: two number the matrix, three its row."""
+    upper_k, lower_m, row = lane >> 4, lane >> 3 & 1, lane & 7
+    return [lower_m << 3, upper_k << 3 | row]
+
+
+def by_arrays(lane):
+    """NumPy's unravel_index."""
+    upper_k, lower_m, row = np.unravel_index(lane, (2, 2, 8))
+    return np.array([8 * lower_m, 8 * upper_k + row])
+
+
+def from_a_list(lane):
+    """All addresses, matrix by matrix."""
+    return [(m, k + row) for k in (0, 8) for m in (0, 8) for row in range(8)][lane]
 
 
 RIGHT = {
@@ -125,32 +139,11 @@ RIGHT = {
             "NumPy's integers, in lists",
             lambda: GemmConfig(list(np.array([128, 256, 32])), [2, 4], np.int8(4)),
         ),
-        answer("32_columns_a_warp", "N = 32 × the warps", lambda: GemmConfig((128, 64, 64), (2, 2), stages=3)),
-        answer("no_power_of_two", "a tile of 96 rows", lambda: GemmConfig((96, 128, 64), (2, 2), 3)),
+        answer("32_columns_a_warp", "N = 32 × the warps", lambda: GemmConfig((256, 128, 32), (2, 4), stages=4)),
+        answer("no_power_of_two", "a tile of 192 rows", lambda: GemmConfig((192, 128, 32), (4, 2), 4)),
         answer("more_than_an_a100_has", "192 KiB of shared memory", lambda: GemmConfig((128, 256, 64), (2, 4), 4)),
     ],
-    "12.4": [
-        derive(
-            YOURS,
-            "three_stages",
-            "Three stages of a smaller tile.",
-            swap(TUNED, "GemmConfig((128, 128, 32), (2, 2), 3)"),
-            within="tuned",
-        ),
-        derive(
-            YOURS,
-            "more_threads",
-            "Eight warps on 128×128.",
-            swap(TUNED, "GemmConfig((128, 128, 32), (2, 4), 3)"),
-            within="tuned",
-        ),
-        derive(
-            YOURS,
-            "spelled_out",
-            "Takes the configuration apart and puts it together again.",
-            swap(
-                "config = tuned()", "config = GemmConfig(tile=tuned().tile, warps=tuned().warps, stages=tuned().stages)"
-            ),
-        ),
-    ],
+    "12.4": RIGHT_RUNGS,
+    "12.5": [by_bits, by_arrays, from_a_list],
+    "12.6": RIGHT_WHOLE,
 }

@@ -7,6 +7,7 @@ dynamic. No code goes with it, of a source or of a machine.
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
@@ -46,6 +47,82 @@ def compile_calls(host: Callable[..., None]) -> Iterator[list[dict[str, Any]]]:
 
     with options_kept(), mock.patch.object(CompileCallable, "_compile", recording):
         yield calls
+
+
+@dataclass
+class Requested:
+    """A call cute.compile(host, *arguments, **options) that has compiled nothing yet, in place of its result.
+
+    arguments: tensors without their data. calls: the arguments of each call of the result in the block. Its first call
+    after the block compiles: the caller may have kept it.
+    """
+
+    host: Any
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+    calls: list[tuple[Any, ...]] | None = field(default_factory=list)
+    compiled: Any = None
+
+    def __call__(self, *args: Any) -> None:
+        from cutlass import cute
+
+        if self.calls is not None:
+            self.calls.append(args)
+            return
+        if self.compiled is None:
+            self.compiled = cute.compile(self.host, *self.arguments, **self.options)
+        self.compiled(*args)
+
+
+@contextmanager
+def compile_requests() -> Iterator[list[Requested]]:
+    """The calls of cute.compile in the block, in order; they compile nothing.
+
+    A @cute.jit function that is called without it raises WithoutCompile, and one that was compiled before the block
+    CompiledBefore: nothing is launched.
+    """
+    from cutlass.base_dsl.compiler import CompileCallable
+    from cutlass.base_dsl.dsl import BaseDSL
+    from cutlass.cutlass_dsl.cuda_jit_executor import CudaDialectJitCompiledFunction
+    from cutlass.cutlass_dsl.tvm_ffi_provider import TVMFFIJitCompiledFunctionBase
+
+    requests: list[Requested] = []
+
+    def note(self: CompileCallable, function: Any, *args: Any, **options: Any) -> Requested:
+        requests.append(Requested(function, tuple(map(without_data, args)), options))
+        return requests[-1]
+
+    def refuse(dsl: BaseDSL, function: Any, *args: Any, **kwargs: Any) -> None:
+        raise WithoutCompile(function.__name__)
+
+    def stop(function: Any, *args: Any, **kwargs: Any) -> None:
+        raise CompiledBefore
+
+    with (
+        mock.patch.object(CompileCallable, "_compile", note),
+        mock.patch.object(BaseDSL, "_func", refuse),
+        mock.patch.object(CudaDialectJitCompiledFunction, "__call__", stop),
+        mock.patch.object(TVMFFIJitCompiledFunctionBase, "__call__", stop),
+    ):
+        try:
+            yield requests
+        finally:
+            for request in requests:
+                request.calls = None
+
+
+def without_data(argument: Any) -> Any:
+    """An argument of cute.compile; a tensor as one on a GPU that has no data."""
+    told = argument_in_words(argument)
+    return argument_of({**told, "memory": "gmem"}, {}) if isinstance(told, dict) and "memory" in told else argument
+
+
+class WithoutCompile(Exception):
+    """A @cute.jit function was called directly; the message is its name."""
+
+
+class CompiledBefore(Exception):
+    """A function was called that had been compiled before."""
 
 
 @contextmanager

@@ -265,6 +265,12 @@ CUTE = (
     ),
     Refusal(r"src needs be shared based memref", "ldmatrix reads shared memory and writes registers."),
     Refusal(r"'cp_size' only supports", "cp.async moves 4, 8 or 16 bytes: num_bits_per_copy is 32, 64 or 128."),
+    Refusal(
+        r"ptr alignment .* does not meet requirement .*atom\.ldsm<",
+        "ldmatrix reads rows of 16 contiguous bytes. Its atom has transpose=False where K is contiguous in shared "
+        "memory, transpose=True where M or N is.",
+        RefusalKind.MAJOR,
+    ),
     Refusal(r"ptr alignment \((\d+) bits\) does not meet requirement \((\d+) bits\)", in_bytes),
     Refusal(
         r"'cute.elem_less' op expects inputs that are congruent",

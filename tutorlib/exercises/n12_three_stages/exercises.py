@@ -5,31 +5,28 @@ from dataclasses import replace
 from itertools import product
 from random import Random
 
-from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, AmpereLoop
+from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, COURSE_SHARES, AmpereLoop
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.library_use import InModule
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
+from tutorlib.dsl.refusal import RefusalKind
 from tutorlib.exercises.n12_three_stages.judge.configured import Configured
-from tutorlib.exercises.n12_three_stages.judge.whole_kernel import OfTuned, down_the_group
+from tutorlib.exercises.n12_three_stages.judge.limits import four_limits
+from tutorlib.exercises.n12_three_stages.judge.torch_host import HostFlaw, TorchHost
+from tutorlib.exercises.n12_three_stages.judge.whole_kernel import OfTuned, WholeFlaw
 from tutorlib.failure import Fail
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
-from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.catalogue import gemm, gemm_m_major
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
 
 # 12.2 blocks_per_sm ---------------------------------------------------------------------------------------------
-
-
-def four_limits(sm: SM, smem_bytes: int, registers: int, threads: int) -> tuple[int, int, int, int]:
-    """Blocks by shared memory, registers, threads, and blocks."""
-    warps = sm.registers // sm.partitions // (-(-32 * registers // sm.piece) * sm.piece) * sm.partitions
-    by_registers = warps // (threads // 32)
-    return sm.shared // (smem_bytes + sm.reserved), by_registers, sm.threads // threads, sm.blocks
 
 
 def without_limit(*left_out: int) -> Callable[..., int]:
@@ -93,7 +90,50 @@ def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[
     return draw
 
 
-# 12.3 tuned -----------------------------------------------------------------------------------------------------
+# 12.1, 12.3 to 12.6 ---------------------------------------------------------------------------------------------------
+
+
+TRANSPOSED = (
+    Mistake(
+        "That is 03.8's answer: rows along K. Here 16 bytes are eight elements along M, at one k.",
+        lambda lane: (lane % 16, lane // 16 * 8),
+    ),
+    Mistake(
+        "That is (k, m): m comes first.",
+        lambda lane: trans_row(lane)[::-1],
+    ),
+    Mistake(
+        "Matrices 1 and 2 are exchanged: register 1 has the lower eight m, at k = 0 to 7.",
+        lambda lane: (lane // 16 * 8, lane % 16),
+    ),
+)
+
+EMPTY_CELL = (
+    Remedy(
+        Fail.WASTE(space="shared"),
+        "Eight lanes of an ldmatrix read one m at eight k: without Swizzle(3, 3, 3) on an atom of (64, 8):(1, 64) they "
+        "meet in one group of banks.",
+    ),
+    Remedy(
+        Fail.WASTE(space="global"),
+        "A's eight values and its consecutive threads run along M, B's along K. C: permute the columns as in 09.7.",
+    ),
+    Remedy(
+        (RefusalKind.MAJOR, Fail.LACKS(instruction="ldmatrix.trans")),
+        "warp.LdMatrix8x8x16bOp(transpose=True, num_matrices=4) for A, transpose=False for B.",
+    ),
+    Remedy(Fail.NO_OVERLAP, "wait_group(stages - 2), with stages - 1 tiles issued ahead: 12.1's loop."),
+    Remedy(
+        (HostFlaw.OTHER_SHAPE, HostFlaw.ANEW),
+        "The key of a kept kernel is all that was known when it was compiled: M, N and K.",
+    ),
+    Remedy(HostFlaw.ALIGNMENT, "from_dlpack(x, assumed_align=16)"),
+    Remedy(WholeFlaw.RASTER, "m, n = in_groups(block, tiles in M, tiles in N), with your in_groups of 12.4."),
+)
+
+
+def trans_row(lane: int) -> tuple[int, int]:
+    return lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8
 
 
 LOOPING = (
@@ -202,6 +242,10 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
+                Fail.SLOW,
+                "A larger tile has more operations for each byte. More stages, or a second block, have more in flight.",
+            ),
+            Remedy(
                 Fail.SPILLS,
                 "Accumulators, and the operands of two K blocks, in 255 registers: more warps, or a smaller tile.",
             ),
@@ -210,27 +254,79 @@ EXERCISES = (
     CuteExercise(
         id="12.4",
         title="your kernel",
-        points=6,
+        points=4,
         archs=AMPERE_TIMED,
         part=OfTuned(),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
-        lean=("cp.async", "ldmatrix", "st.global"),
         once=True,
         spills=False,
         problem=gemm("bf16"),
         shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
-        # Whole; 2×2 tiles, more K tiles than stages, and of A's edges those along K alone; those of rows alone.
-        simulated_shapes=((128, 256, 64), (256, 272, 144), (129, 136, 64)),
-        counted=(256, 272, 144),
+        simulated_shapes=((256, 512, 192),),  # 2×2 tiles, more K tiles than stages: 12.1 and 12.3 have seen the rest
         limits=WorkLimits(in_step=(("bar.sync", "cp.async.commit_group"),), overlap=0.4),
-        order=down_the_group,
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library={**COURSE_KERNEL, **COURSE_LOOPS},
+        library={"in_eights": InModule("tutorlib.kernels.ampere.block_order", "in_eights"), **COURSE_LOOPS},
         hints=(
-            "Each function is one that you have: 09.2, 09.4, 09.5, 09.7, 09.8 and 11.4. Copy them over.",
-            "The kernel is 09.9's, with the tile from in_groups and with multistage as its loop.",
-            "config.stages goes into smem_layout and into Steps; config.threads into the launch.",
+            "in_groups is 11.4: groups of 8 rows where there are many rows of tiles.",
+            "make_gemm(…) returns a @cute.jit function of a, b and c. Call it in my_gemm.",
+            "make_gemm(tuned(), multistage, in_groups)(a, b, c)",
         ),
+        remedies=(
+            Remedy(WholeFlaw.NOT_TUNED, "The first argument of make_gemm is tuned(), called in my_gemm."),
+            Remedy(WholeFlaw.RASTER, "The third argument of make_gemm is the order: in_groups."),
+        ),
+    ),
+    ValueExercise(
+        id="12.5",
+        title="trans_row",
+        points=2,
+        cases=(
+            equals("matrix 0, lanes 0 to 7", [(lane,) for lane in range(8)], trans_row, TRANSPOSED),
+            equals("matrix 1, lanes 8 to 15", [(lane,) for lane in range(8, 16)], trans_row, TRANSPOSED),
+            equals("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)], trans_row, TRANSPOSED),
+        ),
+        hints=(
+            "Which matrix does a lane serve, and which of its rows of 16 bytes? Such a row is one k.",
+            "Matrix j begins at m = 8 * (j % 2) and k = 8 * (j // 2), where j is lane // 8.",
+            "Within a matrix, lane % 8 is added to k.",
+        ),
+        remedies=(
+            Remedy(
+                Fail.CASE(name="matrix 0, lanes 0 to 7"),
+                "The eight elements are neighbors along M. The next lane's are at the next k.",
+            ),
+            Remedy(
+                Fail.CASE(name="matrix 1, lanes 8 to 15"),
+                "Matrix 1 fills register 1, which holds m = 8 to 15 at k = 0 to 7.",
+            ),
+        ),
+    ),
+    CuteExercise(
+        id="12.6",
+        title="A column-major",
+        points=8,
+        archs=AMPERE_TIMED,
+        part=TorchHost(),
+        requires=("cp.async", "ldmatrix.trans", "mma.sync", "bar.sync"),
+        lean=("cp.async", "ldmatrix", "st.global"),
+        once=True,
+        spills=False,
+        problem=gemm_m_major("bf16"),
+        shapes=((128, 256, 64), (256, 512, 192), (384, 768, 320)),
+        simulated_shapes=((128, 256, 64), (256, 512, 192)),  # fewer K tiles than stages; more, and 2×2 tiles
+        counted=(256, 512, 192),
+        limits=WorkLimits(in_step=(("bar.sync", "cp.async.commit_group"),), overlap=0.4, ahead=0.6),
+        bench_shape=BENCH,
+        tiers=(0.8, 0.95),
+        library={**COURSE_KERNEL, **COURSE_LOOPS, **COURSE_SHARES},
+        hints=(
+            "Begin with 09.9, and turn what the table of the section turns: A's tiled copy, the atom of sA, ldmatrix.",
+            "sA: cute.make_layout((64, 8)) under Swizzle(3, 3, 3). A's copy: threads "
+            "cute.make_layout((8, config.threads // 8)), values cute.make_layout((8, 1)).",
+            "A: cute.make_tiled_copy_A(cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=True, num_matrices=4), "
+            "dtype), mma). The rest of the operands is 09.6.",
+        ),
+        remedies=EMPTY_CELL,
     ),
 )

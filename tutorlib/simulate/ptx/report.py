@@ -50,7 +50,8 @@ class Report:
     issued: every instruction of the program, in its order. printed: what the kernel printed, line by line.
     storers: tensor → for each element, in memory's order, the number of the block that stored it last, -1 for none; ()
         where `Watch` has no overlaps. overlap: of the reads of shared memory, the share that went on while a cp.async
-        or a bulk copy was in flight. trace: what the first block did, where that was asked for.
+        or a bulk copy was in flight. ahead: the largest share of shared memory that cp.async was filling during such a
+        read: 1/2 with two stages, 2/3 with three. trace: what the first block did, where that was asked for.
     """
 
     findings: tuple[Finding, ...]
@@ -62,6 +63,7 @@ class Report:
     printed: tuple[str, ...] = field(default=(), repr=False)
     storers: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     overlap: float = field(default=0.0, repr=False)
+    ahead: float = field(default=0.0, repr=False)
     trace: BlockTrace | None = field(default=None, repr=False)
 
     @property

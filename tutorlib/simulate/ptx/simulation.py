@@ -143,7 +143,8 @@ def simulate(
     if (overlaps := watch.overlaps).knows_storers:
         storers = {tensor.name: overlaps.storers(tensor) for tensor in arena.allocations if tensor.width}
     overlap = copies.overlapped / copies.reads if copies.reads else 0.0
-    return replace(report, trace=trace, storers=storers, overlap=overlap)
+    ahead = copies.most_at_read / (min(geometry.batch, geometry.blocks) * max(smem, 1))
+    return replace(report, trace=trace, storers=storers, overlap=overlap, ahead=ahead)
 
 
 def batch_of(launch: Launch, smem: int) -> int:

@@ -1,20 +1,28 @@
-"""12.4: the configuration of the reader's whole kernel, and the order of its blocks."""
+"""12.4 and 12.6: the configuration and the order of blocks that the reader's kernel takes from earlier exercises."""
 
 from dataclasses import dataclass
 from inspect import unwrap
-from typing import TYPE_CHECKING
+from typing import Any
+from unittest import mock
 
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, wrong
+from tutorlib.checking.library_use import within_reach
 from tutorlib.checking.part import Part
 from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.exercises.n11_grid_swizzle.judge.block_order import in_a_kernel
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.problems.problem import Shape
+from tutorlib.models import l2
+from tutorlib.models.l2 import Tile
+from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.work import Work
 
-if TYPE_CHECKING:
-    import numpy as np
+SMALL = GemmConfig((32, 32, 32), (1, 1), 2)  # compiles fast; no tuned() returns it
+TALL = (36, 2)  # tiles: more rows than L2 needs groups for
+SQUARE, IN_FLIGHT = (64, 64), 264  # tiles, and blocks on 132 SMs
 
 
 class WholeFlaw(FailureKind):
@@ -26,34 +34,69 @@ class WholeFlaw(FailureKind):
 
 @dataclass(frozen=True, kw_only=True)
 class OfTuned(Part):
-    """A host function whose blocks have the threads and the shared memory of the `tuned()` beside it."""
+    """A host function with the configuration of the `tuned()` beside it, whatever that is, and the order of the
+    `in_groups`.
+    """
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         require_jit(answer)
-        tuned = unwrap(answer).__globals__.get("tuned")
+        names: dict[str, Any] = unwrap(answer).__globals__
+        tuned = names.get("tuned")
         config = tuned() if callable(tuned) else None
         if not isinstance(config, GemmConfig):
-            return wrong(
-                Flaw("there is no tuned() of 12.3 that it could take its configuration from.", WholeFlaw.NOT_TUNED)
-            )
-        compiled = compile_cute(answer, [TensorSpec((256, 256), "bf16")] * 3)
-        if (compiled.threads, compiled.smem_bytes) == (config.threads, config.smem_bytes):
-            return None
+            what = "there is no tuned() of 12.3 that it could take its configuration from."
+            return wrong(Flaw(what, WholeFlaw.NOT_TUNED))
+        if raster := in_raster(names):
+            return Verdict(points - 1, (raster,))
+        if any(isinstance(value, GemmConfig) and value == config for value in within_reach(answer)):
+            return None  # kept in a variable
+        with mock.patch.dict(names, tuned=lambda: SMALL):
+            return with_small(answer, points)
+
+
+def with_small(answer: Answer, points: float) -> Verdict | None:
+    """What is wrong where tuned() returns SMALL."""
+    compiled = compile_cute(answer, [TensorSpec((256, 256), "bf16")] * 3)
+    if (compiled.threads, compiled.smem_bytes) != (SMALL.threads, SMALL.smem_bytes):
         what = (
-            f"its blocks have {compiled.threads} threads and {compiled.smem_bytes:,} bytes of shared memory; those of "
-            f"tuned() have {config.threads} and {config.smem_bytes:,}."
+            f"where tuned() returns {SMALL}, its blocks should have {SMALL.threads} threads and {SMALL.smem_bytes:,} "
+            f"bytes of shared memory; they have {compiled.threads} and {compiled.smem_bytes:,}."
         )
-        return Verdict(
-            points - 1, (Flaw(what, WholeFlaw.NOT_TUNED), f"tuned() returns {config}: does my_gemm pass it on?")
-        )
-
-
-def down_the_group(shape: Shape, storers: "np.ndarray") -> str | None:
-    """Up to 32 rows of tiles are one group: block 1 has the tile below that of block 0."""
-    if (storers == 1).any() and not (storers[:, 0] == 1).any():
-        return Flaw(
-            "block 1 computes the tile to the right of block 0's: that is raster order. By `in_groups` it computes the "
-            "one below.",
-            WholeFlaw.RASTER,
-        )
+        return Verdict(points - 1, (Flaw(what, WholeFlaw.NOT_TUNED), "Does my_gemm call tuned()?"))
+    wanted = in_a_kernel(unwrap(answer).__globals__["in_groups"], *TALL)
+    if (tiles := tiles_stored(answer)) != wanted:
+        block = next(n for n, (tile, want) in enumerate(zip(tiles, wanted, strict=True)) if tile != want)
+        what = f"of {TALL[0]}×{TALL[1]} tiles, its block {block} computes {tiles[block]}; by in_groups {wanted[block]}."
+        return Verdict(points - 1, (Flaw(what, WholeFlaw.RASTER),))
     return None
+
+
+def in_raster(names: dict[str, Any]) -> str:
+    """Whether `in_groups` is missing, or reads as much as raster order, as a sentence; or ""."""
+    if not callable(order := names.get("in_groups")):
+        return Flaw("there is no in_groups of 11.4 that it could take the order of its blocks from.", WholeFlaw.RASTER)
+    try:
+        first = in_a_kernel(order, *SQUARE)[:IN_FLIGHT]
+    except CompileFailed:
+        return ""  # the kernel does not compile either
+    raster = l2.waves(SQUARE, l2.raster, IN_FLIGHT)[0]
+    read, least = (len({m for m, _ in wave}) + len({n for _, n in wave}) for wave in (first, raster))
+    if read <= 0.75 * least:
+        return ""
+    what = (
+        f"in_groups is no better than raster order: the first {IN_FLIGHT} blocks of {SQUARE[0]}×{SQUARE[1]} tiles read "
+        f"{read} rows and columns of tiles. Bring 11.4's."
+    )
+    return Flaw(what, WholeFlaw.RASTER)
+
+
+def tiles_stored(answer: Answer) -> list[Tile | None]:
+    """The tile that each block stores of a tall C, as SMALL cuts it."""
+    from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+
+    problem, (m, n, k) = gemm("bf16"), SMALL.tile
+    simulator, work = SimulatedCute(answer, problem), Work(problem, (TALL[0] * m, TALL[1] * n, k), "cpu")
+    simulator.on(work)()
+    storers = simulator.reports[-1].storers[problem.output.name].reshape(work.shape[:2])[::m, ::n]
+    tiles = {int(block): (row, column) for row, blocks in enumerate(storers) for column, block in enumerate(blocks)}
+    return [tiles.get(block) for block in range(TALL[0] * TALL[1])]

@@ -6,7 +6,6 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.cute import cute_arguments
-from tutorlib.compiling.spec import TensorSpec
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx.ir import Module
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 def simulate_host(
     compiled: Traced, tensors: "dict[str, Tensor]", dynamic: bool = False, traced: bool = False
 ) -> list[Report]:
-    """Call a host function on row-major tensors in ordinary memory, by name, and simulate what it launches, in order.
+    """Call a host function on tensors in ordinary memory, by name, and simulate what it launches, in order.
 
     traced: as `simulate`.
     """
@@ -111,10 +110,7 @@ class SimulatedCute:
         key = () if self.dynamic else shape
         if key not in self._compiled:
             specs = [
-                TensorSpec(
-                    self.problem.shape_of(op, shape), op.dtype, dynamic=self.dynamic, divisibility=self.divisible
-                )
-                for op in self.problem.operands
+                op.spec(self.problem.shape_of(op, shape), self.dynamic, self.divisible) for op in self.problem.operands
             ]
             self._compiled[key] = compile_with_lines(self.host, specs, self.arch)
         return self._compiled[key]

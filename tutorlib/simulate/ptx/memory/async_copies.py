@@ -40,6 +40,7 @@ class AsyncCopies:
 
     reads: of shared memory, since the first copy was issued, bulk copies included; overlapped: those of them while a
         copy was in flight, or a bulk copy that the reader has not waited for.
+    bytes_in_flight: of cp.async; most_at_read: the most of them while a thread read shared memory.
     """
 
     def __init__(self, lanes: int, shared: SharedMemory) -> None:
@@ -48,20 +49,24 @@ class AsyncCopies:
         self.in_flight: list[Copy] = []
         self.issued = 0
         self.reads = self.overlapped = 0
+        self.bytes_in_flight = self.most_at_read = 0
 
     def restart(self) -> None:
         self.committed.fill(0)
         self.in_flight.clear()
+        self.bytes_in_flight = 0
 
     def issue(self, access: SharedAccess, lanes: np.ndarray, places: np.ndarray, data: np.ndarray) -> None:
         self.issued += 1
         self.in_flight.append(Copy(access, lanes, places, self.committed[lanes], data, self.issued))
+        self.bytes_in_flight += data.size
 
     def on_read(self, threads: int, beside_bulk: int) -> None:
         """How many threads read shared memory, and how many of them still have to wait for a bulk copy."""
         if self.issued:
             self.reads += threads
             self.overlapped += threads if self.in_flight else beside_bulk
+            self.most_at_read = max(self.most_at_read, self.bytes_in_flight)
 
     def issued_by(self, lanes: np.ndarray) -> list[SharedAccess]:
         """These lanes' copies that are in flight."""
@@ -102,5 +107,6 @@ class AsyncCopies:
             width = copy.access.width
             self.shared.rows(1, width)[copy.places // width] = copy.data
             arrived.append(copy.access)
+            self.bytes_in_flight -= copy.data.size
         self.in_flight = left
         return arrived
