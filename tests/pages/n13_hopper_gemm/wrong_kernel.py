@@ -154,6 +154,18 @@ EPILOGUES = [
         swap("acc.stmatrix, acc.tRrC", "acc.stmatrix, acc.tCrC"),
     ),
     epilogue(
+        "the_block_for_the_warp",
+        "sync_threads for sync_warp: every warp waits for the slowest.",
+        "96 are enough",
+        swap("sync_warp()", "sync_threads()"),
+    ),
+    epilogue(
+        "meets_at_the_end",
+        "A barrier after the last wait.",
+        "96 are enough",
+        swap("wait_group(0, read=True)", "wait_group(0, read=True)\n    cute.arch.sync_threads()"),
+    ),
+    epilogue(
         "one_warpgroup_sends",
         "The other one's rows stay.",
         "all in rows ≥ 64",
@@ -192,7 +204,7 @@ def kernel(name: str, what: str, words: tuple[str, ...] | str, *changes: Change,
     return says(*([words] if isinstance(words, str) else words))(made)
 
 
-STEPS = "main_loop(Steps(k_tiles, full, empty, warp == 0, a, b, tiled_mma, tCrA, tCrB, tCrC))"
+STEPS = "main_loop(Steps(k_tiles, full, empty, warp == 0, a, b, tiled_mma, tCrA, tCrB, tCrC, multiply))"
 GRID, BLOCK = "grid=(tiles[0] * tiles[1], 1, 1)", "block=(THREADS, 1, 1)"
 HOSTS = [
     not_compiled,
@@ -332,7 +344,10 @@ KERNELS = [
         "barriers_exchanged", "empty for full.", "lacks 7 of 8 arrivals", swap("full, empty, warp", "empty, full, warp")
     ),
     kernel(
-        "fragments_exchanged", "B's descriptors for A's.", "Wrong:", swap("tCrA, tCrB, tCrC))", "tCrB, tCrA, tCrC))")
+        "fragments_exchanged",
+        "B's descriptors for A's.",
+        "Wrong:",
+        swap("tCrA, tCrB, tCrC, multiply", "tCrB, tCrA, tCrC, multiply"),
     ),
     kernel(
         "group_for_thread",
@@ -352,6 +367,38 @@ KERNELS = [
     ),
     kernel(
         "whole_k_tiles", "// for ceil_div.", "Wrong:", swap("cute.size(gA, mode=[2])", "cute.size(mA, mode=[1]) // bK")
+    ),
+    kernel("no_init", "The mbarriers are never initialized.", "never initialized", without("    init_barriers(")),
+    kernel(
+        "empty_for_one_warp",
+        "One arrival frees a stage.",
+        "more threads arrive on the mbarrier",
+        swap("STAGES, THREADS // 32, thread", "STAGES, 1, thread"),
+    ),
+    kernel(
+        "one_pair_of_barriers",
+        "One stage's mbarriers.",
+        "never initialized",
+        swap("STAGES, THREADS // 32, thread", "1, THREADS // 32, thread"),
+    ),
+    kernel(
+        "unfenced",
+        "Initialized in the kernel, without the fence.",
+        "no mbarrier_init_fence()",
+        swap(
+            "    init_barriers(full, empty, STAGES, THREADS // 32, thread)",
+            "    if thread == 0:\n"
+            "        for stage in cutlass.range_constexpr(STAGES):\n"
+            "            cute.arch.mbarrier_init(full + stage, 1)\n"
+            "            cute.arch.mbarrier_init(empty + stage, THREADS // 32)\n"
+            "    cute.arch.sync_threads()",
+        ),
+    ),
+    kernel(
+        "needless_barrier",
+        "A barrier of the block between the loop and the epilogue.",
+        "96 are enough",
+        swap("    store_by_tma(", "    cute.arch.sync_threads()\n    store_by_tma("),
     ),
     kernel("no_loop", "Stores what was in the registers.", "without wgmma", without("main_loop(")),
     kernel("no_epilogue", "Nothing is stored.", "without stmatrix", without("store_by_tma(")),

@@ -1,6 +1,6 @@
 """Wrong answers to notebook 13's main loop: each is told by a rehearsal, with its line and what happens there first."""
 
-from tests.pages.change import Change, derive, move_last, swap, without, without_first, without_last
+from tests.pages.change import Change, derive, move_last, swap, without, without_last
 from tests.pages.n13_hopper_gemm.hopper_loops import OTHERWISE
 from tests.pages.n13_hopper_gemm.right_hopper_loops import counts_by_itself, flips_its_phase
 from tests.pages.table import says
@@ -313,9 +313,6 @@ STAGES = [
 
 WGMMAS = [
     loop(
-        "no_fence", "wgmma before the registers are ready.", "no warpgroup.fence()", without_first("warpgroup.fence()")
-    ),
-    loop(
         "no_last_wait",
         "The accumulators are read while wgmmas still write them.",
         "no wait_group(0) after it",
@@ -340,16 +337,6 @@ WGMMAS = [
         without("wait_group(1)"),
         swap(FREE_ELECTED, f"{FREE_ELECTED}        warpgroup.wait_group(1)\n"),
     ),
-    loop(
-        "waits_for_the_group_before",
-        "wait_group(1) before the commit: this tile's wgmmas are in no group yet.",
-        "frees stage 0 while the wgmma of K tile 0 may still read it",
-        without("wait_group(1)"),
-        swap(
-            "        warpgroup.commit_group()\n        with",
-            "        warpgroup.wait_group(1)\n        warpgroup.commit_group()\n        with",
-        ),
-    ),
     loop("never_waits_in_the_loop", "Arrives at once.", "may still read it", without("wait_group(1)")),
     loop(
         "adds_to_garbage",
@@ -368,13 +355,6 @@ WGMMAS = [
         "Arrives for the last stage before the last wgmma is over; harmless only because no load follows.",
         "frees stage 0 while the wgmma of K tile 0 may still read it",
         swap("    warpgroup.wait_group(0)", f"{LAST_FREE}\n    warpgroup.wait_group(0)"),
-    ),
-    loop("never_commits", "wait_group has nothing to wait for.", "no commit_group()", without_last("commit_group()")),
-    loop(
-        "first_not_committed",
-        "K tile 0 is in K tile 1's group.",
-        "no commit_group() after it",
-        without_first("commit_group()"),
     ),
     loop(
         "does_not_wait_for_full",
@@ -402,6 +382,18 @@ WGMMAS = [
             "        steps.multiply(state.index, False)",
             f"        {ELECT}\n            steps.multiply(state.index, False)",
         ),
+    ),
+    loop(
+        "commits_again",
+        "multiply has committed: the second group is empty, and wait_group(1) waits for the other one.",
+        "all others are over",
+        swap("        warpgroup.wait_group(1)", "        warpgroup.commit_group()\n        warpgroup.wait_group(1)"),
+    ),
+    loop(
+        "meets_at_the_end",
+        "A barrier of the block that nothing needs.",
+        "96 are enough",
+        swap("    warpgroup.wait_group(0)", "    warpgroup.wait_group(0)\n    cute.arch.sync_threads()"),
     ),
     loop(
         "in_step",

@@ -1,0 +1,493 @@
+"""Wrong answers to notebook 13's group of wgmmas, its mbarriers' initialization, and its loop over one stage."""
+
+from cutlass import cute
+from cutlass.cute.nvgpu import warpgroup
+
+from tests.pages.change import Change, copy_of, derive, move_last, swap, without
+from tests.pages.table import says
+from tutorlib.kernels.hopper import first_parts
+from tutorlib.kernels.hopper.first_parts import init_barriers, multiply, one_stage
+
+OWN = copy_of(first_parts)  # as if it were the reader's
+
+
+def change(right, name: str, what: str, words: tuple[str, ...] | str, *changes: Change, within: str = ""):
+    return says(*([words] if isinstance(words, str) else words))(derive(right, name, what, *changes, within=within))
+
+
+# 13.10 multiply -------------------------------------------------------------------------------------------------
+
+
+@says("the course's multiply")
+def the_courses_multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
+    """Leans on the course's own."""
+    multiply(tiled_mma, tCrA, tCrB, tCrC, adds)
+
+
+@says("without wgmma")
+def issues_nothing(tiled_mma, tCrA, tCrB, tCrC, adds):
+    """A fence and a commit, with no wgmma between them."""
+    warpgroup.fence()
+    warpgroup.commit_group()
+
+
+@says("only fully static size")
+def whole_operands(tiled_mma, tCrA, tCrB, tCrC, adds):
+    """All K blocks in one cute.gemm: all of them add, or none."""
+    warpgroup.fence()
+    tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
+    cute.gemm(tiled_mma, tCrC, tCrA, tCrB, tCrC)
+    warpgroup.commit_group()
+
+
+SET, SET_TRUE = "tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)", "tiled_mma.set(warpgroup.Field.ACCUMULATE, True)"
+COMMIT = "    warpgroup.commit_group()"
+GEMM = "cute.gemm(tiled_mma, tCrC, tCrA[None, None, k_block], tCrB[None, None, k_block], tCrC)"
+GROUPS = [
+    the_courses_multiply,
+    issues_nothing,
+    whole_operands,
+    change(multiply, "no_fence", "wgmma before the registers are ready.", "no wgmma.fence", without("fence()")),
+    change(
+        multiply,
+        "fence_behind",
+        "The fence after the wgmmas.",
+        "no wgmma.fence",
+        without("fence()"),
+        swap(COMMIT, f"    warpgroup.fence()\n{COMMIT}"),
+    ),
+    change(
+        multiply, "no_commit", "wait_group has nothing to wait for.", "no wait_group has covered it", without("commit")
+    ),
+    change(
+        multiply,
+        "commits_first",
+        "An empty group, and the wgmmas in the next one.",
+        "no wait_group has covered it",
+        without("commit"),
+        swap("    warpgroup.fence()", f"{COMMIT}\n    warpgroup.fence()"),
+    ),
+    change(
+        multiply,
+        "a_group_for_each_block",
+        "wait_group(1) then leaves one K block in flight and not one K tile.",
+        "wgmma.commit_group instructions",
+        without("commit"),
+        swap(f"        {SET_TRUE}", f"        {SET_TRUE}\n    {COMMIT}"),
+    ),
+    change(
+        multiply,
+        "a_fence_for_each_block",
+        "Four fences for one group.",
+        "wgmma.fence instructions",
+        without("fence()"),
+        swap(f"        {GEMM}", f"        warpgroup.fence()\n        {GEMM}"),
+    ),
+    change(
+        multiply,
+        "waits",
+        "Waits for its own group: nothing overlaps.",
+        "wgmma.wait_group instructions",
+        swap(COMMIT, f"{COMMIT}\n    warpgroup.wait_group(0)"),
+    ),
+    change(
+        multiply,
+        "never_adds",
+        "Each wgmma forgets those before.",
+        "Wrong",
+        swap(SET, SET.replace("adds", "False")),
+        without(SET_TRUE),
+    ),
+    change(
+        multiply,
+        "always_adds",
+        "The first one adds to what was in the registers.",
+        "registers that were never set",
+        swap(SET, SET_TRUE),
+    ),
+    change(
+        multiply,
+        "blocks_do_not_add",
+        "adds for all K blocks: those of the first K tile forget each other.",
+        "Wrong",
+        without(SET_TRUE),
+    ),
+    change(
+        multiply,
+        "forgets_the_tiles_before",
+        "Each K tile starts anew.",
+        "Wrong",
+        swap(SET, SET.replace("adds", "False")),
+    ),
+    change(multiply, "never_set", "The field as it was made.", "Wrong", without(SET), without(SET_TRUE)),
+    change(
+        multiply,
+        "four_k_blocks",
+        "The page's number of K blocks.",
+        "Wrong",
+        swap("cute.size(tCrA, mode=[2])", "4"),
+    ),
+    change(multiply, "first_block", "K block 0 alone.", "Wrong", swap("cute.size(tCrA, mode=[2])", "1")),
+    change(
+        multiply,
+        "block_0_again",
+        "B's K block 0 for all.",
+        "Wrong",
+        swap("tCrB[None, None, k_block]", "tCrB[None, None, 0]"),
+    ),
+    change(multiply, "m_for_k", "The number of atoms along M, which is 1.", "Wrong", swap("mode=[2]", "mode=[1]")),
+    change(
+        multiply,
+        "operands_exchanged",
+        "B for A.",
+        "Wrong",
+        swap(
+            "tCrA[None, None, k_block], tCrB[None, None, k_block]",
+            "tCrB[None, None, k_block], tCrA[None, None, k_block]",
+        ),
+    ),
+]
+
+# 13.11 init_barriers --------------------------------------------------------------------------------------------
+
+
+@says("the course's init_barriers")
+@cute.jit
+def the_courses_init(full, empty, stages, warps, thread):
+    """Leans on the course's own."""
+    init_barriers(full, empty, stages, warps, thread)
+
+
+@says("not a @cute.jit function")
+def not_compiled_init(full, empty, stages, warps, thread):
+    """No @cute.jit."""
+
+
+@says("never initialized")
+@cute.jit
+def only_meets(full, empty, stages, warps, thread):
+    """No initialization at all."""
+    cute.arch.sync_threads()
+
+
+IF, INIT_FULL = "    if thread == 0:\n", "            cute.arch.mbarrier_init(full + stage, 1)\n"
+INIT_EMPTY = "            cute.arch.mbarrier_init(empty + stage, warps)\n"
+INIT_FENCE, MEET = "        cute.arch.mbarrier_init_fence()\n", "    cute.arch.sync_threads()"
+INITS = [
+    the_courses_init,
+    not_compiled_init,
+    only_meets,
+    change(
+        init_barriers,
+        "all_threads",
+        "256 threads initialize.",
+        "one thread does it for all",
+        swap(IF, "    if True:\n"),
+    ),
+    change(
+        init_barriers,
+        "all_lanes",
+        "32 threads initialize.",
+        "one thread does it for all",
+        swap(IF, "    if thread < 32:\n"),
+    ),
+    change(
+        init_barriers,
+        "a_thread_of_each_group",
+        "Two threads initialize.",
+        "one thread does it for all",
+        swap(IF, "    if thread % 128 == 0:\n"),
+    ),
+    change(
+        init_barriers,
+        "empty_for_one",
+        "One arrival frees a stage.",
+        ("more threads arrive on the mbarrier", "than the 1"),
+        swap("empty + stage, warps", "empty + stage, 1"),
+    ),
+    change(
+        init_barriers,
+        "empty_for_threads",
+        "As many arrivals as there are threads.",
+        "lacks 248 of 256 arrivals",
+        swap("empty + stage, warps", "empty + stage, 32 * warps"),
+    ),
+    change(
+        init_barriers,
+        "empty_for_stages",
+        "The number of stages for that of warps.",
+        "more threads arrive on the mbarrier",
+        swap("empty + stage, warps", "empty + stage, stages"),
+    ),
+    change(
+        init_barriers,
+        "empty_for_other_warps",
+        "Without the producer, which multiplies, too.",
+        "more threads arrive on the mbarrier",
+        swap("empty + stage, warps", "empty + stage, warps - 1"),
+    ),
+    change(
+        init_barriers,
+        "full_for_warps",
+        "The producer arrives alone.",
+        "lacks 7 of 8 arrivals",
+        swap("full + stage, 1", "full + stage, warps"),
+    ),
+    change(
+        init_barriers,
+        "full_for_two",
+        "An arrival for each of A and B.",
+        "lacks 1 of 2 arrivals",
+        swap("full + stage, 1", "full + stage, 2"),
+    ),
+    change(
+        init_barriers,
+        "counts_exchanged",
+        "The one's count for the other.",
+        "lacks 7 of 8 arrivals",
+        swap("full + stage, 1", "full + stage, warps"),
+        swap("empty + stage, warps", "empty + stage, 1"),
+    ),
+    change(init_barriers, "full_alone", "empty is left as it was.", "never initialized", swap(INIT_EMPTY, "")),
+    change(init_barriers, "empty_alone", "full is left as it was.", "never initialized", swap(INIT_FULL, "")),
+    change(
+        init_barriers, "first_stage", "One pair of mbarriers.", "never initialized", swap("range(stages)", "range(1)")
+    ),
+    change(
+        init_barriers,
+        "one_stage_short",
+        "The last stage has none.",
+        "never initialized",
+        swap("range(stages)", "range(stages - 1)"),
+    ),
+    change(init_barriers, "init_unfenced", "TMA may not see it.", "no mbarrier_init_fence()", swap(INIT_FENCE, "")),
+    change(
+        init_barriers,
+        "fence_first",
+        "The fence before what it is for.",
+        "no mbarrier_init_fence()",
+        swap(INIT_FENCE, ""),
+        swap(IF, IF + INIT_FENCE),
+    ),
+    change(
+        init_barriers,
+        "fence_behind_the_barrier",
+        "Another warp may load by then.",
+        "comes after the barrier",
+        swap(INIT_FENCE, ""),
+        swap(MEET, f"{MEET}\n    cute.arch.mbarrier_init_fence()"),
+    ),
+    change(
+        init_barriers,
+        "fence_of_threads_alone",
+        "A fence of memory, of no proxy.",
+        "no mbarrier_init_fence()",
+        swap("mbarrier_init_fence", "fence_acq_rel_cta"),
+    ),
+    change(init_barriers, "no_meeting", "Others wait before it is there.", "with no barrier between", without(MEET)),
+    change(
+        init_barriers,
+        "the_warp_meets",
+        "The other warps do not.",
+        "with no barrier between",
+        swap("sync_threads", "sync_warp"),
+    ),
+    change(
+        init_barriers,
+        "meets_first",
+        "The barrier before the initialization.",
+        "with no barrier between",
+        without(MEET),
+        swap(IF, f"{MEET}\n{IF}"),
+    ),
+    change(
+        init_barriers,
+        "meets_alone",
+        "The barrier inside the `if`.",
+        "it would hang on a GPU",
+        swap(MEET, f"    {MEET}"),
+    ),
+    change(
+        init_barriers, "meets_twice", "A barrier before, and one after.", "96 are enough", swap(IF, f"{MEET}\n{IF}")
+    ),
+]
+
+# 13.12 one_stage ------------------------------------------------------------------------------------------------
+
+
+@says("the course's one_stage")
+@cute.jit
+def the_courses_one_stage(steps):
+    """Leans on the course's own."""
+    one_stage(steps)
+
+
+@says("not a @cute.jit function")
+def not_compiled_loop(steps):
+    """No @cute.jit."""
+
+
+@says("is never multiplied")
+@cute.jit
+def no_steps(steps):
+    """An empty loop."""
+
+
+LOOP = "for k_tile in cutlass.range(steps.k_tiles, unroll=1):"
+FILL = "        if steps.loads_too:\n            fill_stage(steps, k_tile, 0)\n"
+WAIT = "cute.arch.mbarrier_wait(steps.full, k_tile % 2)"
+ELECT = "    with cute.arch.elect_one():\n        cute.arch."
+EXPECT = "mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)"
+STAGE_0 = [
+    the_courses_one_stage,
+    not_compiled_loop,
+    no_steps,
+    change(
+        one_stage,
+        "always_phase_0",
+        "The first phase for all.",
+        "passed at once",
+        swap(WAIT, WAIT.replace("k_tile % 2", "0")),
+    ),
+    change(
+        one_stage,
+        "other_phase",
+        "The phase before.",
+        "passed at once",
+        swap(WAIT, WAIT.replace("k_tile % 2", "(k_tile + 1) % 2")),
+    ),
+    change(
+        one_stage,
+        "counts_phases",
+        "Phases go on: 0, 1, 2.",
+        "a wait is for a parity, 0 or 1",
+        swap(WAIT, WAIT.replace(" % 2", "")),
+    ),
+    change(one_stage, "does_not_wait", "Multiplies at once.", "may not have landed yet", without(WAIT)),
+    change(one_stage, "waits_too_late", "After the wgmmas.", "may not have landed yet", move_last(WAIT, "multiply")),
+    change(
+        one_stage,
+        "no_meeting_of_all",
+        "Loads when its own warpgroup has read.",
+        "K tile 1 overwrites K tile 0",
+        without("sync_threads"),
+    ),
+    change(
+        one_stage,
+        "a_meeting_of_the_warp",
+        "sync_warp for sync_threads.",
+        "K tile 1 overwrites K tile 0",
+        swap("sync_threads", "sync_warp"),
+    ),
+    change(
+        one_stage,
+        "meets_before_the_wait",
+        "All have issued, none has waited.",
+        "K tile 1 overwrites K tile 0",
+        move_last("wait_group(0)", "sync_threads"),
+    ),
+    change(
+        one_stage,
+        "leaves_one_in_flight",
+        "wait_group(1): the only group may run on.",
+        "may still read",
+        swap("wait_group(0)", "wait_group(1)"),
+    ),
+    change(
+        one_stage,
+        "waits_after_the_loop",
+        "One wait, at the end.",
+        "K tile 1 overwrites K tile 0",
+        without("wait_group(0)"),
+        swap("        cute.arch.sync_threads()", "        cute.arch.sync_threads()\n    warpgroup.wait_group(0)"),
+    ),
+    change(
+        one_stage, "never_waits_for_wgmmas", "No wait_group.", "K tile 1 overwrites K tile 0", without("wait_group(0)")
+    ),
+    change(one_stage, "all_load", "Every warp loads.", "steps.loads_too", swap("if steps.loads_too:", "if True:")),
+    change(one_stage, "never_loads", "No load.", "deadlock", swap(FILL, "")),
+    change(
+        one_stage,
+        "loads_once",
+        "K tile 0 alone.",
+        "deadlock",
+        swap("if steps.loads_too:", "if steps.loads_too and k_tile == 0:"),
+    ),
+    change(
+        one_stage,
+        "loads_ahead",
+        "A K tile that there is not yet room for.",
+        "load(1, 0): of 1 K tile",
+        swap("fill_stage(steps, k_tile, 0)", "fill_stage(steps, k_tile + 1, 0)"),
+    ),
+    change(
+        one_stage,
+        "uses_other_stages",
+        "A stage for each K tile.",
+        "of 1 stage",
+        swap("fill_stage(steps, k_tile, 0)", "fill_stage(steps, k_tile, k_tile)"),
+    ),
+    change(
+        one_stage,
+        "always_first",
+        "Each K tile forgets those before.",
+        "discards the accumulators",
+        swap("k_tile == 0", "True"),
+    ),
+    change(one_stage, "never_first", "Adds to what was there.", "needs `first`", swap("k_tile == 0", "False")),
+    change(
+        one_stage,
+        "drops_the_last",
+        "One K tile short.",
+        "never multiplied",
+        swap(LOOP, LOOP.replace("k_tiles,", "k_tiles - 1,")),
+    ),
+    change(
+        one_stage,
+        "unrolled",
+        "The compiler's loop.",
+        "the compiler unrolls range_constexpr",
+        swap(LOOP, "for k_tile in cutlass.range_constexpr(steps.k_tiles):"),
+    ),
+    change(
+        one_stage,
+        "meets_twice_in_a_step",
+        "A barrier before the multiplication, too.",
+        "288 are enough",
+        swap(f"        {WAIT}", f"        {WAIT}\n        cute.arch.sync_threads()"),
+    ),
+    change(
+        one_stage,
+        "announces_nothing",
+        "Loads without an arrival.",
+        ("deadlock", "lacks its arrival"),
+        swap(f"{ELECT}{EXPECT}\n", ""),
+        within="fill_stage",
+    ),
+    change(
+        one_stage,
+        "announces_by_all_lanes",
+        "32 arrivals for 1.",
+        ("all 32 lanes", "elect_one()"),
+        swap(f"{ELECT}{EXPECT}", f"    cute.arch.{EXPECT}"),
+        within="fill_stage",
+    ),
+    change(
+        one_stage,
+        "announces_elements",
+        "Elements for bytes.",
+        "bytes are expected",
+        swap("steps.stage_bytes", "steps.stage_bytes // 2"),
+        within="fill_stage",
+    ),
+    change(
+        one_stage,
+        "loads_by_one_lane",
+        "The load below elect_one.",
+        "elects its thread itself",
+        swap("    steps.load", "        steps.load"),
+        within="fill_stage",
+    ),
+]
+
+WRONG = {"13.10": GROUPS, "13.11": INITS, "13.12": STAGE_0}
