@@ -242,16 +242,17 @@ check("13.5", wgmma_fragments)
 # `adds` says whether the first wgmma adds to tCrC; all further ones do. `multiply` does not wait: whoever touches the
 # accumulators or the stage next has to.
 #
-# It is a plain Python function that runs while the kernel is compiled: `range(n)` unrolls, and n must not be a number
-# in your code, because the check also simulates K tiles of 32 columns. Take it from tCrA.
+# `cutlass.range_constexpr(n)` unrolls the loop while the kernel is compiled. Take n from tCrA and not from this page:
+# the check also simulates K tiles of 32 columns.
 
 
 # %%
+@cute.jit
 def multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
     ### BEGIN SOLUTION (about 6 lines)
     warpgroup.fence()
     tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
-    for k_block in range(cute.size(tCrA, mode=[2])):
+    for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
         cute.gemm(tiled_mma, tCrC, tCrA[None, None, k_block], tCrB[None, None, k_block], tCrC)
         tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.commit_group()
@@ -262,6 +263,8 @@ def multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
 check("13.10", multiply)
 
 # %% [markdown]
+# (Given all K blocks at once, `cute.gemm(tiled_mma, tCrC, tCrA, tCrB, tCrC)` runs the same loop by itself.)
+#
 # ## mbarriers: who may touch a stage
 #
 # Each stage is filled and read again and again; one fill and its reads are a **round**. In each round, a loop has two

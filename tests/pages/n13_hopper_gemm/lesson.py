@@ -10,7 +10,9 @@ LESSONS = {
     "13.2": Lesson(
         "a box counts its bytes, those outside the matrix too", named("13.2", "counts_what_is_inside", "reads_all")
     ),
-    "13.3": Lesson("both sides cut for TMA, modes grouped", named("13.3", "ungrouped", "not_partitioned", "one_stage")),
+    "13.3": Lesson(
+        "both sides cut for TMA, modes grouped", named("13.3", "ungrouped", "not_partitioned", "first_stage_alone")
+    ),
     "13.4": Lesson(
         "which thread of a warpgroup holds an accumulator", named("13.4", "a_thread_for_each_row", "register_first")
     ),

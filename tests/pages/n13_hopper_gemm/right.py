@@ -260,6 +260,7 @@ def send(acc: Accumulators):
 # 13.10 multiply -------------------------------------------------------------------------------------------------
 
 
+@cute.jit
 def a_condition_for_each_block(tiled_mma, tCrA, tCrB, tCrC, adds):
     """ACCUMULATE set before every wgmma; the compiler's loop; the fields from another name."""
     accumulate = cute.nvgpu.warpgroup.Field.ACCUMULATE
@@ -293,15 +294,23 @@ def last_block_first(tiled_mma, tCrA, tCrB, tCrC, adds):
     warpgroup.commit_group()
 
 
-@cute.jit
-def compiled_by_itself(tiled_mma, tCrA, tCrB, tCrC, adds):
-    """@cute.jit, which the page does not ask for; slices by slice_."""
+def a_plain_function(tiled_mma, tCrA, tCrB, tCrC, adds):
+    """No @cute.jit: Python's loop runs while the kernel is compiled; slices by slice_."""
     warpgroup.fence()
     tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
-    for k in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
+    for k in range(cute.size(tCrA, mode=[2])):
         coordinate = (None, None, k)
         cute.gemm(tiled_mma, tCrC, cute.slice_(tCrA, coordinate), cute.slice_(tCrB, coordinate), tCrC)
         tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
+    warpgroup.commit_group()
+
+
+@cute.jit
+def all_at_once(tiled_mma, tCrA, tCrB, tCrC, adds):
+    """One cute.gemm, which loops over the K blocks and lets all but the first add."""
+    warpgroup.fence()
+    tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
+    cute.gemm(tiled_mma, tCrC, tCrA, tCrB, tCrC)
     warpgroup.commit_group()
 
 
@@ -412,7 +421,7 @@ RIGHT = {
     ],
     "13.8": [box_by_box, fence_after_the_meeting, one_lane_sends, number_by_number],
     "13.9": KERNELS,
-    "13.10": [a_condition_for_each_block, first_block_apart, last_block_first, compiled_by_itself],
+    "13.10": [a_condition_for_each_block, first_block_apart, last_block_first, a_plain_function, all_at_once],
     "13.11": [a_thread_for_each_stage, elected, one_kind_after_the_other],
     "13.12": [loops.flips_a_bit, loops.loads_at_the_end, loops.frees_by_empty, loops.first_tile_apart],
 }

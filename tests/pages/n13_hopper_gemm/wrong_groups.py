@@ -31,22 +31,12 @@ def issues_nothing(tiled_mma, tCrA, tCrB, tCrC, adds):
     warpgroup.commit_group()
 
 
-@says("only fully static size")
-def whole_operands(tiled_mma, tCrA, tCrB, tCrC, adds):
-    """All K blocks in one cute.gemm: all of them add, or none."""
-    warpgroup.fence()
-    tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
-    cute.gemm(tiled_mma, tCrC, tCrA, tCrB, tCrC)
-    warpgroup.commit_group()
-
-
 SET, SET_TRUE = "tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)", "tiled_mma.set(warpgroup.Field.ACCUMULATE, True)"
 COMMIT = "    warpgroup.commit_group()"
 GEMM = "cute.gemm(tiled_mma, tCrC, tCrA[None, None, k_block], tCrB[None, None, k_block], tCrC)"
 GROUPS = [
     the_courses_multiply,
     issues_nothing,
-    whole_operands,
     change(multiply, "no_fence", "wgmma before the registers are ready.", "no wgmma.fence", without("fence()")),
     change(
         multiply,
@@ -56,14 +46,12 @@ GROUPS = [
         without("fence()"),
         swap(COMMIT, f"    warpgroup.fence()\n{COMMIT}"),
     ),
-    change(
-        multiply, "no_commit", "wait_group has nothing to wait for.", "no wait_group has covered it", without("commit")
-    ),
+    change(multiply, "no_commit", "wait_group has nothing to wait for.", "may still be reading", without("commit")),
     change(
         multiply,
         "commits_first",
         "An empty group, and the wgmmas in the next one.",
-        "no wait_group has covered it",
+        "may still be reading",
         without("commit"),
         swap("    warpgroup.fence()", f"{COMMIT}\n    warpgroup.fence()"),
     ),
@@ -390,7 +378,7 @@ STAGE_0 = [
         one_stage,
         "leaves_one_in_flight",
         "wait_group(1): the only group may run on.",
-        "may still read",
+        "no wait_group(0) after it",
         swap("wait_group(0)", "wait_group(1)"),
     ),
     change(
@@ -402,7 +390,7 @@ STAGE_0 = [
         swap("        cute.arch.sync_threads()", "        cute.arch.sync_threads()\n    warpgroup.wait_group(0)"),
     ),
     change(
-        one_stage, "never_waits_for_wgmmas", "No wait_group.", "K tile 1 overwrites K tile 0", without("wait_group(0)")
+        one_stage, "never_waits_for_wgmmas", "No wait_group.", "no wait_group(0) after it", without("wait_group(0)")
     ),
     change(one_stage, "all_load", "Every warp loads.", "steps.loads_too", swap("if steps.loads_too:", "if True:")),
     change(one_stage, "never_loads", "No load.", "deadlock", swap(FILL, "")),

@@ -5,9 +5,11 @@ from cutlass import BFloat16, cute
 from tests.pages.change import Change, copy_of, derive, move_last, swap, without, without_first
 from tests.pages.table import says
 from tutorlib.course.answers import load_answers
-from tutorlib.kernels.hopper import first
+from tutorlib.kernels.hopper import first, first_parts
+from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.first_parts import store_by_tma
 from tutorlib.kernels.hopper.first_share import Accumulators
+from tutorlib.kernels.hopper.specialised import load_steps, make_specialised, multiply_steps
 from tutorlib.kernels.ladder import LADDER
 
 # 13.8 epilogue --------------------------------------------------------------------------------------------------
@@ -195,6 +197,13 @@ def named(host, name, what, *words):
     return says(*words)(host)
 
 
+def with_parts(name: str, what: str, words: str, **parts):
+    """The page's kernel, which calls these functions in place of the reader's."""
+    made = derive(PAGE["13.9"], name, what)
+    made.__wrapped__.__globals__.update(parts)
+    return says(words)(made)
+
+
 def host(name: str, what: str, words: tuple[str, ...] | str, *changes: Change):
     return says(*([words] if isinstance(words, str) else words))(derive(PAGE["13.9"], name, what, *changes))
 
@@ -220,6 +229,12 @@ HOSTS = [
         OWN.make_first_gemm(stages=5), "five_stages", "240 KiB of shared memory.", "a block on sm_90a can have 232,448"
     ),
     named(first.make_first_gemm(), "the_courses_kernel", "The course's own.", "calls make_first_gemm"),
+    named(
+        make_specialised(HopperConfig((128, 256, 64)), load_steps, multiply_steps),
+        "page_14s_kernel",
+        "The course's persistent kernel.",
+        "calls make_specialised",
+    ),
     host(
         "whole_tiles_alone",
         "// for ceil_div.",
@@ -368,6 +383,16 @@ KERNELS = [
     kernel(
         "whole_k_tiles", "// for ceil_div.", "Wrong:", swap("cute.size(gA, mode=[2])", "cute.size(mA, mode=[1]) // bK")
     ),
+    with_parts(
+        "the_courses_loop",
+        "Leans on the course's own.",
+        "calls the course's main_loop",
+        main_loop=first_parts.main_loop,
+    ),
+    with_parts(
+        "the_courses_group", "Leans on the course's own.", "calls the course's multiply", multiply=first_parts.multiply
+    ),
+    with_parts("in_one_stage", "The loop without a ring.", "96 are enough", main_loop=PAGE["13.12"]),
     kernel("no_init", "The mbarriers are never initialized.", "never initialized", without("    init_barriers(")),
     kernel(
         "empty_for_one_warp",

@@ -166,12 +166,13 @@ def some_step(rounds: int, *producer: bool) -> Callable[[Random], tuple]:
 # 13.7 main_loop -------------------------------------------------------------------------------------------------
 
 
+KERNELS = "tutorlib.kernels.hopper"
 HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
 
 
 def course(*parts: str) -> dict[str, InModule]:
     """The course's own parts of the kernel."""
-    return {f"the course's {part}": InModule("tutorlib.kernels.hopper.first_parts", part) for part in parts}
+    return {f"the course's {part}": InModule(f"{KERNELS}.first_parts", part) for part in parts}
 
 
 # At SIMULATED[0] 48 warps in 6 blocks: a barrier of each block once the mbarriers are initialized, and one before the
@@ -183,7 +184,15 @@ A_GROUP_IN_EACH_STEP = WorkLimits(
     at_most=tuple((f"wgmma.{name}", 7 * 48) for name in ("fence", "commit_group", "wait_group"))
 )
 
-COURSE_KERNEL = {name: InModule("tutorlib.kernels.hopper.first", name) for name in ("make_first_gemm", "first_kernel")}
+COURSE_KERNELS = {
+    name: InModule(f"{KERNELS}.{module}", name)
+    for module, names in {
+        "first": ("make_first_gemm", "first_kernel"),
+        "specialised": ("make_specialised", "specialised_kernel"),
+        "gemm": ("make_gemm", "gemm_kernel"),
+    }.items()
+    for name in names
+}
 
 # ----------------------------------------------------------------------------------------------------------------
 
@@ -198,7 +207,7 @@ EXERCISES = (
         shapes=SHAPES[:2],
         simulated_shapes=SIMULATED,
         requires=HOPPER,
-        library=course("ring_layout"),
+        library=course("ring_layout") | {"the course's smem_layout": InModule(f"{KERNELS}.layouts", "smem_layout")},
         hints=(
             "It is notebook 09's layout: an atom of 8 rows, repeated down the rows, then over the stages.",
             "k = 64 is a row of 128 bytes: SmemLayoutAtomKind.K_SW128. 32 and 16 have K_SW64 and K_SW32.",
@@ -373,7 +382,9 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         requires=HOPPER,
-        library=COURSE_KERNEL,
+        library=COURSE_KERNELS
+        | course("ring_layout", "boxes", "wgmma_fragments", "multiply", "init_barriers", "fill_stage", "main_loop")
+        | course("one_stage", "store_by_tma"),
         hints=(
             "One block for each tile of C: ceil_div of both sizes, multiplied. THREADS threads, two warpgroups.",
             "cpasync.make_tiled_tma_atom(load, described(a), stage_a, (bM, bK)) returns the descriptor and the "

@@ -13,7 +13,7 @@ REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "blocks.",
         ),
         Remedy(
-            Hazard.UNWAITED(lacks="wgmma"),
+            Hazard.RACE(by="TMA"),
             "wait_group waits for committed groups only: commit_group() comes after the last wgmma.",
         ),
         Remedy(Hazard.RACE(lacks="wgmma.fence"), "fence() comes before the first wgmma, not after it."),

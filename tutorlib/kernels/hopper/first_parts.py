@@ -34,11 +34,12 @@ def wgmma_fragments(
     return tCrA, tCrB, cute.make_rmem_tensor(tiled_mma.partition_shape_C(tile), Float32)
 
 
+@cute.jit
 def multiply(tiled_mma: cute.TiledMma, tCrA: cute.Tensor, tCrB: cute.Tensor, tCrC: cute.Tensor, adds: Any) -> None:
     """Issue the wgmmas of one stage as a group. tCrA, tCrB: (1, 1, K blocks). adds: keep what was in tCrC."""
     warpgroup.fence()
     tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
-    for k_block in range(cute.size(tCrA, mode=[2])):
+    for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
         cute.gemm(tiled_mma, tCrC, tCrA[None, None, k_block], tCrB[None, None, k_block], tCrC)
         tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
     warpgroup.commit_group()

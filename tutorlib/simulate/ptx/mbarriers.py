@@ -45,6 +45,11 @@ class MbarrierState:
     announced_at: int = -1
     covers: set[int] = field(default_factory=set)
 
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing of this phase has come."""
+        return self.pending == self.expected and not self.missing
+
     def is_over(self, parity: int) -> bool:
         return self.phase & 1 != parity
 
@@ -303,8 +308,8 @@ class Mbarriers:
         return free
 
     def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait."""
-        for group in sorted(self.waiting, key=lambda group: group.site):
+        """No warp runs any longer, and these still wait: first for phases of which a part has come."""
+        for group in sorted(self.waiting, key=lambda group: (group.mbarrier.untouched, group.site)):
             waits = replace(group)
             self.findings.notice(
                 Hazard.DEADLOCK,
