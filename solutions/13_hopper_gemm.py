@@ -472,9 +472,9 @@ check("13.7", main_loop)
 #
 # ### How many stages?
 #
-# One round of a stage takes as long as its multiplication, the wait for all readers, memory's latency and the transfer
-# together. The multiplication's time is easy to compute, and notebook 10's formula has the rest. The timelines
-# below assume 4, 2 and 3 ticks for latency, transfer and multiplication:
+# One round of a stage takes as long as its multiplication, the wait for all readers, memory's latency and the
+# transfer together. The multiplication's time is easy to compute, and notebook 10's formula has the rest. The
+# timelines below assume 4, 2 and 3 ticks for latency, transfer and multiplication:
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -696,9 +696,8 @@ show_figure("gemm_ladder_13")
 # On the course's GPUs the new instructions make the kernel about 1.6 times as fast as notebook 12's last one: 0.97 of
 # cuBLAS at 4096³.
 #
-# The WGMMA curve dips at 3072. Count tiles of 128×256 as in notebook 11, with one block on each of 132
-# SMs: 288 tiles are 2.2 waves, so the third one has work for 24 SMs. At 1024 there are 32 tiles, which occupy a quarter
-# of the SMs.
+# The WGMMA curve dips at 3072. Count tiles of 128×256 as in notebook 11, with one block on each of 132 SMs: 288 tiles
+# are 2.2 waves, so the third one has work for 24 SMs. At 1024 there are 32 tiles, which occupy a quarter of the SMs.
 #
 # Each block begins with an empty ring and ends with an epilogue, and in both the tensor cores are idle; no other block
 # can fill the gap, since one block takes all of the SM's shared memory. (The appendix shows the cost over K.)
@@ -781,11 +780,10 @@ check("13.4", holder)
 show_figure("hopper_k")
 
 # %% [markdown]
-# At 2048 there are 128 tiles, at most one for
-# each SM, and the kernel is launch, first load, multiplication and store, each once. With small K little of that is
-# multiplication, so the curve begins low (at K = 256 the plain kernel has 22 percent of the peak, and 41 at 8192), and
-# all four kernels are close together: a single tile has no other tile to overlap with. (At K up to 1024 the kernel of
-# notebook 14 picks smaller tiles, so that an SM has two or more of them and can overlap. It is 3 to 9 percent faster
-# than the plain kernel there, no more than such short runs spread.) At 8192 there are 2,048 tiles, about sixteen for
-# each SM. They share one launch, but each SM fills and drains its ring sixteen times in a row, and there the kernels
-# differ.
+# At 2048 there are 128 tiles, at most one for each SM, and the kernel consists of launch, first load, multiplication
+# and store, each once. With small K little of that is multiplication, so the curve begins low (at K = 256 the plain
+# kernel has 22 percent of the peak, and 41 at 8192), and all four kernels are close together: a single tile has no
+# other tile to overlap with. (At K up to 1024 the kernel of notebook 14 picks smaller tiles, so that an SM has two or
+# more of them and can overlap. It is 3 to 9 percent faster than the plain kernel there, no more than such short runs
+# spread.) At 8192 there are 2,048 tiles, about sixteen for each SM. They share one launch, but each SM fills and
+# drains its ring sixteen times in a row, and there the kernels differ.

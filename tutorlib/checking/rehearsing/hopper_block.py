@@ -65,7 +65,7 @@ def hopper_steps(block: Any, loads_too: bool) -> RehearsedSteps:
         loads_too=loads_too,
         load=block.load,
         multiply=block.multiply,
-        **block.pointers(of=" stages"),
+        **block.pointers(of=" stages" if block.stages > 1 else " stage"),
     )
 
 
@@ -93,7 +93,7 @@ class HopperBlock(HopperScene):
         return steps
 
     def number(self, stage: Any, said: str) -> int:
-        return existing(stage, self.stages, said, f"{self.stages} stages")
+        return existing(stage, self.stages, said, count(self.stages, "stage"))
 
     def unrolling(self, *args: Any) -> range:
         """A loop of the compiler's: over stages, but not over K tiles."""
