@@ -239,8 +239,8 @@ check("13.5", wgmma_fragments)
 # **Exercise 13.10** (about 6 lines; the last three exercises come where they are needed). Write `multiply(tiled_mma,
 # tCrA, tCrB, tCrC, adds)`, which issues the wgmmas of one stage as one group: fence, one `cute.gemm` for each K block,
 # commit. tCrA and tCrB are that stage's descriptors, (1, 1, K blocks), so K block k of A is `tCrA[None, None, k]`.
-# `adds` says whether the first wgmma adds to tCrC; all further ones do. `multiply` does not wait: whoever touches the
-# accumulators or the stage next has to.
+# `adds` says whether the first wgmma adds to tCrC; all further ones do. `multiply` does not wait: the warps that touch
+# the accumulators or the stage next have to.
 #
 # `cutlass.range_constexpr(n)` unrolls the loop while the kernel is compiled. Take n from tCrA and not from this page:
 # the check also simulates K tiles of 32 columns.

@@ -84,6 +84,7 @@ SEVERAL = {
     "make_fused": "of each generation: the host function with an epilogue",
     "make_gemm": "of each generation: the host function for a configuration",
     "make_mma": "of each generation: mma.sync's, WGMMA's",
+    "multiply": "a stage's wgmmas; a layer's product, of torch tensors",
     "need_gpu": "the command line's says so and ends the command",
     "plain": "a cuTile kernel; text without marks; a value without NumPy",
     "read": "read with its module: timeline.read",
@@ -136,7 +137,8 @@ LADDER = [
     PACKAGE / "kernels" / "hopper" / "first_parts.py",
     PACKAGE / "kernels" / "ladder.py",
 ]
-HOPPER = ("ring_layout", "boxes", "wgmma_fragments", "fill_stage", "main_loop", "store_by_tma")
+HOPPER = ("ring_layout", "boxes", "wgmma_fragments", "multiply", "init_barriers", "fill_stage", "one_stage")
+HOPPER += ("main_loop", "store_by_tma")
 
 
 def functions(code: str) -> dict[str, ast.FunctionDef]:

@@ -19,8 +19,8 @@ REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(Hazard.RACE(lacks="wgmma.fence"), "fence() comes before the first wgmma, not after it."),
         Remedy(
             Fail.TOO_MANY(instruction="wgmma.wait_group"),
-            "Whoever touches the accumulators or the stage waits. multiply only issues, so that the next group can "
-            "be issued while this one is in flight.",
+            "multiply only issues. The loop waits, before it touches the accumulators or the stage, so that the next "
+            "group can be issued while this one is in flight.",
         ),
         Remedy(
             (Fail.TOO_MANY(instruction="wgmma.commit_group"), Fail.TOO_MANY(instruction="wgmma.fence")),
