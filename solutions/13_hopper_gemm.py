@@ -1,7 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 150
+#     minutes: 160
+#     appendix: 20
 #     summary: TMA, mbarriers, WGMMA, and a Hopper GEMM of your own.
 # ---
 
@@ -14,22 +15,25 @@
 #
 # Hopper's tensor cores read shared memory directly (WGMMA), and its Tensor Memory Accelerator (TMA) copies whole tiles
 # there without the threads. Until the epilogue, the threads decide only *when*. At the end of this page your kernel
-# fits in one cell. Its layouts, main loop, epilogue and launch are yours; the function that issues a stage's wgmmas and
-# the one that initializes the mbarriers are the course's, and you read both. You time the kernel against cuBLAS.
+# fits in one cell and is made of your own functions: its layouts, mbarriers, wgmmas, main loop, epilogue and launch.
+# The course adds a few lines that only describe tensors, and you read them. You time the kernel against cuBLAS.
 #
 # The problem is notebook 09's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
-# > **After this page you can** lay out shared memory for TMA and WGMMA, say what an mbarrier counts and which phase a
-# > warp waits for, keep a ring of stages full without overwriting one, and write the layouts, main loop, epilogue and
-# > launch of a Hopper GEMM.
+# > **After this page you can** lay out shared memory for TMA and WGMMA, issue a K tile's wgmmas as one group,
+# > initialize mbarriers and say which phase a warp waits for, keep a ring of stages full without overwriting one, store
+# > a tile by TMA, and write the kernel and the launch of a Hopper GEMM.
 # >
-# > **It takes** about 150 minutes, on any machine, where the kernel is simulated; a Hopper GPU times it.
+# > **It takes** about 160 minutes, on any machine, and its appendix about 20 more. Without a Hopper GPU the kernel is
+# > simulated; with one it is also timed.
 
 # %%
 
+from dataclasses import replace
+
 import cutlass
 import cutlass.cute as cute
-from cutlass import BFloat16, Float32
+from cutlass import BFloat16, Float32, Int64
 from cutlass.cute.nvgpu import cpasync, warpgroup
 from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
 from cutlass.memory import SmemAllocator
@@ -42,7 +46,7 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_sm, show_timeline, show_wgmma
 from tutorlib.explorers.mbarriers import explore_mbarriers
 from tutorlib.kernels.hopper import first as course
-from tutorlib.kernels.hopper.first import described, make_accumulators, make_barriers, make_wgmma, out_layout
+from tutorlib.kernels.hopper.first import described, make_accumulators, make_wgmma, out_layout
 from tutorlib.kernels.hopper.first_share import ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps
 from tutorlib.machine.features import WGMMA
 from tutorlib.machine.hardware import hardware_of
@@ -184,45 +188,20 @@ bM, bN, bK = TILE
 print(f"{bM // 16 * bN // 8 * bK // 16:,} mma.sync of 16×8×16, and an ldmatrix.x4 for each 16×16 that they read")
 
 # %% [markdown]
-# Only the accumulators are in registers, and to round and store them you must know where. A warpgroup's 64×256
-# accumulators take 128 registers of each thread. The picture shows the first 64 columns: each warp has 16 rows, and
-# each 8×8 block is spread over its lanes as in every `mma`.
-
-# %%
-show_wgmma()
-
-# %% [markdown]
-# **Exercise 13.4** (about 4 lines). Write `holder(m, n)`: the thread of the warpgroup (0 … 127) and its register (0 …
-# 127) that hold the accumulator at row m, column n of 64×256. Read it off the picture: split m into the warp, the upper
-# or lower 8 of its 16 rows, and the row among these 8; split n into 8×8 block and column.
-
-
-# %%
-def holder(m, n):
-    ### BEGIN SOLUTION (about 4 lines)
-    warp, rest = divmod(m, 16)
-    half, row = divmod(rest, 8)
-    piece, column = divmod(n, 8)
-    return 32 * warp + 4 * row + column // 2, 4 * piece + 2 * half + column % 2
-    ### END SOLUTION
-
-
-# %%
-check("13.4", holder)
-
-# %% [markdown]
-# The TiledMma stacks the two warpgroups along M, so that a tile has 128 rows:
+# Only the accumulators are in registers: a warpgroup's 64×256 take 128 registers of each of its threads. (The appendix
+# shows which thread holds which; `stmatrix` will know it for you.) The TiledMma stacks the two warpgroups along M, so
+# that a tile has 128 rows:
 
 # %%
 show_source(make_wgmma)
 
 # %% [markdown]
-# **Exercise 13.5** (about 5 lines). Write `wgmma_fragments(tiled_mma, thread, sA, sB)`, which returns tCrA, tCrB and
-# tCrC. `thread` is the first one of the warpgroup: all 128 threads use the same descriptors. As in notebook 09, this
-# thread's slice of the TiledMma partitions sA and sB, and `make_fragment_A` and `_B` turn the partitions into the MMA's
-# operands. Here these are descriptors instead of registers, with the shape (1, 1, K blocks, stages). tCrC is in
-# registers: `cute.make_rmem_tensor(shape, Float32)` with the shape `tiled_mma.partition_shape_C((M, N))`. M and N are
-# the tile's, `cute.size(sA, mode=[0])` and the same of sB; the check also tries another tile.
+# **Exercise 13.5** (about 5 lines; 13.4 is in the appendix). Write `wgmma_fragments(tiled_mma, thread, sA, sB)`, which
+# returns tCrA, tCrB and tCrC. `thread` is the first one of the warpgroup: all 128 threads use the same descriptors. As
+# in notebook 09, this thread's slice of the TiledMma partitions sA and sB, and `make_fragment_A` and `_B` turn the
+# partitions into the MMA's operands. Here these are descriptors instead of registers, with the shape (1, 1, K blocks,
+# stages). tCrC is in registers: `cute.make_rmem_tensor(shape, Float32)` with the shape `tiled_mma.partition_shape_C((M,
+# N))`. M and N are the tile's, `cute.size(sA, mode=[0])` and the same of sB; the check also tries another tile.
 
 
 # %%
@@ -240,7 +219,7 @@ def wgmma_fragments(tiled_mma, thread, sA, sB):
 check("13.5", wgmma_fragments)
 
 # %% [markdown]
-# ### Fence, commit, wait
+# ### One K tile is one group
 #
 # A wgmma is asynchronous: the instruction returns at once, and the tensor cores read shared memory and write registers
 # later. Three instructions, executed by all four warps, keep you out of the tensor cores' way.
@@ -251,7 +230,42 @@ check("13.5", wgmma_fragments)
 # - `warpgroup.wait_group(n)` waits until at most the n newest groups are in flight. Before that no thread may touch the
 #   accumulators, **and none may overwrite the stage**: it is an operand until its group is done.
 #
-# ## mbarriers: who may touch a stage, and when
+# Between fence and commit come the wgmmas. `cute.gemm(tiled_mma, D, A, B, C)` issues D = A · Bᵀ + C; here D and C are
+# both tCrC, and A and B are one K block, 16 columns, of the stage. A field of the TiledMma says whether C is added or
+# ignored: `tiled_mma.set(warpgroup.Field.ACCUMULATE, value)` holds for every `cute.gemm` that follows, until the next
+# `set`. The value may be known at run time only, since a wgmma takes it as a predicate. The first wgmma of a tile of C
+# must ignore C, because nothing has set these registers yet. That is cheaper than setting 128 registers to zero.
+#
+# **Exercise 13.10** (about 6 lines; the last three exercises come where they are needed). Write `multiply(tiled_mma,
+# tCrA, tCrB, tCrC, adds)`, which issues the wgmmas of one stage as one group: fence, one `cute.gemm` for each K block,
+# commit. tCrA and tCrB are that stage's descriptors, (1, 1, K blocks), so K block k of A is `tCrA[None, None, k]`.
+# `adds` says whether the first wgmma adds to tCrC; all further ones do. `multiply` does not wait: the warps that touch
+# the accumulators or the stage next have to.
+#
+# `cutlass.range_constexpr(n)` unrolls the loop while the kernel is compiled. Take n from tCrA and not from this page:
+# the check also simulates K tiles of 32 columns.
+
+
+# %%
+@cute.jit
+def multiply(tiled_mma, tCrA, tCrB, tCrC, adds):
+    ### BEGIN SOLUTION (about 6 lines)
+    warpgroup.fence()
+    tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
+    for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
+        cute.gemm(tiled_mma, tCrC, tCrA[None, None, k_block], tCrB[None, None, k_block], tCrC)
+        tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
+    warpgroup.commit_group()
+    ### END SOLUTION
+
+
+# %%
+check("13.10", multiply)
+
+# %% [markdown]
+# (Given all K blocks at once, `cute.gemm(tiled_mma, tCrC, tCrA, tCrB, tCrC)` runs the same loop by itself.)
+#
+# ## mbarriers: who may touch a stage
 #
 # Each stage is filled and read again and again; one fill and its reads are a **round**. In each round, a loop has two
 # questions about the stage, so each stage has two mbarriers. `full[s]`: have the bytes landed? `empty[s]`: have all
@@ -265,9 +279,106 @@ check("13.5", wgmma_fragments)
 # | full | 1: the producer, with `mbarrier_arrive_and_expect_tx` | those announced; TMA counts them down | all warps |
 # | empty | 8: one from each warp | none | the producer alone, before it loads again |
 #
-# An mbarrier serves round after round, so a wait must say which phase it means: `mbarrier_wait(barrier, parity)`
-# returns when the phase of this parity is complete and the next one has begun. One bit suffices as long as no warp is
-# two rounds ahead, and the mbarriers themselves ensure that.
+# The arrival count is set once, by `cute.arch.mbarrier_init(barrier, arrivals)`, which one thread calls. (A second
+# thread that calls it later would reset a barrier already in use.) Then both parties must get to see it:
+#
+# - *TMA*, which counts the bytes. Threads and TMA access shared memory through different **proxies**, the generic and
+#   the async one, and a write through one is not automatically visible through the other. The thread that initialized
+#   the mbarriers makes them visible with `cute.arch.mbarrier_init_fence()`.
+# - *The other threads*: `cute.arch.sync_threads()` keeps each of them from waiting on an mbarrier that is not
+#   initialized yet.
+#
+# **Exercise 13.11** (about 6 lines). Write `init_barriers(full, empty, stages, warps, thread)`. Stage s has the
+# mbarriers `full + s` and `empty + s`; `warps` is the number of warps that read a stage, and `thread` the index of the
+# thread that runs the function. All threads of the block call it. The check builds the course's kernel around it, looks
+# for the fence, and simulates the kernel: every count that is wrong shows there as a hang or as an arrival too many.
+
+
+# %%
+@cute.jit
+def init_barriers(full, empty, stages: cutlass.Constexpr, warps: cutlass.Constexpr, thread):
+    ### BEGIN SOLUTION (about 6 lines)
+    if thread == 0:
+        for stage in range(stages):
+            cute.arch.mbarrier_init(full + stage, 1)
+            cute.arch.mbarrier_init(empty + stage, warps)
+        cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+    ### END SOLUTION
+
+
+# %%
+check("13.11", init_barriers)
+
+# %% [markdown]
+# ## One stage first
+#
+# The smallest loop that is right uses a single stage. Every warp runs it, and one of them (`steps.loads_too`) also
+# issues the loads. `steps` has these parts; its `multiply` calls yours for a stage:
+
+# %%
+show_source(BoxCopy, Steps)
+
+# %% [markdown]
+# Who does what:
+#
+# - The whole warp calls `cute.arch.mbarrier_wait(barrier, parity)`.
+# - One lane calls `cute.arch.mbarrier_arrive(barrier)` or `mbarrier_arrive_and_expect_tx(barrier, bytes)`, so put them
+#   under `with cute.arch.elect_one():`. Every arrival counts, and 32 would be 31 too many.
+# - `steps.load` elects its lane by itself and goes outside `elect_one`.
+#
+# The stage's mbarrier serves K tile after K tile, one phase for each, so a wait must say which phase it means.
+# `mbarrier_wait(barrier, parity)` returns when the phase of this parity is complete and the next one has begun: phase 0
+# for K tile 0, phase 1 for K tile 1, phase 2, parity 0, for K tile 2. One bit suffices as long as no warp is two phases
+# ahead.
+#
+# And nothing may be loaded into the stage before all eight warps have read it. A warp knows of its own wgmmas only;
+# here a barrier of the block tells warp 0 about the others.
+#
+# **Exercise 13.12** (about 3 and about 7 lines). Write `fill_stage(steps, k_tile, stage)`: announce `steps.stage_bytes`
+# on the stage's `full`, and load. Then `one_stage(steps)`, a loop that uses stage 0 alone. In each step, the warp that
+# also loads fills the stage, all wait for `steps.full`, multiply (`first` is true for K tile 0), wait for their wgmmas,
+# and meet at a barrier.
+#
+# Loops over K tiles are `cutlass.range(steps.k_tiles, unroll=1)`: they stay loops in the compiled kernel. The check
+# first rehearses yours: on the CPU, without data, each warp running as late as the barriers allow. Then it compiles the
+# loop and runs it with data, on your GPU or else on a simulator of its instructions.
+
+
+# %%
+def fill_stage(steps, k_tile, stage):
+    ### BEGIN SOLUTION (about 3 lines)
+    with cute.arch.elect_one():
+        cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
+    steps.load(k_tile, stage)
+    ### END SOLUTION
+
+
+@cute.jit
+def one_stage(steps: Steps):
+    ### BEGIN SOLUTION (about 7 lines)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        if steps.loads_too:
+            fill_stage(steps, k_tile, 0)
+        cute.arch.mbarrier_wait(steps.full, k_tile % 2)
+        steps.multiply(0, k_tile == 0)
+        warpgroup.wait_group(0)
+        cute.arch.sync_threads()
+    ### END SOLUTION
+
+
+# %%
+check("13.12", one_stage)
+
+# %% [markdown]
+# The loop is right, and slow in two ways. Memory and the tensor cores take turns, each idle while the other works. And
+# in each step the barrier stops all eight warps, though only the one that loads must know that the stage is free.
+#
+# ## The ring
+#
+# With several stages, loads run ahead of the multiplications; and with an `empty` mbarrier for each stage, a warp that
+# has read it arrives and goes on, while the producer alone waits. Now a stage comes round once in `stages` steps, and
+# so does its phase.
 #
 # - The consumer waits for `full`: in round 0 for phase 0, in round 1 for phase 1, in round 2 for phase 2, parity 0.
 # - The producer waits for `empty`: in round 1 for phase 0, which completes when the stage has been read once. In round
@@ -305,71 +416,42 @@ explore_mbarriers(stages=2)
 # %% [markdown]
 # ## The main loop
 #
-# Every warp runs the same loop, and one of them (`steps.loads_too`) also issues the loads. The loop is built from these
-# parts:
-
-# %%
-show_source(BoxCopy, Steps)
-
-# %% [markdown]
-# You need to know two things. First, who does what. The mbarrier calls are in `cute.arch`; stage s has the mbarriers
-# `steps.full + s` and `steps.empty + s`.
-#
-# - The whole warp calls `mbarrier_wait(barrier, parity)`.
-# - One lane calls `mbarrier_arrive(barrier)` or `mbarrier_arrive_and_expect_tx(barrier, bytes)`, so put them under
-#   `with cute.arch.elect_one():`. Every arrival counts, and 32 would be 31 too many.
-# - `steps.load` elects its lane by itself and goes outside `elect_one`.
-#
-# Second, the order. Right after you commit the wgmmas of K tile k, those of k − 1 may still run; `wait_group(1)` waits
-# for them and leaves k's in flight. *Then* the stage of k − 1 has been read: each warp arrives at its `empty`, and the
-# producer warp waits for all eight arrivals and issues the load of K tile k − 1 + stages, if there is one. So the
-# tensor cores always have a group to work on while the warps update the mbarriers. Only the warp that loads waits for
-# `empty`: the others overwrite nothing.
+# Again every warp runs the same loop, and warp 0 also loads. The order is what is new. Right after you issue the group
+# of K tile k, that of k − 1 may still run; `wait_group(1)` waits for it and leaves k's in flight. *Then* the stage of k
+# − 1 has been read: each warp arrives at its `empty`, with `mbarrier_arrive` by one lane, and the producer warp waits
+# for all eight arrivals and issues the load of K tile k − 1 + stages, if there is one. So the tensor cores always have
+# a group to work on while the warps update the mbarriers. Only the warp that loads waits for `empty`: the others
+# overwrite nothing.
 #
 # That last wait needs no second state. By your `ring`, the producer of step k − 1 + stages waits for the same stage and
 # parity as the consumer of step k − 1, and a `clone()` made before `advance()` still has both.
 #
-# **Exercise 13.7** (about 3 and about 24 lines). Write `fill_stage(steps, k_tile, stage)`: announce `steps.stage_bytes`
-# on the stage's `full`, and load. Then `main_loop(steps)`:
+# **Exercise 13.7** (about 20 lines). Write `main_loop(steps)`:
 #
 # - the warp that also loads fills all stages, or as many as K has tiles if these are fewer (`cutlass.min`), without
 #   waiting;
-# - K tile 0: wait for full, fence, `steps.multiply(stage, True)`, which discards the registers' old contents; commit;
+# - K tile 0: wait for full, `steps.multiply(stage, True)`;
 # - each further K tile: the same with `multiply(stage, False)`, then `wait_group(1)`, the arrival and the next load;
 # - `wait_group(0)`: the accumulators are complete.
 #
-# Loops over K tiles are `cutlass.range(…, unroll=1)`. The check first rehearses your loop with 2, 3 and 4 stages: on
-# the CPU, without data, each warp running as late as the mbarriers allow. Then it compiles the loop and runs it with
-# data, on your GPU or else on a simulator of its instructions.
+# The check rehearses your loop with 2, 3 and 4 stages before it runs it. No barrier of the block is needed.
 
 
 # %%
-def fill_stage(steps, k_tile, stage):
-    ### BEGIN SOLUTION (about 3 lines)
-    with cute.arch.elect_one():
-        cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
-    steps.load(k_tile, stage)
-    ### END SOLUTION
-
-
 @cute.jit
 def main_loop(steps: Steps):
-    ### BEGIN SOLUTION (about 24 lines)
+    ### BEGIN SOLUTION (about 20 lines)
     if steps.loads_too:
         for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
             fill_stage(steps, k_tile, k_tile)
     state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
-    warpgroup.fence()
     steps.multiply(state.index, True)
-    warpgroup.commit_group()
     for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
         before = state.clone()
         state.advance()
         cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
-        warpgroup.fence()
         steps.multiply(state.index, False)
-        warpgroup.commit_group()
         warpgroup.wait_group(1)
         with cute.arch.elect_one():
             cute.arch.mbarrier_arrive(steps.empty + before.index)
@@ -385,40 +467,41 @@ def main_loop(steps: Steps):
 check("13.7", main_loop)
 
 # %% [markdown]
-# Remove any line and check again. A missing `expect_tx` hangs; a missing arrival hangs one round later. A missing wait
-# for empty hangs nothing: the kernel is right as long as every warp is fast enough.
+# Remove any line and check again. A missing arrival hangs one round later. A missing wait for empty hangs nothing: the
+# kernel is right as long as every warp is fast enough.
 #
 # ### How many stages?
 #
-# One round of a stage takes as long as its multiplication, the wait for all readers, memory's latency and the transfer
-# together. The multiplication's time is easy to compute, and notebook 10's formula has the rest. The timelines
-# below assume 4, 2 and 3 ticks for latency, transfer and multiplication:
+# One round of a stage takes as long as its multiplication, the wait for all readers, memory's latency and the
+# transfer together. The multiplication's time is easy to compute, and notebook 10's formula has the rest. The
+# timelines below assume 4, 2 and 3 ticks for latency, transfer and multiplication:
 
 # %%
 h200 = hardware_of("NVIDIA H200")
 flops = 2 * bM * bN * bK
 print(f"a K tile at the datasheet's rate: {flops / (h200.flops['bf16'] / h200.sms) * 1e9:.0f} ns")
 print(f"a stage: {2 * (bM + bN) * bK // 1024} KiB, and a block can have 227")
-show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8) for stages in (2, 3, 4)))
+show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8) for stages in (1, 2, 3, 4)))
 
 # %% [markdown]
 # With these ticks three stages are enough, and a fourth brings nothing. But memory is not that regular: its latency
 # depends on the loads of all other blocks at the moment, and if a tile is late, the tensor cores are idle unless
 # another one is already there. So use as many stages as fit, here four.
 #
-# **Predict** what two stages cost against four, at a size with few K tiles and at one with many. On a Hopper GPU the
-# next cell measures it, with the course's loop:
+# **Predict** what one stage and two stages cost against four, at a size with few K tiles and at one with many. On a
+# Hopper GPU the next cell measures it, with your two loops in the course's kernel:
 
 # %%
-compare_on_gpu(
-    {"2 stages": course.make_first_gemm(stages=2), "4 stages": course.make_first_gemm(stages=4)},
-    sizes=(2048, 8192),
-    needs=WGMMA,
-)
+mine = course.Parts(multiply=multiply, barriers=init_barriers, main_loop=main_loop)
+four = course.make_first_gemm(mine, stages=4)
+for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
+    fewer = course.make_first_gemm(replace(mine, main_loop=loop), stages=2)
+    compare_on_gpu({name: fewer, "4 stages": four}, sizes=(2048, 8192), needs=WGMMA)
 
 # %% [markdown]
 # (On the course's H200 two stages reach a little less than two thirds of four stages' speed, at 2048 as at 8192: the
-# wait recurs in every step, so the number of steps does not matter.)
+# wait recurs in every step, so the number of steps does not matter. `one_stage` runs in a kernel with two stages and
+# leaves the second one unused, because a tile of C will need the room.)
 #
 # ## The epilogue: stmatrix, and TMA again
 #
@@ -433,10 +516,9 @@ compare_on_gpu(
 show_source(Accumulators, make_accumulators)
 
 # %% [markdown]
-# Between `stmatrix` and the TMA store you need something new. Threads and TMA access shared memory through different
-# **proxies**, the generic and the async one, and a write through one is not automatically visible through the other.
-# The thread that wrote makes its writes visible with `cute.arch.fence_proxy("async.shared", space="cta")`.
-# ("async.global" does the same for global memory.)
+# Between `stmatrix` and the TMA store the two proxies meet again: threads write, TMA reads. The thread that wrote makes
+# its writes visible with `cute.arch.fence_proxy("async.shared", space="cta")`. ("async.global" does the same for global
+# memory.)
 #
 # **Exercise 13.8** (about 8 lines). Write `store_by_tma(acc)`:
 #
@@ -450,7 +532,8 @@ show_source(Accumulators, make_accumulators)
 #    in `cute.arch`.)
 #
 # The check looks for these four steps in the compiled kernel, between the accumulators and C. Without a Hopper GPU it
-# then runs the whole kernel on a simulator in which TMA and WGMMA complete as late as they may.
+# then runs the whole kernel on a simulator in which TMA and WGMMA complete as late as they may. One barrier of the
+# block is enough.
 
 
 # %%
@@ -474,13 +557,11 @@ check("13.8", store_by_tma)
 # %% [markdown]
 # ## Your kernel
 #
-# You have all the parts; what remains is to call them in the right order, and to launch. First read three of the
-# course's functions. In `make_barriers` one thread initializes the mbarriers, and `sync_threads` keeps every other
-# thread from waiting on one that is not initialized yet. `described` leaves the number of rows to run time.
-# `out_layout` is C's tile in shared memory.
+# You have all the parts; what remains is to call them in the right order, and to launch. Two more short functions are
+# the course's: `described` leaves the number of rows to run time, and `out_layout` is C's tile in shared memory.
 
 # %%
-show_source(make_barriers, described, out_layout)
+show_source(described, out_layout)
 
 # %% [markdown]
 # In the kernel, `make_warp_uniform` tells the compiler something it cannot see: all lanes of a warp have the same
@@ -488,13 +569,14 @@ show_source(make_barriers, described, out_layout)
 # be in uniform registers, one for the whole warp, where wgmma and TMA read it. Without it the kernel is right, but
 # extra instructions (R2UR) move the descriptors there before each wgmma.
 #
-# **Exercise 13.9** (about 8 and about 7 lines). First the middle of the kernel.
+# **Exercise 13.9** (about 9 and about 7 lines). First the middle of the kernel.
 #
+# - Initialize STAGES mbarriers each, which all THREADS // 32 warps read.
 # - Make `BoxCopy(tma, tXsX, tXgX)` for A and for B, from your `boxes`; tCrA, tCrB and tCrC from your `wgmma_fragments`,
 #   for the warpgroup's first thread, `group * 128`.
-# - Run your main loop on `Steps(k_tiles, full, empty, loads_too, a, b, tiled_mma, tCrA, tCrB, tCrC)`, where warp 0
-#   loads too. `k_tiles` is `cute.size(gA, mode=[2])`, which includes a partial last one. (One more would load nothing
-#   but zeros: the result would still be right, and the kernel slower.)
+# - Run your main loop on `Steps(k_tiles, full, empty, loads_too, a, b, tiled_mma, tCrA, tCrB, tCrC, multiply)`, where
+#   warp 0 loads too. `k_tiles` is `cute.size(gA, mode=[2])`, which includes a partial last one. (One more would load
+#   nothing but zeros: the result would still be right, and the kernel slower.)
 # - Run your epilogue on `make_accumulators(tCrC, tiled_mma, thread, tma_c, sC, gC)`.
 #
 # Then the host function. `cpasync.make_tiled_tma_atom(op, matrix, layout, box)` returns (atom, coordinates):
@@ -539,13 +621,14 @@ def hopper_kernel(
     sA = memory.allocate_tensor(BFloat16, layout_a.outer, ALIGNMENT, layout_a.inner)  # (bM, bK, stages)
     sB = memory.allocate_tensor(BFloat16, layout_b.outer, ALIGNMENT, layout_b.inner)  # (bN, bK, stages)
     sC = cute.make_tensor(cute.recast_ptr(sA.iterator, layout_c.inner, BFloat16), layout_c.outer)  # over the stages
-    full, empty = make_barriers(memory, STAGES, THREADS // 32, thread)
-    ### BEGIN SOLUTION (about 8 lines)
+    full, empty = (memory.allocate_array(Int64, STAGES) for _ in range(2))
+    ### BEGIN SOLUTION (about 9 lines)
+    init_barriers(full, empty, STAGES, THREADS // 32, thread)
     a = BoxCopy(tma_a, *boxes(tma_a, sA, gA))
     b = BoxCopy(tma_b, *boxes(tma_b, sB, gB))
     tCrA, tCrB, tCrC = wgmma_fragments(tiled_mma, group * 128, sA, sB)
     k_tiles = cute.size(gA, mode=[2])
-    main_loop(Steps(k_tiles, full, empty, warp == 0, a, b, tiled_mma, tCrA, tCrB, tCrC))
+    main_loop(Steps(k_tiles, full, empty, warp == 0, a, b, tiled_mma, tCrA, tCrB, tCrC, multiply))
     store_by_tma(make_accumulators(tCrC, tiled_mma, thread, tma_c, sC, gC))
     ### END SOLUTION
 
@@ -585,11 +668,11 @@ explain("13.9", gemm, shape=(128, 256, 512))
 #
 # ## What the compiler made of it
 #
-# Here is the same kernel with the course's parts. Find the numbers 1 and 4 to 8 of this page's first picture (the
-# hardware does 2 and 3 itself), and the instructions between two groups of wgmmas. `wait` is an mbarrier's.
+# Find the numbers 1 and 4 to 8 of this page's first picture (the hardware does 2 and 3 itself), and the instructions
+# between two groups of wgmmas. `wait` is an mbarrier's.
 
 # %%
-compiled = compile_cute(course.make_first_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90a")
+compiled = compile_cute(gemm, [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90a")
 print(compiled)
 print(story(compiled.ptx, HOPPER_OPCODES))
 
@@ -599,10 +682,9 @@ print(story(compiled.ptx, HOPPER_OPCODES))
 #
 # ## Measured
 #
-# The table has a row for each timed exercise of notebooks 09, 12 and 13, in their order, and *gain* compares with the
-# row above. The
-# picture has every size that was swept. (On a Hopper GPU, `tutor sweep gemm_rungs --resume` and `tutor plots
-# gemm_ladder_13` measure and draw it again.)
+# The table has a row for each timed exercise of notebooks 09, 12 and 13: 13.7 is your main loop in the course's kernel,
+# 13.9 the kernel that is all yours. *gain* compares with the row above. The picture has every size that was swept. (On
+# a Hopper GPU, `tutor sweep gemm_rungs --resume` and `tutor plots gemm_ladder_13` measure and draw it again.)
 
 # %%
 show_ladder("09", "12", "13")
@@ -614,30 +696,11 @@ show_figure("gemm_ladder_13")
 # On the course's GPUs the new instructions make the kernel about 1.6 times as fast as notebook 12's last one: 0.97 of
 # cuBLAS at 4096³.
 #
-# The WGMMA curve (below) dips at 3072. Count tiles of 128×256 as in notebook 11, with one block on each of 132
-# SMs: 288 tiles are 2.2 waves, so the third one has work for 24 SMs. At 1024 there are 32 tiles, which occupy a quarter
-# of the SMs.
+# The WGMMA curve dips at 3072. Count tiles of 128×256 as in notebook 11, with one block on each of 132 SMs: 288 tiles
+# are 2.2 waves, so the third one has work for 24 SMs. At 1024 there are 32 tiles, which occupy a quarter of the SMs.
 #
-# NVIDIA presented its Python DSL with two curves over K: a Hopper GEMM with 128×256×64 tiles, at M = N = 8192 and at M
-# = N = 2048, as a percentage of the arithmetic peak, beside the same in C++. Here are these curves, in fp16 like
-# NVIDIA's, for a kernel that does what yours does (*13 plain*), for cuBLAS, for NVIDIA's example, and for the kernel at
-# the end of notebook 14.
-#
-# **Predict** before you look: what happens at small K, and is it worse at 8192 or at 2048?
-
-# %%
-show_figure("hopper_k")
-
-# %% [markdown]
 # Each block begins with an empty ring and ends with an epilogue, and in both the tensor cores are idle; no other block
-# can fill the gap, since one block takes all of the SM's shared memory. At 2048 there are 128 tiles, at most one for
-# each SM, and the kernel is launch, first load, multiplication and store, each once. With small K little of that is
-# multiplication, so the curve begins low (at K = 256 the plain kernel has 22 percent of the peak, and 41 at 8192), and
-# all four kernels are close together: a single tile has no other tile to overlap with. (At K up to 1024 the kernel of
-# notebook 14 picks smaller tiles, so that an SM has two or more of them and can overlap. It is 3 to 9 percent faster
-# than the plain kernel there, no more than such short runs spread.) At 8192 there are 2,048 tiles, about sixteen for
-# each SM. They share one launch, but each SM fills and drains its ring sixteen times in a row, and there the kernels
-# differ.
+# can fill the gap, since one block takes all of the SM's shared memory. (The appendix shows the cost over K.)
 #
 # So the instructions are no longer the limit; *who* does things and *when* is. A warp that does nothing but load could
 # run ahead into the next tile, and a block that stays could start that tile before it has stored this one. That is
@@ -673,3 +736,54 @@ show_figure("hopper_k")
 # bytes then count against the next round.
 #
 # </details>
+
+# %% [markdown]
+# ## Appendix: Which thread holds which accumulator
+#
+# The kernel never asks, because `stmatrix` and the TiledMma agree on it. An epilogue that works by row or by column has
+# to: a bias, a scale, the row maximum of an attention. The picture shows the first 64 columns of a
+# warpgroup's 64×256 accumulators: each warp has 16 rows, and each 8×8 block is spread over its lanes as in every `mma`.
+
+# %%
+show_wgmma()
+
+# %% [markdown]
+# **Exercise 13.4** (about 4 lines). Write `holder(m, n)`: the thread of the warpgroup (0 … 127) and its register (0 …
+# 127) that hold the accumulator at row m, column n of 64×256. Read it off the picture: split m into the warp, the upper
+# or lower 8 of its 16 rows, and the row among these 8; split n into 8×8 block and column.
+
+
+# %%
+def holder(m, n):
+    ### BEGIN SOLUTION (about 4 lines)
+    warp, rest = divmod(m, 16)
+    half, row = divmod(rest, 8)
+    piece, column = divmod(n, 8)
+    return 32 * warp + 4 * row + column // 2, 4 * piece + 2 * half + column % 2
+    ### END SOLUTION
+
+
+# %%
+check("13.4", holder)
+
+# %% [markdown]
+# ## Appendix: Short K, and NVIDIA's curves
+#
+# NVIDIA presented its Python DSL with two curves over K: a Hopper GEMM with 128×256×64 tiles, at M = N = 8192 and at M
+# = N = 2048, as a percentage of the arithmetic peak, beside the same in C++. Here are these curves, in fp16 like
+# NVIDIA's, for a kernel that does what yours does (*13 plain*), for cuBLAS, for NVIDIA's example, and for the kernel at
+# the end of notebook 14.
+#
+# **Predict** before you look: what happens at small K, and is it worse at 8192 or at 2048?
+
+# %%
+show_figure("hopper_k")
+
+# %% [markdown]
+# At 2048 there are 128 tiles, at most one for each SM, and the kernel consists of launch, first load, multiplication
+# and store, each once. With small K little of that is multiplication, so the curve begins low (at K = 256 the plain
+# kernel has 22 percent of the peak, and 41 at 8192), and all four kernels are close together: a single tile has no
+# other tile to overlap with. (At K up to 1024 the kernel of notebook 14 picks smaller tiles, so that an SM has two or
+# more of them and can overlap. It is 3 to 9 percent faster than the plain kernel there, no more than such short runs
+# spread.) At 8192 there are 2,048 tiles, about sixteen for each SM. They share one launch, but each SM fills and
+# drains its ring sixteen times in a row, and there the kernels differ.

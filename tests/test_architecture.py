@@ -85,6 +85,7 @@ SEVERAL = {
     "make_fused": "of each generation: the host function with an epilogue",
     "make_gemm": "of each generation: the host function for a configuration",
     "make_mma": "of each generation: mma.sync's, WGMMA's",
+    "multiply": "a stage's wgmmas; a layer's product, of torch tensors",
     "multiply_tiles": "of Hopper's two roles, of Blackwell's three",
     "need_gpu": "the command line's says so and ends the command",
     "Parts": "of notebook 13's kernel, of notebook 14's",
@@ -141,7 +142,8 @@ LADDER = [
     PACKAGE / "kernels" / "hopper" / "parts.py",
     PACKAGE / "kernels" / "ladder.py",
 ]
-HOPPER = ("ring_layout", "boxes", "wgmma_fragments", "fill_stage", "main_loop", "store_by_tma")
+HOPPER = ("ring_layout", "boxes", "wgmma_fragments", "multiply", "init_barriers", "fill_stage", "one_stage")
+HOPPER += ("main_loop", "store_by_tma")
 PERSISTENT = (
     *("take_roles", "produce_tiles", "consume_tiles", "store_pieces"),
     *("load_shared", "free_stage", "give_part", "add_part"),

@@ -107,7 +107,7 @@ def test_a_gpu_that_ran_few_rungs_leaves_places_empty_and_the_order_as_it_is(mon
 
     monkeypatch.setattr(page, "all_results", lambda: [of_gpu("few", "12.3"), of_gpu("all", "09.9", "10.2", "12.3")])
     table = show_ladder("09", "10", "12")
-    assert list(table.index) == ["your GEMM", "double buffer", "tuned"]
+    assert list(table.index) == ["09.9 your GEMM", "10.2 double buffer", "12.3 tuned"]
     assert list(table["few, 2026-11-21, cool"]["gain"]) == ["", "", ""]
     assert list(table["all, 2026-11-21, cool"]["gain"]) == ["", "×1.01", "×1.01, within noise"]
 

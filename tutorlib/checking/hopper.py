@@ -28,6 +28,7 @@ class HopperLoops(Inside):
     stages: the numbers of stages that it must work with.
     deep: whether all stages must be in use while tiles remain to be loaded.
     overlapped: whether a wgmma must be in flight when the next one is issued.
+    grouped: whether `steps.multiply` issues a whole group, its fence and commit included.
     """
 
     loops: Loops
@@ -35,6 +36,7 @@ class HopperLoops(Inside):
     stages: tuple[int, ...] = (2, 3, 4)
     deep: bool = True
     overlapped: bool = False
+    grouped: bool = False
 
     def host(self, answer: Answer) -> HostFunction:
         self.roles(answer)
@@ -78,7 +80,7 @@ class HopperLoops(Inside):
         return True
 
     def rehearse(self, roles: Sequence[WarpgroupWarps], k_tiles: int, stages: int) -> str:
-        return self.find_weakness(rehearse_roles(roles, k_tiles, stages))
+        return self.find_weakness(rehearse_roles(roles, k_tiles, stages, self.grouped))
 
     def find_weakness(self, block: HopperBlock) -> str:
         """The weakness of right loops, or ""."""

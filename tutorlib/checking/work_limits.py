@@ -109,8 +109,9 @@ def name(opcode: str) -> str:
 
 
 def busiest(reports: "Sequence[Report]", opcode: str) -> str:
-    """The source line that issues most of them, as the end of a sentence; "" where the compiler kept no line."""
+    """The source line that issues most of them, as the end of a sentence; "" where none does, or no line was kept."""
     lines: dict[str, int] = {}
     for one in (one for report in reports for one in report.issued if one.opcode.startswith(opcode) and one.place):
         lines[str(one.place)] = lines.get(str(one.place), 0) + one.warps
-    return f" (most of them at {max(lines, key=lambda line: lines[line])})" if lines else ""
+    line = max(lines, key=lambda line: lines[line], default="")
+    return f" (most of them at {line})" if line and 2 * lines[line] > count_issued(reports, opcode) else ""

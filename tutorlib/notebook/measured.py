@@ -70,14 +70,14 @@ def show_gain(gain: float, noise: bool) -> str:
 
 
 def ladder_of(found: Results, *numbers: str) -> dict[str, dict[str, str]]:
-    """One GPU's ladder: a rung's title → the cells of its row."""
+    """One GPU's ladder: a rung, "13.7 main_loop" → the cells of its row."""
     rows: dict[str, dict[str, str]] = {}
     before: dict[tuple, Measurement] = {}  # task → the previous rung with it
     for id, measured in found.timed(*numbers).items():
         task = measured.shape, measured.dtype
         gain = before[task].median_us / measured.median_us - 1 if task in before else 0
         noise = ", within noise" if task in before and within_noise(gain, before[task], measured) else ""
-        rows[find(id).title] = {
+        rows[f"{id} {find(id).title}"] = {
             "size": f"{by(measured.shape)} {measured.dtype}",
             "µs": f"{measured.median_us:,.1f}",
             "speed": measured.rate,

@@ -4,7 +4,7 @@ import cutlass
 from cutlass import cute
 from cutlass.cute.arch import elect_one, mbarrier_arrive, mbarrier_arrive_and_expect_tx, mbarrier_wait
 from cutlass.cute.nvgpu import warpgroup
-from cutlass.cute.nvgpu.warpgroup import commit_group, fence, wait_group
+from cutlass.cute.nvgpu.warpgroup import wait_group
 
 from tests.pages.change import copy_of
 from tests.pages.table import says
@@ -60,9 +60,7 @@ def multiply_alone(steps, k_tile):
     """A K tile's wgmma, and a wait until it is over."""
     stage = k_tile % steps.stages
     mbarrier_wait(steps.full + stage, k_tile // steps.stages % 2)
-    fence()
     steps.multiply(stage, k_tile == 0)
-    commit_group()
     wait_group(0)
 
 
@@ -72,9 +70,7 @@ def helpers_that_free_too_early(steps):
     fill_ring(steps)
     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
         mbarrier_wait(steps.full + k_tile % steps.stages, k_tile // steps.stages % 2)
-        fence()
         steps.multiply(k_tile % steps.stages, k_tile == 0)
-        commit_group()
         wait_group(1)
         release(steps, k_tile)
         if steps.loads_too and k_tile + steps.stages < steps.k_tiles:
@@ -94,9 +90,7 @@ def polls_for_the_wrong_phase(steps):
         stage = k_tile % steps.stages
         while not cute.arch.mbarrier_try_wait(steps.full + stage, 1 - k_tile // steps.stages % 2):
             pass
-        warpgroup.fence()
         steps.multiply(stage, k_tile == 0)
-        warpgroup.commit_group()
         warpgroup.wait_group(0)
 
 

@@ -10,7 +10,9 @@ LESSONS = {
     "13.2": Lesson(
         "a box counts its bytes, those outside the matrix too", named("13.2", "counts_what_is_inside", "reads_all")
     ),
-    "13.3": Lesson("both sides cut for TMA, modes grouped", named("13.3", "ungrouped", "not_partitioned", "one_stage")),
+    "13.3": Lesson(
+        "both sides cut for TMA, modes grouped", named("13.3", "ungrouped", "not_partitioned", "first_stage_alone")
+    ),
     "13.4": Lesson(
         "which thread of a warpgroup holds an accumulator", named("13.4", "a_thread_for_each_row", "register_first")
     ),
@@ -30,10 +32,27 @@ LESSONS = {
             "never_waits_in_the_loop",
             "all_warps_wait_for_empty",
             "frees_its_last_stage_early",
+            "meets_at_the_end",
         ),
     ),
     "13.8": Lesson(
-        "stmatrix, proxy fence, barrier, TMA store", named("13.8", "vectors", "no_proxy_fence", "no_barrier")
+        "stmatrix, proxy fence, barrier, TMA store",
+        named("13.8", "vectors", "no_proxy_fence", "no_barrier", "the_block_for_the_warp"),
     ),
-    "13.9": Lesson("the parts in one kernel", named("13.9", "mma_sync", "ordinary_stores", "one_warpgroup")),
+    "13.10": Lesson(
+        "one group of all K blocks, the first of which may discard; it does not wait",
+        named("13.10", "no_fence", "no_commit", "blocks_do_not_add", "four_k_blocks", "waits"),
+    ),
+    "13.11": Lesson(
+        "one thread, both counts, the fence, and the barrier after it",
+        named("13.11", "all_threads", "empty_for_one", "init_unfenced", "no_meeting"),
+    ),
+    "13.12": Lesson(
+        "a phase for each K tile; a stage is free when all warps have read it",
+        named("13.12", "always_phase_0", "announces_nothing", "no_meeting_of_all", "leaves_one_in_flight"),
+    ),
+    "13.9": Lesson(
+        "the parts in one kernel",
+        named("13.9", "mma_sync", "ordinary_stores", "one_warpgroup", "unfenced", "needless_barrier"),
+    ),
 }

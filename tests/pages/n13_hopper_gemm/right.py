@@ -195,7 +195,7 @@ def by_numpy(step, stages, producer):
 
 @cute.jit
 def box_by_box(acc: Accumulators):
-    """Each box is sent as soon as it is written, and all warps meet where one would do."""
+    """Each box is sent as soon as it is written."""
     acc.tRrC.store(acc.tCrC.load().to(BFloat16))
     cute.arch.sync_threads()
     for box in cutlass.range_constexpr(4):
@@ -203,7 +203,7 @@ def box_by_box(acc: Accumulators):
             one = ((None, part), None, None)
             cute.copy(acc.stmatrix, acc.tRrC[one], acc.tRsC[one])
         cute.arch.fence_proxy("async.shared", space="cta")
-        cute.arch.sync_threads()
+        cute.arch.sync_warp()
         cute.copy(acc.tma, acc.tSsC[None, box], acc.tSgC[None, box])
         cute.arch.cp_async_bulk_commit_group()
     cute.arch.cp_async_bulk_wait_group(0)
@@ -245,7 +245,7 @@ def number_by_number(acc: Accumulators):
     cute.arch.sync_threads()
     cute.copy(acc.stmatrix, acc.tRrC, acc.tRsC)
     cute.arch.fence_proxy("async.shared", space="cluster")
-    cute.arch.sync_threads()
+    cute.arch.sync_warp()
     send(acc)
     cute.arch.cp_async_bulk_wait_group(0, read=True)
 
@@ -257,6 +257,104 @@ def send(acc: Accumulators):
     cute.arch.cp_async_bulk_commit_group()
 
 
+# 13.10 multiply -------------------------------------------------------------------------------------------------
+
+
+@cute.jit
+def a_condition_for_each_block(tiled_mma, tCrA, tCrB, tCrC, adds):
+    """ACCUMULATE set before every wgmma; the compiler's loop; the fields from another name."""
+    accumulate = cute.nvgpu.warpgroup.Field.ACCUMULATE
+    cute.nvgpu.warpgroup.fence()
+    for k_block in cutlass.range_constexpr(tCrA.shape[2]):
+        tiled_mma.set(accumulate, adds if k_block == 0 else True)
+        cute.gemm(tiled_mma, tCrC, tCrA[None, None, k_block], tCrB[None, None, k_block], tCrC)
+    cute.nvgpu.warpgroup.commit_group()
+
+
+def first_block_apart(tiled_mma, tCrA, tCrB, tCrC, adds):
+    """K block 0 before the loop; the fence after ACCUMULATE is set."""
+    step = lambda k: cute.gemm(tiled_mma, tCrC, tCrA[None, None, k], tCrB[None, None, k], tCrC)  # noqa: E731
+    tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
+    warpgroup.fence()
+    step(0)
+    tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
+    for k_block in range(1, cute.size(tCrB, mode=[2])):
+        step(k_block)
+    warpgroup.commit_group()
+
+
+def last_block_first(tiled_mma, tCrA, tCrB, tCrC, adds):
+    """From the last K block to the first; arguments by name."""
+    blocks = list(range(cute.size(tCrA, mode=[2])))
+    warpgroup.fence()
+    for number, k_block in enumerate(reversed(blocks)):
+        tiled_mma.set(warpgroup.Field.ACCUMULATE, True if number else adds)
+        a, b = (operand[None, None, k_block] for operand in (tCrA, tCrB))
+        cute.gemm(atom=tiled_mma, d=tCrC, a=a, b=b, c=tCrC)
+    warpgroup.commit_group()
+
+
+def a_plain_function(tiled_mma, tCrA, tCrB, tCrC, adds):
+    """No @cute.jit: Python's loop runs while the kernel is compiled; slices by slice_."""
+    warpgroup.fence()
+    tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
+    for k in range(cute.size(tCrA, mode=[2])):
+        coordinate = (None, None, k)
+        cute.gemm(tiled_mma, tCrC, cute.slice_(tCrA, coordinate), cute.slice_(tCrB, coordinate), tCrC)
+        tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
+    warpgroup.commit_group()
+
+
+@cute.jit
+def all_at_once(tiled_mma, tCrA, tCrB, tCrC, adds):
+    """One cute.gemm, which loops over the K blocks and lets all but the first add."""
+    warpgroup.fence()
+    tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
+    cute.gemm(tiled_mma, tCrC, tCrA, tCrB, tCrC)
+    warpgroup.commit_group()
+
+
+# 13.11 init_barriers --------------------------------------------------------------------------------------------
+
+
+@cute.jit
+def a_thread_for_each_stage(full, empty, stages: cutlass.Constexpr, warps: cutlass.Constexpr, thread):
+    """Each stage's thread initializes its two mbarriers, and fences its own."""
+    if thread < stages:
+        cute.arch.mbarrier_init(full + thread, 1)
+        cute.arch.mbarrier_init(empty + thread, warps)
+        cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+
+
+@cute.jit
+def elected(full, empty, stages: cutlass.Constexpr, warps: cutlass.Constexpr, thread):
+    """The elected lane of warp 1; all threads fence; a barrier by its other name."""
+    if cute.arch.make_warp_uniform(thread // 32) == 1:
+        with cute.arch.elect_one():
+            for stage in cutlass.range_constexpr(stages):
+                cute.arch.mbarrier_init(empty + stage, cnt=warps)
+                cute.arch.mbarrier_init(full + stage, cnt=1)
+    cute.arch.mbarrier_init_fence()
+    cute.arch.barrier()
+
+
+@cute.jit
+def one_kind_after_the_other(full, empty, stages: cutlass.Constexpr, warps: cutlass.Constexpr, thread):
+    """The last thread; a helper for each kind, a loop of the run; a proxy fence, which does what the fence does."""
+    if thread == 255:
+        initialize(full, stages, 1)
+        initialize(empty, stages, warps)
+        cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.sync_threads()
+
+
+@cute.jit
+def initialize(barriers, stages: cutlass.Constexpr, arrivals: cutlass.Constexpr):
+    for stage in cutlass.range(stages, unroll=1):
+        cute.arch.mbarrier_init(barriers + stage, arrivals)
+
+
 # 13.9 gemm ------------------------------------------------------------------------------------------------------
 
 PAGE = load_answers("13_hopper_gemm")["13.9"]
@@ -264,7 +362,7 @@ OWN = copy_of(first)  # as if it were the reader's
 three_stages = OWN.make_first_gemm(stages=3)
 three_stages.__name__, three_stages.__doc__ = "three_stages", "A function that makes the host function; three stages."
 
-LOADS = "warp == 0, a, b, tiled_mma, tCrA, tCrB, tCrC)"
+LOADS = "warp == 0, a, b, tiled_mma, tCrA, tCrB, tCrC, multiply)"
 TILES = "tiles = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)"
 KERNELS = [
     three_stages,
@@ -293,7 +391,7 @@ KERNELS = [
         swap(
             "main_loop(Steps(k_tiles, full, empty, " + LOADS + ")",
             "steps = Steps(k_tiles=k_tiles, empty=empty, full=full, loads_too=warp == 0, b=b, a=a, tiled_mma=tiled_mma, "
-            "tCrA=tCrA, tCrB=tCrB, tCrC=tCrC)\n    main_loop(steps)",
+            "tCrA=tCrA, tCrB=tCrB, tCrC=tCrC, math=multiply)\n    main_loop(steps)",
         ),
         swap(
             "    a = BoxCopy(tma_a, *boxes(tma_a, sA, gA))\n    b = BoxCopy(tma_b, *boxes(tma_b, sB, gB))",
@@ -323,4 +421,7 @@ RIGHT = {
     ],
     "13.8": [box_by_box, fence_after_the_meeting, one_lane_sends, number_by_number],
     "13.9": KERNELS,
+    "13.10": [a_condition_for_each_block, first_block_apart, last_block_first, a_plain_function, all_at_once],
+    "13.11": [a_thread_for_each_stage, elected, one_kind_after_the_other],
+    "13.12": [loops.flips_a_bit, loops.loads_at_the_end, loops.frees_by_empty, loops.first_tile_apart],
 }

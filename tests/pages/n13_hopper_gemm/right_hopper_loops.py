@@ -4,7 +4,7 @@ import cutlass
 from cutlass import Int32, cute
 from cutlass.cute.arch import elect_one, mbarrier_arrive, mbarrier_wait
 from cutlass.cute.nvgpu import warpgroup
-from cutlass.cute.nvgpu.warpgroup import commit_group, fence, wait_group
+from cutlass.cute.nvgpu.warpgroup import wait_group
 from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
 
 
@@ -22,15 +22,11 @@ def counts_by_itself(steps):
         for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
             fill(steps, k_tile, k_tile)
     cute.arch.mbarrier_wait(steps.full, 0)
-    warpgroup.fence()
     steps.multiply(0, True)
-    warpgroup.commit_group()
     for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
         stage, phase = k_tile % steps.stages, k_tile // steps.stages % 2
         cute.arch.mbarrier_wait(steps.full + stage, phase)
-        warpgroup.fence()
         steps.multiply(stage, False)
-        warpgroup.commit_group()
         warpgroup.wait_group(1)
         last, over = (k_tile - 1) % steps.stages, (k_tile - 1) // steps.stages % 2
         with cute.arch.elect_one():
@@ -49,9 +45,7 @@ def flips_its_phase(steps):
             if stage < steps.k_tiles:
                 fill(steps, stage, stage)
     mbarrier_wait(steps.full, 0)
-    fence()
     steps.multiply(0, True)
-    commit_group()
     k_tile, index, phase = Int32(1), Int32(0), Int32(0)
     while k_tile < steps.k_tiles:
         last, over = index, phase
@@ -60,9 +54,7 @@ def flips_its_phase(steps):
             index = 0
             phase ^= 1
         mbarrier_wait(steps.full + index, phase)
-        fence()
         steps.multiply(index, False)
-        commit_group()
         wait_group(1)
         with elect_one():
             mbarrier_arrive(steps.empty + last)
@@ -83,16 +75,12 @@ def expects_in_parts(steps):
             refill.advance()
     state = PipelineState(steps.stages, Int32(0), Int32(0), Int32(0))
     mbarrier_wait(mbar_ptr=steps.full + state.index, phase=state.phase)
-    fence()
     steps.multiply(state.index, first=True)
-    commit_group()
     for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
         freed = state.index
         state.advance()
         mbarrier_wait(mbar_ptr=steps.full + state.index, phase=state.phase)
-        fence()
         steps.multiply(stage=state.index, first=False)
-        commit_group()
         wait_group(1)
         with elect_one():
             mbarrier_arrive(mbar_ptr=steps.empty + freed)
@@ -122,9 +110,7 @@ class Ring:
     def take(cls, steps, k_tile, first):
         stage, phase = cls.place(steps, k_tile)
         mbarrier_wait(steps.full + stage, phase)
-        fence()
         steps.multiply(stage, first)
-        commit_group()
 
     @classmethod
     def give_back(cls, steps, k_tile):
@@ -165,12 +151,10 @@ def one_loop_for_all(steps):
             fill(steps, k_tile, k_tile)
     for k_tile in range(steps.k_tiles):
         mbarrier_wait(steps.full + state.index, state.phase)
-        fence()
         if k_tile == 0:
             steps.multiply(state.index, True)
         else:
             steps.multiply(state.index, False)
-        commit_group()
         wait_group(1)
         if k_tile > 0:
             before = state.clone()
@@ -194,9 +178,7 @@ def a_condition_of_the_run(steps):
     behind = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
         mbarrier_wait(steps.full + ahead.index, ahead.phase)
-        fence()
         steps.multiply(ahead.index, k_tile == 0)
-        commit_group()
         ahead.advance()
         if k_tile > 0:
             wait_group(1)
@@ -218,9 +200,7 @@ def one_lane_waits(steps):
     state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
         mbarrier_wait(steps.full + state.index, state.phase)
-        fence()
         steps.multiply(state.index, k_tile == 0)
-        commit_group()
         wait_group(1)
         if k_tile > 0:
             last = (k_tile - 1) % steps.stages
@@ -250,14 +230,10 @@ def waits_by_polling(steps):
         for k_tile in cutlass.range(cutlass.min(steps.k_tiles, steps.stages), unroll=1):
             fill(steps, k_tile, k_tile)
     until(steps.full, 0)
-    fence()
     steps.multiply(0, True)
-    commit_group()
     for before in cutlass.range(steps.k_tiles - 1, unroll=1):
         until(steps.full + stage(before + 1), parity(before + 1))
-        fence()
         steps.multiply(stage(before + 1), False)
-        commit_group()
         wait_group(1)
         with elect_one():
             mbarrier_arrive(steps.empty + stage(before))
@@ -265,3 +241,71 @@ def waits_by_polling(steps):
             until(steps.empty + stage(before), parity(before))
             fill(steps, before + steps.stages, stage(before))
     wait_group(0)
+
+
+# One stage ------------------------------------------------------------------------------------------------------
+
+
+@cute.jit
+def flips_a_bit(steps):
+    """A phase that is turned by hand; a barrier by its other name."""
+    phase = Int32(0)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        if steps.loads_too:
+            fill(steps, k_tile, 0)
+        mbarrier_wait(steps.full, phase)
+        steps.multiply(0, k_tile < 1)
+        phase ^= 1
+        wait_group(0)
+        cute.arch.barrier()
+
+
+@cute.jit
+def loads_at_the_end(steps):
+    """The load of the next K tile ends a step; no barrier after the last one."""
+    if steps.loads_too:
+        fill(steps, 0, 0)
+    state = make_pipeline_state(PipelineUserType.Consumer, 1)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        mbarrier_wait(steps.full + state.index, state.phase)
+        steps.multiply(state.index, k_tile == 0)
+        wait_group(0)
+        state.advance()
+        if k_tile + 1 < steps.k_tiles:
+            cute.arch.sync_threads()
+            if steps.loads_too:
+                fill(steps, k_tile + 1, 0)
+
+
+@cute.jit
+def frees_by_empty(steps):
+    """An `empty` mbarrier in place of the block's barrier."""
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        if steps.loads_too:
+            mbarrier_wait(steps.empty, (k_tile + 1) % 2)
+            fill(steps, k_tile, 0)
+        mbarrier_wait(steps.full, k_tile & 1)
+        steps.multiply(0, k_tile == 0)
+        wait_group(0)
+        with elect_one():
+            mbarrier_arrive(steps.empty)
+
+
+@cute.jit
+def first_tile_apart(steps):
+    """K tile 0 before the loop, and a while loop for the others; the bytes are announced after the load."""
+    alone(steps, 0, True)
+    k_tile = Int32(1)
+    while k_tile < steps.k_tiles:
+        alone(steps, k_tile, False)
+        k_tile += 1
+
+
+@cute.jit
+def alone(steps, k_tile, first):
+    if steps.loads_too:
+        in_parts(steps, k_tile, 0)
+    mbarrier_wait(steps.full, k_tile % 2)
+    steps.multiply(0, first)
+    wait_group(0)
+    cute.arch.sync_threads()

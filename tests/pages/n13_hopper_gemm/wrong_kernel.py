@@ -5,9 +5,11 @@ from cutlass import BFloat16, cute
 from tests.pages.change import Change, copy_of, derive, move_last, swap, without, without_first
 from tests.pages.table import says
 from tutorlib.course.answers import load_answers
-from tutorlib.kernels.hopper import first
+from tutorlib.kernels.hopper import first, first_parts
+from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.first_parts import store_by_tma
 from tutorlib.kernels.hopper.first_share import Accumulators
+from tutorlib.kernels.hopper.specialised import load_steps, make_specialised, multiply_steps
 from tutorlib.kernels.ladder import LADDER
 
 # 13.8 epilogue --------------------------------------------------------------------------------------------------
@@ -39,8 +41,8 @@ def not_compiled_epilogue(acc):
     """No @cute.jit."""
 
 
-def epilogue(name: str, what: str, words: tuple[str, ...] | str, *changes: Change):
-    return says(*([words] if isinstance(words, str) else words))(derive(store_by_tma, name, what, *changes))
+def epilogue(name: str, what: str, *changes: Change, words: tuple[str, ...] = ()):
+    return says(*words)(derive(store_by_tma, name, what, *changes))
 
 
 ROUND = "    acc.tRrC.store(acc.tCrC.load().to(BFloat16))\n"
@@ -53,111 +55,107 @@ EPILOGUES = [
     epilogue(
         "no_barrier",
         "Writes where the other warpgroup still reads.",
-        "sync_threads() before it",
         without("sync_threads()"),
     ),
     epilogue(
         "the_warp_for_the_block",
         "sync_warp for sync_threads.",
-        "sync_threads() before it",
         swap("sync_threads()", "sync_warp()"),
     ),
     epilogue(
         "barrier_behind_stmatrix",
         "Meets when it is too late.",
-        "sync_threads() before it",
         move_last("sync_threads()", "acc.stmatrix"),
     ),
-    epilogue("no_proxy_fence", "TMA may see what was there before.", "fence_proxy", without("fence_proxy")),
+    epilogue("no_proxy_fence", "TMA may see what was there before.", without("fence_proxy")),
     epilogue(
         "fence_before_stmatrix",
         "Fences what nobody has written yet.",
-        "fence_proxy",
         move_last("fence_proxy", "sync_threads"),
     ),
-    epilogue("fence_behind_the_copy", "Too late.", "fence_proxy", move_last("fence_proxy", "acc.tma")),
+    epilogue("fence_behind_the_copy", "Too late.", move_last("fence_proxy", "acc.tma")),
     epilogue(
         "of_global_memory",
         "The other half of the async proxy.",
-        'fence_proxy("async.shared", space="cta")',
         swap('"async.shared", space="cta"', '"async.global"'),
     ),
-    epilogue("of_aliases", "Another proxy.", "fence_proxy", swap('"async.shared", space="cta"', '"alias"')),
+    epilogue("of_aliases", "Another proxy.", swap('"async.shared", space="cta"', '"alias"')),
     epilogue(
         "of_threads_alone",
         "A fence of memory, of no proxy.",
-        "fence_proxy",
         swap(FENCE, "cute.arch.fence_acq_rel_cta()"),
     ),
-    epilogue("no_meeting", "Other lanes may be late.", "sync_warp()", without("sync_warp()")),
-    epilogue("meeting_behind_the_copy", "Too late.", "sync_warp()", move_last("sync_warp()", "acc.tma")),
-    epilogue("ends_at_once", "Shared memory is gone before TMA has read it.", "wait until no", without("wait_group(0")),
+    epilogue("no_meeting", "Other lanes may be late.", without("sync_warp()")),
+    epilogue("meeting_behind_the_copy", "Too late.", move_last("sync_warp()", "acc.tma")),
+    epilogue("ends_at_once", "Shared memory is gone before TMA has read it.", without("wait_group(0")),
     epilogue(
         "one_group_left",
         "wait_group(1): the one there is may be in flight.",
-        "ends while a TMA store may still be reading",
         swap("wait_group(0", "wait_group(1"),
     ),
-    epilogue("never_commits_stores", "Waits for no group.", "commit the bulk group", without("commit_group()")),
+    epilogue("never_commits_stores", "Waits for no group.", without("commit_group()")),
     epilogue(
         "commits_too_early",
         "An empty group, and then the copy.",
-        "commit the bulk group",
         move_last(SEND, "commit_group()"),
     ),
     epilogue(
         "waits_as_for_cp_async",
         "The wait of another kind of copy.",
-        "commit the bulk group",
         swap("cp_async_bulk_wait_group(0, read=True)", "cp_async_wait_group(0)"),
     ),
-    epilogue("sends_nothing", "Stays in shared memory.", "no TMA store is issued", without("cute.copy(acc.tma")),
+    epilogue("sends_nothing", "Stays in shared memory.", without("cute.copy(acc.tma")),
     epilogue(
         "sends_first",
         "TMA, and then stmatrix.",
-        "TMA stores before stmatrix has written",
         without_first("acc.stmatrix"),
         swap(f"    {SEND}\n", f"    {SEND}\n    cute.copy(acc.stmatrix, acc.tRrC, acc.tRsC)\n"),
     ),
     epilogue(
         "sends_one_box",
         "The first 64 columns.",
-        "all in columns 64 to 255",
         swap("acc.tSsC, acc.tSgC", "acc.tSsC[None, 0], acc.tSgC[None, 0]"),
+        words=("all in columns 64 to 255",),
     ),
     epilogue(
         "one_box_everywhere",
         "The first box to all four places.",
-        "Wrong: ",
         swap(SEND, "for box in range(4):\n        cute.copy(acc.tma, acc.tSsC[None, 0], acc.tSgC[None, box])"),
     ),
     epilogue(
         "loads_for_stores",
         "From C to shared memory.",
-        "does not compile",
         swap("acc.tSsC, acc.tSgC", "acc.tSgC, acc.tSsC"),
     ),
-    epilogue("not_rounded", "The registers of before.", "that was never set", swap(ROUND, "")),
+    epilogue("not_rounded", "The registers of before.", swap(ROUND, "")),
     epilogue(
         "rounds_too_late",
         "Stores what has not been rounded yet.",
-        "that was never set",
         swap(ROUND, ""),
         swap("    cute.arch.fence_proxy", f"{ROUND}    cute.arch.fence_proxy"),
     ),
-    epilogue("rounds_to_fp16", "Another type of 16 bits.", "digits are lost", swap("BFloat16", "cutlass.Float16")),
-    epilogue("does_not_round", "fp32 into bf16.", "Storing does not convert", swap(".to(BFloat16)", "")),
+    epilogue("rounds_to_fp16", "Another type of 16 bits.", swap("BFloat16", "cutlass.Float16")),
+    epilogue("does_not_round", "fp32 into bf16.", swap(".to(BFloat16)", "")),
     epilogue(
         "not_as_the_mma_has_them",
         "The registers themselves.",
-        "equal source and destination element type",
         swap("acc.stmatrix, acc.tRrC", "acc.stmatrix, acc.tCrC"),
+    ),
+    epilogue(
+        "the_block_for_the_warp",
+        "sync_threads for sync_warp: every warp waits for the slowest.",
+        swap("sync_warp()", "sync_threads()"),
+    ),
+    epilogue(
+        "meets_at_the_end",
+        "A barrier after the last wait.",
+        swap("wait_group(0, read=True)", "wait_group(0, read=True)\n    cute.arch.sync_threads()"),
     ),
     epilogue(
         "one_warpgroup_sends",
         "The other one's rows stay.",
-        "all in rows ≥ 64",
         swap(f"    {SEND}", f"    if cute.arch.thread_idx()[0] < 128:\n        {SEND}"),
+        words=("all in rows ≥ 64",),
     ),
 ]
 
@@ -183,16 +181,23 @@ def named(host, name, what, *words):
     return says(*words)(host)
 
 
-def host(name: str, what: str, words: tuple[str, ...] | str, *changes: Change):
-    return says(*([words] if isinstance(words, str) else words))(derive(PAGE["13.9"], name, what, *changes))
+def with_parts(name: str, what: str, **parts):
+    """The page's kernel, which calls these functions in place of the reader's."""
+    made = derive(PAGE["13.9"], name, what)
+    made.__wrapped__.__globals__.update(parts)
+    return made
 
 
-def kernel(name: str, what: str, words: tuple[str, ...] | str, *changes: Change, within="hopper_kernel"):
+def host(name: str, what: str, *changes: Change, words: tuple[str, ...] = ()):
+    return says(*words)(derive(PAGE["13.9"], name, what, *changes))
+
+
+def kernel(name: str, what: str, *changes: Change, words: tuple[str, ...] = (), within="hopper_kernel"):
     made = derive(PAGE["13.9"], name, what, *changes, within=within)
-    return says(*([words] if isinstance(words, str) else words))(made)
+    return says(*words)(made)
 
 
-STEPS = "main_loop(Steps(k_tiles, full, empty, warp == 0, a, b, tiled_mma, tCrA, tCrB, tCrC))"
+STEPS = "main_loop(Steps(k_tiles, full, empty, warp == 0, a, b, tiled_mma, tCrA, tCrB, tCrC, multiply))"
 GRID, BLOCK = "grid=(tiles[0] * tiles[1], 1, 1)", "block=(THREADS, 1, 1)"
 HOSTS = [
     not_compiled,
@@ -208,16 +213,21 @@ HOSTS = [
         OWN.make_first_gemm(stages=5), "five_stages", "240 KiB of shared memory.", "a block on sm_90a can have 232,448"
     ),
     named(first.make_first_gemm(), "the_courses_kernel", "The course's own.", "calls make_first_gemm"),
+    named(
+        make_specialised(HopperConfig((128, 256, 64)), load_steps, multiply_steps),
+        "page_14s_kernel",
+        "The course's persistent kernel.",
+        "calls make_specialised",
+    ),
     host(
         "whole_tiles_alone",
         "// for ceil_div.",
-        "all in columns ≥ 256",
         swap("cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)", "c.shape[0] // bM, c.shape[1] // bN"),
+        words=("all in columns ≥ 256",),
     ),
     host(
         "tiles_exchanged",
         "Tiles across, then down.",
-        "still NaN",
         swap(
             "tiles = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)",
             "tiles = cute.ceil_div(c.shape[1], bN), cute.ceil_div(c.shape[0], bM)",
@@ -226,77 +236,67 @@ HOSTS = [
     host(
         "sizes_of_the_operands_exchanged",
         "M by bN.",
-        "still NaN",
         swap("c.shape[0], bM), cute.ceil_div(c.shape[1], bN)", "c.shape[0], bN), cute.ceil_div(c.shape[1], bM)"),
     ),
     host(
         "two_directions",
         "A grid of two directions, of which the kernel reads one.",
-        "still NaN",
         swap(GRID, "grid=(tiles[0], tiles[1], 1)"),
     ),
-    host(
-        "one_row_of_tiles", "A block for each tile of the first row.", "still NaN", swap(GRID, "grid=(tiles[1], 1, 1)")
-    ),
-    host("one_block", "A grid of one block.", "still NaN", swap(GRID, "grid=(1, 1, 1)")),
-    host("a_block_too_many", "One more.", "nothing but zeros", swap(GRID, "grid=(tiles[0] * tiles[1] + 1, 1, 1)")),
-    host("one_warpgroup", "128 threads.", "all in rows ≥ 64", swap(BLOCK, "block=(THREADS // 2, 1, 1)")),
+    host("one_row_of_tiles", "A block for each tile of the first row.", swap(GRID, "grid=(tiles[1], 1, 1)")),
+    host("one_block", "A grid of one block.", swap(GRID, "grid=(1, 1, 1)")),
+    host("a_block_too_many", "One more.", swap(GRID, "grid=(tiles[0] * tiles[1] + 1, 1, 1)")),
+    host("one_warpgroup", "128 threads.", swap(BLOCK, "block=(THREADS // 2, 1, 1)"), words=("all in rows ≥ 64",)),
     host(
         "three_warpgroups",
         "384 threads.",
-        "more threads arrive on the mbarrier",
         swap(BLOCK, "block=(THREADS + 128, 1, 1)"),
     ),
     host(
         "not_launched",
         "The kernel is called and not launched.",
-        "was called but never launched",
         without("kernel.launch"),
     ),
     host(
         "b_in_boxes_of_a",
         "B's box is A's.",
-        "nothing but zeros",
         swap("cute.select(layout_b, [0, 1]), (bN, bK)", "cute.select(layout_a, [0, 1]), (bM, bK)"),
     ),
-    host("b_is_a", "A's descriptor for B.", "384×264×200", swap("described(b)", "described(a)")),
+    host("b_is_a", "A's descriptor for B.", swap("described(b)", "described(a)"), words=("384×264×200",)),
     host(
         "all_of_c_at_once",
         "One box for the whole tile of C.",
-        "all threads that wrote the box must have met",
         swap("out_layout(*BOX), BOX)", "layout_c, (bM, bN))"),
     ),
     host(
         "boxes_of_32_rows",
         "A box of two warps.",
-        "all threads that wrote the box must have met",
         swap("out_layout(*BOX), BOX)", "out_layout(32, 64), (32, 64))"),
     ),
     host(
         "loads_c",
         "C's order is a load.",
-        "tma_bar_ptr",
         swap("make_tiled_tma_atom(store,", "make_tiled_tma_atom(load,"),
     ),
     host(
-        "known_rows", "The matrix itself, whose rows the compiler knows.", "A mode of size 1", swap("described(c)", "c")
+        "known_rows",
+        "The matrix itself, whose rows the compiler knows.",
+        swap("described(c)", "c"),
+        words=("A mode of size 1",),
     ),
     host(
         "descriptors_exchanged",
         "B for A in the kernel.",
-        "Wrong:",
         swap("hopper_kernel(tma_a, mA, tma_b, mB,", "hopper_kernel(tma_b, mB, tma_a, mA,"),
     ),
     host(
         "layouts_exchanged",
         "B's ring for A's.",
-        "does not compile",
         swap("layout_a, layout_b, layout_c, tiles", "layout_b, layout_a, layout_c, tiles"),
     ),
     host(
         "other_stages",
         "A ring that is larger than its barriers.",
-        "it would hang on a GPU",
         swap("ring_layout(bM, bK, STAGES)", "ring_layout(bM, bK, STAGES + 1)"),
     ),
 ]
@@ -304,74 +304,100 @@ KERNELS = [
     kernel(
         "every_warp_loads",
         "All are told that they load.",
-        "more threads arrive on the mbarrier",
         swap("warp == 0, a", "warp >= 0, a"),
     ),
-    kernel(
-        "nobody_loads", "Warp 8, which there is not.", "it would hang on a GPU", swap("warp == 0, a", "warp == 8, a")
-    ),
+    kernel("nobody_loads", "Warp 8, which there is not.", swap("warp == 0, a", "warp == 8, a")),
     kernel(
         "a_warp_of_each_group_loads",
         "Warps 0 and 4.",
-        "more threads arrive on the mbarrier",
         swap("warp == 0, a", "warp % 4 == 0, a"),
     ),
     kernel(
         "a_thread_loads",
         "Thread 0 in place of its warp.",
-        "move it out of the branch",
         swap("warp == 0, a", "thread == 0, a"),
     ),
     kernel(
         "a_group_loads",
         "The whole first warpgroup.",
-        "more threads arrive on the mbarrier",
         swap("warp == 0, a", "group == 0, a"),
     ),
     kernel(
-        "barriers_exchanged", "empty for full.", "lacks 7 of 8 arrivals", swap("full, empty, warp", "empty, full, warp")
+        "barriers_exchanged",
+        "empty for full.",
+        swap("full, empty, warp", "empty, full, warp"),
+        words=("lacks 7 of 8 arrivals",),
     ),
     kernel(
-        "fragments_exchanged", "B's descriptors for A's.", "Wrong:", swap("tCrA, tCrB, tCrC))", "tCrB, tCrA, tCrC))")
+        "fragments_exchanged",
+        "B's descriptors for A's.",
+        swap("tCrA, tCrB, tCrC, multiply", "tCrB, tCrA, tCrC, multiply"),
     ),
     kernel(
         "group_for_thread",
         "The warpgroup's number for its first thread.",
-        "all in rows ≥ 64",
         swap("group * 128", "group"),
+        words=("all in rows ≥ 64",),
     ),
-    kernel("all_the_first_group", "Thread 0 for all.", "all in rows ≥ 64", swap("group * 128", "0")),
+    kernel("all_the_first_group", "Thread 0 for all.", swap("group * 128", "0"), words=("all in rows ≥ 64",)),
     kernel(
         "k_of_the_box",
         "The columns of a box for the number of K tiles.",
-        "nothing but zeros",
         swap("gA, mode=[2])", "gA, mode=[1])"),
     ),
+    kernel("k_tiles_fixed", "64 K tiles, as many as 4096 has.", swap("cute.size(gA, mode=[2])", "64")),
+    kernel("whole_k_tiles", "// for ceil_div.", swap("cute.size(gA, mode=[2])", "cute.size(mA, mode=[1]) // bK")),
+    with_parts(
+        "the_courses_loop",
+        "Leans on the course's own.",
+        main_loop=first_parts.main_loop,
+    ),
+    with_parts("the_courses_group", "Leans on the course's own.", multiply=first_parts.multiply),
+    with_parts("in_one_stage", "The loop without a ring.", main_loop=PAGE["13.12"]),
+    kernel("no_init", "The mbarriers are never initialized.", without("    init_barriers(")),
     kernel(
-        "k_tiles_fixed", "64 K tiles, as many as 4096 has.", "nothing but zeros", swap("cute.size(gA, mode=[2])", "64")
+        "empty_for_one_warp",
+        "One arrival frees a stage.",
+        swap("STAGES, THREADS // 32, thread", "STAGES, 1, thread"),
     ),
     kernel(
-        "whole_k_tiles", "// for ceil_div.", "Wrong:", swap("cute.size(gA, mode=[2])", "cute.size(mA, mode=[1]) // bK")
+        "one_pair_of_barriers",
+        "One stage's mbarriers.",
+        swap("STAGES, THREADS // 32, thread", "1, THREADS // 32, thread"),
     ),
-    kernel("no_loop", "Stores what was in the registers.", "without wgmma", without("main_loop(")),
-    kernel("no_epilogue", "Nothing is stored.", "without stmatrix", without("store_by_tma(")),
+    kernel(
+        "unfenced",
+        "Initialized in the kernel, without the fence.",
+        swap(
+            "    init_barriers(full, empty, STAGES, THREADS // 32, thread)",
+            "    if thread == 0:\n"
+            "        for stage in cutlass.range_constexpr(STAGES):\n"
+            "            cute.arch.mbarrier_init(full + stage, 1)\n"
+            "            cute.arch.mbarrier_init(empty + stage, THREADS // 32)\n"
+            "    cute.arch.sync_threads()",
+        ),
+    ),
+    kernel(
+        "needless_barrier",
+        "A barrier of the block between the loop and the epilogue.",
+        swap("    store_by_tma(", "    cute.arch.sync_threads()\n    store_by_tma("),
+    ),
+    kernel("no_loop", "Stores what was in the registers.", without("main_loop(")),
+    kernel("no_epilogue", "Nothing is stored.", without("store_by_tma(")),
     kernel(
         "stores_first",
         "The epilogue before the loop.",
-        "that was never set",
         move_last("    main_loop(", "store_by_tma("),
     ),
-    kernel("b_out_of_a", "sA for sB.", "does not compile", swap("boxes(tma_b, sB, gB)", "boxes(tma_b, sA, gB)")),
+    kernel("b_out_of_a", "sA for sB.", swap("boxes(tma_b, sB, gB)", "boxes(tma_b, sA, gB)")),
     kernel(
         "a_of_b",
         "A's descriptor, B's matrix.",
-        "does not compile",
         swap("boxes(tma_a, sA, gA)", "boxes(tma_a, sA, gB)"),
     ),
     kernel(
         "first_warps_rows",
         "The group's first thread for the accumulators.",
-        "still NaN",
         swap("tiled_mma, thread, tma_c", "tiled_mma, group * 128, tma_c"),
     ),
 ]

@@ -12,6 +12,7 @@ from tests.pages.change import copy_of, derive, swap
 from tests.pages.table import says
 from tutorlib.kernels.hopper import first_parts
 from tutorlib.kernels.hopper.first_parts import boxes, ring_layout, wgmma_fragments
+from tutorlib.kernels.hopper.layouts import smem_layout
 
 OWN = copy_of(first_parts)  # as if it were the reader's
 
@@ -67,6 +68,28 @@ def the_courses_layout(rows, k, stages):
     return ring_layout(rows, k, stages)
 
 
+@says("calls the course's smem_layout")
+def page_14s_layout(rows, k, stages):
+    """Leans on the kernels of notebook 14."""
+    return smem_layout((rows, k, stages), BFloat16)
+
+
+def a_table_of_one(rows, k, stages):
+    """Only the row length that the kernel uses."""
+    kind = {64: SmemLayoutAtomKind.K_SW128}[k]
+    return cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, BFloat16), (rows, k, stages), (0, 1, 2))
+
+
+def the_kernels_own(rows, k, stages):
+    """The ring of B, whatever is asked for."""
+    return OWN.ring_layout(256, 64, 4)
+
+
+def notebook_09s(rows, k, stages):
+    """Page 09's atom, whose swizzle counts elements, repeated by hand."""
+    return cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_layout((rows, k, stages)))
+
+
 def layouts(name, what, *changes, words=()):
     return says(*words)(derive(ring_layout, name, what, *changes))
 
@@ -76,6 +99,10 @@ LAYOUTS = [row_major, counted_in_elements, always_128_bytes, three_bits_always, 
 LAYOUTS += [
     a_layout_of_each_stage,
     the_courses_layout,
+    page_14s_layout,
+    a_table_of_one,
+    the_kernels_own,
+    notebook_09s,
     layouts("stages_inside", "Stages run fastest, between the rows.", swap("(0, 1, 2)", "(1, 2, 0)")),
     layouts("one_stage_only", "One stage, whatever is asked for.", swap("k, stages)", "k, 1)"), words=("shape",)),
     layouts("columns_contiguous", "M-major atoms.", swap('f"K_SW{2 * k}"', 'f"MN_SW{2 * k}"')),
@@ -152,7 +179,7 @@ BOXES += [
         swap("(g, 0, 2)", "(g[None, None, (None, 0)], 0, 2)"),
     ),
     partitioned("one_k_tile", "The first K tile.", swap("(g, 0, 2)", "(g[None, None, 0], 0, 2)")),
-    partitioned("one_stage", "The first stage.", swap("(s, 0, 2)", "(s[None, None, 0], 0, 2)")),
+    partitioned("first_stage_alone", "The first stage.", swap("(s, 0, 2)", "(s[None, None, 0], 0, 2)")),
     partitioned("a_number_of_blocks", "1 for the layout of one block.", swap("cute.make_layout(1)", "1")),
     partitioned("no_cluster", "Without block and blocks.", swap("tma, 0, alone, ", "tma, ")),
 ]

@@ -36,14 +36,19 @@ def specialised(produce: Callable[..., None], consume: Callable[..., None]) -> t
     )
 
 
-def rehearse_roles(roles: Sequence[WarpgroupWarps], k_tiles: int, stages: int) -> "HopperBlock":
+def rehearse_roles(roles: Sequence[WarpgroupWarps], k_tiles: int, stages: int, grouped: bool = False) -> "HopperBlock":
     """Run loops side by side in many interleavings. Returns the block of the first one, in which the producer leads.
 
+    grouped: whether `multiply` fences and commits by itself.
     Raises Unsafe, and what the loops themselves raise.
     """
     blocks = [
         HopperBlock(
-            warps=[replace(warps) for warps in roles], interleaving=interleaving, k_tiles=k_tiles, stages=stages
+            warps=[replace(warps) for warps in roles],
+            interleaving=interleaving,
+            k_tiles=k_tiles,
+            stages=stages,
+            grouped=grouped,
         ).run()
         for interleaving in interleavings([warps.role for warps in roles])
     ]
@@ -60,7 +65,7 @@ def hopper_steps(block: Any, loads_too: bool) -> RehearsedSteps:
         loads_too=loads_too,
         load=block.load,
         multiply=block.multiply,
-        **block.pointers(of=" stages"),
+        **block.pointers(of=" stages" if block.stages > 1 else " stage"),
     )
 
 
@@ -71,19 +76,24 @@ class HopperBlock(HopperScene):
     idle: for each K tile and the warps that multiply it, the fewest stages idle meanwhile.
     alone: K tiles whose wgmma was issued when all before it were over.
     needless: waits for `empty` of warps that do not load.
+    grouped: as in `rehearse_roles`.
     """
 
     instruction_set = HOPPER
 
+    grouped: bool = False
     idle: dict[tuple[int, str], int] = field(default_factory=dict, init=False)
     alone: set[int] = field(default_factory=set, init=False)
     needless: set[CallSite] = field(default_factory=set, init=False)
 
     def steps(self, warps: WarpgroupWarps) -> RehearsedSteps:
-        return hopper_steps(self, warps.loads)
+        steps = hopper_steps(self, warps.loads)
+        if self.grouped:
+            steps.multiply = self.multiply_group
+        return steps
 
     def number(self, stage: Any, said: str) -> int:
-        return existing(stage, self.stages, said, f"{self.stages} stages")
+        return existing(stage, self.stages, said, count(self.stages, "stage"))
 
     def unrolling(self, *args: Any) -> range:
         """A loop of the compiler's: over stages, but not over K tiles."""
@@ -158,6 +168,11 @@ class HopperBlock(HopperScene):
         self.check_together(me, line)
         self.changes += 1
         self.measure(load)
+
+    def multiply_group(self, stage: Any, first: Any) -> None:
+        self.fence()
+        self.multiply(stage, first)
+        self.commit()
 
     def check_together(self, me: WarpgroupWarps, line: CallSite) -> None:
         """The warps of a warpgroup issue the same wgmmas."""

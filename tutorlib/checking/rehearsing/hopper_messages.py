@@ -38,7 +38,8 @@ def why_not_free(now: HopperScene, me: WarpgroupWarps, line: CallSite, overwrite
     overwritten = Flaw(what, LoopFlaw.OVERWRITTEN(what="needed"))
     needed = f"K tile {old.k_tile} is read when phase {old.turn % 2} is complete"
     if why := about_wait(me, barrier, old.turn, needed):
-        return overwritten + ": " + why + "."
+        either = ", and no barrier of the block" if now.stages == 1 and barrier.name not in me.waits else ""
+        return overwritten + ": " + why + either + "."
     early = (
         f"{barrier.phases[old.turn].line}: phase {old.turn % 2} of {barrier.name} is complete too early, with arrivals "
         f"{barrier.came(old.turn)}; it takes one of each warp that reads the stage. Then "

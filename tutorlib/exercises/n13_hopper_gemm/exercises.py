@@ -10,8 +10,18 @@ from tutorlib.checking.hopper import HopperLoops
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import BYTES, Boxes, Fragments, RingLayout, TmaEpilogue
-from tutorlib.exercises.n13_hopper_gemm.judge.host_functions import with_loop
+from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import (
+    BYTES,
+    Boxes,
+    Fragments,
+    InitBarriers,
+    Multiply,
+    RingLayout,
+    TmaEpilogue,
+    WholeGemm,
+)
+from tutorlib.exercises.n13_hopper_gemm.judge.host_functions import with_loop, with_one_stage
+from tutorlib.exercises.n13_hopper_gemm.remedies import REMEDIES
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
 
@@ -156,15 +166,33 @@ def some_step(rounds: int, *producer: bool) -> Callable[[Random], tuple]:
 # 13.7 main_loop -------------------------------------------------------------------------------------------------
 
 
+KERNELS = "tutorlib.kernels.hopper"
 HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
 
 
 def course(*parts: str) -> dict[str, InModule]:
     """The course's own parts of the kernel."""
-    return {f"the course's {part}": InModule("tutorlib.kernels.hopper.first_parts", part) for part in parts}
+    return {f"the course's {part}": InModule(f"{KERNELS}.first_parts", part) for part in parts}
 
 
-COURSE_KERNEL = {name: InModule("tutorlib.kernels.hopper.first", name) for name in ("make_first_gemm", "first_kernel")}
+# At SIMULATED[0] 48 warps in 6 blocks: a barrier of each block once the mbarriers are initialized, and one before the
+# epilogue overwrites the stages.
+TWO_BARRIERS = WorkLimits(at_most=(("bar.sync", 96),))
+A_BARRIER_IN_EACH_STEP = WorkLimits(at_most=(("bar.sync", 96 + 4 * 48),))
+# With 7 K tiles of 32 columns.
+A_GROUP_IN_EACH_STEP = WorkLimits(
+    at_most=tuple((f"wgmma.{name}", 7 * 48) for name in ("fence", "commit_group", "wait_group"))
+)
+
+COURSE_KERNELS = {
+    name: InModule(f"{KERNELS}.{module}", name)
+    for module, names in {
+        "first": ("make_first_gemm", "first_kernel"),
+        "specialised": ("make_specialised", "specialised_kernel"),
+        "gemm": ("make_gemm", "gemm_kernel"),
+    }.items()
+    for name in names
+}
 
 # ----------------------------------------------------------------------------------------------------------------
 
@@ -179,7 +207,7 @@ EXERCISES = (
         shapes=SHAPES[:2],
         simulated_shapes=SIMULATED,
         requires=HOPPER,
-        library=course("ring_layout"),
+        library=course("ring_layout") | {"the course's smem_layout": InModule(f"{KERNELS}.layouts", "smem_layout")},
         hints=(
             "It is notebook 09's layout: an atom of 8 rows, repeated down the rows, then over the stages.",
             "k = 64 is a row of 128 bytes: SmemLayoutAtomKind.K_SW128. 32 and 16 have K_SW64 and K_SW32.",
@@ -301,24 +329,23 @@ EXERCISES = (
         points=6,
         needs=WGMMA,
         archs=("90",),
-        part=HopperLoops(loops="main", build=with_loop, overlapped=True),
-        limits=WorkLimits(at_most=(("bar.sync", 200),)),  # a barrier of the block in each step takes 288
+        part=HopperLoops(loops="main", build=with_loop, overlapped=True, grouped=True),
+        limits=TWO_BARRIERS,
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=HOPPER,
-        library=course("main_loop", "fill_stage"),
+        library=course("main_loop", "fill_stage", "one_stage"),
         hints=(
             "Before the loop the warp that also loads fills every stage for which there is a K tile. Then K tile 0: "
-            "wait for full, fence, multiply(…, True), commit.",
-            "Each further step: clone the state, advance it, wait for full, fence, multiply, commit, wait_group(1). "
+            "wait for full, multiply(…, True).",
+            "Each further step: clone the state, advance it, wait for full, multiply(…, False), wait_group(1). "
             "Now the wgmmas of the step *before* are done: its stage is the one to arrive for and to fill again.",
             "The K tile for that stage is k_tile - 1 + steps.stages. Wait for empty with the phase of that state: "
             "it is the round in which all warps arrive.",
-            "Inside elect_one: mbarrier_arrive_and_expect_tx and mbarrier_arrive. Outside: steps.load. At the end: "
-            "wait_group(0).",
+            "mbarrier_arrive inside elect_one, fill_stage outside. At the end: wait_group(0).",
         ),
     ),
     CuteExercise(
@@ -327,6 +354,7 @@ EXERCISES = (
         points=4,
         needs=WGMMA,
         part=TmaEpilogue(),
+        limits=TWO_BARRIERS,
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
@@ -346,19 +374,83 @@ EXERCISES = (
         needs=WGMMA,
         spills=False,
         padded=False,
-        limits=WorkLimits(at_most=(("bar.sync", 200),)),  # a barrier of the block in each step takes 288
+        part=WholeGemm(),
+        limits=TWO_BARRIERS,
         problem=gemm("bf16"),
         shapes=(*SHAPES, LONG),
         simulated_shapes=SIMULATED,
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         requires=HOPPER,
-        library=COURSE_KERNEL,
+        library=COURSE_KERNELS  # not `boxes`, which make_accumulators calls
+        | course("ring_layout", "wgmma_fragments", "multiply", "init_barriers", "fill_stage", "one_stage")
+        | course("main_loop", "store_by_tma"),
         hints=(
             "One block for each tile of C: ceil_div of both sizes, multiplied. THREADS threads, two warpgroups.",
             "cpasync.make_tiled_tma_atom(load, described(a), stage_a, (bM, bK)) returns the descriptor and the "
             "coordinates of A.",
             "C's is of one warp's box: make_tiled_tma_atom(store, described(c), out_layout(*BOX), BOX).",
         ),
+    ),
+    CuteExercise(
+        id="13.10",
+        title="multiply",
+        points=4,
+        needs=WGMMA,
+        part=Multiply(),
+        limits=A_GROUP_IN_EACH_STEP,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        requires=HOPPER,
+        library=course("multiply"),
+        hints=(
+            "The order: fence, set ACCUMULATE to adds, the wgmmas, commit. It does not wait.",
+            "One wgmma for each K block: cute.gemm(tiled_mma, tCrC, tCrA[None, None, k_block], …, tCrC), and "
+            "cute.size(tCrA, mode=[2]) K blocks.",
+            "Behind the first cute.gemm, tiled_mma.set(warpgroup.Field.ACCUMULATE, True).",
+        ),
+        remedies=REMEDIES["13.10"],
+    ),
+    CuteExercise(
+        id="13.11",
+        title="init_barriers",
+        points=3,
+        needs=WGMMA,
+        part=InitBarriers(),
+        limits=TWO_BARRIERS,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        requires=HOPPER,
+        library=course("init_barriers"),
+        hints=(
+            "One thread, `if thread == 0:`, initializes all of them: mbarrier_init(full + stage, …), and empty.",
+            "full awaits 1 arrival, the producer's, and empty one from each of the `warps` warps.",
+            "The fence belongs to the thread that initialized; the barrier of the block to all threads, outside the "
+            "`if`.",
+        ),
+        remedies=REMEDIES["13.11"],
+    ),
+    CuteExercise(
+        id="13.12",
+        title="one_stage",
+        points=4,
+        needs=WGMMA,
+        part=HopperLoops(loops="main", build=with_one_stage, stages=(1,), deep=False, grouped=True),
+        limits=A_BARRIER_IN_EACH_STEP,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        requires=HOPPER,
+        library=course("one_stage", "fill_stage", "main_loop"),
+        hints=(
+            "In each step: fill the stage (if steps.loads_too), wait for full, multiply, wait for the wgmmas, and let "
+            "all warps meet before the stage is filled again.",
+            "K tile 0 is there when phase 0 of steps.full is complete, K tile 1 when phase 1 is, K tile 2 when the "
+            "next phase of parity 0 is: k_tile % 2.",
+            "steps.multiply(0, k_tile == 0), then warpgroup.wait_group(0), then cute.arch.sync_threads().",
+        ),
+        remedies=REMEDIES["13.12"],
     ),
 )

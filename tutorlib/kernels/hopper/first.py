@@ -1,4 +1,4 @@
-"""The GEMM of notebook 13, without what that notebook asks for: five parts of the reader's go in.
+"""The GEMM of notebook 13, without what that notebook asks for: the reader's parts go in.
 
 C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32. One block of two warpgroups for
 each tile of C. TMA loads into a ring of stages, wgmma multiplies from there, stmatrix and TMA store the accumulators;
@@ -17,7 +17,15 @@ from cutlass.cute.nvgpu.warp import StMatrix8x8x16bOp
 from cutlass.cute.nvgpu.warpgroup import OperandSource, SmemLayoutAtomKind
 from cutlass.memory import SmemAllocator
 
-from tutorlib.kernels.hopper.first_parts import boxes, main_loop, ring_layout, store_by_tma, wgmma_fragments
+from tutorlib.kernels.hopper.first_parts import (
+    boxes,
+    init_barriers,
+    main_loop,
+    multiply,
+    ring_layout,
+    store_by_tma,
+    wgmma_fragments,
+)
 from tutorlib.kernels.hopper.first_share import ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps
 from tutorlib.models.l2 import grouped
 
@@ -29,6 +37,8 @@ class Parts:
     ring_layout: Callable[[int, int, int], cute.ComposedLayout] = ring_layout
     boxes: Callable[..., tuple[cute.Tensor, cute.Tensor]] = boxes
     fragments: Callable[..., tuple[cute.Tensor, cute.Tensor, cute.Tensor]] = wgmma_fragments
+    multiply: Callable[..., None] = multiply
+    barriers: Callable[..., None] = init_barriers
     main_loop: Callable[[Steps], None] = main_loop
     epilogue: Callable[[Accumulators], None] = store_by_tma
 
@@ -51,19 +61,6 @@ def make_accumulators(
     tSsC, tSgC = boxes(tma, cute.local_tile(sC, BOX, (row, None)), cute.local_tile(gC, BOX, (row, None)))
     tRrC = cute.make_rmem_tensor(tCrC.shape, BFloat16)
     return Accumulators(tCrC, stmatrix, mine.retile(tRrC), mine.partition_D(sC), tma, tSsC, tSgC)
-
-
-@cute.jit
-def make_barriers(memory: SmemAllocator, stages: cutlass.Constexpr, readers: cutlass.Constexpr, thread: Int32):
-    """(full, empty): the first of `stages` mbarriers each, for 1 arrival and for one from each reader."""
-    full, empty = (memory.allocate_array(Int64, stages) for _ in range(2))
-    if thread == 0:
-        for stage in range(stages):
-            cute.arch.mbarrier_init(full + stage, 1)
-            cute.arch.mbarrier_init(empty + stage, readers)
-        cute.arch.mbarrier_init_fence()
-    cute.arch.sync_threads()
-    return full, empty
 
 
 def out_layout(rows: int, columns: int) -> cute.ComposedLayout:
@@ -98,9 +95,10 @@ def first_kernel(
     layout_c: cute.ComposedLayout,
     tiles: cutlass.Constexpr,
     stages: cutlass.Constexpr,
+    bK: cutlass.Constexpr,
     parts: cutlass.Constexpr,
 ):
-    bM, bN, bK = TILE
+    bM, bN, _ = TILE
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (32, 128))
@@ -116,7 +114,8 @@ def first_kernel(
     sA = memory.allocate_tensor(BFloat16, layout_a.outer, ALIGNMENT, layout_a.inner)  # (bM, bK, stages)
     sB = memory.allocate_tensor(BFloat16, layout_b.outer, ALIGNMENT, layout_b.inner)  # (bN, bK, stages)
     sC = cute.make_tensor(cute.recast_ptr(sA.iterator, layout_c.inner, BFloat16), layout_c.outer)  # over A and B
-    full, empty = make_barriers(memory, stages, THREADS // 32, thread)
+    full, empty = (memory.allocate_array(Int64, stages) for _ in range(2))
+    parts.barriers(full, empty, stages, THREADS // 32, thread)
 
     steps = Steps(
         cute.size(gA, mode=[2]),
@@ -127,22 +126,23 @@ def first_kernel(
         BoxCopy(tma_b, *parts.boxes(tma_b, sB, gB)),
         tiled_mma,
         *parts.fragments(tiled_mma, group * 128, sA, sB),
+        parts.multiply,
     )
     parts.main_loop(steps)
     parts.epilogue(make_accumulators(steps.tCrC, tiled_mma, thread, tma_c, sC, gC, parts.boxes))
 
 
-def make_first_gemm(parts: Parts = Parts(), stages: int = STAGES) -> Callable[..., None]:
+def make_first_gemm(parts: Parts = Parts(), stages: int = STAGES, bK: int = TILE[2]) -> Callable[..., None]:
     """The host function gemm(a, b, c) of these parts, for cute.Tensors of static shape.
 
-    Raises ValueError for fewer than 2 stages.
+    bK: columns of a K tile, 64, 32 or 16. Raises ValueError for fewer than 2 stages.
     """
     if stages < 2:
         raise ValueError(f"{stages} stage: a tile of C takes the room of two")
 
     @cute.jit
     def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
-        bM, bN, bK = TILE
+        bM, bN, _ = TILE
         load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
         layout_a, layout_b = parts.ring_layout(bM, bK, stages), parts.ring_layout(bN, bK, stages)
         stage_a, stage_b = cute.select(layout_a, [0, 1]), cute.select(layout_b, [0, 1])
@@ -163,6 +163,7 @@ def make_first_gemm(parts: Parts = Parts(), stages: int = STAGES) -> Callable[..
             out_layout(bM, bN),
             tiles,
             stages,
+            bK,
             parts,
         ).launch(grid=(tiles[0] * tiles[1], 1, 1), block=(THREADS, 1, 1))
 

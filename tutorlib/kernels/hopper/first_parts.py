@@ -34,11 +34,47 @@ def wgmma_fragments(
     return tCrA, tCrB, cute.make_rmem_tensor(tiled_mma.partition_shape_C(tile), Float32)
 
 
+@cute.jit
+def multiply(tiled_mma: cute.TiledMma, tCrA: cute.Tensor, tCrB: cute.Tensor, tCrC: cute.Tensor, adds: Any) -> None:
+    """Issue the wgmmas of one stage as a group. tCrA, tCrB: (1, 1, K blocks). adds: keep what was in tCrC."""
+    warpgroup.fence()
+    tiled_mma.set(warpgroup.Field.ACCUMULATE, adds)
+    for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
+        cute.gemm(tiled_mma, tCrC, tCrA[None, None, k_block], tCrB[None, None, k_block], tCrC)
+        tiled_mma.set(warpgroup.Field.ACCUMULATE, True)
+    warpgroup.commit_group()
+
+
+@cute.jit
+def init_barriers(
+    full: cute.Pointer, empty: cute.Pointer, stages: cutlass.Constexpr, warps: cutlass.Constexpr, thread: Any
+) -> None:
+    """Initialize `stages` mbarriers each: full for one arrival, empty for one from each warp."""
+    if thread == 0:
+        for stage in range(stages):
+            cute.arch.mbarrier_init(full + stage, 1)
+            cute.arch.mbarrier_init(empty + stage, warps)
+        cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+
+
 def fill_stage(steps: Steps, k_tile: Any, stage: Any) -> None:
     """Announce the bytes of a stage and issue the load."""
     with cute.arch.elect_one():
         cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
     steps.load(k_tile, stage)
+
+
+@cute.jit
+def one_stage(steps: Steps) -> None:
+    """Stage 0 alone, K tile after K tile: the copies and the tensor cores take turns."""
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        if steps.loads_too:
+            fill_stage(steps, k_tile, 0)
+        cute.arch.mbarrier_wait(steps.full, k_tile % 2)
+        steps.multiply(0, k_tile == 0)
+        warpgroup.wait_group(0)
+        cute.arch.sync_threads()
 
 
 @cute.jit
@@ -49,16 +85,12 @@ def main_loop(steps: Steps) -> None:
             fill_stage(steps, k_tile, k_tile)
     state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
-    warpgroup.fence()
     steps.multiply(state.index, True)
-    warpgroup.commit_group()
     for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
         before = state.clone()
         state.advance()
         cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
-        warpgroup.fence()
         steps.multiply(state.index, False)
-        warpgroup.commit_group()
         warpgroup.wait_group(1)
         with cute.arch.elect_one():
             cute.arch.mbarrier_arrive(steps.empty + before.index)

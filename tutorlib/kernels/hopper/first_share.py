@@ -1,10 +1,10 @@
 """One thread's share of notebook 13's kernel: the loads and wgmmas of its main loop, and its epilogue."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from cutlass import BFloat16, Boolean, cute
-from cutlass.cute.nvgpu import warpgroup
 
 TILE = (128, 256, 64)  # of C along M and N, and one step along K
 THREADS = 256  # two warpgroups: each has 64 rows of the tile
@@ -37,6 +37,7 @@ class Steps:
     k_tiles: steps along K. full, empty: the first of `stages` mbarriers each. full: 1 arrival, and the bytes that it
     announces; empty: `consumers` arrivals, one from each warp. loads_too: whether this warp also loads.
     tCrA, tCrB: (1, 1, K blocks, stages), descriptors of shared memory. tCrC: ((2, 2, N/8), 1, 1), the accumulators.
+    math: issues the wgmmas of one stage as a group: (tiled_mma, its tCrA, its tCrB, tCrC, adds).
     """
 
     k_tiles: int
@@ -49,6 +50,7 @@ class Steps:
     tCrA: cute.Tensor
     tCrB: cute.Tensor
     tCrC: cute.Tensor
+    math: Callable[..., None]
 
     @property
     def stages(self) -> int:
@@ -69,13 +71,10 @@ class Steps:
         self.b.load(k_tile, stage, self.full + stage)
 
     def multiply(self, stage: Any, first: Any) -> None:
-        """Issue the wgmmas of a stage's K blocks. first: discard what was in the accumulators."""
-        tiled_mma = self.tiled_mma.with_()  # a copy: `set` may be called in a run-time branch
-        adds = Boolean(first) == Boolean(False)
-        for k_block in range(cute.size(self.tCrA, mode=[2])):
-            tiled_mma.set(warpgroup.Field.ACCUMULATE, adds if k_block == 0 else True)
-            a, b = self.tCrA[None, None, k_block, stage], self.tCrB[None, None, k_block, stage]
-            cute.gemm(tiled_mma, self.tCrC, a, b, self.tCrC)
+        """Issue a stage's wgmmas, from fence to commit. first: discard what was in the accumulators."""
+        mma = self.tiled_mma.with_()  # a copy: `set` may be called in a run-time branch
+        tCrA, tCrB = self.tCrA[None, None, None, stage], self.tCrB[None, None, None, stage]  # (1, 1, K blocks)
+        self.math(mma, tCrA, tCrB, self.tCrC, Boolean(first) == Boolean(False))
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,11 @@ class MbarrierState:
     announced_at: int = -1
     covers: set[int] = field(default_factory=set)
 
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing of this phase has come."""
+        return self.pending == self.expected and not self.missing
+
     def is_over(self, parity: int) -> bool:
         return self.phase & 1 != parity
 
@@ -96,6 +101,8 @@ class Mbarriers:
     def make(self, site: int, lane: int, place: SharedPlace, expected: int) -> None:
         """mbarrier.init"""
         old = self.made.get(place)
+        if old:
+            self.check_maker(site, lane, old)
         number = old.number if old else self.count[place[0]]
         if number >= MOST:
             raise NotSimulated(f"a block with more than {MOST} mbarriers")
@@ -118,6 +125,26 @@ class Mbarriers:
         if old and old.phase % 2:
             self.made[place].phase += 1  # it begins in an even phase again
 
+    def check_maker(self, site: int, lane: int, old: MbarrierState) -> None:
+        """Another thread may initialize an mbarrier again only behind a barrier."""
+        if not self.knows(lane, old):
+            self.findings.notice(
+                Hazard.MBARRIER,
+                site,
+                lambda: Flaw(
+                    f"{self.who(lane)} initializes the mbarrier at {self.where(old.place, int(self.slot[lane]))} that "
+                    f"{self.geometry_thread(*old.by)} initializes, too: one thread does it for all",
+                    Hazard.MBARRIER(lacks="one thread"),
+                ),
+            )
+
+    def knows(self, lane: int, mbarrier: MbarrierState) -> bool:
+        """Whether a thread made the mbarrier, or a barrier lies between."""
+        slot, thread = int(self.slot[lane]), int(self.thread[lane])
+        maker, by = mbarrier.by
+        known = self.clocks.known[slot, thread // WARP, self.clocks.base[maker] + by // WARP]
+        return mbarrier.by == (slot, thread) or bool(mbarrier.made <= known)
+
     def forget(self, place: SharedPlace) -> None:
         """mbarrier.inval"""
         if self.made.pop(place, None):
@@ -129,7 +156,7 @@ class Mbarriers:
         does: "waits for", "arrives on".
         """
         found = self.made.get(place)
-        slot, thread = int(self.slot[lane]), int(self.thread[lane])
+        slot = int(self.slot[lane])
         if found is None:
             self.findings.notice(
                 Hazard.MBARRIER,
@@ -140,15 +167,13 @@ class Mbarriers:
                 ),
             )
             return None
-        maker, by = found.by
-        known = self.clocks.known[slot, thread // WARP, self.clocks.base[maker] + by // WARP]
-        if found.made > known and found.by != (slot, thread):
+        if not self.knows(lane, found):
             self.findings.notice(
                 Hazard.RACE,
                 site,
                 lambda: Flaw(
                     f"{self.who(lane)} {does} the mbarrier at {self.where(place, slot)} that "
-                    f"{self.geometry_thread(maker, by)} makes at {self.show(found.site)}, with no barrier between",
+                    f"{self.geometry_thread(*found.by)} makes at {self.show(found.site)}, with no barrier between",
                     Hazard.RACE(earlier="init"),
                 ),
                 apart=found.site,
@@ -283,8 +308,8 @@ class Mbarriers:
         return free
 
     def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait."""
-        for group in sorted(self.waiting, key=lambda group: group.site):
+        """No warp runs any longer, and these still wait: first for phases of which a part has come."""
+        for group in sorted(self.waiting, key=lambda group: (group.mbarrier.untouched, group.site)):
             waits = replace(group)
             self.findings.notice(
                 Hazard.DEADLOCK,

@@ -16,7 +16,7 @@ from tutorlib.failure import Fail, FailureKind, Flaw
 BYTES = 2  # of a bf16
 VECTOR = 8  # elements of 16 bytes, which a swizzle keeps together
 
-FirstPartName = Literal["ring_layout", "boxes", "fragments", "epilogue"]
+FirstPartName = Literal["ring_layout", "boxes", "fragments", "multiply", "barriers", "epilogue"]
 
 
 class RingFlaw(FailureKind):
@@ -26,6 +26,13 @@ class RingFlaw(FailureKind):
     NOT_SWIZZLED = "not swizzled"
     SHAPE = "shape of the stages"
     PLACE = "place by TMA"
+
+
+class InitFlaw(FailureKind):
+    """The fence that is missing between an mbarrier's initialization and the block's barrier."""
+
+    FENCE = "no init fence"
+    LATE = "init fence too late"
 
 
 class StoreFlaw(FailureKind):
@@ -228,6 +235,55 @@ class Fragments(FirstPart):
                 f"warpgroup's 64×{columns} accumulators."
             )
         return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Multiply(FirstPart):
+    """The wgmmas of one stage. It is simulated with half as many K blocks as the kernel has, so that their number in
+    figures is found out."""
+
+    name: FirstPartName = "multiply"
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        from tutorlib.kernels.hopper.first import Parts, make_first_gemm
+
+        return make_first_gemm(Parts(multiply=need_callable(answer)), bK=32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitBarriers(FirstPart):
+    """The mbarriers' initialization: the compiled text must have the fence before the block's first barrier."""
+
+    name: FirstPartName = "barriers"
+    jit: bool = True
+
+    def lacks(self, compiled: Compiled) -> str:
+        return find_unfenced(compiled.ptx)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeGemm(Part):
+    """The host function, whose kernel initializes mbarriers itself."""
+
+    def lacks(self, compiled: Compiled) -> str:
+        return find_unfenced(compiled.ptx)
+
+
+INIT_FENCES = ("fence.mbarrier_init", "fence.proxy.async")  # either makes an initialization visible to TMA
+
+
+def find_unfenced(ptx: str) -> str:
+    """Initializations that no fence makes visible to TMA before the block's first barrier, or ""."""
+    _, found, after = ptx.rpartition("mbarrier.init.")
+    before, _, behind = after.partition("bar.sync")
+    if not found or any(fence in before for fence in INIT_FENCES):
+        return ""
+    why = "TMA counts its bytes on `full` through the async proxy, and may not see the initialization without it."
+    if INIT_FENCES[0] in behind:
+        late = "mbarrier_init_fence() comes after the barrier, too late for a warp that loads right after it: "
+        return Flaw(late + why, InitFlaw.LATE)
+    lacks = "no mbarrier_init_fence() between the last mbarrier_init and the barrier: "
+    return Flaw(lacks + why, InitFlaw.FENCE)
 
 
 @dataclass(frozen=True, kw_only=True)

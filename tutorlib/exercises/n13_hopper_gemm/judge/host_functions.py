@@ -10,3 +10,10 @@ def with_loop(answer: Answer) -> Callable[..., None]:
     from tutorlib.kernels.hopper.first import Parts, make_first_gemm
 
     return make_first_gemm(Parts(main_loop=answer))
+
+
+def with_one_stage(answer: Answer) -> Callable[..., None]:
+    """The same for a loop that uses stage 0 alone. The other stage makes room for a tile of C."""
+    from tutorlib.kernels.hopper.first import Parts, make_first_gemm
+
+    return make_first_gemm(Parts(main_loop=answer), stages=2)
