@@ -44,7 +44,7 @@ from tutorlib.kernels.fused.ampere import Fusion, make_elementwise
 from tutorlib.kernels.fused.linear import KernelLinear, linear, multiply
 from tutorlib.kernels.fused.mlp import LlamaMLP, before_gate
 from tutorlib.kernels.hopper.fusion import FusedStores, GatedStores
-from tutorlib.notebook.fused_kernels import show_speeds, with_epilogue, with_gate
+from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
 from tutorlib.notebook.fusion import show_as_a_module, show_costs, show_parallel
 from tutorlib.notebook.measured import show_figure
 from tutorlib.notebook.source import show_source
@@ -608,7 +608,7 @@ gated_linear = register("page16::gated_linear", gated_forward, gated_fake, gated
 # your expression with `arithmetic`.
 
 # %%
-show_speeds(gelu_kernel, gate_kernel)
+show_fused_speeds(gelu_kernel, gate_kernel)
 
 # %% [markdown]
 # A module holds the interleaved weights. They are made once, when the module is made from a plain one, and from then

@@ -9,7 +9,7 @@ import pytest
 
 from tutorlib.instruments import fit_hopper as fitting
 from tutorlib.instruments.fit_hopper import (
-    Place,
+    MeasuredAt,
     Timed,
     cross_validated,
     fit,
@@ -27,7 +27,7 @@ from tutorlib.kernels.hopper.config import HopperConfig
 TRUE = replace(fitted(), mma_efficiency=0.9, l2_bytes=40.0, hbm_bytes=3e6, start=5.0, store=1500.0, deferred=700.0)
 SHAPES = ((2048, 2048, 2048), (8192, 8192, 8192), (320, 4096, 4096), (512, 512, 4096))
 MADE = [
-    Timed(config, Place(shape), us)
+    Timed(config, MeasuredAt(shape), us)
     for config in candidates()[::97]
     for shape in SHAPES
     if math.isfinite(us := cost(config, *shape, constants=TRUE))
@@ -50,7 +50,7 @@ def test_what_is_preferred_counts_and_then_what_the_others_miss_by():
     one, other, slow = HopperConfig(), HopperConfig(tile=(64, 256, 64)), HopperConfig(tile=(64, 64, 64))
     shape = (4096, 4096, 4096)
     right, off, worse = (
-        [Timed(config, Place(shape), cost(config, *shape, constants=TRUE) * factor) for config, factor in zip(
+        [Timed(config, MeasuredAt(shape), cost(config, *shape, constants=TRUE) * factor) for config, factor in zip(
             (one, other, slow), factors, strict=True)]
         for factors in ((1, 1, 1), (1, 0.95, 1), (1.4, 0.95, 1))
     )  # fmt: skip
@@ -62,7 +62,7 @@ def test_a_cube_weighs_as_much_as_three_other_shapes():
         config = HopperConfig()
         factors = {one: 1.2} | dict.fromkeys(others, 1.0)
         made = {shape: cost(config, *shape, constants=TRUE) * factor for shape, factor in factors.items()}
-        return loss([Timed(config, Place(shape), us) for shape, us in made.items()], TRUE)
+        return loss([Timed(config, MeasuredAt(shape), us) for shape, us in made.items()], TRUE)
 
     cube, other = (4096, 4096, 4096), (4096, 4096, 2048)
     assert wrong_at(cube, other) == pytest.approx(3 * wrong_at(other, cube))
@@ -101,22 +101,22 @@ def test_a_shape_on_two_gpus_is_two_places():
     measured = usable(
         result(config={}, shape=shape, gpu=gpu, us=us) for gpu, us in zip(gpus, (50.0, 60.0), strict=True)
     )
-    assert measured == [Timed(config, Place(shape, gpu), us) for gpu, us in zip(gpus, (50.0, 60.0), strict=True)]
-    assert set(regret(measured, TRUE)) == {Place(shape, gpu) for gpu in gpus}
+    assert measured == [Timed(config, MeasuredAt(shape, gpu), us) for gpu, us in zip(gpus, (50.0, 60.0), strict=True)]
+    assert set(regret(measured, TRUE)) == {MeasuredAt(shape, gpu) for gpu in gpus}
 
 
 def test_every_shape_weighs_the_same():
     config = HopperConfig()
     small, large = (64, 64, 64), (8192, 8192, 8192)
     estimate = cost(config, *small, constants=TRUE)
-    right = Timed(config, Place(large), cost(config, *large, constants=TRUE))
-    off = [Timed(config, Place(small), estimate / math.e), *[right] * 9]
+    right = Timed(config, MeasuredAt(large), cost(config, *large, constants=TRUE))
+    off = [Timed(config, MeasuredAt(small), estimate / math.e), *[right] * 9]
     assert miss(off, TRUE) == pytest.approx(0.5)
 
 
 def test_regret_is_what_the_preferred_one_takes_over_the_fastest():
     one, other = HopperConfig(), HopperConfig(tile=(64, 64, 64))
-    shape, at = (8192, 8192, 8192), Place((8192, 8192, 8192))
+    shape, at = (8192, 8192, 8192), MeasuredAt((8192, 8192, 8192))
     assert cost(one, *shape, constants=TRUE) < cost(other, *shape, constants=TRUE)
     assert regret([Timed(one, at, 30.0), Timed(other, at, 20.0)], TRUE) == {at: 1.5}
     assert regret([Timed(one, at, 30.0), Timed(other, at, 40.0)], TRUE) == {at: 1.0}
@@ -124,7 +124,7 @@ def test_regret_is_what_the_preferred_one_takes_over_the_fastest():
 
 def test_cross_validation_has_a_regret_for_every_shape_from_constants_of_the_others():
     measured = [timed for timed in MADE if timed.config.tile[1] % 64 == 0]
-    assert cross_validated(measured, TRUE) == {Place(shape): 1.0 for shape in SHAPES}
+    assert cross_validated(measured, TRUE) == {MeasuredAt(shape): 1.0 for shape in SHAPES}
 
 
 def test_results_may_be_gzipped(tmp_path):
@@ -151,7 +151,7 @@ def test_results_may_be_gzipped(tmp_path):
     ],
 )
 def test_what_the_model_knows_nothing_of_is_passed_over(other):
-    kept = Timed(HopperConfig(cluster=(2, 1)), Place((2048, 2048, 2048)), 27.0)
+    kept = Timed(HopperConfig(cluster=(2, 1)), MeasuredAt((2048, 2048, 2048)), 27.0)
     assert usable([result(), other, result(regime="cool")]) == [kept, kept]
 
 

@@ -9,7 +9,7 @@ from torch.nn import functional
 from tutorlib.kernels.fused import ampere, ops
 from tutorlib.kernels.fused.mlp import interleave
 from tutorlib.notebook import fused_kernels
-from tutorlib.notebook.fused_kernels import show_speeds, with_epilogue, with_gate
+from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
 
 
 @pytest.fixture(autouse=True)
@@ -61,5 +61,5 @@ def test_no_rows_are_no_kernel(simulated):
 
 
 def test_without_a_hopper_gpu_nothing_is_timed(no_gpu, capsys):
-    assert show_speeds(with_epilogue(ops.bias_gelu), with_gate(ampere.gated)) is None
+    assert show_fused_speeds(with_epilogue(ops.bias_gelu), with_gate(ampere.gated)) is None
     assert capsys.readouterr().out.startswith("not timed: ")

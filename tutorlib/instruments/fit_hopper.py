@@ -37,7 +37,7 @@ MODELED = {"tile", "schedule", "cluster", "persistent", "split_k", "stream_k", "
 Mnk = tuple[int, int, int]  # M, N, K
 
 
-class Place(NamedTuple):
+class MeasuredAt(NamedTuple):
     """What configurations compete for."""
 
     shape: Mnk
@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
 class Timed(NamedTuple):
     config: HopperConfig
-    place: Place
+    place: MeasuredAt
     us: float
 
 
@@ -69,7 +69,7 @@ def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
         if "us" in result and len(result.get("shape", ())) == 3 and result.get("regime", "cool") == "cool":
             settings = {k: tuple(v) if isinstance(v, list) else v for k, v in (result.get("config") or {}).items()}
             try:
-                config, place = HopperConfig(**settings), Place(tuple(result["shape"]), result.get("gpu", H200))
+                config, place = HopperConfig(**settings), MeasuredAt(tuple(result["shape"]), result.get("gpu", H200))
             except ConfigError:  # by a rule that is younger than the measurement
                 continue
             if is_like_a_candidate(config) and math.isfinite(cost(config, *place.shape)):
@@ -96,14 +96,14 @@ def on(gpu: str, constants: Constants) -> Constants:
     return replace(constants, hbm_bytes=constants.hbm_bytes * HARDWARE[gpu].bandwidth / HARDWARE[H200].bandwidth)
 
 
-def estimates(measured: Iterable[Timed], constants: Constants) -> Iterator[tuple[Place, float, float]]:
+def estimates(measured: Iterable[Timed], constants: Constants) -> Iterator[tuple[MeasuredAt, float, float]]:
     """(place, estimate, time) of each measurement."""
     known = {gpu: on(gpu, constants) for gpu in {timed.place.gpu for timed in measured}}
     for config, place, us in measured:
         yield place, cost(config, *place.shape, constants=known[place.gpu]), us
 
 
-def by_place(measured: Sequence[Timed], constants: Constants) -> dict[Place, list[tuple[float, float]]]:
+def by_place(measured: Sequence[Timed], constants: Constants) -> dict[MeasuredAt, list[tuple[float, float]]]:
     """For each shape on a GPU the (estimate, time) of its configurations."""
     found = defaultdict(list)
     for place, estimate, us in estimates(measured, constants):
@@ -161,16 +161,16 @@ def fit(measured: Sequence[Timed], constants: Constants) -> Constants:
     return constants
 
 
-def regret(measured: Sequence[Timed], constants: Constants) -> dict[Place, float]:
+def regret(measured: Sequence[Timed], constants: Constants) -> dict[MeasuredAt, float]:
     """For each shape: the time of that of its configurations which the model prefers, over the fastest one's."""
     places = by_place(measured, constants).items()
     return {place: min(found)[1] / min(us for _, us in found) for place, found in places}
 
 
-def cross_validated(measured: Sequence[Timed], constants: Constants) -> dict[Place, float]:
+def cross_validated(measured: Sequence[Timed], constants: Constants) -> dict[MeasuredAt, float]:
     """Each shape's regret, with constants fitted to three quarters of the weights N×K, of which its own is none."""
     weights = list(dict.fromkeys(timed.place.shape[1:] for timed in measured))
-    found: dict[Place, float] = {}
+    found: dict[MeasuredAt, float] = {}
     for fold in (set(weights[first::FOLDS]) for first in range(FOLDS)):
         seen = fit([timed for timed in measured if timed.place.shape[1:] not in fold], constants)
         found |= regret([timed for timed in measured if timed.place.shape[1:] in fold], seen)

@@ -105,7 +105,7 @@ class Simulated:
         simulate_host(self.compiled(*map(TensorSpec.like, tensors)), named)
 
 
-def show_speeds(gelu_kernel: Callable[..., Any], gate_kernel: Callable[..., Any]) -> "DataFrame | None":
+def show_fused_speeds(gelu_kernel: Callable[..., Any], gate_kernel: Callable[..., Any]) -> "DataFrame | None":
     """The reader's two kernels, timed on this machine's Hopper GPU beside the course's epilogues and torch's ways."""
     import pandas
 

@@ -65,21 +65,21 @@ def with_fused_mlp(decoder: Decoder) -> Decoder:
 
 
 @cache
-def by_torch() -> Decoder:
+def torchs_layer() -> Decoder:
     torch.manual_seed(0)
     with torch.device("cuda"):
         return Decoder(llama_8b()).to(torch.bfloat16)
 
 
 @cache
-def exact() -> Decoder:
-    return copy.deepcopy(by_torch()).float()
+def in_fp32() -> Decoder:
+    return copy.deepcopy(torchs_layer()).float()
 
 
 @torch.no_grad()
 def twice_torchs_error(result: Tensor, inputs: tuple[Tensor, ...], out: Any) -> Tensor:
     """A dozen roundings to bf16 follow one another: what torch's layer is off by at most, with a factor for chance."""
-    return 2 * (by_torch()(inputs[0].bfloat16()).float() - result).abs().max()
+    return 2 * (torchs_layer()(inputs[0].bfloat16()).float() - result).abs().max()
 
 
 def layer_flops(shape: Shape) -> int:
@@ -101,9 +101,9 @@ def decoder_problem() -> Problem:
         dims="TH",
         inputs=(Operand("x", "TH", "bf16", scale=SMALL),),
         output=Operand("y", "TH", "bf16"),
-        reference=torch.no_grad()(lambda x: exact()(x)),
+        reference=torch.no_grad()(lambda x: in_fp32()(x)),
         bound=twice_torchs_error,
-        baseline=lambda y, x: into(y, by_torch(), x),
+        baseline=lambda y, x: into(y, torchs_layer(), x),
         baseline_name="torch",
         flops=layer_flops,
     )
@@ -115,7 +115,7 @@ def decoder_layer() -> Sweep:
         raise NoExample("pip install -e '.[models]'")
 
     def candidate(name: str, change: Callable[[Decoder], Decoder]) -> Candidate:
-        changed = cache(lambda: change(by_torch()))
+        changed = cache(lambda: change(torchs_layer()))
         return Candidate(name, HostLauncher(lambda x, y: into(y, changed(), x)), needs=WGMMA)
 
     candidates = (
