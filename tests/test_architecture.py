@@ -195,18 +195,13 @@ def test_what_a_solution_and_the_course_define_under_one_name_is_the_same():
         for file in files
         for name, function in functions(file.read_text()).items()
     }
-    compared = set()
+    compared: dict[tuple[str, str], str] = {}  # (first notebook, name) → the notebook that defines it
     for notebook, name, function in solved_functions():
-        first = max((page for page in LADDER if page <= notebook[:2]), default="")
-        if (
-            name not in OTHERS
-            and (first, name) in own
-            and (first, name) not in {(page, known) for page, _, known in compared}
-        ):
-            compared.add((first, notebook[:2], name))
-            assert same(function, ast.parse(ast.unparse(own[first, name])).body[0]), f"{notebook}: {name}"
-    compared = {(notebook, name) for _, notebook, name in compared}
+        key = max((page for page in LADDER if page <= notebook[:2]), default=""), name
+        if key in own and key not in compared and name not in OTHERS:
+            compared[key] = notebook[:2]
+            assert same(function, ast.parse(ast.unparse(own[key])).body[0]), f"{notebook}: {name}"
     first = ("smem_layout", "single_buffer", "make_copy_g2s", "make_mma", "make_operands", "load", "fetch", "multiply")
     ampere = {("09", name) for name in first} | {("12", "multistage")}
     hopper = {("13", name) for name in HOPPER} | {("14", name) for name in PERSISTENT}
-    assert compared == ampere | hopper
+    assert {(notebook, name) for (_, name), notebook in compared.items()} == ampere | hopper
