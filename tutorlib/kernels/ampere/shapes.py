@@ -27,8 +27,12 @@ def need_atoms(steps: "Steps") -> None:
 
 
 def need_places(acc: "Accumulators") -> None:
-    """Raises ValueError where tCgC and coordinates are not of one tile in one order."""
-    if str(acc.coordinates.shape) != str(acc.tCgC.shape):
+    """Raises ValueError where tCgC and coordinates are not of one tile in one order.
+
+    Page 16's reduction has one element for the whole tile, whose strides of 0 have no order.
+    """
+    one_element = cute.cosize(acc.tCgC.layout) == 1
+    if not one_element and str(acc.coordinates.shape) != str(acc.tCgC.shape):
         raise ValueError(
             f"coordinates has the shape {acc.coordinates.shape} and tCgC {acc.tCgC.shape}: both must be this thread's "
             "part of the same tile, with its columns in the same order"
