@@ -246,6 +246,8 @@ def held_by(value: Any) -> Iterable[Any]:
     if isinstance(value, MethodType):
         return (value.__func__, type(value.__self__))
     if isinstance(value, type):
+        if str(getattr(sys.modules.get(value.__module__), "__file__", "")).startswith(INSTALLED):
+            return ()  # a dataclass's own methods come from no file
         return [part for part in vars(value).values() if any(own_functions(part))]
     if type(value) in (list, tuple, set):
         return value
