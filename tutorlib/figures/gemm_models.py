@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = (SHADES[1], SHADES[2], SHADES[3])
+GLYPHS = dict(zip("os^vDP", "●■▲▼◆✚", strict=True))  # of the markers, for labels away from their line's end
 
 
 def gemm_models(everything: Sequence[SweepResults] | None = None) -> "Figure":
@@ -45,7 +46,7 @@ def draw_model(axes: "Axes", swept: SweepResults, model: str, color: str) -> Non
     for (name, (n, k)), marker in zip(weights.items(), MARKERS, strict=False):
         line = [one for one in measured_of(swept) if one.shape[1:] == (n, k)]
         tokens, ratios = [one.shape[0] for one in line], [one.ratio for one in line]
-        axes.plot(tokens, ratios, color=color, marker=marker, markersize=6, label=f"{name}, {n}×{k}")
+        axes.plot(tokens, ratios, color=color, marker=marker, markersize=6, label=f"{GLYPHS[marker]} {name}, {n}×{k}")
         halves = [one.ratio * one.spread / 2 for one in line]
         lower, upper = ([r + sign * half for r, half in zip(ratios, halves, strict=True)] for sign in (-1, 1))
         axes.vlines(tokens, lower, upper, color=color, linewidth=1, alpha=0.6)
