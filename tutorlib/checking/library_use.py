@@ -247,7 +247,7 @@ def held_by(value: Any) -> Iterable[Any]:
         return (value.__func__, type(value.__self__))
     if isinstance(value, type):
         return [part for part in vars(value).values() if any(own_functions(part))]
-    if type(value) in (list, tuple, set):
+    if isinstance(value, list | tuple | set):
         return value
     return value.values() if type(value) is dict else ()
 
