@@ -134,6 +134,11 @@ PART_EXERCISES = (
                 Hazard.REGISTERS,
                 "Who returns registers, and do all four warps of that warpgroup? Who takes them, and how many?",
             ),
+            Remedy(
+                Hazard.DEADLOCK,
+                "All four warps of the producer's warpgroup return registers before one of them calls produce(), and "
+                "each role uses its own number of `registers`.",
+            ),
             Remedy(SlotFlaw.REGISTERS_LATE, "Take the registers first, then call consume()."),
             Remedy(
                 Fail.TOO_FEW,
