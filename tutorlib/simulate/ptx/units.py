@@ -28,8 +28,8 @@ class Units:
 
     @property
     def meetings(self) -> "tuple[RegisterPool, Mbarriers, Warpgroups, ClusterBarriers]":
-        """The places at which threads wait, in the order in which a deadlock is told: a warp that lacks registers arrives
-        at no mbarrier, so the pool is nearer to the cause.
+        """The places at which threads wait, in the order in which a deadlock is told: the nearest to the cause first. A
+        warp that lacks registers arrives at no mbarrier.
         """
         return self.registers, self.mbarriers, self.warpgroups, self.clusters
 
