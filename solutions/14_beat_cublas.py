@@ -70,8 +70,9 @@ from tutorlib.notebook.tuner import show_model, tune_hopper
 # ## Where the time goes
 #
 # The drawing shows one SM computing three tiles of C, one after the other, in the manner of notebook 13. Two warpgroups
-# share each tile, and one of their warps also issues the loads. A color is a tile of C. Gray: a warpgroup rounds and
-# stores. Hatched: the tensor cores are idle. (The lengths are chosen for the drawing; measured times follow below.)
+# share each tile, and one of their warps also issues the loads. Each color is one tile of C. Gray marks a warpgroup
+# that rounds and stores, hatching the time in which the tensor cores are idle. (The lengths are chosen for the drawing;
+# measured times follow below.)
 
 # %%
 show_roles("plain")
@@ -103,7 +104,7 @@ show_roles("cooperative")
 # separates the roles inside the loop. The producer's loop could not be simpler, and it runs ahead of the consumers by
 # as many K tiles as the ring has stages.
 #
-# Each role runs its loop once for every tile of C, on `steps`:
+# Each role runs its loop once for every tile of C. Its argument, `steps`, has:
 #
 # - `steps.k_tiles`, `steps.stages`, `steps.stage_bytes`
 # - `steps.full + s`, `steps.empty + s`: the mbarriers of stage `s`. A phase of `full` completes with one arrival and
@@ -146,8 +147,8 @@ check("14.1", produce)
 # **Exercise 14.2** (about 20 lines). Write `consume(steps)`, which every consumer warp runs. One lane of each warp
 # arrives at `empty`, once for every K tile, the last one included, and never before the wgmmas that read the stage are
 # known to be complete. When `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators
-# next. The rehearsal runs your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst that the mbarriers
-# allow.
+# next. The rehearsal runs your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst timing that the
+# mbarriers allow.
 
 
 # %%
@@ -183,9 +184,10 @@ check("14.2", consume)
 # %% [markdown]
 # This is the kernel around the two loops; its parts are notebook 13's. `divide_roles` sends one warp to the loads and
 # all warps of the other warpgroups to `multiply_tiles`, in which a block takes one tile after another. Here each tile
-# has mbarriers of its own, so that your loops can count from 0. These know nothing of the previous tile's stages; that
-# is why the producer also waits at a named barrier, `STAGES_READ`, at which the consumers arrive after `consume` and
-# before their epilogue. The kernel that you build from here on needs no such barrier: it keeps one ring for all tiles.
+# has mbarriers of its own, so that your loops can count from 0. But these mbarriers do not protect the previous tile's
+# stages, so the producer also waits at a named barrier, `STAGES_READ`, at which the consumers arrive after `consume`
+# and before their epilogue. The kernel that you build from here on needs no such barrier: it keeps one ring for all
+# tiles.
 
 # %%
 show_source(specialised_kernel)
@@ -194,8 +196,8 @@ show_source(specialised_kernel)
 show_source(multiply_tiles)
 
 # %% [markdown]
-# **Predict:** with tiles of 128×128, half as large, how much slower is it? There is room for more stages then, and
-# there are more tiles, so that one tile's epilogue can overlap another's loads.
+# **Predict:** with tiles of 128×128, half as large, how much slower is the kernel? There is room for more stages then,
+# and there are more tiles, so that one tile's epilogue can overlap another's loads.
 
 # %%
 large, small = (make_specialised(HopperConfig((128, n, 64)), load_steps, multiply_steps) for n in (256, 128))
@@ -205,8 +207,8 @@ print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
-# (On the course's H200 the smaller tile takes 5 to 6 percent longer at both sizes. The section *What a step asks for*
-# counts what it pays.)
+# (On the course's H200 the smaller tile takes 5 to 6 percent longer at both sizes. The section *Bytes per step* counts
+# the bytes that it moves.)
 #
 # ## Registers move
 #
@@ -246,7 +248,8 @@ for warpgroups in (2, 3):
 # warpgroup. Warpgroups 0 to `consumers` − 1 multiply; warpgroup `consumers` is the producer. `registers` is the pair
 # from above: (producer's, consumers'). Move the registers, then let one warp call `produce()` and every consumer warp
 # `consume()`. The instruction, `cute.arch.setmaxregister_decrease(n)` or `…_increase(n)`, must be executed by all four
-# warps of a warpgroup. Before you run the check: which mistake here gives a wrong result, and which a hang?
+# warps of a warpgroup. **Predict** before you run the check: which of the two instructions, if you leave it out, makes
+# the kernel hang?
 
 
 # %%
@@ -273,17 +276,19 @@ def take_roles(
 check("14.13", take_roles)
 
 # %% [markdown]
-# Leave out the producer's `setmaxregister_decrease`, and the consumers ask for registers that no warp returns. They
-# wait forever: a hang, not a wrong result.
+# It is the producer's `setmaxregister_decrease`: without it the consumers wait forever for registers that no warp
+# returns. Without the consumers' `setmaxregister_increase` the result is still right, but values for which a thread has
+# no register spill to local memory. The small tiles of the simulation do not spill, so the check counts the
+# instruction.
 #
 # ## Persistent blocks
 #
-# Each way to close the gaps between tiles needs a block to have a *next* tile. So the kernel launches only as many
-# blocks as fit on the GPU, and each takes tile after tile. Such blocks are called **persistent**. The order of the
-# tiles is now the kernel's and no longer the hardware's: it walks down bands of `group` rows, so that blocks that run
-# at the same time share rows of A and columns of B, as in notebook 11. Nothing is assigned while the kernel runs: each
-# block's tiles follow from its number, so the producer and the consumers each compute them and need not communicate.
-# For clusters of 2×1, explained below, block 0 and block 1 form cluster 0:
+# Every way to close the gaps between tiles requires that a block have a *next* tile. So the kernel launches only as
+# many blocks as fit on the GPU, and each computes tile after tile. Such blocks are called **persistent**. The order of
+# the tiles is now the kernel's and no longer the hardware's: it walks down bands of `group` rows, so that blocks that
+# run at the same time share rows of A and columns of B, as in notebook 11. Nothing is assigned while the kernel runs:
+# each block's tiles follow from its number, so the producer and the consumers each compute them and need not
+# communicate. For clusters of 2×1, explained below, block 0 and block 1 form cluster 0:
 
 # %%
 for block in (0, 1, 2, 131):
@@ -364,13 +369,13 @@ show_figure("hopper_timeline")
 # - *ping-pong*: that gap is closed too. One warpgroup begins to multiply as the other stops.
 #
 # And yet ping-pong takes longest. Its tile is 128×192, so a K tile has three quarters of the others' arithmetic; but it
-# takes 912 cycles, more than three quarters of their 1,115 and 1,124. The section *What a step asks for* explains it.
+# takes 912 cycles, more than three quarters of their 1,115 and 1,124. The section *Bytes per step* explains it.
 #
-# Deferred stores cost no tile size. They need a loop that has two tiles in hand: one that is multiplied, and the
-# previous one, rounded, which waits in registers for its store.
+# Deferred stores keep the large tile. Their loop handles two tiles at a time: the one that is being multiplied, and the
+# previous one, already rounded, which waits in registers until it is stored.
 #
 # **Exercise 14.14** (about 19 lines). Write `consume_tiles(tiles, multiply, out, defer)`, which every consumer warp
-# runs. `tiles` is as in 14.7. Your work in 14.2 comes as two calls:
+# runs. `tiles` is as in 14.7. The steps of your loop in 14.2 are two calls now:
 #
 # - `multiply.step(state, first)`: wait for `full`, fence, issue the wgmmas, commit. `first` is a Python `True` or
 #   `False`.
@@ -417,7 +422,7 @@ check("14.14", consume_tiles)
 # %% [markdown]
 # ### The store itself
 #
-# A warp owns 16 rows of each 64 rows of the tile. It stores them in pieces of 16 rows × 64 columns, each through a
+# A warp owns 16 of every 64 rows of the tile. It stores them in pieces of 16 rows × 64 columns, each through a
 # buffer in shared memory: `stmatrix` writes the buffer, and TMA copies it to C. There are fewer buffers than pieces,
 # and the last tile's copies may still be in flight when the next tile's pieces come. So before a buffer is written
 # again, TMA must have *read* it; it need not have written C. For bulk copies that is
@@ -459,7 +464,7 @@ def store_pieces(out):
 check("14.15", store_pieces)
 
 # %% [markdown]
-# ## What a step asks for
+# ## Bytes per step
 #
 # A step along K moves bytes along several paths, each with a bandwidth of its own. The tensor cores of an SM perform
 # 4,096 operations per cycle at the datasheet's rate, so a step of 128×256×64 takes them 1,024 cycles. Do the other
@@ -686,11 +691,11 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 # ### The hand-over
 #
 # The block that has the last K tiles of a tile adds the other blocks' accumulators and stores the tile. The other
-# blocks write theirs to global memory. Two blocks share no barrier, so a **flag** in global memory tells the one that
-# the other's accumulators are there: each warp has one, zero at first. In PTX's memory model two rules make that safe.
-# A store with **release** semantics comes after everything that the thread did before, and what the other lanes of the
-# warp did before a `sync_warp`. A load with **acquire** semantics comes before everything that the thread does
-# afterwards. Both need the scope of the GPU, since the blocks are on different SMs:
+# blocks write theirs to global memory. Two blocks share no barrier, so a **flag** in global memory tells the adding
+# block that the giving block has written its accumulators: each warp has a flag, zero at first. In PTX's memory model
+# two rules make that safe. A store with **release** semantics comes after everything that the thread did before, and
+# what the other lanes of the warp did before a `sync_warp`. A load with **acquire** semantics comes before everything
+# that the thread does afterwards. Both need the scope of the GPU, since the blocks are on different SMs:
 #
 # > `cute.arch.store(part.flag, Int32(1), sem="release", scope="gpu")` and
 # > `cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu")`
@@ -700,8 +705,8 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 # thread's accumulators to global memory, where the adder's thread of the same number finds them. `part.add(slice)`
 # loads one of the `part.slices` slices of them and adds it to this thread's accumulators. The adder polls the flag,
 # `while given == 0:`; `cute.arch.make_warp_uniform(x)` tells the compiler that a value is the same in all lanes. At the
-# end the flag must be 0 again, for the next launch. The simulator knows both rules, and reports accumulators that are
-# right by luck.
+# end the flag must be 0 again, for the next launch. The simulator knows both rules, and reports a sum that is right
+# only by luck.
 
 
 # %%
@@ -779,13 +784,13 @@ show_figure("hopper_levers")
 #
 # Some of this was to be expected from the counts. At 2048 there is one wave, so nothing that overlaps with a *next*
 # tile can help. Clusters of 2×2 have no row because they need a second wave there. And ping-pong's *cycles* exceed
-# their floor by 15 percent, those of 128×256 with whole tiles by 9 to 10, as *What a step asks for* led you to expect.
-# (Two numbers in that column this page cannot explain: with stream-K a K tile of 128×256 is within 3 percent of its
+# their floor by 15 percent, those of 128×256 with whole tiles by 9 to 10, as *Bytes per step* led you to expect.
+# (This page cannot explain two numbers in that column: with stream-K a K tile of 128×256 is within 3 percent of its
 # floor, and *multicast* on *plain* takes 1,274 cycles, though without timestamps that kernel is no slower.)
 #
 # Multicast is the surprise: L2 sends a third less, and the time does not change. A likely reason, which this page does
 # not test: blocks in step ask for the same lines at the same moment, so one L2 access may serve several of them even
-# without multicast. `stagger` would then lose just that, and it is the one switch of the tile order that costs.
+# without multicast. `stagger` would lose exactly that, and it is the one switch of the tile order that costs time.
 #
 # So no list of levers is right for every shape. You have to choose, and that is where this page ends. (All of this was
 # measured on a GPU that cools between rounds. The appendix *In watts* measures the same kernels under the power limit.)
@@ -856,15 +861,15 @@ def cost(config, m, n, k, sm):
 check("14.10", cost)
 
 # %% [markdown]
-# How far do ten constants carry? Here are the levers' measured times, and the formula's result as a multiple of each.
-# (It knows nothing of some switches: for those it predicts the same time.)
+# How accurate is a formula with ten constants? The table has the levers' measured times, and the formula's result as a
+# multiple of each. (Some switches are not in the formula; it predicts the same time with and without them.)
 
 # %%
 show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
 
 # %% [markdown]
-# The formula is within about 5 percent at 4096 and 8192, and up to 10 percent too high at 2048. It is wrong about the
-# surprise, too: it charges for L2's bytes, so it promises 3 to 5 percent for multicast, and the measurement has none.
+# The formula is within about 5 percent at 4096 and 8192, and up to 10 percent too high at 2048. It is wrong about
+# multicast, too: it charges for L2's bytes, so it promises a gain of 3 to 5 percent, and the measurement shows none.
 #
 # The times also show where scheduling ends. The next cell counts what the tensor cores alone need at 1,980 MHz:
 
@@ -883,9 +888,8 @@ for size in (2048, 4096):
 # 8192³, with 16 waves, they reach 1.04. FP8 at 320×32576×7168 leaves as little: two waves are 96 percent full, and
 # the best configuration takes 106.6 µs beside cuBLASLt's 105.4 (appendix *FP8, 320 rows*).
 #
-# Now for every shape. The space to choose from: tiles, clusters, the ways to cut tiles and K, and with
-# `transposed=True` A and B exchanged, so that the kernel computes Cᵀ. `HopperConfig` states the rules that some
-# combinations break.
+# Now choose for every shape. The space consists of tiles, clusters, the ways to cut tiles and K, and `transposed=True`,
+# which exchanges A and B, so that the kernel computes Cᵀ. `HopperConfig` states the rules that some combinations break.
 
 # %%
 TILES = [(m, n, 64) for m in (64, 128, 256) for n in range(32, 257, 16)]
@@ -909,8 +913,8 @@ print(f"{len(CHANGES)} combinations; {dict(refused)} break a rule; {len(SPACE)} 
 # **Exercise 14.12** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape, from your
 # `cost` and `SPACE`. Where the formula cannot tell some of them apart, as where device memory is the limit, take the
 # one that asks L2 for the fewest bytes. The check tries several shapes, none of them a square, and your score is the
-# shape at which you do worst beside cuBLAS. Rules of your own are welcome, a list of sizes is not: each check draws
-# other shapes at random. Without a GPU, the course's model of the time judges your choice.
+# shape at which you do worst beside cuBLAS. You may add rules of your own, but no list of sizes: each check draws other
+# shapes at random. Without a GPU, the course's model of the time judges your choice.
 
 
 # %%
@@ -934,8 +938,8 @@ check("14.12", choose)
 #
 # Now put it together. `Parts` has a slot for each of your functions: `roles` (14.13), `produce` (14.7), `consume`
 # (14.14), `store` (14.15), `load` (14.5), `free` (14.16), `give` and `add` (14.17). This is the kernel with the slots.
-# What is left of the course's allocates shared memory, initializes mbarriers, and makes the objects that your parts get
-# as parameters:
+# The course's remaining lines allocate shared memory, initialize mbarriers, and make the objects that your parts get as
+# parameters:
 
 # %%
 show_source(gemm_kernel)
@@ -943,8 +947,8 @@ show_source(gemm_kernel)
 # %% [markdown]
 # **Exercise 14.18** (about 11 lines). Write `my_gemm(m, n, k)`, which returns (configuration, parts) for a shape: your
 # choice, and `Parts` with your eight functions. The check simulates your parts together in three configurations:
-# clusters with deferred stores, the same with stream-K, and split-K. With a Hopper GPU it times your kernel at 4096³,
-# in your configuration, for which you get the last point at 98 percent of the speed of the course's solution.
+# clusters with deferred stores, stream-K with deferred stores, and split-K. With a Hopper GPU it times your kernel at
+# 4096³, in your configuration, for which you get the last point at 98 percent of the speed of the course's solution.
 
 
 # %%
@@ -975,8 +979,8 @@ with suppress(NotImplementedError):  # until you have written it
     compare_parts(my_gemm, [(2048,) * 3, (4096,) * 3, (8192,) * 3, (320, 8192, 4096), (768, 1280, 16384)])
 
 # %% [markdown]
-# And this is the function that the course has promised. It is compiled once for each configuration, for all shapes, and
-# the second choice for a shape is a lookup. The choice is yours, and so are the parts of the kernel.
+# Last comes the entry point that all rungs share, `gemm(a, b, c)`. It compiles the kernel once for each configuration,
+# for all shapes, and remembers its choice for each shape. The choice is yours, and so are the parts of the kernel.
 
 
 # %%
@@ -1012,23 +1016,26 @@ with suppress(NotImplementedError):  # until you have written it
 # (An error of up to 0.5 is bf16's own: the largest of these results are beyond 128, where neighboring bf16 numbers are
 # 1 apart.)
 #
-# A fit can look good where it was made and be worth nothing elsewhere. So the course's own chooser
-# (`tutorlib/kernels/hopper/choose.py`, a finer model of the same kind) was timed at two sets of forty random shapes up
-# to 8192 (`tutor sweep gemm_any`). Its constants were fitted to the shapes of seed 2026 and to the squares; it has
-# never seen the shapes of seed 1971. **Predict** how much worse it is there.
+# A model can fit its own data well and fail elsewhere. The course's own chooser (`tutorlib/kernels/hopper/choose.py`)
+# has a finer model of the same kind, whose constants were fitted to times of single configurations on two GPUs
+# (`figures/data/explored`): on an H200 at squares, random shapes and a few extreme ones, on an H100 at the shapes of
+# language models' weights with 8 to 8,192 tokens. The fit has the forty random shapes of seed 2026; it has none of seed
+# 1971. `tutor sweep gemm_any` times the chooser at both sets. **Predict** how much worse it is at the shapes that it
+# has not seen.
 
 # %%
 show_figure("gemm_any")
 
 # %% [markdown]
-# Each point is one shape. On the shapes of the fit the median is 1.010 of cuBLAS, and 16 of 40 are slower than cuBLAS;
-# on the unseen ones it is 1.005, and 19 of 40 are slower. So on an unseen shape the chooser is about as likely to be
-# ahead of cuBLAS as behind it; the worst is 0.894. And the pairs of a single random shape typically spread by 6
-# percent, so do not read much into one point near 1.
+# Each point is one shape. (The figure was measured with an earlier fit, made before the H100's times were added; that
+# fit had the shapes of seed 2026, and none of seed 1971, either.) On the shapes of the fit the median is 1.010 of
+# cuBLAS, and 16 of 40 are slower than cuBLAS; on the unseen ones it is 1.005, and 19 of 40 are slower. So on an unseen
+# shape the chooser is about as likely to be ahead of cuBLAS as behind it; the worst is 0.894. And the pairs of a single
+# random shape typically spread by 6 percent, so do not read much into one point near 1.
 #
 # ## The ladder, to its end
 #
-# (In the table, the row of `choose` has the shape at which it did worst. The picture has the rungs that its sweep has
+# (In the table, the row of `choose` shows the shape at which it did worst. The picture has the rungs that its sweep has
 # timed; on a Hopper GPU `tutor sweep gemm_rungs --resume` adds others.)
 
 # %%
@@ -1042,8 +1049,8 @@ show_figure("gemm_ladder")
 # 176.0 µs beside 13's, in the same sweep (`figures/data/sweeps/h200_gemm_rungs.json`). It is no error: each kernel is
 # timed in turns with cuBLAS, and both share one clock. Beside the mma.sync kernels of 09 to 12 the file has 1,980 MHz;
 # beside 13 and 14, which keep the tensor cores busier, 1,935 to 1,965. The clock explains a part of the 3 percent; the
-# file does not tell where the rest comes from. So compare ratios, each of which is taken within its own pair, and not
-# times from different pairs.
+# file does not show the cause of the rest. So compare ratios, each of which is taken within its own pair, and not times
+# from different pairs.
 
 # %% [markdown]
 # ## What to remember
@@ -1145,8 +1152,8 @@ for tile in [(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)]:
 # mbarrier protects them: a block arrives there when it is ready to receive. Without it, a block that sent earlier would
 # overwrite a stage that a wgmma still reads.
 #
-# **Predict:** each block receives three quarters of 128 KiB. How long is that beside its K tiles, if SMs exchange some
-# 32 bytes per cycle? And with a split-K factor of 8?
+# **Predict:** each block receives three quarters of 128 KiB. How long does that take, compared with its K tiles, if SMs
+# exchange some 32 bytes per cycle? And with a split-K factor of 8?
 
 # %%
 for parts in (1, 2, 4, 8):
@@ -1184,7 +1191,7 @@ show_sustained()
 # %% [markdown]
 # ## Appendix: FP8, 320 rows
 #
-# Notebook 07 left off here: A has 320 rows, B is a weight matrix of 32576×7168, both e4m3. Its idea was to exchange the
+# Notebook 07 left off here: A has 320 rows, B is a weight matrix of 32576×7168, both e4m3. Its idea was to swap the two
 # matrices: a wgmma always has 64 rows, but its columns may be any multiple of 8, so B's rows become the rows and A's
 # 320 the columns. Here this is a switch, `transposed=True`: tiles of Cᵀ, 256×160 or 128×160, and 320 is 2 × 160, with
 # no residue. A cluster of two shares B's tile. The cell below counts waves for tiles of C, so A's rows come first:

@@ -275,6 +275,20 @@ def from_the_last_piece(out):
         cute.arch.cp_async_bulk_commit_group()
 
 
+@cute.jit
+def fence_after_the_meeting(out):
+    """The warp meets, and then each lane fences: a fence between the writes and the copy, on whatever side of it."""
+    for piece in cutlass.range_constexpr(out.pieces):
+        if cutlass.const_expr(piece == 0 or piece >= out.buffers):
+            cute.arch.cp_async_bulk_wait_group(out.buffers - 1 if piece else 0, read=True)
+            cute.arch.sync_warp()
+        out.write(piece, piece % out.buffers)
+        cute.arch.sync_warp()
+        cute.arch.fence_proxy("async.shared", space="cta")
+        out.copy(piece, piece % out.buffers)
+        cute.arch.cp_async_bulk_commit_group()
+
+
 # 14.5 load_shared -------------------------------------------------------------------------------------------------
 
 
@@ -424,7 +438,7 @@ RIGHT = {
     "14.13": [consumers_first, two_branches, another_warp_loads],
     "14.7": [counts_by_itself, while_loops, from_the_end],
     "14.14": [two_states, the_first_tile_apart, with_a_helper],
-    "14.15": [waits_at_the_end, counts_buffers, from_the_last_piece],
+    "14.15": [waits_at_the_end, counts_buffers, from_the_last_piece, fence_after_the_meeting],
     "14.5": [mask_by_a_loop, partitions_all, two_branches_of_operands],
     "14.16": [one_lane_in_a_loop, lanes_from_the_end, a_lane_for_each],
     "14.17": [

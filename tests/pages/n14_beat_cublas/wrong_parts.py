@@ -139,7 +139,6 @@ WRONG = {
         store("no_fence", "TMA may not see what stmatrix wrote.", swap(FENCE, "")),
         store("fence_afterwards", "The fence comes after the copy.", swap(FENCE, ""), swap(COPY, COPY + FENCE)),
         store("warp_not_together", "The copy reads what other lanes have not written yet.", swap("        cute.arch.sync_warp()\n        out.copy", "        out.copy")),
-        store("meets_before_the_fence", "The warp meets, and each lane fences after it.", swap(FENCE + "        cute.arch.sync_warp()\n", "        cute.arch.sync_warp()\n" + FENCE)),
         store("no_commit", "A copy in no group is waited for by no one.", swap(COMMIT, "        pass")),
         store("one_commit", "One group for a whole tile.", swap("\n" + COMMIT, "\n    cute.arch.cp_async_bulk_commit_group()")),
         store("commits_first", "The group closes before the copy is issued.", swap(COPY + COMMIT, COMMIT + "\n" + COPY.rstrip())),

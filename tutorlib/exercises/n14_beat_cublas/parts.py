@@ -32,7 +32,7 @@ SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))
 RING = {"tile": (64, 64, 64), "stages": 3}
 SPLIT = {"persistent": False, "split_k": 2}
 BENCH = (4096, 4096, 4096)
-HAND_OVER_MEETINGS = 4 * (3 * 2 + 2)  # 4 warps: two for each of 3 tiles that are stored, one in each of give and add
+HAND_OVER_MEETINGS = 4 * (4 + 2)  # 4 warps: for 3 stored pieces, a wait before one of them, give, and add
 STORE_MEETINGS = 6 * 4 * 7  # 6 tiles, 4 warps: 4 pieces, for 3 of which a buffer must be waited for
 
 SMALL: dict[str, tuple[tuple[Shape, Settings], ...]] = {
@@ -45,12 +45,14 @@ SMALL: dict[str, tuple[tuple[Shape, Settings], ...]] = {
     "store": (((136, 512, 72), {"tile": (64, 256, 64), "stages": 2, "store_stages": 2}),),
     "load": (((256, 136, 200), RING | {"cluster": (2, 2)}), ((64, 200, 136), RING | {"cluster": (1, 4)})),
     "free": (((256, 136, 328), RING | {"cluster": (2, 2)}), ((64, 136, 520), RING | SPLIT | {"cluster": (1, 2)})),
-    "hand over": (((192, 64, 520), RING | {"stream_k": True}),),
+    # One tile of 3 slices. The giver has 5 K tiles, the adder 4, as many as stages: so the adder is there first.
+    "hand over": (((64, 192, 520), {"tile": (64, 192, 64), "stages": 4, "stream_k": True}),),
 }
 WHOLE = (
-    ((304, 264, 328), {"tile": (128, 64, 64), "cluster": (2, 1), "stages": 3, "defer_stores": True}),
-    ((320, 64, 584), RING | {"stream_k": True, "defer_stores": True, "cluster": (2, 1)}),
-    ((64, 136, 520), RING | SPLIT | {"cluster": (1, 2)}),
+    ((136, 72, 264), RING | {"cluster": (2, 2), "defer_stores": True}),
+    # two blocks, since one cluster alone shares no tile; with two consumer warpgroups, registers must move
+    ((328, 64, 264), {"tile": (128, 64, 64), "stages": 3, "stream_k": True, "defer_stores": True}),
+    ((64, 72, 456), RING | SPLIT | {"cluster": (1, 2)}),
 )
 
 
@@ -131,6 +133,11 @@ PART_EXERCISES = (
             Remedy(
                 Hazard.REGISTERS,
                 "Who returns registers, and do all four warps of that warpgroup? Who takes them, and how many?",
+            ),
+            Remedy(
+                Hazard.DEADLOCK,
+                "All four warps of the producer's warpgroup return registers before one of them calls produce(), and "
+                "each role uses its own number of `registers`.",
             ),
             Remedy(SlotFlaw.REGISTERS_LATE, "Take the registers first, then call consume()."),
             Remedy(
@@ -252,7 +259,11 @@ PART_EXERCISES = (
                 "The order is: all lanes write, sync_warp, one lane stores the flag with release; and: load the flag "
                 "with acquire until it is set, sync_warp, add. Both have the scope gpu.",
             ),
-            Remedy(Fail.INPUT_CHANGED, "The flags must be zero when the kernel ends: the next launch needs them so."),
+            Remedy(
+                Fail.INPUT_CHANGED,
+                "When the kernel ends, every flag must be zero again, for the next launch: the adder clears it, after "
+                "it has waited until the giver raised it.",
+            ),
             Remedy(Hazard.ENDLESS, "Does the giver raise the very flag that the adder waits for, and to that value?"),
             Remedy(Difference.WRONG, "Is every slice added, once?"),
         ),

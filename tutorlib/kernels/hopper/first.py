@@ -126,7 +126,7 @@ def first_kernel(
         BoxCopy(tma_b, *parts.boxes(tma_b, sB, gB)),
         tiled_mma,
         *parts.fragments(tiled_mma, group * 128, sA, sB),
-        parts.multiply,
+        math=parts.multiply,
     )
     parts.main_loop(steps)
     parts.epilogue(make_accumulators(steps.tCrC, tiled_mma, thread, tma_c, sC, gC, parts.boxes))

@@ -48,7 +48,8 @@ class BlockOrder:
         self.published: Steps = defaultdict(list)  # by a fence
         self.heard: Steps = defaultdict(list)  # from a flag
         self.learned: Steps = defaultdict(list)  # from a flag, and a fence came after it
-        self.flags: dict[int, Seen] = {}  # by the piece of memory
+        self.flags: dict[int, Seen] = {}  # by the piece of memory; a warp that writes one puts another dict there
+        self.latest: dict[tuple[int, int, int, bool], Seen] = {}  # that a warp has read at a piece, acquiring or not
 
     def known(self, block: int, warp: int, *kinds: Steps) -> Seen:
         """The effects of such steps of the block, as far as this warp knows of them."""
@@ -90,9 +91,11 @@ class BlockOrder:
             self.tell(block, warp, piece, bool(parts & RELEASE))
 
     def hear(self, block: int, warp: int, piece: int, acquires: bool) -> None:
-        """A warp reads a flag."""
-        if piece in self.flags:
-            self.heard[block].append((warp, self.now(block, warp), dict(self.flags[piece])))
+        """A warp reads a flag. A poll that finds what the one before it found teaches nothing."""
+        told, reader = self.flags.get(piece), (block, warp, piece, acquires)
+        if told is not None and self.latest.get(reader) is not told:
+            self.latest[reader] = told
+            self.heard[block].append((warp, self.now(block, warp), told))
             if acquires:
                 self.learn(block, warp)
 
@@ -100,7 +103,7 @@ class BlockOrder:
         """A warp writes a flag. anew: not by an atomic, which passes on what the flag has told so far."""
         if releases:
             self.publish(block, warp)
-        told = {} if anew else self.flags.get(piece, {})
+        told = {} if anew else dict(self.flags.get(piece, {}))
         merge(told, self.known(block, warp, self.published))
         self.flags[piece] = told
         if not told:

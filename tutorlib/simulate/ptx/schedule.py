@@ -35,7 +35,8 @@ from tutorlib.simulate.ptx.opcodes.wgmma import Tell
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.trace import BlockTrace
 
-POLLS = 4000  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
+POLLS = 100  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
+HOPELESS = 1000  # such polls by the only cohort that can run, while TMA has nothing to do
 EFFECTS = {"st", "red", "atom", "cp", "mbarrier", "bar", "barrier", "wgmma", "stmatrix"}
 PATIENCE = 1000  # blocks of the program that a cohort runs while others are ready, before one of those has a turn
 
@@ -45,10 +46,10 @@ class OverBudget(Exception):
 
 
 class Endless(Exception):
-    """The kernel runs longer than allowed. site: where it is."""
+    """The kernel does not end. Its text says why; site: the instruction at which it is."""
 
-    def __init__(self, site: int) -> None:
-        super().__init__(f"instruction {site}")
+    def __init__(self, why: str, site: int) -> None:
+        super().__init__(why)
         self.site = site
 
 
@@ -150,11 +151,11 @@ class Scheduler:
             self.polled = 0
         self.polled += self.polls[block]
         if self.polled > POLLS:
-            self.polled = 0
             if self.deliver():
+                self.polled = 0
                 self.release(ready)
-            elif len(ready) == 1:
-                raise Endless(self.program.blocks[block].start)
+            elif self.polled > HOPELESS and len(ready) == 1:
+                raise Endless("it polls memory that no running thread will change", self.program.blocks[block].start)
 
     def go_on(self, ready: list[Cohort]) -> bool:
         """No cohort can run: let TMA and tensor cores proceed, then timed waits end. Whether any can run then."""
@@ -211,7 +212,7 @@ class Scheduler:
         if self.budget < 0:
             raise OverBudget
         if self.steps > self.limit:
-            raise Endless(block.start)
+            raise Endless(f"it still runs after {self.limit:,} instructions: does a loop never end?", block.start)
 
     def look(self, site: int, cohort: Cohort) -> None:
         """See whether an instruction uses undefined values."""

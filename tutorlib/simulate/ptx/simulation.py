@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -129,11 +130,7 @@ def simulate(
             except OverBudget:
                 break
             except Endless as endless:
-                findings.notice(
-                    Hazard.ENDLESS,
-                    endless.site,
-                    lambda: f"it still runs after {LIMIT:,} instructions: does a loop never end?",
-                )
+                findings.notice(Hazard.ENDLESS, endless.site, partial(str, endless))
                 break
     runs = [
         int(times) for block, times in zip(blocks, scheduler.runs, strict=True) for _ in range(block.start, block.end)

@@ -27,9 +27,11 @@ class Units:
     tensor: TensorMemory
 
     @property
-    def meetings(self) -> "tuple[Mbarriers, Warpgroups, ClusterBarriers, RegisterPool]":
-        """The places at which threads wait."""
-        return self.mbarriers, self.warpgroups, self.clusters, self.registers
+    def meetings(self) -> "tuple[RegisterPool, Mbarriers, Warpgroups, ClusterBarriers]":
+        """The places at which threads wait, in the order in which a deadlock is told: the nearest to the cause first. A
+        warp that lacks registers arrives at no mbarrier.
+        """
+        return self.registers, self.mbarriers, self.warpgroups, self.clusters
 
     def restart(self, first: int) -> None:
         """Make ready for the blocks from this place on."""

@@ -39,7 +39,7 @@ def static_gemm(
 
     from tutorlib.kernels.hopper.gemm import Beside, launch_gemm
 
-    def launch(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, *memory: cute.Tensor) -> None:
+    def launch(a: Any, b: Any, c: Any, *memory: Any) -> None:  # tensors of static shapes
         (m, n), k = c.shape, a.shape[1]
         if k % VECTOR or n % VECTOR:
             raise ValueError(f"N = {n}, K = {k}: TMA's rows start at multiples of 16 bytes, {VECTOR} elements")
