@@ -1033,6 +1033,18 @@ show_figure("gemm_any")
 # shape the chooser is about as likely to be ahead of cuBLAS as behind it; the worst is 0.894. And the pairs of a single
 # random shape typically spread by 6 percent, so do not read much into one point near 1.
 #
+# Random shapes are not what the kernel is for. `tutor sweep gemm_models` times it on the weights of three language
+# models, with few tokens, as when a model writes, and with many, as when it reads. With few tokens there is little
+# arithmetic: the kernel exchanges A and B, so that the tokens are a wgmma's N, divides K among the blocks of a cluster,
+# and is limited by device memory.
+
+# %%
+show_figure("gemm_models")
+
+# %% [markdown]
+# All of these weights were in the H100's fit, so this figure says how well the chooser does where it was tuned, as a
+# tuner of your own would be. The median over the shapes and the worst of them stand above the panels.
+#
 # ## The ladder, to its end
 #
 # (In the table, the row of `choose` shows the shape at which it did worst. The picture has the rungs that its sweep has
