@@ -32,6 +32,7 @@ ZERO, NEG_INF = ct.PaddingMode.ZERO, ct.PaddingMode.NEG_INF
 LOG2_E = math.log2(math.e)
 h200 = hardware_of("NVIDIA H200")
 
+# %%
 tokens, heads, d = 16384, 16, 128
 print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * heads * tokens * d * 2 / 1e9:.2f} GB")
 

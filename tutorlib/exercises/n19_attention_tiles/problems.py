@@ -33,7 +33,7 @@ def soft_average() -> Problem:
     return Problem(
         name="soft_average",
         dims="MN",
-        inputs=(Operand("s", "MN", "fp32", scale=8, pattern="falling"), Operand("v", "N", "fp32")),
+        inputs=(Operand("s", "MN", "fp32", scale=64, pattern="falling"), Operand("v", "N", "fp32")),
         output=Operand("o", "M", "fp32"),
         reference=lambda s, v: s.softmax(-1) @ v,
         bound=bound,
