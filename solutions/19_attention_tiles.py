@@ -107,6 +107,7 @@ check("19.1", soft_average)
 # 1, the old maximum in p) and run it again: which widths still give the right result, and why?
 
 # %%
+torch.manual_seed(0)
 scores = torch.sort(20 * torch.randn(8, 200), dim=1).values
 values = torch.randn(200)
 exact = scores.double().softmax(1) @ values.double()
@@ -141,9 +142,9 @@ for n in (256, 4096, 65536):
 
 # %% [markdown]
 # bf16 has 8 significant bits. Once the total is several hundred times as large as a tile's contribution, adding a tile
-# changes nothing any more. The row's output is then too large by the same ratio, and no error message tells you. The
-# accumulator is fp32 for the same reason. The weights p may be rounded to bf16, since each is used once and not carried
-# along.
+# changes nothing any more, and an output divided by that total is too large. No error message tells you. The
+# accumulator is fp32 for the same reason. The weights p may be rounded to bf16 for the tensor cores: each is used once,
+# so their errors do not pile up, and partly cancel.
 #
 # ## Two GEMMs in one kernel
 #

@@ -200,7 +200,7 @@ EXERCISES = (
         problem=attention_problem(causal=True),
         library=COURSE_ATTENTION,
         once=True,
-        shapes=((1, 2, 2, 64, 64, 16), (2, 4, 2, 70, 70, 16), (1, 6, 2, 40, 100, 32)),
+        shapes=((1, 2, 2, 64, 64, 16), (2, 4, 2, 70, 70, 16), (1, 6, 2, 40, 100, 32), (1, 3, 1, 70, 50, 16)),
         simulated_shapes=((1, 2, 1, 120, 130, 16),),
         limits=WorkLimits(at_least=(("mma.sync", 240),), at_most=(("selp.f32", 560),)),
         grid=lambda shape: (tiles(shape[3], TM), shape[1], shape[0]),
