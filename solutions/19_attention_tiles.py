@@ -10,8 +10,16 @@
 # # 19 · Attention in tiles
 #
 # Attention computes O = softmax(Q Kᵀ · scale) V. You have both halves: the GEMM of notebook 07 and the softmax of
-# notebook 06. Why not launch three kernels, a GEMM, a softmax and another GEMM? **Predict** before you run the cell:
-# how large is S = Q Kᵀ for one sequence of 16,384 tokens, and how large are Q, K, V and O together?
+# notebook 06. Three launches, a GEMM, a softmax and another GEMM, would give the right result. This page does it in
+# one kernel, which never stores the scores Q Kᵀ; that is FlashAttention ([Dao et al.,
+# 2022](https://arxiv.org/abs/2205.14135)). Then it removes the work that a causal mask makes needless, and turns to
+# the case of a single query.
+#
+# > **After this page you can** write an attention kernel in cuTile that never stores its scores, masks only the tiles
+# > that need a mask, skips the tiles that no query sees, shares K and V among heads, and splits the keys of a single
+# > query among blocks.
+# >
+# > **It takes** about 75 minutes, on any machine; its appendix about 25 more. A GPU adds the speed.
 
 # %%
 import math
@@ -32,23 +40,21 @@ ZERO, NEG_INF = ct.PaddingMode.ZERO, ct.PaddingMode.NEG_INF
 LOG2_E = math.log2(math.e)
 h200 = hardware_of("NVIDIA H200")
 
+# %% [markdown]
+# **Predict** before you run the cell: how large is S = Q Kᵀ for a sequence of 16,384 tokens with 16 heads, and how
+# large are Q, K, V and O together?
+
 # %%
 tokens, heads, d = 16384, 16, 128
 print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * heads * tokens * d * 2 / 1e9:.2f} GB")
 
 # %% [markdown]
-# S would be written by the first kernel, read and written by the second, and read by the third. The kernel of this page
-# never stores S: a block computes a tile of S, uses it and drops it. Only Q, K, V and O go through memory. That is
-# FlashAttention ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)).
+# With three kernels, the first would write S, the second read and write it, and the third read it. In the kernel of
+# this page a block computes a tile of S, uses it and drops it. Only Q, K, V and O go through memory.
 #
 # Each query is a row of Q, and its output is a weighted average of the rows of V. Rows do not depend on each other, so
 # a block takes `tm` queries and walks along the keys, `tn` at a time. The obstacle is the softmax: its maximum and its
 # sum are known only after the last key. In 06 you removed it for a softmax; here you remove it for an average.
-#
-# > **After this page you can** write an attention kernel in cuTile that reads each tile once, masks only the tiles that
-# > need a mask, skips the others, shares K and V among heads, and splits the keys of a single query among blocks.
-# >
-# > **It takes** about 75 minutes, on any machine; its appendix about 25 more. A GPU adds the speed.
 
 # %% [markdown]
 # ## An average with weights that are not final

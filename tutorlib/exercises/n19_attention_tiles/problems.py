@@ -66,9 +66,9 @@ def one_head(causal: bool = False) -> Problem:
 
     return Problem(
         name="one_head",
-        dims="MND",
-        inputs=(Operand("q", "MD", "bf16", pattern="identity"), Operand("k", "ND", "bf16"), Operand("v", "ND", "bf16")),
-        output=Operand("o", "MD", "bf16"),
+        dims="QKD",
+        inputs=(Operand("q", "QD", "bf16", pattern="identity"), Operand("k", "KD", "bf16"), Operand("v", "KD", "bf16")),
+        output=Operand("o", "QD", "bf16"),
         reference=lambda q, k, v: weights(q, k) @ v,
         bound=bound,
         baseline=baseline,
@@ -124,13 +124,13 @@ def gradient_of_queries() -> Problem:
     def baseline(dq: "Tensor", *inputs: "Tensor") -> None:
         dq.copy_(slopes(*inputs).to(dq.dtype) @ inputs[1])
 
-    q, do = (Operand(name, "MD", "bf16", pattern="identity") for name in ("q", "do"))
-    k, v = (Operand(name, "ND", "bf16") for name in "kv")
+    q, do = (Operand(name, "QD", "bf16", pattern="identity") for name in ("q", "do"))
+    k, v = (Operand(name, "KD", "bf16") for name in "kv")
     return Problem(
         name="gradient_of_queries",
-        dims="MND",
+        dims="QKD",
         inputs=(q, k, v, do, Operand("lse", "M", "fp32", scale=4), Operand("delta", "M", "fp32")),
-        output=Operand("dq", "MD", "bf16"),
+        output=Operand("dq", "QD", "bf16"),
         reference=lambda *inputs: slopes(*inputs) @ inputs[1],
         bound=bound,
         baseline=baseline,
