@@ -23,12 +23,16 @@
 
 # %%
 import math
+import re
 
 import cuda.tile as ct
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from tutorlib import check
+from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.sass import disassemble
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw.key_tiles import show_key_tiles
 from tutorlib.kernels.attention import tiles
 from tutorlib.machine.hardware import hardware_of
@@ -68,9 +72,29 @@ print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * hea
 # tile the accumulator divided by the total is the average, whatever the order and the width of the tiles were: both
 # sums are what a single pass with the final maximum would have given.
 #
-# One more change to 06. GPUs have an instruction for 2ˣ (`ex2` in PTX) and none for eˣ; `ct.exp(x)` first multiplies
-# x by log2(e). Attention multiplies its scores by a scale anyway, so put log2(e) into the scale: then scores, maximum
-# and factor are all exponents of two, and `ct.exp2` needs no multiplication.
+# One more change to 06. GPUs have an instruction for 2ˣ (`ex2` in PTX) and none for eˣ. Attention multiplies its scores
+# by a scale anyway, so put log2(e) into the scale: then scores, maximum and factor are all exponents of two.
+# **Predict** how many floating-point instructions an exponential takes in PTX, by `ct.exp` and by `ct.exp2`:
+
+
+# %%
+@ct.kernel
+def exponentials(x, y, base_two: ct.Constant[bool], flush: ct.Constant[bool]):
+    i = ct.bid(0)
+    tile = ct.load(x, (i,), (128,))
+    ct.store(y, (i,), ct.exp2(tile, flush_to_zero=flush) if base_two else ct.exp(tile))
+
+
+vector = TensorSpec((4096,))
+for name, *how in [("exp", False, False), ("exp2", True, False), ("exp2, flushed", True, True)]:
+    made = compile_cutile(exponentials, [vector, vector, *how], "sm_90")
+    in_ptx = re.findall(r"(\w[\w.]*\.f32)\s+%r", made.ptx)
+    in_sass = re.findall(r"\b(?:FMUL|FFMA|FADD|FSETP|FSEL|MUFU\.EX2)\b", disassemble(made.cubin))
+    print(f"{name:14} {len(in_sass)} in machine code; PTX: {' '.join(in_ptx)}")
+
+# %% [markdown]
+# `flush_to_zero` gives up subnormal results, below 2⁻¹²⁶. Without it, ptxas surrounds each `ex2` with a comparison and
+# multiplications that preserve them. A weight that small does not matter next to the largest one, which is 1.
 #
 # **Exercise 19.1** (about 4 lines). Write `online_step(s, largest, total)`, the step that all kernels of this page
 # share. `@ct.function` marks a function that kernels call. s is a tile of scores (tm, tn), already multiplied by
@@ -361,8 +385,8 @@ check("19.5", attention)
 #
 # How fast is it? The tables compare it with torch's attention on cuDNN, as fractions of cuDNN's speed; a shape is
 # (batch, heads, heads of K and V, queries, keys, d), and the CuTe kernel is the subject of notebook 20. **Predict**
-# first: is cuTile closer to cuDNN with the mask or without, and for d = 128 or for d = 64, where each exponential
-# serves half as many products?
+# first: does cuTile come closer to cuDNN for d = 128 or for d = 64, where each exponential serves half as many
+# products? And does sharing K and V among eight heads make a difference?
 
 # %%
 show_sweep("attention_full")
@@ -371,6 +395,12 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
+# Compare the tables with your predictions. cuTile stays well below cuDNN, while the same algorithm in CuTe does not.
+# The difference is scheduling: tensor cores and exponentials are different units, and in notebook 20 you decide which
+# warpgroup's softmax runs while another warpgroup multiplies. In cuTile that is the compiler's decision.
+#
+# **Keep this:** in a causal grid, index order is time order; heads of a group are the same loop over the same K and V.
+#
 # ## Decoding: one query, many keys
 #
 # When a model generates text, each step has one new query per sequence, and K and V of all earlier tokens. A tile of
@@ -441,7 +471,7 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 #
 # - Attention never stores S: Q stays in the block, K and V stream past it.
 # - When the maximum grows, one factor per row corrects the total and the accumulator. Both are fp32.
-# - `exp2` with log2(e) in the scale saves a multiplication for each score.
+# - `exp2`, flushed, with log2(e) in the scale: one instruction for each exponential.
 # - Two loops: tiles without a mask, then the few with one. Tiles that no query sees are not visited.
 # - Start the longest causal blocks first. Heads of a group read the same K and V.
 # - Decoding is limited by memory: split the keys, and combine the parts by their log-sum-exp.

@@ -129,7 +129,7 @@ def gradient_of_queries() -> Problem:
     return Problem(
         name="gradient_of_queries",
         dims="QKD",
-        inputs=(q, k, v, do, Operand("lse", "M", "fp32", scale=4), Operand("delta", "M", "fp32")),
+        inputs=(q, k, v, do, Operand("lse", "Q", "fp32", scale=4), Operand("delta", "Q", "fp32")),
         output=Operand("dq", "QD", "bf16"),
         reference=lambda *inputs: slopes(*inputs) @ inputs[1],
         bound=bound,
