@@ -311,9 +311,9 @@ check("19.4", causal)
 # k and v are (batch, kv_heads, keys, d), and head h uses the head h // group of them. The arithmetic stays the same; K
 # and V, which a server keeps in memory for every token, shrink by the factor `group`.
 #
-# Causal blocks differ in length: the last one visits all keys, the first one a single tile. Blocks start in the order
-# of their index, x fastest. If the longest start last, the GPU ends with a few busy SMs and many idle ones. The cell
-# schedules one head's blocks on four SMs, each block on the SM that is free first. **Predict** the difference:
+# Causal blocks differ in length: the last one visits all keys, the first one a tile or two. In practice blocks start in
+# the order of their index, x fastest. If the longest start last, the GPU ends with a few busy SMs and many idle ones.
+# The cell schedules one head's blocks on four SMs, each block on the SM that is free first. **Predict** the difference:
 
 
 # %%
