@@ -21,6 +21,7 @@ WRONG = {
         combine("by_number", "Divides by the number of parts.", (" / ct.sum(weights)", " / parts.shape[0]")),
         combine("lse_as_weight", "The logarithm as a weight.", (WEIGHTS, "logs")),
         combine("first_row_of_lse", "The first row's weights.", ("ct.load(lse, (0, row)", "ct.load(lse, (0, 0)")),
+        combine("axes_exchanged", "Tiles of lse along its rows.", ("ct.load(lse, (0, row)", "ct.load(lse, (row, 0)")),
         combine(
             "first_row_of_parts", "The first row's parts.", ("ct.load(parts, (0, row, 0)", "ct.load(parts, (0, 0, 0)")
         ),
