@@ -5,6 +5,7 @@ from IPython.utils.capture import capture_output
 from nbconvert import HTMLExporter
 from nbformat import v4
 
+from tutorlib.kernels.attention.tiles import delta_rows
 from tutorlib.models.banks import bank, bank_group
 from tutorlib.notebook.source import show_source
 
@@ -23,3 +24,10 @@ def test_code_is_code_in_a_notebook_and_in_an_exported_page():
     assert code
     assert monospaced.rstrip().endswith('monospace)">')  # of the element around it
     assert "bank_group" in page
+
+
+def test_a_kernel_is_shown_with_its_decorator():
+    InteractiveShell.instance()
+    with capture_output() as shown:
+        show_source(delta_rows)
+    assert "\n@ct.kernel\ndef delta_rows(" in shown.outputs[0].data["text/markdown"]

@@ -89,11 +89,11 @@ class SourceCell:
 
 
 def in_cutile_kernel(lines: list[str], region: Region) -> bool:
-    """Whether the innermost function around the region is decorated with @ct.kernel, which refuses a plain raise."""
+    """Whether the innermost function around the region is cuTile code, which refuses a plain raise."""
     for n in range(region.first - 1, -1, -1):
         line = lines[n]
         if line.lstrip().startswith("def ") and len(line) - len(line.lstrip()) < len(region.indent):
-            return n > 0 and lines[n - 1].lstrip().startswith("@ct.kernel")
+            return n > 0 and lines[n - 1].lstrip().startswith(("@ct.kernel", "@ct.function"))
     return False
 
 

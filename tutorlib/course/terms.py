@@ -234,5 +234,11 @@ TERMS = (
          says="TVM-FFI is a calling convention through which a compiled function takes torch tensors directly."),
     Term("native op", "17",
          says="A native op is an instruction that the DSL emits through its compiler's intermediate language."),
+    Term("causal", "19", says="In causal attention a query sees its own key and earlier ones, and no later key."),
+    Term("grouped-query attention", "19", also=("GQA",),
+         says="In grouped-query attention several query heads share one head of K and V."),
+    Term("log-sum-exp", "19", also=("lse",),
+         says="The log-sum-exp of a row is the logarithm of its softmax's denominator, without overflow."),
+    Term("decoding", "19", says="Decoding generates text token by token, with one new query per sequence in each step."),
 )
 # fmt: on

@@ -1,0 +1,570 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 75
+#     appendix: 25
+#     summary: Softmax and two GEMMs in one kernel, causal, grouped, for one query; the appendix has the backward pass.
+# ---
+
+# %% [markdown]
+# # 19 · Attention in tiles
+#
+# Attention computes O = softmax(Q Kᵀ · scale) V. You have both halves: the GEMM of notebook 07 and the softmax of
+# notebook 06. Three launches, a GEMM, a softmax and another GEMM, would give the right result. This page does it in
+# one kernel, which never stores the scores Q Kᵀ; that is FlashAttention ([Dao et al.,
+# 2022](https://arxiv.org/abs/2205.14135)). Then it removes the work that a causal mask makes needless, and turns to
+# the case of a single query.
+#
+# > **After this page you can** write an attention kernel in cuTile that never stores its scores, masks only the tiles
+# > that need a mask, skips the tiles that no query sees, shares K and V among heads, and splits the keys of a single
+# > query among blocks.
+# >
+# > **It takes** about 75 minutes, on any machine; its appendix about 25 more. A GPU adds the speed.
+
+# %%
+import math
+import re
+
+import cuda.tile as ct
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from tutorlib import check
+from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.sass import disassemble
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.draw.key_tiles import show_key_tiles
+from tutorlib.kernels.attention import tiles
+from tutorlib.machine.hardware import hardware_of
+from tutorlib.notebook.measured import show_sweep
+from tutorlib.notebook.source import show_source
+from tutorlib.simulate.cutile import run
+
+ZERO, NEG_INF = ct.PaddingMode.ZERO, ct.PaddingMode.NEG_INF
+LOG2_E = math.log2(math.e)
+h200 = hardware_of("NVIDIA H200")
+
+# %% [markdown]
+# **Predict** before you run the cell: how large is S = Q Kᵀ for a sequence of 16,384 tokens with 16 heads, and how
+# large are Q, K, V and O together?
+
+# %%
+tokens, heads, d = 16384, 16, 128
+print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * heads * tokens * d * 2 / 1e9:.2f} GB")
+
+# %% [markdown]
+# With three kernels, the first would write S, the second read and write it, and the third read it. In the kernel of
+# this page a block computes a tile of S, uses it and drops it. Only Q, K, V and O go through memory.
+#
+# Each query is a row of Q, and its output is a weighted average of the rows of V. Rows do not depend on each other, so
+# a block takes `tm` queries and walks along the keys, `tn` at a time. The obstacle is the softmax: its maximum and its
+# sum are known only after the last key. In 06 you removed it for a softmax; here you remove it for an average.
+
+# %% [markdown]
+# ## An average with weights that are not final
+#
+# Let a row's scores so far have the maximum m, and keep two sums relative to it: the **total** Σ exp(sₙ - m) and the
+# accumulator Σ exp(sₙ - m)·vₙ. A tile brings a larger maximum m′. For every term of both sums
+#
+# exp(sₙ - m′) = exp(sₙ - m) · exp(m - m′)
+#
+# so the **factor** exp(m - m′) corrects a whole sum at once, and the new tile's terms are added with m′. After the last
+# tile the accumulator divided by the total is the average, whatever the order and the width of the tiles were: both
+# sums are what a single pass with the final maximum would have given.
+#
+# One more change to 06. GPUs have an instruction for 2ˣ (`ex2` in PTX) and none for eˣ. Attention multiplies its scores
+# by a scale anyway, so put log2(e) into the scale: then scores, maximum and factor are all exponents of two.
+# **Predict** how many floating-point instructions an exponential takes in PTX, by `ct.exp` and by `ct.exp2`:
+
+
+# %%
+@ct.kernel
+def exponentials(x, y, base_two: ct.Constant[bool], flush: ct.Constant[bool]):
+    i = ct.bid(0)
+    tile = ct.load(x, (i,), (128,))
+    ct.store(y, (i,), ct.exp2(tile, flush_to_zero=flush) if base_two else ct.exp(tile))
+
+
+vector = TensorSpec((4096,))
+for name, *how in [("exp", False, False), ("exp2", True, False), ("exp2, flushed", True, True)]:
+    made = compile_cutile(exponentials, [vector, vector, *how], "sm_90")
+    in_ptx = re.findall(r"(\w[\w.]*\.f32)\s+%r", made.ptx)
+    in_sass = re.findall(r"\b(?:FMUL|FFMA|FADD|FSETP|FSEL|MUFU\.EX2)\b", disassemble(made.cubin))
+    print(f"{name:14} {len(in_sass)} in machine code; PTX: {' '.join(in_ptx)}")
+
+# %% [markdown]
+# `flush_to_zero` gives up subnormal results, below 2⁻¹²⁶. Without it, ptxas surrounds each `ex2` with a comparison and
+# multiplications that preserve them. A weight that small does not matter next to the largest one, which is 1.
+#
+# **Exercise 19.1** (about 4 lines). Write `online_step(s, largest, total)`, the step that all kernels of this page
+# share. `@ct.function` marks a function that kernels call. s is a tile of scores (tm, tn), already multiplied by
+# log2(e); largest and total are columns (tm, 1). Return the tile's weights p = 2^(s - new maximum), the factor for
+# everything that came before, the new maximum and the new total. The kernel below it is given: it averages numbers v
+# with the softmax of each row of s, and loads each score once.
+
+
+# %%
+@ct.function
+def online_step(s, largest, total):
+    ### BEGIN SOLUTION (about 4 lines)
+    new = ct.maximum(largest, ct.max(s, 1, keepdims=True))
+    p = ct.exp2(s - new, flush_to_zero=True)
+    factor = ct.exp2(largest - new, flush_to_zero=True)
+    return p, factor, new, total * factor + ct.sum(p, 1, keepdims=True)
+    ### END SOLUTION
+
+
+@ct.kernel
+def soft_average(s, v, o, tm: ct.Constant[int], tn: ct.Constant[int]):
+    i = ct.bid(0)
+    largest = ct.full((tm, 1), -math.inf, ct.float32)
+    total = ct.zeros((tm, 1), ct.float32)
+    acc = ct.zeros((tm, 1), ct.float32)
+    for j in range(ct.cdiv(s.shape[1], tn)):
+        part = ct.load(s, (i, j), (tm, tn), padding_mode=NEG_INF) * LOG2_E
+        p, factor, largest, total = online_step(part, largest, total)
+        values = ct.load(v, (j,), (tn,), padding_mode=ZERO)
+        acc = acc * factor + ct.sum(p * values[None, :], 1, keepdims=True)
+    ct.store(o, (i,), ct.reshape(acc / total, (tm,)))
+
+
+# %%
+check("19.1", soft_average)
+
+# %% [markdown]
+# Now prove the claim about the tiles' width. The cell feeds your kernel scores with a large spread, in an order in
+# which the maximum grows in almost every tile, and compares it with one pass in fp64. Break `online_step` (a factor of
+# 1, the old maximum in p) and run it again: which widths still give the right result, and why?
+
+# %%
+torch.manual_seed(0)
+scores = torch.sort(20 * torch.randn(8, 200), dim=1).values
+values = torch.randn(200)
+exact = scores.double().softmax(1) @ values.double()
+for tn in (4, 16, 64, 256):
+    average = torch.empty(8)
+    run(soft_average, (1,), (scores, values, average, 8, tn))
+    print(f"tiles of {tn:3}: largest error {(average - exact).abs().max():.1e}")
+
+# %% [markdown]
+# ## Why the statistics are fp32
+#
+# The maximum and the total are two numbers per row, next to tiles of thousands. Keep them in fp32 all the same. The
+# cell computes a row's total tile by tile and rounds it after each tile. **Predict** which of the rows suffers most in
+# bf16:
+
+
+# %%
+def total_of(scores, dtype, tn=64):
+    largest, total = torch.tensor(-math.inf), torch.tensor(0.0)
+    for part in scores.split(tn):
+        new = torch.maximum(largest, part.max())
+        total = (total * torch.exp2(largest - new) + torch.exp2(part - new).sum()).to(dtype).float()
+        largest = new
+    return total * torch.exp2(largest - scores.max())
+
+
+for n in (256, 4096, 65536):
+    row = torch.randn(n, generator=torch.Generator().manual_seed(n))
+    exact = torch.exp2((row - row.max()).double()).sum()
+    errors = [abs(total_of(row, dtype) / exact - 1) for dtype in (torch.float32, torch.bfloat16)]
+    print(f"{n:6} keys: relative error {errors[0]:.0e} in fp32, {errors[1]:.0e} in bf16")
+
+# %% [markdown]
+# bf16 has 8 significant bits. Once the total is several hundred times as large as a tile's contribution, adding a tile
+# changes nothing any more, and an output divided by that total is too large. No error message tells you. The
+# accumulator is fp32 for the same reason. The weights p may be rounded to bf16 for the tensor cores: each is used once,
+# so their errors do not pile up, and partly cancel.
+#
+# ## Two GEMMs in one kernel
+#
+# Replace the numbers v by rows of V, and the given scores by Q Kᵀ: that is attention. In each step, a block
+#
+# 1. loads a tile of K, (tn, d), and multiplies: S = Q Kᵀ, a tile (tm, tn), times the scale;
+# 2. calls `online_step`;
+# 3. loads a tile of V, (tn, d), and accumulates: acc · factor + P V, a tile (tm, d).
+#
+# The tile of Q is loaded once, before the loop. The tensor cores multiply bf16, so P is rounded to V's dtype.
+#
+# **Exercise 19.2** (about 8 lines). Write the loop and the store of `attend`, for one head without a mask. q and o are
+# (queries, d), k and v (keys, d), all bf16; tm divides the number of queries and tn that of the keys. `scale` includes
+# log2(e). `ct.mma(x, y, acc)` is x @ y + acc; its third operand may be `acc * factor`.
+
+
+# %%
+@ct.kernel
+def attend(q, k, v, o, scale: float, tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]):
+    m = ct.bid(0)
+    queries = ct.load(q, (m, 0), (tm, d))
+    largest = ct.full((tm, 1), -math.inf, ct.float32)
+    total = ct.zeros((tm, 1), ct.float32)
+    acc = ct.zeros((tm, d), ct.float32)
+    ### BEGIN SOLUTION (about 8 lines)
+    for n in range(k.shape[0] // tn):
+        k_tile = ct.load(k, (n, 0), (tn, d))
+        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
+        p, factor, largest, total = online_step(s, largest, total)
+        v_tile = ct.load(v, (n, 0), (tn, d))
+        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
+    ct.store(o, (m, 0), (acc / total).astype(o.dtype))
+    ### END SOLUTION
+
+
+# %%
+check("19.2", attend)
+
+# %% [markdown]
+# How often does K come from memory? Every block reads all of K and V, so a larger `tm` means fewer reads, as in a GEMM.
+# One head's K and V fit in L2, which serves most of those reads. **Predict** the operations per byte that the SMs load
+# for tiles of 16, 64 and 128 queries; the ratio does not depend on `tn`:
+
+# %%
+print(f"the tensor cores can do {h200.flops['bf16'] / h200.bandwidth:.0f} operations per byte that memory delivers")
+for tm in (16, 64, 128):
+    operations, bytes_loaded = 2 * 2 * tm * d, 2 * d * 2  # for each key: two products, a row of K and one of V
+    print(f"{tm:3} queries: {operations / bytes_loaded:3.0f} operations per byte of K and V")
+
+# %% [markdown]
+# **Keep this:** Q stays, K and V stream past, and one factor per row keeps the accumulator consistent.
+#
+# ## Masks, and tiles that need none
+#
+# In a causal model query i sees keys 0 … i. A **mask** sets the other scores to -∞, so that their weights are 0. Cut
+# S into tiles, and three kinds appear: tiles that every query of the block sees whole, tiles that need a mask, and
+# tiles that no query sees. The picture has 320 queries, and only 250 keys, so the last tile of keys is incomplete.
+
+# %%
+show_key_tiles(320, 250, 64, 32)
+
+# %% [markdown]
+# A mask costs a comparison and a selection for each score, on the units that also compute the exponentials' arguments
+# and sums. So a kernel runs two loops: one without masks, then one with masks for the few tiles at the diagonal and at
+# the end of K. It never visits the white tiles; for a long square S they are half of the work.
+#
+# **Exercise 19.3** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m: return how many tiles of keys,
+# from the first on, need no mask, and the number of tiles to visit in all. A tile that extends past the last key needs
+# a mask. There may be fewer keys than queries. Kernels will call it: use arithmetic, `min` and `ct.cdiv` only.
+
+
+# %%
+def key_tiles(m, tm, tn, keys):
+    ### BEGIN SOLUTION (about 2 lines)
+    whole, visited = min(m * tm + 1, keys) // tn, min((m + 1) * tm, keys)
+    return whole, ct.cdiv(visited, tn)
+    ### END SOLUTION
+
+
+# %%
+check("19.3", key_tiles)
+
+# %% [markdown]
+# The caution from 06 about -∞ - (-∞) applies here: if all scores of a row are -∞ in the *first* tile that a block
+# visits, `online_step` computes NaN. It cannot happen with this mask, because key 0 is in the first tile and every
+# query sees it. From then on `largest` is finite, and a tile that is -∞ for some rows changes nothing in them.
+#
+# **Exercise 19.4** (about 9 lines). Write the second loop of `causal`, over the tiles that need a mask; the first one
+# is your `attend`'s. Now the numbers of queries and of keys need not be multiples of the tile. `ct.where(seen, s,
+# -math.inf)` masks; `ct.arange(tn, dtype=ct.int32)` is 0 … tn - 1. Pad the loads: an undetermined number in V makes the
+# result undetermined, even with weight 0. `check` counts the tiles you load and the selections your kernel executes.
+
+
+# %%
+@ct.kernel
+def causal(q, k, v, o, scale: float, tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]):
+    m = ct.bid(0)
+    keys = k.shape[0]
+    unmasked, end = key_tiles(m, tm, tn, keys)
+    queries = ct.load(q, (m, 0), (tm, d), padding_mode=ZERO)
+    largest = ct.full((tm, 1), -math.inf, ct.float32)
+    total = ct.zeros((tm, 1), ct.float32)
+    acc = ct.zeros((tm, d), ct.float32)
+    for n in range(unmasked):
+        k_tile = ct.load(k, (n, 0), (tn, d))
+        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
+        p, factor, largest, total = online_step(s, largest, total)
+        v_tile = ct.load(v, (n, 0), (tn, d))
+        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
+    ### BEGIN SOLUTION (about 9 lines)
+    row = m * tm + ct.arange(tm, dtype=ct.int32)[:, None]
+    for n in range(unmasked, end):
+        k_tile = ct.load(k, (n, 0), (tn, d), padding_mode=ZERO)
+        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
+        column = n * tn + ct.arange(tn, dtype=ct.int32)[None, :]
+        seen = (column < keys) & (column <= row)
+        p, factor, largest, total = online_step(ct.where(seen, s, -math.inf), largest, total)
+        v_tile = ct.load(v, (n, 0), (tn, d), padding_mode=ZERO)
+        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
+    ### END SOLUTION
+    ct.store(o, (m, 0), (acc / total).astype(o.dtype))
+
+
+# %%
+check("19.4", causal)
+
+# %% [markdown]
+# **Keep this:** the block's first query decides which tiles need no mask, its last one where the loop ends.
+#
+# ## Heads that share keys, and the longest rows first
+#
+# A model has many heads and a batch of sequences: q and o are (batch, heads, queries, d), and every head of every
+# sequence is a problem of its own. In **grouped-query attention** (GQA), a group of heads shares one head of K and V:
+# k and v are (batch, kv_heads, keys, d), and head h uses the head h // group of them. The arithmetic stays the same; K
+# and V, which a server keeps in memory for every token, shrink by the factor `group`.
+#
+# Causal blocks differ in length: the last one visits all keys, the first one a tile or two. In practice blocks start in
+# the order of their index, x fastest. If the longest start last, the GPU ends with a few busy SMs and many idle ones.
+# The cell schedules one head's blocks on four SMs, each block on the SM that is free first. **Predict** the difference:
+
+
+# %%
+def makespan(work, sms=4):
+    free = [0] * sms
+    for length in work:
+        free[free.index(min(free))] += length
+    return max(free)
+
+
+lengths = [2 * (m + 1) for m in range(16)]  # tiles of keys visited by block m of 16, tm = 2 tn
+print(f"the work of four SMs, shared evenly: {sum(lengths) / 4:.0f} tiles each")
+print(f"shortest first: {makespan(lengths)} tiles, longest first: {makespan(lengths[::-1])}")
+
+# %% [markdown]
+# **Exercise 19.5** (about 30 lines). Write the kernel `attention`: your `causal` with a batch, heads and groups, and
+# with the longest rows first. The grid is (blocks of queries, heads, batch). A tile of k has four sizes here, (1, 1,
+# tn, d), and `ct.reshape` makes it (tn, d); a store needs the four sizes again. `check` looks at the order of the
+# blocks, and at the number of tiles that they load.
+
+
+# %%
+@ct.kernel
+def attention(
+    q,
+    k,
+    v,
+    o,
+    scale: float,
+    group: ct.Constant[int],
+    tm: ct.Constant[int],
+    tn: ct.Constant[int],
+    d: ct.Constant[int],
+):
+    ### BEGIN SOLUTION (about 30 lines)
+    m, head, batch = ct.num_blocks(0) - 1 - ct.bid(0), ct.bid(1), ct.bid(2)
+    kv_head, keys = head // group, k.shape[2]
+    unmasked, end = key_tiles(m, tm, tn, keys)
+    queries = ct.reshape(ct.load(q, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO), (tm, d))
+    largest = ct.full((tm, 1), -math.inf, ct.float32)
+    total = ct.zeros((tm, 1), ct.float32)
+    acc = ct.zeros((tm, d), ct.float32)
+    for n in range(unmasked):
+        k_tile = ct.reshape(ct.load(k, (batch, kv_head, n, 0), (1, 1, tn, d)), (tn, d))
+        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
+        p, factor, largest, total = online_step(s, largest, total)
+        v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d)), (tn, d))
+        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
+    row = m * tm + ct.arange(tm, dtype=ct.int32)[:, None]
+    for n in range(unmasked, end):
+        k_tile = ct.reshape(ct.load(k, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
+        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
+        column = n * tn + ct.arange(tn, dtype=ct.int32)[None, :]
+        seen = (column < keys) & (column <= row)
+        p, factor, largest, total = online_step(ct.where(seen, s, -math.inf), largest, total)
+        v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
+        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
+    ct.store(o, (batch, head, m, 0), ct.reshape(acc / total, (1, 1, tm, d)).astype(o.dtype))
+    ### END SOLUTION
+
+
+# %%
+check("19.5", attention)
+
+# %% [markdown]
+# The course's kernel, `tile_forward`, is yours with two additions: a constant `causal`, so that one source serves
+# attention without a causal mask, and a second output, the **log-sum-exp** of each row, which the next section and the
+# backward pass need.
+#
+# How fast is it? The tables compare it with torch's attention on cuDNN, as fractions of cuDNN's speed; a shape is
+# (batch, heads, heads of K and V, queries, keys, d), and the CuTe kernel is the subject of notebook 20. **Predict**
+# first: does cuTile come closer to cuDNN for d = 128 or for d = 64, where each exponential serves half as many
+# products? And does sharing K and V among eight heads make a difference?
+
+# %%
+show_sweep("attention_full")
+
+# %%
+show_sweep("attention_causal")
+
+# %% [markdown]
+# Compare the tables with your predictions. cuTile stays well below cuDNN, while the same algorithm in CuTe does not.
+# The difference is scheduling: tensor cores and exponentials are different units, and in notebook 20 you decide which
+# warpgroup's softmax runs while another warpgroup multiplies. In cuTile that is the compiler's decision.
+#
+# **Keep this:** in a causal grid, index order is time order; heads of a group are the same loop over the same K and V.
+#
+# ## Decoding: one query, many keys
+#
+# When a model generates text, each step has one new query per sequence, and K and V of all earlier tokens. A tile of
+# scores has few rows: the `group` query heads that share a head of K and V, padded to the 16 rows that the tensor cores
+# multiply. **Predict**: which limit does the kernel meet, the tensor cores or memory?
+
+# %%
+batch, kv_heads, group, keys, d = 4, 8, 8, 16384, 128
+operations = 2 * 2 * batch * kv_heads * group * keys * d
+bytes_read = 2 * 2 * batch * kv_heads * keys * d
+print(f"{operations / bytes_read:.0f} operations per byte")
+print(f"tensor cores: {operations / h200.flops['bf16'] * 1e6:6.1f} µs at least")
+print(f"memory:       {bytes_read / h200.bandwidth * 1e6:6.1f} µs at least")
+print(f"blocks, if each has one sequence and one head of K and V: {batch * kv_heads}, for {h200.sms} SMs")
+
+# %% [markdown]
+# Memory is the limit, by far, and most SMs have no block: too few loads are in flight to use the bandwidth. The other
+# free dimension is the keys. **Split** them: each block computes the attention of its own run of keys, as if there were
+# no others, and a second kernel combines the parts.
+#
+# To combine them it must know how much weight each part has. Part s has the maximum mₛ and the total tₛ, so its
+# denominator is tₛ·2^mₛ. That number overflows, but its logarithm does not: the **log-sum-exp** lseₛ = mₛ + log2(tₛ).
+# Then the whole row's output is
+#
+# O = Σₛ 2^lseₛ · Oₛ / Σₛ 2^lseₛ
+#
+# and, as in every softmax, you subtract the largest lse before you exponentiate.
+#
+# **Exercise 19.6** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. parts is (S, rows, d), lse
+# (S, rows), o (rows, d), all fp32; block i combines row i. `splits` is the smallest power of two that is at least S:
+# choose the padding such that parts that do not exist have weight 0.
+
+
+# %%
+@ct.kernel
+def combine(parts, lse, o, splits: ct.Constant[int], d: ct.Constant[int]):
+    row = ct.bid(0)
+    ### BEGIN SOLUTION (about 6 lines)
+    logs = ct.load(lse, (0, row), (splits, 1), padding_mode=NEG_INF)
+    weights = ct.exp2(logs - ct.max(logs), flush_to_zero=True)
+    part = ct.reshape(ct.load(parts, (0, row, 0), (splits, 1, d), padding_mode=ZERO), (splits, d))
+    average = ct.sum(part * weights, 0, keepdims=True) / ct.sum(weights)
+    ct.store(o, (row, 0), average)
+    ### END SOLUTION
+
+
+# %%
+check("19.6", combine)
+
+# %% [markdown]
+# The first kernel contains nothing new: your loop over a run of the keys, with the group's heads as rows, and the mask
+# only for the end of K. It stores each part in fp32 and its lse.
+
+# %%
+show_source(tiles.decode_parts)
+
+# %% [markdown]
+# How many splits? Enough blocks for all SMs, and no more: each part adds a row of fp32 to write and read. **Predict**
+# the share of the traffic that the parts cause, with enough splits for two blocks on each SM:
+
+# %%
+splits = -(-2 * h200.sms // (batch * kv_heads))
+parts_moved = 2 * batch * kv_heads * splits * tiles.ROWS * d * 4  # written once, read once
+print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / bytes_read:.1%} more bytes than K and V")
+
+# %% [markdown]
+# ## What to remember
+#
+# - Attention never stores S: Q stays in the block, K and V stream past it.
+# - When the maximum grows, one factor per row corrects the total and the accumulator. Both are fp32.
+# - `exp2`, flushed, with log2(e) in the scale: one instruction for each exponential.
+# - Two loops: tiles without a mask, then the few with one. Tiles that no query sees are not visited.
+# - Start the longest causal blocks first. Heads of a group read the same K and V.
+# - Decoding is limited by memory: split the keys, and combine the parts by their log-sum-exp.
+#
+# ## Test yourself
+#
+# <details><summary>1. All scores of a row are equal, and there are n keys. What are largest, total and lse at the end,
+# to base 2?</summary>
+#
+# With s the score times log2(e): largest is s, each weight is 1, so total is n, and lse is s + log2(n).
+#
+# </details>
+#
+# <details><summary>2. With tiles of 128 queries and 64 keys, how many tiles of keys does causal block 5 visit, and how
+# many of them with a mask? There are many keys.</summary>
+#
+# Its queries are 640 … 767. It visits 768 / 64 = 12 tiles; the first 641 // 64 = 10 need no mask, so 2 are masked.
+#
+# </details>
+#
+# <details><summary>3. A part of a split has only keys that are masked. Which total and lse does it have, and what must
+# the kernel that computes it avoid?</summary>
+#
+# Its total is 0 and its lse is -∞, so its weight in the combination is 0. But with largest = -∞, s - largest is
+# -∞ - (-∞), NaN: skip the part, or use 0 in place of a maximum of -∞; and do not divide by the total.
+#
+# </details>
+
+# %% [markdown]
+# ## Appendix: backward
+#
+# Training needs the gradients of a loss with respect to Q, K and V, given dO, its gradient with respect to O. Write
+# the forward pass as three steps, and go back through them:
+#
+# | forward | backward |
+# |---|---|
+# | O = P V | dV = Pᵀ dO, dP = dO Vᵀ |
+# | P = softmax(S), by rows | dS = P ∘ (dP - δ), δᵢ = Σⱼ Pᵢⱼ dPᵢⱼ |
+# | S = scale · Q Kᵀ | dQ = scale · dS K, dK = scale · dSᵀ Q |
+#
+# δ is one number per row, and seems to need a whole row of dP. It does not: Σⱼ Pᵢⱼ dPᵢⱼ = Σⱼ Pᵢⱼ (dOᵢ · Vⱼ) = dOᵢ · Oᵢ,
+# a product of two rows of d numbers. And P needs no online softmax any more: from the forward pass's log-sum-exp,
+# Pᵢⱼ = 2^(sᵢⱼ - lseᵢ) in one step. Is the table right? Compare it with torch's automatic differentiation, in fp64:
+
+# %%
+torch.manual_seed(0)
+q, k, v = (torch.randn(1, 1, 40, 16, dtype=torch.float64, requires_grad=True) for _ in range(3))
+o = scaled_dot_product_attention(q, k, v)
+do, scale = torch.randn_like(o), 16**-0.5
+p = (q @ k.mT * scale).softmax(-1)
+delta = (do * o).sum(-1, keepdim=True)
+ds = p * (do @ v.mT - delta)
+by_hand = {"dQ": scale * ds @ k, "dK": scale * ds.mT @ q, "dV": p.mT @ do}
+for (name, mine), exact in zip(by_hand.items(), torch.autograd.grad(o, (q, k, v), do), strict=True):
+    print(f"{name}: largest difference {(mine - exact).abs().max():.0e}")
+
+# %% [markdown]
+# A block that owns queries can accumulate dQ, and a block that owns keys can accumulate dK and dV. One kernel for all
+# three would need atomic additions, whose order changes from run to run. The course uses two kernels, which compute S
+# and dP twice, and whose results are the same every time.
+#
+# **Exercise 19.7** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
+# divide: q, do and dq are (queries, d), k and v (keys, d), bf16; lse (to base 2, of the scores times log2(e)) and delta
+# are (queries,), fp32. `scale` is that of the scores, *without* log2(e). dS is rounded to bf16 for its product.
+
+
+# %%
+@ct.kernel
+def grad_q(q, k, v, do, lse, delta, dq, scale: float, tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]):
+    m = ct.bid(0)
+    q_tile, do_tile = ct.load(q, (m, 0), (tm, d)), ct.load(do, (m, 0), (tm, d))
+    ### BEGIN SOLUTION (about 12 lines)
+    logs, shared = ct.load(lse, (m,), (tm,))[:, None], ct.load(delta, (m,), (tm,))[:, None]
+    zeros = ct.zeros((tm, tn), ct.float32)
+    acc = ct.zeros((tm, d), ct.float32)
+    for n in range(k.shape[0] // tn):
+        k_tile, v_tile = ct.load(k, (n, 0), (tn, d)), ct.load(v, (n, 0), (tn, d))
+        s = ct.mma(q_tile, ct.transpose(k_tile), zeros) * (scale * LOG2_E)
+        p = ct.exp2(s - logs, flush_to_zero=True)
+        dp = ct.mma(do_tile, ct.transpose(v_tile), zeros)
+        ds = p * (dp - shared)
+        acc = ct.mma(ds.astype(k.dtype), k_tile, acc)
+    ct.store(dq, (m, 0), (acc * scale).astype(dq.dtype))
+    ### END SOLUTION
+
+
+# %%
+check("19.7", grad_q)
+
+# %% [markdown]
+# The other kernel owns keys and walks along the queries, over all heads of the group. It computes Sᵀ = K Qᵀ instead of
+# S, because Pᵀ and dSᵀ are the left operands of its products. A causal block of keys begins with the first queries that
+# see them.
+
+# %%
+show_source(tiles.backward_keys)
