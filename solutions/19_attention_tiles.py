@@ -395,9 +395,8 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# Compare the tables with your predictions. cuTile stays well below cuDNN, while the same algorithm in CuTe does not.
-# The difference is scheduling: tensor cores and exponentials are different units, and in notebook 20 you decide which
-# warpgroup's softmax runs while another warpgroup multiplies. In cuTile that is the compiler's decision.
+# Compare the tables with your predictions. Tensor cores and exponentials are different units, and the two kernels differ
+# in who decides when each of them works: in cuTile the compiler does, in CuTe you do.
 #
 # **Keep this:** in a causal grid, index order is time order; heads of a group are the same loop over the same K and V.
 #
