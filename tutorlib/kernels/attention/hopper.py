@@ -200,11 +200,11 @@ def launch_attention(
     scale: Float32,
     config: AttentionConfig,
     parts: AttentionParts = COURSE,
-    stream: CUstream | None = None,
+    **stream: CUstream,
 ) -> None:
     """tensors: q, k, v, o, (batch, heads, tokens, head_dim), head_dim contiguous. scale: of the scores.
 
-    lse: (batch, heads, tokens), fp32, if it is wanted.
+    lse: (batch, heads, tokens), fp32, if it is wanted. stream: of that name, if it is not the default one.
     """
     q, k, v, o = tensors
     mQ, mK, mO = (cute.make_tensor(x.iterator, cute.select(x.layout, [2, 3, 1, 0])) for x in (q, k, o))
@@ -220,7 +220,7 @@ def launch_attention(
     tma_o = cpasync.make_tiled_tma_atom(save, mO, box, STORE_BOX)
     kernel = attention_kernel(tma_q, tma_k, tma_v, tma_o, mLSE, scale, config, parts)
     grid = q.shape[1], cute.ceil_div(q.shape[2], bM), q.shape[0]
-    kernel.launch(grid=grid, block=(config.threads, 1, 1), stream=stream)
+    kernel.launch(grid=grid, block=(config.threads, 1, 1), **stream)
 
 
 def make_attention(config: AttentionConfig) -> Callable[..., None]:

@@ -28,12 +28,12 @@ def p_operand(p: cute.Tensor) -> cute.Tensor:
 
 
 @cute.jit
-def add_pv(pv: cute.TiledMma, acc: cute.Tensor, p: cute.Tensor, v: cute.Tensor) -> None:
-    """O += P V, a group of wgmmas. p: ((2, 2, 2), 1, K blocks) in registers. v: (V, 1, K blocks) in shared memory."""
+def add_pv(pv: cute.TiledMma, acc: cute.Tensor, p: cute.Tensor, v: cute.Tensor, stage: Int32) -> None:
+    """O += P V, a group of wgmmas. p: ((2, 2, 2), 1, K blocks) in registers. v: (V, 1, K blocks, stages)."""
     warpgroup.fence()
     pv.set(warpgroup.Field.ACCUMULATE, True)
     for k_block in cutlass.range_constexpr(cute.size(p, mode=[2])):
-        cute.gemm(pv, acc, p[None, None, k_block], v[None, None, k_block], acc)
+        cute.gemm(pv, acc, p[None, None, k_block], v[None, None, k_block, stage], acc)
     warpgroup.commit_group()
 
 

@@ -164,7 +164,7 @@ class Consumer:
         """Wait for V; O += P V, a group of wgmmas."""
         self.wait_v(state)
         _, pv = make_mmas(self.config)
-        self.parts.add_pv(pv, self.tOrO, self.parts.p_operand(self.tOrP), self.tOrV[None, None, None, state.index])
+        self.parts.add_pv(pv, self.tOrO, self.parts.p_operand(self.tOrP), self.tOrV, state.index)
 
     @cute.jit
     def mask(self, n_block: Int32) -> None:

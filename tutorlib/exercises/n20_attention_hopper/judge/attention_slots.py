@@ -1,0 +1,132 @@
+"""Answers that fill slots of the attention kernel (`kernels.attention.slots`), and one that fills all of them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.exercise import Answer, WrongKind
+from tutorlib.checking.part import HostFunction, Part, need_callable
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.failure import FailureKind, Flaw
+
+if TYPE_CHECKING:
+    from tutorlib.kernels.attention.slots import AttentionParts
+
+Settings = Mapping[str, Any]  # for AttentionConfig
+
+
+class PartFlaw(FailureKind):
+    """Why a part gives right results and is not the part that was asked for."""
+
+    NOT_OVERLAPPED = "one wgmma group at a time"
+    P_WAITS = "softmax waits for P V"
+    NO_TURNS = "no warpgroup passes its turn"
+    COURSES = "the course's own part"
+
+
+def without_overlap(ptx: str) -> str:
+    """A fault if no exponential comes between a wait for the older group and the wait for all; else ""."""
+    if not re.search(r"wgmma\.wait_group\S*\s+1;", ptx):
+        what = (
+            "it waits for every wgmma group before it goes on, so the tensor cores idle during the softmax: "
+            "wait_group(1) leaves P V, the newest group, in flight."
+        )
+        return Flaw(what, PartFlaw.NOT_OVERLAPPED)
+    hidden = r"wgmma\.wait_group\S*\s+1;(?:(?!wgmma\.(?:wait|commit)_group).)*ex2\."
+    if not re.search(hidden, ptx, re.DOTALL):
+        what = "it waits for P V before the softmax of the next block: the exponentials need S alone."
+        return Flaw(what, PartFlaw.P_WAITS)
+    return ""
+
+
+def without_turns(ptx: str) -> str:
+    """A fault if no warpgroup arrives at a named barrier without waiting there; else ""."""
+    if not re.search(r"\bbar(?:rier)?(?:\.cta)?\.arrive", ptx):
+        what = "no warpgroup passes its turn: pass_turn arrives at the other one's barrier and goes on, barrier_arrive."
+        return Flaw(what, PartFlaw.NO_TURNS)
+    return ""
+
+
+def static_attention(settings: Settings, causal: bool, parts: "AttentionParts") -> HostFunction:
+    """The host function attention(q, k, v, o) for its tensors' sizes. settings: beside head_dim, causal and group."""
+    from cutlass import Float32, Int32, cute
+
+    from tutorlib.kernels.attention.hopper import launch_attention
+    from tutorlib.kernels.attention.roles import AttentionConfig
+
+    @cute.jit
+    def attention(q: cute.Tensor, k: cute.Tensor, v: cute.Tensor, o: cute.Tensor) -> None:
+        head_dim, group = q.shape[3], q.shape[1] // k.shape[1]
+        config = AttentionConfig(head_dim, causal=causal, group=group, **settings)
+        # A descriptor leaves out a mode whose size is known to be 1: so no size is known.
+        tensors = tuple(
+            cute.make_tensor(x.iterator, cute.make_layout((*map(Int32, x.shape[:3]), head_dim), stride=x.stride))
+            for x in (q, k, v, o)
+        )
+        launch_attention(tensors, None, Float32(head_dim**-0.5), config, parts)
+
+    return attention
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionSlot(Part):
+    """names: of the slots that the answer fills, one function or a tuple of them; the others are the course's.
+
+    settings: of the kernel that a GPU runs. small: of the one that is simulated.
+    """
+
+    names: tuple[str, ...]
+    causal: bool = False
+    settings: Settings = field(default_factory=dict)
+    small: Settings = field(default_factory=lambda: {"tile_n": 64})
+
+    def host(self, answer: Answer) -> HostFunction:
+        return static_attention(self.settings, self.causal, self.parts(answer))
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        return static_attention(self.small, self.causal, self.parts(answer))
+
+    def parts(self, answer: Answer) -> "AttentionParts":
+        """Raises WrongKind."""
+        from tutorlib.kernels.attention.slots import COURSE
+
+        filled = answer if isinstance(answer, tuple | list) else (answer,)
+        if len(filled) != len(self.names):
+            raise WrongKind(f"{answer!r} is not {len(self.names)} functions.")
+        return replace(COURSE, **dict(zip(self.names, map(need_callable, filled), strict=True)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepSlot(AttentionSlot):
+    def lacks(self, compiled: Compiled) -> str:
+        return without_overlap(compiled.ptx)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnSlot(AttentionSlot):
+    def lacks(self, compiled: Compiled) -> str:
+        return without_turns(compiled.ptx)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeAttention(AttentionSlot):
+    """The answer takes nothing and returns AttentionParts, all of them its own."""
+
+    names: tuple[str, ...] = ()
+
+    def parts(self, answer: Answer) -> "AttentionParts":
+        """Raises WrongKind."""
+        from tutorlib.kernels.attention.slots import COURSE, AttentionParts
+
+        got = need_callable(answer)()
+        if not isinstance(got, AttentionParts):
+            raise WrongKind(f"{got!r} is not AttentionParts.")
+        for slot in fields(AttentionParts):
+            if need_callable(getattr(got, slot.name)) is getattr(COURSE, slot.name):
+                what = f"the slot {slot.name} has the course's function: fill each with your own."
+                raise WrongKind(Flaw(what, PartFlaw.COURSES))
+        return got
+
+    def lacks(self, compiled: Compiled) -> str:
+        return without_overlap(compiled.ptx) or without_turns(compiled.ptx)
