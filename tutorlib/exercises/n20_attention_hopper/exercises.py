@@ -62,7 +62,7 @@ EXERCISES = (
     ),
     slot(
         id="20.2",
-        title="by_row, p_operand",
+        title="views",
         points=4,
         part=AttentionSlot(names=("by_row", "p_operand")),
         library=course("by_row", "p_operand"),
@@ -107,11 +107,11 @@ EXERCISES = (
     ),
     slot(
         id="20.4",
-        title="online softmax",
+        title="softmax",
         points=6,
         part=AttentionSlot(names=("quad_reduce", "softmax_step")),
         limits=ONCE_A_SCORE,
-        library=course("quad_reduce", "softmax_step", "softmax_first"),
+        library=course("quad_reduce", "softmax_step"),
         hints=(
             "quad_reduce: combine with the lane whose number differs in bit 0, then with the one that differs in bit "
             "1: cute.arch.shuffle_sync_bfly(value, offset=1), then offset=2.",
@@ -236,6 +236,6 @@ EXERCISES = (
         library=course("by_row", "p_operand", "add_pv", "quad_reduce", "softmax_step", "produce_blocks", "step")
         | course("take_turn", "pass_turn")
         | {"COURSE": "COURSE"},
-        hints=("Return AttentionParts(by_row=…, …), with your function in each of its nine slots.",),
+        hints=("Return AttentionParts(…) with your nine functions, in the order above or by name.",),
     ),
 )
