@@ -13,6 +13,7 @@ from tutorlib.exercises.n20_attention_hopper.judge.attention_slots import (
     PartFlaw,
     StepSlot,
     TurnSlot,
+    ViewsSlot,
     WholeAttention,
 )
 from tutorlib.exercises.n20_attention_hopper.operands import BLOCK_CASES, REGISTER_CASES
@@ -29,8 +30,9 @@ SMALL_CAUSAL = ((1, 1, 1, 200, 200, 64),)
 ONE_GROUP = WorkLimits(at_most=tuple((f"wgmma.{name}", 80) for name in ("fence", "commit_group", "wait_group")))
 ONCE_A_SCORE = WorkLimits(at_most=(("shfl.sync.bfly", 200), ("ex2", 1300)))
 ONCE_LOADED = WorkLimits(at_most=(("cp.async.bulk.tensor.4d.shared", 9),))
-# In SMALL_CAUSAL a mask of one block takes 8 warps 256 selections; 4 of 6 blocks need it.
-FEW_MASKS = WorkLimits(at_most=(("selp.f32", 1300),))
+# In SMALL_CAUSAL a mask of one block takes 8 warps 256 selections; 4 of 6 blocks need it. All turns
+# together take 80 waits.
+FEW_MASKS = WorkLimits(at_most=(("selp.f32", 1300),), at_least=(("bar.sync", 64),))
 
 slot: Any = partial(
     CuteExercise,
@@ -64,7 +66,7 @@ EXERCISES = (
         id="20.2",
         title="views",
         points=4,
-        part=AttentionSlot(names=("by_row", "p_operand")),
+        part=ViewsSlot(names=("by_row", "p_operand")),
         library=course("by_row", "p_operand"),
         hints=(
             "Both are cute.make_tensor(acc.iterator, cute.make_layout(shape, stride=…)): no register moves.",
@@ -74,8 +76,9 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                (Difference.WRONG, Difference.UNWRITTEN),
-                "Print both layouts for an accumulator of 64 columns, and look up registers 0 to 9 in the table above.",
+                PartFlaw.VIEW,
+                "Compare with the table above: register 0 is the first row's first column, 1 its neighbor, 2 the same "
+                "column of the second row, 4 the first row's next pair.",
             ),
         ),
     ),
@@ -216,7 +219,7 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                (Hazard.BARRIER, Hazard.DEADLOCK),
+                PartFlaw.TURN,
                 "Compare the two calls: the same barrier for one warpgroup's wait and the other's arrival, and 256 "
                 "threads in both.",
             ),

@@ -3,11 +3,15 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer, WrongKind
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.cute import call_host
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.dsl.cute.plain_python import as_written, instead_of
 from tutorlib.failure import FailureKind, Flaw
 
 if TYPE_CHECKING:
@@ -22,6 +26,8 @@ class PartFlaw(FailureKind):
     NOT_OVERLAPPED = "one wgmma group at a time"
     P_WAITS = "softmax waits for P V"
     NO_TURNS = "no warpgroup passes its turn"
+    VIEW = "a view of other registers"
+    TURN = "a barrier that does not give turns"
     COURSES = "the course's own part"
 
 
@@ -98,6 +104,46 @@ class AttentionSlot(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ViewsSlot(AttentionSlot):
+    """The layouts of both views are looked at, register by register, before the kernel is built with them."""
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        self.parts(answer)
+        for columns in (64, 176):
+            if broken := find_misplaced(*answer, columns):
+                return wrong(broken)
+        return None
+
+
+def find_misplaced(by_row: Answer, p_operand: Answer, columns: int) -> str:
+    """The first element of a thread's accumulators of 64×columns that a view has in another register, or ""."""
+    from cutlass import BFloat16, cute
+
+    flaws: list[Flaw] = []
+
+    def note(name: str, view: Any, places: "dict[tuple[Any, ...], int]") -> None:
+        for place, register in places.items():
+            if not flaws and (got := int(view.layout(place))) != register:
+                what = f"with {columns} columns, {name}(acc) has element {place} in register {got}, not {register}."
+                flaws.append(Flaw(what, PartFlaw.VIEW))
+
+    @cute.jit
+    def host() -> None:
+        acc = cute.make_rmem_tensor(((2, 2, columns // 8), 1, 1), BFloat16)
+        pairs = product(range(2), range(2), range(columns // 8))
+        note("by_row", by_row(acc), {(row, (one, pair)): one + 2 * row + 4 * pair for one, row, pair in pairs})
+        elements = product(range(2), range(2), range(2), range(columns // 16))
+        operand = {((a, b, c), 0, block): a + 2 * b + 4 * c + 8 * block for a, b, c, block in elements}
+        note("p_operand", p_operand(acc), operand)
+
+    try:
+        call_host(host)
+    except CompileFailed:
+        return ""  # the kernel's compilation tells more
+    return flaws[0] if flaws else ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StepSlot(AttentionSlot):
     def lacks(self, compiled: Compiled) -> str:
         return without_overlap(compiled.ptx)
@@ -105,8 +151,54 @@ class StepSlot(AttentionSlot):
 
 @dataclass(frozen=True, kw_only=True)
 class TurnSlot(AttentionSlot):
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        """The simulator runs warps in an order in which many a barrier happens to work, so the calls are compared."""
+        self.parts(answer)
+        (taken, passed), (other, back) = ([barriers_of(one, group) for one in answer] for group in (0, 1))
+        for wait, arrive, group in ((taken, back, 0), (other, passed, 1)):
+            if wait is None or arrive is None:
+                continue
+            expected = [("waits", *call[1:]) for call in arrive if call[0] == "arrives"]
+            if wait != expected or len(wait) != 1 or wait[0][2] != BOTH:
+                what = (
+                    f"for its turn warpgroup {group} {told(wait)}; to give it that turn, warpgroup {1 - group} "
+                    f"{told(arrive)}."
+                )
+                return wrong(Flaw(what, PartFlaw.TURN))
+        if taken == other and taken is not None:
+            return wrong(Flaw(f"both warpgroups have their turn at one barrier: each {told(taken)}.", PartFlaw.TURN))
+        return None
+
     def lacks(self, compiled: Compiled) -> str:
         return without_turns(compiled.ptx)
+
+
+BOTH = 256  # threads of the two warpgroups
+BarrierCalls = list[tuple[str, int, int]]  # "waits" or "arrives", the barrier, its threads
+
+
+def barriers_of(function: Answer, group: int) -> BarrierCalls | None:
+    """The named barriers that a warpgroup uses in the function; None if it cannot be run as plain Python."""
+    from types import SimpleNamespace
+
+    from cutlass.cute import arch
+
+    calls: BarrierCalls = []
+
+    def noting(does: str) -> Answer:
+        return lambda barrier_id=0, number_of_threads=0, **_: calls.append((does, int(barrier_id), number_of_threads))
+
+    try:
+        names = {"barrier": noting("waits"), "barrier_arrive": noting("arrives")}
+        with instead_of([(arch, names)], function):
+            as_written(function)(SimpleNamespace(group=group))
+    except Exception:  # whatever the DSL raises outside of a trace
+        return None
+    return calls
+
+
+def told(calls: BarrierCalls) -> str:
+    return " and ".join(f"{does} at barrier {id} of {threads} threads" for does, id, threads in calls) or "does nothing"
 
 
 @dataclass(frozen=True, kw_only=True)
