@@ -411,7 +411,9 @@ check("20.7", step)
 
 # %% [markdown]
 # O is rescaled *after* P V of the block before: that block was exponentiated relative to the old maximum, like
-# everything in O. The price of the overlap is registers: S, P in fp32, the bf16 P that is still being read, and O.
+# everything in O. The price of the overlap is registers: S, P in fp32, the bf16 P that is still being read, and O. (If
+# you round P before `wait_group(0)`, the kernel stays right: the compiler gives the new values other registers, which
+# costs more of them.)
 
 # %%
 for name, elements in [("S", ROWS * KEYS), ("O", ROWS * HEAD_DIM), ("P in bf16", ROWS * KEYS // 2)]:

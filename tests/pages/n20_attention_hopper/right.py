@@ -11,11 +11,11 @@ from tests.pages.n20_attention_hopper.wrong import (
     NamedPair,
     add,
     give,
-    mine,
     produce,
     reduce,
     soften,
     step,
+    whole,
 )
 from tests.pages.table import answer
 
@@ -147,7 +147,12 @@ def jitted_give(me):
 
 
 other_turns = {"take_turn": take_other_numbers, "pass_turn": give_other_numbers}
-rounds_early = step("rounds_early", "P's new values have registers of their own.", without("me.tOrP.store"), swap(WAIT, "    me.tOrP.store(p.load().to(BFloat16))\n" + WAIT))  # fmt: skip
+rounds_early = step(
+    "rounds_early",
+    "P's new values have registers of their own.",
+    without("me.tOrP.store"),
+    swap(WAIT, "    me.tOrP.store(p.load().to(BFloat16))\n" + WAIT),
+)
 
 RIGHT = {
     "20.1": [bit_by_bit, by_search, from_the_accumulator],
@@ -166,7 +171,7 @@ RIGHT = {
                 "    warpgroup.fence()\n    pv.set(warpgroup.Field.ACCUMULATE, True)\n",
                 "    pv.set(warpgroup.Field.ACCUMULATE, True)\n    warpgroup.fence()\n",
             ),
-        ),  # fmt: skip
+        ),
     ],
     "20.4": [
         reduce("far_first", "The far pair first.", swap("offset=offset", "offset=3 - offset")),
@@ -175,12 +180,12 @@ RIGHT = {
             "Stores P before the sum.",
             without("factors[row] = factor"),
             swap("        p = cute", "        factors[row] = factor\n        p = cute"),
-        ),  # fmt: skip
+        ),
         soften(
             "difference_first",
             "Scales the difference.",
             swap("exp2(s * softmax.scale - base,", "exp2((s - top) * softmax.scale,"),
-        ),  # fmt: skip
+        ),
     ],
     "20.5": [counts, seen_by, as_a_list],
     "20.6": [
@@ -189,7 +194,7 @@ RIGHT = {
             "K of the last block first.",
             without("loads.load_q()"),
             swap("    k_state.advance()\n    for", "    loads.load_q()\n    k_state.advance()\n    for"),
-        ),  # fmt: skip
+        ),
         produce(
             "v_before_k",
             "Not one ahead, but right.",
@@ -198,14 +203,14 @@ RIGHT = {
                 "        k_state.advance()\n",
                 "        loads.load_k(n_blocks - 2 - number, k_state)\n        k_state.advance()\n",
             ),
-        ),  # fmt: skip
+        ),
         produce(
             "counts_down",
             "The block's number is the loop's.",
             swap("cutlass.range(n_blocks - 1, unroll", "cutlass.range(n_blocks - 1, 0, -1, unroll"),
             swap("n_blocks - 2 - number", "number - 1"),
             swap("n_blocks - 1 - number", "number"),
-        ),  # fmt: skip
+        ),
     ],
     "20.7": [
         rounds_early,
@@ -217,13 +222,13 @@ RIGHT = {
                 "    p, factors = me.tOrP, cute.make_rmem_tensor(2, Float32)\n",
             ),
             without("me.tOrP.store"),
-        ),  # fmt: skip
+        ),
         step(
             "frees_v_last",
             "V is freed at the end.",
             without("me.free_v"),
             swap("    me.rescale(factors)\n", "    me.rescale(factors)\n    me.free_v(v_state)\n"),
-        ),  # fmt: skip
+        ),
     ],
     "20.8": [
         answer("other_numbers", "Other barriers.", NamedPair(take_other_numbers, give_other_numbers)),
@@ -232,11 +237,11 @@ RIGHT = {
             "in_two_steps",
             "The other's number first.",
             swap("TURN_BARRIER + 1 - me.group", "TURN_BARRIER + (1 - me.group)"),
-        ),  # fmt: skip
+        ),
     ],
     "20.9": [
-        answer("all_mine", "The page's own.", lambda made=mine(): made),
-        answer("with_other_barriers", "Other barriers.", lambda made=mine(**other_turns): made),
-        answer("with_early_rounding", "P is rounded early.", lambda made=mine(step=rounds_early): made),
+        whole("all_mine", "The page's own."),
+        whole("with_other_barriers", "Other barriers.", **other_turns),
+        whole("with_early_rounding", "P is rounded early.", step=rounds_early),
     ],
 }
