@@ -69,7 +69,7 @@ show_attention("together", "ping-pong")
 
 # %% [markdown]
 # In the first schedule both warpgroups issue their wgmmas at the same time, so both wait for them, and then both
-# compute exponentials while the tensor cores idle. **Ping-pong** shifts one warpgroup against the other: one's softmax
+# compute exponentials while the tensor cores idle. Ping-pong shifts one warpgroup against the other: one's softmax
 # runs while the other multiplies.
 #
 # The second way is inside a warpgroup. S of block 1 needs nothing from block 0's softmax. Issue it *before* P V of
@@ -98,7 +98,7 @@ show_attention("together, overlap", "ping-pong, overlap")
 #
 # From notebook 13: element (row, column) of a 64×N accumulator belongs to thread 32·(row // 16) + 4·(row % 8) + (column
 # % 8) // 2, in register column % 2 + 2·(row // 8 % 2) + 4·(column // 8). The A operand of a wgmma has 64 rows and 16
-# columns of K, a **K block**. Its registers hold two bf16 each; counted by elements, PTX defines for a thread and one K
+# columns of K, a K block. Its registers hold two bf16 each; counted by elements, PTX defines for a thread and one K
 # block:
 #
 # | elements | row | columns in the K block |
@@ -484,10 +484,10 @@ show_source(attention_kernel)
 # %% [markdown]
 # ## Behind torch's operator
 #
-# A kernel is useful once a model can call it without a change. `torch.library.custom_op` gives it a name that
-# `torch.compile` treats as one operation. `register_fake` tells shapes and dtypes without computing anything, and
-# `register_autograd` connects the backward kernels, which are notebook 19's. Around it is a function with the signature
-# of `torch.nn.functional.scaled_dot_product_attention`. It leaves to torch what the kernel cannot do, and counts why.
+# A kernel is useful once a model can call it without a change. A **custom op** (`torch.library.custom_op`) has a name
+# that `torch.compile` treats as one operation. `register_fake` tells shapes and dtypes without computing anything, and
+# `register_autograd` connects the backward kernels, which are cuTile's. Around it is a function with the signature of
+# `torch.nn.functional.scaled_dot_product_attention`. It leaves to torch what the kernel cannot do, and counts why.
 
 # %%
 show_source(scaled_dot_product_attention)
@@ -546,9 +546,10 @@ torch.library.opcheck(attention, (*inputs, 0.125, True))
 # %% [markdown]
 # ## Measured
 #
-# The tables compare the course's kernel, and notebook 19's, with torch's attention on cuDNN. A shape is (batch, heads,
-# heads of K and V, queries, keys, head_dim). **Predict** before you look: at which head_dim is it harder to keep up,
-# given the count at the top of this page? And is a causal kernel at its best with short sequences or with long ones?
+# The tables compare the course's kernels, in CuTe and in cuTile, with torch's attention on cuDNN. A shape is (batch,
+# heads, heads of K and V, queries, keys, head_dim). **Predict** before you look: at which head_dim is it harder to keep
+# up, given the count at the top of this page? And is a causal kernel at its best with short sequences or with long
+# ones?
 
 # %%
 show_sweep("attention_full")

@@ -234,5 +234,7 @@ TERMS = (
          says="TVM-FFI is a calling convention through which a compiled function takes torch tensors directly."),
     Term("native op", "17",
          says="A native op is an instruction that the DSL emits through its compiler's intermediate language."),
+    Term("custom op", "20", dsl="`torch.library.custom_op`",
+         says="A custom op is a function that torch treats as one operation, with its own fake version and gradient."),
 )
 # fmt: on
