@@ -52,7 +52,6 @@ HELD: dict[str, int | dict[str, int]] = {
         "17.12": 19,
         "17.13": 12,
     },
-    "20_attention_hopper": 10,
     "18_bug_hunt": {f"18.{n}": 4 if n % 2 else 5 for n in range(1, 31)},  # diagnoses, and mends
 }
 

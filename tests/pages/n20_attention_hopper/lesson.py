@@ -14,7 +14,7 @@ LESSONS = {
     ),
     "20.4": Lesson(
         "a running maximum, and what was summed rescaled when it grows",
-        named("20.4", "forgets_the_maximum", "no_rescaling", "factor_of_one", "own_maximum", "sums_each_time"),
+        named("20.4", "no_rescaling", "factor_of_one", "own_maximum", "sums_each_time"),
     ),
     "20.5": Lesson("which blocks exist, and which need the mask", named("20.5", "all_blocks", "masks_all", "one_mask")),
     "20.6": Lesson(

@@ -225,9 +225,6 @@ WRONG = {
             swap("offset=offset", "offset=1 << offset"),
         ),
         soften(
-            "forgets_the_maximum", "The maximum of this block alone.", swap("MAX, before, 0", "MAX, -Float32.inf, 0")
-        ),
-        soften(
             "no_rescaling", "The sum keeps the old maximum.", swap("softmax.rsum[row] * factor", "softmax.rsum[row]")
         ),
         soften("a_new_sum", "The sum of this block alone.", swap("softmax.rsum[row] * factor", "Float32(0)")),
@@ -259,7 +256,6 @@ WRONG = {
                 "softmax.rsum[row] = softmax.rsum[row] * factor + softmax.quad_reduce(p.reduce(cute.ReductionOp.ADD, Float32(0), 0), lambda a, b: a + b) / 4",
             ),
         ),
-        soften("the_first_row_alone", "One of the two rows.", swap("range_constexpr(2)", "range_constexpr(1)")),
         soften_alone,
     ],
     "20.5": [
@@ -464,7 +460,6 @@ WRONG = {
         ),
         whole("the_courses_step", "One of the course's.", "step has the course's", step=COURSE.step),
         whole("exchanged_views", "Two slots exchanged.", by_row=p_operand, p_operand=by_row),
-        whole("exchanged_turns", "Two slots exchanged.", take_turn=pass_turn, pass_turn=take_turn),
         whole(
             "no_turns",
             "Turns that do nothing.",
