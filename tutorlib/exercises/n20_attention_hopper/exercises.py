@@ -125,7 +125,7 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                Fail.TOO_MANY(instruction="shfl"),
+                Fail.TOO_MANY(instruction="shfl.sync.bfly"),
                 "The sum needs no shuffle in each block: a thread's own part of it will do until the end, where the "
                 "course's `normalize` adds up the four.",
             ),
