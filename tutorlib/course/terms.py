@@ -240,5 +240,7 @@ TERMS = (
     Term("log-sum-exp", "19", also=("lse",),
          says="The log-sum-exp of a row is the logarithm of its softmax's denominator, without overflow."),
     Term("decoding", "19", says="Decoding generates text token by token, with one new query per sequence in each step."),
+    Term("custom op", "20", dsl="`torch.library.custom_op`",
+         says="A custom op is a function that torch treats as one operation, with its own fake version and gradient."),
 )
 # fmt: on

@@ -1,6 +1,7 @@
 """Pictures of layouts, shared-memory banks, threads and blocks. Every function returns its figure; none saves it."""
 
 from tutorlib.draw.algebra import show_complement, show_compose, show_divide, show_product
+from tutorlib.draw.attention import show_attention
 from tutorlib.draw.banks import show_banks, show_swizzle
 from tutorlib.draw.blackwell import show_blackwell, show_block, show_pair, show_scaled, show_tensor_memory
 from tutorlib.draw.blocks import show_block_order
@@ -16,6 +17,7 @@ from tutorlib.draw.timeline import show_timeline
 from tutorlib.draw.warps import show_columns, show_warps
 
 __all__ = [
+    "show_attention",
     "show_banks",
     "show_blackwell",
     "show_block",

@@ -1,0 +1,224 @@
+"""Answers that fill slots of the attention kernel (`kernels.attention.slots`), and one that fills all of them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.part import HostFunction, Part, need_callable
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.cute import call_host
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.dsl.cute.plain_python import as_written, instead_of
+from tutorlib.failure import FailureKind, Flaw
+
+if TYPE_CHECKING:
+    from tutorlib.kernels.attention.slots import AttentionParts
+
+Settings = Mapping[str, Any]  # for AttentionConfig
+
+
+class PartFlaw(FailureKind):
+    """Why a part gives right results and is not the part that was asked for."""
+
+    NOT_OVERLAPPED = "one wgmma group at a time"
+    P_WAITS = "softmax waits for P V"
+    NO_TURNS = "no warpgroup passes its turn"
+    VIEW = "a view of other registers"
+    TURN = "a barrier that does not give turns"
+    COURSES = "the course's own part"
+
+
+def without_overlap(ptx: str) -> str:
+    """A fault if no exponential comes between a wait for the older group and the wait for all; else ""."""
+    if not re.search(r"wgmma\.wait_group\S*\s+1;", ptx):
+        what = (
+            "it waits for every wgmma group before it goes on, so the tensor cores idle during the softmax: "
+            "wait_group(1) leaves P V, the newest group, in flight."
+        )
+        return Flaw(what, PartFlaw.NOT_OVERLAPPED)
+    hidden = r"wgmma\.wait_group\S*\s+1;(?:(?!wgmma\.(?:wait|commit)_group).)*ex2\."
+    if not re.search(hidden, ptx, re.DOTALL):
+        what = "it waits for P V before the softmax of the next block: the exponentials need S alone."
+        return Flaw(what, PartFlaw.P_WAITS)
+    return ""
+
+
+def without_turns(ptx: str) -> str:
+    """A fault if no warpgroup arrives at a named barrier without waiting there; else ""."""
+    if not re.search(r"\bbar(?:rier)?(?:\.cta)?\.arrive", ptx):
+        what = "no warpgroup passes its turn: pass_turn arrives at the other one's barrier and goes on, barrier_arrive."
+        return Flaw(what, PartFlaw.NO_TURNS)
+    return ""
+
+
+def static_attention(settings: Settings, causal: bool, parts: "AttentionParts") -> HostFunction:
+    """The host function attention(q, k, v, o) for its tensors' sizes. settings: beside head_dim, causal and group."""
+    from cutlass import Float32, Int32, cute
+
+    from tutorlib.kernels.attention.hopper import launch_attention
+    from tutorlib.kernels.attention.roles import AttentionConfig
+
+    @cute.jit
+    def attention(q: cute.Tensor, k: cute.Tensor, v: cute.Tensor, o: cute.Tensor) -> None:
+        head_dim, group = q.shape[3], q.shape[1] // k.shape[1]
+        config = AttentionConfig(head_dim, causal=causal, group=group, **settings)
+        # A descriptor leaves out a mode whose size is known to be 1: so no size is known.
+        tensors = tuple(
+            cute.make_tensor(x.iterator, cute.make_layout((*map(Int32, x.shape[:3]), head_dim), stride=x.stride))
+            for x in (q, k, v, o)
+        )
+        launch_attention(tensors, None, Float32(head_dim**-0.5), config, parts)
+
+    return attention
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionSlot(Part):
+    """names: of the slots that the answer fills, one function or a tuple of them; the others are the course's.
+
+    settings: of the kernel that a GPU runs. small: of the one that is simulated.
+    """
+
+    names: tuple[str, ...]
+    causal: bool = False
+    settings: Settings = field(default_factory=dict)
+    small: Settings = field(default_factory=lambda: {"tile_n": 64})
+
+    def host(self, answer: Answer) -> HostFunction:
+        return static_attention(self.settings, self.causal, self.parts(answer))
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        return static_attention(self.small, self.causal, self.parts(answer))
+
+    def parts(self, answer: Answer) -> "AttentionParts":
+        """Raises WrongKind."""
+        from tutorlib.kernels.attention.slots import COURSE
+
+        filled = answer if isinstance(answer, tuple | list) else (answer,)
+        if len(filled) != len(self.names):
+            raise WrongKind(f"{answer!r} is not {len(self.names)} functions.")
+        return replace(COURSE, **dict(zip(self.names, map(need_callable, filled), strict=True)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewsSlot(AttentionSlot):
+    """The layouts of both views are looked at, register by register, before the kernel is built with them."""
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        self.parts(answer)
+        for columns in (64, 176):
+            if broken := find_misplaced(*answer, columns):
+                return wrong(broken)
+        return None
+
+
+def find_misplaced(by_row: Answer, p_operand: Answer, columns: int) -> str:
+    """The first element of a thread's accumulators of 64×columns that a view has in another register, or ""."""
+    from cutlass import BFloat16, cute
+
+    flaws: list[Flaw] = []
+
+    def note(name: str, view: Any, places: "dict[tuple[Any, ...], int]") -> None:
+        for place, register in places.items():
+            if not flaws and (got := int(view.layout(place))) != register:
+                what = f"with {columns} columns, {name}(acc) has element {place} in register {got}, not {register}."
+                flaws.append(Flaw(what, PartFlaw.VIEW))
+
+    @cute.jit
+    def host() -> None:
+        acc = cute.make_rmem_tensor(((2, 2, columns // 8), 1, 1), BFloat16)
+        pairs = product(range(2), range(2), range(columns // 8))
+        note("by_row", by_row(acc), {(row, (one, pair)): one + 2 * row + 4 * pair for one, row, pair in pairs})
+        elements = product(range(2), range(2), range(2), range(columns // 16))
+        operand = {((a, b, c), 0, block): a + 2 * b + 4 * c + 8 * block for a, b, c, block in elements}
+        note("p_operand", p_operand(acc), operand)
+
+    try:
+        call_host(host)
+    except CompileFailed:
+        return ""  # the kernel's compilation tells more
+    return flaws[0] if flaws else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepSlot(AttentionSlot):
+    def lacks(self, compiled: Compiled) -> str:
+        return without_overlap(compiled.ptx)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnSlot(AttentionSlot):
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        """The simulator runs warps in an order in which many a barrier happens to work, so the calls are compared."""
+        self.parts(answer)
+        (taken, passed), (other, back) = ([barriers_of(one, group) for one in answer] for group in (0, 1))
+        for wait, arrive, group in ((taken, back, 0), (other, passed, 1)):
+            if wait is None or arrive is None:
+                continue
+            expected = [("waits", *call[1:]) for call in arrive if call[0] == "arrives"]
+            if wait != expected or len(wait) != 1 or wait[0][2] != BOTH:
+                what = (
+                    f"for its turn warpgroup {group} {told(wait)}; to give it that turn, warpgroup {1 - group} "
+                    f"{told(arrive)}."
+                )
+                return wrong(Flaw(what, PartFlaw.TURN))
+        if taken == other and taken is not None:
+            return wrong(Flaw(f"both warpgroups have their turn at one barrier: each {told(taken)}.", PartFlaw.TURN))
+        return None
+
+    def lacks(self, compiled: Compiled) -> str:
+        return without_turns(compiled.ptx)
+
+
+BOTH = 256  # threads of the two warpgroups
+BarrierCalls = list[tuple[str, int, int]]  # "waits" or "arrives", the barrier, its threads
+
+
+def barriers_of(function: Answer, group: int) -> BarrierCalls | None:
+    """The named barriers that a warpgroup uses in the function; None if it cannot be run as plain Python."""
+    from types import SimpleNamespace
+
+    from cutlass.cute import arch
+
+    calls: BarrierCalls = []
+
+    def noting(does: str) -> Answer:
+        return lambda barrier_id=0, number_of_threads=0, **_: calls.append((does, int(barrier_id), number_of_threads))
+
+    try:
+        names = {"barrier": noting("waits"), "barrier_arrive": noting("arrives")}
+        with instead_of([(arch, names)], function):
+            as_written(function)(SimpleNamespace(group=group))
+    except Exception:  # whatever the DSL raises outside of a trace
+        return None
+    return calls
+
+
+def told(calls: BarrierCalls) -> str:
+    return " and ".join(f"{does} at barrier {id} of {threads} threads" for does, id, threads in calls) or "does nothing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeAttention(AttentionSlot):
+    """The answer takes nothing and returns AttentionParts, all of them its own."""
+
+    names: tuple[str, ...] = ()
+
+    def parts(self, answer: Answer) -> "AttentionParts":
+        """Raises WrongKind."""
+        from tutorlib.kernels.attention.slots import COURSE, AttentionParts
+
+        got = need_callable(answer)()
+        if not isinstance(got, AttentionParts):
+            raise WrongKind(f"{got!r} is not AttentionParts.")
+        for slot in fields(AttentionParts):
+            if need_callable(getattr(got, slot.name)) is getattr(COURSE, slot.name):
+                what = f"the slot {slot.name} has the course's function: fill each with your own."
+                raise WrongKind(Flaw(what, PartFlaw.COURSES))
+        return got
+
+    def lacks(self, compiled: Compiled) -> str:
+        return without_overlap(compiled.ptx) or without_turns(compiled.ptx)

@@ -1,0 +1,244 @@
+"""What the warps of the Hopper attention kernel work on: its configuration, rings, MMAs, and the two roles' operands.
+
+Tensors are named by where they live: m in global memory, g a block's tiles of it, s shared memory, r registers;
+tSrQ is sQ as the MMA of S reads it.
+"""
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import cutlass
+from cutlass import BFloat16, Float32, Int32, cute
+from cutlass.cute.nvgpu import OperandMajorMode, cpasync, warpgroup
+from cutlass.cute.nvgpu.warpgroup import OperandSource
+from cutlass.pipeline import PipelineState
+
+if TYPE_CHECKING:
+    from tutorlib.kernels.attention.slots import AttentionParts
+
+WARPGROUP, MMA_M = 128, 64
+TURN_BARRIER = 1  # and 2: named barriers, a consumer warpgroup's turn to issue wgmmas
+
+
+@dataclass(frozen=True)
+class AttentionConfig:
+    """head_dim: of Q, K and V. tile_m: queries of a block. tile_n: keys of a step. pingpong: softmax takes turns.
+
+    overlap: issue S of the next step before P V of this one.
+    """
+
+    head_dim: int = 128
+    tile_m: int = 128
+    tile_n: int = 128
+    stages: int = 2
+    causal: bool = False
+    pingpong: bool = True
+    overlap: bool = True
+    early: bool = False  # P is rounded before P V of the step before has completed
+    group: int = 1  # query heads per head of K and V
+
+    @property
+    def consumers(self) -> int:
+        return self.tile_m // MMA_M
+
+    @property
+    def threads(self) -> int:
+        return WARPGROUP * (self.consumers + 1)
+
+    @property
+    def registers(self) -> tuple[int, int]:
+        return (24, 240) if self.consumers == 2 else (32, 160)
+
+    @property
+    def kv_bytes(self) -> int:
+        return 2 * self.tile_n * self.head_dim
+
+
+@dataclass(frozen=True)
+class KeyRing:
+    """full, empty: the first mbarrier of each stage; empty has one arrival of each consumer warp."""
+
+    full: cute.Pointer
+    empty: cute.Pointer
+
+    def release(self, stage: Int32) -> None:
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive(self.empty + stage)
+
+
+def make_mmas(config: AttentionConfig) -> tuple[cute.TiledMma, cute.TiledMma]:
+    """(S = Q Kᵀ from shared memory, O = P V with P in registers), each warpgroup with 64 rows."""
+    k_major, n_major = OperandMajorMode.K, OperandMajorMode.MN
+    qk = warpgroup.MmaF16BF16Op(BFloat16, Float32, (MMA_M, config.tile_n), OperandSource.SMEM, k_major, k_major)
+    pv = warpgroup.MmaF16BF16Op(BFloat16, Float32, (MMA_M, config.head_dim), OperandSource.RMEM, k_major, n_major)
+    stacked = (config.consumers, 1, 1)
+    return cute.make_tiled_mma(cute.make_mma_atom(qk), stacked), cute.make_tiled_mma(cute.make_mma_atom(pv), stacked)
+
+
+@dataclass(frozen=True)
+class OnlineSoftmax:
+    """A thread's part of the online softmax of its 2 rows: running maxima and sums, in fp32.
+
+    scale: of the logits, times log2(e). rmax, rsum: (2,). quad_reduce: as `parts.quad_reduce`.
+    """
+
+    rmax: cute.Tensor
+    rsum: cute.Tensor
+    scale: Float32
+    quad_reduce: Callable[..., Float32]
+
+    @cute.jit
+    def rescale(self, rows: cute.Tensor, factors: cute.Tensor) -> None:
+        """rows: (2, columns)."""
+        for row in cutlass.range_constexpr(2):
+            rows[row, None].store(rows[row, None].load() * factors[row])
+
+    @cute.jit
+    def normalize(self, rows: cute.Tensor, logs: cute.Tensor) -> None:
+        """Divide by the denominators; logs (2,) become their base-2 logarithms."""
+        for row in cutlass.range_constexpr(2):
+            total = self.quad_reduce(self.rsum[row], operator.add)
+            logs[row] = self.rmax[row] * self.scale + cute.math.log2(total, fastmath=True)
+            self.rsum[row] = 1 / total if total > 0 else Float32(0)
+        self.rescale(rows, self.rsum)
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """A consumer warpgroup's operands, its rings, its first row and number.
+
+    tSrS, tOrO: accumulators. tOrP: as tSrS, rounded. first_row: of this thread's two, which are 8 rows apart.
+    """
+
+    tSrQ: cute.Tensor
+    tSrK: cute.Tensor
+    tOrV: cute.Tensor
+    tSrS: cute.Tensor
+    tOrO: cute.Tensor
+    tOrP: cute.Tensor
+    k_ring: KeyRing
+    v_ring: KeyRing
+    softmax: OnlineSoftmax
+    first_row: Int32
+    keys: Int32
+    group: Int32
+    config: AttentionConfig
+    parts: "AttentionParts"
+
+    def wait_k(self, state: PipelineState) -> None:
+        cute.arch.mbarrier_wait(self.k_ring.full + state.index, state.phase)
+
+    def wait_v(self, state: PipelineState) -> None:
+        cute.arch.mbarrier_wait(self.v_ring.full + state.index, state.phase)
+
+    def free_k(self, state: PipelineState) -> None:
+        self.k_ring.release(state.index)
+
+    def free_v(self, state: PipelineState) -> None:
+        self.v_ring.release(state.index)
+
+    def take_turn(self) -> None:
+        if self.config.pingpong:
+            self.parts.take_turn(self)
+
+    def pass_turn(self) -> None:
+        if self.config.pingpong:
+            self.parts.pass_turn(self)
+
+    @cute.jit
+    def issue_s(self, state: PipelineState) -> None:
+        """Wait for K; S = Q Kᵀ, a group of wgmmas."""
+        self.wait_k(state)
+        qk, _ = make_mmas(self.config)
+        warpgroup.fence()
+        for k_block in cutlass.range_constexpr(cute.size(self.tSrQ, mode=[2])):
+            qk.set(warpgroup.Field.ACCUMULATE, k_block > 0)
+            q, k = self.tSrQ[None, None, k_block], self.tSrK[None, None, k_block, state.index]
+            cute.gemm(qk, self.tSrS, q, k, self.tSrS)
+        warpgroup.commit_group()
+
+    @cute.jit
+    def issue_o(self, state: PipelineState) -> None:
+        """Wait for V; O += P V, a group of wgmmas."""
+        self.wait_v(state)
+        _, pv = make_mmas(self.config)
+        self.parts.add_pv(pv, self.tOrO, self.parts.p_operand(self.tOrP), self.tOrV, state.index)
+
+    @cute.jit
+    def mask(self, n_block: Int32) -> None:
+        """-inf in columns past the last key, or, if causal, past the row's own."""
+        rows = self.parts.by_row(self.tSrS)
+        first = n_block * self.config.tile_n + cute.arch.lane_idx() % 4 * 2
+        for row in cutlass.range_constexpr(2):
+            end = self.keys
+            if cutlass.const_expr(self.config.causal):
+                end = cutlass.min(end, self.first_row + 8 * row + 1)
+            for pair in cutlass.range_constexpr(self.config.tile_n // 8):
+                for one in cutlass.range_constexpr(2):
+                    past = first + (8 * pair + one) >= end
+                    rows[row, (one, pair)] = -Float32.inf if past else rows[row, (one, pair)]
+
+    def softmax_step(self, p: cute.Tensor, factors: cute.Tensor) -> None:
+        """p, as tSrS, becomes the block's P; factors (2,) rescale what was accumulated."""
+        by_row = self.parts.by_row
+        self.parts.softmax_step(self.softmax, by_row(self.tSrS), by_row(p), factors)
+
+    def rescale(self, factors: cute.Tensor) -> None:
+        self.softmax.rescale(self.parts.by_row(self.tOrO), factors)
+
+
+@dataclass(frozen=True)
+class TileLoads:
+    """source: (box, tiles). target: (box, stages)."""
+
+    tma: cute.CopyAtom
+    source: cute.Tensor
+    target: cute.Tensor
+
+    def load(self, tile: Int32, stage: Int32, full: cute.Pointer) -> None:
+        cute.copy(self.tma, self.source[None, tile], self.target[None, stage], tma_bar_ptr=full)
+
+
+def make_tma_load(tma: cute.CopyAtom, g: cute.Tensor, s: cute.Tensor) -> TileLoads:
+    """g: (tile, tile, tiles), s: (tile, tile, stages)."""
+    alone = cute.make_layout(1)
+    target, source = cpasync.tma_partition(tma, 0, alone, cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
+    return TileLoads(tma, source, target)
+
+
+@dataclass(frozen=True)
+class BlockLoads:
+    """The producer warp's loads; each waits until its stage is empty, and announces its bytes."""
+
+    q: TileLoads
+    k: TileLoads
+    v: TileLoads
+    k_ring: KeyRing
+    v_ring: KeyRing
+    q_full: cute.Pointer
+    m_block: Int32
+    config: AttentionConfig
+
+    @property
+    def stages(self) -> int:
+        return self.config.stages
+
+    def load_q(self) -> None:
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive_and_expect_tx(self.q_full, 2 * self.config.tile_m * self.config.head_dim)
+        self.q.load(self.m_block, Int32(0), self.q_full)
+
+    def load_k(self, n_block: Int32, state: PipelineState) -> None:
+        self.load_tile(self.k, self.k_ring, n_block, state)
+
+    def load_v(self, n_block: Int32, state: PipelineState) -> None:
+        self.load_tile(self.v, self.v_ring, n_block, state)
+
+    @cute.jit
+    def load_tile(self, tiles: TileLoads, ring: KeyRing, n_block: Int32, state: PipelineState) -> None:
+        cute.arch.mbarrier_wait(ring.empty + state.index, state.phase)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive_and_expect_tx(ring.full + state.index, self.config.kv_bytes)
+        tiles.load(n_block, state.index, ring.full + state.index)

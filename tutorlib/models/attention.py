@@ -1,0 +1,71 @@
+"""The timeline of an attention block with two consumer warpgroups, in ticks: their softmax and the tensor cores."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Schedule = Literal["together", "ping-pong", "together, overlap", "ping-pong, overlap"]
+
+
+@dataclass(frozen=True)
+class Busy:
+    """From tick `begin` to tick `end`: "softmax", "S" or "P" (P V) of a block of keys, by a warpgroup."""
+
+    kind: str
+    group: int
+    block: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class AttentionCartoon:
+    """blocks: of keys. multiply: ticks of one warpgroup's S or P V on all tensor cores. softmax: of one block.
+
+    together: both warpgroups issue at once, and the tensor cores serve them alternately, so that both wait for twice
+    as long. ping-pong: one waits until the other's wgmmas are done. overlap: S of a block is issued before P V of the
+    block before.
+    """
+
+    schedule: Schedule
+    blocks: int = 3
+    multiply: int = 2
+    softmax: int = 5
+
+    @property
+    def spans(self) -> tuple[Busy, ...]:
+        if "ping-pong" in self.schedule:
+            return tuple(self.served(2, self.multiply))
+        one = tuple(self.served(1, 2 * self.multiply))
+        return (*one, *(Busy(x.kind, 1, x.block, x.begin, x.end) for x in one if x.kind == "softmax"))
+
+    @property
+    def total(self) -> int:
+        return max(span.end for span in self.spans)
+
+    def order(self) -> list[tuple[str, int]]:
+        """A warpgroup's wgmma groups as it issues them."""
+        pairs = [[("P", n - 1), ("S", n)] if n else [("S", n)] for n in range(self.blocks)]
+        if "overlap" in self.schedule:
+            pairs = [pair[::-1] for pair in pairs]
+        return [*(one for pair in pairs for one in pair), ("P", self.blocks - 1)]
+
+    def served(self, groups: int, ticks: int) -> Iterator[Busy]:
+        """The tensor cores take the group of wgmmas that is ready first."""
+        waiting, ready, free = [self.order() for _ in range(groups)], [0] * groups, 0
+        while any(waiting):
+            group = min((one for one in range(groups) if waiting[one]), key=lambda one: (ready[one], one))
+            kind, block = waiting[group].pop(0)
+            begin = max(free, ready[group])
+            free = end = begin + ticks
+            yield Busy(kind, group, block, begin, end)
+            if kind == "S":
+                softmax = end + self.softmax
+                yield Busy("softmax", group, block, end, softmax)
+                if "overlap" in self.schedule and block:  # P V of the block before is already issued
+                    _, before = waiting[group].pop(0)
+                    yield Busy("P", group, before, end, end + ticks)
+                    free = end + ticks
+                ready[group] = softmax
+            else:
+                ready[group] = end
