@@ -121,8 +121,8 @@ check("13.1", ring_layout)
 # ### What the mbarrier counts
 #
 # The thread that issues a load announces to an mbarrier how many bytes to expect: this is **expect-tx**, and PTX calls
-# the bytes transactions. TMA subtracts the bytes it has written to shared memory, and at 0 all of them are there. So the
-# announced number must be exact to the byte, at the edges too.
+# the bytes transactions. TMA subtracts the bytes it has written to shared memory, and at 0 all of them are there. So
+# the announced number must be exact to the byte, at the edges too.
 #
 # **Predict.** A is 200×72. Of the 128×64 box of tile (1, 1), 72 rows and 8 columns are inside the matrix; TMA fills the
 # rest with zeros. How many bytes does the mbarrier count?

@@ -395,8 +395,8 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# Compare the tables with your predictions. Tensor cores and exponentials are different units, and the two kernels differ
-# in who decides when each of them works: in cuTile the compiler does, in CuTe you do.
+# Compare the tables with your predictions. Tensor cores and exponentials are different units, and the two kernels
+# differ in who decides when each of them works: in cuTile the compiler does, in CuTe you do.
 #
 # **Keep this:** in a causal grid, index order is time order; heads of a group are the same loop over the same K and V.
 #
