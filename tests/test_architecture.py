@@ -90,6 +90,7 @@ SEVERAL = {
     "multiply_tiles": "of Hopper's two roles, of Blackwell's three",
     "need_gpu": "the command line's says so and ends the command",
     "Parts": "of notebook 13's kernel, of notebook 14's",
+    "pass_turn": "of Hopper's two ping-pongs: the GEMM's, attention's",
     "plain": "a cuTile kernel; text without marks; a value without NumPy",
     "produce_tiles": "of each generation: the producer's loop over its tiles",
     "read": "read with its module: timeline.read",
@@ -100,6 +101,9 @@ SEVERAL = {
     "show_roles": "of Hopper's warps, by configuration; of Blackwell's, by their loops",
     "smem_layout": "of each generation's GEMM",
     "table": "read with its module: readme.table, contents.table",
+    "Schedule": "the tiles of a Hopper GEMM; attention's modeled in time",
+    "step": "of the MLP's training; of attention's consumer",
+    "take_turn": "of Hopper's two ping-pongs",
 }
 # answers' names, and those of cuTile's own language and of PTX's instructions
 ELSEWHERE = ("exercises", "simulate/cutile", "simulate/ptx/opcodes")
