@@ -157,7 +157,7 @@ class TestModels:
     def test_a_panel_for_each_model_a_line_for_each_weight(self):
         one, two, three = gemm_models([self.FOUND]).axes
         dashed = {"_child0": [1, 1]}
-        assert lines(one) == dashed | {"q, 64×512": [1.0, 1.1], "o, 512×512": [1.0, 1.1]}
+        assert lines(one) == dashed | {"● q, 64×512": [1.0, 1.1], "■ o, 512×512": [1.0, 1.1]}
         assert lines(three) == dashed | {"up, 256×512": [0.9, 1.1]}
         assert len({line.get_color() for axes in (one, two, three) for line in axes.get_lines()[1:]}) == 3
         assert one.get_xlabel() == "tokens, the rows of A"

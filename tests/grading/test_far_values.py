@@ -81,7 +81,7 @@ def test_gradients_that_do_not_come_from_gemm_are_not_counted(tmp_path):
 
     outcome = judged(tmp_path, "16.8", beside_it)
     assert outcome.points == 2
-    assert "are not its results" in outcome.message
+    assert "the gradients do not follow it" in outcome.message
 
 
 class Twice(Forging):

@@ -52,7 +52,7 @@ class TestHopper:
         """(configuration, shape, events) of each launch that was made ready."""
         made = []
 
-        def launcher(config, m, n, k, events=None):
+        def launcher(config, m, n, k, events=None, parts=None):
             made.append((config, (m, n, k), events))
 
             def run(a, b, c, scale_a=None, scale_b=None):

@@ -164,7 +164,7 @@ def test_a_long_trace_is_told_to_its_end():
     kinds = ["load", "store"] * 150
     grids = timelines_of(BlockTrace(1, 256, [BlockEvent(0, does, (0,), np.empty(0, np.int64), 4) for does in kinds]))
     assert [grid.title.splitlines()[0] for grid in grids] == [
-        "the first block, step by step", "steps 64 to 127 of 300", "steps 236 to 299 of 300",
+        "the first block, step by step", "steps 64 to 127 (300 in all)", "steps 236 to 299 (300 in all)",
     ]  # fmt: skip
     assert grids[-1].labels[0][-1] == "S"
 

@@ -95,7 +95,7 @@ class TestOnStandIns:
 
     @pytest.fixture(autouse=True)
     def no_gpu_needed(self, on_cpu, monkeypatch):
-        def launcher(config, m, n, k, events=None):
+        def launcher(config, m, n, k, events=None, parts=None):
             return lambda a, b, c: c.copy_(a.float() @ b.float().mT)
 
         limits = SimpleNamespace(shared_memory_per_block_optin=227 * 1024)

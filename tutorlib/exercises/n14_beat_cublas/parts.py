@@ -203,10 +203,6 @@ PART_EXERCISES = (
                 "Between the write of a lane and the copy, and between the copy's wait and the next write, the warp "
                 "must meet: sync_warp().",
             ),
-            Remedy(
-                Hazard.UNWAITED,
-                "A buffer may be written again once the copy that reads it has been committed and waited for.",
-            ),
         ),
     ),
     part(

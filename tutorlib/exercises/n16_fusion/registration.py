@@ -30,12 +30,12 @@ class OperatorFlaw(FailureKind):
     """What is wrong with a registered operator."""
 
     NO_OPERATOR = "no operator"
-    RESULT = "another function's result"
+    RESULT = "another operator's result"
     FAKE = "no fake"
     BACKWARD = "no backward"
     GRADIENTS = "another function's gradients"
     SAVED = "inputs not saved"
-    COMPILED = "not compiled"
+    COMPILED = "not compiled by torch"
     AUTOCAST = "no autocast"
 
 

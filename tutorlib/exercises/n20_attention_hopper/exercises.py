@@ -10,7 +10,7 @@ from tutorlib.checking.values import ValueExercise
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n20_attention_hopper.judge.attention_slots import (
     AttentionSlot,
-    PartFlaw,
+    AttentionFlaw,
     StepSlot,
     TurnSlot,
     ViewsSlot,
@@ -76,7 +76,7 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                PartFlaw.VIEW,
+                AttentionFlaw.VIEW,
                 "Compare with the table above: register 0 is the first row's first column, 1 its neighbor, 2 the same "
                 "column of the second row, 4 the first row's next pair.",
             ),
@@ -186,9 +186,12 @@ EXERCISES = (
             "at the end me.tOrP.store(p.load().to(BFloat16)).",
         ),
         remedies=(
-            Remedy(PartFlaw.NOT_OVERLAPPED, "Two groups are in flight: wait for the older one alone, wait_group(1)."),
             Remedy(
-                PartFlaw.P_WAITS, "wait_group(0) comes after softmax_step, and before anything that touches O or P."
+                AttentionFlaw.NOT_OVERLAPPED, "Two groups are in flight: wait for the older one alone, wait_group(1)."
+            ),
+            Remedy(
+                AttentionFlaw.P_WAITS,
+                "wait_group(0) comes after softmax_step, and before anything that touches O or P.",
             ),
             Remedy(
                 Fail.TOO_MANY(instruction="selp.f32"), "`if cutlass.const_expr(masked):` encloses me.mask(n_block)."
@@ -219,7 +222,7 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                PartFlaw.TURN,
+                AttentionFlaw.TURN,
                 "Compare the two calls: the same barrier for one warpgroup's wait and the other's arrival, and 256 "
                 "threads in both.",
             ),

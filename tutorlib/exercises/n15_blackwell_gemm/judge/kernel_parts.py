@@ -49,7 +49,7 @@ class PartFlaw(FailureKind):
     OPERAND = "operand"
     K_BLOCKS = "K blocks"
     SOURCE = "tensor memory"
-    REGISTERS = "registers"
+    REGISTERS = "registers of the load"
     ATOM = "columns of a copy"
     THREADS = "threads of a block"
 
