@@ -158,7 +158,7 @@ class TestModels:
         one, two, three = gemm_models([self.FOUND]).axes
         dashed = {"_child0": [1, 1]}
         assert lines(one) == dashed | {"● q, 64×512": [1.0, 1.1], "■ o, 512×512": [1.0, 1.1]}
-        assert lines(three) == dashed | {"up, 256×512": [0.9, 1.1]}
+        assert lines(three) == dashed | {"● up, 256×512": [0.9, 1.1]}
         assert len({line.get_color() for axes in (one, two, three) for line in axes.get_lines()[1:]}) == 3
         assert one.get_xlabel() == "tokens, the rows of A"
         assert one.get_ylabel().startswith("speed as a fraction of cuBLAS's")

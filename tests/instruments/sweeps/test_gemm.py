@@ -8,7 +8,6 @@ from tutorlib.instruments.sweeps import SWEEPS, make_sweep
 from tutorlib.kernels.ladder import AMPERE_RUNGS, HOPPER_RUNGS, LADDER
 from tutorlib.machine.features import MMA_SYNC, WGMMA
 
-
 NEED_OTHERS = "gemm_nvidia", "gemm_tries", "gemm_quack", "gemm_models_quack", "decoder_layer"  # packages
 
 

@@ -10,7 +10,7 @@ from tutorlib.checking.values import ValueExercise
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n20_attention_hopper.judge.attention_slots import (
     AttentionSlot,
-    AttentionFlaw,
+    AttnFlaw,
     StepSlot,
     TurnSlot,
     ViewsSlot,
@@ -76,7 +76,7 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                AttentionFlaw.VIEW,
+                AttnFlaw.VIEW,
                 "Compare with the table above: register 0 is the first row's first column, 1 its neighbor, 2 the same "
                 "column of the second row, 4 the first row's next pair.",
             ),
@@ -186,11 +186,9 @@ EXERCISES = (
             "at the end me.tOrP.store(p.load().to(BFloat16)).",
         ),
         remedies=(
+            Remedy(AttnFlaw.NOT_OVERLAPPED, "Two groups are in flight: wait for the older one alone, wait_group(1)."),
             Remedy(
-                AttentionFlaw.NOT_OVERLAPPED, "Two groups are in flight: wait for the older one alone, wait_group(1)."
-            ),
-            Remedy(
-                AttentionFlaw.P_WAITS,
+                AttnFlaw.P_WAITS,
                 "wait_group(0) comes after softmax_step, and before anything that touches O or P.",
             ),
             Remedy(
@@ -222,7 +220,7 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                AttentionFlaw.TURN,
+                AttnFlaw.TURN,
                 "Compare the two calls: the same barrier for one warpgroup's wait and the other's arrival, and 256 "
                 "threads in both.",
             ),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Settings = Mapping[str, Any]  # for AttentionConfig
 
 
-class AttentionFlaw(FailureKind):
+class AttnFlaw(FailureKind):
     """Why a part gives right results and is not the part that was asked for."""
 
     NOT_OVERLAPPED = "softmax beside no P V"
@@ -38,11 +38,11 @@ def without_overlap(ptx: str) -> str:
             "it waits for every wgmma group before it goes on, so the tensor cores idle during the softmax: "
             "wait_group(1) leaves P V, the newest group, in flight."
         )
-        return Flaw(what, AttentionFlaw.NOT_OVERLAPPED)
+        return Flaw(what, AttnFlaw.NOT_OVERLAPPED)
     hidden = r"wgmma\.wait_group\S*\s+1;(?:(?!wgmma\.(?:wait|commit)_group).)*ex2\."
     if not re.search(hidden, ptx, re.DOTALL):
         what = "it waits for P V before the softmax of the next block: the exponentials need S alone."
-        return Flaw(what, AttentionFlaw.P_WAITS)
+        return Flaw(what, AttnFlaw.P_WAITS)
     return ""
 
 
@@ -50,7 +50,7 @@ def without_turns(ptx: str) -> str:
     """A fault if no warpgroup arrives at a named barrier without waiting there; else ""."""
     if not re.search(r"\bbar(?:rier)?(?:\.cta)?\.arrive", ptx):
         what = "no warpgroup passes its turn: pass_turn arrives at the other one's barrier and goes on, barrier_arrive."
-        return Flaw(what, AttentionFlaw.NO_TURNS)
+        return Flaw(what, AttnFlaw.NO_TURNS)
     return ""
 
 
@@ -110,7 +110,7 @@ class ViewsSlot(AttentionSlot):
     def look(self, answer: Answer, points: float) -> Verdict | None:
         self.parts(answer)
         for columns in (64, 176):
-            if broken := find_misplaced(*answer, columns):
+            if broken := find_misplaced(*answer, columns):  # type: ignore[call-arg]
                 return wrong(broken)
         return None
 
@@ -125,7 +125,7 @@ def find_misplaced(by_row: Answer, p_operand: Answer, columns: int) -> str:
         for place, register in places.items():
             if not flaws and (got := int(view.layout(place))) != register:
                 what = f"with {columns} columns, {name}(acc) has element {place} in register {got}, not {register}."
-                flaws.append(Flaw(what, AttentionFlaw.VIEW))
+                flaws.append(Flaw(what, AttnFlaw.VIEW))
 
     @cute.jit
     def host() -> None:
@@ -164,11 +164,9 @@ class TurnSlot(AttentionSlot):
                     f"for its turn warpgroup {group} {told(wait)}; to give it that turn, warpgroup {1 - group} "
                     f"{told(arrive)}."
                 )
-                return wrong(Flaw(what, AttentionFlaw.TURN))
+                return wrong(Flaw(what, AttnFlaw.TURN))
         if taken == other and taken is not None:
-            return wrong(
-                Flaw(f"both warpgroups have their turn at one barrier: each {told(taken)}.", AttentionFlaw.TURN)
-            )
+            return wrong(Flaw(f"both warpgroups have their turn at one barrier: each {told(taken)}.", AttnFlaw.TURN))
         return None
 
     def lacks(self, compiled: Compiled) -> str:
@@ -219,7 +217,7 @@ class WholeAttention(AttentionSlot):
         for slot in fields(AttentionParts):
             if need_callable(getattr(got, slot.name)) is getattr(COURSE, slot.name):
                 what = f"the slot {slot.name} has the course's function: fill each with your own."
-                raise WrongKind(Flaw(what, AttentionFlaw.COURSES))
+                raise WrongKind(Flaw(what, AttnFlaw.COURSES))
         return got
 
     def lacks(self, compiled: Compiled) -> str:
