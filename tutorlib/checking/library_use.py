@@ -249,7 +249,7 @@ def held_by(value: Any) -> Iterable[Any]:
         if str(getattr(sys.modules.get(value.__module__), "__file__", "")).startswith(INSTALLED):
             return ()  # a dataclass's own methods come from no file
         return [part for part in vars(value).values() if any(own_functions(part))]
-    if isinstance(value, list | tuple | set):
+    if type(value) in (list, tuple, set):
         return value
     return value.values() if type(value) is dict else ()
 

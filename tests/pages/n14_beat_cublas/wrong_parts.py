@@ -203,7 +203,6 @@ WRONG = {
         add("scope_of_a_block", "Listens to its own SM only.", swap('sem="acquire", scope="gpu"', 'sem="acquire", scope="cta"')),
         answer("exchanged", "(add, give).", NamedPair(own.add_part, own.give_part)),
         answer("one_function", "Only one of the two.", own.give_part, "is not 2 functions"),
-        answer("the_courses", "The course's own.", NamedPair(course.give_part, course.add_part), "which does what you are asked to write"),
     ],
     "14.18": [
         answer("the_courses_parts", "The kernel as it comes.", lambda m, n, k: (HopperConfig(), Parts())),

@@ -27,12 +27,21 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "All six warps run this function; only warp 4 may allocate: `if warp == 4:`.",
         ),
         Remedy(
+            TensorMemoryFlaw.ADDRESS,
+            "alloc_tmem writes the address to shared memory. Let all warps meet after it, outside any branch, before "
+            "they read it.",
+        ),
+        Remedy(
             TensorMemoryFlaw.FREED_EARLY,
             "All six warps must meet a second time, between their work and dealloc_tmem.",
         ),
         Remedy(
             TensorMemoryFlaw.NOT_FREED,
             "One warp must call dealloc_tmem at the end: columns are not freed with the block.",
+        ),
+        Remedy(
+            TensorMemoryFlaw.ONE_LANE,
+            "A whole warp executes alloc_tmem and dealloc_tmem: branch on the warp's number, without elect_one().",
         ),
         Remedy(TensorMemoryFlaw.COLUMNS, "Allocate `columns`, and free the same number."),
         Remedy(
