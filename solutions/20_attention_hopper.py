@@ -146,7 +146,7 @@ print(all(accumulator(*place) == (thread, 8 * block + e) for place, (thread, blo
 # **Exercise 20.2** (about 4 lines). Write both views, each a `cute.make_tensor(acc.iterator, cute.make_layout(shape,
 # stride=…))` of a thread's accumulators for 64×N. They are plain functions, called while the kernel is traced.
 #
-# - `by_row(acc)`: (2 rows, (2, N/4) columns), so that `by_row(acc)[0, None]` is all that this thread has of its first
+# - `by_row(acc)`: (2 rows, (2, N/8) columns), so that `by_row(acc)[0, None]` is all that this thread has of its first
 #   row, from left to right.
 # - `p_operand(p)`: ((2, 2, 2), 1, N/16), as the MMA reads A: the 8 elements of a K block, one block of 64 rows, the K
 #   blocks.
@@ -175,7 +175,7 @@ views = by_row, p_operand
 check("20.2", views)
 
 # %% [markdown]
-# In which order does V come? P V sums over keys, so keys are the K mode of this GEMM. V is stored (keys, head_dim),
+# Which mode of V is contiguous? P V sums over keys, so keys are the K mode of this GEMM. V is stored (keys, head_dim),
 # with head_dim contiguous: of the B operand, (N, K) = (head_dim, keys), it is the mode N that is contiguous. Hopper's
 # wgmma reads such a bf16 operand directly: **MN-major**. The kernel describes V to TMA as (head_dim, keys), gives it an
 # MN-major shared-memory layout, and says so to the MMA. No transpose takes place.
@@ -454,8 +454,9 @@ check("20.8", turns)
 
 # %% [markdown]
 # Count the arrivals in `consume_blocks` above. Before anyone has passed a turn, warpgroup 0 would wait forever, so
-# warpgroup 1 arrives once before its first turn. At the end warpgroup 1's last pass finds nobody waiting: so warpgroup
-# 0 takes a turn once more. Leave out either, and the kernel hangs, or a barrier is left half full when the block ends.
+# warpgroup 1 arrives once before its first turn. At the end no warpgroup waits for warpgroup 1's last pass: so
+# warpgroup 0 takes a turn once more. Leave out either, and the kernel hangs, or a barrier is left half full when the
+# block ends.
 #
 # ## Your kernel
 #
