@@ -48,8 +48,8 @@ def some_element(rows: int, columns: int) -> Callable[[Random], tuple]:
 
 REGISTER_CASES = (
     equals(
-        "one K block of one warp",
-        beside(list(product(range(16), range(16))), some_element(16, 16)),
+        "one K block of a warpgroup",  # drawn from four warps: a table of one warp's 256 elements is no answer
+        beside(list(product(range(16), range(16))), some_element(64, 16)),
         a_register,
         HOLDING,
     ),
