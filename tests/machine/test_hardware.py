@@ -13,6 +13,7 @@ from tutorlib.machine.hardware import hardware_of
         ("NVIDIA A100-SXM4-80GB", 2.039e12),
         ("NVIDIA B200", 8e12),
         ("NVIDIA GeForce RTX 4090", 1.008e12),
+        ("NVIDIA GeForce RTX 5090", 1.792e12),
         ("NVIDIA L40S", 0.864e12),
     ],
 )

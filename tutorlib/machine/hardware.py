@@ -43,6 +43,8 @@ HARDWARE: dict[str, Hardware] = {
     "NVIDIA L40S": row("89", 142, 96, 864, 362, 733),
     # Ada GPU architecture whitepaper; rates with fp32 accumulation (fp16 accumulation runs at twice these).
     "NVIDIA GeForce RTX 4090": row("89", 128, 72, 1008, 165.2, 330.3),
+    # RTX Blackwell GPU architecture whitepaper; rates with fp32 accumulation, as above.
+    "NVIDIA GeForce RTX 5090": row("120", 170, 96, 1792, 209.5, 419),
 }
 
 
