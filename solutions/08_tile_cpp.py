@@ -22,8 +22,8 @@
 # `nvcc` that came with this course, inspects the compiled code, and runs it, or simulates it if there is no GPU. You
 # need no CUDA installation, only a C++ compiler for nvcc's preprocessor.
 #
-# > **After this page you can** write a tile kernel in C++, promise the compiler the facts that it cannot know, and read
-# > its remarks.
+# > **After this page you can** write a tile kernel in C++, tell which matrices TMA can carry, promise the compiler the
+# > facts that it cannot know, and give a GEMM persistent blocks that share rows of tiles.
 # >
 # > **It takes** about 80 minutes, on any machine with a C++ compiler; its appendix about 25 more. A GPU adds the speed.
 

@@ -258,7 +258,7 @@ compare_on_gpu(
 )
 
 # %% [markdown]
-# (The course's H200 is faster when cp.async bypasses L1.)
+# (The course's Hopper GPUs are faster when cp.async bypasses L1.)
 #
 # A thread asks the TiledCopy for its share: `copies = g2s.get_slice(thread)`, then `copies.partition_S(gA)` of the
 # source and `copies.partition_D(sA)` of the destination. Both have the modes (vector, rows, vectors of a row, …), so
@@ -698,10 +698,10 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("09.9", gemm)
 
 # %% [markdown]
-# Every line between `a, b, c` and the tensor cores is on this page, and nearly all of them are yours. (The course's are
-# the containers `GlobalToShared`, `Operand`, `Steps` and `Accumulators`, and `store_elements`.) The next two pages
-# change one part each, first the main loop, then the order of blocks. They use the course's `make_gemm(config,
-# main_loop, order)`: your kernel, with its parts as arguments.
+# Every line between `a, b, c` and the tensor cores is on this page, and most of them are yours. (The course's are the
+# kernel's first half, which cuts the matrices into tiles, the containers `GlobalToShared`, `Operand`, `Steps` and
+# `Accumulators`, and `store_elements`.) The next two pages change one part each, first the main loop, then the order of
+# blocks. They use the course's `make_gemm(config, main_loop, order)`: the same kernel, with its parts as arguments.
 #
 # What did your kernel do? One block, two K tiles: C is cp.async, R ldmatrix, M mma, S a store.
 
@@ -829,7 +829,7 @@ compare_on_gpu(
 )
 
 # %% [markdown]
-# How close were you? On the course's H200 the direct epilogue is ahead at each size by less than 1 %, which is about
-# the spread of such a measurement: call it no difference. There is one write-back per tile and a main loop along all of
-# K, so the epilogue is a small part, and smaller the longer K is. The certain cost of the detour is in the compiler's
-# report: one more barrier, and twice the shared memory.
+# How close were you? On the course's GPUs the two differ by less than 1 %, which is about the spread of such a
+# measurement: call it no difference. There is one write-back per tile and a main loop along all of K, so the epilogue
+# is a small part, and smaller the longer K is. The certain cost of the detour is in the compiler's report: one more
+# barrier, and twice the shared memory.

@@ -210,7 +210,7 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 #
 # **Exercise 10.3** (about 21 lines). Write that, as `register_pipeline(steps)`. The prologue ends with the first fetch.
 # A tile's last K block is known at compile time, so test for it with `if cutlass.const_expr(…)`. In the last step there
-# is no tile k + 1; a fetch from its buffer does no harm if its operands are never multiplied. Keep the number of the
+# is no tile k + 1; a fetch from its buffer does no harm if its operands are never multiplied. Keep the index of the
 # buffer that is read in a variable, and flip it in every step (k % 2 is equally right; page 12 continues with the
 # variable).
 
@@ -282,7 +282,7 @@ show_ladder("09", "10")
 show_figure("gemm_ladder_10")
 
 # %% [markdown]
-# Here the second buffer gains 10 to 12 %, and registers fetched ahead 6 to 7 % more. As published, on an A100, the
+# Here the second buffer gains 9 to 12 %, and registers fetched ahead 6 to 7 % more. As published, on an A100, the
 # second buffer brought the ladder from 101 % to 111 % of cuBLAS at 2048³ (Schreiber, [Demystifying
 # CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper cuBLAS uses other
 # instructions, so compare each rung with the one before it. (Page 11 explains the dip at 3072.)

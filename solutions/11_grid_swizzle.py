@@ -12,10 +12,11 @@
 # time, and the tiles that they read compete for the L2 cache. A few lines at the top of the kernel choose which tiles
 # are computed *together*. Nothing else changes, neither the loop nor the layouts.
 #
-# This page has a surprise about a published remapping, and a lesson about cache hit rates.
+# This page has a surprise about a published remapping, a lesson about cache hit rates, and an explanation of why a
+# slightly larger matrix can be much slower.
 #
-# > **After this page you can** count the tiles that a wave of blocks reads, test an order of blocks, choose one, tell a
-# > hit rate from a speed, and explain why a slightly larger matrix can be much slower.
+# > **After this page you can** count the tiles that a wave of blocks reads, test that an order of blocks computes each
+# > tile once, find the group height that reads the fewest tiles, and remap the blocks of a kernel.
 # >
 # > **It takes** about 50 minutes, on any machine; a GPU times the last exercise.
 

@@ -62,8 +62,8 @@ from tutorlib.notebook.trials import show_beside
 show_timeline(*(Timeline(stages, latency=6, transfer=1, compute=3, tiles=8) for stages in (2, 3, 4)))
 
 # %% [markdown]
-# **Predict:** from how many stages on does one more bring nothing here? Use the formula of page 10, then move the
-# slider.
+# Four stages keep this arithmetic busy. **Predict** how many it needs when the latency doubles, to 12: use page 10's
+# formula, then move the sliders.
 
 # %%
 explore_timeline(stages=3, latency=6, transfer=1, compute=3)
@@ -88,8 +88,8 @@ explore_timeline(stages=3, latency=6, transfer=1, compute=3)
 # time. The rehearsal refuses it.)
 #
 # **Exercise 12.1** (about 23 lines). Write it for any `steps.stages` from 2 on; with 2 it is page 10's loop.
-# Fetch registers ahead as there, and keep two buffers' numbers: the one to read, and the one to write. The rehearsal
-# runs it with 2, 3, 4 and 5 stages, also where K has fewer tiles than there are stages.
+# Fetch registers ahead as there, and keep two buffer indices, one to read and one to write. The rehearsal runs your
+# loop with 2, 3, 4 and 5 stages, also where K has fewer tiles than there are stages.
 
 
 # %%
@@ -245,8 +245,8 @@ show_speeds("gemm_depth")
 show_figure("gemm_stages")
 
 # %% [markdown]
-# The lesson is in this map, too. A block of 128×256×32 is alone on its SM, and a third stage makes it almost half as
-# fast again. Two blocks of 128×128×64 fill each other's pauses, and there the third stage brings nothing.
+# The lesson is in this map, too. A block of 128×256×32 is alone on its SM, and a third stage makes it almost one and a
+# half times as fast. Two blocks of 128×128×64 fill each other's pauses, and there the third stage brings nothing.
 #
 # Could you have known? Here are four numbers that need no measurement, for every configuration of the map: the tile's
 # arithmetic intensity (09.1), and per SM the warps, the K tiles in flight while one is multiplied (blocks × (stages −
@@ -269,9 +269,9 @@ for swept in all_sweep_results("gemm_stages"):
         )
 
 # %% [markdown]
-# All rows above 0.95 have an intensity of 64 or more, eight warps, two tiles and 48 KiB in flight; each of the slow
-# rows lacks one of these. Find out which. The best five differ by about 1 %: take any of them. The numbers find the
-# candidates, the measurement chooses.
+# The ten fastest rows have an intensity of at least 64, eight warps, and at least two tiles and 48 KiB in flight. Each
+# of the others lacks one of these: find out which. The best five differ by about 1 %, so take any of them. The numbers
+# find the candidates; the measurement chooses.
 #
 # Not every configuration compiles. `GemmConfig` knows the rules, and says which one is broken:
 
@@ -336,8 +336,9 @@ show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
 # %% [markdown]
 # ## The ladder
 #
-# The rungs are the course's kernels; yours is in the table above, measured on your GPU. The last rung, `12 loads
-# spread`, issues its loads later in each step. The appendix tells how it was found.
+# The table has this course's solutions to the timed exercises; your own kernel is in the table above, measured on your
+# GPU. The figure has one more rung, *12 loads spread*, which issues its loads later in each step. The appendix tells
+# how it was found.
 
 # %%
 show_ladder("09", "10", "11", "12")
@@ -348,9 +349,8 @@ show_figure("gemm_ladder_12")
 # %% [markdown]
 # The dotted red line is mma.sync with nothing to wait for; cuBLAS, with other instructions, exceeds it. At small sizes
 # *three stages* is ahead of *tuned*, which was tuned at 4096: its tiles are twice as large, so there are half as many
-# for all the SMs. In the table, *multistage* and the register pipeline differ by 1 %, in opposite directions on the two
-# GPUs: at 4096 the third stage brings nothing that this measurement can see. The next figure adds the roofs of the
-# datasheet and the rungs of pages 13 and 14:
+# for all the SMs. By the table, the third stage alone brings nothing at 4096: *multistage* is no faster than page 10's
+# register pipeline. The next figure adds the roofs of the datasheet and the rungs of pages 13 and 14:
 
 # %%
 show_figure("roofline")
@@ -366,7 +366,7 @@ show_figure("roofline")
 # its *pixels* contiguous. In PyTorch it is the view `x.mT`; its layout is (M, K):(1, M). CuTe calls such an A
 # **M-major**, and the one of the earlier pages **K-major**.
 #
-# Transposing it in memory first would read and write all of A once more. The kernel can take it as it is. Follow a tile
+# Transposing it in memory first would read and write all of A once more. The kernel can take A as it is. Follow a tile
 # from memory to the tensor cores:
 #
 # | | K-major A, from 09 on | M-major A |
@@ -379,12 +379,12 @@ show_figure("roofline")
 # | registers, mma, accumulators | | the same |
 # | loop, order of blocks, C | | the same |
 #
-# **Copies.** A vector is eight neighbors in memory, so the vectors turn with A, and the threads with them: eight
+# **Copies.** A vector is eight neighbors in memory, so the vectors now run along M, and so do the threads: eight
 # threads side by side cover 64 elements along M, which are 128 bytes, four whole sectors.
 #
 # **Shared memory.** The vectors run along M there, too. `ldmatrix` reads eight of them at a time, the same m at eight
 # *k*, which are 128 bytes apart. So the bank conflict is 09's, with k for the row and m for the column, and so is the
-# cure: Swizzle⟨3,3,3⟩ works on offsets, and these are the same.
+# remedy: Swizzle⟨3,3,3⟩ works on offsets, and these are the same.
 #
 # **ldmatrix.** A row of 16 bytes in shared memory now has eight *m* of one *k*.
 # `ldmatrix` gives each lane two neighbors of such a row in one register: two m of one k (left). But `mma` wants two
@@ -428,8 +428,8 @@ check("12.5", trans_row)
 #
 # **Exercise 12.6** (about 85 lines). Write `gemm_m_major(a, b, c)`, an ordinary Python function that takes torch
 # tensors in bf16 and computes c = a · bᵀ: a is (M, K), M-major; b is (N, K) and c is (M, N), both row-major. It
-# accumulates in fp32. M is a multiple of 128, N of 256 and K of 64, so that tiles up to 128×256×64 divide the matrices,
-# and nothing is compared with an edge.
+# accumulates in fp32. M is a multiple of 128, N of 256 and K of 64, so that tiles up to 128×256×64 divide the matrices
+# and no copy needs a predicate.
 #
 # - **Host.** Wrap each tensor with `from_dlpack(x, assumed_align=16)`: otherwise CuTe assumes the alignment of one
 #   element, and refuses copies of 16 bytes. Compile your `@cute.jit` function for the three with `cute.compile`, once
@@ -610,7 +610,8 @@ else:
 #   along K.
 # - Tune by arithmetic first: intensity, warps on an SM, tiles and bytes in flight. Then measure, and write down what
 #   did not work.
-# - For an M-major A the copies' vectors, the atom in shared memory and `ldmatrix` turn; registers, mma and loop stay.
+# - For an M-major A three things change: the vectors of the copy, the atom in shared memory, and `ldmatrix`, which
+#   transposes. Registers, mma and loop stay as they are.
 #
 # ## Test yourself
 #

@@ -22,7 +22,7 @@
 #
 # > **After this page you can** lay out shared memory for TMA and WGMMA, issue a K tile's wgmmas as one group,
 # > initialize mbarriers and say which phase a warp waits for, keep a ring of stages full without overwriting one, store
-# > a tile by TMA, and write the kernel and the launch of a Hopper GEMM.
+# > a tile by TMA, and make a kernel and its launch of these parts: a Hopper GEMM.
 # >
 # > **It takes** about 160 minutes, on any machine, and its appendix about 20 more. Without a Hopper GPU the kernel is
 # > simulated; with one it is also timed.
@@ -416,9 +416,9 @@ explore_mbarriers(stages=2)
 # %% [markdown]
 # ## The main loop
 #
-# Again every warp runs the same loop, and warp 0 also loads. The order is what is new. Right after you issue the group
-# of K tile k, that of k − 1 may still run; `wait_group(1)` waits for it and leaves k's in flight. *Then* the stage of k
-# − 1 has been read: each warp arrives at its `empty`, with `mbarrier_arrive` by one lane, and the producer warp waits
+# Again every warp runs the same loop, and warp 0 also loads. Only the order is new. Right after you issue the group of
+# K tile k, that of k − 1 may still run; `wait_group(1)` waits for it and leaves k's in flight. *Then* the stage of k −
+# 1 has been read: each warp arrives at its `empty`, with `mbarrier_arrive` by one lane, and the producer warp waits
 # for all eight arrivals and issues the load of K tile k − 1 + stages, if there is one. So the tensor cores always have
 # a group to work on while the warps update the mbarriers. Only the warp that loads waits for `empty`: the others
 # overwrite nothing.
@@ -499,9 +499,9 @@ for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
     compare_on_gpu({name: fewer, "4 stages": four}, sizes=(2048, 8192), needs=WGMMA)
 
 # %% [markdown]
-# (On the course's H200 two stages reach a little less than two thirds of four stages' speed, at 2048 as at 8192: the
-# wait recurs in every step, so the number of steps does not matter. `one_stage` runs in a kernel with two stages and
-# leaves the second one unused, because a tile of C will need the room.)
+# (One stage has less than half of four stages' speed, and two have about two thirds, at 2048 as at 8192: the wait
+# recurs in every step, so the number of steps does not matter. `one_stage` runs in a kernel with two stages and leaves
+# the second one unused: the epilogue writes its tile of C over the stages, and one stage is too small for it.)
 #
 # ## The epilogue: stmatrix, and TMA again
 #
@@ -693,8 +693,7 @@ show_ladder("09", "12", "13")
 show_figure("gemm_ladder_13")
 
 # %% [markdown]
-# On the course's GPUs the new instructions make the kernel about 1.6 times as fast as notebook 12's last one: 0.97 of
-# cuBLAS at 4096³.
+# On the course's GPUs the new instructions make the kernel about 1.6 times as fast as 12.4's: 0.97 of cuBLAS at 4096³.
 #
 # The WGMMA curve dips at 3072. Count tiles of 128×256 as in notebook 11, with one block on each of 132 SMs: 288 tiles
 # are 2.2 waves, so the third one has work for 24 SMs. At 1024 there are 32 tiles, which occupy a quarter of the SMs.
@@ -702,9 +701,8 @@ show_figure("gemm_ladder_13")
 # Each block begins with an empty ring and ends with an epilogue, and in both the tensor cores are idle; no other block
 # can fill the gap, since one block takes all of the SM's shared memory. (The appendix shows the cost over K.)
 #
-# So the instructions are no longer the limit; *who* does things and *when* is. A warp that does nothing but load could
-# run ahead into the next tile, and a block that stays could start that tile before it has stored this one. That is
-# notebook 14.
+# So the instructions are no longer the limit; the schedule is. A warp that does nothing but load could run ahead into
+# the next tile, and a block that stays could start that tile before it has stored this one. That is notebook 14.
 #
 # ## What to remember
 #

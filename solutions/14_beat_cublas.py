@@ -17,10 +17,11 @@
 #
 # You write the parts of the kernel one by one, each simulated in a kernel whose other parts are the course's. At the
 # end the kernel consists of your parts, a function of yours picks its configuration for any shape, and both are timed.
+# (Solve the exercises in the page's order; their numbers do not follow it.)
 #
 # > **After this page you can** give warps roles and registers, keep blocks busy from the first tile to the last, share
-# > loads in a cluster, hand accumulators from one block to another, predict what each of these is worth, and choose a
-# > configuration for a shape that has never been timed.
+# > loads in a cluster, hand accumulators from one block to another, estimate a configuration's time from counts, and
+# > choose one for a shape that has never been timed.
 # >
 # > **It takes** about 180 minutes, on any machine, and its appendix about 65 more. Without a Hopper GPU the kernels are
 # > simulated; with one they are timed.
@@ -48,20 +49,20 @@ from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 from tutorlib.kernels.hopper.gemm import gemm_kernel
 from tutorlib.kernels.hopper.pipeline import Loads
 from tutorlib.kernels.hopper.slots import Parts
-from tutorlib.kernels.hopper.specialised import (
+from tutorlib.kernels.hopper.specialized import (
     RoleSteps,
     load_steps,
-    make_specialised,
+    make_specialized,
     multiply_steps,
     multiply_tiles,
-    specialised_kernel,
+    specialized_kernel,
 )
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.models import hopper_gemm as course
 from tutorlib.models import work
 from tutorlib.models.work import Sm
-from tutorlib.notebook.measured import show_figure, show_gains, show_ladder, show_levers, show_sustained, show_sweep
+from tutorlib.notebook.measured import show_figure, show_ladder, show_levers, show_sustained, show_sweep
 from tutorlib.notebook.source import show_source
 from tutorlib.notebook.trials import compare_on_gpu, compare_parts
 from tutorlib.notebook.tuner import show_model, tune_hopper
@@ -182,33 +183,30 @@ def consume(steps: RoleSteps):
 check("14.2", consume)
 
 # %% [markdown]
-# This is the kernel around the two loops; its parts are notebook 13's. `divide_roles` sends one warp to the loads and
-# all warps of the other warpgroups to `multiply_tiles`, in which a block takes one tile after another. Here each tile
-# has mbarriers of its own, so that your loops can count from 0. But these mbarriers do not protect the previous tile's
-# stages, so the producer also waits at a named barrier, `STAGES_READ`, at which the consumers arrive after `consume`
-# and before their epilogue. The kernel that you build from here on needs no such barrier: it keeps one ring for all
-# tiles.
+# This is the kernel around the two loops; its parts are notebook 13's. Its last line, `divide_roles`, sends one warp to
+# `load_tiles` and all warps of the other warpgroups to `multiply_tiles`, in which a block takes one tile after another.
+# Here each tile has mbarriers of its own, so that your loops can count from 0. But these mbarriers do not protect the
+# previous tile's stages, so the producer also waits at a named barrier, `STAGES_READ`, at which the consumers arrive
+# after `consume` and before their epilogue. The kernel that you build from here on needs no such barrier: it keeps one
+# ring for all tiles.
 
 # %%
-show_source(specialised_kernel)
-
-# %%
-show_source(multiply_tiles)
+show_source(multiply_tiles, specialized_kernel)
 
 # %% [markdown]
 # **Predict:** with tiles of 128×128, half as large, how much slower is the kernel? There is room for more stages then,
 # and there are more tiles, so that one tile's epilogue can overlap another's loads.
 
 # %%
-large, small = (make_specialised(HopperConfig((128, n, 64)), load_steps, multiply_steps) for n in (256, 128))
+large, small = (make_specialized(HopperConfig((128, n, 64)), load_steps, multiply_steps) for n in (256, 128))
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
 compiled = compile_cute(large, SQUARE, "sm_90a")
 print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
-# (On the course's H200 the smaller tile takes 5 to 6 percent longer at both sizes. The section *Bytes per step* counts
-# the bytes that it moves.)
+# (The smaller tile is slower at both sizes, in spite of its stages. The section *Bytes per step* counts the bytes that
+# it moves.)
 #
 # ## Registers move
 #
@@ -569,11 +567,11 @@ def load_shared(operand, row, k_tile, stage, full):
 check("14.5", load_shared)
 
 # %% [markdown]
-# Multicast has a price. A stage of this block holds slices that other blocks loaded, and this block's slices lie in
-# theirs. So before a producer overwrites its slices, *all* blocks that receive them must have read them, and `empty` of
-# a stage waits for arrivals from other SMs: one from each consumer warp of each block in this block's row and column of
-# the cluster, the own block included (cluster[0] + cluster[1] − 1 blocks). The kernel initializes `empty` with that
-# number; the arrivals are yours.
+# Multicast has a price. A stage of this block holds slices that other blocks loaded, and their stages hold slices that
+# this block loaded. So before a producer overwrites its slices, *all* blocks that receive them must have read them, and
+# `empty` of a stage waits for arrivals from other SMs: one from each consumer warp of each block in this block's row
+# and column of the cluster, the own block included (cluster[0] + cluster[1] − 1 blocks). The kernel initializes `empty`
+# with that number; the arrivals are yours.
 #
 # **Exercise 14.16** (about 4 lines). Write `free_stage(ring, stage)`, which each consumer warp calls when it has read a
 # stage. `cute.arch.mbarrier_arrive(pointer, rank)` arrives at the mbarrier with this pointer's offset in the block of
@@ -760,11 +758,8 @@ check("14.17", hand_over)
 show_levers()
 
 # %% [markdown]
-# The next table has the same gains by lever. Where two levers close the same gap, the one added second brings less,
-# whichever it is; so some are listed in both orders.
-
-# %%
-show_gains()
+# Where two levers close the same gap, the one added second brings less, whichever it is; so the tree has some of them
+# in both orders.
 
 # %%
 show_figure("hopper_levers")
@@ -774,7 +769,7 @@ show_figure("hopper_levers")
 #
 # - **Roles alone** bring −0.9, −0.1 and +0.2 percent at the three sizes, all within the spread. Their worth is that
 #   they make the others possible.
-# - **Persistence** is the one lever that helps at 4096 (+3.0 percent), and it helps at 8192 (+1.0).
+# - **Persistence** is the one lever that helps at 4096 (+3.0 percent), and it also helps at 8192 (+1.0).
 # - **Zigzag** (+0.7) and **stream-K** (+1.0 to +1.2) help at 8192. Stream-K costs 1.3 percent at 4096 and 15 to 16
 #   percent at 2048, where it cuts tiles that fit into one wave.
 # - **Deferred stores, multicast, tile order and polling** stay within the spread at every size. **Stagger** costs 3.9
@@ -1043,7 +1038,7 @@ show_figure("gemm_models")
 
 # %% [markdown]
 # All of these weights were in the H100's fit, so this figure says how well the chooser does where it was tuned, as a
-# tuner of your own would be. The median over the shapes and the worst of them stand above the panels.
+# tuner of your own would be. The titles of the panels give the median over the shapes, and the worst of them.
 #
 # ## The ladder, to its end
 #
@@ -1223,13 +1218,13 @@ for at in [(128, 256), (64, 256), (160, 256), (160, 128)]:
 #
 # Both need a reference that you can trust. The simplest one dequantizes and multiplies in fp32.
 #
-# **Exercise 14.9** (about 3 lines). Write `dequantise(x, scales, block)`, which returns `x` in fp32, scaled. `x` (rows,
+# **Exercise 14.9** (about 3 lines). Write `dequantize(x, scales, block)`, which returns `x` in fp32, scaled. `x` (rows,
 # columns) is in e4m3, and each block of `block` = (rows, columns) elements shares one scale. `scales` has one row for
 # each block down and one column for each block across. Blocks at the edge may be cut off.
 
 
 # %%
-def dequantise(x, scales, block):
+def dequantize(x, scales, block):
     ### BEGIN SOLUTION (about 3 lines)
     rows, columns = x.shape
     spread = scales.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)
@@ -1238,7 +1233,7 @@ def dequantise(x, scales, block):
 
 
 # %%
-check("14.9", dequantise)
+check("14.9", dequantize)
 
 # %% [markdown]
 # With it, quantize a matrix in which one number is large, and see what block scales are for. **Predict** the error of
@@ -1254,7 +1249,7 @@ for outlier, (name, block) in product((30.0, 30_000.0), BLOCKS.items()):
     tiles = exact.unflatten(0, (-1, block[0])).unflatten(2, (-1, block[1]))  # (blocks, rows, blocks, columns)
     scales = tiles.abs().amax((1, 3)) / 448
     small = (tiles / scales[:, None, :, None]).flatten(2).flatten(0, 1).to(torch.float8_e4m3fn)
-    off = (course.dequantise(small, scales, block) - exact).abs().median()
+    off = (course.dequantize(small, scales, block) - exact).abs().median()
     print(f"{name:9}: {scales.numel():5} scales; beside {outlier:,.0f} the others are off by {off:.3f}")
 
 # %% [markdown]

@@ -47,7 +47,7 @@ class TestWindow:
         assert before[2] < 0
         assert after == ["SEE_FULL", 9, 2010]
 
-    def test_the_last_role_of_a_specialised_kernel_only_loads(self, start):
+    def test_the_last_role_of_a_specialized_kernel_only_loads(self, start):
         kept = block_of(events(3, start), 2000, producer=True)
         assert list(kept) == ["warpgroup 0", "warpgroup 1", "producer"]
         assert {what for what, _, cycle in kept["producer"] if cycle >= 0} == {"ISSUE_LOAD"}

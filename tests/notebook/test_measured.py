@@ -13,7 +13,6 @@ from tutorlib.notebook import measured as page
 from tutorlib.notebook.fusion import show_costs
 from tutorlib.notebook.measured import (
     show_counts,
-    show_gains,
     show_ladder,
     show_levers,
     show_speeds,
@@ -37,7 +36,6 @@ def write(name, points, **others):
 @pytest.mark.parametrize(
     "show",
     [
-        show_gains,
         show_levers,
         show_sustained,
         lambda: show_sweep("gemm_k"),
@@ -132,11 +130,6 @@ class TestLevers:
         ]  # fmt: skip
         assert list(table["1024"]) == ["0.900 ±0.5%", "0.990 ±0.5% (+10.0%)", "1.000 ±0.5% (+1.0%)"]
         assert list(table["2048"]) == ["0.900 ±0.5%", "0.945 ±0.5% (+5.0%)", "0.945 ±0.5% (+0.0%, within noise)"]
-
-    def test_gains_by_lever_and_what_it_was_pulled_on(self):
-        table = show_gains()[COLUMN.format("cool")]
-        assert list(table.index) == [("multicast", "plain"), ("polling", "multicast")]
-        assert list(table["1024"]) == ["+10.0%", "+1.0%"]
 
 
 def test_under_the_power_limit_each_has_its_clock_power_and_energy():

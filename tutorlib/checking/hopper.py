@@ -9,7 +9,7 @@ from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import BY_NAME, HostFunction, Inside
 from tutorlib.checking.rehearsed import first_weakness
-from tutorlib.checking.rehearsing.hopper_block import HopperBlock, one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.hopper_block import HopperBlock, one_function, rehearse_roles, specialized
 from tutorlib.checking.rehearsing.hopper_messages import last_freed_early
 from tutorlib.checking.rehearsing.hopper_warps import WarpgroupWarps
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
@@ -56,9 +56,9 @@ class HopperLoops(Inside):
             case "main":
                 return one_function(answer)
             case "both":
-                return specialised(*loops)
+                return specialized(*loops)
         assert self.other is not None, "no loop for the other role"
-        return specialised(answer, self.other()) if self.loops == "produce" else specialised(self.other(), answer)
+        return specialized(answer, self.other()) if self.loops == "produce" else specialized(self.other(), answer)
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         roles = self.roles(answer)

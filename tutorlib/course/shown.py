@@ -14,7 +14,7 @@ from nbformat import NotebookNode, v4
 
 SHOWS = frozenset(  # of tutorlib.notebook: measured, fusion, hunt, launches
     (
-        *("show_counts", "show_figure", "show_gains", "show_ladder", "show_levers"),
+        *("show_counts", "show_figure", "show_ladder", "show_levers"),
         *("show_speeds", "show_sustained", "show_sweep"),
         *("show_as_a_module", "show_costs", "show_parallel"),
         "show_verdicts",

@@ -77,7 +77,7 @@ AMPERE_RUNGS = (
 )
 HOPPER_RUNGS = (
     HopperRung("13", "plain", PLAIN),
-    HopperRung("14", "warp-specialised", HopperConfig()),
+    HopperRung("14", "warp-specialized", HopperConfig()),
     HopperRung("14", "multicast", HopperConfig(cluster=(2, 1))),
     HopperRung("14", "deferred stores", HopperConfig(cluster=(2, 1), defer_stores=True)),
     HopperRung("14", "zigzag, polling", HopperConfig(cluster=(2, 1), defer_stores=True, zigzag=True, polls=True)),

@@ -86,7 +86,7 @@ def against_nvidia() -> Problem:
 
 
 class NvidiaHopper:
-    """A launcher of NVIDIA's dense_gemm for Hopper: TMA and WGMMA, neither specialised nor persistent, 128×256 tiles.
+    """A launcher of NVIDIA's dense_gemm for Hopper: TMA and WGMMA, neither specialized nor persistent, 128×256 tiles.
 
     Raises NoExample.
     """

@@ -66,7 +66,7 @@ def walk(block: int, cluster: Pair, clusters: int, grid: Pair, group: int) -> li
     return [(m * cluster[0] + rank % cluster[0], n * cluster[1] + rank // cluster[0]) for m, n in places]
 
 
-def dequantise(x: "Tensor", scales: "Tensor", block: Pair) -> "Tensor":
+def dequantize(x: "Tensor", scales: "Tensor", block: Pair) -> "Tensor":
     """x (rows, columns) in fp32, of which every `block` shares one of the scales; blocks may be cut off."""
     rows, columns = x.shape
     spread = scales.repeat_interleave(block[0], 0)[:rows].repeat_interleave(block[1], 1)[:, :columns]

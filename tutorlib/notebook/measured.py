@@ -137,23 +137,6 @@ def levers_table(swept: SweepResults) -> "DataFrame":
     return pandas.DataFrame(rows, index=labels).fillna("")
 
 
-def show_gains() -> "DataFrame | None":
-    """The gain of each lever on each kernel measured without and with it: if two interact, in both orders."""
-    return tables("hopper_levers", gains_table)
-
-
-def gains_table(swept: SweepResults) -> "DataFrame":
-    import pandas
-
-    found = sorted(gains_of(swept), key=lambda gain: gain.lever)
-    rows = [
-        {size(shape): show_gain(gained, shape in gain.noise) for shape, gained in sorted(gain.gains.items())}
-        for gain in found
-    ]
-    names = [(gain.lever, gain.on) for gain in found]
-    return pandas.DataFrame(rows, index=pandas.MultiIndex.from_tuples(names, names=["lever", "on"])).fillna("")
-
-
 def show_sustained() -> "DataFrame | None":
     """Kernels under the power limit: in turn with cuBLAS, which shares the clock, and alone, where each has its own.
 

@@ -9,12 +9,12 @@ import pytest
 
 from tests.checking.rehearsing import loops
 from tests.pages.change import Change, code_of, derive
-from tutorlib.checking.rehearsing.hopper_block import one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.hopper_block import one_function, rehearse_roles, specialized
 from tutorlib.checking.rehearsing.unsafe import Unsafe
 
 ROLES: dict[str, tuple[Any, Callable]] = {
-    "produce": (loops.produce, lambda loop: specialised(loop, loops.consume)),
-    "consume": (loops.consume, lambda loop: specialised(loops.produce, loop)),
+    "produce": (loops.produce, lambda loop: specialized(loop, loops.consume)),
+    "consume": (loops.consume, lambda loop: specialized(loops.produce, loop)),
     "main_loop": (loops.main_loop, one_function),
 }
 # Lines below the decorator that can go, and why.

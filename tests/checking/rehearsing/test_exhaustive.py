@@ -8,7 +8,7 @@ from tests.checking.rehearsing import broken, loops, unusual
 from tests.checking.rehearsing.exhaustive import Fault, Search
 from tests.checking.rehearsing.test_every_order import ROLES, orders
 from tests.pages.change import Change, derive
-from tutorlib.checking.rehearsing.hopper_block import one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.hopper_block import one_function, rehearse_roles, specialized
 from tutorlib.checking.rehearsing.unsafe import Unsafe
 
 SEED, EDITS = 10, 20  # edits of each loop
@@ -32,11 +32,11 @@ def assert_judges_agree(roles, *sizes: tuple[int, int]) -> None:
 RIGHT = [
     *(one_function(loop) for loop in (loops.main_loop, unusual.loads_one_stage_late)),
     *(
-        specialised(loop, loops.consume)
+        specialized(loop, loops.consume)
         for loop in (unusual.counts_itself, unusual.expects_in_two_parts, unusual.loads_before_it_expects)
     ),
     *(
-        specialised(loops.produce, loop)
+        specialized(loops.produce, loop)
         for loop in (unusual.one_at_a_time, unusual.frees_at_the_end_too_early, unusual.frees_as_late_as_it_may)
     ),
 ]

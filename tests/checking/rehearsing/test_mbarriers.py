@@ -7,7 +7,7 @@ from tests.pages.change import code_of, derive, swap
 from tutorlib.checking.hopper import k_tiles_to_try
 from tutorlib.checking.rehearsing import coroutines
 from tutorlib.checking.rehearsing.call_site import CallSite
-from tutorlib.checking.rehearsing.hopper_block import one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.hopper_block import one_function, rehearse_roles, specialized
 from tutorlib.checking.rehearsing.unsafe import Unsafe
 
 STAGES = (2, 3, 4)
@@ -52,12 +52,12 @@ def test_a_right_main_loop_is_safe(loop):
 
 @pytest.mark.parametrize("loop", PRODUCERS, ids=name)
 def test_a_right_producer_is_safe(loop):
-    rehearse_all(specialised(loop, loops.consume))
+    rehearse_all(specialized(loop, loops.consume))
 
 
 @pytest.mark.parametrize("loop", CONSUMERS, ids=name)
 def test_a_right_consumer_is_safe(loop):
-    rehearse_all(specialised(loops.produce, loop))
+    rehearse_all(specialized(loops.produce, loop))
 
 
 def said_of(roles) -> str:
@@ -80,13 +80,13 @@ def broken_loops(cases: tuple) -> pytest.MarkDecorator:
 @broken_loops(broken.PRODUCE)
 def test_a_broken_producer_is_told_why(case):
     loop = derive(loops.produce, "broken", case.name, *case.changes)
-    assert_in_order(said_of(specialised(loop, loops.consume)), case.says)
+    assert_in_order(said_of(specialized(loop, loops.consume)), case.says)
 
 
 @broken_loops(broken.CONSUME)
 def test_a_broken_consumer_is_told_why(case):
     loop = derive(loops.consume, "broken", case.name, *case.changes)
-    assert_in_order(said_of(specialised(loops.produce, loop)), case.says)
+    assert_in_order(said_of(specialized(loops.produce, loop)), case.says)
 
 
 @broken_loops(broken.MAIN)
@@ -101,14 +101,14 @@ def test_a_message_names_the_line_in_the_readers_file():
     file = loop.__wrapped__.__code__.co_filename
     with open(file, encoding="utf-8") as lines:
         _, in_its_loop, _ = [number for number, text in enumerate(lines, 1) if broken.FREE in text]
-    assert said_of(specialised(loops.produce, loop)).startswith(f"line {in_its_loop}, `{broken.FREE}`: ")
+    assert said_of(specialized(loops.produce, loop)).startswith(f"line {in_its_loop}, `{broken.FREE}`: ")
 
 
 def test_a_state_that_a_helper_advances_in_a_loop_must_come_back():
     right = unusual.loops_in_helpers
     loop = derive(right, "broken", "returns nothing", swap("return state", "pass"), within="load_range")
     loop = derive(loop, "broken", "takes nothing", swap("state = load_range(steps, 0", "load_range(steps, 0"))
-    message = said_of(specialised(loop, loops.consume))
+    message = said_of(specialized(loop, loops.consume))
     assert (
         "`load_range(steps, 0, first, state)`: load_range advances `state` in a loop and does not return it" in message
     )
@@ -117,7 +117,7 @@ def test_a_state_that_a_helper_advances_in_a_loop_must_come_back():
 def test_a_state_that_comes_back_and_is_not_taken_is_the_old_one():
     case = "state = load_range(steps, 0", "load_range(steps, 0"
     loop = derive(unusual.loops_in_helpers, "broken", "takes nothing", swap(*case))
-    assert_in_order(said_of(specialised(loop, loops.consume)), ("K tile 0 in stage 0", "passed at once"))
+    assert_in_order(said_of(specialized(loop, loops.consume)), ("K tile 0 in stage 0", "passed at once"))
 
 
 def test_a_line_of_the_courses_own_loop_has_no_number():
@@ -135,7 +135,7 @@ def test_a_loop_without_orders_does_not_hang_the_rehearsal(monkeypatch):
             pass
 
     with pytest.raises(Unsafe, match=r"line \d+, `(while steps.k_tiles:|pass)`: the loop does not end"):
-        rehearse_roles(specialised(idles, loops.consume), 1, 2)
+        rehearse_roles(specialized(idles, loops.consume), 1, 2)
 
 
 def test_what_a_loop_raises_is_raised_as_it_is():
@@ -143,7 +143,7 @@ def test_what_a_loop_raises_is_raised_as_it_is():
         raise NotImplementedError("Exercise 14.1")
 
     with pytest.raises(NotImplementedError, match=r"Exercise 14\.1"):
-        rehearse_roles(specialised(loops.produce, unwritten), 1, 2)
+        rehearse_roles(specialized(loops.produce, unwritten), 1, 2)
 
 
 def test_the_dsl_is_as_before_afterwards():
@@ -151,5 +151,5 @@ def test_the_dsl_is_as_before_afterwards():
     from cutlass.pipeline import PipelineState
 
     before = cute.arch.mbarrier_wait, PipelineState.advance, unusual.mbarrier_wait, unusual.fence
-    rehearse_roles(specialised(unusual.a_while_loop, unusual.a_peeled_last_step), 3, 2)
+    rehearse_roles(specialized(unusual.a_while_loop, unusual.a_peeled_last_step), 3, 2)
     assert (cute.arch.mbarrier_wait, PipelineState.advance, unusual.mbarrier_wait, unusual.fence) == before

@@ -105,7 +105,7 @@ class TestOnStandIns:
         monkeypatch.setattr(device, "gpu", lambda: replace(H200, l2=2**12))
         monkeypatch.setattr(launch, "launcher", launcher)
         monkeypatch.setattr(launch, "gemm", lambda a, b, c: c.copy_(a.float() @ b.float().mT))
-        monkeypatch.setattr(launch, "trace_buffer", lambda config, blocks: events(2 + config.specialised))
+        monkeypatch.setattr(launch, "trace_buffer", lambda config, blocks: events(2 + config.specialized))
         monkeypatch.setattr(bench, "paired", led_in)
         monkeypatch.setattr(hopper, "LARGE", self.SHAPES)
         monkeypatch.setattr(hopper, "TIMELINE_SHAPE", self.SHAPES[0])

@@ -9,7 +9,7 @@ from tutorlib.kernels.hopper import first, first_parts
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.first_parts import store_by_tma
 from tutorlib.kernels.hopper.first_share import Accumulators
-from tutorlib.kernels.hopper.specialised import load_steps, make_specialised, multiply_steps
+from tutorlib.kernels.hopper.specialized import load_steps, make_specialized, multiply_steps
 from tutorlib.kernels.ladder import LADDER
 
 # 13.8 epilogue --------------------------------------------------------------------------------------------------
@@ -214,10 +214,10 @@ HOSTS = [
     ),
     named(first.make_first_gemm(), "the_courses_kernel", "The course's own.", "calls make_first_gemm"),
     named(
-        make_specialised(HopperConfig((128, 256, 64)), load_steps, multiply_steps),
+        make_specialized(HopperConfig((128, 256, 64)), load_steps, multiply_steps),
         "page_14s_kernel",
         "The course's persistent kernel.",
-        "calls make_specialised",
+        "calls make_specialized",
     ),
     host(
         "whole_tiles_alone",

@@ -114,9 +114,9 @@ def test_stream_k_shares_the_work(count, tiles, k_tiles):
     assert sharing.shares_work(work.stream_k, count, tiles, k_tiles) is None
 
 
-def test_a_dequantised_product_is_deepgemms_sum_over_blocks():
+def test_a_dequantized_product_is_deepgemms_sum_over_blocks():
     (a, scale_a, _), (b, scale_b, _) = scales.quantised(40, 384, (1, 128), 1), scales.quantised(200, 384, (128, 128), 2)
-    product_ = hopper_gemm.dequantise(a, scale_a, (1, 128)) @ hopper_gemm.dequantise(b, scale_b, (128, 128)).T
+    product_ = hopper_gemm.dequantize(a, scale_a, (1, 128)) @ hopper_gemm.dequantize(b, scale_b, (128, 128)).T
     by_block = torch.zeros(40, 200)
     for block in range(3):
         part = slice(128 * block, 128 * block + 128)

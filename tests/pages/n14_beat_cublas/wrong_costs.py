@@ -12,14 +12,14 @@ from tutorlib.models.work import Sm
 
 costs = copy_of(costs)
 PAGE = {"ceil": ceil, "step_bytes": solution("14.4", {})}
-cost, right_dequantise = solution("14.10", PAGE), solution("14.9", {})
+cost, right_dequantize = solution("14.10", PAGE), solution("14.9", {})
 
 # 14.9 -------------------------------------------------------------------------------------------------------------
 
 
 def divides(x, scales, block):
     """The scale's inverse."""
-    return right_dequantise(x, 1 / scales, block)
+    return right_dequantize(x, 1 / scales, block)
 
 
 def repeats_the_pattern(x, scales, block):
@@ -41,12 +41,12 @@ def rows_and_columns_exchanged(x, scales, block):
 
 def rounds_to_bf16(x, scales, block):
     """A reference that rounds."""
-    return right_dequantise(x, scales, block).bfloat16()
+    return right_dequantize(x, scales, block).bfloat16()
 
 
 def rounds_on_the_way(x, scales, block):
     """Rounded to bf16, and in fp32 again."""
-    return right_dequantise(x, scales, block).bfloat16().float()
+    return right_dequantize(x, scales, block).bfloat16().float()
 
 
 # 14.10 ------------------------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def makes_all_scales_one(x, scales, block):
 def block_from_the_shapes(x, scales, block):
     """Divides x among the scales evenly: wrong where the last block is cut off."""
     down, across = (-(-size // count) for size, count in zip(x.shape, scales.shape, strict=True))
-    return right_dequantise(x, scales, (down, across))
+    return right_dequantize(x, scales, (down, across))
 
 
 CUT = "[:rows, :columns]"

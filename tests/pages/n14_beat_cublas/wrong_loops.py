@@ -9,7 +9,7 @@ from cutlass.cute.nvgpu import warpgroup
 from tests.checking.rehearsing import broken, loops
 from tests.pages.change import derive, swap, without_first, without_last
 from tests.pages.table import says
-from tutorlib.kernels.hopper.specialised import load_steps, multiply_steps
+from tutorlib.kernels.hopper.specialized import load_steps, multiply_steps
 
 FREE = "cute.arch.mbarrier_arrive(steps.empty + before.index)"
 FREE_ELECTED = f"        with cute.arch.elect_one():\n            {FREE}\n"

@@ -34,7 +34,7 @@ def simulate_gemm(
         given = {"a": b, "b": a, "c": c.T, "scale_a": of_b, "scale_b": of_a}
     tensors = {name: x for name, x in given.items() if x is not None} | room_for_sums(config, clusters)
     if config.trace:
-        roles = config.mma_warpgroups + config.specialised
+        roles = config.mma_warpgroups + config.specialized
         tensors["events"] = torch.full((BLOCKS * roles * launch.EVENTS * 4,), -1, dtype=torch.int32)
     (report,) = simulate_config(compiled or compiled_once(config), tensors, clusters)
     if config.stream_k:

@@ -27,7 +27,7 @@ def one_function(main_loop: Callable[..., None]) -> tuple[WarpgroupWarps, ...]:
     )
 
 
-def specialised(produce: Callable[..., None], consume: Callable[..., None]) -> tuple[WarpgroupWarps, ...]:
+def specialized(produce: Callable[..., None], consume: Callable[..., None]) -> tuple[WarpgroupWarps, ...]:
     """A warp that loads, two warpgroups that multiply."""
     return (
         WarpgroupWarps(produce, "the producer", 0, loads=True),

@@ -188,7 +188,7 @@ COURSE_KERNELS = {
     name: InModule(f"{KERNELS}.{module}", name)
     for module, names in {
         "first": ("make_first_gemm", "first_kernel"),
-        "specialised": ("make_specialised", "specialised_kernel"),
+        "specialized": ("make_specialized", "specialized_kernel"),
         "gemm": ("make_gemm", "gemm_kernel"),
     }.items()
     for name in names

@@ -14,7 +14,7 @@ from tutorlib.exercises.n14_beat_cublas.judge.host_functions import (
     with_producer,
 )
 from tutorlib.exercises.n14_beat_cublas.parts import PART_EXERCISES
-from tutorlib.exercises.n14_beat_cublas.scales import dequantises
+from tutorlib.exercises.n14_beat_cublas.scales import dequantizes
 from tutorlib.exercises.n14_beat_cublas.sharing import even, few_steps, of_an_h200, streams, uneven
 from tutorlib.exercises.n14_beat_cublas.tiles import (
     BLOCK_TILES,
@@ -30,7 +30,7 @@ from tutorlib.exercises.n14_beat_cublas.time_model import costs
 from tutorlib.machine.features import WGMMA
 from tutorlib.models.hopper_gemm import (
     count_waves,
-    dequantise,
+    dequantize,
     gemm_time,
     register_split,
     step_bytes,
@@ -38,7 +38,7 @@ from tutorlib.models.hopper_gemm import (
 from tutorlib.models.work import stream_k
 from tutorlib.problems.catalogue import gemm
 
-SPECIALISED = "tutorlib.kernels.hopper.specialised"
+SPECIALIZED = "tutorlib.kernels.hopper.specialized"
 BENCH = (4096, 4096, 4096)
 LARGE = (8192, 8192, 8192)
 SIMULATED = ((384, 520, 328), (129, 200, 72))  # nine tiles of C and six of K, and one with all edges
@@ -64,7 +64,7 @@ OTHERS = (
         problem=gemm("bf16"),
         shapes=LOOP_SHAPES,
         simulated_shapes=LOOP_SIMULATED,
-        library={"load_steps": InModule(SPECIALISED, "load_steps")},
+        library={"load_steps": InModule(SPECIALIZED, "load_steps")},
         hints=(
             "For each K tile: wait until its stage is empty, announce the bytes, issue the loads.",
             "A producer's pipeline state starts with phase 1, so that the first wait for each stage passes at once.",
@@ -86,7 +86,7 @@ OTHERS = (
         simulated_shapes=LOOP_SIMULATED,
         bench_shape=BENCH,
         tiers=(0.9,),
-        library={"multiply_steps": InModule(SPECIALISED, "multiply_steps")},
+        library={"multiply_steps": InModule(SPECIALIZED, "multiply_steps")},
         hints=(
             "The first K tile comes before the loop, because steps.multiply takes a plain True or False for `first`.",
             "Each step: wait for full[stage], fence, multiply, commit; then wait_group(1), so that the multiplication "
@@ -209,16 +209,16 @@ OTHERS = (
     ),
     ValueExercise(
         id="14.9",
-        title="dequantise",
+        title="dequantize",
         points=3,
         cases=(
-            dequantises("one scale for the whole", (64, 96, (64, 96)), (5, 7, (5, 7))),
-            dequantises("1×128, as for A", (6, 384, (1, 128)), (3, 256, (1, 128))),
-            dequantises("128×128, as for B", (256, 384, (128, 128)), (384, 128, (128, 128))),
-            dequantises("blocks that are cut off", (130, 200, (128, 128)), (9, 300, (1, 128)), (257, 40, (128, 128))),
-            dequantises("blocks of other sizes", (48, 96, (16, 32)), (40, 100, (4, 24))),
+            dequantizes("one scale for the whole", (64, 96, (64, 96)), (5, 7, (5, 7))),
+            dequantizes("1×128, as for A", (6, 384, (1, 128)), (3, 256, (1, 128))),
+            dequantizes("128×128, as for B", (256, 384, (128, 128)), (384, 128, (128, 128))),
+            dequantizes("blocks that are cut off", (130, 200, (128, 128)), (9, 300, (1, 128)), (257, 40, (128, 128))),
+            dequantizes("blocks of other sizes", (48, 96, (16, 32)), (40, 100, (4, 24))),
         ),
-        library={"course.dequantise": dequantise},
+        library={"course.dequantize": dequantize},
         hints=(
             "Each scale is for block[0] rows and block[1] columns: repeat it that many times.",
             "scales.repeat_interleave(block[0], 0) repeats along the rows; cut it where x ends.",

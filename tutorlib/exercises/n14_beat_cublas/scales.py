@@ -1,4 +1,4 @@
-"""How dequantised matrices are judged: by the first element that is off, its block and its scale."""
+"""How dequantized matrices are judged: by the first element that is off, its block and its scale."""
 
 from functools import partial
 from itertools import chain
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.values import Case, law
-from tutorlib.models.hopper_gemm import Pair, dequantise
+from tutorlib.models.hopper_gemm import Pair, dequantize
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def quantised(rows: int, columns: int, block: Pair, seed: int) -> tuple:
     return x, torch.rand(ceil(rows / block[0]), ceil(columns / block[1]), generator=generator) + 0.5, block
 
 
-def is_dequantised(want: "Tensor", got: Any, x: "Tensor", scales: "Tensor", block: Pair) -> str | None:
+def is_dequantized(want: "Tensor", got: Any, x: "Tensor", scales: "Tensor", block: Pair) -> str | None:
     """want: computed before the answer had x and scales in its hands."""
     import torch
 
@@ -38,7 +38,7 @@ def is_dequantised(want: "Tensor", got: Any, x: "Tensor", scales: "Tensor", bloc
     wrong = ~torch.isclose(got.float(), want, rtol=1e-6, atol=0)
     if not wrong.any():
         return None
-    if not torch.equal(dequantise(x, scales, block), want):
+    if not torch.equal(dequantize(x, scales, block), want):
         return "and has changed x or scales, which are the caller's"
     row, column = wrong.nonzero()[0].tolist()
     at = row // block[0], column // block[1]
@@ -48,7 +48,7 @@ def is_dequantised(want: "Tensor", got: Any, x: "Tensor", scales: "Tensor", bloc
     )
 
 
-def dequantises(name: str, *sizes: tuple[int, int, Pair]) -> Case:
+def dequantizes(name: str, *sizes: tuple[int, int, Pair]) -> Case:
     """The grader also tries matrices of other sizes and numbers, with the same blocks."""
 
     def others(rng: Random) -> list[tuple[int, int, Pair, int]]:
@@ -58,7 +58,7 @@ def dequantises(name: str, *sizes: tuple[int, int, Pair]) -> Case:
         known = [(*size, seed) for seed, size in enumerate(sizes)]
         for one in chain(known, *more_for_points(others, 1)):
             call = quantised(*one)
-            if found := law(name, [call], partial(is_dequantised, dequantise(*call))).judge(answer):
+            if found := law(name, [call], partial(is_dequantized, dequantize(*call))).judge(answer):
                 return found
         return None
 

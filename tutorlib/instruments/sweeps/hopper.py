@@ -30,7 +30,7 @@ LARGE = tuple((n, n, n) for n in (8192, 4096, 2048))
 
 # What notebook 14 adds to notebook 13's kernel, one by one.
 LEVERS: dict[str, dict[str, Any]] = {
-    "warp-specialised": {"schedule": "cooperative"},
+    "warp-specialized": {"schedule": "cooperative"},
     "persistent": {"persistent": True},
     "multicast": {"cluster": (2, 1)},
     "deferred stores": {"defer_stores": True},
@@ -42,13 +42,13 @@ LEVERS: dict[str, dict[str, Any]] = {
 }
 PLAIN: dict[str, Any] = {"schedule": "plain", "persistent": False}
 
-SPECIALISED = ("warp-specialised", "persistent")
-DEFERRED = (*SPECIALISED, "multicast", "deferred stores")
+SPECIALIZED = ("warp-specialized", "persistent")
+DEFERRED = (*SPECIALIZED, "multicast", "deferred stores")
 BEST = (*DEFERRED, "zigzag K", "polling")
 STACKS: tuple[tuple[str, ...], ...] = (  # a tree: each has one lever more than one above it
     (),
-    SPECIALISED[:1],
-    SPECIALISED,
+    SPECIALIZED[:1],
+    SPECIALIZED,
     DEFERRED[:3],
     DEFERRED,
     BEST[:5],
@@ -57,7 +57,7 @@ STACKS: tuple[tuple[str, ...], ...] = (  # a tree: each has one lever more than 
     (*BEST[:5], "stream-K"),
     (*BEST[:5], "tile order"),
     (*DEFERRED, "staggered K"),
-    (*SPECIALISED, "deferred stores"),
+    (*SPECIALIZED, "deferred stores"),
     ("multicast",),
 )
 OTHERS = {
@@ -253,7 +253,7 @@ def hopper_timeline() -> Sweep:
     problem = gemm("bf16")
     kernels = {
         "plain": levered(("persistent",)),
-        "cooperative": levered(SPECIALISED),
+        "cooperative": levered(SPECIALIZED),
         "ping-pong": HopperConfig((128, 192, 64), "pingpong"),
     }
 
@@ -265,7 +265,7 @@ def hopper_timeline() -> Sweep:
             "stamped_us": measured.median_us,
             "cycles": cycles_of(events),
             "window": WINDOW,
-            "stamps": block_of(events, WINDOW, config.specialised),
+            "stamps": block_of(events, WINDOW, config.specialized),
         }
 
     candidates = tuple(on_hopper(name, config, inspect=partial(stamped, config)) for name, config in kernels.items())

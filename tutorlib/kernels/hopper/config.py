@@ -115,7 +115,7 @@ class HopperConfig:
         return "bf16" if self.dtype == "e4m3" else self.dtype
 
     @property
-    def specialised(self) -> bool:
+    def specialized(self) -> bool:
         """There is a producer warpgroup."""
         return self.schedule != "plain"
 
@@ -135,7 +135,7 @@ class HopperConfig:
 
     @property
     def threads(self) -> int:
-        return WARPGROUP * (self.mma_warpgroups + self.specialised)
+        return WARPGROUP * (self.mma_warpgroups + self.specialized)
 
     @property
     def cluster_size(self) -> int:
@@ -257,7 +257,7 @@ class HopperConfig:
     @property
     def moves_registers(self) -> bool:
         """The producer gives registers to the warpgroups that multiply, which start with too few."""
-        return self.specialised and self.launch_registers < 232
+        return self.specialized and self.launch_registers < 232
 
     @property
     def register_pool(self) -> int:

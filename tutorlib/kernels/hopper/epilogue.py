@@ -205,7 +205,7 @@ class Exchange:
     me: Here
     config: HopperConfig
 
-    def initialise(self) -> None:
+    def initialize(self) -> None:
         """By one thread, before any block can give."""
         warps = 4 * self.config.tile_warpgroups
         cute.arch.mbarrier_init(self.ready, warps * self.config.receivers)

@@ -242,7 +242,7 @@ def gemm_kernel(
         consume = partial(consume_late, schedule, multiply, finish, config, parts)
     else:
         consume = partial(parts.consume, schedule, multiply, finish, config.defer_stores)
-    if cutlass.const_expr(not config.specialised):
+    if cutlass.const_expr(not config.specialized):
         multiply_and_load(schedule, loads, multiply, finish, config)
     else:
         divide_roles(me, config, parts, produce, consume)

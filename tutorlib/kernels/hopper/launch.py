@@ -102,7 +102,7 @@ def dlpack(tensor: torch.Tensor) -> cute.Tensor:
 
 def trace_buffer(config: HopperConfig, blocks: int = 132) -> torch.Tensor:
     """(blocks, roles, EVENTS, 4) without events, for `timeline.read`."""
-    roles = config.mma_warpgroups + config.specialised
+    roles = config.mma_warpgroups + config.specialized
     return torch.full((blocks, roles, EVENTS, 4), -1, dtype=torch.int32, device="cuda")
 
 

@@ -82,7 +82,7 @@ class Ring:
     config: HopperConfig
     parts: Parts
 
-    def initialise(self) -> None:
+    def initialize(self) -> None:
         cluster_m, cluster_n = self.config.cluster
         readers = 4 * self.config.tile_warpgroups * (cluster_m + cluster_n - 1)
         for stage in range(self.config.ab_stages):
@@ -119,7 +119,7 @@ def start(mbarriers: tuple[Any, ...], tmas: tuple[cute.CopyAtom, ...], me: Here,
         with cute.arch.elect_one():
             for owner in mbarriers:
                 if cutlass.const_expr(owner is not None):
-                    owner.initialise()
+                    owner.initialize()
             cute.arch.mbarrier_init_fence()
     if cutlass.const_expr(config.cluster_blocks > 1):
         cute.arch.cluster_arrive_relaxed()

@@ -57,7 +57,7 @@ def make_trace(events: cute.Tensor | None, memory: SmemAllocator, me: Any, confi
     writes = me.warp == 0
     if cutlass.const_expr(not config.trace):
         return Trace(None, None, me.group, Int32(0), writes)
-    roles, blocks = config.mma_warpgroups + config.specialised, me.clusters * config.cluster_size
+    roles, blocks = config.mma_warpgroups + config.specialized, me.clusters * config.cluster_size
     layout = cute.make_ordered_layout((4, EVENTS, roles, blocks), (0, 1, 2, 3))
     counts = memory.allocate_tensor(Int32, cute.make_layout(roles))
     if me.thread == 0:

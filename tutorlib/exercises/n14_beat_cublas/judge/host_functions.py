@@ -8,26 +8,26 @@ from tutorlib.checking.exercise import Answer
 def with_producer(produce: Answer) -> Callable[..., None]:
     """The host function gemm(a, b, c) with this producer and the course's consumers."""
     from tutorlib.kernels.hopper.config import HopperConfig
-    from tutorlib.kernels.hopper.specialised import make_specialised
+    from tutorlib.kernels.hopper.specialized import make_specialized
 
-    return make_specialised(HopperConfig(), produce, own_consumer())
+    return make_specialized(HopperConfig(), produce, own_consumer())
 
 
 def with_consumer(consume: Answer) -> Callable[..., None]:
     """The host function gemm(a, b, c) with these consumers and the course's producer."""
     from tutorlib.kernels.hopper.config import HopperConfig
-    from tutorlib.kernels.hopper.specialised import make_specialised
+    from tutorlib.kernels.hopper.specialized import make_specialized
 
-    return make_specialised(HopperConfig(), own_producer(), consume)
+    return make_specialized(HopperConfig(), own_producer(), consume)
 
 
 def own_producer() -> Answer:
-    from tutorlib.kernels.hopper.specialised import load_steps
+    from tutorlib.kernels.hopper.specialized import load_steps
 
     return load_steps
 
 
 def own_consumer() -> Answer:
-    from tutorlib.kernels.hopper.specialised import multiply_steps
+    from tutorlib.kernels.hopper.specialized import multiply_steps
 
     return multiply_steps

@@ -170,7 +170,7 @@ def multiply_tiles(tiles: Tiles, consume: cutlass.Constexpr, stores: Stores) -> 
 
 
 @cute.kernel
-def specialised_kernel(
+def specialized_kernel(
     a: Tma, b: Tma, c: Tma, config: cutlass.Constexpr, roles: cutlass.Constexpr, sizes: cutlass.Constexpr
 ):
     """roles: (produce, consume)."""
@@ -219,7 +219,7 @@ def specialised_kernel(
     )
 
 
-def make_specialised(config: HopperConfig, produce: RoleLoop, consume: RoleLoop) -> Callable[..., None]:
+def make_specialized(config: HopperConfig, produce: RoleLoop, consume: RoleLoop) -> Callable[..., None]:
     """The host function gemm(a, b, c) of these loops, for cute.Tensors of static shape, without clusters.
 
     It raises ValueError while it is compiled where rows of A, B or C do not start at multiples of 16 bytes.
@@ -237,7 +237,7 @@ def make_specialised(config: HopperConfig, produce: RoleLoop, consume: RoleLoop)
         unknown = cute.make_layout((Int32(m), Int32(n)), stride=c.stride)
         store_c = make_store(cute.make_tensor(c.iterator, unknown), config)
         sizes = Sizes(tiles_m, tiles_n, -(-k // bK), blocks)
-        specialised_kernel(load_a, load_b, store_c, config, (produce, consume), sizes).launch(
+        specialized_kernel(load_a, load_b, store_c, config, (produce, consume), sizes).launch(
             grid=(blocks, 1, 1), block=(config.threads, 1, 1)
         )
 

@@ -10,7 +10,7 @@ from tutorlib.checking.running import find_fault
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.hopper.specialised import GROUP, Sizes, load_steps, make_specialised, multiply_steps
+from tutorlib.kernels.hopper.specialized import GROUP, Sizes, load_steps, make_specialized, multiply_steps
 from tutorlib.measuring.launchers import CuteLauncher, tensor_specs
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm
@@ -26,7 +26,7 @@ SHAPES = ((129, 200, 72), (65, 24, 40), (64, 64, 64), (300, 520, 200), (2100, 21
 
 
 def host(config):
-    return make_specialised(config, load_steps, multiply_steps)
+    return make_specialized(config, load_steps, multiply_steps)
 
 
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 132))
