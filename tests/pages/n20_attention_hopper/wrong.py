@@ -263,7 +263,7 @@ WRONG = {
             "all_blocks",
             "Computes what no row sees.",
             lambda m, keys, tile, causal: (-(-keys // tile[1]), blocks(m, keys, tile, causal)[1]),
-            "seen by none",
+            "No row of the tile sees",
         ),
         answer(
             "cut_off_unmasked",
