@@ -8,16 +8,17 @@
 # %% [markdown]
 # # 20 · Attention on Hopper
 #
-# For each head, attention computes O = softmax(Q Kᵀ · scale) V: two GEMMs with a softmax between them. Notebook 14
-# keeps the tensor cores busy through a GEMM. Here they need the softmax's results, and the softmax needs theirs. How
-# can they work at the same time?
+# For each head, attention computes O = softmax(Q Kᵀ · scale) V: two GEMMs with a softmax between them. In notebook 14
+# the tensor cores ran through a GEMM without a pause. Here they wait for the softmax, and the softmax waits for them.
+# How can both work at the same time?
 #
 # You write the parts of one kernel, as in notebook 14: `check` compiles the course's kernel with your part in it and
-# simulates it. At the end the kernel consists of your parts, and an operator puts it behind torch's
-# `scaled_dot_product_attention`.
+# simulates it. In the last exercise you put your parts together. An operator then makes the kernel available to any
+# model that calls torch's `scaled_dot_product_attention`.
 #
-# > **After this page you can** use accumulators as the operand of the next wgmma, write an online softmax in registers,
-# > schedule two warpgroups so that one's softmax runs under the other's wgmmas, and register a kernel with torch.
+# > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
+# > registers, find the blocks that a causal mask needs, order a producer's loads for an overlapped consumer, run a
+# > softmax under wgmmas in flight, and make two warpgroups take turns at the tensor cores.
 # >
 # > **It takes** about 120 minutes, on any machine. Without a Hopper GPU the kernels are simulated; with one they are
 # > timed.
@@ -45,8 +46,9 @@ from tutorlib.notebook.source import show_source
 # ## Count before you schedule
 #
 # A block of the kernel has 128 queries, 64 for each of two consumer warpgroups. It walks over the keys in blocks of
-# 128. For each block of keys a warpgroup computes S = Q Kᵀ, a tile of 64×128 scores, then P, their exponentials, then O
-# += P V. **Predict:** which share of the tensor cores' time do the exponentials alone take?
+# 128. For each block of keys, a warpgroup computes S = Q Kᵀ, a tile of 64×128 scores, then P, their exponentials, then
+# O += P V. Exponentials have a unit of their own. **Predict:** how long do the exponentials take, as a fraction of the
+# time that the tensor cores need?
 
 # %%
 HEAD_DIM, ROWS, KEYS = 128, 64, 128
@@ -57,29 +59,31 @@ exponentials = ROWS * KEYS / EXPONENTIALS
 print(f"S and P V: {gemms:.0f} cycles; exponentials: {exponentials:.0f} cycles")
 
 # %% [markdown]
-# Half, and the maxima, the sums, the rounding and the rescaling come on top. If the tensor cores waited for the
-# softmax, they would idle a third of the time or more. Neither unit can be made faster. So both have to be busy at
-# once.
+# Half the time, not counting the maxima, the sums, the rounding and the rescaling. If the tensor cores waited for every
+# softmax, they would idle for at least 512 of 1,536 cycles, a third of the time. You cannot make either unit faster, so
+# both have to be busy at once.
 #
-# The pictures show three blocks of keys, 0 to 2. The rows `wg 0` and `wg 1` are the softmax of the two warpgroups,
-# `mma` the tensor cores; S1 is S of block 1, P1 is P V of block 1. (The lengths are chosen for the drawing.)
+# The pictures show three blocks of keys, 0 to 2. The rows `wg 0` and `wg 1` show when the two warpgroups compute their
+# softmax, and the row `mma` shows the tensor cores: S1 is S of block 1, P1 is P V of block 1. In the upper picture each
+# of these serves both warpgroups; in the lower one they appear twice, once for each. (The lengths are chosen for the
+# drawing.)
 
 # %%
 show_attention("together", "ping-pong")
 
 # %% [markdown]
-# In the first schedule both warpgroups issue their wgmmas at the same time, so both wait for them, and then both
-# compute exponentials while the tensor cores idle. Ping-pong shifts one warpgroup against the other: one's softmax
-# runs while the other multiplies.
+# In the first schedule both warpgroups issue their wgmmas at the same time, both wait for them, and then both compute
+# exponentials while the tensor cores idle. Ping-pong delays one warpgroup relative to the other, so that one computes
+# its softmax while the other multiplies.
 #
-# The second way is inside a warpgroup. S of block 1 needs nothing from block 0's softmax. Issue it *before* P V of
+# There is a second way, within a warpgroup. S of block 1 needs nothing from block 0's softmax. Issue it *before* P V of
 # block 0, and the softmax of block 1 can begin while P V of block 0 is still in flight: **overlap**.
 
 # %%
 show_attention("together, overlap", "ping-pong, overlap")
 
 # %% [markdown]
-# The kernel has both. Its roles are those of notebook 14:
+# Your kernel will do both. Its roles are those of notebook 14:
 #
 # | | producer warp | each of two consumer warpgroups |
 # |---|---|---|
@@ -88,18 +92,18 @@ show_attention("together, overlap", "ping-pong, overlap")
 # | V | a ring of its own | waits, issues P V, frees the stage when P V is complete |
 # | S, P, O | | in registers from beginning to end |
 #
-# K and V have rings of their own because a stage of K is free long before the V of the same keys: S needs K alone.
+# K and V have separate rings because a stage of K is free long before the V of the same keys: S reads only K.
 
 # %% [markdown]
 # ## From accumulators to an operand
 #
-# P is the A operand of P V, and a wgmma may take A from registers. S is the accumulator of Q Kᵀ. If each thread's
-# accumulators are the very elements that the A operand wants from it, P never has to move.
+# P is the A operand of P V, and a wgmma can read A from registers. S is the accumulator of Q Kᵀ. If each thread's
+# accumulators are exactly the elements of A that the instruction reads from that thread, P never has to move. Are they?
 #
 # From notebook 13: element (row, column) of a 64×N accumulator belongs to thread 32·(row // 16) + 4·(row % 8) + (column
-# % 8) // 2, in register column % 2 + 2·(row // 8 % 2) + 4·(column // 8). The A operand of a wgmma has 64 rows and 16
-# columns of K, a K block. Its registers hold two bf16 each; counted by elements, PTX defines for a thread and one K
-# block:
+# % 8) // 2, in register column % 2 + 2·(row // 8 % 2) + 4·(column // 8). The A operand of one wgmma has 64 rows and 16
+# columns, a K block. (K is here the dimension that this GEMM sums over: for P V, the keys. So a block of 128 keys has 8
+# K blocks.) PTX defines which 8 elements of a K block a thread holds, two bf16 in each register:
 #
 # | elements | row | columns in the K block |
 # |---|---|---|
@@ -108,8 +112,8 @@ show_attention("together, overlap", "ping-pong, overlap")
 # | 4, 5 | as 0, 1 | 8 columns to the right |
 # | 6, 7 | as 2, 3 | 8 columns to the right |
 #
-# **Exercise 20.1** (about 3 lines). Write `a_register(row, column)` → (thread, K block, element): where the A operand
-# wants element (row, column) of P. P is 64×N, and `thread` counts 0 to 127 through the warpgroup.
+# **Exercise 20.1** (about 3 lines). Write `a_register(row, column)` → (thread, K block, element): the place of element
+# (row, column) of P in the A operand. P is 64×N, and `thread` is 0 to 127, the thread's number in the warpgroup.
 
 
 # %%
@@ -139,15 +143,15 @@ wanted = {place: a_register(*place) for place in places}
 print(all(accumulator(*place) == (thread, 8 * block + e) for place, (thread, block, e) in wanted.items()))
 
 # %% [markdown]
-# So no data have to move: the two are views of the same registers, two layouts. A thread's accumulators come with the
-# shape ((2, 2, N/8), 1, 1): two neighbors, two rows, N/8 column groups. The softmax wants them by row, and the MMA as
-# an A operand.
+# So no data have to move: accumulators and operand are two views, two layouts of the same registers. A thread's
+# accumulators have the shape ((2, 2, N/8), 1, 1): two neighbors, two rows, N/8 groups of 8 columns. The softmax needs
+# them by row, and the MMA as an A operand.
 #
 # **Exercise 20.2** (about 4 lines). Write both views, each a `cute.make_tensor(acc.iterator, cute.make_layout(shape,
 # stride=…))` of a thread's accumulators for 64×N. They are plain functions, called while the kernel is traced.
 #
-# - `by_row(acc)`: (2 rows, (2, N/8) columns), so that `by_row(acc)[0, None]` is all that this thread has of its first
-#   row, from left to right.
+# - `by_row(acc)`: (2 rows, (2, N/8) columns), so that `by_row(acc)[0, None]` is this thread's part of its first row,
+#   from left to right.
 # - `p_operand(p)`: ((2, 2, 2), 1, N/16), as the MMA reads A: the 8 elements of a K block, one block of 64 rows, the K
 #   blocks.
 #
@@ -175,10 +179,10 @@ views = by_row, p_operand
 check("20.2", views)
 
 # %% [markdown]
-# Which mode of V is contiguous? P V sums over keys, so keys are the K mode of this GEMM. V is stored (keys, head_dim),
-# with head_dim contiguous: of the B operand, (N, K) = (head_dim, keys), it is the mode N that is contiguous. Hopper's
-# wgmma reads such a bf16 operand directly: **MN-major**. The kernel describes V to TMA as (head_dim, keys), gives it an
-# MN-major shared-memory layout, and says so to the MMA. No transpose takes place.
+# Which mode of V is contiguous? P V sums over keys, so keys are the K mode of this GEMM, and its B operand is (N, K) =
+# (head_dim, keys). V is stored as (keys, head_dim) with head_dim contiguous: the contiguous mode is N, not K. Such an
+# operand is **MN-major**, and Hopper's wgmma reads it directly if it is bf16. The kernel describes V to TMA as
+# (head_dim, keys) and gives it an MN-major layout in shared memory; `pv` below names that order. V is never transposed.
 
 # %%
 show_source(make_mmas)
@@ -186,8 +190,9 @@ show_source(make_mmas)
 # %% [markdown]
 # **Exercise 20.3** (about 6 lines). Write `add_pv(pv, acc, p, v, stage)`: issue O += P V as one group of wgmmas, and do
 # not wait. `pv` is the tiled MMA, `acc` the accumulators of O, `p` the operand ((2, 2, 2), 1, K blocks), `v` the
-# fragment (V, 1, K blocks, stages) in shared memory. `acc` always holds something to add to: zeros at first. It is
-# 13.10's `multiply`, but now threads have just written an operand's registers. Which of the calls covers that?
+# fragment (V, 1, K blocks, stages) in shared memory. Every wgmma adds to `acc`, which is zero at first. The function is
+# 13.10's `multiply`, except that the threads have just written the registers of one operand. Which call makes those
+# writes visible to the wgmmas?
 
 
 # %%
@@ -206,37 +211,35 @@ def add_pv(pv, acc, p, v, stage):
 check("20.3", add_pv)
 
 # %% [markdown]
-# The fence orders a thread's own register accesses before the wgmmas that use these registers: here the rounded P, and
-# O, which was rescaled. As long as the group is in flight, neither may be written again.
+# `warpgroup.fence()` does: it orders a thread's register accesses before the wgmmas that use the same registers, here
+# P, which was just rounded, and O, which was just rescaled. Neither may be written again while the group is in flight.
 #
 # ## The softmax, two rows at a time
 #
-# A thread has two rows of S, and shares each with three neighbors: lanes 4r to 4r + 3 hold row r of their warp's 16,
-# and row r + 8. For a row whose keys come in blocks, keep the maximum so far and the sum of exponentials relative to
-# it. When a block raises the maximum from m to m′, everything summed so far, the sum and O, is multiplied by e^(m −
-# m′).
+# A thread has parts of two rows of S, and shares each with three neighbors: lanes 4r to 4r + 3 hold rows r and r + 8 of
+# their warp's 16. As in notebook 19, a row keeps the maximum m of its scores so far, and the sum of their exponentials
+# relative to it. When a block raises the maximum to m′, the sum and O are multiplied by e^(m − m′).
 #
-# Two details save instructions. The GPU's exponential has base 2, so the scale of the logits includes log2(e): p =
-# 2^((s − m)·scale) takes one multiply-add and one `ex2`. And of the sum each thread keeps its own part: all four parts
-# are scaled by the same factors, so they need to be added only once, at the end.
+# Two details save instructions. The GPU's exponential has base 2, so `softmax.scale` includes log2(e): p = 2^((s −
+# m)·scale) takes one multiply-add and one `ex2`. And each thread keeps the sum of its own part of the row only. All
+# four parts are scaled by the same factors, so the four threads need to add them up only once, at the end.
 #
-# The first block has no maximum before it. This is the course's part for it:
+# The first block has no maximum before it, and a function of its own, which the course provides:
 
 # %%
 show_source(softmax_first, OnlineSoftmax)
 
 # %% [markdown]
-# If a row has seen no key at all, its maximum is −∞, and (−∞) − (−∞) is NaN. A base of 0 avoids that: 2^(−∞) is 0.
+# If a row has seen no key yet, its maximum is −∞, and (−∞) − (−∞) is NaN. A base of 0 avoids that: 2^(−∞) is 0.
 #
 # **Exercise 20.4** (about 14 lines). Write two functions.
 #
 # - `quad_reduce(value, op)` combines a value over the four lanes of a row, for an associative and commutative `op`; all
-#   four get the result. `cute.arch.shuffle_sync_bfly(value, offset=n)` returns the value of the lane whose number
-#   differs by the bit n.
+#   four get the result. `cute.arch.shuffle_sync_bfly(value, offset=n)` returns the value of lane (own lane XOR n).
 # - `softmax_step(softmax, rows, p_rows, factors)` is `softmax_first` for a later block. It updates `softmax.rmax` and
-#   `softmax.rsum`, writes P into `p_rows`, and writes the factor of each row, e^(m − m′) by the scaled base 2, into
-#   `factors[row]`: the caller rescales O with it. `rows` and `p_rows` are views by row. `s.reduce(op, start, 0)` with
-#   `cute.ReductionOp.MAX` or `ADD` begins at `start`.
+#   `softmax.rsum`, writes P into `p_rows`, and writes each row's factor, 2^((m − m′)·scale), into `factors[row]`; the
+#   caller rescales O with it. `rows` and `p_rows` are views by row. `s.reduce(op, start, 0)`, with
+#   `cute.ReductionOp.MAX` or `ADD`, reduces all elements of s to one, beginning with `start`.
 
 
 # %%
@@ -274,14 +277,14 @@ check("20.4", softmax)
 # %% [markdown]
 # ## Masks where they are needed
 #
-# TMA fills the rows behind the last key with zeros. A zero is a valid score, so these columns of S must become −∞
-# before the softmax. With a causal mask, query i sees keys 0 to i, and three kinds of blocks are left of a tile of
-# queries: those that all of its rows see, those that some rows see in part, and those that no row sees. Only the second
-# kind needs the mask, and the third is not computed.
+# TMA fills the rows of K past the last key with zeros. A zero is a valid score, so these columns of S must become −∞
+# before the softmax. With a causal mask, query i sees keys 0 to i, and a tile of queries has three kinds of blocks of
+# keys: blocks that all of its rows see whole, blocks that some row does not see whole, and blocks that no row sees.
+# Only the second kind needs the mask, and the third need not be computed.
 #
-# **Exercise 20.5** (about 5 lines). Write `key_blocks(m_block, keys, tile, causal)` → (blocks, unmasked) for the tile
-# of queries number `m_block`, with `tile` = (queries, keys). Its block n has the keys n·tile[1] and following. `blocks`
-# is the number of blocks that the tile has to compute, 0 to blocks − 1; the first `unmasked` of them need no mask.
+# **Exercise 20.5** (about 5 lines). Write `key_blocks(m_block, keys, tile, causal)` → (blocks, unmasked) for tile
+# `m_block` of the queries, where `tile` is (queries, keys). Block n holds the keys from n·tile[1] on. The tile has to
+# compute blocks 0 to `blocks` − 1, and the first `unmasked` of them need no mask.
 
 
 # %%
@@ -299,8 +302,8 @@ def key_blocks(m_block, keys, tile, causal):
 check("20.5", key_blocks)
 
 # %% [markdown]
-# **Predict:** of all blocks of a causal kernel with 4,096 queries and keys, which part needs the mask? And which part
-# of the non-causal work is left?
+# **Predict:** in a causal kernel with 4,096 queries and keys, what fraction of the blocks needs the mask? And how many
+# blocks are left of the non-causal kernel's?
 
 # %%
 TILE, TOKENS = (128, 128), 4096
@@ -310,19 +313,19 @@ print(f"{blocks} blocks, {blocks - unmasked} of them masked; without causal {(TO
 
 # %% [markdown]
 # One block for each tile of queries. So the kernel compiles its step twice, with and without the mask, and walks from
-# the last block to the first: the masked ones come first, and no step asks which kind it is. (For the last block it
-# always calls the mask: it may be cut off.) The tiles at the bottom have the most blocks, so with a causal mask the
-# grid starts with them.
+# the last block to the first: the masked ones come first, and no step has to test which kind it is. (The kernel counts
+# its blocks as you do, with one simplification: it always masks the last one, which may extend past the last key.) The
+# tiles with the last queries have the most blocks, so with a causal mask the grid starts with them, as in notebook 19.
 #
 # ## The producer
 #
-# A consumer takes K of block n − 1, then K of block n − 2 *before* V of block n − 1: that is the overlap. The producer
-# loads in this order, K one block ahead of V.
+# With overlap, a consumer reads K of block n − 1, then K of block n − 2, and only then V of block n − 1. The producer
+# must load in this order, K one block ahead of V.
 #
 # **Exercise 20.6** (about 12 lines). Write `produce(loads, n_blocks)`, which the producer warp runs: Q, then K and V of
 # the blocks n_blocks − 1 to 0, K one block ahead. `loads.load_q()`, `loads.load_k(n_block, state)` and
 # `loads.load_v(n_block, state)` wait for an empty stage, announce the bytes and issue the copy. `loads.stages` is the
-# number of stages of each ring. There is at least one block, and `n_blocks` is only known at run time:
+# number of stages of each ring. There is at least one block. `n_blocks` is known only at run time, so the loop is a
 # `cutlass.range(…, unroll=1)`.
 
 # %%
@@ -353,27 +356,27 @@ check("20.6", produce)
 # %% [markdown]
 # ## The consumer's step
 #
-# This is the loop around the step you are about to write. Before it, S of the last block is computed and its softmax
-# taken; after it, P V of block 0 is left.
+# `consume_blocks` calls the step that you are about to write. Before its loops it computes S of the last block and the
+# softmax of it; after them, P V of block 0 is left to do. (`me` is the warpgroup's view of the kernel, a `Consumer`.)
 
 # %%
 show_source(consume_blocks)
 
 # %% [markdown]
-# So a step begins with P of the block before in `me.tOrP`, and ends with P of its own block there. In between two
-# groups of wgmmas are in flight, and each ends at another time:
+# So a step begins with P of the block before in `me.tOrP`, and ends with P of its own block there. In between, two
+# groups of wgmmas are in flight. Each frees different resources when it completes:
 #
 # | the group | reads | once it is complete |
 # |---|---|---|
 # | S of this block | Q, the stage of K | its stage of K is free, and S may be masked and exponentiated |
 # | P V of the block before | `tOrP`, the stage of V | its stage of V is free, O may be rescaled, `tOrP` overwritten |
 #
-# `warpgroup.wait_group(n)` returns when at most the n newest groups are in flight. Which order of the two groups gives
-# the softmax something to hide under?
+# `warpgroup.wait_group(n)` returns when at most the n newest groups are in flight. In which order must you issue the
+# two groups so that the softmax can run under one of them?
 #
 # **Exercise 20.7** (about 15 lines). Write `step(me, k_state, v_state, n_block, masked)`.
 #
-# - `me.take_turn()`, `me.pass_turn()`: around the wgmmas that are issued.
+# - `me.take_turn()`, `me.pass_turn()`: call them before you issue the two groups, and after. (You write them in 20.8.)
 # - `me.issue_s(k_state)`, `me.issue_o(v_state)`: wait for the stage, issue and commit a group.
 # - `me.free_k(k_state)`, `me.free_v(v_state)`: arrive at `empty`.
 # - `me.mask(n_block)`: S becomes −∞ where a row does not see a key; only if `masked`, which is a compile-time constant.
@@ -410,28 +413,27 @@ def step(me, k_state, v_state, n_block, masked: cutlass.Constexpr):
 check("20.7", step)
 
 # %% [markdown]
-# O is rescaled *after* P V of the block before: that block was exponentiated relative to the old maximum, like
-# everything in O. The price of the overlap is registers: S, P in fp32, the bf16 P that is still being read, and O. (If
-# you round P before `wait_group(0)`, the kernel stays right: the compiler gives the new values other registers, which
-# costs more of them.)
+# O is rescaled *after* P V of the block before: that P was computed relative to the old maximum, like everything in O.
+# Overlap costs registers: S, P in fp32, the bf16 P that the wgmmas are still reading, and O are all live at once. (If
+# you round P before `wait_group(0)`, the kernel is still right: the compiler keeps the new values in more registers.)
 
 # %%
 for name, elements in [("S", ROWS * KEYS), ("O", ROWS * HEAD_DIM), ("P in bf16", ROWS * KEYS // 2)]:
     print(f"{name}: {elements // 128} registers of each thread")
 
 # %% [markdown]
-# P in fp32 can take the registers of S, which is not used again. The producer's warpgroup returns the
-# registers that it does not need, as in 14.13.
+# P in fp32 can reuse the registers of S, which is not read again. The producer's warpgroup gives up the registers that
+# it does not need, as in 14.13.
 #
 # ## Taking turns
 #
-# Nothing so far makes the warpgroups alternate. Two **named barriers** do: barrier `TURN_BARRIER` + g is warpgroup g's
-# turn. A warpgroup waits at its own barrier before it issues, and afterwards arrives at the other's *without waiting*.
-# Each barrier completes when all 256 threads have come: 128 that wait and 128 that arrive.
+# Nothing so far makes the warpgroups alternate. Two **named barriers** will: barrier `TURN_BARRIER` + g admits
+# warpgroup g. A warpgroup waits at its own barrier before it issues, and afterward arrives at the other's *without
+# waiting*. Each barrier completes when 256 threads have reached it: 128 that wait and 128 that only arrive.
 #
 # **Exercise 20.8** (about 2 lines). Write `take_turn(me)` and `pass_turn(me)`; `me.group` is 0 or 1, a run-time value.
-# `cute.arch.barrier(barrier_id=…, number_of_threads=…)` waits, `cute.arch.barrier_arrive(…)` takes the same arguments
-# and does not.
+# `cute.arch.barrier(barrier_id=…, number_of_threads=…)` arrives and waits. `cute.arch.barrier_arrive(…)`, with the same
+# arguments, only arrives.
 
 
 # %%
@@ -453,10 +455,10 @@ turns = take_turn, pass_turn
 check("20.8", turns)
 
 # %% [markdown]
-# Count the arrivals in `consume_blocks` above. Before anyone has passed a turn, warpgroup 0 would wait forever, so
-# warpgroup 1 arrives once before its first turn. At the end no warpgroup waits for warpgroup 1's last pass: so
-# warpgroup 0 takes a turn once more. Leave out either, and the kernel hangs, or a barrier is left half full when the
-# block ends.
+# Count the arrivals in `consume_blocks` above. At the start, neither warpgroup has passed a turn yet and warpgroup 0
+# would wait forever, so warpgroup 1 passes once before its first turn. At the end, no warpgroup would use warpgroup 1's
+# last pass, so warpgroup 0 takes one more turn. Without the first, the kernel hangs; without the second, the block ends
+# with a barrier half full.
 #
 # ## Your kernel
 #
@@ -476,8 +478,8 @@ def my_parts():
 check("20.9", my_parts)
 
 # %% [markdown]
-# What is left of the kernel is the set-up: tensors, rings, registers, and the store of O through the rows of Q in
-# shared memory, which no warp but its own has read.
+# The rest of the kernel is the setup (tensors, rings, registers), the choice of roles, and the store of O. O goes
+# through the shared memory of Q: each warp overwrites only the rows that no other warp has read.
 
 # %%
 show_source(attention_kernel)
@@ -485,17 +487,19 @@ show_source(attention_kernel)
 # %% [markdown]
 # ## Behind torch's operator
 #
-# A kernel is useful once a model can call it without a change. A **custom op** (`torch.library.custom_op`) has a name
-# that `torch.compile` treats as one operation. `register_fake` tells shapes and dtypes without computing anything, and
-# `register_autograd` connects the backward kernels, which are cuTile's. Around it is a function with the signature of
-# `torch.nn.functional.scaled_dot_product_attention`. It leaves to torch what the kernel cannot do, and counts why.
+# A kernel is useful once models can call it unchanged. The course has registered this one as you registered yours in
+# 16.13: as a custom op with a fake and a backward, which launches the cuTile kernels of notebook 19's appendix. Models
+# call a function with the signature of `torch.nn.functional.scaled_dot_product_attention`. It passes on to torch the
+# calls that the kernel cannot handle, and counts them by reason.
 
 # %%
 show_source(scaled_dot_product_attention)
 
 # %% [markdown]
-# On a machine without a GPU the operator computes by torch, so a model can be tested anywhere. Here is a layer of a
-# small transformer, with torch's function and then with ours. **Predict:** how far do the gradients differ?
+# For tensors on the CPU, the operator computes with torch, forward and backward, so you can test a model anywhere. The
+# next cell tests the registration: the attention layer of a small transformer, once with torch's function and once with
+# the operator. The last call has a head_dim that the kernel cannot handle. **Predict:** by how much do the gradients
+# differ, and what does `left_to_torch` count?
 
 
 # %%
@@ -520,25 +524,12 @@ for layer in (theirs, ours):
     layer(x).square().mean().backward()
 pairs = [(a.grad, b.grad) for a, b in zip(theirs.parameters(), ours.parameters(), strict=True)]
 print(f"largest relative difference of a gradient: {max((a - b).norm() / a.norm() for a, b in pairs):.0e}")
-print("left to torch:", dict(left_to_torch))
-
-# %% [markdown]
-# And three training steps. The last call has a head_dim that the kernel does not know, so torch gets it:
-
-# %%
-optimizer = torch.optim.SGD(ours.parameters(), lr=0.1)
-for _ in range(3):
-    optimizer.zero_grad()
-    loss = ours(x).square().mean()
-    loss.backward()
-    optimizer.step()
-    print(f"loss {loss:.4f}")
 scaled_dot_product_attention(*torch.randn(3, 1, 2, 8, 32))
 print("left to torch:", dict(left_to_torch))
 
 # %% [markdown]
-# `opcheck` tests the registration: that the fake version agrees with the real one, and that autograd is registered as
-# it has to be.
+# `opcheck` tests the parts one by one: the schema, the fake's shapes and strides against the real ones, and the
+# registered backward, also as torch.compile traces it.
 
 # %%
 inputs = [torch.randn(1, 2, 16, 64, requires_grad=True) for _ in range(3)]
@@ -547,10 +538,20 @@ torch.library.opcheck(attention, (*inputs, 0.125, True))
 # %% [markdown]
 # ## Measured
 #
-# The tables compare the course's kernels, in CuTe and in cuTile, with torch's attention on cuDNN. A shape is (batch,
-# heads, heads of K and V, queries, keys, head_dim). **Predict** before you look: at which head_dim is it harder to keep
-# up, given the count at the top of this page? And is a causal kernel at its best with short sequences or with long
-# ones?
+# With head_dim 64 both GEMMs take half as long, and the exponentials as long as before:
+
+# %%
+for head_dim in (64, 128):
+    share = exponentials / (gemms * head_dim / HEAD_DIM)
+    print(f"head_dim {head_dim}: exponentials take {share:.0%} of the GEMMs' cycles")
+
+# %% [markdown]
+# So at 64 the two units are equally busy at best, and every other instruction of the softmax counts. That holds for
+# cuDNN's kernel as well.
+#
+# The tables show the speed of the course's kernels, in CuTe and in cuTile, as a fraction of torch's attention on cuDNN.
+# A shape is batch × heads × heads of K and V × queries × keys × head_dim. **Predict** before you look: where does the
+# CuTe kernel do best relative to cuDNN, at head_dim 64 or 128, with or without the causal mask?
 
 # %%
 show_sweep("attention_full")
@@ -559,30 +560,24 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# With head_dim 64 both GEMMs halve, and the exponentials stay:
-
-# %%
-for head_dim in (64, 128):
-    share = exponentials / (gemms * head_dim / HEAD_DIM)
-    print(f"head_dim {head_dim}: exponentials take {share:.0%} of the GEMMs' cycles")
-
-# %% [markdown]
+# In CuTe you decided when each unit works. In cuTile the compiler does, and the lower row is what its schedule reaches.
+#
 # ## What to remember
 #
 # - Accumulators of one wgmma, rounded, are the A operand of the next, in the same registers: two layouts of one tensor.
 #   An operand in registers is in use until its group is complete, like a stage of shared memory.
-# - Each group of wgmmas frees something else. Issue the one that the next computation needs first, and wait for it
-#   alone.
-# - Exponentials cost half as many cycles as the GEMMs at head_dim 128. Ping-pong and overlap hide them; neither makes
-#   them fewer.
-# - Do the rare case in code of its own: the mask in its own step, the first block in its own softmax.
+# - Each group of wgmmas frees different resources. Issue the group that the next computation needs first, and wait for
+#   that group only.
+# - At head_dim 128, exponentials take half as many cycles as the GEMMs. Ping-pong and overlap hide them; neither
+#   reduces their number.
+# - Give the rare case its own code: the masked blocks their own step, the first block its own softmax.
 #
 # ## Test yourself
 #
 # <details><summary>1. Why may <code>free_k</code> come before the softmax, but <code>free_v</code> only after
 # <code>wait_group(0)</code>?</summary>
 #
-# K is read by S, which is complete after wait_group(1). V is read by P V, the newer group, which may be in flight until
+# S reads K, and S is complete after wait_group(1). P V, the newer group, reads V and may be in flight until
 # wait_group(0).
 #
 # </details>
@@ -590,15 +585,15 @@ for head_dim in (64, 128):
 # <details><summary>2. Why does each thread keep its own part of a row's sum, but all four need the same
 # maximum?</summary>
 #
-# A sum of exponentials relative to one maximum may be added in any order, also at the end. Parts relative to different
-# maxima could not be added, and O's rows have one factor for all columns, which are spread over the four threads.
+# Exponentials relative to one maximum may be added in any order, so also at the end. With different maxima the parts
+# could not be added, and the four threads, which share a row of O, would rescale their columns by different factors.
 #
 # </details>
 #
 # <details><summary>3. In ping-pong, warpgroup 1 calls <code>pass_turn</code> once before its first turn. What if both
 # did?</summary>
 #
-# Then both begin their first turn at once, and each later pass admits the other again while it is still issuing:
-# nothing keeps the two apart.
+# Then both take their first turn at once, and each pass admits a warpgroup that may still be issuing: the two no longer
+# alternate.
 #
 # </details>

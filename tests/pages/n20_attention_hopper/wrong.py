@@ -263,7 +263,7 @@ WRONG = {
             "all_blocks",
             "Computes what no row sees.",
             lambda m, keys, tile, causal: (-(-keys // tile[1]), blocks(m, keys, tile, causal)[1]),
-            "seen by none",
+            "No row of the tile sees",
         ),
         answer(
             "cut_off_unmasked",
@@ -296,7 +296,7 @@ WRONG = {
             "masked_ones",
             "How many need it.",
             lambda *args: (blocks(*args)[0], blocks(*args)[0] - blocks(*args)[1]),
-            "those before",
+            "number of unmasked blocks",
         ),
         answer("unmasked_first", "The pair exchanged.", lambda *args: blocks(*args)[::-1], "(blocks, unmasked)"),
         answer("never_causal", "Ignores causal.", lambda m, keys, tile, causal: blocks(m, keys, tile, False)),

@@ -77,7 +77,7 @@ def all_causal(m_block: int, keys: int, tile: tuple[int, int], causal: bool) -> 
 
 
 BLOCKS = (
-    Mistake("Keys after a tile's last query are seen by none of its rows: leave their blocks out.", all_causal),
+    Mistake("No row of the tile sees keys after its last query: leave their blocks out.", all_causal),
     Mistake(
         "A block of fewer than tile[1] keys needs the mask: its other columns are zeros that TMA filled in.",
         lambda m_block, keys, tile, causal: (
@@ -100,7 +100,7 @@ BLOCKS = (
         ),
     ),
     Mistake(
-        "The number of masked blocks was not asked for, but that of those before them.",
+        "Return the number of unmasked blocks, not of the masked ones.",
         lambda *args: (key_blocks(*args)[0], key_blocks(*args)[0] - key_blocks(*args)[1]),
     ),
     Mistake("The order is (blocks, unmasked).", lambda *args: key_blocks(*args)[::-1]),
@@ -123,7 +123,7 @@ def some_tile(causal: bool) -> Callable[[Random], tuple]:
 
 
 BLOCK_CASES = (
-    equals("no mask but the edge", beside(tiles_of((512, 500, 17), False), some_tile(False)), key_blocks, BLOCKS),
+    equals("not causal", beside(tiles_of((512, 500, 17), False), some_tile(False)), key_blocks, BLOCKS),
     equals("causal", beside(tiles_of((1024, 1000), True), some_tile(True)), key_blocks, BLOCKS),
     equals(
         "causal, more queries than keys",
