@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tutorlib.measuring.simulated_launchers import SimulatedLauncher
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Work
 from tutorlib.simulate.ptx import CannotLaunch, NotSimulated
-from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 
 class Crashed(Exception):

@@ -10,7 +10,7 @@ from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.served import Served
 from tutorlib.exercises.n18_bug_hunt.judge.mend import MendExercise
-from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+from tutorlib.measuring.simulated_launchers import SimulatedLauncher
 
 
 def launcher(exercise: KernelExercise, answer: Any) -> SimulatedLauncher:

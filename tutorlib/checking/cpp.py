@@ -17,8 +17,8 @@ from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
+    from tutorlib.measuring.simulated_launchers import SimulatedLauncher
     from tutorlib.simulate.ptx import Report
-    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 OF_SOURCE = " that returns the source"  # the function that is wanted
 INSPECTED = "sm_90"  # every machine compiles an answer for this architecture, to look at the code
@@ -119,7 +119,7 @@ class CppExercise(KernelExercise):
         return compiled_not_run((INSPECTED,), why)
 
     def simulator(self, artifact: str) -> "SimulatedLauncher":
-        from tutorlib.simulate.ptx.languages.cpp import SimulatedTileCpp
+        from tutorlib.measuring.simulated_launchers import SimulatedTileCpp
 
         return SimulatedTileCpp(artifact, self.grid)
 

@@ -20,8 +20,7 @@ from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
     from tutorlib.checking.artifact import CuteArtifact
-    from tutorlib.simulate.ptx.languages.cute import SimulatedCute
-    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+    from tutorlib.measuring.simulated_launchers import SimulatedCute, SimulatedLauncher
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +68,7 @@ class CuteExercise(KernelExercise):
 
     def tracer(self, answer: Answer) -> "SimulatedCute":
         """The kernel, compiled for the simulator where the answer lives."""
-        from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+        from tutorlib.measuring.simulated_launchers import SimulatedCute
 
         host = self.part.simulated_host(answer)
         return SimulatedCute(host, self.problem, self.dynamic, self.divisible, self.needs.target)

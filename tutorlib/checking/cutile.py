@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.checking.artifact import CutileArtifact
+    from tutorlib.measuring.simulated_launchers import SimulatedLauncher
     from tutorlib.simulate.cutile import Accepted, Report
-    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 
 @dataclass(frozen=True)

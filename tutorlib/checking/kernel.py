@@ -40,8 +40,8 @@ from tutorlib.problems.wrong_result import WrongResult
 if TYPE_CHECKING:
     import numpy as np
 
+    from tutorlib.measuring.simulated_launchers import SimulatedLauncher
     from tutorlib.simulate.ptx import Report
-    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 SIMULATED = (MMA_SYNC, TMA, WGMMA, TCGEN05)
 

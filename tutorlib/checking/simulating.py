@@ -14,8 +14,8 @@ from tutorlib.problems.wrong import BY_LUCK, Wrong, by, count, input_changed
 from tutorlib.problems.wrong_result import WrongResult
 
 if TYPE_CHECKING:
+    from tutorlib.measuring.simulated_launchers import SimulatedLauncher
     from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
-    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 HANGS = {Hazard.BARRIER, Hazard.ENDLESS, Hazard.DEADLOCK}
 BREAKS = {Hazard.OUTSIDE, Hazard.MISALIGNED, Hazard.ASSERTION, Hazard.DIVERGENT}  # these end a kernel on any GPU

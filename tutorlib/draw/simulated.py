@@ -7,7 +7,7 @@ import numpy as np
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, RAMP, category, ramp
-from tutorlib.models.banks import BANKS, WARP, WAVEFRONT, WORD
+from tutorlib.machine.hardware import BANKS, WARP, WAVEFRONT, WORD
 from tutorlib.simulate.ptx import MemoryAccess, Report
 from tutorlib.simulate.ptx.access_log import NO_ACCESS
 from tutorlib.simulate.ptx.trace import BlockEvent, BlockTrace, Doing

@@ -14,7 +14,7 @@ from tutorlib.layouts.division import DivideView, divide_view
 from tutorlib.layouts.matrix import Cell, LayoutView, coordinate, layout_view
 from tutorlib.layouts.notation import text, tiler
 from tutorlib.layouts.swizzling import ACCESSES, SwizzleView, swizzle_view
-from tutorlib.models.banks import WAVEFRONT
+from tutorlib.machine.hardware import WAVEFRONT
 
 
 def explore_layout(source: Any = "(4,3):(3,1)") -> Explorer:

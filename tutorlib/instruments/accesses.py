@@ -12,10 +12,10 @@ from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.kernels.transposes import TRANSPOSES
 from tutorlib.measuring import counters
 from tutorlib.measuring.launchers import CuteLauncher
+from tutorlib.measuring.simulated_launchers import SimulatedCute
 from tutorlib.problems.catalogue import gemm, transpose
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Work
-from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
 SHARED, GLOBAL = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op", "l1tex__t_{}_pipe_lsu_mem_global_op"
 BY_OPCODE = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared"

@@ -2,6 +2,12 @@
 
 from dataclasses import dataclass
 
+# Of every GPU in the table: the CUDA C++ Programming Guide, "Shared Memory" of compute capability 5.x and later.
+WARP = 32  # threads
+BANKS = 32  # of shared memory
+WORD = 4  # bytes in a bank's word
+WAVEFRONT = BANKS * WORD  # bytes that one wavefront can deliver
+
 
 @dataclass(frozen=True)
 class Hardware:

@@ -10,7 +10,7 @@ from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch, CutileLaunch
 from tutorlib.measuring.launchers import CudaLauncher, CuteLauncher, CutileLauncher
 
 if TYPE_CHECKING:
-    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+    from tutorlib.measuring.simulated_launchers import SimulatedLauncher
 
 HuntedLauncher = CudaLauncher | CuteLauncher | CutileLauncher
 
@@ -40,14 +40,14 @@ def first_simulator_of(bug: Bug, text: str) -> Any:
 def as_simulated(bug: Bug, launcher: HuntedLauncher) -> "SimulatedLauncher":
     """The launcher of `launcher_of`, simulated, for any machine."""
     if isinstance(launcher, CudaLauncher):
-        from tutorlib.simulate.ptx.languages.cpp import SimulatedCuda
+        from tutorlib.measuring.simulated_launchers import SimulatedCuda
 
         return SimulatedCuda(launcher.source, launcher.grid, launcher.block)
     if isinstance(launcher, CuteLauncher):
-        from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+        from tutorlib.measuring.simulated_launchers import SimulatedCute
 
         return SimulatedCute(launcher.host, bug.problem, launcher.dynamic, launcher.divisible, bug.needs.target)
-    from tutorlib.simulate.ptx.languages.cutile import SimulatedCutile
+    from tutorlib.measuring.simulated_launchers import SimulatedCutile
 
     return SimulatedCutile(launcher.kernel, launcher.grid, partial(launcher.compiled, bug.problem))
 

@@ -121,7 +121,7 @@ class CppLauncher:
 class CudaLauncher:
     """A plain CUDA kernel that takes the problem's tensors, the output last, and then its sizes.
 
-    source: of one __global__ function. grid, block: as `simulate.ptx.languages.cpp.SimulatedCuda` has them.
+    source: of one __global__ function. grid, block: as `measuring.simulated_launchers.SimulatedCuda` has them.
     """
 
     source: str

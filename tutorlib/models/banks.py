@@ -7,10 +7,7 @@ read the same word share it (CUDA C++ Programming Guide, "Shared Memory" of comp
 from collections import defaultdict
 from collections.abc import Sequence
 
-BANKS = 32
-WORD = 4  # bytes in a bank's word
-WAVEFRONT = BANKS * WORD  # bytes that one wavefront can deliver
-WARP = 32
+from tutorlib.machine.hardware import BANKS, WARP, WAVEFRONT, WORD
 
 
 def bank(offset: int, element_bytes: int) -> int:

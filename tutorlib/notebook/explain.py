@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from tutorlib.problems.problem import Shape
     from tutorlib.simulate.ptx import Report
 
-UNITS = {"shared": "wavefronts", "global": "sectors"}
-WIDEST = 96  # letters of a source line
-
 
 def explain(
     kernel: Any,
@@ -102,12 +99,9 @@ def simulation_of(
 ) -> "Callable[[dict[str, Any]], list[Report]]":
     """A function that simulates the kernel, of any language, with these named arguments."""
     if isinstance(kernel, str):
-        from tutorlib.compiling.cpp import compile_cpp
-        from tutorlib.simulate.ptx.languages.cpp import ARCH, simulate_cuda, simulate_tile_cpp
+        from tutorlib.simulate.sources import simulate_source
 
-        if block:
-            return lambda named: [simulate_cuda(kernel, grid, block, named, traced=True)]
-        return lambda named: [simulate_tile_cpp(compile_cpp(kernel, ARCH), grid, named, traced=True)]
+        return lambda named: [simulate_source(kernel, list(named.values()), "80", grid, block, traced=True)]
     if says_it_is_jit(kernel):
         from tutorlib.compiling.spec import TensorSpec
         from tutorlib.simulate.ptx.languages.cute import simulate_host
@@ -125,32 +119,11 @@ def simulation_of(
 
 def describe(report: "Report") -> str:
     """A launch in a few lines: its size, its findings, the cost of its accesses."""
-    lines = [f"{report.blocks:,} block{'s' if report.blocks != 1 else ''}, {report.instructions:,} warp instructions"]
-    lines += report.printed
+    from tutorlib.simulate.report import cost_lines, launch_size
+
+    lines = [launch_size(report), *report.printed]
     lines += [f"✗ {finding}" for finding in report.findings] or [
         "✓ no hazard, no access out of bounds, no undefined value"
     ]
     lines += [f"! {repeat}" for repeat in report.repeats]
-    return "\n".join(lines + costs(report))
-
-
-def costs(report: "Report") -> list[str]:
-    """The cost of the accesses of each source line over the launch, marked if it is more than necessary."""
-    sums: dict[tuple[str, str, str], list[int]] = {}
-    for access in report.accesses:
-        key = str(access.place or "lines without debug information"), short(access.opcode), access.space
-        taken, needed = sums.get(key, [0, 0])
-        sums[key] = [taken + access.taken, needed + access.needed]
-    return [
-        f"{'!' if taken > needed else ' '} {opcode:9} {taken:>9,} {UNITS[space]:10} of {needed:,} needed: {cut(where)}"
-        for (where, opcode, space), (taken, needed) in sums.items()
-    ]
-
-
-def short(opcode: str) -> str:
-    """ "ld.shared.v4.b32" as "ld.shared", "cp.async.cg.shared.global" as "cp.async"."""
-    return ".".join(opcode.split(".")[: 1 if opcode.startswith("ldmatrix") else 2])
-
-
-def cut(text: str) -> str:
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+    return "\n".join(lines + cost_lines(report))

@@ -1,1 +1,30 @@
-"""Running kernels on a machine with no GPU."""
+"""Kernels, run on a machine with no GPU: their results, and the hazards that a GPU hides.
+
+    from tutorlib.simulate import simulate
+
+    report = simulate(host, a, b, c)    # a @cute.jit host function and its torch tensors
+    print(report)                       # the hazards by line, and the cost of the accesses to memory
+    report.raise_for_findings()
+
+`simulate` also takes functions that launch cuTile kernels, PTX, and CUDA C++. `tutor simulate` does the same from a
+shell, and the fixture `simulate` in a pytest test. README.md has examples and limits.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx.findings import Finding
+    from tutorlib.simulate.report import Report
+    from tutorlib.simulate.tool import simulate
+
+__all__ = ["Finding", "Report", "simulate"]
+
+MODULES = {"Finding": "ptx.findings", "Report": "report", "simulate": "tool"}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when it is first used: NumPy takes a moment."""
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{MODULES[name]}"), name)

@@ -12,8 +12,8 @@ from tutorlib.kernels.copies.config import CopyConfig
 from tutorlib.kernels.copies.directions import make_directed_copy
 from tutorlib.kernels.copies.registers import make_copy
 from tutorlib.kernels.copies.ring import RingConfig, make_ring_copy
+from tutorlib.measuring.simulated_launchers import SimulatedCute
 from tutorlib.problems.catalogue import copy
-from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
 ACCESS = re.compile(r"^\s*(?:@!?%\w+\s+)?(ld|st)\.global(\S*)", re.MULTILINE)
 

@@ -14,8 +14,8 @@ from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 from tutorlib.kernels.rules import ConfigError
+from tutorlib.measuring.simulated_launchers import SimulatedCute
 from tutorlib.problems.catalogue import gemm
-from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
 BROKEN = [
     (((128, 128, 48), (2, 2), 4), "tile K = 48: 32 or a multiple of 64"),

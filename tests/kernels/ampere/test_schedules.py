@@ -10,8 +10,8 @@ from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
 from tutorlib.kernels.ampere.schedules import LoopSchedule, make_loop
+from tutorlib.measuring.simulated_launchers import SimulatedCute
 from tutorlib.problems.catalogue import gemm
-from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
 SMALL = GemmConfig((64, 64, 32), (2, 2), 3)
 SCHEDULES = sorted({each.schedule for each in TRIES}, key=str)

@@ -14,6 +14,11 @@ def says_it_is_jit(function: Any) -> bool:
     return getattr(function, "_decorator_kind", None) == "jit"
 
 
+def says_it_is_kernel(function: Any) -> bool:
+    """Whether it carries the mark of a @cute.kernel."""
+    return getattr(function, "_decorator_kind", None) == "kernel"
+
+
 def has_own_mark(function: Any) -> bool:
     """Whether CuTe's decorators marked this very object, and not its class."""
     return "_decorator_kind" in getattr(function, "__dict__", ())
@@ -50,3 +55,11 @@ def calls_of_helpers(call: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
 def is_of_the_dsl(file: str) -> bool:
     """Whether a file of code is one of the CuTe DSL's, or of its stand-ins here."""
     return "/nvidia_cutlass_dsl/" in file or file.startswith(HERE)
+
+
+def constant_places(built: Any) -> set[int]:
+    """The places of a compiled host function's arguments (`cute.compile`'s result) that are cutlass.Constexpr.
+
+    Its calls leave them out.
+    """
+    return {one["argument_index"] for one in built.execution_args.get_constexpr_args()}

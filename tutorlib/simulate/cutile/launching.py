@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from tutorlib.dsl.cutile.launch import launched_by
 from tutorlib.failure import Fail, Flaw
 from tutorlib.simulate.cutile.dtypes import Number, poison
-from tutorlib.simulate.cutile.run import Report, run
+from tutorlib.simulate.cutile.run import ARCH, Report, run
 from tutorlib.simulate.cutile.signature import Accepted, parameters
 
 SMS = 3  # SMs of the GPU that host code is told of: few, so that small matrices have more tiles
@@ -43,18 +43,19 @@ class Launched:
 
 @contextmanager
 def interpreted(
-    undetermined: Callable[[ct.DType], Number] = poison, accepted: Accepted | None = None
+    undetermined: Callable[[ct.DType], Number] = poison, accepted: Accepted | None = None, arch: str = ARCH
 ) -> Iterator[list[Launched]]:
     """ct.launch interprets, torch.cuda has a stream and a GPU with SMS SMs. Gives what was launched so far.
 
     A tensor that is made on device="cuda" meanwhile is one of this machine's memory.
 
-    accepted: as in `run`. A launch raises TypeError and ValueError where the real one does, and what `run` raises.
+    accepted, arch: as in `run`. A launch raises TypeError and ValueError where the real one does, and what `run`
+    raises.
     """
     launched: list[Launched] = []
 
     def interpret(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...]) -> None:
-        report = run(kernel, grid, args, undetermined=undetermined, accepted=accepted)
+        report = run(kernel, grid, args, arch, undetermined, accepted)
         launched.append(Launched(kernel, grid, args, report))
 
     with launches_to(interpret):

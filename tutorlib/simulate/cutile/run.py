@@ -19,6 +19,8 @@ from tutorlib.simulate.cutile.memory import never_stored
 from tutorlib.simulate.cutile.signature import Accepted, Parameter, parameters, refuse
 from tutorlib.simulate.cutile.tile import Tile
 
+ARCH = "sm_90"  # whose compiler a kernel must pass
+
 
 @dataclass(frozen=True)
 class Report:
@@ -41,7 +43,7 @@ def run(
     kernel: ct.kernel,
     grid: Sequence[int],
     args: Sequence[Any],
-    arch: str = "sm_90",
+    arch: str = ARCH,
     undetermined: Callable[[ct.DType], Number] = poison,
     accepted: Accepted | None = None,
 ) -> Report:

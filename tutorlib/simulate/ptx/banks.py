@@ -1,13 +1,13 @@
 """Shared memory's wavefronts, for many accesses of a warp at once.
 
-The rule is models.banks': 32 banks of 4 bytes, a wavefront serves each bank once, and threads that want the same word
+32 banks of 4 bytes, a wavefront serves each bank once, and threads that want the same word
 share it. Threads that move 8 or 16 bytes each are served by halves and quarters of the warp; so are ldmatrix's rows,
 whose addresses come from eight lanes for each matrix.
 """
 
 import numpy as np
 
-from tutorlib.models.banks import BANKS, WARP, WAVEFRONT, WORD
+from tutorlib.machine.hardware import BANKS, WARP, WAVEFRONT, WORD
 
 OUT = np.int64(2**40)  # the word of a lane that takes no part; above all others
 

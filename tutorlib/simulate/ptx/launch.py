@@ -67,11 +67,15 @@ def run_kernel(
 
 
 def pick_kernel(module: Module, name: str) -> Kernel:
-    if name:
-        return module.kernels[name]
-    if len(module.kernels) != 1:
-        raise ValueError(f"the module has {len(module.kernels)} kernels: name one of {', '.join(module.kernels)}")
-    return next(iter(module.kernels.values()))
+    """The kernel of this name, or the only one whose name has it as a part: "" for the module's only one.
+
+    Raises ValueError.
+    """
+    found = [module.kernels[name]] if name in module.kernels else [k for n, k in module.kernels.items() if name in n]
+    if len(found) != 1:
+        how_many = f"{len(found)} kernels are named {name}" if name else f"the module has {len(found)} kernels"
+        raise ValueError(f"{how_many}: name one of {', '.join(module.kernels)}")
+    return found[0]
 
 
 def three(sizes: Sequence[int]) -> Dim3:

@@ -6,6 +6,7 @@ it elsewhere a function is passed that knows.
 
 import linecache
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 from tutorlib.simulate.ptx.findings import SourceLine
@@ -43,3 +44,13 @@ def by_loc(module: Module, source: str = "") -> Find:
         return SourceLine(name, line, shown.strip(), tuple((name, line) for _, line in callers))
 
     return find
+
+
+def in_file(find: Find, file: str) -> Find:
+    """`find`, with the file's name where the compiler has its own."""
+
+    def found(instruction: Instruction) -> SourceLine | None:
+        place = find(instruction)
+        return place and replace(place, file=file, called_from=tuple((file, line) for _, line in place.called_from))
+
+    return found

@@ -92,7 +92,7 @@ def in_raster(names: dict[str, Any]) -> str:
 
 def tiles_stored(answer: Answer) -> list[Tile | None]:
     """The tile that each block stores of a tall C, as SMALL cuts it."""
-    from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+    from tutorlib.measuring.simulated_launchers import SimulatedCute
 
     problem, (m, n, k) = gemm("bf16"), SMALL.tile
     simulator, work = SimulatedCute(answer, problem), Work(problem, (TALL[0] * m, TALL[1] * n, k), "cpu")

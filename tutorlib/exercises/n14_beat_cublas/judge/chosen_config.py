@@ -21,7 +21,7 @@ from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
     from tutorlib.kernels.hopper.config import HopperConfig
-    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+    from tutorlib.measuring.simulated_launchers import SimulatedLauncher
 
 Choose = Callable[[int, int, int], "HopperConfig"]  # M, N, K → what the GEMM is compiled for
 CAPABILITY = "90"

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.exercises.n17_compile_once.judge.struct_probe import ProbedMembers
+    from tutorlib.measuring.simulated_launchers import SimulatedCute
     from tutorlib.simulate.ptx.ir import Module
-    from tutorlib.simulate.ptx.languages.cute import SimulatedCute
     from tutorlib.simulate.ptx.languages.cute_host import Recorded
 
 LIMIT = 227 * 1024  # bytes of shared memory that a block can have on sm_90
@@ -187,7 +187,7 @@ class StructExercise(CuteExercise):
 
     def tracer(self, answer: Answer) -> "SimulatedCute":
         """For the GPU that has as much shared memory."""
-        from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+        from tutorlib.measuring.simulated_launchers import SimulatedCute
 
         return SimulatedCute(self.probe(answer), self.problem, arch=TMA.target)
 

@@ -20,7 +20,7 @@ from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
     from tutorlib.checking.artifact import CuteArtifact, CutileArtifact
-    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+    from tutorlib.measuring.simulated_launchers import SimulatedLauncher
 
     Artifact = CudaLauncher | CuteArtifact | CutileArtifact
 

@@ -1,16 +1,13 @@
-"""CuTe host functions, simulated: they take what `measuring.launchers.CuteLauncher` takes."""
+"""CuTe host functions, simulated."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.cute import cute_arguments
-from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx.ir import Module
 from tutorlib.simulate.ptx.languages.cute_host import Recorded, record_launches
-from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_with_lines
+from tutorlib.simulate.ptx.languages.cute_lines import Traced
 from tutorlib.simulate.ptx.memory.arena import Allocation, Arena
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import Find
@@ -90,39 +87,3 @@ def view(arena: Arena, allocation: Allocation, tensor: "Tensor") -> "Tensor":
 
     flat = torch.from_numpy(arena.contents(allocation)).view(tensor.dtype)
     return flat.as_strided(tensor.shape, tensor.stride())
-
-
-@dataclass
-class SimulatedCute:
-    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call's launches."""
-
-    host: Callable[..., None]
-    problem: Problem
-    dynamic: bool = False
-    divisible: int = 1
-    arch: str = "sm_80"
-    reports: list[Report] = field(default_factory=list)
-    traced: bool = False
-    _compiled: dict[Shape, Traced] = field(default_factory=dict)
-
-    def compiled(self, shape: Shape) -> Traced:
-        """Raises CompileFailed."""
-        key = () if self.dynamic else shape
-        if key not in self._compiled:
-            specs = [
-                op.spec(self.problem.shape_of(op, shape), self.dynamic, self.divisible) for op in self.problem.operands
-            ]
-            self._compiled[key] = compile_with_lines(self.host, specs, self.arch)
-        return self._compiled[key]
-
-    def ptx(self, shape: Shape) -> str:
-        return self.compiled(shape).ptx
-
-    def on(self, work: Work) -> Call:
-        traced = self.compiled(work.shape)
-        names = [operand.name for operand in self.problem.operands]
-
-        def call() -> None:
-            self.reports = simulate_host(traced, dict(zip(names, work.tensors, strict=True)), self.dynamic, self.traced)
-
-        return call

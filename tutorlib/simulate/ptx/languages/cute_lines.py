@@ -63,13 +63,9 @@ def place_of(stack: Sequence[Frame]) -> SourceLine | None:
     """The innermost of the reader's lines, or where there is none, the innermost of all; and what called it."""
     if not stack:
         return None
-    at = next((n for n, (file, _) in enumerate(stack) if is_readers(file) and not is_courses(file)), 0)
+    at = next((n for n, (file, _) in enumerate(stack) if is_readers(file)), 0)
     (file, line), rest = stack[at], stack[at + 1 :]
     return SourceLine(file, line, linecache.getline(file, line).strip(), tuple(rest))
-
-
-def is_courses(file: str) -> bool:
-    return Path(file).is_relative_to(Path(sys.modules["tutorlib"].__file__ or "").parent)
 
 
 @dataclass(frozen=True)

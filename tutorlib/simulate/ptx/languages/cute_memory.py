@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import Tensor
 
+VECTOR = 16  # bytes of the widest access
+FP8 = {"float8_e4m3fn": "Float8E4M3FN", "float8_e5m2": "Float8E5M2"}  # torch's names, which DLPack lacks, and CuTe's
 CUDA = 2  # kDLCUDA
 DEVICE_AT = 8  # a DLTensor begins with its data's address, then its device's type (dlpack.h)
 
@@ -25,3 +27,39 @@ class OnDevice:
         address = get_pointer(capsule, b"dltensor")
         ctypes.c_int32.from_address(address + DEVICE_AT).value = CUDA
         return capsule
+
+
+def cute_tensor(tensor: "Tensor", dynamic: bool) -> Any:
+    """A torch tensor in ordinary memory as a cute.Tensor in global memory.
+
+    dynamic: its sizes and strides are left to the call, but for the stride of the contiguous mode, 1; that mode's size
+    is known to be a multiple of 16 bytes where it is one.
+    """
+    import cutlass
+    import torch
+    from cutlass.cute.runtime import from_dlpack
+
+    fp8 = FP8.get(str(tensor.dtype).removeprefix("torch."))
+    align = VECTOR if tensor.data_ptr() % VECTOR == 0 else tensor.element_size()
+    made = from_dlpack(OnDevice(tensor.view(torch.uint8) if fp8 else tensor), assumed_align=align)
+    if fp8:
+        made.element_type = getattr(cutlass, fp8)
+    if not dynamic:
+        return made
+    slowest_first = sorted(range(tensor.ndim), key=lambda n: (tensor.shape[n] > 1, -tensor.stride()[n]))
+    fastest, vector = slowest_first[-1], VECTOR // tensor.element_size()
+    made = made.mark_layout_dynamic(leading_dim=fastest)
+    if not is_compact(tensor, slowest_first):
+        return made
+    whole = vector if tensor.shape[fastest] % vector == 0 else 1
+    return made.mark_compact_shape_dynamic(mode=fastest, stride_order=tuple(slowest_first), divisibility=whole)
+
+
+def is_compact(tensor: "Tensor", slowest_first: list[int]) -> bool:
+    """Whether the tensor's modes, in this order, leave no gaps in memory."""
+    expected = 1
+    for mode in reversed(slowest_first):
+        if tensor.shape[mode] > 1 and tensor.stride()[mode] != expected:
+            return False
+        expected *= tensor.shape[mode]
+    return True

@@ -1,16 +1,13 @@
-"""cuTile kernels, compiled for sm_80 and simulated: they take what `measuring.launchers.CutileLauncher` takes."""
+"""cuTile kernels, compiled for sm_80 and simulated."""
 
 import linecache
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.problems.problem import Shape
-from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.languages.line_table import by_cubin
 from tutorlib.simulate.ptx.launch import pick_kernel, run_kernel
@@ -59,31 +56,3 @@ def finder(kernel: Any, compiled: Compiled) -> Find:
     function = function_of(kernel)
     file = function.__code__.co_filename  # a notebook's cell has one, too
     return by_cubin(compiled.cubin, file, linecache.getlines(file))
-
-
-@dataclass
-class SimulatedCutile:
-    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call.
-
-    grid: takes a shape, gives the number of blocks along x, y and z. compile: takes a shape and a target.
-    """
-
-    kernel: Any
-    grid: Callable[[Shape], tuple[int, ...]]
-    compile: Callable[[Shape, str], Compiled]
-    reports: list[Report] = field(default_factory=list)
-    traced: bool = False
-
-    def ptx(self, shape: Shape) -> str:
-        return self.compile(shape, ARCH).ptx
-
-    def on(self, work: Work) -> Call:
-        compiled = self.compile(work.shape, ARCH)
-        find = finder(self.kernel, compiled)
-        names = [operand.name for operand in work.problem.operands]
-
-        def call() -> None:
-            tensors = dict(zip(names, work.tensors, strict=True))
-            self.reports = [launch(compiled, find, self.grid(work.shape), tensors, self.traced)]
-
-        return call

@@ -1,0 +1,159 @@
+"""Launchers that simulate, on any machine: of each language's kernels, for tensors in ordinary memory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.cpp import compile_cpp
+from tutorlib.compiling.cuda import ARCH, compile_cuda
+from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.work import Call, Work
+from tutorlib.simulate.ptx.languages.cpp import simulate_cuda, simulate_tile_cpp
+from tutorlib.simulate.ptx.languages.cute import simulate_host
+from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_with_lines
+from tutorlib.simulate.ptx.languages.cutile import finder, launch
+from tutorlib.simulate.ptx.report import Report
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class SimulatedLauncher(Protocol):
+    """A launcher (`problems.work.Launcher`) for tensors in ordinary memory. reports: of the last call's launches.
+
+    traced: whether its reports say what the first block did, step by step.
+    """
+
+    reports: list[Report]
+    traced: bool
+
+    def on(self, work: Work) -> Call:
+        """A call of the kernel on these tensors. What compiles, compiles here.
+
+        Raises CompileFailed; the call raises NotSimulated and CannotLaunch.
+        """
+        ...
+
+    def ptx(self, shape: Shape) -> str:
+        """The kernel compiled for a shape that it was called `on`."""
+        ...
+
+
+@dataclass
+class SimulatedCute:
+    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call's launches."""
+
+    host: Callable[..., None]
+    problem: Problem
+    dynamic: bool = False
+    divisible: int = 1
+    arch: str = "sm_80"
+    reports: list[Report] = field(default_factory=list)
+    traced: bool = False
+    _compiled: dict[Shape, Traced] = field(default_factory=dict)
+
+    def compiled(self, shape: Shape) -> Traced:
+        """Raises CompileFailed."""
+        key = () if self.dynamic else shape
+        if key not in self._compiled:
+            specs = [
+                op.spec(self.problem.shape_of(op, shape), self.dynamic, self.divisible) for op in self.problem.operands
+            ]
+            self._compiled[key] = compile_with_lines(self.host, specs, self.arch)
+        return self._compiled[key]
+
+    def ptx(self, shape: Shape) -> str:
+        return self.compiled(shape).ptx
+
+    def on(self, work: Work) -> Call:
+        traced = self.compiled(work.shape)
+        names = [operand.name for operand in self.problem.operands]
+
+        def call() -> None:
+            self.reports = simulate_host(traced, dict(zip(names, work.tensors, strict=True)), self.dynamic, self.traced)
+
+        return call
+
+
+@dataclass
+class SimulatedCutile:
+    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call.
+
+    grid: takes a shape, gives the number of blocks along x, y and z. compile: takes a shape and a target.
+    """
+
+    kernel: Any
+    grid: Callable[[Shape], tuple[int, ...]]
+    compile: Callable[[Shape, str], Compiled]
+    reports: list[Report] = field(default_factory=list)
+    traced: bool = False
+
+    def ptx(self, shape: Shape) -> str:
+        return self.compile(shape, ARCH).ptx
+
+    def on(self, work: Work) -> Call:
+        compiled = self.compile(work.shape, ARCH)
+        find = finder(self.kernel, compiled)
+        names = [operand.name for operand in work.problem.operands]
+
+        def call() -> None:
+            tensors = dict(zip(names, work.tensors, strict=True))
+            self.reports = [launch(compiled, find, self.grid(work.shape), tensors, self.traced)]
+
+        return call
+
+
+@dataclass
+class SimulatedTileCpp:
+    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call.
+
+    source: as `compile_cpp` takes it. grid: takes a shape, gives the number of tile blocks along x, y and z.
+    """
+
+    source: str
+    grid: Callable[[Shape], tuple[int, ...]]
+    reports: list[Report] = field(default_factory=list)
+    traced: bool = False
+
+    def ptx(self, shape: Shape) -> str:
+        return compile_cpp(self.source, ARCH).ptx
+
+    def on(self, work: Work) -> Call:
+        compiled = compile_cpp(self.source, ARCH)
+        names = [operand.name for operand in work.problem.operands] + list(work.problem.dims)
+
+        def call() -> None:
+            arguments: dict[str, Tensor | int | float] = dict(zip(names, (*work.tensors, *work.shape), strict=True))
+            self.reports = [simulate_tile_cpp(compiled, self.grid(work.shape), arguments, self.traced)]
+
+        return call
+
+
+@dataclass
+class SimulatedCuda:
+    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call.
+
+    source: of one __global__ function that takes the problem's tensors, the output last, and then its sizes.
+    grid, block: take a shape, give the number of blocks, and of a block's threads, along x, y and z.
+    """
+
+    source: str
+    grid: Callable[[Shape], tuple[int, ...]]
+    block: Callable[[Shape], tuple[int, ...]]
+    reports: list[Report] = field(default_factory=list)
+    traced: bool = False
+
+    def ptx(self, shape: Shape) -> str:
+        return compile_cuda(self.source)
+
+    def on(self, work: Work) -> Call:
+        compile_cuda(self.source)
+        names = [operand.name for operand in work.problem.operands] + list(work.problem.dims)
+
+        def call() -> None:
+            arguments: dict[str, Tensor | int | float] = dict(zip(names, (*work.tensors, *work.shape), strict=True))
+            grid, block = self.grid(work.shape), self.block(work.shape)
+            self.reports = [simulate_cuda(self.source, grid, block, arguments, traced=self.traced)]
+
+        return call

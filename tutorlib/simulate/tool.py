@@ -1,0 +1,92 @@
+"""One entry for kernels of every language."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.simulate.cute_hosts import is_cute, simulate_cute
+from tutorlib.simulate.report import Report
+from tutorlib.simulate.signatures import parameter_names
+from tutorlib.simulate.sources import simulate_source
+from tutorlib.simulate.tile_functions import is_tile_kernel, simulate_function, simulate_tile_kernel
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ARCH = "80"
+
+
+def simulate(
+    kernel: Any,
+    *arguments: Any,
+    arch: str = ARCH,
+    grid: Sequence[int] = (),
+    block: Sequence[int] = (),
+    smem: int = 0,
+    entry: str = "",
+    dynamic: bool = False,
+    traced: bool = False,
+) -> Report:
+    """Run a kernel on this machine's CPU; it reads and writes the tensors in place, as on a GPU.
+
+        simulate(host, a, b, c)                                 # a @cute.jit function, or an object whose call is one
+        simulate(launch, a, b)                                  # a Python function that calls cuda.tile.launch
+        simulate(kernel, a, b, c, 128, grid=(4,))               # a @ct.kernel
+        simulate(Path("scale.ptx"), x, y, 1024, grid=(8,))      # PTX, Triton's for example
+        simulate(Path("scale.cu"), x, y, 1024, grid=(8,), block=(128,))
+
+    arguments: of the kernel or host function, in order: torch tensors in ordinary memory and numbers. Where a CuTe host
+        function takes a CUDA stream, one is filled in.
+    arch: the compute capability to compile for, "80", "90a" or "100a"; PTX has its own.
+    grid: blocks along x, y and z, for a kernel that no host function launches. block: threads of a block of PTX or CUDA
+        C++; (): as many as the kernel declares. smem: bytes of dynamic shared memory of these. entry: a part of the
+        kernel's name, where a source has several.
+    dynamic: whether a CuTe host function is compiled for tensors of any size, as after `mark_layout_dynamic`; else for
+        these sizes.
+    traced: whether each launch's report keeps what its first block did, for a picture.
+    kernel: of sources, a Path to a file, or the text.
+    Raises ValueError if the arguments do not fit the kernel, or no GPU takes the launch; TypeError for something that
+    is no kernel; CompileFailed; and NotImplementedError where the simulator lacks what the kernel uses.
+    """
+    import torch
+
+    for number, argument in enumerate(arguments):
+        if isinstance(argument, torch.Tensor) and argument.device.type != "cpu":
+            raise ValueError(f"argument {number} is on {argument.device}; the simulator takes tensors on the CPU")
+    before = [argument.clone() if isinstance(argument, torch.Tensor) else None for argument in arguments]
+    names = [f"argument {number}" for number in range(len(arguments))]
+    returned: Any = None
+    if isinstance(kernel, str | Path):
+        launches = [simulate_source(kernel, arguments, arch, grid, block, smem, entry, traced)]
+    elif is_cute(kernel):
+        names = parameter_names(kernel, len(arguments))
+        launches = simulate_cute(kernel, arguments, arch, dynamic, traced)
+    elif is_tile_kernel(kernel):
+        launches = [simulate_tile_kernel(kernel, arguments, grid, arch)]
+    elif callable(kernel):
+        names = parameter_names(kernel, len(arguments))
+        launches, returned = simulate_function(kernel, arguments, arch)
+    else:
+        raise TypeError(f"{kernel!r} is no kernel, host function or source")
+    changed = {
+        name: argument
+        for name, argument, old in zip(names, arguments, before, strict=True)
+        if old is not None and not same_bytes(argument, old)
+    }
+    return Report(arch, tuple(launches), results(returned) or changed)
+
+
+def same_bytes(one: "Tensor", other: "Tensor") -> bool:
+    import torch
+
+    return torch.equal(one.contiguous().view(torch.uint8), other.contiguous().view(torch.uint8))
+
+
+def results(returned: Any) -> "dict[str, Tensor]":
+    """The tensors that a function returned."""
+    import torch
+
+    if isinstance(returned, torch.Tensor):
+        return {"result": returned}
+    several = returned if isinstance(returned, tuple | list) else ()
+    return {f"result {n}": value for n, value in enumerate(several) if isinstance(value, torch.Tensor)}
