@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from tutorlib.explorers.explorer import BROWSER
+
 HERE = Path(__file__).parent
 
 project = "Fast GPU matrix kernels"
@@ -19,9 +21,9 @@ myst_heading_slug_func = "tutorlib.site.sources.slug"
 
 html_theme = "furo"
 html_theme_options = {"navigation_with_keys": True}
-html_static_path = [str(HERE / "static")]
-html_css_files = ["site.css"]
-html_js_files = [("explorers/start.js", {"type": "module"})]
+html_static_path = [str(HERE / "static"), str(BROWSER)]
+html_css_files = ["grid.css", "site.css"]
+html_js_files = [("start.js", {"type": "module"})]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
