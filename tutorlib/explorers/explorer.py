@@ -16,7 +16,7 @@ from tutorlib.layouts.composition import NoLayout
 from tutorlib.layouts.matrix import Cell, TooLarge
 from tutorlib.layouts.notation import NotationError, layout, text
 
-HERE = Path(__file__).parent
+BROWSER = Path(__file__).with_name("browser")  # the front end
 LARGEST = 64 * 64  # cells that a browser redraws without a pause
 Click = tuple[int, Cell]  # grid number, cell
 Scene = tuple[Sequence[CellGrid], str]  # grids, and the lines below them
@@ -25,8 +25,8 @@ Scene = tuple[Sequence[CellGrid], str]  # grids, and the lines below them
 class Grids(anywidget.AnyWidget):
     """Grids as SVG, with `answer` below and `problem` above; a click arrives as a message {grid, row, column}."""
 
-    _esm = HERE / "grid.js"
-    _css = HERE / "grid.css"
+    _esm = BROWSER / "grid.js"
+    _css = BROWSER / "grid.css"
     grids: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     answer = traitlets.Unicode().tag(sync=True)
     problem = traitlets.Unicode().tag(sync=True)
@@ -71,7 +71,9 @@ class Explorer(ipywidgets.VBox):
         self.redraw()
 
     def clicked(self, _: Any, message: Mapping[str, int], __: Any) -> None:
-        """Redraw for a click in the browser."""
+        """Redraw for a click in the browser. While a message is shown, the picture is of earlier inputs."""
+        if self.grids.problem:
+            return
         grid = self.drawn[message["grid"]]
         self.click = message["grid"], (message["row"], message["column"] * grid.step)
         self.redraw()

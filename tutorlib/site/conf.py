@@ -1,0 +1,31 @@
+"""Sphinx's configuration of the course's site. Everything that a page loads is in the site itself."""
+
+from pathlib import Path
+
+from tutorlib.explorers.explorer import BROWSER
+
+HERE = Path(__file__).parent
+
+project = "Fast GPU matrix kernels"
+html_title = project
+author = "The tutorlib authors"
+language = "en"
+extensions = ["myst_nb"]
+exclude_patterns = ["notebooks", "figures", "data"]
+
+nb_execution_mode = "off"  # the outputs are those that the solved notebooks hold
+nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # by default from other hosts
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4
+myst_heading_slug_func = "tutorlib.site.sources.slug"
+
+html_theme = "furo"
+html_theme_options = {"navigation_with_keys": True}
+html_static_path = [str(HERE / "static"), str(BROWSER)]
+html_css_files = ["grid.css", "site.css"]
+html_js_files = [("start.js", {"type": "module"})]
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+pygments_style = "friendly"
+pygments_dark_style = "monokai"

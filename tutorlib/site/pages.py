@@ -1,0 +1,111 @@
+"""A page of the site: the solved notebook with each answer replaced by the exercise as a student finds it."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from html import escape
+
+import nbformat
+from nbformat import NotebookNode, v4
+
+from tutorlib.course.source import BuildError, SourceCell, parse, telling_lines
+from tutorlib.exercises import find
+from tutorlib.notebook.contents import marked
+from tutorlib.notebook.standing import CONTENTS
+from tutorlib.paths import NOTEBOOKS, SOLUTIONS
+from tutorlib.problems.wrong import count
+from tutorlib.site.live import described
+
+LADDER = re.compile(r"gemm_ladder_\d\d")  # the figure of the ladder as far as a page has come
+SHORT = 12  # characters: a line like "return out" gives nothing away
+NOTE = "The output of this cell shows the answer's code, so it is left out here. Run the cell in the notebook."
+
+
+def page(name: str, facts: str, answers: bool = False) -> NotebookNode:
+    """The page of a notebook. Raises BuildError if the solved notebook is stale.
+
+    facts: HTML below the title. answers: whether each exercise has its answer, folded, and the check's output.
+    """
+    cells = parse(SOLUTIONS / f"{name}.py")
+    solved = nbformat.read(SOLUTIONS / f"{name}.ipynb", as_version=4)
+    if [cell.solved for cell in cells if cell.kind == "code"] != sources(solved):
+        raise BuildError(f"{SOLUTIONS / name}.ipynb: stale; run `tutor build {name[:2]}`")
+    hidden = frozenset() if answers else secrets(cells)
+    nodes: list[NotebookNode] = []
+    for cell, node in zip(cells, solved.cells, strict=True):
+        nodes += shown(cell, node, hidden, answers)
+    nodes.insert(1, v4.new_markdown_cell(facts, id="facts"))
+    add_explorers(nodes)
+    solved.cells = nodes
+    return solved
+
+
+def sources(notebook: NotebookNode) -> list[str]:
+    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def shown(cell: SourceCell, node: NotebookNode, hidden: frozenset[str], answers: bool) -> Iterator[NotebookNode]:
+    """The cells of the site for one of the solved notebook."""
+    if cell.kind == "markdown":
+        node.source = node.source.replace(f"]({CONTENTS}.ipynb)", "](index.md)")
+        yield node
+        return
+    node.metadata["mystnb"] = {"image": {"alt": f"Output of {node.source.splitlines()[-1].strip()}"}}
+    if cell.role == "answer":
+        yield v4.new_code_cell(cell.unsolved, id=f"unsolved-{node.id}"[:64])
+        if answers:
+            node.metadata["tags"] = ["hide-input"]
+            node.metadata["mystnb"] |= {"code_prompt_show": "Show the answer", "code_prompt_hide": "Hide the answer"}
+            yield node
+        return
+    if cell.role == "check" and not answers:
+        node.outputs = [html_output(check_note(cell.exercise))]
+    elif any(tells(output, hidden) for output in node.outputs):
+        node.outputs = [html_output(f'<p class="left-out">{NOTE}</p>')]
+    yield node
+
+
+def html_output(html: str) -> NotebookNode:
+    return v4.new_output("display_data", {"text/html": html})
+
+
+def check_note(id: str) -> str:
+    """The points of an exercise in place of its check's output."""
+    exercise = find(id)
+    anywhere = "" if exercise.points_anywhere == exercise.points else f", {exercise.points_anywhere:g} without a GPU"
+    says = f"Not checked here. In the notebook, this cell checks your answer: {count(exercise.points, 'point')}{anywhere}."
+    return f'<p class="left-out">{escape(says)}</p>'
+
+
+def secrets(cells: Iterable[SourceCell]) -> frozenset[str]:
+    """The lines of the answers that no notebook for students has."""
+    answers = (line for cell in cells for region in cell.regions for line in telling_lines(cell.answer(region)))
+    return frozenset(line for line in answers if len(line) > SHORT) - public()
+
+
+@cache
+def public() -> frozenset[str]:
+    """Every line of code that students are given, on any page."""
+    pages = (nbformat.read(path, as_version=4) for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")))
+    return frozenset(line for page in pages for text in sources(page) for line in telling_lines(text.split("\n")))
+
+
+def tells(output: NotebookNode, hidden: frozenset[str]) -> bool:
+    """Whether the text of an output contains a line of an answer."""
+    data = output.get("data", {})
+    text = "\n".join([output.get("text", ""), *(data[kind] for kind in data if kind.startswith("text/"))])
+    return any(line in text or escape(line) in text for line in hidden)
+
+
+def add_explorers(nodes: list[NotebookNode]) -> None:
+    """Put the description of each explorer before its picture; the browser builds the explorer from it."""
+    code = [node for node in nodes if node.cell_type == "code"]
+    for node in code:
+        if found := described(node.source, sources_before(node, code)):
+            text = json.dumps(found, ensure_ascii=False).replace("<", "\\u003c")
+            node.outputs.insert(0, html_output(f'<div class="explorer"><script type="application/json">{text}</script></div>'))
+
+
+def sources_before(node: NotebookNode, code: list[NotebookNode]) -> list[str]:
+    return [other.source for other in code[: code.index(node)]]
