@@ -89,9 +89,8 @@ def launch_lines(launch: LaunchReport) -> Iterator[str]:
     yield launch_size(launch)
     yield from launch.printed
     for finding in launch.findings:
-        yield f"✗ {finding.kind}: {finding}"
-        if finding.place:
-            yield f"    {where(finding.place)}"
+        yield f"✗ {finding.kind}: {finding.message}"
+        yield f"    {linked(finding.place)}" if finding.place else f"    line {finding.ptx_line} of the PTX"
     yield from (f"! {repeat}" for repeat in launch.repeats)
     yield from (line for line in cost_lines(launch) if line.startswith("!"))
 
@@ -101,10 +100,10 @@ def launch_size(launch: LaunchReport) -> str:
     return f"{blocks}, {launch.instructions:,} warp instructions" if launch.issued else blocks
 
 
-def where(place: SourceLine) -> str:
-    """The line, as editors link it, and the lines that led there: "gemm.py:12, called from gemm.py:40"."""
-    lines = [f"{near(file)}:{line}" for file, line in ((place.file, place.line), *place.called_from)]
-    return ", called from ".join(lines)
+def linked(place: SourceLine) -> str:
+    """ "gemm.py:12: x[i] = y[i], called from gemm.py:40": the place as editors link it, and the lines that led there."""
+    callers = "".join(f", called from {near(file)}:{line}" for file, line in place.called_from)
+    return f"{near(place.file)}:{place.line}: {place.text}{callers}"
 
 
 def near(file: str) -> str:
