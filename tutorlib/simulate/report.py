@@ -101,7 +101,7 @@ def launch_size(launch: LaunchReport) -> str:
 
 
 def linked(place: SourceLine) -> str:
-    """ "gemm.py:12: x[i] = y[i], called from gemm.py:40": the place as editors link it, and the lines that led there."""
+    """The place as editors link it, and the lines that led there: "gemm.py:12: x = y, called from gemm.py:40"."""
     callers = "".join(f", called from {near(file)}:{line}" for file, line in place.called_from)
     return f"{near(place.file)}:{place.line}: {place.text}{callers}"
 

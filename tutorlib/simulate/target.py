@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tutorlib.compiling.errors import without_colours
 from tutorlib.dsl.cute.functions import says_it_is_jit
 from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.simulate.tile_functions import is_tile_kernel
@@ -84,4 +85,4 @@ def imported(path: Path) -> ModuleType:
 
 
 def one_line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return " ".join(f"{type(error).__name__}: {without_colours(str(error))}".split())

@@ -4,11 +4,21 @@ import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+from torch.overrides import TorchFunctionMode
+
 from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.signatures import function_name, with_streams
+
+
+class SeemsOnGpu(TorchFunctionMode):
+    """Tensors say that they are on a GPU, which host functions insist on."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return True if func == torch.Tensor.is_cuda.__get__ else func(*args, **(kwargs or {}))
 
 
 def is_tile_kernel(kernel: Any) -> bool:
@@ -25,8 +35,8 @@ def simulate_function(
     from tutorlib.simulate.cutile.launching import STREAM, interpreted
 
     taken = with_streams(function, arguments, STREAM)
-    with interpreted(arch=tile_arch(arch)) as launched:
-        returned = function(*taken)
+    with interpreted(arch=tile_arch(arch)) as launched, SeemsOnGpu():
+        returned = function(*taken.values())
     if not launched:
         raise ValueError(f"{function_name(function)} launches no cuTile kernel")
     return [launch_report(one.kernel, one.report) for one in launched], returned
@@ -39,7 +49,9 @@ def simulate_tile_kernel(kernel: Any, arguments: Sequence[Any], grid: Sequence[i
     function = function_of(kernel)
     if not grid:
         raise ValueError(f"{function_name(function)} is a kernel: it needs a grid")
-    return launch_report(kernel, run(kernel, grid, with_streams(function, arguments, None), tile_arch(arch)))
+    return launch_report(
+        kernel, run(kernel, grid, list(with_streams(function, arguments, None).values()), tile_arch(arch))
+    )
 
 
 def tile_arch(arch: str) -> str:
