@@ -10,6 +10,7 @@ from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.problems.agreement import find_disagreement
 from tutorlib.problems.wrong import count
 from tutorlib.simulate.arguments import Given, parse_arch, parse_argument, parse_sizes
+from tutorlib.simulate.cute_hosts import is_cute
 from tutorlib.simulate.report import Report
 from tutorlib.simulate.target import BadInput, load_target, one_line
 from tutorlib.simulate.tool import argument_names, simulate
@@ -63,6 +64,8 @@ def simulate_target(
         "block": parse_sizes("--block", block),
     }
     kernel, entry = load_target(target)
+    if picture and not isinstance(kernel, Path) and not is_cute(kernel):
+        raise BadInput("--picture: cuTile's kernels are interpreted tile by tile, which gives no picture")
     want = results_of(reference, given) if reference else None
     try:
         values = [one.value for one in given]
@@ -141,8 +144,7 @@ def save_picture(report: Report, file: Path) -> None:
     from tutorlib.draw.simulated import picture_of
 
     drawn = picture_of(report.launches)
-    if drawn is None:
-        raise BadInput("--picture: cuTile's launches are interpreted tile by tile, which gives no picture")
+    assert drawn is not None  # what was simulated was traced
     try:
         drawn.savefig(file)
     except OSError as error:

@@ -42,7 +42,7 @@ def simulate_cute(host: Any, arguments: Sequence[Any], arch: str, dynamic: bool,
     def at_run_time(views: "Sequence[Tensor]") -> list[Any]:
         return [argument for name, argument in taken(views).items() if name not in constant]
 
-    launches = simulate_call(compiled, tensors, at_run_time, traced)
+    launches = simulate_call(compiled, tensors, at_run_time, traced) if ".entry" in compiled.ptx else []
     if not launches:
         raise ValueError(f"{function_name(host)} launches no kernel")
     return launches
