@@ -90,7 +90,10 @@ def launch_lines(launch: LaunchReport) -> Iterator[str]:
     yield from launch.printed
     for finding in launch.findings:
         yield f"✗ {finding.kind}: {finding.message}"
-        yield f"    {linked(finding.place)}" if finding.place else f"    line {finding.ptx_line} of the PTX"
+        if finding.place:
+            yield f"    {linked(finding.place)}"
+        elif finding.ptx_line:
+            yield f"    line {finding.ptx_line} of the PTX"
     yield from (f"! {repeat}" for repeat in launch.repeats)
     yield from (line for line in cost_lines(launch) if line.startswith("!"))
 
@@ -149,7 +152,7 @@ def finding_data(finding: Finding) -> dict[str, Any]:
         "kind": finding.kind.value,
         "message": str(finding.message),
         **place_data(finding.place),
-        "ptx_line": finding.ptx_line,
+        "ptx_line": finding.ptx_line or None,
         "threads": finding.count,
     }
 
