@@ -227,6 +227,53 @@ def grade_class(
 
 
 @app.command()
+def simulate(
+    target: Annotated[str, typer.Argument(help="FILE.py::HOST, FILE.ptx or FILE.cu; HOST may be Class(…).")],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Option("--arg", help="For each argument: 128x64:bf16, 128x64:bf16:out for an output, or a number."),
+    ] = None,
+    arch: Annotated[str, typer.Option(help="Compute capability to compile for: 80, 90a, 100a.")] = "80",
+    grid: Annotated[str, typer.Option(help="Blocks of a kernel without a host function, as 8x4.")] = "",
+    block: Annotated[str, typer.Option(help="Threads of a block of a .cu file, as 128.")] = "",
+    smem: Annotated[int, typer.Option(min=0, help="Bytes of dynamic shared memory of a .cu or .ptx file.")] = 0,
+    dynamic: Annotated[bool, typer.Option("--dynamic", help="Compile a CuTe host function for any sizes.")] = False,
+    reference: Annotated[str, typer.Option(help="FILE.py::FUNCTION of torch tensors that gives the outputs.")] = "",
+    format: Annotated[Literal["text", "json"], typer.Option(help="Format of the report.")] = "text",
+    picture: Annotated[Path | None, typer.Option(help="Draw each launch's first block: OUT.svg or OUT.png.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random tensors.")] = 0,
+) -> None:
+    """Run a kernel on random tensors without a GPU, and report its hazards by line.
+
+    tutor simulate gemm.py::gemm --arg 128x64:bf16 --arg 96x64:bf16 --arg 128x96:fp32:out --arch 90a
+
+    Exit status 0: nothing found; 1: findings, or an output that is wrong or not written; 2: nothing was simulated.
+    """
+    from tutorlib.simulate.target import BadInput
+    from tutorlib.simulate_command import save_picture, simulate_target
+
+    try:
+        done = simulate_target(
+            target,
+            arguments or [],
+            arch=arch,
+            grid=grid,
+            block=block,
+            smem=smem,
+            dynamic=dynamic,
+            reference=reference,
+            seed=seed,
+            picture=picture,
+        )
+        out.print(done.to_json() if format == "json" else str(done), markup=False)
+        if picture:
+            save_picture(done.report, picture)
+    except BadInput as error:
+        raise fail(str(error)) from None
+    raise typer.Exit(1 if done.report.findings or done.wrong else 0)
+
+
+@app.command()
 def doctor() -> None:
     """Show this machine's GPU and packages, what is missing, and what it can grade."""
     from tutorlib.course.doctor import report

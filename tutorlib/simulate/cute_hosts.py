@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.dsl.cute.functions import constant_places, says_it_is_jit, says_it_is_kernel
+from tutorlib.dsl.cute.functions import constant_parameters, says_it_is_jit, says_it_is_kernel
 from tutorlib.simulate.ptx.report import Report as LaunchReport
-from tutorlib.simulate.signatures import function_name, parameter_names, with_streams
+from tutorlib.simulate.signatures import function_name, with_streams
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,22 +28,21 @@ def simulate_cute(host: Any, arguments: Sequence[Any], arch: str, dynamic: bool,
     from tutorlib.simulate.ptx.languages.cute_lines import compile_for
     from tutorlib.simulate.ptx.languages.cute_memory import cute_tensor
 
-    named = dict(zip(parameter_names(host, len(arguments)), arguments, strict=True))
+    named = with_streams(host, arguments, driver.CUstream(0))
     tensors = {name: argument for name, argument in named.items() if isinstance(argument, torch.Tensor)}
 
-    def bound(views: "Sequence[Tensor]") -> list[Any]:
-        """views: in the place of the tensors."""
-        taken = named | {name: cute_tensor(view, dynamic) for name, view in zip(tensors, views, strict=True)}
-        return with_streams(host, list(taken.values()), driver.CUstream(0))
+    def taken(views: "Sequence[Tensor]") -> dict[str, Any]:
+        """The arguments as the host function takes them. views: in the place of the tensors."""
+        return named | {name: cute_tensor(view, dynamic) for name, view in zip(tensors, views, strict=True)}
 
-    example = bound(list(tensors.values()))
+    example = list(taken(list(tensors.values())).values())
     compiled = with_reader_line(lambda more: compile_for(host, example, f"sm_{arch}"))
-    constant = constant_places(compiled.function)
+    constant = constant_parameters(compiled.function)
 
     def at_run_time(views: "Sequence[Tensor]") -> list[Any]:
-        return [argument for place, argument in enumerate(bound(views)) if place not in constant]
+        return [argument for name, argument in taken(views).items() if name not in constant]
 
-    launches = simulate_call(compiled, tensors, at_run_time, traced)
+    launches = simulate_call(compiled, tensors, at_run_time, traced) if ".entry" in compiled.ptx else []
     if not launches:
         raise ValueError(f"{function_name(host)} launches no kernel")
     return launches

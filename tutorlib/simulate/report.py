@@ -89,9 +89,11 @@ def launch_lines(launch: LaunchReport) -> Iterator[str]:
     yield launch_size(launch)
     yield from launch.printed
     for finding in launch.findings:
-        yield f"✗ {finding.kind}: {finding}"
+        yield f"✗ {finding.kind}: {finding.message}"
         if finding.place:
-            yield f"    {where(finding.place)}"
+            yield f"    {linked(finding.place)}"
+        elif finding.ptx_line:
+            yield f"    line {finding.ptx_line} of the PTX"
     yield from (f"! {repeat}" for repeat in launch.repeats)
     yield from (line for line in cost_lines(launch) if line.startswith("!"))
 
@@ -101,10 +103,10 @@ def launch_size(launch: LaunchReport) -> str:
     return f"{blocks}, {launch.instructions:,} warp instructions" if launch.issued else blocks
 
 
-def where(place: SourceLine) -> str:
-    """The line, as editors link it, and the lines that led there: "gemm.py:12, called from gemm.py:40"."""
-    lines = [f"{near(file)}:{line}" for file, line in ((place.file, place.line), *place.called_from)]
-    return ", called from ".join(lines)
+def linked(place: SourceLine) -> str:
+    """The place as editors link it, and the lines that led there: "gemm.py:12: x = y, called from gemm.py:40"."""
+    callers = "".join(f", called from {near(file)}:{line}" for file, line in place.called_from)
+    return f"{near(place.file)}:{place.line}: {place.text}{callers}"
 
 
 def near(file: str) -> str:
@@ -150,7 +152,7 @@ def finding_data(finding: Finding) -> dict[str, Any]:
         "kind": finding.kind.value,
         "message": str(finding.message),
         **place_data(finding.place),
-        "ptx_line": finding.ptx_line,
+        "ptx_line": finding.ptx_line or None,
         "threads": finding.count,
     }
 

@@ -11,20 +11,24 @@ def parameter_names(function: Any, count: int) -> list[str]:
     return [named[n] if n < len(named) else f"argument {n}" for n in range(count)]
 
 
-def with_streams(function: Any, arguments: Sequence[Any], stream: Any) -> list[Any]:
-    """The arguments, and `stream` wherever the function takes one. Raises ValueError if they do not fit."""
-    left, bound = list(arguments), []
+def with_streams(function: Any, arguments: Sequence[Any], stream: Any) -> dict[str, Any]:
+    """The arguments by the names of their parameters, in order, with `stream` wherever the function takes one.
+
+    Those of a *parameter have its name and a number. Raises ValueError if they do not fit.
+    """
+    left, bound = list(arguments), dict[str, Any]()
     for parameter in parameters_of(function):
         if is_stream(parameter):
-            bound.append(stream)
+            bound[parameter.name] = stream
         elif parameter.kind is parameter.VAR_POSITIONAL:
-            bound, left = bound + left, []
+            bound |= {f"{parameter.name}[{n}]": argument for n, argument in enumerate(left)}
+            left = []
         elif left:
-            bound.append(left.pop(0))
+            bound[parameter.name] = left.pop(0)
         else:
             break
     try:
-        inspect.signature(function).bind(*bound, *left)
+        inspect.signature(function).bind(*bound.values(), *left)
     except TypeError as error:
         takes = ", ".join(parameter.name for parameter in parameters_of(function) if not is_stream(parameter))
         raise ValueError(f"{function_name(function)} takes {takes or 'nothing'}: {error}") from None

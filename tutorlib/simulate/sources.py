@@ -34,11 +34,12 @@ def simulate_source(
     named = {f"argument {number}": argument for number, argument in enumerate(arguments)}
     if not grid:
         raise ValueError("a kernel of PTX or CUDA C++ needs a grid")
+    skipped = len(text) - len(text.lstrip("\n"))  # blank lines, which the compiler does not get
     if "__tile_global__" in text:
-        return simulate_tile_cpp(compile_cpp(text, ARCH), grid, named, traced, file)
+        return simulate_tile_cpp(compile_cpp(text, ARCH), grid, named, traced, file, skipped)
     is_ptx = re.search(r"(?m)^\s*\.target\b", text)
     module = parse_ptx(text if is_ptx else compile_cuda(text, f"sm_{arch}"))
-    find = by_loc(module) if is_ptx else in_file(by_loc(module, textwrap.dedent(text).strip("\n")), file)
+    find = by_loc(module) if is_ptx else in_file(by_loc(module, textwrap.dedent(text).strip("\n")), file, skipped)
     kernel = pick_kernel(module, entry)
     threads = block or kernel.threads
     if threads is None:

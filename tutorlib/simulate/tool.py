@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.simulate.cute_hosts import is_cute, simulate_cute
 from tutorlib.simulate.report import Report
 from tutorlib.simulate.signatures import parameter_names
@@ -54,26 +55,30 @@ def simulate(
         if isinstance(argument, torch.Tensor) and argument.device.type != "cpu":
             raise ValueError(f"argument {number} is on {argument.device}; the simulator takes tensors on the CPU")
     before = [argument.clone() if isinstance(argument, torch.Tensor) else None for argument in arguments]
-    names = [f"argument {number}" for number in range(len(arguments))]
     returned: Any = None
     if isinstance(kernel, str | Path):
         launches = [simulate_source(kernel, arguments, arch, grid, block, smem, entry, traced)]
     elif is_cute(kernel):
-        names = parameter_names(kernel, len(arguments))
         launches = simulate_cute(kernel, arguments, arch, dynamic, traced)
     elif is_tile_kernel(kernel):
         launches = [simulate_tile_kernel(kernel, arguments, grid, arch)]
     elif callable(kernel):
-        names = parameter_names(kernel, len(arguments))
         launches, returned = simulate_function(kernel, arguments, arch)
     else:
         raise TypeError(f"{kernel!r} is no kernel, host function or source")
     changed = {
         name: argument
-        for name, argument, old in zip(names, arguments, before, strict=True)
+        for name, argument, old in zip(argument_names(kernel, len(arguments)), arguments, before, strict=True)
         if old is not None and not same_bytes(argument, old)
     }
     return Report(arch, tuple(launches), results(returned) or changed)
+
+
+def argument_names(kernel: Any, count: int) -> list[str]:
+    """What findings and `Report.outputs` call the arguments."""
+    if isinstance(kernel, str | Path):
+        return [f"argument {number}" for number in range(count)]
+    return parameter_names(function_of(kernel) if is_tile_kernel(kernel) else kernel, count)
 
 
 def same_bytes(one: "Tensor", other: "Tensor") -> bool:

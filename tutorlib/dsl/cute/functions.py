@@ -57,9 +57,9 @@ def is_of_the_dsl(file: str) -> bool:
     return "/nvidia_cutlass_dsl/" in file or file.startswith(HERE)
 
 
-def constant_places(built: Any) -> set[int]:
-    """The places of a compiled host function's arguments (`cute.compile`'s result) that are cutlass.Constexpr.
+def constant_parameters(built: Any) -> set[str]:
+    """The names of a compiled host function's parameters (`cute.compile`'s result) that are cutlass.Constexpr.
 
     Its calls leave them out.
     """
-    return {one["argument_index"] for one in built.execution_args.get_constexpr_args()}
+    return {one["argument_name"] for one in built.execution_args.get_constexpr_args()}

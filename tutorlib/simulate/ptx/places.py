@@ -46,11 +46,14 @@ def by_loc(module: Module, source: str = "") -> Find:
     return find
 
 
-def in_file(find: Find, file: str) -> Find:
-    """`find`, with the file's name where the compiler has its own."""
+def in_file(find: Find, file: str, skipped: int = 0) -> Find:
+    """`find`, with the file's name where the compiler has its own. skipped: of the file's lines, before what it had."""
 
     def found(instruction: Instruction) -> SourceLine | None:
         place = find(instruction)
-        return place and replace(place, file=file, called_from=tuple((file, line) for _, line in place.called_from))
+        if place is None:
+            return None
+        callers = tuple((file, line + skipped) for _, line in place.called_from)
+        return replace(place, file=file, line=place.line + skipped, called_from=callers)
 
     return found

@@ -22,14 +22,15 @@ def simulate_tile_cpp(
     arguments: "Mapping[str, Tensor | int | float]",
     traced: bool = False,
     file: str = FILE,
+    skipped: int = 0,
 ) -> Report:
     """Launch a Tile C++ kernel that was compiled for sm_80. arguments: by name, in the order of its parameters.
 
-    traced: as `simulate`. file: the source's name for findings.
+    traced: as `simulate`. file, skipped: as `in_file`.
     """
     module = parse_ptx(compiled.ptx)
     entry = pick_kernel(module, compiled.name)
-    find = in_file(by_cubin(compiled.cubin, FILE, compiled.source.splitlines()), file)
+    find = in_file(by_cubin(compiled.cubin, FILE, compiled.source.splitlines()), file, skipped)
     # What hangs over an edge stays in registers that were never set, and is masked where it leaves the block.
     return run_kernel(module, entry, grid, entry.threads or (1, 1, 1), arguments, 0, find, traced, follow_unset=False)
 

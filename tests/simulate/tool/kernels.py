@@ -1,0 +1,49 @@
+"""CuTe and torch, as a project outside of the course has them."""
+
+import cuda.bindings.driver as driver
+import cutlass
+from cutlass import cute
+
+
+@cute.kernel
+def reverse_kernel(src: cute.Tensor, dst: cute.Tensor, threads: cutlass.Constexpr, waits: cutlass.Constexpr):
+    """Each block reverses its own elements in shared memory."""
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    memory = cutlass.memory.SmemAllocator()
+    tile = memory.allocate_tensor(cutlass.Float32, cute.make_layout(threads))
+    tile[thread] = src[block * threads + thread]
+    if cutlass.const_expr(waits):
+        cute.arch.sync_threads()
+    dst[block * threads + thread] = tile[threads - 1 - thread]
+
+
+@cute.jit
+def reverse(src: cute.Tensor, dst: cute.Tensor, threads: cutlass.Constexpr, stream: driver.CUstream):
+    blocks = cute.size(src) // threads
+    reverse_kernel(src, dst, threads, True).launch(grid=(blocks, 1, 1), block=(threads, 1, 1), stream=stream)
+
+
+class Reverse:
+    """The same, with the choice in an object."""
+
+    def __init__(self, threads: int, waits: bool):
+        self.threads, self.waits = threads, waits
+
+    @cute.jit
+    def __call__(self, src: cute.Tensor, dst: cute.Tensor):
+        blocks = cute.size(src) // self.threads
+        reverse_kernel(src, dst, self.threads, self.waits).launch(grid=(blocks, 1, 1), block=(self.threads, 1, 1))
+
+
+@cute.jit
+def launches_nothing(src: cute.Tensor):
+    pass
+
+
+def reversed_blocks(src, threads):
+    return src.view(-1, threads).flip(1).reshape(-1)
+
+
+def raises(src):
+    raise RuntimeError("no\nreference")

@@ -1,0 +1,50 @@
+"""Arguments as the command line has them."""
+
+import pytest
+import torch
+
+from tutorlib.simulate.arguments import DTYPES, parse_arch, parse_argument, parse_sizes
+
+
+def parsed(text, seed=0):
+    return parse_argument(text, torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_tensor_of_every_dtype(dtype):
+    given = parsed(f"4x6:{dtype}")
+    assert given.value.shape == (4, 6)
+    assert given.value.stride() == (6, 1)
+    assert str(given.value.dtype) == f"torch.{DTYPES[dtype]}"
+    assert not given.is_output
+    assert given.value.double().unique().numel() > 1
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"])
+def test_an_output_knows_what_was_not_written(dtype):
+    given = parsed(f"4x6:{dtype}:out")
+    assert given.is_output
+    given.value[0] = 1
+    assert given.unwritten.sum() == 18
+    assert not given.unwritten[0].any()
+
+
+def test_marks():
+    assert parsed("4x6:fp32:col").value.stride() == (1, 4)
+    assert parsed("4x6:fp32:out:col").value.stride() == (1, 4)
+    assert not parsed("4x6:fp32:zeros").value.any()
+
+
+@pytest.mark.parametrize(("text", "value"), [("128", 128), ("0.5", 0.5), ("True", True), ("(1, 2)", (1, 2))])
+def test_anything_else_is_a_literal(text, value):
+    assert parsed(text).value == value
+
+
+def test_a_seed_gives_the_same_numbers():
+    assert torch.equal(parsed("8:bf16", 3).value, parsed("8:bf16", 3).value)
+
+
+def test_sizes_and_capabilities():
+    assert parse_sizes("--grid", "8x4") == (8, 4)
+    assert parse_sizes("--grid", "") == ()
+    assert parse_arch("sm_90a") == parse_arch("90a") == "90a"

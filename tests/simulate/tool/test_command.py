@@ -1,0 +1,169 @@
+"""`tutor simulate`: formats, exit statuses, and one line for each wrong input."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.simulate.tool import kernels, tiles
+from tests.simulate.tool.sources import DOUBLE, UNGUARDED
+from tutorlib.cli import app
+
+KERNELS, TILES = kernels.__file__, tiles.__file__
+REVERSE = (f"{KERNELS}::reverse", "--arg", "128:fp32", "--arg", "128:fp32:out", "--arg", "64")
+RACE = (f"{KERNELS}::Reverse(64, False)", "--arg", "128:fp32", "--arg", "128:fp32:out")
+BLOCKS = f"{KERNELS}::lambda src, threads: reversed_blocks(src, threads)"
+TWO_PAIRS = ("--arg", "256:fp32", "--arg", "256:fp32")
+GRID = ("--grid", "2")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "doubled.ptx").write_text(DOUBLE)
+    (tmp_path / "unguarded.ptx").write_text(UNGUARDED)
+    (tmp_path / "broken.py").write_text("import nothing_of_this_name\n")
+    (tmp_path / "empty.py").write_text("")
+    (tmp_path / "torch_functions.py").write_text("def twice(x, n):\n    return 2 * x\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def tutor(*words):
+    return CliRunner().invoke(app, ["simulate", *words])
+
+
+def of_ptx(file="doubled.ptx", length=40, *more):
+    out = f"{length}:fp32:out"
+    return tutor(file, "--arg", f"{length}:fp32", "--arg", out, "--arg", str(length), *GRID, *more)
+
+
+# exit statuses --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*REVERSE, "--reference", BLOCKS),
+        (*REVERSE, "--dynamic", "--arch", "90a"),
+        (f"{TILES}::summed", *TWO_PAIRS, "--reference", f"{TILES}::lambda a, b: a + b"),
+        (f"{TILES}::both", *TWO_PAIRS, "--reference", f"{TILES}::lambda a, b: (a + b, b + a)"),
+        (TILES, *TWO_PAIRS, "--arg", "256:fp32:out", "--arg", "0", "--grid", "2"),
+    ],
+)
+def test_a_clean_run_ends_with_0(words):
+    done = tutor(*words)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert ": 1 launch, no finding" in done.stdout or ": 2 launches, no finding" in done.stdout
+    assert ("✓ equal to " in done.stdout) == ("--reference" in words)
+
+
+def test_a_finding_ends_with_1_and_stands_in_the_text():
+    done = tutor(*RACE)
+    assert done.exit_code == 1
+    assert "✗ race: thread 0 of block 0 reads what thread 63 wrote at line " in done.stdout
+    assert f"{KERNELS}:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("length", "more", "says"),
+    [
+        (70, (), "✗ argument 1: 6 of 70 elements are never written"),
+        (70, ("--reference", "torch_functions.py::twice"), "✗ argument 1[64] is still NaN: the kernel never wrote it."),
+        (64, ("--reference", "torch_functions.py::lambda x, n: 3 * x"), "✗ argument 1[0] is "),
+    ],
+)
+def test_a_wrong_output_ends_with_1(length, more, says):
+    done = of_ptx("doubled.ptx", length, *more)
+    assert done.exit_code == 1
+    assert says in done.stdout
+
+
+# formats --------------------------------------------------------------------------------------------------------
+
+
+def test_json():
+    said = json.loads(of_ptx("unguarded.ptx", 40, "--format", "json").stdout)
+    assert [finding["kind"] for finding in said["findings"]] == ["outside", "outside"]
+    assert (said["wrong"], said["reference"]) == ([], "")
+    wrong = json.loads(of_ptx("doubled.ptx", 70, "--format", "json").stdout)
+    assert wrong["wrong"] == ["argument 1: 6 of 70 elements are never written"]
+
+
+@pytest.mark.parametrize(("file", "begins"), [("out.svg", b"<?xml"), ("out.png", b"\x89PNG")])
+def test_a_picture(file, begins):
+    assert of_ptx("doubled.ptx", 64, "--picture", file).exit_code == 0
+    assert Path(file).read_bytes().startswith(begins)
+
+
+def test_the_seed_decides_the_numbers():
+    reference = ("--reference", "torch_functions.py::lambda x, n: 3 * x")
+    first, again, other = (of_ptx("doubled.ptx", 64, *reference, "--seed", seed).stdout for seed in ("1", "1", "2"))
+    assert first == again != other
+
+
+# wrong input ----------------------------------------------------------------------------------------------------
+
+VECTOR = ("--arg", "64:fp32")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("nothing.py",), "nothing.py: there is no such file"),
+        (("kernel.txt",), "kernel.txt is no kernel's file: name FILE.py::HOST, FILE.ptx or FILE.cu"),
+        (("broken.py::host",), "broken.py cannot be imported: ModuleNotFoundError: No module named 'nothing_of"),
+        (("empty.py",), "empty.py has 0 kernels: name one, as in empty.py::HOST"),
+        ((KERNELS,), f"has 2 kernels: name one, as in {KERNELS}::reverse"),
+        ((f"{KERNELS}::revers",), "name 'revers' is not defined; it has reverse_kernel, reverse, Reverse, launches"),
+        ((f"{KERNELS}::Reverse(64)",), "Reverse(64) raises TypeError: Reverse.__init__() missing 1 required"),
+        ((f"{KERNELS}::Reverse((",), "Reverse(( raises SyntaxError: "),
+        ((f"{KERNELS}::reverse_kernel", *VECTOR), "simulate the @cute.jit function that launches it"),
+        ((f"{KERNELS}::reverse", *VECTOR), "reverse takes src, dst, threads: missing a required argument"),
+        ((f"{KERNELS}::launches_nothing", *VECTOR), "launches_nothing launches no kernel"),
+        ((f"{KERNELS}::reverse", *VECTOR, *VECTOR, "--arg", "2000"), "a block of 2,000 threads"),
+        ((f"{KERNELS}::reverse", *VECTOR, "--arg", "3", "--arg", "64"), "does not compile for sm_80: "),
+        ((f"{TILES}::add", *VECTOR), "add is a kernel: it needs a grid"),
+        ((f"{TILES}::add", *VECTOR, *VECTOR, *VECTOR, "--arg", "1.5", *GRID), "does not compile for sm_80: line "),
+        ((f"{TILES}::launches_nothing", *VECTOR), "launches_nothing launches no cuTile kernel"),
+        (("doubled.ptx", *VECTOR), "a kernel of PTX or CUDA C++ needs a grid"),
+        (("doubled.ptx", *VECTOR, *GRID), "doubled takes 3 parameters, not 1"),
+        (("doubled.ptx::tripled", *VECTOR, *GRID), "name one of doubled"),
+        (("doubled.ptx", "--grid", "two"), "--grid two: one to three sizes, as --grid 8x4"),
+        (("doubled.ptx", "--block", "1x2x3x4"), "--block 1x2x3x4: one to three sizes"),
+        (("doubled.ptx", "--arch", "hopper"), "--arch hopper: a compute capability is 80 (Ampere), 90a (Hopper)"),
+        (("doubled.ptx", "--arg", "64:float33"), "--arg 64:float33: there is no dtype float33; there are fp64, fp32"),
+        (("doubled.ptx", "--arg", "64:fp32:in"), "--arg 64:fp32:in: there is no mark in; there are out, zeros, col"),
+        (("doubled.ptx", "--arg", "64x"), "--arg 64x: --arg 128x64:bf16 is a random tensor, "),
+        (("doubled.ptx", "--picture", "out.txt"), "--picture out.txt: name a file that ends in .svg or .png"),
+        ((f"{TILES}::summed", *TWO_PAIRS, "--picture", "out.svg"), "cuTile's kernels are interpreted tile by tile"),
+        (("doubled.ptx", *VECTOR, "--reference", f"{KERNELS}::raises"), "raises RuntimeError: no reference"),
+        (("doubled.ptx", *VECTOR, "--reference", "absent.py::f"), "absent.py: there is no such file"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(words, says):
+    done = tutor(*words)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("reference", "says"),
+    [
+        ("torch_functions.py::lambda x, n: (x, x)", "the reference gives 2 tensors for 1 output: mark what the kernel"),
+        ("torch_functions.py::lambda x, n: x[1:]", "argument 1 is (64,), and the reference gives (63,)"),
+    ],
+)
+def test_a_reference_of_other_outputs_is_refused(reference, says):
+    done = of_ptx("doubled.ptx", 64, "--reference", reference)
+    assert done.exit_code == 2
+    assert says in done.stderr
+
+
+def test_what_the_simulator_lacks_is_said():
+    Path("breaks.ptx").write_text(DOUBLE.replace("add.f32", "brkpt;\n    add.f32"))
+    done = of_ptx("breaks.ptx")
+    assert done.exit_code == 2
+    assert "brkpt is not simulated (line " in done.stderr

@@ -1,0 +1,88 @@
+"""A kernel named on the command line: FILE.py::NAME, FILE.ptx or FILE.cu."""
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module, util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tutorlib.compiling.errors import without_colours
+from tutorlib.dsl.cute.functions import says_it_is_jit
+from tutorlib.dsl.cutile.kernels import function_of
+from tutorlib.simulate.tile_functions import is_tile_kernel
+
+SOURCES = (".ptx", ".cu")
+
+
+class BadInput(ValueError):
+    """Something on the command line is wrong. One line, which says what to write instead."""
+
+
+def load_target(target: str) -> tuple[Any, str]:
+    """The kernel or host function, or the Path of a source; and of a source, the name of its kernel, or "".
+
+    target: "gemm.py::gemm"; "gemm.py::Gemm(128, 64)", an expression in the module's names; "gemm.py", if it has one
+        host function; "scale.cu::scale" or "scale.ptx".
+    Raises BadInput.
+    """
+    file, _, name = target.partition("::")
+    path = Path(file)
+    if path.suffix not in (".py", *SOURCES):
+        raise BadInput(f"{file} is no kernel's file: name FILE.py::HOST, FILE.ptx or FILE.cu")
+    if not path.is_file():
+        raise BadInput(f"{file}: there is no such file")
+    return (path, name) if path.suffix in SOURCES else (load_python(path, name), "")
+
+
+def load_python(path: Path, expression: str) -> Any:
+    """The value of an expression in a file's names; of "", its only host function or cuTile kernel. Raises BadInput."""
+    module = imported(path)
+    if not expression:
+        found = list(kernels_of(module))
+        if len(found) != 1:
+            raise BadInput(f"{path} has {len(found)} kernels: name one, as in {path}::{found[0] if found else 'HOST'}")
+        expression = found[0]
+    try:
+        return eval(expression, dict(vars(module)))
+    except NameError as error:
+        names = [name for name, value in vars(module).items() if is_own(value, module) and not name.startswith("_")]
+        raise BadInput(f"{path}: {error}; it has {', '.join(names) or 'no functions'}") from None
+    except Exception as error:
+        raise BadInput(f"{path}: {expression} raises {one_line(error)}") from error
+
+
+def kernels_of(module: ModuleType) -> Iterator[str]:
+    """The names of a module's own @cute.jit functions and @ct.kernels."""
+    for name, value in vars(module).items():
+        if is_own(value, module) and (says_it_is_jit(value) or is_tile_kernel(value)):
+            yield name
+
+
+def is_own(value: Any, module: ModuleType) -> bool:
+    """Whether a function, class or kernel is defined in the module."""
+    defined = function_of(value) if is_tile_kernel(value) else value
+    return callable(value) and getattr(defined, "__module__", "") == module.__name__
+
+
+def imported(path: Path) -> ModuleType:
+    """A file as a module, of its package if its folder is one; its folder is where it finds others. Raises BadInput."""
+    folder, name = path.resolve().parent, path.stem
+    while (folder / "__init__.py").exists():
+        folder, name = folder.parent, f"{folder.name}.{name}"
+    sys.path.insert(0, str(folder))
+    try:
+        if "." in name:
+            return import_module(name)
+        spec = util.spec_from_file_location(name, path.resolve())
+        assert spec is not None  # a .py file has both
+        assert spec.loader is not None
+        module = util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise BadInput(f"{path} cannot be imported: {one_line(error)}") from error
+    return module
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {without_colours(str(error))}".split())

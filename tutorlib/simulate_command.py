@@ -1,0 +1,151 @@
+"""`tutor simulate`: a kernel of a file on random tensors, and its outputs against a reference."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.compiling.errors import CompileFailed, ToolMissing
+from tutorlib.problems.agreement import find_disagreement
+from tutorlib.problems.wrong import count
+from tutorlib.simulate.arguments import Given, parse_arch, parse_argument, parse_sizes
+from tutorlib.simulate.cute_hosts import is_cute
+from tutorlib.simulate.report import Report
+from tutorlib.simulate.target import BadInput, load_target, one_line
+from tutorlib.simulate.tool import argument_names, simulate
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+PICTURES = (".svg", ".png")
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """wrong: sentences about the outputs. reference: what they were compared with, or ""."""
+
+    report: Report
+    wrong: tuple[str, ...]
+    reference: str
+
+    def to_json(self) -> str:
+        """The report's object with "reference" and "wrong" added."""
+        return json.dumps(self.report.as_data() | {"reference": self.reference, "wrong": list(self.wrong)}, indent=2)
+
+    def __str__(self) -> str:
+        equal = [f"✓ equal to {self.reference}"] if self.reference and not self.wrong else []
+        return "\n".join([str(self.report), *(f"✗ {one}" for one in self.wrong), *equal])
+
+
+def simulate_target(
+    target: str,
+    arguments: Sequence[str],
+    arch: str,
+    grid: str,
+    block: str,
+    smem: int,
+    dynamic: bool,
+    reference: str,
+    seed: int,
+    picture: Path | None,
+) -> Simulated:
+    """Everything as the command line has it. Raises BadInput if nothing was simulated."""
+    import torch
+
+    if picture and picture.suffix not in PICTURES:
+        raise BadInput(f"--picture {picture}: name a file that ends in {' or '.join(PICTURES)}")
+
+    generator = torch.Generator().manual_seed(seed)
+    given = [parse_argument(text, generator) for text in arguments]
+    launch: dict[str, Any] = {
+        "arch": parse_arch(arch),
+        "grid": parse_sizes("--grid", grid),
+        "block": parse_sizes("--block", block),
+    }
+    kernel, entry = load_target(target)
+    if picture and not isinstance(kernel, Path) and not is_cute(kernel):
+        raise BadInput("--picture: cuTile's kernels are interpreted tile by tile, which gives no picture")
+    want = results_of(reference, given) if reference else None
+    try:
+        values = [one.value for one in given]
+        report = simulate(kernel, *values, **launch, smem=smem, entry=entry, dynamic=dynamic, traced=bool(picture))
+        outputs = outputs_of(report, argument_names(kernel, len(given)), given)
+    except CompileFailed as error:
+        raise BadInput(f"{target} does not compile for sm_{arch}: {' '.join(error.lines)}") from error
+    except (ValueError, TypeError, NotImplementedError, ModuleNotFoundError, ToolMissing) as error:
+        raise BadInput(f"{target}: {error}") from error
+    except Exception as error:  # of cuTile's compiler, and of the user's own code
+        raise BadInput(f"{target} raises {one_line(error)}") from error
+    return Simulated(report, tuple(wrong_outputs(outputs, want, given)), reference)
+
+
+def results_of(reference: str, given: Sequence[Given]) -> "list[Tensor]":
+    """What a function makes of the inputs, floating numbers in fp64. Raises BadInput."""
+    import torch
+
+    def precise(value: Any) -> Any:
+        return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+    function, _ = load_target(reference)
+    try:
+        found = function(*(precise(one.value) for one in given if not one.is_output))
+    except Exception as error:
+        raise BadInput(f"--reference {reference} raises {one_line(error)}") from error
+    return list(found) if isinstance(found, tuple | list) else [found]
+
+
+def outputs_of(report: Report, names: Sequence[str], given: Sequence[Given]) -> "dict[str, tuple[Tensor, Tensor]]":
+    """By name, the arguments that are marked as outputs, else the tensors that the function returned; and the mask of
+    the elements that were never written.
+    """
+    import torch
+
+    marked = {name: (one.value, one.unwritten) for name, one in zip(names, given, strict=True) if one.is_output}
+    return marked or {
+        name: (tensor, torch.zeros_like(tensor, dtype=torch.bool))
+        for name, tensor in report.outputs.items()
+        if name not in names
+    }
+
+
+def wrong_outputs(
+    outputs: "dict[str, tuple[Tensor, Tensor]]", want: "Sequence[Tensor] | None", given: Sequence[Given]
+) -> list[str]:
+    """Sentences about the outputs that have elements which no thread wrote, or differ from what is wanted.
+
+    Raises BadInput if more or fewer are wanted, or of other shapes.
+    """
+    import torch
+
+    if want is None:
+        return [
+            f"{name}: {int(mask.sum()):,} of {count(mask.numel(), 'element')} are never written"
+            for name, (_, mask) in outputs.items()
+            if mask.any()
+        ]
+    if len(want) != len(outputs):
+        raise BadInput(
+            f"the reference gives {count(len(want), 'tensor')} for {count(len(outputs), 'output')}: "
+            "mark what the kernel writes, as in --arg 128x64:fp32:out"
+        )
+    kinds = [one.value.dtype for one in given if isinstance(one.value, torch.Tensor)]
+    wrong = []
+    for (name, (got, mask)), wanted in zip(outputs.items(), want, strict=True):
+        if got.shape != wanted.shape:
+            raise BadInput(f"{name} is {tuple(got.shape)}, and the reference gives {tuple(wanted.shape)}")
+        found = find_disagreement(name, got, mask, wanted, kinds)
+        wrong += [" ".join(filter(None, (found.what, found.mistake)))] if found else []
+    return wrong
+
+
+def save_picture(report: Report, file: Path) -> None:
+    """The first block of each launch. Raises BadInput."""
+    from tutorlib.draw.simulated import picture_of
+
+    drawn = picture_of(report.launches)
+    assert drawn is not None  # what was simulated was traced
+    try:
+        drawn.savefig(file)
+    except OSError as error:
+        raise BadInput(f"--picture {file}: {error.strerror}") from None
