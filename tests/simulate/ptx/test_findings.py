@@ -334,6 +334,19 @@ class TestRegisters:
         assert "has mma add to registers that were never set" in finding.message
         assert not run(f"{zeros} {mma}", threads=32)[0].findings
 
+    @pytest.mark.parametrize(
+        ("select", "set_bytes"),
+        [("mov.b32 %r9, %r8; st.global.b16 [%rd_out], %r9;", True), ("prmt.b32 %r9, %r8, 0, 0x7710;", True),
+         ("prmt.b32 %r9, %r8, 0, 0x7772;", False), ("mov.b32 {%h3, %h4}, %r8; cvt.u32.u16 %r9, %h3;", True),
+         ("mov.b32 {%h3, %h4}, %r8; cvt.u32.u16 %r9, %h4;", False), ("mov.b32 %r9, %r8;", False)],
+    )  # fmt: skip
+    def test_the_half_of_a_pair_that_was_set(self, select, set_bytes):
+        """Compilers fill up a register with a half that nobody looks at."""
+        report, _ = run(
+            f"cvt.u16.u32 %h1, %tid_x; mov.b32 %r8, {{%h1, %h2}}; {select} {'' if 'st.' in select else OUT}"
+        )
+        assert kinds(report) == ([] if set_bytes else ["unset"])
+
     def test_what_decides_counts(self):
         branch = f"setp.eq.u32 %p1, %r8, 5; mov.u32 %r9, 1; @%p1 bra on; mov.u32 %r9, 2; on: {OUT}"
         assert kinds(run(branch)[0]) == ["unset"]

@@ -5,7 +5,7 @@ buffer ahead that it never uses. A register that was never set may be computed w
 does not matter; it is a fault when what comes of it is stored or decides something.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -14,10 +14,12 @@ import numpy as np
 from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
-from tutorlib.simulate.ptx.ir import Address, Instruction
+from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Operand, Register, Vector
+from tutorlib.simulate.ptx.types import bits_of, is_type
 from tutorlib.simulate.ptx.uses import has_result, read, register_names, written
 
 MMA = ("mma", "wmma")
+ALL = -1
 OF_WARPS = (*MMA, "shfl", "movmatrix", "redux", "vote", "match")  # each lane's result is of all lanes' values
 
 
@@ -26,12 +28,14 @@ class Origin:
     """The source of undefined values: a finding, if they are used. lanes: whose registers hold them.
 
     site: where they were read or, of registers that were never set, first computed with; -1: not yet.
+    bytes: which bytes of a register are undefined, one bit each.
     """
 
     kind: Hazard
     site: int
     message: Callable[[], str]
     lanes: np.ndarray
+    bytes: int = ALL
 
 
 @dataclass
@@ -72,12 +76,17 @@ class Undefined:
         lanes: that come by; active: those of them for which its predicate holds. first: of a selp, those that take the
         first of its two values.
         """
-        used = [origin for origin in map(self.held.get, read(instruction)) if origin and (origin.lanes & active).any()]
+        looked_at = bytes_read(instruction)
+        used = [
+            origin
+            for origin in map(self.held.get, read(instruction))
+            if origin and origin.bytes & looked_at and (origin.lanes & active).any()
+        ]
         results = written(instruction)
         if instruction.guard and (decides := self.held.get(instruction.guard.name)):
             self.report(site, instruction, decides, lanes)
-        if used and instruction.parts[0] == "mov":
-            self.give_on(results, used[0], used[0].lanes & active)
+        if used and (moved := bytes_moved(instruction)):
+            self.move(moved, active)
             return
         if used and first is not None:
             self.choose(results, instruction, active, first)
@@ -91,6 +100,21 @@ class Undefined:
             return
         for name in results:
             if name in self.held:
+                self.overwrite(name, active)
+
+    def move(self, moved: "dict[str, list[tuple[str, int]]]", active: np.ndarray) -> None:
+        """moved: as `bytes_moved`."""
+        known = dict(self.held)
+        for name, sources in moved.items():
+            undefined = [
+                (n, known[source])
+                for n, (source, byte) in enumerate(sources)
+                if source in known and known[source].bytes >> byte & 1
+            ]
+            if undefined:
+                lanes = np.logical_or.reduce([origin.lanes & active for _, origin in undefined])
+                self.held[name] = replace(undefined[0][1], lanes=lanes, bytes=sum(1 << n for n, _ in undefined))
+            elif name in self.held:
                 self.overwrite(name, active)
 
     def choose(self, results: list[str], instruction: Instruction, active: np.ndarray, first: np.ndarray) -> None:
@@ -125,7 +149,7 @@ class Undefined:
 
     def give_on(self, names: list[str], origin: Origin, lanes: np.ndarray) -> None:
         for name in names:
-            self.held[name] = replace(origin, lanes=lanes)
+            self.held[name] = replace(origin, lanes=lanes, bytes=ALL)
 
     def overwrite(self, name: str, lanes: np.ndarray) -> None:
         left = self.held[name].lanes & ~lanes
@@ -133,6 +157,35 @@ class Undefined:
             self.held[name] = replace(self.held[name], lanes=left)
         else:
             del self.held[name]
+
+
+def bytes_read(instruction: Instruction) -> int:
+    """The bytes of a register that an instruction looks at: a narrow store or conversion takes the lowest ones."""
+    if instruction.parts[0] in ("st", "cvt") and is_type(instruction.parts[-1]):
+        return (1 << bits_of(instruction.parts[-1]) // 8) - 1
+    return ALL
+
+
+def bytes_moved(instruction: Instruction) -> dict[str, list[tuple[str, int]]]:
+    """Of mov, and of prmt by a constant: the register and the byte of it that each byte of a result comes from."""
+    first, kind, operands = instruction.parts[0], instruction.parts[-1], instruction.operands
+    if first == "mov":
+        to, of = (operand.items if isinstance(operand, Vector) else (operand,) for operand in operands)
+        width = max(bits_of(kind) // 8, 1)
+        bytes_ = bytes_of(of, width // len(of))
+        each = width // len(to)
+        return {item.name: bytes_[n * each :][:each] for n, item in enumerate(to) if isinstance(item, Register)}
+    match instruction.parts, operands:
+        case ("prmt", _), (Register(name), a, b, Immediate(selector)):
+            bytes_, picks = bytes_of((a, b), 4), int(selector.rstrip("U"), 0)
+            return {name: [bytes_[picks >> 4 * n & 7] for n in range(4)]}
+    return {}
+
+
+def bytes_of(operands: Sequence[Operand], each: int) -> list[tuple[str, int]]:
+    """Of registers side by side, `each` bytes of one; constants have no name."""
+    names = (operand.name if isinstance(operand, Register) else "" for operand in operands)
+    return [(name, n) for name in names for n in range(each)]
 
 
 def matters(instruction: Instruction, held: dict[str, Origin]) -> bool:

@@ -47,7 +47,7 @@ class Format:
         if self.inner == "bf16":
             return rounding.from_bf16(np.ascontiguousarray(register).view(np.uint16))
         if self.packed == 2:
-            return np.ascontiguousarray(register).view(np.float16)
+            return np.ascontiguousarray(register).view(np.float16 if self.inner == "f16" else np.float32)
         return register
 
     def write(self, values: np.ndarray, register: np.ndarray) -> np.ndarray:
@@ -81,13 +81,14 @@ def float_step(
     ):
         return ufunc_step(compute, out, *given)
     form = Format.of(kind)
+    flushes &= form.inner == "f32"
 
     def step(where: Where) -> None:
         values = [form.read(register) for register in given]
-        if flushes and kind == "f32":
+        if flushes:
             values = [rounding.flush(v) for v in values]
         result = compute(*values)
-        if flushes and kind == "f32":
+        if flushes:
             result = rounding.flush(result)
         if saturates:
             result = np.where(np.isnan(result), 0, np.clip(result, 0, 1)).astype(result.dtype)
@@ -130,7 +131,7 @@ def rounded(plain: np.ufunc, as_fma: Callable[..., tuple[Any, Any, Any]]) -> Dec
         direction = next((part for part in instruction.parts if part in DIRECTED), "")
         if not direction:
             return float_step(instruction, state, plain, 2)
-        if kind_of(instruction) != "f32":
+        if Format.of(kind_of(instruction)).inner != "f32":
             raise NotSimulated(str(instruction), instruction.line)
         return float_step(
             instruction, state, lambda a, b: rounding.directed_fma(*as_fma(a, b), direction), 2, KNOWN | DIRECTED

@@ -1,0 +1,171 @@
+"""The CuTe DSL's launches, simulated wherever the compiled function is called."""
+
+import contextlib
+import ctypes
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+from unittest import mock
+
+from cutlass import testing, utils
+from cutlass.base_dsl.dsl import DSLSingletonMeta
+from cutlass.base_dsl.jit_executor import JitCompiledFunction
+from cutlass.cute import testing as cute_testing
+
+from tests.outside.pretended_gpu import SMS, PretendedGPU
+from tutorlib.dsl.cute.host_module import INT, POINTER, HostCall, call_engine, runtime_names
+from tutorlib.dsl.cute.locations import locations
+from tutorlib.simulate.ptx.ir import Module
+from tutorlib.simulate.ptx.languages.cute_host import Recorded, Runtime, record_launches
+from tutorlib.simulate.ptx.languages.cute_lines import STACKS, Stacks
+from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
+from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.simulation import Launch
+
+OF_TVM_FFI = (  # of the DSL's own runtime, which functions for TVM FFI call
+    "cuda_dialect_init_library_once",
+    "cuda_dialect_unload_library_once",
+    "cuda_dialect_get_error_name",
+    "CuteDSLRT_TVMFFISetRaisedCudaError",
+)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A compiled function whose arguments are packed already, as `record_launches` wants one."""
+
+    built: Any
+    packed: Sequence[Any]
+
+    @property
+    def ir_module(self) -> Any:
+        return self.built.ir_module
+
+    @property
+    def function_name(self) -> str:
+        return self.built.function_name
+
+    def generate_execution_args(self) -> tuple[Sequence[Any], Sequence[Any]]:
+        return self.packed, ()
+
+
+@contextlib.contextmanager
+def tvm_ffi_on(launch: Callable[[Module, Sequence[Recorded]], None], is_held: Callable[[Any], bool]) -> Iterator[None]:
+    """Functions compiled with --enable-tvm-ffi: they take torch's tensors as they are, and call the runtime too."""
+    import torch
+    import tvm_ffi
+    from cutlass.cutlass_dsl import tvm_ffi_provider as provider
+    from tvm_ffi.libinfo import find_libtvm_ffi
+
+    runtimes: dict[int, Runtime] = {}
+
+    def create(self: Any) -> Any:
+        runtime = runtimes[id(self)] = Runtime(parse_ptx(self.__ptx__), SMS)
+        known = {name: (runtime.guarded(does), types) for name, (does, types) in runtime.functions().items()}
+        self.engine = engine_without_driver(self, known, runtime.nothing, OF_TVM_FFI, [str(find_libtvm_ffi())])
+        return tvm_ffi.Function.__from_extern_c__(
+            self.engine.raw_lookup(f"__tvm_ffi_{self.function_name}"), keep_alive_object=self.engine
+        )
+
+    def on_device(value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and is_held(value):
+            return OnDevice(value)
+        return type(value)(map(on_device, value)) if type(value) in (list, tuple) else value
+
+    def followed(call: Callable[..., Any]) -> Callable[..., Any]:
+        def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = call(self, *map(on_device, args), **{name: on_device(value) for name, value in kwargs.items()})
+            runtime = runtimes[id(self)]
+            launches, runtime.launches = runtime.launches, []
+            if runtime.error:
+                raise runtime.error
+            launch(runtime.module, launches)
+            return result
+
+        return called
+
+    with contextlib.ExitStack() as stack:
+        base = provider.TVMFFIJitCompiledFunctionBase
+        stack.enter_context(mock.patch.object(base, "_create_tvm_ffi_function", create))
+        for kind in (provider.TVMFFIJitCompiledFunction, provider.TVMFFIJitCompiledFunctionWithKwargs):
+            stack.enter_context(mock.patch.object(kind, "__call__", followed(kind.__call__)))
+        yield
+
+
+def engine_without_driver(
+    built: Any, runtime: Mapping[str, HostCall], other: Callable[..., int], more: Sequence[str], libraries: list[str]
+) -> Any:
+    """As `call_without_driver` makes one, with its kernels loaded. more: functions of the DSL's own runtime."""
+    from cutlass._mlir.execution_engine import ExecutionEngine
+
+    engine = ExecutionEngine(built.ir_module, opt_level=0, shared_libs=libraries)
+    engine.kept = []
+    for name in [*runtime_names(built), *more]:
+        does, types = runtime.get(name, (other, (POINTER,) * 10))
+        callback = ctypes.CFUNCTYPE(INT, *types)(does)
+        engine.kept.append(callback)
+        engine.raw_register_runtime(name, ctypes.cast(callback, POINTER))
+    library = POINTER()
+    library_at = ctypes.pointer(library)
+    call_engine(engine, "cuda_load", [ctypes.addressof(library_at)])
+    return engine
+
+
+@contextlib.contextmanager
+def cute_on(gpu: PretendedGPU, arch: str) -> Iterator[None]:
+    """What the DSL compiles is for this target ("sm_90a"), and what it runs, the simulator runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        for dsl in DSLSingletonMeta._instances.values():
+            for name, value in {
+                "arch": arch,
+                "keep_ptx": True,
+                "dump_dir": folder,
+                "lineinfo": True,
+                "disable_file_caching": True,
+                "no_cache": True,
+            }.items():
+                setattr(dsl.envar, name, value)
+        stacks, parsed = Stacks(), {}
+
+        def launch(module: Module, launches: Sequence[Recorded]) -> None:
+            for each in launches:
+                gpu.launch(
+                    Launch(
+                        module,
+                        module.kernels[each.kernel],
+                        each.grid,
+                        each.block,
+                        each.dynamic_smem,
+                        each.parameters,
+                        stacks.finder(module),
+                        each.cluster,
+                    )
+                )
+
+        def run(self: Any, packed: Sequence[Any]) -> int:
+            if id(self) not in parsed:
+                parsed[id(self)] = self, parse_ptx(self.__ptx__)
+            module = parsed[id(self)][1]
+            launch(module, record_launches(Prepared(self, packed), module, (), SMS))
+            return 0
+
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(mock.patch.object(JitCompiledFunction, "run_compiled_program", run))
+            if find_spec("tvm_ffi"):
+                stack.enter_context(tvm_ffi_on(launch, gpu.is_held))
+            for module in (testing, cute_testing):
+                for name in ("benchmark", "_benchmark_for_autotune"):
+                    if hasattr(module, name):
+                        stack.enter_context(mock.patch.object(module, name, lambda *args, **options: 1.0))
+            hardware = utils.HardwareInfo
+            stack.enter_context(mock.patch.object(hardware, "__init__", lambda self, device_id=0: None))
+            for name, value in {
+                "get_max_active_clusters": lambda self, size, *rest: max(SMS // size, 1),
+                "get_device_multiprocessor_count": lambda self: SMS,
+                "get_l2_cache_size_in_bytes": lambda self: 50 * 2**20,
+            }.items():
+                stack.enter_context(mock.patch.object(hardware, name, value))
+            stack.enter_context(locations(STACKS, stacks.number))
+            yield

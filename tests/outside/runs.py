@@ -1,0 +1,116 @@
+"""Running cases, each in a process of its own that gets a limited time."""
+
+import json
+import multiprocessing
+import os
+import tempfile
+import time
+import traceback
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+from tests.outside.table import CAPABILITY, Case
+
+SECONDS = 240  # of one case
+
+
+@dataclass
+class Outcome:
+    """What came of a case.
+
+    outcome: "right", "wrong" (not torch's result) or "stops". why: of the last two. findings: sentences, each with its
+    line. opcodes: whether the simulator knows them, by target.
+    """
+
+    source: str
+    kernel: str
+    target: str
+    outcome: str
+    why: str = ""
+    launches: int = 0
+    instructions: int = 0
+    findings: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    opcodes: dict[str, dict[str, bool]] = field(default_factory=dict)
+
+
+def run_apart(case: Case) -> Outcome:
+    """In a process that is forked: what this one has imported need not be imported again."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result.json"
+        process = multiprocessing.get_context("fork").Process(target=run_and_write, args=(case, result, Path(folder)))
+        started = time.monotonic()
+        process.start()
+        process.join(SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        if result.exists():
+            return Outcome(**json.loads(result.read_text(encoding="utf-8")))
+        why = f"not done in {SECONDS} s" if time.monotonic() - started >= SECONDS else "the process ends"
+        return Outcome(case.source.name, case.name, case.target, "stops", why, seconds=SECONDS)
+
+
+def run_and_write(case: Case, result: Path, folder: Path) -> None:
+    os.chdir(folder)
+    with (folder / "output").open("w") as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
+        outcome = run(case)
+        for target in case.also:
+            outcome.opcodes |= run(case, target).opcodes
+    result.write_text(json.dumps(asdict(outcome)), encoding="utf-8")
+    if os.environ.get("KEEP"):
+        Path(os.environ["KEEP"]).write_text((folder / "output").read_text(errors="replace"))
+    os._exit(0)
+
+
+def run(case: Case, only_compiled_for: str = "") -> Outcome:
+    from tests.outside.cute import cute_on
+    from tests.outside.opcodes import opcodes_of
+    from tests.outside.pretended_gpu import PretendedGPU, pretended
+    from tests.outside.triton_driver import triton_on
+
+    target = only_compiled_for or case.target
+    gpu = PretendedGPU(CAPABILITY[target], simulates=not only_compiled_for)
+    outcome = Outcome(case.source.name, case.name, target, "right")
+    started = time.monotonic()
+    try:
+        with pretended(gpu), cute_on(gpu, target), triton_on(gpu) if find_spec("triton") else nullcontext():
+            case.run(gpu)
+        if not (gpu.modules or gpu.launches):
+            outcome.outcome, outcome.why = "stops", "nothing is launched"
+    except SystemExit as ended:
+        if ended.code:
+            outcome.outcome, outcome.why = "stops", f"exit status {ended.code}"
+    except BaseException as error:
+        traceback.print_exc()
+        outcome.outcome, outcome.why = judged(error, bool(gpu.launches))
+    outcome.seconds = round(time.monotonic() - started, 1)
+    outcome.launches, outcome.instructions = gpu.launches, gpu.instructions
+    outcome.findings = list(dict.fromkeys(gpu.findings))
+    opcodes: dict[str, bool] = {}
+    for module in gpu.modules.values():
+        for opcode, known in opcodes_of(module).items():
+            opcodes[opcode] = opcodes.get(opcode, True) and known
+    outcome.opcodes = {target: opcodes}
+    return outcome
+
+
+def judged(error: BaseException, ran: bool) -> tuple[str, str]:
+    from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
+
+    chain: list[BaseException] = []
+    while error is not None and error not in chain:
+        chain.append(error)
+        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+    for one in chain:
+        if isinstance(one, NotSimulated | CannotLaunch):
+            return "stops", str(one).replace(": this kernel needs a GPU", "")
+    first = chain[0]
+    lines = [line for line in str(first).splitlines() if line.strip()]
+    if isinstance(first, AssertionError) and ran:
+        return "wrong", " ".join(lines[:3])
+    return "stops", f"{type(first).__name__}: {' '.join(lines[:2])}"[:300]
