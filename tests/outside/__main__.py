@@ -1,32 +1,43 @@
-"""`python -m tests.outside [PATTERN]`: run the cases whose names match."""
+"""Runs others' kernels and writes down what came of it.
+
+python -m tests.outside run RESULTS [PATTERN]   the cases whose names match; each adds a line to the file RESULTS
+python -m tests.outside write RESULTS           figures/data/coverage.json and docs/coverage.md, of the last results
+python -m tests.outside page                    docs/coverage.md again, of the JSON
+"""
 
 import json
 import re
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
+import cutlass.cute  # noqa: F401  # once, for all the processes that are forked
 import torch
 
-from tests.outside.runs import run_apart
+from tests.outside.coverage import DATA, PAGE, coverage_of, page
+from tests.outside.runs import Outcome, run_apart
 from tests.outside.table import all_cases
 
-torch.set_num_threads(1)
-import cutlass
-import cutlass.cute  # noqa: F401
 
-pattern = sys.argv[1] if len(sys.argv) > 1 else ""
-out = Path(sys.argv[2]) if len(sys.argv) > 2 else None
-results = []
-for case in all_cases():
-    if re.search(pattern, str(case)):
-        o = run_apart(case)
-        unknown = sorted({k for t in o.opcodes.values() for k, v in t.items() if not v})
-        print(
-            f"{o.outcome:6} {o.seconds:6.1f}s {o.launches:3} {o.instructions:9,} {case} | {o.why} | findings {len(o.findings)} {o.findings[:2]} | unknown {unknown}",
-            flush=True,
-        )
-        results.append(o)
-        if out:
-            from dataclasses import asdict
+def main(command: str, *args: str) -> None:
+    if command == "run":
+        results, pattern = Path(args[0]), args[1] if len(args) > 1 else ""
+        torch.set_num_threads(1)
+        for case in all_cases():
+            if re.search(pattern, str(case)):
+                outcome = run_apart(case)
+                with results.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(outcome)) + "\n")
+                print(
+                    f"{outcome.outcome:6} {outcome.seconds:6.1f} s  {case} {outcome.why} {outcome.findings}", flush=True
+                )
+    if command == "write":
+        lines = Path(args[0]).read_text(encoding="utf-8").splitlines()
+        outcomes = {(one["source"], one["kernel"]): Outcome(**one) for one in map(json.loads, lines)}
+        DATA.write_text(json.dumps(coverage_of(outcomes), indent=1) + "\n", encoding="utf-8")
+    if command in ("write", "page"):
+        PAGE.write_text(page(json.loads(DATA.read_text(encoding="utf-8"))), encoding="utf-8")
 
-            out.write_text(json.dumps([asdict(r) for r in results]))
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

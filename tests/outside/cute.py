@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 from unittest import mock
 
+import cutlass
 from cutlass import testing, utils
 from cutlass.base_dsl.dsl import DSLSingletonMeta
 from cutlass.base_dsl.jit_executor import JitCompiledFunction
@@ -21,7 +22,6 @@ from tutorlib.simulate.ptx.ir import Module
 from tutorlib.simulate.ptx.languages.cute_host import Recorded, Runtime, record_launches
 from tutorlib.simulate.ptx.languages.cute_lines import STACKS, Stacks
 from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
-from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.simulation import Launch
 
 OF_TVM_FFI = (  # of the DSL's own runtime, which functions for TVM FFI call
@@ -51,8 +51,15 @@ class Prepared:
         return self.packed, ()
 
 
+def run_once(call: Callable[..., Any], *args: Any, **options: Any) -> float:
+    """In the place of the autotuner's benchmark."""
+    timing = ("warmup_iterations", "iterations", "use_cold_l2", "print_verbose", "current_stream")
+    call(*args, **{name: value for name, value in options.items() if name not in timing})
+    return 1.0
+
+
 @contextlib.contextmanager
-def tvm_ffi_on(launch: Callable[[Module, Sequence[Recorded]], None], is_held: Callable[[Any], bool]) -> Iterator[None]:
+def tvm_ffi_on(launch: Callable[[Module, Sequence[Recorded]], None], gpu: PretendedGPU) -> Iterator[None]:
     """Functions compiled with --enable-tvm-ffi: they take torch's tensors as they are, and call the runtime too."""
     import torch
     import tvm_ffi
@@ -62,16 +69,22 @@ def tvm_ffi_on(launch: Callable[[Module, Sequence[Recorded]], None], is_held: Ca
     runtimes: dict[int, Runtime] = {}
 
     def create(self: Any) -> Any:
-        runtime = runtimes[id(self)] = Runtime(parse_ptx(self.__ptx__), SMS)
+        runtime = runtimes[id(self)] = Runtime(gpu.parse(self.__ptx__), SMS)
         known = {name: (runtime.guarded(does), types) for name, (does, types) in runtime.functions().items()}
         self.engine = engine_without_driver(self, known, runtime.nothing, OF_TVM_FFI, [str(find_libtvm_ffi())])
-        return tvm_ffi.Function.__from_extern_c__(
-            self.engine.raw_lookup(f"__tvm_ffi_{self.function_name}"), keep_alive_object=self.engine
-        )
+        packed = ctypes.CFUNCTYPE(None, POINTER)(self.engine.raw_lookup(f"__tvm_ffi_{self.function_name}"))
+
+        def call(handle: int, args: int, count: int, result: int) -> int:
+            values = (POINTER(handle), POINTER(args), INT(count), POINTER(result), INT(0))
+            packed((POINTER * len(values))(*map(ctypes.addressof, values)))
+            return values[-1].value
+
+        self.engine.kept.append(entry := ctypes.CFUNCTYPE(INT, POINTER, POINTER, INT, POINTER)(call))
+        return tvm_ffi.Function.__from_extern_c__(ctypes.cast(entry, POINTER).value, keep_alive_object=self.engine)
 
     def on_device(value: Any) -> Any:
-        if isinstance(value, torch.Tensor) and is_held(value):
-            return OnDevice(value)
+        if isinstance(value, torch.Tensor):
+            return OnDevice(gpu.hold(value))  # gradients too, which autograd makes
         return type(value)(map(on_device, value)) if type(value) in (list, tuple) else value
 
     def followed(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -146,7 +159,7 @@ def cute_on(gpu: PretendedGPU, arch: str) -> Iterator[None]:
 
         def run(self: Any, packed: Sequence[Any]) -> int:
             if id(self) not in parsed:
-                parsed[id(self)] = self, parse_ptx(self.__ptx__)
+                parsed[id(self)] = self, gpu.parse(self.__ptx__)
             module = parsed[id(self)][1]
             launch(module, record_launches(Prepared(self, packed), module, (), SMS))
             return 0
@@ -154,15 +167,16 @@ def cute_on(gpu: PretendedGPU, arch: str) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             stack.enter_context(mock.patch.object(JitCompiledFunction, "run_compiled_program", run))
             if find_spec("tvm_ffi"):
-                stack.enter_context(tvm_ffi_on(launch, gpu.is_held))
+                stack.enter_context(tvm_ffi_on(launch, gpu))
             for module in (testing, cute_testing):
-                for name in ("benchmark", "_benchmark_for_autotune"):
-                    if hasattr(module, name):
-                        stack.enter_context(mock.patch.object(module, name, lambda *args, **options: 1.0))
+                stack.enter_context(mock.patch.object(module, "benchmark", return_value=1.0))
+            stack.enter_context(mock.patch.object(testing, "_benchmark_for_autotune", run_once))
+            for name in ("initialize_cuda_context", "stream_sync"):
+                stack.enter_context(mock.patch.object(cutlass.cuda, name))
             hardware = utils.HardwareInfo
-            stack.enter_context(mock.patch.object(hardware, "__init__", lambda self, device_id=0: None))
+            stack.enter_context(mock.patch.object(hardware, "__init__", return_value=None))
             for name, value in {
-                "get_max_active_clusters": lambda self, size, *rest: max(SMS // size, 1),
+                "get_max_active_clusters": lambda self, cluster_size, stream=None: max(SMS // cluster_size, 1),
                 "get_device_multiprocessor_count": lambda self: SMS,
                 "get_l2_cache_size_in_bytes": lambda self: 50 * 2**20,
             }.items():

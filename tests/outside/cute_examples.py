@@ -60,7 +60,7 @@ HOPPER = {
     ],
     "cute/hopper/kernel/cta_norm/cta_norm.py": ["--M 6 --N 1024", "--M 6 --N 1024 --norm_type rms"],
     "dsl_tutorials/launch_completion_and_programmatic_events.py": [""],
-    "dsl_tutorials/programmatic_dependent_launch.py": ["--size 1024 --iterations 1"],
+    "dsl_tutorials/programmatic_dependent_launch.py": ["--M 64 --N 64 --use_pdl"],
 }
 BLACKWELL = {
     "cute/blackwell/kernel/dense_gemm/dense_gemm.py": [

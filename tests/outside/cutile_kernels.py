@@ -1,4 +1,4 @@
-"""cuTile's samples and TileGym's kernels, as tests/cutile_samples has them: interpreted, and compiled for their opcodes."""
+"""cuTile's samples and TileGym's kernels of tests/cutile_samples: interpreted, and compiled for their opcodes."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -12,7 +12,6 @@ from tests.outside.pretended_gpu import PretendedGPU
 from tests.outside.table import Case, Source
 from tutorlib.compiling.tile_ir import ptx_of
 from tutorlib.simulate.cutile.signature import constraint, parameters
-from tutorlib.simulate.ptx.parse import parse_ptx
 
 NAMES = {"NVIDIA/cutile-python": "cuTile's samples", "NVIDIA/TileGym": "TileGym"}
 HERE = {s.repository: Source(NAMES[s.repository], s.repository, s.variable, "cuda-tile") for s in SOURCES}
@@ -50,4 +49,4 @@ def run(sample: Sample, compiles: bool, gpu: PretendedGPU) -> None:
         signature = KernelSignature(constraints, CallingConvention.cutile_python_v2())
         file = BytesIO()
         export_kernel(case.kernel, [signature], file, gpu_code=wanted[0], output_format="cubin")
-        gpu.note(parse_ptx(ptx_of(file.getvalue())))
+        gpu.parse(ptx_of(file.getvalue()))

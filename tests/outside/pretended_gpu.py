@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from tutorlib.simulate.ptx.ir import Module
 from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
 from tutorlib.simulate.ptx.memory.arena import Allocation, Arena
+from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
 
@@ -49,7 +50,8 @@ class Held:
 class PretendedGPU(TorchFunctionMode):
     """Entered as a context. capability: what torch.cuda says. simulates: whether launches run or are passed over.
 
-    launches: how many, each with its instructions and findings. modules: what they came from.
+    launches: how many, each with its instructions and findings. modules: what they came from, and its text,
+    by their ids.
     """
 
     capability: tuple[int, int]
@@ -58,6 +60,7 @@ class PretendedGPU(TorchFunctionMode):
     instructions: int = 0
     findings: list[str] = field(default_factory=list)
     modules: dict[int, Module] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)
     held: dict[int, Held] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -110,7 +113,6 @@ class PretendedGPU(TorchFunctionMode):
     # launches ----------------------------------------------------------------------------------------------------
 
     def launch(self, launch: Launch) -> None:
-        self.note(launch.module)
         if not self.simulates:
             return
         with torch._C.DisableTorchFunction():
@@ -119,8 +121,12 @@ class PretendedGPU(TorchFunctionMode):
         self.instructions += report.instructions
         self.findings += [f"{finding.kind}: {finding}" for finding in report.findings]
 
-    def note(self, module: Module) -> None:
+    def parse(self, ptx: str) -> Module:
+        """The module that launches of this PTX have."""
+        module = parse_ptx(ptx)
         self.modules[id(module)] = module
+        self.texts[id(module)] = ptx
+        return module
 
     def simulated(self, launch: Launch) -> Report:
         parameters = np.frombuffer(bytearray(launch.parameters), np.uint8)
@@ -234,6 +240,8 @@ class Stream:
 
 
 class Event:
+    cuda_event = 0
+
     def __init__(self, *args: Any, **options: Any) -> None: ...
 
     def record(self, *args: Any) -> None: ...
@@ -287,7 +295,7 @@ def pretended(gpu: PretendedGPU) -> Iterator[PretendedGPU]:
     with contextlib.ExitStack() as stack:
         for name, value in says.items():
             stack.enter_context(mock.patch.object(torch.cuda, name, value))
-        stack.enter_context(mock.patch.object(torch.backends.cuda, "is_built", lambda: True))
+        stack.enter_context(mock.patch.object(torch.backends.cuda, "is_built", return_value=True))
         stack.enter_context(mock.patch.object(torch.testing, "assert_close", within_a_rounding))
         stack.enter_context(gpu)
         yield gpu

@@ -11,7 +11,12 @@ from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.outside.cute import cute_on
+from tests.outside.opcodes import opcodes_of
+from tests.outside.pretended_gpu import PretendedGPU, pretended
 from tests.outside.table import CAPABILITY, Case
+from tests.outside.triton_driver import triton_on
+from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
 
 SECONDS = 240  # of one case
 
@@ -56,23 +61,17 @@ def run_apart(case: Case) -> Outcome:
 def run_and_write(case: Case, result: Path, folder: Path) -> None:
     os.chdir(folder)
     with (folder / "output").open("w") as output:
-        os.dup2(output.fileno(), 1)
-        os.dup2(output.fileno(), 2)
+        for stream in (1, 2):
+            os.dup2(output.fileno(), stream)
         outcome = run(case)
         for target in case.also:
             outcome.opcodes |= run(case, target).opcodes
     result.write_text(json.dumps(asdict(outcome)), encoding="utf-8")
-    if os.environ.get("KEEP"):
-        Path(os.environ["KEEP"]).write_text((folder / "output").read_text(errors="replace"))
-    os._exit(0)
+    os._exit(0)  # without what compiled modules would do at the end
 
 
 def run(case: Case, only_compiled_for: str = "") -> Outcome:
-    from tests.outside.cute import cute_on
-    from tests.outside.opcodes import opcodes_of
-    from tests.outside.pretended_gpu import PretendedGPU, pretended
-    from tests.outside.triton_driver import triton_on
-
+    """In this process. only_compiled_for: a target for which launches are passed over."""
     target = only_compiled_for or case.target
     gpu = PretendedGPU(CAPABILITY[target], simulates=not only_compiled_for)
     outcome = Outcome(case.source.name, case.name, target, "right")
@@ -100,8 +99,6 @@ def run(case: Case, only_compiled_for: str = "") -> Outcome:
 
 
 def judged(error: BaseException, ran: bool) -> tuple[str, str]:
-    from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
-
     chain: list[BaseException] = []
     while error is not None and error not in chain:
         chain.append(error)

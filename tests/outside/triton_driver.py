@@ -6,10 +6,10 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import torch
 
 from tests.outside.pretended_gpu import CUDA, SMS, PretendedGPU
 from tutorlib.simulate.ptx.launch import encode, pick_kernel
-from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
 from tutorlib.simulate.ptx.simulation import Launch
 
@@ -90,8 +90,6 @@ class Driver:
         return CUDA
 
     def get_device_interface(self) -> Any:
-        import torch
-
         return torch.cuda
 
     def get_benchmarker(self) -> Any:
@@ -124,7 +122,7 @@ class Launcher:
         from triton.runtime import _allocation
 
         metadata = self.metadata
-        module = parse_ptx(compiled.asm["ptx"])
+        module = self.on.parse(compiled.asm["ptx"])
         kernel = pick_kernel(module, metadata.name)
         scratch = 0
         if metadata.global_scratch_size:
@@ -134,7 +132,8 @@ class Launcher:
         values = [*flattened(self.kinds, args, described), scratch, 0]
         parameters = bytearray(kernel.parameter_bytes)
         for parameter, value in zip(kernel.parameters, values, strict=True):
-            value = value.data_ptr() if hasattr(value, "data_ptr") else value
+            if isinstance(value, torch.Tensor):
+                value = self.on.hold(value).data_ptr()  # gradients too, which autograd makes
             parameters[parameter.offset : parameter.offset + parameter.size] = encode(value or 0, parameter)
         cluster = tuple(getattr(metadata, "cluster_dims", (1, 1, 1)))
         if getattr(metadata, "num_ctas", 1) > 1:
@@ -182,7 +181,7 @@ def triton_on(gpu: PretendedGPU) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.object(CompiledKernel, "_init_handles", initialized))
         stack.enter_context(mock.patch.object(Autotuner, "prune_configs", smallest))
-        stack.enter_context(mock.patch.object(Autotuner, "_bench", lambda self, *args, **kwargs: [1.0, 1.0, 1.0]))
-        stack.enter_context(mock.patch.object(triton.testing, "do_bench", lambda *args, **options: 1.0))
+        stack.enter_context(mock.patch.object(Autotuner, "_bench", return_value=[1.0, 1.0, 1.0]))
+        stack.enter_context(mock.patch.object(triton.testing, "do_bench", return_value=1.0))
         triton.runtime.driver.set_active(Driver(gpu))
         yield
