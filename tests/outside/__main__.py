@@ -11,10 +11,10 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-import cutlass.cute  # noqa: F401  # once, for all the processes that are forked
 import torch
 
-from tests.outside.coverage import DATA, PAGE, coverage_of, page
+from tests.outside.coverage import DATA, FAULTS_DATA, PAGE, coverage_of, page
+from tests.outside.faults import planted_in
 from tests.outside.runs import Outcome, run_apart
 from tests.outside.table import all_cases
 
@@ -35,6 +35,9 @@ def main(command: str, *args: str) -> None:
         lines = Path(args[0]).read_text(encoding="utf-8").splitlines()
         outcomes = {(one["source"], one["kernel"]): Outcome(**one) for one in map(json.loads, lines)}
         DATA.write_text(json.dumps(coverage_of(outcomes), indent=1) + "\n", encoding="utf-8")
+    if command == "faults":
+        found = {str(case): planted_in(case) for case in all_cases() if re.search(args[0], str(case))}
+        FAULTS_DATA.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if command in ("write", "page"):
         PAGE.write_text(page(json.loads(DATA.read_text(encoding="utf-8"))), encoding="utf-8")
 

@@ -10,6 +10,7 @@ from tests.outside.table import all_cases
 from tutorlib.paths import ROOT
 
 DATA = ROOT / "figures/data/coverage.json"
+FAULTS_DATA = ROOT / "figures/data/planted_faults.json"
 PAGE = ROOT / "docs/coverage.md"
 WHOLE = ("cp.async.bulk", "cp.async", "tcgen05", "wgmma", "mbarrier", "fence", "barrier.cluster", "tensormap")
 FOUND = {  # what the simulator reports of the kernels as their authors wrote them, and why it is right

@@ -6,13 +6,15 @@ A mutant shows if its output differs from the kernel's own, bit by bit, or if th
 import random
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 
 from tests.outside.pretended_gpu import Held, PretendedGPU
+from tests.outside.runs import apart, run_on
+from tests.outside.table import CAPABILITY, Case
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.simulation import Launch
@@ -108,6 +110,17 @@ class FaultyGPU(PretendedGPU):
         differs = any((one.bytes != want).any() for one, want in zip(held, after, strict=True))
         findings = [f"{finding.kind}: {finding}" for finding in report.findings]
         return Mutant(fault, line, statement, bool(differs), findings)
+
+
+def planted_in(case: Case) -> list[dict[str, Any]]:
+    """The mutants of the kernels that a case launches, as plain data."""
+
+    def all_of_them() -> list[dict[str, Any]]:
+        gpu = FaultyGPU(CAPABILITY[case.target])
+        run_on(gpu, case, case.target)
+        return [asdict(mutant) for mutant in gpu.mutants]
+
+    return apart(all_of_them)
 
 
 def restore(held: list[Held], contents: list[np.ndarray]) -> None:

@@ -6,10 +6,12 @@ import os
 import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from tests.outside.cute import cute_on
 from tests.outside.opcodes import opcodes_of
@@ -41,33 +43,47 @@ class Outcome:
     opcodes: dict[str, dict[str, bool]] = field(default_factory=dict)
 
 
-def run_apart(case: Case) -> Outcome:
-    """In a process that is forked: what this one has imported need not be imported again."""
+def apart(task: Callable[[], Any]) -> Any:
+    """What a task returns, as JSON has it, from a process that is forked: what this one has imported it has, too.
+
+    Raises TimeoutError, and ChildProcessError where the process dies.
+    """
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
-        process = multiprocessing.get_context("fork").Process(target=run_and_write, args=(case, result, Path(folder)))
-        started = time.monotonic()
+        process = multiprocessing.get_context("fork").Process(target=write_down, args=(task, result))
         process.start()
         process.join(SECONDS)
         if process.is_alive():
             process.kill()
             process.join()
-        if result.exists():
-            return Outcome(**json.loads(result.read_text(encoding="utf-8")))
-        why = f"not done in {SECONDS} s" if time.monotonic() - started >= SECONDS else "the process ends"
-        return Outcome(case.source.name, case.name, case.target, "stops", why, seconds=SECONDS)
+            raise TimeoutError(f"not done in {SECONDS} s")
+        if not result.exists():
+            raise ChildProcessError("the process dies")
+        return json.loads(result.read_text(encoding="utf-8"))
 
 
-def run_and_write(case: Case, result: Path, folder: Path) -> None:
-    os.chdir(folder)
-    with (folder / "output").open("w") as output:
+def write_down(task: Callable[[], Any], result: Path) -> None:
+    os.chdir(result.parent)
+    with (result.parent / "output").open("w") as output:
         for stream in (1, 2):
             os.dup2(output.fileno(), stream)
-        outcome = run(case)
-        for target in case.also:
-            outcome.opcodes |= run(case, target).opcodes
-    result.write_text(json.dumps(asdict(outcome)), encoding="utf-8")
+        returned = json.dumps(task())
+    result.write_text(returned, encoding="utf-8")
     os._exit(0)  # without what compiled modules would do at the end
+
+
+def run_apart(case: Case) -> Outcome:
+    try:
+        return Outcome(**apart(lambda: asdict(run_for_all(case))))
+    except (TimeoutError, ChildProcessError) as error:
+        return Outcome(case.source.name, case.name, case.target, "stops", str(error), seconds=SECONDS)
+
+
+def run_for_all(case: Case) -> Outcome:
+    outcome = run(case)
+    for target in case.also:
+        outcome.opcodes |= run(case, target).opcodes
+    return outcome
 
 
 def run(case: Case, only_compiled_for: str = "") -> Outcome:
@@ -77,8 +93,7 @@ def run(case: Case, only_compiled_for: str = "") -> Outcome:
     outcome = Outcome(case.source.name, case.name, target, "right")
     started = time.monotonic()
     try:
-        with pretended(gpu), cute_on(gpu, target), triton_on(gpu) if find_spec("triton") else nullcontext():
-            case.run(gpu)
+        run_on(gpu, case, target)
         if not (gpu.modules or gpu.launches):
             outcome.outcome, outcome.why = "stops", "nothing is launched"
     except SystemExit as ended:
@@ -96,6 +111,11 @@ def run(case: Case, only_compiled_for: str = "") -> Outcome:
             opcodes[opcode] = opcodes.get(opcode, True) and known
     outcome.opcodes = {target: opcodes}
     return outcome
+
+
+def run_on(gpu: PretendedGPU, case: Case, target: str) -> None:
+    with pretended(gpu), cute_on(gpu, target), triton_on(gpu) if find_spec("triton") else nullcontext():
+        case.run(gpu)
 
 
 def judged(error: BaseException, ran: bool) -> tuple[str, str]:
