@@ -39,7 +39,8 @@ def main(command: str, *args: str) -> None:
         found = {str(case): planted_in(case) for case in all_cases() if re.search(args[0], str(case))}
         FAULTS_DATA.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if command in ("write", "page"):
-        PAGE.write_text(page(json.loads(DATA.read_text(encoding="utf-8"))), encoding="utf-8")
+        data, faults = (json.loads(file.read_text(encoding="utf-8")) for file in (DATA, FAULTS_DATA))
+        PAGE.write_text(page(data, faults), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from tests.outside.faults import summed
 from tests.outside.runs import Outcome
 from tests.outside.table import all_cases
 from tutorlib.paths import ROOT
@@ -81,11 +82,12 @@ def opcodes_of(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Any]]:
     }
 
 
-def page(data: dict[str, Any]) -> str:
+def page(data: dict[str, Any], faults: dict[str, list[dict[str, Any]]]) -> str:
+    """faults: the mutants by their case."""
     versions = data["versions"]
     variables = ", ".join(f"`{each['variable']}`" for each in versions.values())
     parts = [HEAD.format(variables=variables, data=DATA.relative_to(ROOT)), *shares(data), *stopped(data), *found(data)]
-    parts += [*families(data), *versions_of(data)]
+    parts += [*planted(faults), *families(data), *versions_of(data)]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -134,6 +136,27 @@ def found(data: dict[str, Any]) -> Iterator[str]:
     yield "## What it reports of them\n"
     yield f"They are as their authors wrote them. It reports something of {len({row[0] for row in rows})} of them.\n"
     yield from table("kernel|finding|why it is one", rows)
+
+
+def planted(faults: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+    """What became of the mutants, by fault; then those that only the result betrays."""
+    mutants = [mutant for each in faults.values() for mutant in each]
+    yield "## Faults planted in them\n"
+    yield f"In {len(faults)} of the cases one statement of the PTX was changed at a time. A mutant *shows* if its output"
+    yield "differs, bit by bit, or if something is reported. Others change nothing: a barrier that another one follows, a"
+    yield "wait for what has come already.\n"
+    rows = []
+    for fault, count in summed(mutants).items():
+        share = f"{count['reported'] / count['show']:.0%}" if count["show"] else "–"
+        rows.append((fault, count["mutants"], count["show"], count["reported"], share))
+    yield from table("fault|mutants|show|reported with a line|share of those that show", rows)
+    silent = [(case, one) for case, each in faults.items() for one in each if one["changed"] and not one["findings"]]
+    if silent:
+        yield "Only the result betrays these:\n"
+        yield from table(
+            "case|fault|statement",
+            ((f"`{case.partition(' --')[0]}`", one["fault"], f"`{one['statement'][:80]}`") for case, one in silent),
+        )
 
 
 def families(data: dict[str, Any]) -> Iterator[str]:

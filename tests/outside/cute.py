@@ -100,7 +100,8 @@ def tvm_ffi_on(launch: Callable[[Module, Sequence[Recorded]], None], gpu: Preten
         return called
 
     with contextlib.ExitStack() as stack:
-        base = provider.TVMFFIJitCompiledFunctionBase
+        base, from_dlpack = provider.TVMFFIJitCompiledFunctionBase, tvm_ffi.from_dlpack
+        stack.enter_context(mock.patch.object(tvm_ffi, "from_dlpack", lambda tensor: from_dlpack(on_device(tensor))))
         stack.enter_context(mock.patch.object(base, "_create_tvm_ffi_function", create))
         for kind in (provider.TVMFFIJitCompiledFunction, provider.TVMFFIJitCompiledFunctionWithKwargs):
             stack.enter_context(mock.patch.object(kind, "__call__", followed(kind.__call__)))

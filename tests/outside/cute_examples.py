@@ -11,7 +11,10 @@ from unittest import mock
 from tests.outside.pretended_gpu import PretendedGPU
 from tests.outside.table import Case, Source
 
-SOURCE = Source("CuTe DSL examples", "NVIDIA/cutlass", "TUTORLIB_CUTLASS", "nvidia-cutlass-dsl")
+AMPERE_SOURCE, HOPPER_SOURCE, BLACKWELL_SOURCE, PRIMITIVES_SOURCE, TUTORIALS_SOURCE = (
+    Source(f"CuTe DSL: {of}", "NVIDIA/cutlass", "TUTORLIB_CUTLASS", "nvidia-cutlass-dsl")
+    for of in ("Ampere", "Hopper", "Blackwell", "primitives", "tutorials of the DSL")
+)
 ROOT = "examples/python/CuTeDSL"
 
 GEMM = "--mnkl 136,144,96,1"
@@ -91,24 +94,26 @@ NEEDS = {"wgmma": "sm_90a", "tcgen05": "sm_100a"}
 
 
 def cases() -> Iterator[Case]:
-    for target, programs in zip(TARGETS, (AMPERE, HOPPER, BLACKWELL), strict=True):
+    of_targets = (AMPERE, HOPPER, BLACKWELL), (AMPERE_SOURCE, HOPPER_SOURCE, BLACKWELL_SOURCE)
+    for target, programs, source in zip(TARGETS, *of_targets, strict=True):
         also = TARGETS[1:] if target == "sm_80" else ()
         for path, arguments in programs.items():
             for n, each in enumerate(arguments):
-                yield case(path, each, target, also if n == 0 else ())
-    for file in sorted((SOURCE.checkout / ROOT / "experimental/primitives").rglob("*.py")):
+                of = TUTORIALS_SOURCE if path.startswith("dsl_tutorials") else source
+                yield case(of, path, each, target, also if n == 0 else ())
+    for file in sorted((AMPERE_SOURCE.checkout / ROOT / "experimental/primitives").rglob("*.py")):
         text = file.read_text(encoding="utf-8")
         if "assert" in text or "allclose" in text:
             target = "sm_100a" if "tcgen05" in text or "tmem" in text else "sm_90a"
-            yield case(str(file.relative_to(SOURCE.checkout / ROOT)), "", target, ())
+            yield case(PRIMITIVES_SOURCE, str(file.relative_to(AMPERE_SOURCE.checkout / ROOT)), "", target, ())
 
 
-def case(path: str, arguments: str, target: str, also: tuple[str, ...]) -> Case:
-    return Case(SOURCE, f"{path} {arguments}".strip(), target, partial(run, path, arguments), also)
+def case(source: Source, path: str, arguments: str, target: str, also: tuple[str, ...]) -> Case:
+    return Case(source, f"{path} {arguments}".strip(), target, partial(run, path, arguments), also)
 
 
 def run(path: str, arguments: str, gpu: PretendedGPU) -> None:
-    file = SOURCE.checkout / ROOT / path
+    file = AMPERE_SOURCE.checkout / ROOT / path
     folders = [str(file.parent), *(str(folder) for folder in parents(file))]
     with (
         mock.patch.object(sys, "argv", [str(file), *shlex.split(arguments)]),
@@ -118,7 +123,7 @@ def run(path: str, arguments: str, gpu: PretendedGPU) -> None:
 
 
 def parents(file: Path) -> Iterator[Path]:
-    root = SOURCE.checkout / ROOT
+    root = AMPERE_SOURCE.checkout / ROOT
     for folder in file.parents:
         if folder == root.parent:
             return

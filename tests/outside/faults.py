@@ -19,6 +19,7 @@ from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.simulation import Launch
 
+SECONDS = 1200  # of all mutants of a case
 Change = Callable[[re.Match[str]], str]
 
 
@@ -120,7 +121,7 @@ def planted_in(case: Case) -> list[dict[str, Any]]:
         run_on(gpu, case, case.target)
         return [asdict(mutant) for mutant in gpu.mutants]
 
-    return apart(all_of_them)
+    return apart(all_of_them, SECONDS)
 
 
 def restore(held: list[Held], contents: list[np.ndarray]) -> None:

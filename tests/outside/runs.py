@@ -43,7 +43,7 @@ class Outcome:
     opcodes: dict[str, dict[str, bool]] = field(default_factory=dict)
 
 
-def apart(task: Callable[[], Any]) -> Any:
+def apart(task: Callable[[], Any], seconds: float = SECONDS) -> Any:
     """What a task returns, as JSON has it, from a process that is forked: what this one has imported it has, too.
 
     Raises TimeoutError, and ChildProcessError where the process dies.
@@ -52,11 +52,11 @@ def apart(task: Callable[[], Any]) -> Any:
         result = Path(folder) / "result.json"
         process = multiprocessing.get_context("fork").Process(target=write_down, args=(task, result))
         process.start()
-        process.join(SECONDS)
+        process.join(seconds)
         if process.is_alive():
             process.kill()
             process.join()
-            raise TimeoutError(f"not done in {SECONDS} s")
+            raise TimeoutError(f"not done in {seconds:.0f} s")
         if not result.exists():
             raise ChildProcessError("the process dies")
         return json.loads(result.read_text(encoding="utf-8"))

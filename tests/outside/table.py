@@ -61,6 +61,10 @@ def all_cases() -> Iterator[Case]:
     from tests.outside import cute_examples, cutile_kernels, quack_kernels, triton_tutorials
 
     yield from cutile_kernels.cases()
-    for module in (cute_examples, quack_kernels, triton_tutorials):
-        if module.SOURCE.is_here:
-            yield from module.cases()
+    for source, cases in (
+        (cute_examples.AMPERE_SOURCE, cute_examples.cases),
+        (quack_kernels.SOURCE, quack_kernels.cases),
+        (triton_tutorials.SOURCE, triton_tutorials.cases),
+    ):
+        if source.is_here:
+            yield from cases()

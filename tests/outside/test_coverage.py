@@ -4,7 +4,7 @@ import json
 
 import torch
 
-from tests.outside.coverage import DATA, PAGE, page
+from tests.outside.coverage import DATA, FAULTS_DATA, PAGE, page
 from tests.outside.faults import FaultyGPU, mutants_of, summed
 from tests.outside.opcodes import opcodes_of
 from tests.simulate.ptx.snippets import kernel
@@ -52,4 +52,5 @@ def test_a_phase_flipped():
 
 
 def test_the_page_is_that_of_the_data():
-    assert PAGE.read_text(encoding="utf-8") == page(json.loads(DATA.read_text(encoding="utf-8")))
+    data, faults = (json.loads(file.read_text(encoding="utf-8")) for file in (DATA, FAULTS_DATA))
+    assert PAGE.read_text(encoding="utf-8") == page(data, faults)
