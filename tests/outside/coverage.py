@@ -142,9 +142,9 @@ def planted(faults: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     """What became of the mutants, by fault; then those that only the result betrays."""
     mutants = [mutant for each in faults.values() for mutant in each]
     yield "## Faults planted in them\n"
-    yield f"In {len(faults)} of the cases one statement of the PTX was changed at a time. A mutant *shows* if its output"
-    yield "differs, bit by bit, or if something is reported. Others change nothing: a barrier that another one follows, a"
-    yield "wait for what has come already.\n"
+    yield f"In {len(faults)} of the cases one statement of the PTX was changed at a time. A mutant *shows* if its"
+    yield "output differs, bit by bit, or if something is reported. Others change nothing: a barrier that another one"
+    yield "follows, a wait for what has come already.\n"
     rows = []
     for fault, count in summed(mutants).items():
         share = f"{count['reported'] / count['show']:.0%}" if count["show"] else "–"

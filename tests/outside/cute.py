@@ -84,7 +84,9 @@ def tvm_ffi_on(launch: Callable[[Module, Sequence[Recorded]], None], gpu: Preten
 
     def on_device(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            return OnDevice(gpu.hold(value))  # gradients too, which autograd makes
+            return OnDevice(gpu.hold(value).detach())  # gradients too, which autograd makes
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*map(on_device, value))
         return type(value)(map(on_device, value)) if type(value) in (list, tuple) else value
 
     def followed(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -158,8 +158,8 @@ def top_k() -> None:
     x = random(9, 256, dtype=torch.float32)
     values, indices = topk_fwd(x, 8)[:2]
     want = x.topk(8)
-    close(values, want.values, 0)
-    close(x.gather(1, indices.long()), want.values, 0)
+    close(values, want.values, 1e-4)  # its lowest bits are the index
+    close(x.gather(1, indices.long()), want.values, 1e-4)
 
 
 @kernel()

@@ -71,7 +71,7 @@ def defines(node: ast.stmt) -> bool:
     if isinstance(node, ast.FunctionDef) and any("perf_report" in ast.unparse(each) for each in node.decorator_list):
         return False
     if isinstance(node, ast.If):
-        return not any(word in ast.unparse(node) for word in ("print", "__main__", "cublas"))
+        return not any(word in ast.unparse(node) for word in ("print", "__main__", "cublas", "assert"))
     return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef | ast.Try)
 
 

@@ -75,6 +75,9 @@ def test_neighboring_halves_are_different_places():
 def test_memory_that_nobody_wrote_is_a_fault_when_it_is_used():
     unused = f"{PLACE} ld.shared.b32 %r9, [%r3]; mov.b32 %r9, 1; {OUT}"
     assert not run(unused)[0].findings
+    computed = f"{PLACE} ld.shared.b32 %r8, [%r3]; add.u32 %r7, %r8, 1; mov.b32 %r9, 1; {OUT}"
+    assert not run(computed)[0].findings
+    assert kinds(run(computed.replace("mov.b32 %r9, 1", "mov.b32 %r9, %r7"))[0]) == ["unwritten"]
     copied = f"{PLACE} ld.shared.b32 %r8, [%r3]; mov.b32 %r9, %r8; {OUT}"
     report, _ = run(copied)
     assert kinds(report) == ["unwritten"]

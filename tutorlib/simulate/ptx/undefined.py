@@ -1,8 +1,8 @@
 """Undetermined values, followed until they count.
 
-A value from shared memory never written is a fault when a thread computes with it: a pipeline may well fetch a
-buffer ahead that it never uses. A register that was never set may be computed with, as compilers do where the result
-does not matter; it is a fault when what comes of it is stored or decides something.
+A value from shared memory never written, or from a register never set, may be computed with: a pipeline fetches a
+buffer ahead that it never uses, a block computes rows that its matrix does not have. It is a fault when what comes of
+it is stored or decides something.
 """
 
 from collections.abc import Callable, Sequence
@@ -92,11 +92,10 @@ class Undefined:
             self.choose(results, instruction, active, first)
             return
         for origin in used:
-            if origin.kind == "unwritten" or matters(instruction, self.held):
+            if matters(instruction, self.held):
                 self.report(site, instruction, origin, active)
-        unset = [origin for origin in used if origin.kind == "unset"]
-        if unset and has_result(instruction):
-            self.give_on(results, self.met(site, instruction, unset[0], active), spread(instruction, unset, active))
+        if used and has_result(instruction):
+            self.give_on(results, self.met(site, instruction, used[0], active), spread(instruction, used, active))
             return
         for name in results:
             if name in self.held:

@@ -46,8 +46,7 @@ def fields_of(instruction: Instruction) -> list[Bits]:
         return FIELDS[name]
     if name in ORDERED and isinstance(operands[1], Immediate):
         return ORDERED[name](int(operands[1].text, 0))
-    value = operands[-1]
-    if isinstance(value, Immediate) and int(value.text, 0) == FIXED.get(name):
+    if name in FIXED:
         return []
     raise NotSimulated(str(instruction), instruction.line)
 
@@ -60,9 +59,12 @@ def replace(instruction: Instruction, site: int, state: State) -> Step:
     addresses = address_of(instruction.operands[0], instruction, state)
     kind = f"u{bits_of(instruction.parts[-1])}"
     value, fields = state.source(instruction.operands[-1], kind, instruction), fields_of(instruction)
+    fixed = FIXED.get(instruction.parts[3])
 
     def through(port: Port, where: Where, given: np.ndarray) -> None:
         new = np.broadcast_to(value, state.geometry.lanes)[as_index(where)].astype(np.uint64)
+        if fixed is not None and (new != fixed).any():
+            raise NotSimulated(f"{instruction} to other than {fixed}", instruction.line)
         for first, count, change in fields:
             at = given + given.dtype.type(first // 64 * WORD)
             _, words = port.read(where, at)
