@@ -350,6 +350,13 @@ class TestRegisters:
         )
         assert kinds(report) == ([] if set_bytes else ["unset"])
 
+    def test_shared_memory_keeps_it(self):
+        """A row that is not there is computed, put into shared memory and left there."""
+        stored = f"{PLACE} add.u32 %r7, %r8, 1; st.shared.b32 [%r3], %r7; mov.b32 %r9, 1; bar.sync 0; {OUT}"
+        assert not run(stored)[0].findings
+        (finding,) = run(stored.replace("bar.sync 0;", "bar.sync 0; ld.shared.b32 %r9, [%r3];"))[0].findings
+        assert (finding.kind, "computes with a register (add.u32)" in finding.message) == ("unset", True)
+
     def test_what_decides_counts(self):
         branch = f"setp.eq.u32 %p1, %r8, 5; mov.u32 %r9, 1; @%p1 bra on; mov.u32 %r9, 2; on: {OUT}"
         assert kinds(run(branch)[0]) == ["unset"]

@@ -74,6 +74,7 @@ class SharedRaces:
         self.first = first
         self.writer.fill(NEVER)
         self.written.fill(0)
+        self.write_site.fill(-1)
         self.atomically.fill(False)
         self.flight.fill(NOT_IN_FLIGHT)
         self.reader.fill(NEVER)
@@ -210,6 +211,16 @@ class SharedRaces:
                 lambda at: f"{self.who(at)} and thread {self.writer[pieces[at.piece]]} store different values to one "
                 f"place (byte {access.starts[at.access]})",
             )  # fmt: skip
+
+    def unwrite(self, access: SharedAccess) -> None:
+        """What was just written is undefined."""
+        pieces, _, _ = self.spread(access)
+        self.writer[pieces] = NEVER
+
+    def written_at(self, access: SharedAccess, number: int) -> int:
+        """The site of the last write to where one of these accesses begins, -1 for none."""
+        piece = access.slots[number] * self.pieces + access.starts[number] // self.piece
+        return int(self.write_site[piece])
 
     def on_issue(self, access: SharedAccess, other_than_flight: Callable[[], np.ndarray]) -> None:
         """A cp.async begins: from now on, until it is waited for, its bytes may arrive."""

@@ -2,7 +2,7 @@
 
 A value from shared memory never written, or from a register never set, may be computed with: a pipeline fetches a
 buffer ahead that it never uses, a block computes rows that its matrix does not have. It is a fault when what comes of
-it is stored or decides something.
+it is stored in global memory or decides something. Shared memory that it is stored to becomes undefined again.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,6 +43,8 @@ class Undefined:
     """held: the undefined values in registers, by the register's name.
 
     unset: registers that may be read before they are set. first: the place of the batch's first block.
+    spilled: what undefined values have been stored to shared memory, by the store's site; storing: the lanes for which
+        the store that comes now does so.
     """
 
     geometry: Geometry
@@ -50,6 +52,8 @@ class Undefined:
     unset: frozenset[str] = frozenset()
     held: dict[str, Origin] = field(default_factory=dict)
     first: int = 0
+    spilled: dict[int, Origin] = field(default_factory=dict)
+    storing: np.ndarray | None = None
 
     def restart(self, first: int, alive: np.ndarray) -> None:
         """A batch begins, of these lanes."""
@@ -67,6 +71,12 @@ class Undefined:
         """An instruction has read memory never written into these registers, for these lanes (booleans)."""
         for name in names:
             self.held[name] = Origin(kind, site, message, lanes)
+
+    def read_back(self, names: list[str], lanes: np.ndarray, stored_at: int) -> bool:
+        """These registers hold what that store has put into memory, if that was undefined."""
+        if stored_at in self.spilled:
+            self.give_on(names, self.spilled[stored_at], lanes)
+        return stored_at in self.spilled
 
     def before(
         self, site: int, instruction: Instruction, lanes: np.ndarray, active: np.ndarray, first: np.ndarray | None
@@ -91,6 +101,10 @@ class Undefined:
         if used and first is not None:
             self.choose(results, instruction, active, first)
             return
+        if used and (origins := self.stored(instruction)):
+            self.storing = np.logical_and.reduce([origin.lanes for origin in origins]) & active
+            self.spilled[site] = self.met(site, instruction, origins[0], active)
+            active = active & ~self.storing
         for origin in used:
             if matters(instruction, self.held):
                 self.report(site, instruction, origin, active)
@@ -130,6 +144,18 @@ class Undefined:
                 self.overwrite(name, active)
         if undefined:
             self.give_on(results, undefined[0][0], np.logical_or.reduce([lanes for _, lanes in undefined]))
+
+    def stored(self, instruction: Instruction) -> list[Origin]:
+        """The origins of what a store to shared memory stores, if all of it is undefined, and where it goes is not."""
+        if instruction.parts[0] != "st" or not any(part.startswith("shared") for part in instruction.parts):
+            return []
+        to, values = instruction.operands
+        names = register_names(values, addresses=False)
+        count = len(values.items) if isinstance(values, Vector) else 1
+        origins = [origin for origin in map(self.held.get, names) if origin]
+        if len(origins) < count or any(name in self.held for name in register_names(to, addresses=True)):
+            return []
+        return origins
 
     def report(self, site: int, instruction: Instruction, origin: Origin, lanes: np.ndarray) -> None:
         if (origin.lanes & lanes).any():
