@@ -357,6 +357,13 @@ class TestRegisters:
         (finding,) = run(stored.replace("bar.sync 0;", "bar.sync 0; ld.shared.b32 %r9, [%r3];"))[0].findings
         assert (finding.kind, "computes with a register (add.u32)" in finding.message) == ("unset", True)
 
+    @pytest.mark.parametrize(("distance", "reported"), [(1, False), (8, True)])
+    def test_a_shuffle_gives_it_to_one_lane(self, distance, reported):
+        """Lanes from 8 on have no number; those below keep to themselves, or not."""
+        body = f"""setp.lt.u32 %p1, %tid_x, 8; @%p1 mov.u32 %r8, 5;
+        shfl.sync.bfly.b32 %r9, %r8, {distance}, 31, 0xFFFFFFFF; @!%p1 mov.u32 %r9, 0; {OUT}"""
+        assert kinds(run(body, threads=32)[0]) == (["unset"] if reported else [])
+
     def test_what_decides_counts(self):
         branch = f"setp.eq.u32 %p1, %r8, 5; mov.u32 %r9, 1; @%p1 bra on; mov.u32 %r9, 2; on: {OUT}"
         assert kinds(run(branch)[0]) == ["unset"]

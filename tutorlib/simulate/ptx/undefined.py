@@ -15,6 +15,7 @@ from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Operand, Register, Vector
+from tutorlib.simulate.ptx.shuffles import source_lanes
 from tutorlib.simulate.ptx.types import bits_of, is_type
 from tutorlib.simulate.ptx.uses import has_result, read, register_names, written
 
@@ -224,6 +225,10 @@ def matters(instruction: Instruction, held: dict[str, Origin]) -> bool:
 def spread(instruction: Instruction, origins: list[Origin], active: np.ndarray) -> np.ndarray:
     """The lanes whose result is undefined."""
     lanes = np.logical_or.reduce([origin.lanes & active for origin in origins])
+    match instruction.parts, instruction.operands:
+        case ("shfl", _, mode, *_), (_, _, Immediate(by), Immediate(limits), *_):
+            source, _ = source_lanes(mode, *(np.array(int(text, 0)) for text in (by, limits)))
+            return lanes.reshape(-1, WARP)[:, source].reshape(-1) & active
     if instruction.parts[0] in OF_WARPS:
         return np.repeat(lanes.reshape(-1, WARP).any(1), WARP) & active
     return lanes
