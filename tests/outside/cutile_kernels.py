@@ -1,8 +1,10 @@
 """cuTile's samples and TileGym's kernels of tests/cutile_samples: interpreted, and compiled for their opcodes."""
 
+import sys
 from collections.abc import Iterator
 from functools import partial
 from io import BytesIO
+from types import ModuleType
 
 from cuda.tile.compilation import CallingConvention, KernelSignature, export_kernel
 
@@ -31,6 +33,7 @@ def cases() -> Iterator[Case]:
 
 def run(sample: Sample, compiles: bool, gpu: PretendedGPU) -> None:
     """Interpreted where the GPU simulates; compiled for the GPU's target, or the oldest one that will do."""
+    sys.modules.setdefault("cupy", ModuleType("cupy"))  # which only a sample's host code needs
     case = sample.case()
     major, minor = gpu.capability
     if gpu.simulates:

@@ -35,9 +35,9 @@ def next_element(statement: re.Match[str]) -> str:
 
 
 def other_phase(statement: re.Match[str]) -> str:
-    parity = statement["parity"]
+    parity, at = statement["parity"], statement.start("parity") - statement.start()
     if parity.isdigit():
-        return statement[0].replace(f"{parity};", f"{1 - int(parity)};") if parity in "01" else statement[0]
+        return statement[0][:at] + str(1 - int(parity)) + statement[0][at + 1 :]
     flip = f"xor.b32 {parity}, {parity}, 1; "
     return f"{flip}{statement[0]} {flip}"
 
@@ -48,7 +48,7 @@ FAULTS: dict[str, tuple[str, Change]] = {
     "a commit removed": (r"\b(?:cp\.async\.commit_group|cp\.async\.bulk\.commit_group)\b[^;]*;", removed),
     "a fence removed": (r"\b(?:fence\.proxy\.async|wgmma\.fence)\b[^;]*;", removed),
     "an arrival removed": (r"\bmbarrier\.arrive\.[^;]*;", removed),
-    "a phase flipped": (r"\bmbarrier\.try_wait\.parity\.[^;]*,\s*(?P<parity>%?\w+)\s*;", other_phase),
+    "a phase flipped": (r"\bmbarrier\.try_wait\.parity\.[^;]*\]\s*,\s*(?P<parity>%\w+|[01])\b[^;]*;", other_phase),
     "an index off by one": (
         r"\b(?:ld|st)\.(?:shared|global)(?P<kind>[\w.:]*)\s[^;]*?(?P<address>\[(?P<base>%\w+)(?:\+(?P<offset>\d+))?\])[^;]*;",
         next_element,
