@@ -17,16 +17,18 @@ WHOLE = ("cp.async.bulk", "cp.async", "tcgen05", "wgmma", "mbarrier", "fence", "
 FOUND = {  # what the simulator reports of the kernels as their authors wrote them, and why it is right
     "hopper/kernel/attention/fmha.py": "`producer_acquire` leaves the last store in flight, and no `producer_tail` "
     "follows: a block may end while TMA still reads its shared memory",
+    "dsl_tutorials/smem_allocator.py": "it prints what it has allocated and never written",
 }
 
 HEAD = """# Kernels that others wrote
 
-The simulator runs kernels that have nothing to do with the course. Each row of the first table is a public repository;
-a case is one kernel on small inputs, compiled for one architecture. It is *right* if its result equals torch's: the
-program's own comparison, where it has one. Nothing of it needs a GPU.
+The simulator runs kernels that have nothing to do with the course. A case is one kernel of a public repository on
+small inputs, compiled for one architecture and run without a GPU. It is *right* if its result equals torch's: in the
+program's own comparison, where it has one.
 
-`python -m tests.outside run RESULTS` runs the cases of the checkouts that {variables} name, and
-`python -m tests.outside write RESULTS` writes this page and its data, [figures/data/coverage.json](../{data}).
+`python -m tests.outside run RESULTS` runs the cases of the checkouts that these environment variables name:
+{variables}. `python -m tests.outside write RESULTS` writes this page and its data,
+[figures/data/coverage.json](../{data}).
 """
 
 
@@ -85,7 +87,7 @@ def opcodes_of(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Any]]:
 def page(data: dict[str, Any], faults: dict[str, list[dict[str, Any]]]) -> str:
     """faults: the mutants by their case."""
     versions = data["versions"]
-    variables = ", ".join(f"`{each['variable']}`" for each in versions.values())
+    variables = ", ".join(dict.fromkeys(f"`{each['variable']}`" for each in versions.values()))
     parts = [HEAD.format(variables=variables, data=DATA.relative_to(ROOT)), *shares(data), *stopped(data), *found(data)]
     parts += [*planted(faults), *families(data), *versions_of(data)]
     return "\n".join(parts).rstrip() + "\n"
@@ -116,7 +118,7 @@ def counted(count: Counter[str]) -> tuple[int, int, int, str]:
 
 
 def stopped(data: dict[str, Any]) -> Iterator[str]:
-    others = [one for one in data["kernels"] if one["outcome"] != "right"]
+    others = sorted((one for one in data["kernels"] if one["outcome"] != "right"), key=lambda one: one["why"])
     yield "## What stops the others\n"
     yield from table(
         "kernel|for|why", ((f"{one['source']}: {short(one)}", one["target"], one["why"]) for one in others)
@@ -169,7 +171,7 @@ def families(data: dict[str, Any]) -> Iterator[str]:
     rows = []
     for family, opcodes in sorted(by_family.items()):
         missing = [f"`{opcode}`" for opcode, facts in opcodes.items() if not facts["simulated"]]
-        sources = sorted({source for facts in opcodes.values() for source in facts["cases"]})
+        sources = sorted({source.partition(":")[0] for facts in opcodes.values() for source in facts["cases"]})
         targets = sorted(
             {t for facts in opcodes.values() for t in facts["targets"]}, key=lambda t: int(re.sub(r"\D", "", t))
         )

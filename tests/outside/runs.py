@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import re
 import tempfile
 import time
 import traceback
@@ -18,6 +19,7 @@ from tests.outside.opcodes import opcodes_of
 from tests.outside.pretended_gpu import PretendedGPU, pretended
 from tests.outside.table import CAPABILITY, Case
 from tests.outside.triton_driver import triton_on
+from tutorlib.simulate.cutile import NotSimulated as NotInterpreted
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
 
 SECONDS = 240  # of one case
@@ -109,7 +111,7 @@ def run(case: Case, only_compiled_for: str = "") -> Outcome:
     for module in gpu.modules.values():
         for opcode, known in opcodes_of(module).items():
             opcodes[opcode] = opcodes.get(opcode, True) and known
-    outcome.opcodes = {target: opcodes}
+    outcome.opcodes = {target: opcodes} if opcodes else {}
     return outcome
 
 
@@ -124,10 +126,10 @@ def judged(error: BaseException, ran: bool) -> tuple[str, str]:
         chain.append(error)
         error = error.__cause__ or error.__context__  # type: ignore[assignment]
     for one in chain:
-        if isinstance(one, NotSimulated | CannotLaunch):
+        if isinstance(one, NotSimulated | NotInterpreted | CannotLaunch):
             return "stops", str(one).replace(": this kernel needs a GPU", "")
     first = chain[0]
-    lines = [line for line in str(first).splitlines() if line.strip()]
+    lines = [line for line in re.sub(r"\x1b\[\d+m", "", str(first)).splitlines() if line.strip()]
     if isinstance(first, AssertionError) and ran:
         return "wrong", " ".join(lines[:3])
     return "stops", f"{type(first).__name__}: {' '.join(lines[:2])}"[:300]

@@ -44,7 +44,7 @@ def test_faults_planted_in_a_kernel():
 
 def test_a_phase_flipped():
     text = kernel(
-        "mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2, 10000;\nmbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0;"
+        "mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2, 9;\nmbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0;"
     )
     changed = [new for fault, _, new in mutants_of(text, "k", 3) if fault == "a phase flipped"]
     assert any("xor.b32 %r2, %r2, 1; mbarrier" in new for new in changed)

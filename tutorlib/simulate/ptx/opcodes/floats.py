@@ -140,6 +140,31 @@ def rounded(plain: np.ufunc, as_fma: Callable[..., tuple[Any, Any, Any]]) -> Dec
     return decode
 
 
+def mixed(plain: Compute, operands: int) -> Decoder:
+    """add, sub and fma of f16 or bf16 with a number of fp32, the last operand, in fp32 (PTX ISA, 9.7.5)."""
+
+    def decode(instruction: Instruction, site: int, state: State) -> Step:
+        kind, given = kind_of(instruction), instruction.operands[1:]
+        if set(instruction.parts[1:-2]) - {"rn"} or len(given) != operands:
+            raise NotSimulated(str(instruction), instruction.line)
+        out, form = state.target(instruction.operands[0], "f32", instruction), Format.of(kind)
+        (wide,) = sources(instruction, state, "f32", given[-1:])
+        narrow = sources(instruction, state, kind, given[:-1])
+        return computed(out, lambda *x: plain(*(form.read(a).astype(np.float32) for a in x[1:]), x[0]), wide, *narrow)
+
+    return decode
+
+
+def by_width(same: Decoder, other: Decoder) -> Decoder:
+    """The decoder for operands of one type, or for "….f32.f16" and "….f32.bf16"."""
+
+    def decode(instruction: Instruction, site: int, state: State) -> Step:
+        is_mixed = instruction.parts[-2] == "f32" and instruction.parts[-1] in ("f16", "bf16")
+        return (other if is_mixed else same)(instruction, site, state)
+
+    return decode
+
+
 def extreme(smaller: bool) -> Decoder:
     """min and max: of a number and a NaN the number, unless .NaN; -0 is below +0."""
 
@@ -207,10 +232,10 @@ def test_property(instruction: Instruction, site: int, state: State) -> Step:
 
 
 OPCODES: dict[str, Decoder] = {
-    "add": rounded(np.add, lambda a, b: (a, ONE, b)),
-    "sub": rounded(np.subtract, lambda a, b: (b, -ONE, a)),
+    "add": by_width(rounded(np.add, lambda a, b: (a, ONE, b)), mixed(np.add, 2)),
+    "sub": by_width(rounded(np.subtract, lambda a, b: (b, -ONE, a)), mixed(np.subtract, 2)),
     "mul": rounded(np.multiply, lambda a, b: (a, b, -ZERO)),
-    "fma": fused,
+    "fma": by_width(fused, mixed(lambda a, b, c: rounding.fma(*np.broadcast_arrays(a, b, c)), 3)),
     "mad": fused,
     "div": float_op(np.divide),
     "rcp": float_op(in_float64(np.reciprocal), 1),
