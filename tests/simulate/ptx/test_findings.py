@@ -75,6 +75,9 @@ def test_neighboring_halves_are_different_places():
 def test_memory_that_nobody_wrote_is_a_fault_when_it_is_used():
     unused = f"{PLACE} ld.shared.b32 %r9, [%r3]; mov.b32 %r9, 1; {OUT}"
     assert not run(unused)[0].findings
+    computed = f"{PLACE} ld.shared.b32 %r8, [%r3]; add.u32 %r7, %r8, 1; mov.b32 %r9, 1; {OUT}"
+    assert not run(computed)[0].findings
+    assert kinds(run(computed.replace("mov.b32 %r9, 1", "mov.b32 %r9, %r7"))[0]) == ["unwritten"]
     copied = f"{PLACE} ld.shared.b32 %r8, [%r3]; mov.b32 %r9, %r8; {OUT}"
     report, _ = run(copied)
     assert kinds(report) == ["unwritten"]
@@ -333,6 +336,33 @@ class TestRegisters:
         assert finding.kind == "unset"
         assert "has mma add to registers that were never set" in finding.message
         assert not run(f"{zeros} {mma}", threads=32)[0].findings
+
+    @pytest.mark.parametrize(
+        ("select", "set_bytes"),
+        [("mov.b32 %r9, %r8; st.global.b16 [%rd_out], %r9;", True), ("prmt.b32 %r9, %r8, 0, 0x7710;", True),
+         ("prmt.b32 %r9, %r8, 0, 0x7772;", False), ("mov.b32 {%h3, %h4}, %r8; cvt.u32.u16 %r9, %h3;", True),
+         ("mov.b32 {%h3, %h4}, %r8; cvt.u32.u16 %r9, %h4;", False), ("mov.b32 %r9, %r8;", False)],
+    )  # fmt: skip
+    def test_the_half_of_a_pair_that_was_set(self, select, set_bytes):
+        """Compilers fill up a register with a half that nobody looks at."""
+        report, _ = run(
+            f"cvt.u16.u32 %h1, %tid_x; mov.b32 %r8, {{%h1, %h2}}; {select} {'' if 'st.' in select else OUT}"
+        )
+        assert kinds(report) == ([] if set_bytes else ["unset"])
+
+    def test_shared_memory_keeps_it(self):
+        """A row that is not there is computed, put into shared memory and left there."""
+        stored = f"{PLACE} add.u32 %r7, %r8, 1; st.shared.b32 [%r3], %r7; mov.b32 %r9, 1; bar.sync 0; {OUT}"
+        assert not run(stored)[0].findings
+        (finding,) = run(stored.replace("bar.sync 0;", "bar.sync 0; ld.shared.b32 %r9, [%r3];"))[0].findings
+        assert (finding.kind, "computes with a register (add.u32)" in finding.message) == ("unset", True)
+
+    @pytest.mark.parametrize(("distance", "reported"), [(1, False), (8, True)])
+    def test_a_shuffle_gives_it_to_one_lane(self, distance, reported):
+        """Lanes from 8 on have no number; those below keep to themselves, or not."""
+        body = f"""setp.lt.u32 %p1, %tid_x, 8; @%p1 mov.u32 %r8, 5;
+        shfl.sync.bfly.b32 %r9, %r8, {distance}, 31, 0xFFFFFFFF; @!%p1 mov.u32 %r9, 0; {OUT}"""
+        assert kinds(run(body, threads=32)[0]) == (["unset"] if reported else [])
 
     def test_what_decides_counts(self):
         branch = f"setp.eq.u32 %p1, %r8, 5; mov.u32 %r9, 1; @%p1 bra on; mov.u32 %r9, 2; on: {OUT}"

@@ -120,6 +120,31 @@ def packed(low, high):
     return np.stack([low, high], 1).copy().view(np.uint32)[:, 0]
 
 
+@pytest.mark.parametrize("name", ["add.f32x2", "sub.rn.f32x2", "mul.f32x2", "fma.rn.f32x2", "fma.rn.ftz.f32x2"])
+@given(data=st.data())
+def test_pairs_of_floats(name, data):
+    count = 3 if name.startswith("fma") else 2
+    low, high = ([np.array(data.draw(floats(32)), np.float32) for _ in range(count)] for _ in range(2))
+    pairs = [np.stack(each, 1).copy().view(np.uint64)[:, 0] for each in zip(low, high, strict=True)]
+    got = execute(name, [("b64", pair) for pair in pairs], "b64").view(np.float32).reshape(-1, 2)
+    for values, results in ((low, got[:, 0]), (high, got[:, 1])):
+        want = execute(name.replace("x2", ""), [("f32", value) for value in values], "f32")
+        assert results.tobytes() == want.tobytes()
+
+
+@given(floats(16), floats(16), floats(32))
+def test_halves_with_floats(a, b, c):
+    a, b, c = np.array(a, np.float16), np.array(b, np.float16), np.array(c, np.float32)
+    with np.errstate(all="ignore"):
+        assert execute("add.rn.f32.f16", [("f16", a), ("f32", c)], "f32").tolist() == (a + c).tolist()
+        assert execute("sub.rn.f32.f16", [("f16", a), ("f32", c)], "f32").tolist() == (a - c).tolist()
+    fused = [
+        rounded(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)), "f32")
+        for x, y, z in zip(a, b, c, strict=True)
+    ]
+    assert execute("fma.rn.f32.f16", [("f16", a), ("f16", b), ("f32", c)], "f32").tolist() == fused
+
+
 @given(floats(32), floats(32), floats(32))
 def test_bf16_arithmetic_is_torchs(a, b, c):
     values = [torch.tensor(v, dtype=torch.float32).bfloat16() for v in (a, b, c)]

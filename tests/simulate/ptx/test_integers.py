@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import strategies as st
 
-from tests.simulate.ptx.snippets import execute, given
+from tests.simulate.ptx.snippets import execute, given, kernel, launch
 from tutorlib.simulate.ptx.types import bits_of, numpy_type
 
 KINDS = ["u32", "s32", "u64", "s64", "u16", "s16"]
@@ -49,6 +50,12 @@ BINARY = {
 def test_arithmetic_is_modular(name, kind, data):
     a, b = data.draw(numbers(kind)), data.draw(numbers(kind))
     check(f"{name}.{kind}", [(kind, a), (kind, b)], kind, lambda x, y: cut(BINARY[name](x, y), kind))
+
+
+@given(numbers("s32"), numbers("s32"))
+def test_the_extreme_and_zero(a, b):
+    check("min.relu.s32", [("s32", a), ("s32", b)], "s32", lambda x, y: max(min(x, y), 0))
+    check("max.relu.s32", [("s32", a), ("s32", b)], "s32", lambda x, y: max(x, y, 0))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -212,3 +219,12 @@ def test_dot_products_of_bytes(a, b, c):
         return cut(z + sum(signed(x >> 8 * i & 255) * (y >> 8 * i & 255) for i in range(4)), "s32")
 
     check("dp4a.s32.u32", [("u32", a), ("u32", b), ("s32", c)], "s32", dot)
+
+
+def test_a_vector_of_registers_in_inline_assembly():
+    """As QuACK declares one."""
+    body = """{ .reg .v4 .s32 abcd; mov.s32 abcd.x, {%tid_x}; mov.s32 abcd.y, 1; mov.s32 abcd.z, 2; mov.s32 abcd.w, 3;
+    mul.wide.u32 %rd0, %tid_x, 16; add.s64 %rd0, %rd_out, %rd0; st.global.v4.s32 [%rd0], abcd; }"""
+    out = torch.zeros(32, 4, dtype=torch.int32)
+    launch(kernel(body, ["out"]), {"out": out})
+    assert out.tolist() == [[lane, 1, 2, 3] for lane in range(32)]

@@ -208,3 +208,14 @@ WRONG = [
 def test_what_wgmma_needs_is_missed(old, new, kind, says):
     *_, report = multiply(half_op(BF16), BF16, ("K_SW64", "K_SW64"), 32, change=lambda ptx: ptx.replace(old, new))
     assert [finding.message for finding in report.findings if finding.kind == kind and says in finding.message]
+
+
+def test_those_who_read_may_fence():
+    """As Triton has it: the barrier first, then a fence by every warp."""
+    fence, barrier = "fence.proxy.async.shared::cta;", "bar.sync \t0;"
+
+    def change(ptx):
+        return ptx.replace(fence, "").replace(barrier, f"{barrier} {fence}")
+
+    *_, report = multiply(half_op(BF16), BF16, ("K_SW64", "K_SW64"), 32, change=change)
+    assert not report.findings

@@ -51,6 +51,7 @@ VARIABLE = re.compile(
     rf"\s*(?P<name>{NAME})\s*(?:\[(?P<count>\d*)\])?\s*(?:=\s*(?P<data>.*))?",
     re.DOTALL,
 )
+REGISTERS = re.compile(r"\.reg\s*(?:\.v([24])\s*)?\.(\w+)\s+(.*)", re.DOTALL)
 INSTRUCTION = re.compile(r"(?:@(!?)([\w$%.]+)\s+)?([\w.:]+)\s*(.*)", re.DOTALL)
 NUMBER = re.compile(r"-?(?:0[fFdD][0-9a-fA-F]+|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?U?)$")
 OFFSET = r"[-+]?\s*-?(?:0[xX][0-9a-fA-F]+|\d+)"
@@ -140,6 +141,7 @@ class Body:
         self.instructions: list[Instruction] = []
         self.labels: dict[str, int] = {}
         self.registers: dict[str, str] = {}
+        self.vectors: dict[str, Vector] = {}
         self.variables: dict[str, Variable] = {}
         self.scopes: ChainMap[str, str] = ChainMap()  # a name as it is written → as it is unique in the kernel
         self.opened = 0
@@ -209,11 +211,16 @@ class Body:
             self.instructions.append(self.instruction(text, line, location))
 
     def declare_registers(self, text: str) -> None:
-        """ ".reg .b32 %r<9>" or ".reg.pred P1, P2"."""
-        kind, names = text.removeprefix(".reg").split(maxsplit=1)
+        """ ".reg .b32 %r<9>", ".reg.pred P1, P2" or ".reg .v4 .s32 abcd", whose parts are abcd.x, …"""
+        vector, kind, names = REGISTERS.fullmatch(text).groups()  # type: ignore[union-attr]
         for name in names.split(","):
             prefix, _, many = name.strip().partition("<")
-            self.registers[prefix if many else self.declare(prefix)] = kind.lstrip(".")
+            if vector:
+                parts = [self.declare(f"{prefix}.{part}") for part in "xyzw"[: int(vector)]]
+                self.registers |= dict.fromkeys(parts, kind)
+                self.vectors[self.declare(prefix)] = Vector(tuple(map(Register, parts)))
+            else:
+                self.registers[prefix if many else self.declare(prefix)] = kind
 
     def instruction(self, text: str, line: int, location: Location | None) -> Instruction:
         found = INSTRUCTION.fullmatch(text)
@@ -229,7 +236,9 @@ class Body:
         return self.in_scope(plain) if len(self.scopes.maps) > 1 else self.known(plain)
 
     def known(self, operand: Operand) -> Operand:
-        """Names without a % that were declared as registers are registers."""
+        """Names without a % that were declared as registers are registers, or vectors of them."""
+        if isinstance(operand, Symbol) and operand.name in self.vectors:
+            return self.vectors[operand.name]
         if isinstance(operand, Symbol) and operand.name in self.registers:
             return Register(operand.name)
         return operand
@@ -238,7 +247,7 @@ class Body:
         match operand:
             case Register(name) | Symbol(name):
                 unique = self.unique(name)
-                return Register(unique) if unique in self.registers else type(operand)(unique)
+                return Register(unique) if unique in self.registers else self.known(type(operand)(unique))
             case Not(Register(name)):
                 return Not(Register(self.unique(name)))
             case Address(base, offset, coordinates):

@@ -251,7 +251,11 @@ class SharedPort(Port):
         if self.instruction.parts[0] == "ldmatrix":
             reaches = np.repeat(of_warps(reaches).any(1), WARP)
         start = int(starts[at])
-        self.state.watch.undefined.note(
+        undefined = self.state.watch.undefined
+        stored_at = self.state.watch.races.written_at(self.access(lanes, starts), at)
+        if undefined.read_back(written(self.instruction), reaches, stored_at):
+            return
+        undefined.note(
             Hazard.UNWRITTEN,
             self.site,
             written(self.instruction),
@@ -276,6 +280,11 @@ class SharedPort(Port):
         self.state.watch.races.before_write(access, differs, other_than_flight)
         rows[rows_at] = data
         self.state.watch.races.after_write(access, differs)
+        undefined = self.state.watch.undefined
+        if undefined.storing is not None:
+            some = undefined.storing[self.numbered(lanes)]
+            self.state.watch.races.unwrite(self.access(self.numbered(lanes)[some], starts[some]))
+            undefined.storing = None
 
     @property
     def rows(self) -> np.ndarray:

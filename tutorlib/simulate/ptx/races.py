@@ -64,6 +64,7 @@ class SharedRaces:
         self.fence = np.empty(count if self.has_proxies else 0, np.int32)  # the fencing warp's clock, or UNFENCED
         self.fencer = np.zeros(count if self.has_proxies else 0, np.int16)  # that warp
         self.unfenced: list[np.ndarray] = []  # pieces that threads wrote, some of them fenced since
+        self.at_fence = np.zeros_like(clocks.known if self.has_proxies else 0)  # what each warp knew at its last fence
         self.carriers: dict[int, Carrier] = {}  # what brings bytes that an mbarrier counts, by the site
         self.bulk_phases = np.zeros((geometry.batch, clocks.agents.mbarriers), np.int32)  # the latest that copies fill
         self.restart(0)
@@ -73,12 +74,14 @@ class SharedRaces:
         self.first = first
         self.writer.fill(NEVER)
         self.written.fill(0)
+        self.write_site.fill(-1)
         self.atomically.fill(False)
         self.flight.fill(NOT_IN_FLIGHT)
         self.reader.fill(NEVER)
         self.read.fill(0)
         self.fence.fill(0)
         self.unfenced.clear()
+        self.at_fence.fill(0)
         self.bulk_phases.fill(0)
 
     # accesses ---------------------------------------------------------------------------------------------------
@@ -138,6 +141,9 @@ class SharedRaces:
         )
         missing &= (self.writer[pieces] != NEVER) & (self.flight[pieces] == NOT_IN_FLIGHT)
         if missing.any():
+            known = self.at_fence[slots, warps, self.clocks.base[slots] + self.writer[pieces] // WARP]
+            missing &= self.written[pieces] > known
+        if missing.any():
             site = int(self.write_site[pieces[int(missing.argmax())]])
             self.report(
                 Hazard.PROXY(), access, slots, threads, missing, site,
@@ -147,6 +153,7 @@ class SharedRaces:
 
     def on_fence(self, slots: np.ndarray, warps: np.ndarray, lanes: np.ndarray) -> None:
         """A proxy fence of these warps, (n,). lanes: booleans, which of their threads run it."""
+        self.at_fence[slots, warps] = self.clocks.known[slots, warps]
         if not self.unfenced:
             return
         pieces = np.unique(np.concatenate(self.unfenced))
@@ -204,6 +211,16 @@ class SharedRaces:
                 lambda at: f"{self.who(at)} and thread {self.writer[pieces[at.piece]]} store different values to one "
                 f"place (byte {access.starts[at.access]})",
             )  # fmt: skip
+
+    def unwrite(self, access: SharedAccess) -> None:
+        """What was just written is undefined."""
+        pieces, _, _ = self.spread(access)
+        self.writer[pieces] = NEVER
+
+    def written_at(self, access: SharedAccess, number: int) -> int:
+        """The site of the last write to where one of these accesses begins, -1 for none."""
+        piece = access.slots[number] * self.pieces + access.starts[number] // self.piece
+        return int(self.write_site[piece])
 
     def on_issue(self, access: SharedAccess, other_than_flight: Callable[[], np.ndarray]) -> None:
         """A cp.async begins: from now on, until it is waited for, its bytes may arrive."""

@@ -199,7 +199,9 @@ def make_watch(
     clocks = WarpClocks(geometry.batch, agents_of(instructions, geometry), geometry.cluster_size)
     piece = smallest([i for i in instructions if touches(i, "shared")])
     races = SharedRaces(geometry, copies.shared.size, piece, clocks, copies, findings, places.show)
-    stores = [i for i in instructions if i.opcode.startswith(("st.", "wmma.store")) and touches(i, "global")]
+    stores = [
+        i for i in instructions if i.opcode.startswith(("st.", "wmma.store", "tensormap")) and touches(i, "global")
+    ]
 
     def name(place: int) -> str:
         nearest = arena.nearest(place)
@@ -229,7 +231,7 @@ def touches(instruction: Instruction, space: str) -> bool:
     name, *rest = (part.split("::")[0] for part in instruction.parts)
     if name in ("ldmatrix", "stmatrix"):
         return space == "shared"
-    return (name in ("ld", "st", "atom", "red", "cp") or (name == "wmma" and rest[0] != "mma")) and (
+    return (name in ("ld", "st", "atom", "red", "cp", "tensormap") or (name == "wmma" and rest[0] != "mma")) and (
         space in rest or not {"shared", "global", "local", "param"} & set(rest)
     )
 
@@ -244,6 +246,8 @@ def width_of(instruction: Instruction) -> int:
         return 4 if instruction.parts[2] == "ca" else 16
     if instruction.parts[0] in ("ldmatrix", "stmatrix"):
         return 16
+    if instruction.parts[0] == "tensormap":
+        return 8
     kind = instruction.parts[-1]
     count = next((int(part[1:]) for part in instruction.parts if part in ("v2", "v4", "v8")), 1)
     return min(bits_of(kind) // 8 * count, 16) if is_type(kind) else 1

@@ -89,6 +89,8 @@ class State:
         name = register.name
         if name not in self.registers:
             kind = self.kernel.type_of(register)
+            if bits_of(kind) > 64:
+                raise NotSimulated(f"the register {name} of {bits_of(kind)} bits")
             dtype = np.bool_ if kind == "pred" else f"u{bits_of(kind) // 8}"
             self.registers[name] = np.full(self.geometry.lanes, self.at_first(name, np.dtype(dtype)), dtype)
         return self.registers[name]

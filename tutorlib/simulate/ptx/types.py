@@ -8,8 +8,8 @@ from numpy.typing import DTypeLike
 UNSIGNED: dict[int, type[np.unsignedinteger]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 SIGNED: dict[int, type[np.signedinteger]] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 FLOAT: dict[int, type[np.floating]] = {16: np.float16, 32: np.float32, 64: np.float64}
-PACKED = {"f16x2": 32, "bf16x2": 32, "u16x2": 32, "s16x2": 32, "bf16": 16, "tf32": 32,
-          "e4m3": 8, "e5m2": 8, "pred": 1}  # fmt: skip
+PACKED = {"f32x2": 64, "f16x2": 32, "bf16x2": 32, "u16x2": 32, "s16x2": 32, "bf16": 16,
+          "tf32": 32, "e4m3": 8, "e5m2": 8, "pred": 1}  # fmt: skip
 
 
 @cache

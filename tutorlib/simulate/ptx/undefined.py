@@ -1,11 +1,11 @@
 """Undetermined values, followed until they count.
 
-A value from shared memory never written is a fault when a thread computes with it: a pipeline may well fetch a
-buffer ahead that it never uses. A register that was never set may be computed with, as compilers do where the result
-does not matter; it is a fault when what comes of it is stored or decides something.
+A value from shared memory never written, or from a register never set, may be computed with: a pipeline fetches a
+buffer ahead that it never uses, a block computes rows that its matrix does not have. It is a fault when what comes of
+it is stored in global memory or decides something. Shared memory that it is stored to becomes undefined again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -14,10 +14,13 @@ import numpy as np
 from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
-from tutorlib.simulate.ptx.ir import Address, Instruction
+from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Operand, Register, Vector
+from tutorlib.simulate.ptx.shuffles import source_lanes
+from tutorlib.simulate.ptx.types import bits_of, is_type
 from tutorlib.simulate.ptx.uses import has_result, read, register_names, written
 
 MMA = ("mma", "wmma")
+ALL = -1
 OF_WARPS = (*MMA, "shfl", "movmatrix", "redux", "vote", "match")  # each lane's result is of all lanes' values
 
 
@@ -26,12 +29,14 @@ class Origin:
     """The source of undefined values: a finding, if they are used. lanes: whose registers hold them.
 
     site: where they were read or, of registers that were never set, first computed with; -1: not yet.
+    bytes: which bytes of a register are undefined, one bit each.
     """
 
     kind: Hazard
     site: int
     message: Callable[[], str]
     lanes: np.ndarray
+    bytes: int = ALL
 
 
 @dataclass
@@ -39,6 +44,8 @@ class Undefined:
     """held: the undefined values in registers, by the register's name.
 
     unset: registers that may be read before they are set. first: the place of the batch's first block.
+    spilled: what undefined values have been stored to shared memory, by the store's site; storing: the lanes for which
+        the store that comes now does so.
     """
 
     geometry: Geometry
@@ -46,6 +53,8 @@ class Undefined:
     unset: frozenset[str] = frozenset()
     held: dict[str, Origin] = field(default_factory=dict)
     first: int = 0
+    spilled: dict[int, Origin] = field(default_factory=dict)
+    storing: np.ndarray | None = None
 
     def restart(self, first: int, alive: np.ndarray) -> None:
         """A batch begins, of these lanes."""
@@ -64,6 +73,12 @@ class Undefined:
         for name in names:
             self.held[name] = Origin(kind, site, message, lanes)
 
+    def read_back(self, names: list[str], lanes: np.ndarray, stored_at: int) -> bool:
+        """These registers hold what that store has put into memory, if that was undefined."""
+        if stored_at in self.spilled:
+            self.give_on(names, self.spilled[stored_at], lanes)
+        return stored_at in self.spilled
+
     def before(
         self, site: int, instruction: Instruction, lanes: np.ndarray, active: np.ndarray, first: np.ndarray | None
     ) -> None:
@@ -72,25 +87,48 @@ class Undefined:
         lanes: that come by; active: those of them for which its predicate holds. first: of a selp, those that take the
         first of its two values.
         """
-        used = [origin for origin in map(self.held.get, read(instruction)) if origin and (origin.lanes & active).any()]
+        looked_at = bytes_read(instruction)
+        used = [
+            origin
+            for origin in map(self.held.get, read(instruction))
+            if origin and origin.bytes & looked_at and (origin.lanes & active).any()
+        ]
         results = written(instruction)
         if instruction.guard and (decides := self.held.get(instruction.guard.name)):
             self.report(site, instruction, decides, lanes)
-        if used and instruction.parts[0] == "mov":
-            self.give_on(results, used[0], used[0].lanes & active)
+        if used and (moved := bytes_moved(instruction)):
+            self.move(moved, active)
             return
         if used and first is not None:
             self.choose(results, instruction, active, first)
             return
+        if used and (origins := self.stored(instruction)):
+            self.storing = np.logical_and.reduce([origin.lanes for origin in origins]) & active
+            self.spilled[site] = self.met(site, instruction, origins[0], active)
+            active = active & ~self.storing
         for origin in used:
-            if origin.kind == "unwritten" or matters(instruction, self.held):
+            if matters(instruction, self.held):
                 self.report(site, instruction, origin, active)
-        unset = [origin for origin in used if origin.kind == "unset"]
-        if unset and has_result(instruction):
-            self.give_on(results, self.met(site, instruction, unset[0], active), spread(instruction, unset, active))
+        if used and has_result(instruction):
+            self.give_on(results, self.met(site, instruction, used[0], active), spread(instruction, used, active))
             return
         for name in results:
             if name in self.held:
+                self.overwrite(name, active)
+
+    def move(self, moved: "dict[str, list[tuple[str, int]]]", active: np.ndarray) -> None:
+        """moved: as `bytes_moved`."""
+        known = dict(self.held)
+        for name, sources in moved.items():
+            undefined = [
+                (n, known[source])
+                for n, (source, byte) in enumerate(sources)
+                if source in known and known[source].bytes >> byte & 1
+            ]
+            if undefined:
+                lanes = np.logical_or.reduce([origin.lanes & active for _, origin in undefined])
+                self.held[name] = replace(undefined[0][1], lanes=lanes, bytes=sum(1 << n for n, _ in undefined))
+            elif name in self.held:
                 self.overwrite(name, active)
 
     def choose(self, results: list[str], instruction: Instruction, active: np.ndarray, first: np.ndarray) -> None:
@@ -107,6 +145,18 @@ class Undefined:
                 self.overwrite(name, active)
         if undefined:
             self.give_on(results, undefined[0][0], np.logical_or.reduce([lanes for _, lanes in undefined]))
+
+    def stored(self, instruction: Instruction) -> list[Origin]:
+        """The origins of what a store to shared memory stores, if all of it is undefined, and where it goes is not."""
+        if instruction.parts[0] != "st" or not any(part.startswith("shared") for part in instruction.parts):
+            return []
+        to, values = instruction.operands
+        names = register_names(values, addresses=False)
+        count = len(values.items) if isinstance(values, Vector) else 1
+        origins = [origin for origin in map(self.held.get, names) if origin]
+        if len(origins) < count or any(name in self.held for name in register_names(to, addresses=True)):
+            return []
+        return origins
 
     def report(self, site: int, instruction: Instruction, origin: Origin, lanes: np.ndarray) -> None:
         if (origin.lanes & lanes).any():
@@ -125,7 +175,7 @@ class Undefined:
 
     def give_on(self, names: list[str], origin: Origin, lanes: np.ndarray) -> None:
         for name in names:
-            self.held[name] = replace(origin, lanes=lanes)
+            self.held[name] = replace(origin, lanes=lanes, bytes=ALL)
 
     def overwrite(self, name: str, lanes: np.ndarray) -> None:
         left = self.held[name].lanes & ~lanes
@@ -133,6 +183,35 @@ class Undefined:
             self.held[name] = replace(self.held[name], lanes=left)
         else:
             del self.held[name]
+
+
+def bytes_read(instruction: Instruction) -> int:
+    """The bytes of a register that an instruction looks at: a narrow store or conversion takes the lowest ones."""
+    if instruction.parts[0] in ("st", "cvt") and is_type(instruction.parts[-1]):
+        return (1 << bits_of(instruction.parts[-1]) // 8) - 1
+    return ALL
+
+
+def bytes_moved(instruction: Instruction) -> dict[str, list[tuple[str, int]]]:
+    """Of mov, and of prmt by a constant: the register and the byte of it that each byte of a result comes from."""
+    first, kind, operands = instruction.parts[0], instruction.parts[-1], instruction.operands
+    if first == "mov":
+        to, of = (operand.items if isinstance(operand, Vector) else (operand,) for operand in operands)
+        width = max(bits_of(kind) // 8, 1)
+        bytes_ = bytes_of(of, width // len(of))
+        each = width // len(to)
+        return {item.name: bytes_[n * each :][:each] for n, item in enumerate(to) if isinstance(item, Register)}
+    match instruction.parts, operands:
+        case ("prmt", _), (Register(name), a, b, Immediate(selector)):
+            bytes_, picks = bytes_of((a, b), 4), int(selector.rstrip("U"), 0)
+            return {name: [bytes_[picks >> 4 * n & 7] for n in range(4)]}
+    return {}
+
+
+def bytes_of(operands: Sequence[Operand], each: int) -> list[tuple[str, int]]:
+    """Of registers side by side, `each` bytes of one; constants have no name."""
+    names = (operand.name if isinstance(operand, Register) else "" for operand in operands)
+    return [(name, n) for name in names for n in range(each)]
 
 
 def matters(instruction: Instruction, held: dict[str, Origin]) -> bool:
@@ -146,6 +225,10 @@ def matters(instruction: Instruction, held: dict[str, Origin]) -> bool:
 def spread(instruction: Instruction, origins: list[Origin], active: np.ndarray) -> np.ndarray:
     """The lanes whose result is undefined."""
     lanes = np.logical_or.reduce([origin.lanes & active for origin in origins])
+    match instruction.parts, instruction.operands:
+        case ("shfl", _, mode, *_), (_, _, Immediate(by), Immediate(limits), *_):
+            source, _ = source_lanes(mode, *(np.array(int(text, 0)) for text in (by, limits)))
+            return lanes.reshape(-1, WARP)[:, source].reshape(-1) & active
     if instruction.parts[0] in OF_WARPS:
         return np.repeat(lanes.reshape(-1, WARP).any(1), WARP) & active
     return lanes

@@ -17,6 +17,7 @@ WITHOUT_RESULT = (
     "cp",
     "call",
     "stmatrix",
+    "tensormap",
     "membar",
     "fence",
 )

@@ -18,6 +18,7 @@ from tutorlib.simulate.ptx.opcodes import (
     mbarriers,
     predicates,
     tcgen05,
+    tensormaps,
     warp,
     wgmma,
     wmma,
@@ -39,6 +40,7 @@ ANY_TYPE: dict[str, Decoder] = {
     **wmma.OPCODES,
     **wgmma.OPCODES,
     **tcgen05.OPCODES,
+    **tensormaps.OPCODES,
     **control.OPCODES,
 }
 FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES

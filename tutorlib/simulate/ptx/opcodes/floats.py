@@ -47,7 +47,7 @@ class Format:
         if self.inner == "bf16":
             return rounding.from_bf16(np.ascontiguousarray(register).view(np.uint16))
         if self.packed == 2:
-            return np.ascontiguousarray(register).view(np.float16)
+            return np.ascontiguousarray(register).view(np.float16 if self.inner == "f16" else np.float32)
         return register
 
     def write(self, values: np.ndarray, register: np.ndarray) -> np.ndarray:
@@ -81,13 +81,14 @@ def float_step(
     ):
         return ufunc_step(compute, out, *given)
     form = Format.of(kind)
+    flushes &= form.inner == "f32"
 
     def step(where: Where) -> None:
         values = [form.read(register) for register in given]
-        if flushes and kind == "f32":
+        if flushes:
             values = [rounding.flush(v) for v in values]
         result = compute(*values)
-        if flushes and kind == "f32":
+        if flushes:
             result = rounding.flush(result)
         if saturates:
             result = np.where(np.isnan(result), 0, np.clip(result, 0, 1)).astype(result.dtype)
@@ -130,11 +131,36 @@ def rounded(plain: np.ufunc, as_fma: Callable[..., tuple[Any, Any, Any]]) -> Dec
         direction = next((part for part in instruction.parts if part in DIRECTED), "")
         if not direction:
             return float_step(instruction, state, plain, 2)
-        if kind_of(instruction) != "f32":
+        if Format.of(kind_of(instruction)).inner != "f32":
             raise NotSimulated(str(instruction), instruction.line)
         return float_step(
             instruction, state, lambda a, b: rounding.directed_fma(*as_fma(a, b), direction), 2, KNOWN | DIRECTED
         )
+
+    return decode
+
+
+def mixed(plain: Compute, operands: int) -> Decoder:
+    """add, sub and fma of f16 or bf16 with a number of fp32, the last operand, in fp32 (PTX ISA, 9.7.5)."""
+
+    def decode(instruction: Instruction, site: int, state: State) -> Step:
+        kind, given = kind_of(instruction), instruction.operands[1:]
+        if set(instruction.parts[1:-2]) - {"rn"} or len(given) != operands:
+            raise NotSimulated(str(instruction), instruction.line)
+        out, form = state.target(instruction.operands[0], "f32", instruction), Format.of(kind)
+        (wide,) = sources(instruction, state, "f32", given[-1:])
+        narrow = sources(instruction, state, kind, given[:-1])
+        return computed(out, lambda *x: plain(*(form.read(a).astype(np.float32) for a in x[1:]), x[0]), wide, *narrow)
+
+    return decode
+
+
+def by_width(same: Decoder, other: Decoder) -> Decoder:
+    """The decoder for operands of one type, or for "….f32.f16" and "….f32.bf16"."""
+
+    def decode(instruction: Instruction, site: int, state: State) -> Step:
+        is_mixed = instruction.parts[-2] == "f32" and instruction.parts[-1] in ("f16", "bf16")
+        return (other if is_mixed else same)(instruction, site, state)
 
     return decode
 
@@ -206,10 +232,10 @@ def test_property(instruction: Instruction, site: int, state: State) -> Step:
 
 
 OPCODES: dict[str, Decoder] = {
-    "add": rounded(np.add, lambda a, b: (a, ONE, b)),
-    "sub": rounded(np.subtract, lambda a, b: (b, -ONE, a)),
+    "add": by_width(rounded(np.add, lambda a, b: (a, ONE, b)), mixed(np.add, 2)),
+    "sub": by_width(rounded(np.subtract, lambda a, b: (b, -ONE, a)), mixed(np.subtract, 2)),
     "mul": rounded(np.multiply, lambda a, b: (a, b, -ZERO)),
-    "fma": fused,
+    "fma": by_width(fused, mixed(lambda a, b, c: rounding.fma(*np.broadcast_arrays(a, b, c)), 3)),
     "mad": fused,
     "div": float_op(np.divide),
     "rcp": float_op(in_float64(np.reciprocal), 1),

@@ -378,6 +378,8 @@ OPCODES: dict[str, Decoder] = {
     "rem": each(remainder),
     "min": each(np.minimum),
     "max": each(np.maximum),
+    "min.relu": each(lambda a, b: np.maximum(np.minimum(a, b), 0), frozenset({"relu"})),
+    "max.relu": each(lambda a, b: np.maximum(np.maximum(a, b), 0), frozenset({"relu"})),
     "abs": each(np.abs),
     "neg": each(np.negative),
     "sad": each(absolute_difference),

@@ -7,9 +7,9 @@ from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Operand, ResultPair
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step, kind_of, sources
+from tutorlib.simulate.ptx.shuffles import LANES, source_lanes
 from tutorlib.simulate.ptx.state import State, Where, of_warps
 
-LANES = np.arange(WARP)
 BIT = (1 << LANES).astype(np.uint32)
 
 
@@ -74,12 +74,7 @@ def shuffle(instruction: Instruction, site: int, state: State) -> Step:
         values, by, limits = (
             np.broadcast_to(x, state.geometry.lanes).reshape(-1, WARP).astype(np.int64) for x in (a, b, c)
         )
-        by, last, segment = by & 31, limits & 31, limits >> 8 & 31
-        highest = (LANES & segment) | (last & ~segment)
-        source = {"up": LANES - by, "down": LANES + by, "bfly": LANES ^ by,
-                  "idx": (LANES & segment) | (by & ~segment)}[mode]  # fmt: skip
-        inside = source >= highest if mode == "up" else source <= highest
-        source = np.where(inside, source, LANES) % WARP
+        source, inside = source_lanes(mode, by, limits)
         taken = np.take_along_axis(values, source, 1).reshape(-1)
         np.copyto(out, taken, where=where, casting="unsafe")
         if valid is not None:

@@ -1,0 +1,47 @@
+"""Runs others' kernels and writes down what came of it.
+
+python -m tests.outside run RESULTS [PATTERN]   the cases whose names match; each adds a line to the file RESULTS
+python -m tests.outside write RESULTS           figures/data/coverage.json and docs/coverage.md, of the last results
+python -m tests.outside page                    docs/coverage.md again, of the JSON
+"""
+
+import json
+import re
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from tests.outside.coverage import DATA, FAULTS_DATA, PAGE, coverage_of, page
+from tests.outside.faults import planted_in
+from tests.outside.runs import Outcome, run_apart
+from tests.outside.table import all_cases
+
+
+def main(command: str, *args: str) -> None:
+    if command == "run":
+        results, pattern = Path(args[0]), args[1] if len(args) > 1 else ""
+        torch.set_num_threads(1)
+        for case in all_cases():
+            if re.search(pattern, str(case)):
+                outcome = run_apart(case)
+                with results.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(outcome)) + "\n")
+                print(
+                    f"{outcome.outcome:6} {outcome.seconds:6.1f} s  {case} {outcome.why} {outcome.findings}", flush=True
+                )
+    if command == "write":
+        lines = Path(args[0]).read_text(encoding="utf-8").splitlines()
+        outcomes = {(one["source"], one["kernel"]): Outcome(**one) for one in map(json.loads, lines)}
+        DATA.write_text(json.dumps(coverage_of(outcomes), indent=1) + "\n", encoding="utf-8")
+    if command == "faults":
+        found = {str(case): planted_in(case) for case in all_cases() if re.search(args[0], str(case))}
+        FAULTS_DATA.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if command in ("write", "page"):
+        data, faults = (json.loads(file.read_text(encoding="utf-8")) for file in (DATA, FAULTS_DATA))
+        PAGE.write_text(page(data, faults), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

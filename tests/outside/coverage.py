@@ -1,0 +1,192 @@
+"""What the runs of others' kernels show, as data and as a page."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tests.outside.faults import summed
+from tests.outside.runs import Outcome
+from tests.outside.table import all_cases
+from tutorlib.paths import ROOT
+
+DATA = ROOT / "figures/data/coverage.json"
+FAULTS_DATA = ROOT / "figures/data/planted_faults.json"
+PAGE = ROOT / "docs/coverage.md"
+WHOLE = ("cp.async.bulk", "cp.async", "tcgen05", "wgmma", "mbarrier", "fence", "barrier.cluster", "tensormap")
+FOUND = {  # what the simulator reports of the kernels as their authors wrote them, and why it is right
+    "hopper/kernel/attention/fmha.py": "`producer_acquire` leaves the last store in flight, and no `producer_tail` "
+    "follows: a block may end while TMA still reads its shared memory",
+    "dsl_tutorials/smem_allocator.py": "it prints what it has allocated and never written",
+}
+
+HEAD = """# Kernels that others wrote
+
+The simulator runs kernels that have nothing to do with the course. A case is one kernel of a public repository on
+small inputs, compiled for one architecture and run without a GPU. It is *right* if its result equals torch's: in the
+program's own comparison, where it has one.
+
+`python -m tests.outside run RESULTS` runs the cases of the checkouts that these environment variables name:
+{variables}. `python -m tests.outside write RESULTS` writes this page and its data,
+[figures/data/coverage.json](../{data}).
+"""
+
+
+def coverage_of(outcomes: Mapping[tuple[str, str], Outcome]) -> dict[str, Any]:
+    """outcomes: by source and kernel, of which only those count that are in the table still."""
+    cases = list(all_cases())
+    sources = {case.source.name: case.source for case in cases}
+    listed = [outcomes[key] for case in cases if (key := (case.source.name, case.name)) in outcomes]
+    kernels = [
+        {
+            name: getattr(one, name)
+            for name in (
+                "source",
+                "kernel",
+                "target",
+                "outcome",
+                "why",
+                "launches",
+                "instructions",
+                "findings",
+                "seconds",
+            )
+        }
+        for one in listed
+    ]
+    return {
+        "versions": {name: source.version() | {"variable": source.variable} for name, source in sources.items()},
+        "kernels": kernels,
+        "opcodes": opcodes_of(listed),
+    }
+
+
+def opcodes_of(outcomes: Iterable[Outcome]) -> dict[str, dict[str, Any]]:
+    """By opcode with all its suffixes: whether it is simulated, for which targets, in how many cases of a source."""
+    simulated: dict[str, bool] = defaultdict(lambda: True)
+    targets: dict[str, set[str]] = defaultdict(set)
+    cases: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in outcomes:
+        for target, opcodes in one.opcodes.items():
+            for opcode, known in opcodes.items():
+                simulated[opcode] &= known
+                targets[opcode].add(target)
+        cases_of = set().union(*one.opcodes.values()) if one.opcodes else set()
+        for opcode in cases_of:
+            cases[opcode][one.source] += 1
+    return {
+        opcode: {
+            "simulated": simulated[opcode],
+            "targets": sorted(targets[opcode], key=lambda target: int(re.sub(r"\D", "", target))),
+            "cases": dict(cases[opcode]),
+        }
+        for opcode in sorted(simulated)
+    }
+
+
+def page(data: dict[str, Any], faults: dict[str, list[dict[str, Any]]]) -> str:
+    """faults: the mutants by their case."""
+    versions = data["versions"]
+    variables = ", ".join(dict.fromkeys(f"`{each['variable']}`" for each in versions.values()))
+    parts = [HEAD.format(variables=variables, data=DATA.relative_to(ROOT)), *shares(data), *stopped(data), *found(data)]
+    parts += [*planted(faults), *families(data), *versions_of(data)]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def table(head: str, rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    columns = head.split("|")
+    yield "| " + " | ".join(columns) + " |"
+    yield "|" + "|".join("---" for _ in columns) + "|"
+    for row in rows:
+        yield "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |"
+    yield ""
+
+
+def shares(data: dict[str, Any]) -> Iterator[str]:
+    by_source: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in data["kernels"]:
+        by_source[one["source"]][one["outcome"]] += 1
+    total = sum(by_source.values(), Counter())
+    rows = [(name, *counted(count)) for name, count in by_source.items()] + [("all", *counted(total))]
+    yield "## What runs\n"
+    yield from table("source|cases|run|right|share that is right", rows)
+
+
+def counted(count: Counter[str]) -> tuple[int, int, int, str]:
+    cases = sum(count.values())
+    return cases, cases - count["stops"], count["right"], f"{count['right'] / cases:.0%}"
+
+
+def stopped(data: dict[str, Any]) -> Iterator[str]:
+    others = sorted((one for one in data["kernels"] if one["outcome"] != "right"), key=lambda one: one["why"])
+    yield "## What stops the others\n"
+    yield from table(
+        "kernel|for|why", ((f"{one['source']}: {short(one)}", one["target"], one["why"]) for one in others)
+    )
+
+
+def short(one: dict[str, Any]) -> str:
+    return f"`{one['kernel'].partition(' --')[0]}`"
+
+
+def found(data: dict[str, Any]) -> Iterator[str]:
+    """The findings in these kernels, which are as their authors wrote them."""
+    rows = []
+    for one in data["kernels"]:
+        why = next((why for part, why in FOUND.items() if part in one["kernel"]), "")
+        rows += [(short(one), finding, why) for finding in one["findings"]]
+    yield "## What it reports of them\n"
+    yield f"They are as their authors wrote them. It reports something of {len({row[0] for row in rows})} of them.\n"
+    yield from table("kernel|finding|why it is one", rows)
+
+
+def planted(faults: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+    """What became of the mutants, by fault; then those that only the result betrays."""
+    mutants = [mutant for each in faults.values() for mutant in each]
+    yield "## Faults planted in them\n"
+    yield f"In {len(faults)} of the cases one statement of the PTX was changed at a time. A mutant *shows* if its"
+    yield "output differs, bit by bit, or if something is reported. Others change nothing: a barrier that another one"
+    yield "follows, a wait for what has come already.\n"
+    rows = []
+    for fault, count in summed(mutants).items():
+        share = f"{count['reported'] / count['show']:.0%}" if count["show"] else "–"
+        rows.append((fault, count["mutants"], count["show"], count["reported"], share))
+    yield from table("fault|mutants|show|reported with a line|share of those that show", rows)
+    silent = [(case, one) for case, each in faults.items() for one in each if one["changed"] and not one["findings"]]
+    if silent:
+        yield "Only the result betrays these:\n"
+        yield from table(
+            "case|fault|statement",
+            ((f"`{case.partition(' --')[0]}`", one["fault"], f"`{one['statement'][:80]}`") for case, one in silent),
+        )
+
+
+def families(data: dict[str, Any]) -> Iterator[str]:
+    by_family: dict[str, dict[str, Any]] = defaultdict(dict)
+    for opcode, facts in data["opcodes"].items():
+        by_family[family_of(opcode)][opcode] = facts
+    known = sum(facts["simulated"] for facts in data["opcodes"].values())
+    yield "## Opcodes\n"
+    yield f"The cases compile to {len(data['opcodes'])} opcodes, suffixes included, of which {known} are simulated.\n"
+    rows = []
+    for family, opcodes in sorted(by_family.items()):
+        missing = [f"`{opcode}`" for opcode, facts in opcodes.items() if not facts["simulated"]]
+        sources = sorted({source.partition(":")[0] for facts in opcodes.values() for source in facts["cases"]})
+        targets = sorted(
+            {t for facts in opcodes.values() for t in facts["targets"]}, key=lambda t: int(re.sub(r"\D", "", t))
+        )
+        rows.append((f"`{family}`", len(opcodes), ", ".join(missing) or "–", ", ".join(targets), ", ".join(sources)))
+    yield from table("family|opcodes|not simulated|for|in", rows)
+
+
+def family_of(opcode: str) -> str:
+    return next((whole for whole in WHOLE if opcode.startswith(whole)), opcode.partition(".")[0])
+
+
+def versions_of(data: dict[str, Any]) -> Iterator[str]:
+    yield "## Versions\n"
+    rows = []
+    for name, facts in data["versions"].items():
+        packages = [f"{k} {v}" for k, v in facts.items() if k not in ("repository", "commit", "variable")]
+        rows.append((name, facts["repository"], facts["commit"][:12], ", ".join(packages)))
+    yield from table("source|repository|commit|compiler", rows)

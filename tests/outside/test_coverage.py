@@ -1,0 +1,56 @@
+"""Which opcodes are known, which faults are planted, and the page that tells it."""
+
+import json
+
+import torch
+
+from tests.outside.coverage import DATA, FAULTS_DATA, PAGE, page
+from tests.outside.faults import FaultyGPU, mutants_of, summed
+from tests.outside.opcodes import opcodes_of
+from tests.simulate.ptx.snippets import kernel
+from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.simulation import Launch
+
+SHARED = """
+shl.b32 %r0, %tid_x, 2; mov.u32 %r1, smem; add.u32 %r1, %r1, %r0;
+st.shared.b32 [%r1], %tid_x;
+bar.sync 0;
+xor.b32 %r2, %r0, 128; mov.u32 %r1, smem; add.u32 %r1, %r1, %r2;
+ld.shared.b32 %r3, [%r1];
+mul.wide.u32 %rd0, %tid_x, 4; add.s64 %rd0, %rd_out, %rd0; st.global.b32 [%rd0], %r3;
+"""
+
+
+def test_an_opcode_that_is_not_simulated():
+    known = opcodes_of(parse_ptx(kernel("add.u32 %r0, %tid_x, 1; frobnicate.b32 %r0, %r0;")))
+    assert (known["add.u32"], known["frobnicate.b32"]) == (True, False)
+
+
+def test_faults_planted_in_a_kernel():
+    text, out = kernel(SHARED, ["out"], shared=256), torch.zeros(64, dtype=torch.int32)
+    gpu = FaultyGPU((8, 0), each=2)
+    gpu.hold(out)
+    module = gpu.parse(text)
+    parameters = out.data_ptr().to_bytes(8, "little")
+    gpu.launch(Launch(module, module.kernels["k"], (1, 1, 1), (64, 1, 1), 0, parameters, lambda instruction: None))
+    assert out.tolist() == [n ^ 32 for n in range(64)]
+    assert gpu.findings == []
+    barrier = next(mutant for mutant in gpu.mutants if mutant.fault == "a barrier removed")
+    assert (barrier.statement, [finding.partition(":")[0] for finding in barrier.findings]) == ("bar.sync 0;", ["race"])
+    counted = summed([vars(mutant) for mutant in gpu.mutants])
+    assert counted["a barrier removed"] == {"mutants": 1, "show": 1, "reported": 1, "stop": 0}
+    assert counted["an index off by one"]["show"] == 2
+
+
+def test_a_phase_flipped():
+    text = kernel(
+        "mbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2, 9;\nmbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0;"
+    )
+    changed = [new for fault, _, new in mutants_of(text, "k", 3) if fault == "a phase flipped"]
+    assert any("xor.b32 %r2, %r2, 1; mbarrier" in new for new in changed)
+    assert any("[%r1], 1;" in new for new in changed)
+
+
+def test_the_page_is_that_of_the_data():
+    data, faults = (json.loads(file.read_text(encoding="utf-8")) for file in (DATA, FAULTS_DATA))
+    assert PAGE.read_text(encoding="utf-8") == page(data, faults)
