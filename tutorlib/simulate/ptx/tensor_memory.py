@@ -353,7 +353,7 @@ class TensorMemory:
             lanes = slice(warp * WARP, (warp + 1) * WARP)
             first = number % 4 * QUARTER
             held = self.values[slot, first : first + QUARTER].view(np.uint32)
-            words = np.stack([half[lanes] for half in halves])  # (halves, 32)
+            words = np.concatenate([half[lanes] for half in halves]).reshape(-1, WARP)
             columns = words - np.uint32(ON_ITS_WAY)
             late = columns < COLUMNS
             for n in np.flatnonzero(late.any(1)):

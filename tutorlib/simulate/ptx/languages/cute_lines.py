@@ -96,11 +96,14 @@ def compile_with_lines(host: Callable[..., None], specs: Sequence[TensorSpec], a
 
 
 def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str = "sm_80") -> Traced:
-    """Compile a @cute.jit host function, or an object that can be called as one, for such arguments."""
+    """Compile a @cute.jit host function, or an object that can be called as one, for such arguments.
+
+    Its machine code is not for use: ptxas does not optimize it.
+    """
     from cutlass import cute
 
     stacks = Stacks()
     with tempfile.TemporaryDirectory() as folder, locations(STACKS, stacks.number), no_abort():
-        options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info"
+        options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info --ptxas-options=-O1"
         built = cute.compile(host, *arguments, options=options)
     return Traced(built, built.__ptx__, stacks)
