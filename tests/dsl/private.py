@@ -22,7 +22,7 @@ PRIVATE = {
         "WalkResult.ADVANCE",
         "WalkResult.INTERRUPT",
     ),
-    "cutlass._mlir_helpers.op": ("loc_transform",),
+    "cutlass._mlir_helpers.op": ("_get_caller_frame_info", "loc_transform"),
     "cutlass.base_dsl.common": ("DSLBaseError",),
     "cutlass.base_dsl.compiler": ("CompileCallable._compile",),
     "cutlass.base_dsl.dsl": ("BaseDSL._func",),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tutorlib.checking import kernel_questions
 from tutorlib.checking.served import AnswerQuestion, Served
-from tutorlib.compiling.compiled import Compiled, inspect_kernel
+from tutorlib.compiling.compiled import Compiled, inspect_kernel, instructions_in
 from tutorlib.compiling.cubin import resources
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptxas import machine_code
@@ -71,6 +71,10 @@ class CuteArtifact(Artifact):
         cubin = machine_code(reply["ptx"])
         dynamic_smem = max(int(reply["smem_bytes"]) - resources(cubin)[2], 0)
         return inspect_kernel(arch, reply["ptx"], cubin, dynamic_smem, by_ptxas=True)
+
+    def instructions(self, shape: Shape, arch: str) -> frozenset[str]:
+        """Names of `compiled.INSTRUCTIONS`, for which ptxas is not needed."""
+        return instructions_in(self.ask(kernel_questions.cute_ptx, shape, arch)["ptx"])
 
     def launches(self, module: Module, shape: Shape, addresses: Sequence[int], here: bool = False) -> "list[Recorded]":
         """The launches of the host function on tensors at these addresses, which it does not access.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
@@ -80,11 +81,12 @@ class CuteExercise(KernelExercise):
 
     def examine(self, artifact: "CuteArtifact") -> Verdict | None:
         """The instructions for each GPU; spills and the part's demands for the first one."""
-        compiled = [self.compile_for(artifact, arch) for arch in self.inspected]
-        lacks = next(filter(None, (self.lacking(one.instructions) for one in compiled)), "")
-        if not lacks and compiled[0].spill_bytes and not self.spills:
-            lacks = Flaw(f"it spills {compiled[0].spill_bytes} bytes of registers in each thread.", Fail.SPILLS)
-        return wrong(lacks) if (lacks := lacks or self.part.lacks(compiled[0])) else None
+        compiled = self.compile_for(artifact, self.inspected[0])
+        others = (artifact.instructions(self.sizes[-1], arch) for arch in self.inspected[1:])
+        lacks = next(filter(None, map(self.lacking, chain([compiled.instructions], others))), "")
+        if not (lacks or self.spills) and compiled.spill_bytes:
+            lacks = Flaw(f"it spills {compiled.spill_bytes} bytes of registers in each thread.", Fail.SPILLS)
+        return wrong(lacks) if (lacks := lacks or self.part.lacks(compiled)) else None
 
     def compile_for(self, artifact: "CuteArtifact", arch: str) -> Compiled:
         return artifact.compiled(self.sizes[-1], arch)

@@ -99,6 +99,11 @@ class Compiled:
         )
 
 
+def instructions_in(ptx: str) -> frozenset[str]:
+    """Names from INSTRUCTIONS."""
+    return frozenset(name for name, opcode in INSTRUCTIONS.items() if re.search(rf"(?m)\s{opcode}", ptx))
+
+
 def inspect_kernel(arch: str, ptx: str, cubin: bytes, dynamic_smem: int, by_ptxas: bool) -> Compiled:
     """Read what else there is to know from the PTX and the cubin."""
     registers, stack, static_smem = resources(cubin)
@@ -111,6 +116,6 @@ def inspect_kernel(arch: str, ptx: str, cubin: bytes, dynamic_smem: int, by_ptxa
         stack_bytes=stack,
         smem_bytes=static_smem + dynamic_smem,
         threads=max((int(x) * int(y or 1) * int(z or 1) for x, y, z in blocks), default=0),
-        instructions=frozenset(name for name, opcode in INSTRUCTIONS.items() if re.search(rf"(?m)\s{opcode}", ptx)),
+        instructions=instructions_in(ptx),
         by_ptxas=by_ptxas,
     )

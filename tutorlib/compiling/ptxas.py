@@ -22,6 +22,7 @@ def path() -> Path:
     return found
 
 
+@lru_cache(maxsize=64)
 def assemble(ptx: str) -> tuple[bytes, str]:
     """The cubin of this PTX for its own target, and what `ptxas --verbose` prints. Raises CompileFailed and NoPtxas.
 
@@ -39,7 +40,6 @@ def assemble(ptx: str) -> tuple[bytes, str]:
         return cubin.read_bytes(), done.stderr
 
 
-@lru_cache(maxsize=64)
 def machine_code(ptx: str) -> bytes:
     """The cubin of this PTX for its own target, instruction by instruction that of the CuTe DSL's own ptxas.
 

@@ -4,6 +4,7 @@ Blocks run in no order, so either may come first, unless fences and a flag order
 """
 
 from collections.abc import Callable, Iterable
+from functools import cache, partial
 
 import numpy as np
 
@@ -163,9 +164,11 @@ class Overlaps:
         pairs = np.column_stack([owners - 1, warps, before - 1, self.store_warp[pieces], self.store_clock[pieces]])[
             foreign
         ]
-        kinds, which = np.unique(pairs, axis=0, return_inverse=True)
-        over = np.array([self.order.is_over(*kind, strong=strong) for kind in kinds.tolist()])
-        foreign[foreign] = ~over[which.reshape(-1)]
+        fresh = np.ones(len(pairs), bool)  # where a row differs from the one before it: most do not
+        fresh[1:] = (pairs[1:] != pairs[:-1]).any(1)
+        is_over = cache(partial(self.order.is_over, strong=strong))
+        over = np.array([is_over(*pair) for pair in pairs[fresh].tolist()])
+        foreign[foreign] = ~over[np.cumsum(fresh) - 1]
         return foreign
 
     def message(self, block: int, does: str, piece: int, other: int, also: str) -> str:

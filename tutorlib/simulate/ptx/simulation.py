@@ -46,6 +46,10 @@ MOST_SHARED = 227 * 2**10  # bytes that a block may have, static and dynamic, on
 MOST_BLOCKS = 2**22  # of a grid, and
 MOST_VARIABLES = 2**28  # bytes of a module's own: a limit on time and memory
 
+# Until a process has freed a block this large, glibc returns freed memory to the system, so that every array of a step
+# costs its page faults anew.
+np.empty(2**25 - 2**16, np.uint8)
+
 
 @dataclass(frozen=True)
 class Launch:

@@ -9,70 +9,65 @@ Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ Computer 
 model this is).
 """
 
+from typing import Any
+
 import numpy as np
 
 KEPT = 25  # binary places under the leading one's
 SIGNIFICANT = {"bf16": 8, "f16": 11, "tf32": 11}  # bits of a factor
 SUM_BITS = 24  # of fp32
-BIAS = np.int16(1023)  # of float64's exponents
-ZERO = np.int16(-9999)  # the exponent of 0
+BIAS = 1023  # of float64's exponents
+EXPONENT = np.uint64(0x7FF << 52)  # its bits in a float64
+BELOW_SUM = np.uint64(2 ** (53 - SUM_BITS) - 1)  # the last bits of a float64, which fp32 lacks
+NORMAL = np.finfo(np.float32).tiny, np.finfo(np.float32).max
 
 
 def add_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str) -> np.ndarray:
     """A·B + C in fp32. a: (batch, M, K), b: (batch, K, N), c: (batch, M, N), all in float64; kind: of a and b.
 
-    K: of one instruction. Where nothing is cut off, as most often, the exact sum serves.
+    K: of one instruction, at most 16. Where nothing is cut off, as most often, the exact sum serves. Something may be
+    where the powers of two of the largest and of the least term lie too far apart.
     """
     sums: np.ndarray = a @ b + c
-    top, lowest = binary_places(a, b)
-    lowest -= 2 * (SIGNIFICANT[kind] - 1)
-    of_c = exponents(c)
-    np.maximum(top, of_c, out=top)
-    of_c -= SUM_BITS - 1
-    np.minimum(lowest, of_c, out=lowest, where=c != 0)
-    cut = np.nonzero((lowest < top - KEPT) & np.isfinite(sums))
+    of_a, of_b, of_c = (fifth(powers(x)) for x in (a, b, c))
+    largest = np.maximum(of_a @ of_b, of_c)  # at least the fifth power of the largest, and less than 32 times that
+    spread = inverses(of_a) @ inverses(of_b)
+    spread *= largest
+    far = ~(spread < fifth(2.0 ** (KEPT - 2 * (SIGNIFICANT[kind] - 1) + 1)))
+    far |= (largest >= of_c * fifth(2.0 ** (KEPT - SUM_BITS + 2))) & (of_c != 0)
+    far &= np.isfinite(sums) & np.isfinite(largest)
+    cut = np.nonzero(far)
     if len(cut[0]):
-        sums[cut] = add_cut_off(a, b, c, cut, KEPT - top[cut].astype(np.int32))
+        batch, row, column = cut
+        top = ((largest[cut].view(np.int64) >> 52) - BIAS) // 5
+        scale = np.ldexp(1.0, KEPT - top)
+        terms = a[batch, row]  # (sums, K); what follows is done in place: memory is what takes the time
+        terms *= b[batch, :, column]
+        terms *= scale[:, None]
+        np.trunc(terms, out=terms)
+        sums[cut] = (terms.sum(1) + np.trunc(c[cut] * scale)) / scale
     return towards_zero(sums)
 
 
-def add_cut_off(
-    a: np.ndarray, b: np.ndarray, c: np.ndarray, at: tuple[np.ndarray, ...], binary_places: np.ndarray
-) -> np.ndarray:
-    """The sums at these places (batch, row, column), of products and c with this many fraction bits."""
-    batch, row, column = at
-    scale = np.ldexp(1.0, binary_places)
-    terms = a[batch, row]  # (sums, K); what follows is done in place: memory is what takes the time
-    terms *= b[batch, :, column]
-    terms *= scale[:, None]
-    np.trunc(terms, out=terms)
-    return (terms.sum(-1) + np.trunc(c[at] * scale)) / scale
+def powers(values: np.ndarray) -> np.ndarray:
+    """2^floor(log2 |x|), and 0 of 0, of numbers that float64 has in full: their exponents' bits alone."""
+    return (np.ascontiguousarray(values).view(np.uint64) & EXPONENT).view(np.float64)
 
 
-def binary_places(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The largest exponent among the products of each sum, and the least of those that are not 0; (batch, M, N)."""
-    of_a, of_b = exponents(a), exponents(b)
-    no_a, no_b = (np.where(of == ZERO, -ZERO, of) for of in (of_a, of_b))  # so that a 0 is never the least
-    top = np.full((*a.shape[:2], b.shape[2]), 2 * ZERO)
-    lowest = np.full_like(top, -2 * ZERO)
-    product = np.empty_like(top)
-    for k in range(a.shape[2]):  # one after another: NumPy is slow at many small maxima
-        np.maximum(top, np.add(of_a[:, :, k, None], of_b[:, None, k], out=product), out=top)
-        np.minimum(lowest, np.add(no_a[:, :, k, None], no_b[:, None, k], out=product), out=lowest)
-    return top, lowest
+def fifth(values: Any) -> Any:
+    return np.square(np.square(values)) * values
 
 
-def exponents(values: np.ndarray) -> np.ndarray:
-    """floor(log2 |x|) of 0 and of numbers that float64 has in full: as its bits 52 to 62 say."""
-    highest = np.ascontiguousarray(values).view(np.uint16)[..., 3::4]
-    found = (highest >> 4 & 0x7FF).astype(np.int16)
-    found -= BIAS
-    found[found == -BIAS] = ZERO
-    return found
+def inverses(powers: np.ndarray) -> np.ndarray:
+    """1 / x, and 0 of 0."""
+    return np.divide(1, powers, out=np.zeros_like(powers), where=powers != 0)
 
 
 def towards_zero(values: np.ndarray) -> np.ndarray:
     """float64 → float32, cut off."""
-    near = values.astype(np.float32)
-    beyond = (np.abs(near) > np.abs(values)) & np.isfinite(values)
-    return np.nextafter(near, np.float32(0), out=near, where=beyond)
+    size = np.abs(values)
+    if not ((size >= NORMAL[0]) & (size <= NORMAL[1]) | (values == 0)).all():
+        near = values.astype(np.float32)
+        beyond = (np.abs(near) > size) & np.isfinite(values)
+        return np.nextafter(near, np.float32(0), out=near, where=beyond)
+    return (values.view(np.uint64) & ~BELOW_SUM).view(np.float64).astype(np.float32)

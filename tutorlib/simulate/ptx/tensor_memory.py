@@ -20,6 +20,7 @@ from tutorlib.simulate.ptx.races import SharedRaces
 
 LANES, COLUMNS, LEAST = 128, 512, 32
 QUARTER = 32  # lanes that a warp may read
+LANE = np.arange(WARP)
 POISON = np.float32(np.nan)  # in columns never written
 ON_ITS_WAY = 0x7FD00000  # a NaN; with a column's number added what a register holds until tcgen05.wait has come by
 UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's clock: its tcgen05.ld may be in flight
@@ -346,17 +347,17 @@ class TensorMemory:
         write before it has been waited for."""
         assert self.values is not None
         waited, self.loads = ([load for load in self.loads if (load.warp in warps) is over] for over in (True, False))
+        halves = [r.view(np.uint32)[n :: r.itemsize // 4] for r in registers for n in range(r.itemsize // 4)]
         for warp in {load.warp for load in waited}:
             slot, number = divmod(warp, self.geometry.warps)
             lanes = slice(warp * WARP, (warp + 1) * WARP)
             first = number % 4 * QUARTER
             held = self.values[slot, first : first + QUARTER].view(np.uint32)
-            for register in registers:
-                if register.itemsize >= 4:
-                    words = register[lanes].view(np.uint32).reshape(WARP, -1)
-                    column = words.astype(np.int64) - ON_ITS_WAY
-                    lane, word = np.nonzero((column >= 0) & (column < COLUMNS))
-                    words[lane, word] = held[lane, column[lane, word]]
+            words = np.concatenate([half[lanes] for half in halves]).reshape(-1, WARP)
+            columns = words - np.uint32(ON_ITS_WAY)
+            late = columns < COLUMNS
+            for n in np.flatnonzero(late.any(1)):
+                halves[n][lanes] = np.where(late[n], held[LANE, columns[n] % COLUMNS], words[n])
         for load in waited:
             number = load.warp % self.geometry.warps
             self.read[load.slot, load.column : load.column + load.columns, number] = self.races.clocks.now[

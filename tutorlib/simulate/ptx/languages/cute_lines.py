@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,16 @@ class Stacks:
 
 def frames_of_the_kernel() -> Iterator[Frame]:
     frame = sys._getframe(3)
-    package = str(Path(sys.modules["cutlass"].__file__ or "").parent)
-    while frame is not None and frame.f_code is not compile_for.__code__:
-        file = frame.f_code.co_filename
-        if not file.startswith((package, "<")) and file != __file__:
-            yield file, frame.f_lineno
+    while frame is not None and (code := frame.f_code) is not compile_for.__code__:
+        if is_of_the_kernel(code.co_filename):
+            yield code.co_filename, frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]
+
+
+@cache
+def is_of_the_kernel(file: str) -> bool:
+    package = str(Path(sys.modules["cutlass"].__file__ or "").parent)
+    return not file.startswith((package, "<")) and file != __file__
 
 
 def place_of(stack: Sequence[Frame]) -> SourceLine | None:
@@ -87,11 +92,14 @@ def compile_with_lines(host: Callable[..., None], specs: Sequence[TensorSpec], a
 
 
 def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str = "sm_80") -> Traced:
-    """Compile a @cute.jit host function, or an object that can be called as one, for such arguments."""
+    """Compile a @cute.jit host function, or an object that can be called as one, for such arguments.
+
+    Its machine code is not for use: ptxas does not optimize it.
+    """
     from cutlass import cute
 
     stacks = Stacks()
     with tempfile.TemporaryDirectory() as folder, locations(STACKS, stacks.number), no_abort():
-        options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info"
+        options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info --ptxas-options=-O1"
         built = cute.compile(host, *arguments, options=options)
     return Traced(built, built.__ptx__, stacks)
