@@ -12,6 +12,21 @@ if TYPE_CHECKING:
 BF16 = UNIT_ROUNDOFF["bf16"]
 
 
+class AttentionProblem(Problem):
+    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
+        """Scores that fall by 4 with each key's distance from the middle one, the same for all queries.
+
+        A block of keys on either side of the middle has a maximum so far from its neighbor's that 2^difference
+        overflows: an online softmax whose maximum may fall again fails.
+        """
+        import torch
+
+        q, k, v = super().pattern(shape, device)
+        keys, head_dim = k.shape[2:]
+        slope = (torch.arange(keys, device=device) - keys // 2).abs() * (-4 * head_dim**-0.5)
+        return torch.ones_like(q), slope.to(k.dtype)[:, None].expand(k.shape).contiguous(), v
+
+
 def attention_problem(causal: bool = False) -> Problem:
     """Shapes are (batch, heads, kv_heads, queries, keys, head_dim); causal: query i sees keys 0 … i.
 
@@ -52,7 +67,7 @@ def attention_problem(causal: bool = False) -> Problem:
         batch, heads, _, queries, keys, d = shape
         return 4 * batch * heads * d * (queries * (queries + 1) // 2 if causal else queries * keys)
 
-    return Problem(
+    return AttentionProblem(
         name="attention_causal" if causal else "attention",
         dims="BHGQKD",
         inputs=(Operand("q", "BHQD", "bf16"), Operand("k", "BGKD", "bf16"), Operand("v", "BGKD", "bf16")),

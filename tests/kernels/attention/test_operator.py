@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from tests.kernels.attention.cases import CHECKS
 from tutorlib.kernels.attention.operator import attention, left_to_torch, scaled_dot_product_attention
 
 
@@ -24,15 +25,27 @@ def test_results_and_gradients_equal_torch(causal):
         torch.testing.assert_close(ours, torchs, rtol=1e-5, atol=1e-5)  # lse is fp32
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("check", CHECKS)
+def test_without_a_gpu_it_is_right_in_special_cases(check, causal):
+    check(attention, causal, "cpu", 130)
+
+
 def test_torch_accepts_the_operator():
     found = torch.library.opcheck(attention, (*inputs(torch.float32), 0.125, True))
     assert set(found.values()) == {"SUCCESS"}
 
 
-@pytest.mark.parametrize("keywords", [{"dropout_p": 0.5}, {"attn_mask": torch.ones(9, 11, dtype=torch.bool)}])
+@pytest.mark.parametrize(
+    "keywords",
+    [{"dropout_p": 0.5}, {"attn_mask": torch.ones(9, 11, dtype=torch.bool)}, {"scale": 0.0}, {"scale": -1.0}],
+)
 def test_torch_computes_what_the_kernel_cannot(keywords):
-    before = left_to_torch.total()
-    scaled_dot_product_attention(*inputs(), enable_gqa=True, **keywords)
+    before, operands = left_to_torch.total(), inputs()
+    torch.manual_seed(0)
+    got = scaled_dot_product_attention(*operands, enable_gqa=True, **keywords)
+    torch.manual_seed(0)
+    torch.testing.assert_close(got, functional.scaled_dot_product_attention(*operands, enable_gqa=True, **keywords))
     assert left_to_torch.total() == before + 1
 
 

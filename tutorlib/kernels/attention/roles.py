@@ -39,6 +39,11 @@ class AttentionConfig:
     early: bool = False  # P is rounded before P V of the step before has completed
     group: int = 1  # query heads per head of K and V
 
+    def __post_init__(self) -> None:
+        if self.pingpong and self.consumers != 2:
+            what = f"ping-pong is for 2 consumer warpgroups, tile_m={2 * MMA_M}; tile_m={self.tile_m} has"
+            raise ValueError(f"{what} {self.consumers}: pass pingpong=False")
+
     @property
     def consumers(self) -> int:
         return self.tile_m // MMA_M
