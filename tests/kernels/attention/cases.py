@@ -76,3 +76,18 @@ def same_twice(forward: Forward, causal: bool, device: str, tokens: int) -> None
 
 
 CHECKS = [masked_rows, large_scores, nan_stays, same_twice]
+
+
+def losses_of_an_encoder(device: str, dtype: torch.dtype) -> list[float]:
+    """Three training steps of torch's own layer, of four heads of 64, by whatever computes its attention."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(4 * D, 4, 512, dropout=0, batch_first=True, device=device, dtype=dtype)
+    x = torch.randn(2, 130, 4 * D).to(device, dtype)
+    optimizer, losses = torch.optim.SGD(layer.parameters(), lr=0.1), []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = (layer(x) - 1).float().square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+    return losses

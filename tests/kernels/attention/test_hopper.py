@@ -23,6 +23,13 @@ CASES = {  # configuration, queries, keys
     "more queries than keys": (AttentionConfig(64, tile_n=64, causal=True), 130, 70),
     "no overlap": (AttentionConfig(128, causal=True, overlap=False), 300, 300),
     "three consumers": (AttentionConfig(64, 192, causal=True, pingpong=False), 300, 300),
+    "no levers": (
+        AttentionConfig(
+            64, tile_n=64, causal=True, pingpong=False, overlap=False, few_masks=False, longest_first=False
+        ),
+        200,
+        200,
+    ),
     "rounded early": (AttentionConfig(64, tile_n=80, early=True), 64, 200),
 }
 

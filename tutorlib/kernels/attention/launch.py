@@ -64,7 +64,13 @@ def attention_forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: boo
 
 def forward_into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
     """The same, into o and lse."""
-    launch = compiled_attention(attention_config(q.shape[3], causal, q.shape[1] // k.shape[1]))
+    configured_into(attention_config(q.shape[3], causal, q.shape[1] // k.shape[1]), o, lse, q, k, v, scale)
+
+
+def configured_into(
+    config: AttentionConfig, o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float
+) -> None:
+    launch = compiled_attention(config)
     if TVM_FFI:
         launch(q, k, v, o, lse, scale)
     else:
@@ -86,34 +92,45 @@ def forward_by_tiles(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, sc
 def backward(
     do: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, scale: float, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(dq, dk, dv), by three cuTile kernels; each adds in a fixed order."""
-    (batch, heads, queries, d), (_, kv_heads, keys, _) = q.shape, k.shape
-    group, stream = heads // kv_heads, torch.cuda.current_stream()
+    """(dq, dk, dv)."""
     dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
-    delta = torch.empty_like(lse)
-    of_queries = (-(-queries // QUERIES_TILE[0]), heads, batch)
-    of_keys = (-(-keys // KEYS_TILE[1]), kv_heads, batch)
-    ct.launch(stream, of_queries, tiles.delta_rows, (o, do, delta, QUERIES_TILE[0], d))
-    ct.launch(
-        stream, of_keys, tiles.backward_keys, (q, k, v, do, lse, delta, dk, dv, scale, group, causal, *KEYS_TILE, d)
-    )
-    ct.launch(
-        stream,
-        of_queries,
-        tiles.backward_queries,
-        (q, k, v, do, lse, delta, dq, scale, group, causal, *QUERIES_TILE, d),
-    )
+    backward_into(dq, dk, dv, do, q, k, v, o, lse, scale, causal)
     return dq, dk, dv
 
 
-def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float) -> None:
+def backward_into(
+    dq: Tensor,
+    dk: Tensor,
+    dv: Tensor,
+    do: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    o: Tensor,
+    lse: Tensor,
+    scale: float,
+    causal: bool,
+) -> None:
+    """Three cuTile kernels; each adds in a fixed order."""
+    (batch, heads, queries, d), (_, kv_heads, keys, _) = q.shape, k.shape
+    stream, delta, constants = torch.cuda.current_stream(), torch.empty_like(lse), (heads // kv_heads, causal)
+    of_queries = -(-queries // QUERIES_TILE[0]), heads, batch
+    of_keys = -(-keys // KEYS_TILE[1]), kv_heads, batch
+    ct.launch(stream, of_queries, tiles.delta_rows, (o, do, delta, QUERIES_TILE[0], d))
+    inputs = q, k, v, do, lse, delta
+    ct.launch(stream, of_keys, tiles.backward_keys, (*inputs, dk, dv, scale, *constants, *KEYS_TILE, d))
+    ct.launch(stream, of_queries, tiles.backward_queries, (*inputs, dq, scale, *constants, *QUERIES_TILE, d))
+
+
+def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, blocks_per_sm: int = BLOCKS_PER_SM) -> None:
     """One query for each sequence, o and q (batch, heads, 1, d), with at most 16 heads for one of K and V.
 
     The keys are split among all SMs' blocks.
     """
     (batch, heads, _, d), (_, kv_heads, keys, _) = q.shape, k.shape
     group, stream = heads // kv_heads, torch.cuda.current_stream()
-    run, splits = split_keys(keys, batch * kv_heads, torch.cuda.get_device_properties(q.device).multi_processor_count)
+    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
+    run, splits = split_keys(keys, batch * kv_heads, blocks_per_sm * sms)
     parts = torch.empty(batch, kv_heads, splits, group, d, device=q.device)
     lse = torch.empty(batch, kv_heads, splits, group, device=q.device)
     o, q = (x.view(batch, kv_heads, group, d) for x in (o, q))
@@ -123,8 +140,8 @@ def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Non
     ct.launch(stream, (group, kv_heads, batch), tiles.decode_add, (parts, lse, o, padded, d))
 
 
-def split_keys(keys: int, heads: int, sms: int) -> tuple[int, int]:
-    """(tiles of keys in a run, runs) of each of this many heads: as many runs as give each SM its blocks."""
+def split_keys(keys: int, heads: int, blocks: int) -> tuple[int, int]:
+    """(tiles of keys in a run, runs) of each of this many heads: at most so many blocks in all."""
     all_tiles = -(-keys // DECODE_TILE)
-    run = -(-all_tiles // min(max(BLOCKS_PER_SM * sms // heads, 1), MOST_RUNS))
+    run = -(-all_tiles // min(max(blocks // heads, 1), MOST_RUNS))
     return run, -(-all_tiles // run)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import torch
 from torch import Tensor
-from torch.nn import functional
+from torch.nn.functional import scaled_dot_product_attention as torchs_attention  # a caller may replace torch's name
 
 left_to_torch: Counter[str] = Counter()  # the reason → calls
 
@@ -117,9 +117,7 @@ def scaled_dot_product_attention(
     """torch.nn.functional's, by the kernel where it can; `left_to_torch` counts the other calls by their reason."""
     if why := why_not_fused(query, key, value, attn_mask, dropout_p, scale):
         left_to_torch[why] += 1
-        return functional.scaled_dot_product_attention(
-            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-        )
+        return torchs_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     if not enable_gqa and query.shape[1] != key.shape[1]:
         raise ValueError(f"{query.shape[1]} heads of Q and {key.shape[1]} of K: pass enable_gqa=True")
     if query.shape[1] % key.shape[1]:
