@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.kernels.attention.cases import CHECKS, D, any_length
 from tutorlib.kernels.attention import launch
 from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
 from tutorlib.kernels.attention.operator import scores
@@ -22,6 +23,13 @@ CASES = {  # configuration, queries, keys
     "more queries than keys": (AttentionConfig(64, tile_n=64, causal=True), 130, 70),
     "no overlap": (AttentionConfig(128, causal=True, overlap=False), 300, 300),
     "three consumers": (AttentionConfig(64, 192, causal=True, pingpong=False), 300, 300),
+    "no levers": (
+        AttentionConfig(
+            64, tile_n=64, causal=True, pingpong=False, overlap=False, few_masks=False, longest_first=False
+        ),
+        200,
+        200,
+    ),
     "rounded early": (AttentionConfig(64, tile_n=80, early=True), 64, 200),
 }
 
@@ -68,6 +76,29 @@ def test_equals_torch_and_nothing_is_reported(name):
     torch.testing.assert_close(o.double(), want, rtol=2**-7, atol=2**-7)
     torch.testing.assert_close(lse.double(), s.logsumexp(-1) / math.log(2), rtol=1e-5, atol=1e-5)
     assert not report.findings
+
+
+def forward(q, k, v, scale, causal):
+    o, lse, report = simulate(AttentionConfig(D, tile_n=64, causal=causal), q, k, v)
+    assert not report.findings
+    return o, lse
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("check", CHECKS)
+def test_it_is_right_in_special_cases(check, causal):
+    check(forward, causal, "cpu", 130)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("tokens", [1, 17, 127, pytest.param(1025, marks=pytest.mark.long)])
+def test_any_length_is_right(tokens, causal):
+    any_length(forward, causal, "cpu", tokens)
+
+
+def test_ping_pong_is_for_two_consumers():
+    with pytest.raises(ValueError, match="tile_m=192 has 3: pass pingpong=False"):
+        AttentionConfig(tile_m=192)
 
 
 def test_large_logits_infinities_and_nan_stay_in_their_rows():

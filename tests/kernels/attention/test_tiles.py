@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+from tests.kernels.attention.cases import CHECKS, any_length
+from tutorlib.kernels.attention import launch
 from tutorlib.kernels.attention.launch import LOG2_E
 from tutorlib.kernels.attention.tiles import (
     ROWS,
@@ -17,6 +19,7 @@ from tutorlib.kernels.attention.tiles import (
     tile_forward,
 )
 from tutorlib.simulate.cutile import run
+from tutorlib.simulate.cutile.launching import interpreted
 
 D, SCALE = 64, 0.125
 CASES = [  # heads per head of K and V, queries, keys, causal, tile
@@ -56,6 +59,77 @@ def test_forward_and_backward_equal_torch(group, queries, keys, causal, tile):
     assert not [finding for report in reports for finding in report.findings]
 
 
+def forward(q, k, v, scale, causal):
+    o, lse = torch.full_like(q, torch.nan), torch.full(q.shape[:3], torch.nan)
+    with interpreted() as launched:
+        launch.forward_by_tiles(o, lse, q, k, v, scale, causal)
+    assert not [finding for one in launched for finding in one.report.findings]
+    return o, lse
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("check", CHECKS)
+def test_it_is_right_in_special_cases(check, causal):
+    check(forward, causal, "cpu", 150)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("tokens", [1, 17, 127, pytest.param(4097, marks=pytest.mark.long)])
+def test_any_length_is_right(tokens, causal):
+    any_length(forward, causal, "cpu", tokens)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("queries", "keys", "kv_heads"), [(150, 150, 2), (1, 1, 4), (17, 300, 1)])
+def test_the_launched_backward_pass_equals_torch_and_is_the_same_twice(queries, keys, kv_heads, causal):
+    torch.manual_seed(0)
+    q, do, (k, v) = random(1, 4, queries, D), random(1, 4, queries, D), random(2, 1, kv_heads, keys, D)
+    wide = [x.double().requires_grad_() for x in (q, k, v)]
+    want = torch.autograd.grad(
+        scaled_dot_product_attention(*wide, is_causal=causal, enable_gqa=True), wide, do.double()
+    )
+    o, lse = forward(q, k, v, SCALE, causal)
+    with interpreted() as launched:
+        ours, again = (launch.backward(do, q, k, v, o, lse, SCALE, causal) for _ in "12")
+    assert not [finding for one in launched for finding in one.report.findings]
+    for got, twice, right in zip(ours, again, want, strict=True):
+        torch.testing.assert_close(got.double(), right, rtol=2**-6, atol=2**-6)
+        assert torch.equal(got, twice)
+
+
+def test_a_row_that_sees_nothing_has_no_gradient():
+    """Its scores overflow to -inf in fp32."""
+    q, k, v, do = random(4, 1, 1, 20, D).abs().unbind(0)
+    k = -(k + 1) * 2**40
+    q[0, 0, 3] = 2.0**100
+    o, lse = forward(q, k, v, SCALE, False)
+    with interpreted():
+        dq, dk, dv = launch.backward(do, q, k, v, o, lse, SCALE, False)
+    assert (dq[0, 0, 3] == 0).all()
+    assert all(x.isfinite().all() for x in (dk, dv))
+
+
+@pytest.mark.parametrize("keys", [1, 63, 1000])
+@pytest.mark.parametrize("kv_heads", [4, 1])
+def test_the_launched_decoding_step_equals_torch(keys, kv_heads):
+    q, (k, v) = random(2, 4, 1, D), random(2, 2, kv_heads, keys, D)
+    o = torch.full_like(q, torch.nan)
+    with interpreted() as launched:
+        launch.decode_into(o, q, k, v, SCALE)
+    want = scaled_dot_product_attention(q.double(), k.double(), v.double(), enable_gqa=True)
+    torch.testing.assert_close(o.double(), want, rtol=2**-7, atol=2**-7)
+    assert not [finding for one in launched for finding in one.report.findings]
+
+
+@pytest.mark.parametrize("keys", [1, 64, 4096, 100_000])
+@pytest.mark.parametrize("heads", [1, 8, 1000])
+def test_runs_of_keys_cover_all_of_them_in_one_wave(keys, heads):
+    run_of, splits = launch.split_keys(keys, heads, 264)
+    assert (splits - 1) * run_of < -(-keys // launch.DECODE_TILE) <= splits * run_of
+    assert splits <= max(264 // heads, 1)
+    assert splits <= launch.MOST_RUNS
+
+
 @pytest.mark.parametrize(("keys", "run_of"), [(300, 2), (64, 1), (1, 1)])
 def test_decoding_equals_torch(keys, run_of):
     group, tn = 4, 64
@@ -64,7 +138,7 @@ def test_decoding_equals_torch(keys, run_of):
     parts, lse, o = torch.zeros(2, 2, splits, ROWS, D), torch.zeros(2, 2, splits, ROWS), torch.full_like(q, torch.nan)
     reports = [
         run(decode_parts, (splits, 2, 2), (q, k, v, parts, lse, SCALE * LOG2_E, group, run_of, tn, D)),
-        run(decode_add, (group, 2, 2), (parts, lse, o, 4, ROWS, D)),
+        run(decode_add, (group, 2, 2), (parts, lse, o, 4, D)),
     ]
     want = scaled_dot_product_attention(q.double(), k.double(), v.double())
     torch.testing.assert_close(o.double(), want, rtol=2**-7, atol=2**-7)

@@ -14,7 +14,7 @@ LESSONS = {
     ),
     "20.4": Lesson(
         "a running maximum, and what was summed rescaled when it grows",
-        named("20.4", "no_rescaling", "factor_of_one", "own_maximum", "sums_each_time"),
+        named("20.4", "no_rescaling", "factor_of_one", "forgets_the_maximum", "own_maximum", "sums_each_time"),
     ),
     "20.5": Lesson("which blocks exist, and which need the mask", named("20.5", "all_blocks", "masks_all", "one_mask")),
     "20.6": Lesson(
@@ -29,5 +29,7 @@ LESSONS = {
         "one waits, the other arrives, at a barrier for each turn",
         named("20.8", "waits_too", "nothing", "never_waits", "half_the_threads"),
     ),
-    "20.9": Lesson("a kernel of one's own parts", named("20.9", "the_courses_step", "no_overlap", "no_turns")),
+    "20.9": Lesson(
+        "a kernel of one's own parts", named("20.9", "the_courses_step", "no_overlap", "no_turns", "exchanged_turns")
+    ),
 }

@@ -72,6 +72,7 @@ def whole(name, what, *words, **slots):
 
 
 waits_for_both = step("waits_for_both", "Waits for both.", swap("wait_group(1)", "wait_group(0)"))
+unmasked = step("unmasked", "Sees the future.", swap(MASK, ""))
 soften_alone = answer("soften_alone", "One function.", NamedPair(softmax_step), "is not 2 functions")
 
 WRONG = {
@@ -238,6 +239,11 @@ WRONG = {
             ),
         ),
         soften("keeps_the_old_maximum", "rmax is not updated.", without("softmax.rmax[row] = top")),
+        soften(
+            "forgets_the_maximum",
+            "A block's own maximum, which may be far below the one before: the factor overflows.",
+            swap("s.reduce(cute.ReductionOp.MAX, before, 0)", "s.reduce(cute.ReductionOp.MAX, -Float32.inf, 0)"),
+        ),
         soften("unscaled", "Without the scale.", swap("exp2(s * softmax.scale - base", "exp2(s - top")),
         soften("base_e", "exp for exp2.", swap("p = cute.math.exp2", "p = cute.math.exp")),
         soften(
@@ -467,7 +473,11 @@ WRONG = {
             take_turn=lambda me: None,
             pass_turn=lambda me: None,
         ),
+        whole(
+            "exchanged_turns", "Arrives before it issues and waits after it.", take_turn=pass_turn, pass_turn=take_turn
+        ),
         whole("no_overlap", "A step that waits for both.", step=waits_for_both),
+        whole("masked_nowhere", "A step without its mask.", step=unmasked),
         whole("no_number", "A slot without a function.", "is not a function", produce=7),
         answer("a_tuple", "No AttentionParts.", lambda: (by_row, p_operand), "is not AttentionParts"),
         answer("nothing_returned", "Returns nothing.", lambda: None, "is not AttentionParts"),

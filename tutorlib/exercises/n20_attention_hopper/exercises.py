@@ -39,7 +39,7 @@ slot: Any = partial(
     needs=WGMMA,
     archs=("90",),
     problem=attention_problem(),
-    patterned=False,  # a softmax of integers up to 250 has one 1 in each row
+    patterned=False,
     shapes=SHAPES,
     simulated_shapes=SMALL,
 )
@@ -113,6 +113,7 @@ EXERCISES = (
         title="softmax",
         points=6,
         part=AttentionSlot(names=("quad_reduce", "softmax_step")),
+        patterned=True,
         limits=ONCE_A_SCORE,
         library=course("quad_reduce", "softmax_step"),
         hints=(

@@ -40,6 +40,10 @@ SWEEPS = {
     "mlp_training": "fusion",
     "attention_full": "attention",
     "attention_causal": "attention",
+    "attention_sustained": "attention",
+    "attention_levers": "attention",
+    "attention_backward": "attention",
+    "decode": "attention",
     "decoder_layer": "decoder",
 }
 

@@ -1,43 +1,143 @@
-"""The sweeps of notebooks 19 and 20, beside torch's attention on cuDNN."""
+"""The sweeps of notebooks 19 and 20, beside torch's attention."""
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
 from torch import Tensor
 
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
-from tutorlib.kernels.attention.launch import forward_by_tiles, forward_into
+from tutorlib.kernels.attention.launch import (
+    backward_into,
+    configured_into,
+    decode_into,
+    forward_by_tiles,
+    forward_into,
+)
+from tutorlib.kernels.attention.roles import AttentionConfig
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HostLauncher
-from tutorlib.problems.attention import attention_problem
+from tutorlib.problems.attention import attention_problem, decoding_problem, gradient_problem
 from tutorlib.problems.problem import Shape
 
 TOKENS = 16384  # of all sequences together, as FlashAttention-3's paper has it
 LENGTHS = (4096, 16384, 1024, 8192, 2048)
+HEADS = ((16, 16, 128), (32, 32, 64), (16, 2, 128))  # heads, those of K and V, head_dim: eight share one in the last
 PAIRS = 6  # a reference takes a hundred times as long as what it checks
+timed = partial(Sweep, pairs=PAIRS, pairs_if_large=PAIRS)
 
 
 def shapes(lengths: tuple[int, ...] = LENGTHS) -> tuple[Shape, ...]:
-    """(batch, heads, kv_heads, queries, keys, head_dim): heads of 128 and of 64, then eight heads to one of K and V."""
-    heads = [(16, 16, 128), (32, 32, 64), (16, 2, 128)]
-    return tuple((TOKENS // n, h, g, n, n, d) for n in lengths for h, g, d in heads)
+    """(batch, heads, kv_heads, queries, keys, head_dim)."""
+    return tuple((TOKENS // n, h, g, n, n, d) for n in lengths for h, g, d in HEADS)
 
 
-def host(causal: bool, by: object) -> HostLauncher:
+def forward_by(by: Callable[..., None], causal: bool) -> HostLauncher:
     def call(q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> None:
         lse = torch.empty(q.shape[:3], device=q.device)
-        by(o, lse, q, k, v, q.shape[3] ** -0.5, causal)  # type: ignore[operator]
+        by(o, lse, q, k, v, q.shape[3] ** -0.5, causal)
 
     return HostLauncher(call)
 
 
-def attention_sweep(causal: bool) -> Sweep:
-    candidates = (
-        Candidate("CuTe", host(causal, forward_into), needs=WGMMA),
-        Candidate("cuTile", host(causal, forward_by_tiles)),
-    )
+def both(causal: bool, **named: str) -> tuple[Candidate, ...]:
     problem = attention_problem(causal)
-    return Sweep(problem, candidates, shapes(), pairs=PAIRS, pairs_if_large=PAIRS, seconds=90)
+    return (
+        Candidate(named.get("cute", "CuTe"), forward_by(forward_into, causal), needs=WGMMA, problem=problem),
+        Candidate(named.get("cutile", "cuTile"), forward_by(forward_by_tiles, causal), problem=problem),
+    )
+
+
+def attention_sweep(causal: bool) -> Sweep:
+    return timed(attention_problem(causal), both(causal), shapes(), seconds=150)
 
 
 attention_full, attention_causal = partial(attention_sweep, False), partial(attention_sweep, True)
+
+
+def attention_sustained() -> Sweep:
+    """What remains under the power limit."""
+    candidates = both(False) + both(True, cute="CuTe, causal", cutile="cuTile, causal")
+    return timed(attention_problem(), candidates, shapes((4096, 16384)), regime="sustained", seconds=150)
+
+
+# Levers ---------------------------------------------------------------------------------------------------------
+
+LEVERS = {"ping-pong": "pingpong", "overlap": "overlap", "few masks": "few_masks", "longest first": "longest_first"}
+STACKS: tuple[tuple[str, ...], ...] = (  # a tree: each has one lever more than one above it
+    (),
+    ("ping-pong",),
+    ("ping-pong", "overlap"),
+    ("ping-pong", "overlap", "few masks"),
+    tuple(LEVERS),
+    ("overlap",),
+    ("few masks",),
+    ("longest first",),
+)
+
+
+def levered(levers: tuple[str, ...], head_dim: int = 128) -> AttentionConfig:
+    """Two consumer warpgroups, causal, with these levers pulled and none of the others."""
+    return AttentionConfig(
+        head_dim, 128, 128, causal=True, **{field: lever in levers for lever, field in LEVERS.items()}
+    )
+
+
+def attention_levers() -> Sweep:
+    """Each lever alone and on top of others, causal. A candidate's levers are a fact, as in `hopper_levers`."""
+
+    def with_levers(levers: tuple[str, ...]) -> Callable[..., None]:
+        def into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
+            configured_into(levered(levers, q.shape[3]), o, lse, q, k, v, scale)
+
+        return into
+
+    candidates = tuple(
+        Candidate(
+            " + ".join(levers) or "plain",
+            forward_by(with_levers(levers), True),
+            facts={"levers": list(levers)},
+            needs=WGMMA,
+        )
+        for levers in STACKS
+    )
+    sizes = tuple((4, heads, kv_heads, 4096, 4096, d) for heads, kv_heads, d in HEADS[:2])
+    return timed(attention_problem(causal=True), candidates, sizes, seconds=170)
+
+
+# Decoding and gradients -----------------------------------------------------------------------------------------
+
+KEYS_IN_MEMORY = 2**16  # of all sequences together, of 16 heads of 128
+BLOCKS_PER_SM = (2, 1, 4)
+
+
+def decode() -> Sweep:
+    """One query for each sequence, by the number of blocks for each SM."""
+
+    def candidate(blocks: int) -> Candidate:
+        launcher = HostLauncher(lambda q, k, v, o: decode_into(o, q, k, v, q.shape[3] ** -0.5, blocks))
+        return Candidate(f"{blocks} block{'s' * (blocks > 1)} per SM", launcher)
+
+    heads = ((16, 16, 128, 1), (64, 8, 128, 2), (64, 8, 64, 4))  # the last: times as many keys, for as many bytes
+    sizes = tuple(
+        (more * KEYS_IN_MEMORY // n, h, g, 1, n, d) for n in (4096, 16384, 1024, 65536) for h, g, d, more in heads
+    )
+    return timed(decoding_problem(), tuple(map(candidate, BLOCKS_PER_SM)), sizes, seconds=150)
+
+
+def attention_backward() -> Sweep:
+    """The three cuTile kernels, causal and not."""
+
+    def by_tiles(causal: bool) -> HostLauncher:
+        def call(
+            q: Tensor, k: Tensor, v: Tensor, do: Tensor, o: Tensor, lse: Tensor, dk: Tensor, dv: Tensor, dq: Tensor
+        ) -> None:
+            backward_into(dq, dk, dv, do, q, k, v, o, lse, q.shape[3] ** -0.5, causal)
+
+        return HostLauncher(call)
+
+    candidates = tuple(
+        Candidate(name, by_tiles(causal), problem=gradient_problem(causal))
+        for name, causal in (("cuTile", False), ("cuTile, causal", True))
+    )
+    return timed(gradient_problem(), candidates, shapes(), seconds=170)

@@ -120,8 +120,8 @@ def attention_kernel(
     bM, bN, bD = config.tile_m, config.tile_n, config.head_dim
     thread, _, _ = cute.arch.thread_idx()
     head, m_block, batch = cute.arch.block_idx()
-    if cutlass.const_expr(config.causal):
-        m_block = cute.arch.grid_dim()[1] - 1 - m_block  # the longest rows first
+    if cutlass.const_expr(config.causal and config.longest_first):
+        m_block = cute.arch.grid_dim()[1] - 1 - m_block
     warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (32, WARPGROUP))
     keys, kv_head = mK.shape[0], head // config.group
     gQ = cute.local_tile(mQ[None, None, head, batch], (bM, bD), (None, 0))
@@ -140,7 +140,7 @@ def attention_kernel(
     unmasked = n_blocks - 1
     if cutlass.const_expr(config.causal):
         n_blocks = cutlass.min(n_blocks, cute.ceil_div((m_block + 1) * bM, bN))
-        unmasked = cutlass.min(n_blocks - 1, m_block * bM // bN)
+        unmasked = cutlass.min(n_blocks - 1, m_block * bM // bN) if cutlass.const_expr(config.few_masks) else 0
 
     if group == config.consumers:
         cute.arch.setmaxregister_decrease(config.registers[0])

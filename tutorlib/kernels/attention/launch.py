@@ -15,7 +15,9 @@ from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
 from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI
 
 LOG2_E = math.log2(math.e)
-FORWARD_TILE, BACKWARD_TILE = (128, 64), (64, 64)  # queries, keys
+FORWARD_TILE = QUERIES_TILE = (128, 128)  # queries, keys: of the forward pass, and of dQ
+KEYS_TILE = (64, 128)  # of dK and dV
+DECODE_TILE, BLOCKS_PER_SM, MOST_RUNS = 64, 2, 128  # keys; of a decoding step; that one block can add up
 
 
 def attention_config(head_dim: int, causal: bool, group: int) -> AttentionConfig:
@@ -62,7 +64,13 @@ def attention_forward(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: boo
 
 def forward_into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
     """The same, into o and lse."""
-    launch = compiled_attention(attention_config(q.shape[3], causal, q.shape[1] // k.shape[1]))
+    configured_into(attention_config(q.shape[3], causal, q.shape[1] // k.shape[1]), o, lse, q, k, v, scale)
+
+
+def configured_into(
+    config: AttentionConfig, o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float
+) -> None:
+    launch = compiled_attention(config)
     if TVM_FFI:
         launch(q, k, v, o, lse, scale)
     else:
@@ -84,15 +92,56 @@ def forward_by_tiles(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, sc
 def backward(
     do: Tensor, q: Tensor, k: Tensor, v: Tensor, o: Tensor, lse: Tensor, scale: float, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(dq, dk, dv), by three cuTile kernels; each adds in a fixed order."""
-    (batch, heads, queries, d), (_, kv_heads, keys, _) = q.shape, k.shape
-    tm, tn = BACKWARD_TILE
-    group, stream = heads // kv_heads, torch.cuda.current_stream()
+    """(dq, dk, dv)."""
     dq, dk, dv = (torch.empty_like(x) for x in (q, k, v))
-    delta = torch.empty_like(lse)
-    of_queries, of_keys = (-(-queries // tm), heads, batch), (-(-keys // tn), kv_heads, batch)
-    ct.launch(stream, of_queries, tiles.delta_rows, (o, do, delta, tm, d))
-    shared = (scale, group, causal, tm, tn, d)
-    ct.launch(stream, of_keys, tiles.backward_keys, (q, k, v, do, lse, delta, dk, dv, *shared))
-    ct.launch(stream, of_queries, tiles.backward_queries, (q, k, v, do, lse, delta, dq, *shared))
+    backward_into(dq, dk, dv, do, q, k, v, o, lse, scale, causal)
     return dq, dk, dv
+
+
+def backward_into(
+    dq: Tensor,
+    dk: Tensor,
+    dv: Tensor,
+    do: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    o: Tensor,
+    lse: Tensor,
+    scale: float,
+    causal: bool,
+) -> None:
+    """Three cuTile kernels; each adds in a fixed order."""
+    (batch, heads, queries, d), (_, kv_heads, keys, _) = q.shape, k.shape
+    stream, delta, constants = torch.cuda.current_stream(), torch.empty_like(lse), (heads // kv_heads, causal)
+    of_queries = -(-queries // QUERIES_TILE[0]), heads, batch
+    of_keys = -(-keys // KEYS_TILE[1]), kv_heads, batch
+    ct.launch(stream, of_queries, tiles.delta_rows, (o, do, delta, QUERIES_TILE[0], d))
+    inputs = q, k, v, do, lse, delta
+    ct.launch(stream, of_keys, tiles.backward_keys, (*inputs, dk, dv, scale, *constants, *KEYS_TILE, d))
+    ct.launch(stream, of_queries, tiles.backward_queries, (*inputs, dq, scale, *constants, *QUERIES_TILE, d))
+
+
+def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, blocks_per_sm: int = BLOCKS_PER_SM) -> None:
+    """One query for each sequence, o and q (batch, heads, 1, d), with at most 16 heads for one of K and V.
+
+    The keys are split among all SMs' blocks.
+    """
+    (batch, heads, _, d), (_, kv_heads, keys, _) = q.shape, k.shape
+    group, stream = heads // kv_heads, torch.cuda.current_stream()
+    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
+    run, splits = split_keys(keys, batch * kv_heads, blocks_per_sm * sms)
+    parts = torch.empty(batch, kv_heads, splits, group, d, device=q.device)
+    lse = torch.empty(batch, kv_heads, splits, group, device=q.device)
+    o, q = (x.view(batch, kv_heads, group, d) for x in (o, q))
+    sizes = scale * LOG2_E, group, run, DECODE_TILE, d
+    ct.launch(stream, (splits, kv_heads, batch), tiles.decode_parts, (q, k, v, parts, lse, *sizes))
+    padded = 1 << (splits - 1).bit_length()
+    ct.launch(stream, (group, kv_heads, batch), tiles.decode_add, (parts, lse, o, padded, d))
+
+
+def split_keys(keys: int, heads: int, blocks: int) -> tuple[int, int]:
+    """(tiles of keys in a run, runs) of each of this many heads: at most so many blocks in all."""
+    all_tiles = -(-keys // DECODE_TILE)
+    run = -(-all_tiles // min(max(blocks // heads, 1), MOST_RUNS))
+    return run, -(-all_tiles // run)

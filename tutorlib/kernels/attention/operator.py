@@ -4,7 +4,7 @@ from collections import Counter
 
 import torch
 from torch import Tensor
-from torch.nn import functional
+from torch.nn.functional import scaled_dot_product_attention as torchs_attention  # a caller may replace torch's name
 
 left_to_torch: Counter[str] = Counter()  # the reason → calls
 
@@ -37,9 +37,9 @@ def scores(q: Tensor, k: Tensor, scale: float, causal: bool) -> Tensor:
 
 
 def attention_by_torch(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
-    """The same results up to rounding, by torch."""
+    """The same results up to rounding, by torch; 0 in a row that sees nothing."""
     s = scores(q, k, scale, causal)
-    p = s.softmax(-1)
+    p = s.softmax(-1).masked_fill((s == -torch.inf).all(-1, keepdim=True), 0)
     o = p @ v.to(p.dtype).repeat_interleave(q.shape[1] // v.shape[1], 1)
     return o.to(q.dtype), (s.logsumexp(-1) / torch.log(torch.tensor(2.0))).float()
 
@@ -53,7 +53,8 @@ def attention_backward(
         from tutorlib.kernels.attention.launch import backward
 
         return backward(do, q, k, v, o, lse, scale, causal)
-    p = torch.exp2(scores(q, k, scale, causal) / torch.log(torch.tensor(2.0)) - lse[..., None])
+    logs = lse.masked_fill(lse == -torch.inf, torch.inf)[..., None]  # of a row that sees nothing: its P is 0
+    p = torch.exp2(scores(q, k, scale, causal) / torch.log(torch.tensor(2.0)) - logs)
     group = q.shape[1] // k.shape[1]
     wide_k, wide_v = (x.to(p.dtype).repeat_interleave(group, 1) for x in (k, v))
     wide_do = do.to(p.dtype)
@@ -84,10 +85,12 @@ def attention_gradients(ctx, do: Tensor, _: Tensor):
 attention.register_autograd(attention_gradients, setup_context=save_inputs)
 
 
-def why_not_fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> str:
+def why_not_fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float, scale: float | None) -> str:
     """Why the kernel cannot take these; "" if it can."""
     if mask is not None or dropout:
         return "a mask or dropout"
+    if scale is not None and scale <= 0:
+        return "a scale that is not positive"
     if q.is_cuda and torch.cuda.get_device_capability(q.device) != (9, 0):
         return f"{torch.cuda.get_device_name(q.device)} is no Hopper GPU"
     if any(x.ndim != 4 or x.shape[-1] not in (64, 128) for x in (q, k, v)) or q.shape[-1] != v.shape[-1]:
@@ -112,11 +115,9 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Tensor:
     """torch.nn.functional's, by the kernel where it can; `left_to_torch` counts the other calls by their reason."""
-    if why := why_not_fused(query, key, value, attn_mask, dropout_p):
+    if why := why_not_fused(query, key, value, attn_mask, dropout_p, scale):
         left_to_torch[why] += 1
-        return functional.scaled_dot_product_attention(
-            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-        )
+        return torchs_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     if not enable_gqa and query.shape[1] != key.shape[1]:
         raise ValueError(f"{query.shape[1]} heads of Q and {key.shape[1]} of K: pass enable_gqa=True")
     if query.shape[1] % key.shape[1]:

@@ -26,7 +26,8 @@ TURN_BARRIER = 1  # and 2: named barriers, a consumer warpgroup's turn to issue 
 class AttentionConfig:
     """head_dim: of Q, K and V. tile_m: queries of a block. tile_n: keys of a step. pingpong: softmax takes turns.
 
-    overlap: issue S of the next step before P V of this one.
+    overlap: issue S of the next step before P V of this one. few_masks: the causal mask only in blocks that need it.
+    longest_first: the blocks of a causal grid with the most keys start first.
     """
 
     head_dim: int = 128
@@ -36,8 +37,15 @@ class AttentionConfig:
     causal: bool = False
     pingpong: bool = True
     overlap: bool = True
+    few_masks: bool = True
+    longest_first: bool = True
     early: bool = False  # P is rounded before P V of the step before has completed
     group: int = 1  # query heads per head of K and V
+
+    def __post_init__(self) -> None:
+        if self.pingpong and self.consumers != 2:
+            what = f"ping-pong is for 2 consumer warpgroups, tile_m={2 * MMA_M}; tile_m={self.tile_m} has"
+            raise ValueError(f"{what} {self.consumers}: pass pingpong=False")
 
     @property
     def consumers(self) -> int:

@@ -7,12 +7,8 @@ Causal: query i sees keys 0 … i.
 """
 
 import math
-from typing import TYPE_CHECKING
 
 import cuda.tile as ct
-
-if TYPE_CHECKING:
-    pass
 
 ZERO = ct.PaddingMode.ZERO
 LOG2_E = math.log2(math.e)
@@ -23,13 +19,41 @@ ROWS = 16  # of a decoding tile: the fewest that a tensor core multiplies
 @ct.function
 def online_step(s, largest, total):
     """(p, factor, largest, total) after the scores s (tm, tn): p = exp2(s - largest), factor for what came before."""
-    new = ct.maximum(largest, ct.max(s, 1, keepdims=True))
-    p = ct.exp2(s - new, flush_to_zero=True)
-    factor = ct.exp2(largest - new, flush_to_zero=True)
+    return scaled_step(s, 1.0, largest, total)
+
+
+@ct.function
+def scaled_step(s, scale, largest, total):
+    """`online_step` of s * scale, scale > 0: one fused multiply-add for a score. A row of -inf alone has p = 0."""
+    new = ct.maximum(largest, ct.max(s, 1, keepdims=True) * scale)
+    base = ct.where(new == -math.inf, 0.0, new)
+    p = ct.exp2(s * scale - base, flush_to_zero=True)
+    factor = ct.exp2(largest - base, flush_to_zero=True)
     return p, factor, new, total * factor + ct.sum(p, 1, keepdims=True)
 
 
-@ct.kernel
+@ct.function
+def load_rows(x, batch, head, n, rows: ct.Constant[int], d: ct.Constant[int]):
+    """Tile n (rows, d) of a head of x; zeros beyond the last row."""
+    return ct.reshape(ct.load(x, (batch, head, n, 0), (1, 1, rows, d), padding_mode=ZERO), (rows, d))
+
+
+@ct.function
+def scores(q_tile, k, batch, head, n, tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int]):
+    """Q Kᵀ (tm, tn) of tile n of the keys."""
+    return ct.mma(q_tile, ct.transpose(load_rows(k, batch, head, n, tn, d)), ct.zeros((tm, tn), ct.float32))
+
+
+@ct.function
+def share(total):
+    """1 / total; 0 where no key has a weight."""
+    return ct.where(total == 0.0, 0.0, 1 / total)
+
+
+TWO_WARPGROUPS = ct.ByTarget(sm_90=8)  # of workers: the accumulators of one alone spill
+
+
+@ct.kernel(num_worker_warps=TWO_WARPGROUPS)
 def tile_forward(
     q,
     k,
@@ -43,33 +67,37 @@ def tile_forward(
     tn: ct.Constant[int],
     d: ct.Constant[int],
 ):
-    """A block for tm queries of a head. scale: of the scores, times log2(e)."""
+    """A block for tm queries of a head. scale: of the scores, times log2(e).
+
+    The scores of a tile are issued before the softmax of the tile before it, which the compiler puts under them.
+    """
     m = ct.num_blocks(0) - 1 - ct.bid(0) if causal else ct.bid(0)  # the longest rows first
     batch, head = ct.bid(2), ct.bid(1)
-    kv_head = head // group
-    queries = ct.reshape(ct.load(q, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO), (tm, d))
-    keys = k.shape[2]
-    end = min(ct.cdiv(keys, tn), ct.cdiv((m + 1) * tm, tn)) if causal else ct.cdiv(keys, tn)
-    unmasked = min(m * tm // tn, keys // tn) if causal else keys // tn
+    kv_head, keys = head // group, k.shape[2]
+    last = ct.cdiv(min(keys, (m + 1) * tm) if causal else keys, tn) - 1
+    unmasked = min((m * tm + 1) // tn, last) if causal else last
+    q_tile = load_rows(q, batch, head, m, tm, d)
     largest = ct.full((tm, 1), -math.inf, ct.float32)
     total = ct.zeros((tm, 1), ct.float32)
     acc = ct.zeros((tm, d), ct.float32)
-    for n in range(unmasked):
-        k_tile = ct.reshape(ct.load(k, (batch, kv_head, n, 0), (1, 1, tn, d)), (tn, d))
-        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
-        p, factor, largest, total = online_step(s, largest, total)
-        v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d)), (tn, d))
-        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
     row = m * tm + ct.arange(tm, dtype=ct.int32)[:, None]
-    for n in range(unmasked, end):
-        k_tile = ct.reshape(ct.load(k, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
-        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale
+    s = scores(q_tile, k, batch, kv_head, 0, tm, tn, d)
+    for n in range(unmasked):
+        ahead = scores(q_tile, k, batch, kv_head, n + 1, tm, tn, d)
+        p, factor, largest, total = scaled_step(s, scale, largest, total)
+        acc = ct.mma(p.astype(v.dtype), load_rows(v, batch, kv_head, n, tn, d), acc * factor)
+        s = ahead
+    for n in range(unmasked, last):  # causal alone
+        ahead = scores(q_tile, k, batch, kv_head, n + 1, tm, tn, d)
         column = n * tn + ct.arange(tn, dtype=ct.int32)[None, :]
-        seen = (column < keys) & (column <= row) if causal else column < keys
-        p, factor, largest, total = online_step(ct.where(seen, s, -math.inf), largest, total)
-        v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
-        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
-    ct.store(o, (batch, head, m, 0), ct.reshape(acc / total, (1, 1, tm, d)).astype(o.dtype))
+        p, factor, largest, total = scaled_step(ct.where(column <= row, s, -math.inf), scale, largest, total)
+        acc = ct.mma(p.astype(v.dtype), load_rows(v, batch, kv_head, n, tn, d), acc * factor)
+        s = ahead
+    column = last * tn + ct.arange(tn, dtype=ct.int32)[None, :]
+    seen = (column < keys) & (column <= row) if causal else column < keys
+    p, factor, largest, total = scaled_step(ct.where(seen, s, -math.inf), scale, largest, total)
+    acc = ct.mma(p.astype(v.dtype), load_rows(v, batch, kv_head, last, tn, d), acc * factor)
+    ct.store(o, (batch, head, m, 0), ct.reshape(acc * share(total), (1, 1, tm, d)).astype(o.dtype))
     ct.store(lse, (batch, head, m), ct.reshape(largest + ct.log2(total), (1, 1, tm)))
 
 
@@ -92,32 +120,31 @@ def decode_parts(
     group), fp32: its softmax over these keys alone.
     """
     batch, kv_head, split = ct.bid(2), ct.bid(1), ct.bid(0)
-    queries = ct.reshape(ct.load(q, (batch, kv_head, 0, 0), (1, 1, ROWS, d), padding_mode=ZERO), (ROWS, d))
+    q_tile = load_rows(q, batch, kv_head, 0, ROWS, d)
     keys = k.shape[2]
     largest = ct.full((ROWS, 1), -math.inf, ct.float32)
     total = ct.zeros((ROWS, 1), ct.float32)
     acc = ct.zeros((ROWS, d), ct.float32)
     for n in range(split * run, min(ct.cdiv(keys, tn), split * run + run)):
-        k_tile = ct.reshape(ct.load(k, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
-        s = ct.mma(queries, ct.transpose(k_tile), ct.zeros((ROWS, tn), ct.float32)) * scale
+        s = scores(q_tile, k, batch, kv_head, n, ROWS, tn, d)
         column = n * tn + ct.arange(tn, dtype=ct.int32)[None, :]
-        p, factor, largest, total = online_step(ct.where(column < keys, s, -math.inf), largest, total)
-        v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
-        acc = ct.mma(p.astype(v.dtype), v_tile, acc * factor)
-    ct.store(parts, (batch, kv_head, split, 0, 0), ct.reshape(acc / total, (1, 1, 1, ROWS, d)))
+        p, factor, largest, total = scaled_step(ct.where(column < keys, s, -math.inf), scale, largest, total)
+        acc = ct.mma(p.astype(v.dtype), load_rows(v, batch, kv_head, n, tn, d), acc * factor)
+    ct.store(parts, (batch, kv_head, split, 0, 0), ct.reshape(acc * share(total), (1, 1, 1, ROWS, d)))
     ct.store(lse, (batch, kv_head, split, 0), ct.reshape(largest + ct.log2(total), (1, 1, 1, ROWS)))
 
 
 @ct.kernel
-def decode_add(parts, lse, o, splits: ct.Constant[int], rows: ct.Constant[int], d: ct.Constant[int]):
+def decode_add(parts, lse, o, splits: ct.Constant[int], d: ct.Constant[int]):
     """O of a row: its parts, weighted by their shares of the denominator. splits: a power of two, at least all."""
     batch, kv_head, row = ct.bid(2), ct.bid(1), ct.bid(0)
     logs = ct.reshape(
         ct.load(lse, (batch, kv_head, 0, row), (1, 1, splits, 1), padding_mode=ct.PaddingMode.NEG_INF), (splits, 1)
     )
-    weights = ct.exp2(logs - ct.max(logs, 0, keepdims=True), flush_to_zero=True)
+    top = ct.max(logs, 0, keepdims=True)
+    weights = ct.exp2(logs - ct.where(top == -math.inf, 0.0, top), flush_to_zero=True)
     part = ct.reshape(ct.load(parts, (batch, kv_head, 0, row, 0), (1, 1, splits, 1, d), padding_mode=ZERO), (splits, d))
-    sum = ct.sum(part * weights, 0, keepdims=True) / ct.sum(weights, 0, keepdims=True)
+    sum = ct.sum(part * weights, 0, keepdims=True) * share(ct.sum(weights, 0, keepdims=True))
     ct.store(o, (batch, kv_head, row, 0), ct.reshape(sum, (1, 1, 1, d)).astype(o.dtype))
 
 
@@ -130,7 +157,31 @@ def delta_rows(o, do, delta, tm: ct.Constant[int], d: ct.Constant[int]):
     ct.store(delta, (batch, head, m), ct.sum(out * slope, 3))
 
 
-@ct.kernel
+@ct.function
+def load_logs(lse, batch, head, m, tm: ct.Constant[int]):
+    """(tm,) of lse; +inf for a row of -inf alone, so that all its P are 0."""
+    logs = ct.reshape(ct.load(lse, (batch, head, m), (1, 1, tm), padding_mode=ZERO), (tm,))
+    return ct.where(logs == -math.inf, math.inf, logs)
+
+
+@ct.function
+def load_deltas(delta, batch, head, m, tm: ct.Constant[int]):
+    return ct.reshape(ct.load(delta, (batch, head, m), (1, 1, tm), padding_mode=ZERO), (tm,))
+
+
+@ct.function
+def keys_step(k_tile, v_tile, q_tile, do_tile, logs, deltas, seen, scale, k_acc, v_acc):
+    """(k_acc, v_acc) after a tile of queries. seen: (tn, tm), or None for all of them."""
+    s = ct.mma(k_tile, ct.transpose(q_tile), ct.zeros((k_tile.shape[0], q_tile.shape[0]), ct.float32))
+    p = ct.exp2(s * (scale * LOG2_E) - logs[None, :], flush_to_zero=True)
+    if seen is not None:
+        p = ct.where(seen, p, 0.0)
+    v_acc = ct.mma(p.astype(do_tile.dtype), do_tile, v_acc)
+    dp = ct.mma(v_tile, ct.transpose(do_tile), ct.zeros((k_tile.shape[0], q_tile.shape[0]), ct.float32))
+    return ct.mma((p * (dp - deltas[None, :])).astype(q_tile.dtype), q_tile, k_acc), v_acc
+
+
+@ct.kernel(num_worker_warps=TWO_WARPGROUPS)
 def backward_keys(
     q,
     k,
@@ -150,36 +201,42 @@ def backward_keys(
     """dK and dV of tn keys of a head of K and V: over all its query heads, and all their queries that see the keys.
 
     Scores are transposed, (tn, tm), so that Pᵀ and dSᵀ are A operands as they are. scale: of the scores.
+    Queries past the end have dO = 0 and add nothing; keys past the end are rows that are not stored.
     """
     n, kv_head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
-    k_tile = ct.reshape(ct.load(k, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
-    v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
-    keys, queries = k.shape[2], q.shape[2]
+    k_tile = load_rows(k, batch, kv_head, n, tn, d)
+    v_tile = load_rows(v, batch, kv_head, n, tn, d)
     k_acc, v_acc = ct.zeros((tn, d), ct.float32), ct.zeros((tn, d), ct.float32)
+    end = ct.cdiv(q.shape[2], tm)
+    first, whole = (n * tn // tm, min(ct.cdiv(n * tn + tn - 1, tm), end)) if causal else (0, 0)
     column = n * tn + ct.arange(tn, dtype=ct.int32)[:, None]
-    first = n * tn // tm if causal else 0
     for member in range(group):
         head = kv_head * group + member
-        for m in range(first, ct.cdiv(queries, tm)):
-            q_tile = ct.reshape(ct.load(q, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO), (tm, d))
-            do_tile = ct.reshape(ct.load(do, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO), (tm, d))
-            logs = ct.reshape(ct.load(lse, (batch, head, m), (1, 1, tm), padding_mode=ZERO), (1, tm))
-            shared = ct.reshape(ct.load(delta, (batch, head, m), (1, 1, tm), padding_mode=ZERO), (1, tm))
-            s = ct.mma(k_tile, ct.transpose(q_tile), ct.zeros((tn, tm), ct.float32)) * (scale * LOG2_E)
+        for m in range(first, whole):  # causal alone
             row = m * tm + ct.arange(tm, dtype=ct.int32)[None, :]
-            seen = (column < keys) & (row < queries)
-            if causal:
-                seen = seen & (column <= row)
-            p = ct.where(seen, ct.exp2(s - logs, flush_to_zero=True), 0.0)
-            v_acc = ct.mma(p.astype(do.dtype), do_tile, v_acc)
-            dp = ct.mma(v_tile, ct.transpose(do_tile), ct.zeros((tn, tm), ct.float32))
-            ds = p * (dp - shared)
-            k_acc = ct.mma(ds.astype(q.dtype), q_tile, k_acc)
+            q_tile, do_tile = load_rows(q, batch, head, m, tm, d), load_rows(do, batch, head, m, tm, d)
+            logs, deltas = load_logs(lse, batch, head, m, tm), load_deltas(delta, batch, head, m, tm)
+            k_acc, v_acc = keys_step(k_tile, v_tile, q_tile, do_tile, logs, deltas, column <= row, scale, k_acc, v_acc)
+        for m in range(whole, end):
+            q_tile, do_tile = load_rows(q, batch, head, m, tm, d), load_rows(do, batch, head, m, tm, d)
+            logs, deltas = load_logs(lse, batch, head, m, tm), load_deltas(delta, batch, head, m, tm)
+            k_acc, v_acc = keys_step(k_tile, v_tile, q_tile, do_tile, logs, deltas, None, scale, k_acc, v_acc)
     ct.store(dk, (batch, kv_head, n, 0), ct.reshape(k_acc * scale, (1, 1, tn, d)).astype(dk.dtype))
     ct.store(dv, (batch, kv_head, n, 0), ct.reshape(v_acc, (1, 1, tn, d)).astype(dv.dtype))
 
 
-@ct.kernel
+@ct.function
+def queries_step(q_tile, do_tile, k_tile, v_tile, logs, deltas, seen, scale, acc):
+    """acc after a tile of keys. seen: (tm, tn), or None for all of them."""
+    s = ct.mma(q_tile, ct.transpose(k_tile), ct.zeros((q_tile.shape[0], k_tile.shape[0]), ct.float32))
+    p = ct.exp2(s * (scale * LOG2_E) - logs[:, None], flush_to_zero=True)
+    if seen is not None:
+        p = ct.where(seen, p, 0.0)
+    dp = ct.mma(do_tile, ct.transpose(v_tile), ct.zeros((q_tile.shape[0], k_tile.shape[0]), ct.float32))
+    return ct.mma((p * (dp - deltas[:, None])).astype(k_tile.dtype), k_tile, acc)
+
+
+@ct.kernel(num_worker_warps=TWO_WARPGROUPS)
 def backward_queries(
     q,
     k,
@@ -196,23 +253,20 @@ def backward_queries(
     d: ct.Constant[int],
 ):
     """dQ of tm queries of a head."""
-    m, head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
-    kv_head = head // group
-    q_tile = ct.reshape(ct.load(q, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO), (tm, d))
-    do_tile = ct.reshape(ct.load(do, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO), (tm, d))
-    logs = ct.reshape(ct.load(lse, (batch, head, m), (1, 1, tm), padding_mode=ZERO), (tm, 1))
-    shared = ct.reshape(ct.load(delta, (batch, head, m), (1, 1, tm), padding_mode=ZERO), (tm, 1))
-    keys = k.shape[2]
-    end = min(ct.cdiv(keys, tn), ct.cdiv((m + 1) * tm, tn)) if causal else ct.cdiv(keys, tn)
+    m, head, batch = ct.num_blocks(0) - 1 - ct.bid(0) if causal else ct.bid(0), ct.bid(1), ct.bid(2)
+    kv_head, keys = head // group, k.shape[2]
+    q_tile, do_tile = load_rows(q, batch, head, m, tm, d), load_rows(do, batch, head, m, tm, d)
+    logs, deltas = load_logs(lse, batch, head, m, tm), load_deltas(delta, batch, head, m, tm)
+    end = ct.cdiv(min(keys, (m + 1) * tm) if causal else keys, tn)
+    unmasked = min(keys, m * tm + 1) // tn if causal else keys // tn
     row = m * tm + ct.arange(tm, dtype=ct.int32)[:, None]
     acc = ct.zeros((tm, d), ct.float32)
-    for n in range(end):
-        k_tile = ct.reshape(ct.load(k, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
-        v_tile = ct.reshape(ct.load(v, (batch, kv_head, n, 0), (1, 1, tn, d), padding_mode=ZERO), (tn, d))
-        s = ct.mma(q_tile, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * (scale * LOG2_E)
+    for n in range(unmasked):
+        k_tile, v_tile = load_rows(k, batch, kv_head, n, tn, d), load_rows(v, batch, kv_head, n, tn, d)
+        acc = queries_step(q_tile, do_tile, k_tile, v_tile, logs, deltas, None, scale, acc)
+    for n in range(unmasked, end):
         column = n * tn + ct.arange(tn, dtype=ct.int32)[None, :]
         seen = (column < keys) & (column <= row) if causal else column < keys
-        p = ct.where(seen, ct.exp2(s - logs, flush_to_zero=True), 0.0)
-        dp = ct.mma(do_tile, ct.transpose(v_tile), ct.zeros((tm, tn), ct.float32))
-        acc = ct.mma((p * (dp - shared)).astype(k.dtype), k_tile, acc)
+        k_tile, v_tile = load_rows(k, batch, kv_head, n, tn, d), load_rows(v, batch, kv_head, n, tn, d)
+        acc = queries_step(q_tile, do_tile, k_tile, v_tile, logs, deltas, seen, scale, acc)
     ct.store(dq, (batch, head, m, 0), ct.reshape(acc * scale, (1, 1, tm, d)).astype(dq.dtype))

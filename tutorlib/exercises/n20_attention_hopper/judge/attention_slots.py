@@ -31,6 +31,12 @@ class AttnFlaw(FailureKind):
     COURSES = "the course's part of attention"
 
 
+NO_TURNS = Flaw(
+    "no warpgroup passes its turn: pass_turn arrives at the other one's barrier and goes on, barrier_arrive.",
+    AttnFlaw.NO_TURNS,
+)
+
+
 def without_overlap(ptx: str) -> str:
     """A fault if no exponential comes between a wait for the older group and the wait for all; else ""."""
     if not re.search(r"wgmma\.wait_group\S*\s+1;", ptx):
@@ -49,8 +55,7 @@ def without_overlap(ptx: str) -> str:
 def without_turns(ptx: str) -> str:
     """A fault if no warpgroup arrives at a named barrier without waiting there; else ""."""
     if not re.search(r"\bbar(?:rier)?(?:\.cta)?\.arrive", ptx):
-        what = "no warpgroup passes its turn: pass_turn arrives at the other one's barrier and goes on, barrier_arrive."
-        return Flaw(what, AttnFlaw.NO_TURNS)
+        return NO_TURNS
     return ""
 
 
@@ -152,22 +157,9 @@ class StepSlot(AttentionSlot):
 @dataclass(frozen=True, kw_only=True)
 class TurnSlot(AttentionSlot):
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        """The simulator runs warps in an order in which many a barrier happens to work, so the calls are compared."""
-        self.parts(answer)
-        (taken, passed), (other, back) = ([barriers_of(one, group) for one in answer] for group in (0, 1))
-        for wait, arrive, group in ((taken, back, 0), (other, passed, 1)):
-            if wait is None or arrive is None:
-                continue
-            expected = [("waits", *call[1:]) for call in arrive if call[0] == "arrives"]
-            if wait != expected or len(wait) != 1 or wait[0][2] != BOTH:
-                what = (
-                    f"for its turn warpgroup {group} {told(wait)}; to give it that turn, warpgroup {1 - group} "
-                    f"{told(arrive)}."
-                )
-                return wrong(Flaw(what, AttnFlaw.TURN))
-        if taken == other and taken is not None:
-            return wrong(Flaw(f"both warpgroups have their turn at one barrier: each {told(taken)}.", AttnFlaw.TURN))
-        return None
+        parts = self.parts(answer)
+        flaw = turn_flaw(parts.take_turn, parts.pass_turn)
+        return wrong(flaw) if flaw else None
 
     def lacks(self, compiled: Compiled) -> str:
         return without_turns(compiled.ptx)
@@ -175,6 +167,29 @@ class TurnSlot(AttentionSlot):
 
 BOTH = 256  # threads of the two warpgroups
 BarrierCalls = list[tuple[str, int, int]]  # "waits" or "arrives", the barrier, its threads
+
+
+def turn_flaw(take_turn: Answer, pass_turn: Answer) -> str:
+    """Why the two do not give turns, or "".
+
+    The simulator runs warps in an order in which many a barrier happens to work, so the calls are compared.
+    """
+    (taken, passed), (other, back) = ([barriers_of(one, group) for one in (take_turn, pass_turn)] for group in (0, 1))
+    if taken == passed == []:
+        return NO_TURNS
+    for wait, arrive, group in ((taken, back, 0), (other, passed, 1)):
+        if wait is None or arrive is None:
+            continue
+        expected = [("waits", *call[1:]) for call in arrive if call[0] == "arrives"]
+        if wait != expected or len(wait) != 1 or wait[0][2] != BOTH:
+            what = (
+                f"for its turn warpgroup {group} {told(wait)}; to give it that turn, warpgroup {1 - group} "
+                f"{told(arrive)}."
+            )
+            return Flaw(what, AttnFlaw.TURN)
+    if taken == other and taken is not None:
+        return Flaw(f"both warpgroups have their turn at one barrier: each {told(taken)}.", AttnFlaw.TURN)
+    return ""
 
 
 def barriers_of(function: Answer, group: int) -> BarrierCalls | None:
@@ -202,7 +217,7 @@ def told(calls: BarrierCalls) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeAttention(AttentionSlot):
+class WholeAttention(TurnSlot):
     """The answer takes nothing and returns AttentionParts, all of them its own."""
 
     names: tuple[str, ...] = ()
@@ -221,4 +236,4 @@ class WholeAttention(AttentionSlot):
         return got
 
     def lacks(self, compiled: Compiled) -> str:
-        return without_overlap(compiled.ptx) or without_turns(compiled.ptx)
+        return without_overlap(compiled.ptx) or super().lacks(compiled)

@@ -1,0 +1,122 @@
+"""Notebooks 19 and 20's attention on a Hopper GPU: right in special cases and at real sizes, and inside models."""
+
+import copy
+from functools import partial
+
+import pytest
+import torch
+from torch.nn import functional
+
+from tests.gpu.test_models import losses
+from tests.kernels.attention.cases import CHECKS, Forward, any_length, losses_of_an_encoder, normal, packed
+from tests.kernels.attention.test_operator import count_calls
+from tests.kernels.fused.models import MODELS
+from tutorlib.checking.running import find_fault
+from tutorlib.instruments.sweeps.attention import forward_by
+from tutorlib.kernels.attention import launch
+from tutorlib.kernels.attention.operator import attention, scaled_dot_product_attention
+from tutorlib.problems.attention import attention_problem
+
+pytestmark = pytest.mark.gpu("90a")
+SHAPES = (  # batch, heads, heads of K and V, queries, keys, head_dim
+    (2, 8, 8, 4096, 4096, 128),
+    (2, 16, 2, 4097, 4097, 128),
+    (1, 16, 16, 2048, 2048, 64),
+    (3, 8, 1, 1000, 1500, 64),
+)
+CLOSE = {"rtol": 2**-6, "atol": 2**-6}
+
+
+def into(by, q, k, v, scale, causal):
+    o, lse = torch.full_like(q, torch.nan), torch.full(q.shape[:3], torch.nan, device=q.device)
+    by(o, lse, q, k, v, scale, causal)
+    return o, lse
+
+
+FORWARD = {"CuTe": launch.forward_into, "cuTile": launch.forward_by_tiles}
+
+
+@pytest.fixture(params=FORWARD.values(), ids=FORWARD)
+def forward(request) -> Forward:
+    return partial(into, request.param)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("check", CHECKS)
+def test_it_is_right_in_special_cases(forward, check, causal):
+    check(forward, causal, "cuda", 2049)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("tokens", [1, 17, 127, 4097])
+def test_any_length_is_right(forward, tokens, causal):
+    any_length(forward, causal, "cuda", tokens)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("by", FORWARD.values(), ids=FORWARD)
+def test_it_is_right_at_real_sizes(by, causal, shape):
+    assert find_fault(attention_problem(causal), forward_by(by, causal), shape) is None
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("kv_heads", "d"), [(8, 128), (1, 128), (8, 64)])
+@pytest.mark.parametrize("tokens", [17, 1025])
+def test_gradients_equal_torch_in_fp64_and_are_the_same_twice(tokens, kv_heads, d, causal):
+    q, do = normal(2, 8, tokens, d, device="cuda"), normal(1, 2, 8, tokens, d, device="cuda")[0]
+    k, v = normal(2, 2, kv_heads, tokens, d, device="cuda").unbind(0)
+    wide = [x.double().requires_grad_() for x in (q, k, v)]
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        o = functional.scaled_dot_product_attention(*wide, is_causal=causal, enable_gqa=True)
+    want = torch.autograd.grad(o, wide, do.double())
+    ours = [x.detach().clone().requires_grad_() for x in (q, k, v)]
+    got, again = (
+        torch.autograd.grad(scaled_dot_product_attention(*ours, is_causal=causal, enable_gqa=True), ours, do)
+        for _ in "12"
+    )
+    for one, twice, right in zip(got, again, want, strict=True):
+        torch.testing.assert_close(one.double(), right, rtol=2**-6, atol=2**-7 * float(right.abs().max()))
+        assert torch.equal(one, twice)
+
+
+@pytest.mark.parametrize(("batch", "kv_heads", "keys"), [(1, 8, 100_000), (16, 8, 4096), (3, 1, 4097), (1, 1, 1)])
+@pytest.mark.parametrize(("group", "d"), [(1, 128), (8, 128), (8, 64)])
+def test_decoding_equals_torch_in_fp64(batch, kv_heads, keys, group, d):
+    q = normal(batch, kv_heads * group, 1, d, device="cuda")
+    k, v = normal(2, batch, kv_heads, keys, d, device="cuda").unbind(0)
+    o = torch.full_like(q, torch.nan)
+    launch.decode_into(o, q, k, v, d**-0.5)
+    grouped = q.view(batch, kv_heads, group, d).double()
+    want = (grouped @ k.double().mT * d**-0.5).softmax(-1) @ v.double()
+    torch.testing.assert_close(o.view_as(want).double(), want, **CLOSE)
+
+
+def test_torch_accepts_the_operator_on_a_gpu():
+    operands = [x.clone().requires_grad_() for x in packed(2, 130, device="cuda")]
+    found = torch.library.opcheck(attention, (*operands, 0.125, True), rtol=2**-5, atol=2**-5)
+    assert set(found.values()) == {"SUCCESS"}
+
+
+def test_a_layer_of_torchs_trains_with_it(monkeypatch):
+    want = losses_of_an_encoder("cuda", torch.bfloat16)
+    calls = count_calls(monkeypatch)
+    assert losses_of_an_encoder("cuda", torch.bfloat16) == pytest.approx(want, rel=2**-6)
+    assert calls == [""] * 3
+
+
+def test_a_model_of_transformers_trains_with_it(monkeypatch):
+    torch.manual_seed(0)
+    trial = MODELS["Llama"](256).to("cuda", torch.bfloat16)
+    ours = copy.deepcopy(trial.model)
+    want = losses(trial, trial.model)
+    calls = count_calls(monkeypatch)
+    assert losses(trial, ours) == pytest.approx(want, rel=2**-6)
+    assert set(calls) == {""}
+
+
+def test_compiled_it_is_one_graph():
+    q, k, v = packed(2, 300, device="cuda")
+    eager = scaled_dot_product_attention(q, k, v, is_causal=True)
+    compiled = torch.compile(scaled_dot_product_attention, fullgraph=True)(q, k, v, is_causal=True)
+    assert torch.equal(eager, compiled)
