@@ -34,12 +34,26 @@ LAYOUTS = (
     *("(3,5):(5,1)", " ( 2 , 2 ) : ( 1 , 2 ) ", "4,3", "(2,2):(1,1)", "((4,2),(2,2))", "(5,3):(4,7)", "(8,32)"),
 )
 REFUSED = (
-    *("(4,3", "4)", "", ":", "(4,3):", "(4,x)", "(4,3):(3,1):2", "(4,0)", "(4,-2)", "(4,3):(1,(2,3))", "()", "(4,(),2)"),
+    *(
+        "(4,3",
+        "4)",
+        "",
+        ":",
+        "(4,3):",
+        "(4,x)",
+        "(4,3):(3,1):2",
+        "(4,0)",
+        "(4,-2)",
+        "(4,3):(1,(2,3))",
+        "()",
+        "(4,(),2)",
+    ),
     *("(4,,3)", "--3", "04", "(4)(3)", "1 2", "(999,999)", "'", "(1,2)" * 50, ")(", "2,-", "4:4:'\""),
 )
 TILERS = (
-    "(4,4)", "(2,3)", "4:2", "2", "(2,)", "(1,2)", "(4,4,4)", "((2,2),2)", "2:3", "(2,2):(1,4)", "3:-1", "(3,5)", "(8,1)"
-)  # fmt: skip
+    *("(4,4)", "(2,3)", "4:2", "2", "(2,)", "(1,2)", "(4,4,4)", "((2,2),2)", "2:3", "(2,2):(1,4)"),
+    *("3:-1", "(3,5)", "(8,1)"),
+)
 TEXTS = {
     "layout": [(*LAYOUTS, *REFUSED)],
     "compose": [(*LAYOUTS, "(99,99)"), (*LAYOUTS, "(4,3")],
@@ -100,7 +114,10 @@ def random_value(box: Any, kind: str, n: int, dice: random.Random) -> Any:
 def plain(states: list[Any]) -> list[Any]:
     """Lists for tuples; the lines of an outline in one order."""
     return [
-        {**one, "grids": [{**grid, "outline": sorted(map(list, grid["outline"]))} | paired(grid) for grid in one["grids"]]}
+        {
+            **one,
+            "grids": [{**grid, "outline": sorted(map(list, grid["outline"]))} | paired(grid) for grid in one["grids"]],
+        }
         for one in states
     ]
 

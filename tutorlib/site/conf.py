@@ -24,6 +24,7 @@ html_theme_options = {"navigation_with_keys": True}
 html_static_path = [str(HERE / "static"), str(BROWSER)]
 html_css_files = ["grid.css", "site.css"]
 html_js_files = [("start.js", {"type": "module"})]
+html_favicon = str(HERE / "static" / "favicon.svg")
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False

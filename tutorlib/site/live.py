@@ -54,6 +54,8 @@ def input_of(box: ipywidgets.ValueWidget) -> dict[str, Any]:
         case ipywidgets.IntSlider() | ipywidgets.FloatSlider():
             return {"kind": "range", **common, "min": box.min, "max": box.max, "step": box.step}
         case ipywidgets.Dropdown():
-            options = box.options.items() if isinstance(box.options, dict) else zip(box.options, box.options, strict=True)
+            options = (
+                box.options.items() if isinstance(box.options, dict) else zip(box.options, box.options, strict=True)
+            )
             return {"kind": "select", **common, "options": [[str(label), value] for label, value in options]}
     return {"kind": "text", **common}

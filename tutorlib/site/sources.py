@@ -22,13 +22,15 @@ from tutorlib.notebook.standing import CONTENTS, Course, Standing, course_of
 from tutorlib.paths import DATA, NOTEBOOKS, ROOT, SWEEPS
 from tutorlib.paths import FIGURES as DRAWN
 from tutorlib.problems.wrong import count
-from tutorlib.site.pages import LADDER, page
+from tutorlib.site.pages import LADDER, SHOWN, page
 
 HERE = Path(__file__).parent
 DOCS = ROOT / "docs"
+REPOSITORY = "GITHUB_REPOSITORY"  # environment variable of a workflow on GitHub: OWNER/NAME
 MANUALS = ("CONTRIBUTING.md",)  # in the repository's root; those of docs/ are all taken
+FIGURES_INTRO = """`tutor plots` draws each figure from these files, which `tutor sweep` and `tutor evidence` write on a GPU.
+A speed is a ratio to a library's kernel, measured in turn with it in one run."""
 LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^]\[]|\[[^]]*\])*)\]\((?!\w+:|#)(?P<path>[^)#\s]+)(?P<fragment>#[^)\s]+)?\)")
-SHOWN = re.compile(r'^show_figure\("(\w+)"\)$', re.MULTILINE)
 
 
 def write(folder: Path, answers: bool = False) -> None:
@@ -71,6 +73,7 @@ def index(course: Course, manuals: Sequence[str], answers: bool) -> str:
         "table": contents.table(course),
         "pages": "\n".join(one.head.name for one in course.notebooks),
         "manuals": "\n".join(manuals),
+        "clone": f"git clone https://github.com/{repository}\n" if (repository := os.environ.get(REPOSITORY)) else "",
         "answers": "Each exercise has its answer, folded." if answers else "Answers are left out.",
     }
     text = (HERE / "index.md").read_text(encoding="utf-8")
@@ -81,8 +84,8 @@ def facts(one: Standing, everything: Sequence[Results]) -> str:
     """What a reader of a page without a kernel should know: the notebook's file, its points, its measurements."""
     name = one.head.name
     lines = [
-        f"{{download}}`Download the notebook <notebooks/{name}.ipynb>` to solve its exercises: "
-        f"{count(one.max_points, 'point')}, without a GPU {contents.without_gpu(one.exercises)}."
+        f"{{download}}`Download the notebook <notebooks/{name}.ipynb>` to solve its exercises. "
+        f"{count(one.max_points, 'point')}; without a GPU: {contents.without_gpu(one.exercises)}."
     ]
     if any(exercise.needs for exercise in one.exercises):
         found = {results.gpu: reached(name, results) for results in everything if name in results.notebooks}
@@ -94,8 +97,7 @@ def facts(one: Standing, everything: Sequence[Results]) -> str:
 
 def figures_page(shown: dict[str, str]) -> str:
     """Every figure with its page and its data. shown: figure → the page that shows it, as a link."""
-    parts = ["# Figures and their data", "Every figure is drawn by `tutor plots` from these files, which `tutor sweep` "
-             "and `tutor evidence` write on a GPU. A speed is a ratio to a library's kernel, measured in turn with it."]  # fmt: skip
+    parts = ["# Figures and their data", FIGURES_INTRO]
     for name in FIGURES:
         if name in shown and not LADDER.fullmatch(name):
             parts += figure_section(name, shown[name])
@@ -128,7 +130,7 @@ def download(path: Path) -> str:
 
 def relinked(manual: Path) -> str:
     """A manual of the repository with its links as the site's: to pages, else to the repository, else no links."""
-    repository = os.environ.get("GITHUB_REPOSITORY")
+    repository = os.environ.get(REPOSITORY)
 
     def replaced(link: re.Match[str]) -> str:
         target = (manual.parent / link["path"]).resolve()

@@ -1,6 +1,6 @@
 // Paints the grids that the kernel sends as SVG and tells it which cell was clicked.
 const NS = "http://www.w3.org/2000/svg";
-const ROOM = 860; // px for all grids beside each other at JupyterLab's usual width
+const ROOM = 860; // px at most for all grids beside each other, JupyterLab's usual width
 const CELL = { largest: 44, smallest: 15 };
 const TALL = 30; // px above the cells for the names of columns
 const WIDE = 46; // px beside the cells for the names of rows
@@ -76,9 +76,10 @@ function render({ model, el }) {
   function showGrids() {
     const grids = model.get("grids");
     const columns = grids.reduce((sum, grid) => sum + grid.labels[0].length, 0);
-    const beside = Math.floor((ROOM - grids.length * (WIDE + 28)) / columns);
+    const room = Math.min(ROOM, el.clientWidth || ROOM); // 0 before the page has it
+    const beside = Math.floor((room - grids.length * (WIDE + 28)) / columns);
     const widest = Math.max(...grids.map((grid) => grid.labels[0].length));
-    const alone = Math.floor((ROOM - WIDE) / widest);
+    const alone = Math.floor((room - WIDE) / widest);
     const wanted = beside >= 24 ? beside : alone; // too narrow beside each other: the page wraps them
     const cell = Math.max(CELL.smallest, Math.min(CELL.largest, wanted));
     pictures.replaceChildren(
