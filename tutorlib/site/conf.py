@@ -28,5 +28,3 @@ html_favicon = str(HERE / "static" / "favicon.svg")
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
-pygments_style = "friendly"
-pygments_dark_style = "monokai"

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -28,8 +27,9 @@ HERE = Path(__file__).parent
 DOCS = ROOT / "docs"
 REPOSITORY = "GITHUB_REPOSITORY"  # environment variable of a workflow on GitHub: OWNER/NAME
 MANUALS = ("CONTRIBUTING.md",)  # in the repository's root; those of docs/ are all taken
-FIGURES_INTRO = """`tutor plots` draws each figure from these files, which `tutor sweep` and `tutor evidence` write on a GPU.
-A speed is a ratio to a library's kernel, measured in turn with it in one run."""
+CHANGED, AT_LENGTH = "*changed since*", "the page's code has *changed since*"
+FIGURES_INTRO = """`tutor plots` draws each figure from these files, which `tutor sweep` and `tutor evidence` write on a
+GPU. A speed is a ratio to a library's kernel, measured in turn with it in one run."""
 LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^]\[]|\[[^]]*\])*)\]\((?!\w+:|#)(?P<path>[^)#\s]+)(?P<fragment>#[^)\s]+)?\)")
 
 
@@ -88,8 +88,8 @@ def facts(one: Standing, everything: Sequence[Results]) -> str:
         f"{count(one.max_points, 'point')}; without a GPU: {contents.without_gpu(one.exercises)}."
     ]
     if any(exercise.needs for exercise in one.exercises):
-        found = {results.gpu: reached(name, results) for results in everything if name in results.notebooks}
-        lines += [f"On an {gpu}: {says}." for gpu, says in found.items()]
+        found = [results for results in everything if name in results.notebooks]
+        lines += [f"On an {one.gpu}, {one.date}: {reached(name, one).replace(CHANGED, AT_LENGTH)}." for one in found]
         lines += [] if found else ["The kernels of this page have not been measured on a GPU yet."]
     body = "\n\n".join(lines)
     return f":::{{container}} facts\n{body}\n:::"
@@ -107,9 +107,12 @@ def figures_page(shown: dict[str, str]) -> str:
 
 def figure_section(name: str, shown_on: str) -> Iterator[str]:
     draw = FIGURES[name]
-    module = inspect.getmodule(draw.func if isinstance(draw, partial) else draw)
-    says = (inspect.getdoc(module) or name).split("\n")[0].removeprefix("The figure of ").rstrip(".")
+    module = inspect.getmodule(draw)
+    assert module is not None
+    says = (module.__doc__ or "").split("\n")[0].removeprefix("The figure of ").rstrip(".")
     title, _, caption = says.partition(": ")
+    if re.fullmatch(r"notebook \d\d", title):
+        title, caption = caption, ""
     yield f"({name})=\n## {title[0].upper()}{title[1:]}"
     yield f"Page {shown_on}." + (f" {caption[0].upper()}{caption[1:]}." if caption else "")
     yield f"![{says}](figures/{name}.png)"
@@ -119,7 +122,7 @@ def figure_section(name: str, shown_on: str) -> Iterator[str]:
 
 def data_of(name: str, code: str) -> list[Path]:
     """The sweeps that the module of a figure names; the solutions' results if it names none."""
-    words = {node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)} | {name}
+    words = {str(node.value) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)} | {name}
     found = [path for path in sorted(SWEEPS.glob("*.json")) if any(path.stem.endswith(f"_{word}") for word in words)]
     return found or sorted(DATA.glob("*.json"))
 
