@@ -82,19 +82,19 @@ def state(explorer: Explorer) -> dict[str, Any]:
     return {name: getattr(explorer.grids, name) for name in ("grids", "answer", "problem")}
 
 
-def drawn(explorer: Explorer, kind: str, steps: int, dice: random.Random) -> tuple[list[Any], list[Any]]:
+def drawn(explorer: Explorer, kind: str, steps: int, rng: random.Random) -> tuple[list[Any], list[Any]]:
     """Random actions, as the browser receives them, and the states after none of them, after the first, …"""
     actions, states = [], [state(explorer)]
     for _ in range(steps):
-        if dice.random() < (0.97 if kind == "mbarriers" else 0.5):
-            grid = dice.randrange(len(explorer.drawn))
+        if rng.random() < (0.97 if kind == "mbarriers" else 0.5):
+            grid = rng.randrange(len(explorer.drawn))
             shown = explorer.drawn[grid]
-            cell = dice.randrange(shown.rows), dice.randrange(shown.columns)
+            cell = rng.randrange(shown.rows), rng.randrange(shown.columns)
             click(explorer, grid, *cell)
             actions.append([None, {"grid": grid, "row": cell[0], "column": cell[1]}])
         else:
-            n = dice.randrange(len(explorer.inputs))
-            value = random_value(explorer.inputs[n], kind, n, dice)
+            n = rng.randrange(len(explorer.inputs))
+            value = random_value(explorer.inputs[n], kind, n, rng)
             if value == explorer.inputs[n].value:  # no change, of which neither front end would tell
                 continue
             actions.append([n, value])
@@ -103,12 +103,12 @@ def drawn(explorer: Explorer, kind: str, steps: int, dice: random.Random) -> tup
     return actions, states
 
 
-def random_value(box: Any, kind: str, n: int, dice: random.Random) -> Any:
+def random_value(box: Any, kind: str, n: int, rng: random.Random) -> Any:
     if hasattr(box, "options"):
-        return dice.choice(list(box.options.values() if isinstance(box.options, dict) else box.options))
+        return rng.choice(list(box.options.values() if isinstance(box.options, dict) else box.options))
     if hasattr(box, "min"):
-        return box.min + box.step * dice.randrange(int((box.max - box.min) / box.step) + 1)
-    return dice.choice(TEXTS[kind][n])
+        return box.min + box.step * rng.randrange(int((box.max - box.min) / box.step) + 1)
+    return rng.choice(TEXTS[kind][n])
 
 
 def plain(states: list[Any]) -> list[Any]:

@@ -19,6 +19,8 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 myst_heading_slug_func = "tutorlib.site.sources.slug"
 
+highlight_language = "none"  # of a block that names no language
+
 html_theme = "furo"
 html_theme_options = {"navigation_with_keys": True}
 html_static_path = [str(HERE / "static"), str(BROWSER)]
