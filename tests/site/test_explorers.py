@@ -10,7 +10,7 @@ from tests.conftest import EVERYTHING
 from tests.explorers.clicks import click
 from tests.site.conftest import served
 from tutorlib.explorers.explorer import BROWSER, Explorer
-from tutorlib.site.live import described
+from tutorlib.site.live import explorer_data
 
 pytestmark = pytest.mark.browser
 
@@ -129,7 +129,7 @@ def paired(grid: dict[str, Any]) -> dict[str, Any]:
 def test_the_browser_shows_what_python_shows(browser):
     plays, wanted = [], []
     for call, steps in CALLS.items():
-        description = described(call, [])
+        description = explorer_data(call, [])
         names: dict[str, Any] = {}
         exec(call.replace("\nexplore_", "\nmade = explore_"), names)
         actions, states = drawn(names["made"], description["kind"], steps * TIMES, random.Random(description["kind"]))

@@ -129,9 +129,9 @@ def test_no_answer_is_in_the_site(site, pages):
 
 def test_an_instructor_finds_each_answer_folded(tmp_path):
     """On one page, since the build of all takes as long again."""
-    from tutorlib.site.pages import page
+    from tutorlib.site.pages import site_page
 
-    cells = page("01_layouts", "", answers=True).cells
+    cells = site_page("01_layouts", "", answers=True).cells
     folded = [cell for cell in cells if "hide-input" in cell.metadata.get("tags", [])]
     assert len(folded) == len([cell for cell in parse(SOLUTIONS / "01_layouts.py") if cell.regions])
     assert all("YOUR CODE HERE" in cells[cells.index(cell) - 1].source for cell in folded)

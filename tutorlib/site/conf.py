@@ -17,9 +17,10 @@ nb_execution_mode = "off"  # the outputs are those that the solved notebooks hol
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # by default from other hosts
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
-myst_heading_slug_func = "tutorlib.site.sources.slug"
 
 highlight_language = "none"  # of a block that names no language
+
+suppress_warnings = ["myst.header"]  # the glossary's terms are headings of level 3, for JupyterLab
 
 html_theme = "furo"
 html_theme_options = {"navigation_with_keys": True}

@@ -11,21 +11,21 @@ from nbformat import NotebookNode, v4
 
 from tutorlib.course.source import BuildError, SourceCell, parse, telling_lines
 from tutorlib.exercises import find
-from tutorlib.notebook.standing import CONTENTS
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
 from tutorlib.problems.wrong import count
-from tutorlib.site.live import described
+from tutorlib.site.figures_page import figure_anchor
+from tutorlib.site.links import notebook_links
+from tutorlib.site.live import explorer_data
 
-LADDER = re.compile(r"gemm_ladder_\d\d")  # the figure of the ladder as far as a page has come
 SHOWN = re.compile(r'show_figure\("(\w+)"\)')
 SHORT = 16  # characters: a line like "return out" gives nothing away
 HIDDEN = "‹a line of the answer›"
 
 
-def page(name: str, facts: str, answers: bool = False) -> NotebookNode:
+def site_page(name: str, facts: str, answers: bool = False) -> NotebookNode:
     """The page of a notebook. Raises BuildError if the solved notebook is stale.
 
-    facts: HTML below the title. answers: whether each exercise has its answer, folded, and the check's output.
+    facts: Markdown below the first cell. answers: whether each exercise has its answer, folded, and the check's output.
     """
     cells = parse(SOLUTIONS / f"{name}.py")
     solved = nbformat.read(SOLUTIONS / f"{name}.ipynb", as_version=4)
@@ -34,7 +34,7 @@ def page(name: str, facts: str, answers: bool = False) -> NotebookNode:
     hidden = () if answers else secrets(cells)
     nodes: list[NotebookNode] = []
     for cell, node in zip(cells, solved.cells, strict=True):
-        nodes += shown(cell, node, hidden, answers)
+        nodes += site_cells(cell, node, hidden, answers)
     nodes.insert(1, v4.new_markdown_cell(facts, id="facts"))
     add_explorers(nodes)
     solved.cells = nodes
@@ -45,10 +45,10 @@ def sources(notebook: NotebookNode) -> list[str]:
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def shown(cell: SourceCell, node: NotebookNode, hidden: tuple[str, ...], answers: bool) -> Iterator[NotebookNode]:
+def site_cells(cell: SourceCell, node: NotebookNode, hidden: tuple[str, ...], answers: bool) -> Iterator[NotebookNode]:
     """The cells of the site for one of the solved notebook."""
     if cell.kind == "markdown":
-        node.source = node.source.replace(f"]({CONTENTS}.ipynb)", "](index.md)")
+        node.source = notebook_links(node.source)
         yield node
         return
     node.metadata["mystnb"] = {"image": {"alt": f"Output of {node.source.splitlines()[-1].strip()}"}}
@@ -62,8 +62,8 @@ def shown(cell: SourceCell, node: NotebookNode, hidden: tuple[str, ...], answers
     if cell.role == "check" and not answers:
         node.outputs = [html_output(check_note(cell.exercise))]
     elif (figure := SHOWN.fullmatch(node.source)) and node.outputs:
-        anchor = LADDER.sub("gemm_ladder", figure[1]).replace("_", "-")
-        node.outputs.append(html_output(f'<p class="note"><a href="figures.html#{anchor}">Data of this figure</a></p>'))
+        address = f"figures.html#{figure_anchor(figure[1])}"
+        node.outputs.append(html_output(f'<p class="note"><a href="{address}">Data of this figure</a></p>'))
     elif "show_source(" not in node.source:  # which shows the library's code to every student
         for output in node.outputs:
             redact(output, hidden)
@@ -97,24 +97,20 @@ def given() -> frozenset[str]:
 
 def redact(output: NotebookNode, hidden: Iterable[str]) -> None:
     """Replace the lines of an answer in an output's text, as `explain` and the compilers' remarks quote them."""
-    data = output.get("data", {})
-    for holder, name in [(output, "text")] * ("text" in output) + [
-        (data, kind) for kind in data if kind[:5] == "text/"
-    ]:
+    texts = output if "text" in output else output.get("data", {})
+    for kind in [kind for kind in texts if kind.startswith("text")]:
         for line in hidden:
-            holder[name] = holder[name].replace(line, HIDDEN).replace(escape(line), escape(HIDDEN))
+            texts[kind] = texts[kind].replace(line, HIDDEN).replace(escape(line), HIDDEN)
 
 
-def add_explorers(nodes: list[NotebookNode]) -> None:
+def add_explorers(nodes: Iterable[NotebookNode]) -> None:
     """Put the description of each explorer before its picture; the browser builds the explorer from it."""
-    code = [node for node in nodes if node.cell_type == "code"]
-    for node in code:
-        if found := described(node.source, sources_before(node, code)):
+    above: list[str] = []
+    for node in nodes:
+        if node.cell_type != "code":
+            continue
+        if found := explorer_data(node.source, above):
             text = json.dumps(found, ensure_ascii=False).replace("<", "\\u003c")
-            node.outputs.insert(
-                0, html_output(f'<div class="explorer"><script type="application/json">{text}</script></div>')
-            )
-
-
-def sources_before(node: NotebookNode, code: list[NotebookNode]) -> list[str]:
-    return [other.source for other in code[: code.index(node)]]
+            script = f'<script type="application/json">{text}</script>'
+            node.outputs.insert(0, html_output(f'<div class="explorer">{script}</div>'))
+        above.append(node.source)
