@@ -149,10 +149,11 @@ def address(site) -> Iterator[str]:
 
 
 @pytest.fixture
-def tab(browser):
-    """A page of the browser that fails the test for an error on its console or a file that does not arrive."""
+def tab(browser, address):
+    """A page of the browser that fails the test for a console error, a missing file or a request to another host."""
     opened = browser.new_page()
     complaints: list[str] = []
+    opened.on("request", lambda request: complaints.append(request.url) if address not in request.url else None)
     opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.on("requestfailed", lambda request: complaints.append(request.url))
