@@ -50,8 +50,9 @@ def figure_section(name: str, shown_on: str) -> Iterator[str]:
 def data_of(name: str, code: str) -> list[Path]:
     """The sweeps that the code of a figure's module names; the solutions' results if it names none."""
     words = {str(node.value) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)} | {name}
-    found = [path for path in sorted(SWEEPS.glob("*.json")) if any(path.stem.endswith(f"_{word}") for word in words)]
-    return found or sorted(DATA.glob("*.json"))
+    results = sorted(DATA.glob("*.json"))  # one file for each GPU
+    named = {f"{path.stem}_{word}" for path in results for word in words}
+    return [path for path in sorted(SWEEPS.glob("*.json")) if path.stem in named] or results
 
 
 def download(path: Path) -> str:

@@ -51,7 +51,7 @@ function paint(grid, cell, onClick) {
   for (const [x1, y1, x2, y2] of grid.outline)
     element("path", { class: "mark", d: `M${x1 * cell} ${y1 * cell}L${x2 * cell} ${y2 * cell}` }, svg);
   const longest = Math.max(0, ...grid.across.map((name) => name.length));
-  const step = Math.max(1, Math.ceil((7 * longest) / cell));
+  const step = Math.max(1, Math.ceil((6.4 * longest) / cell)); // px of a letter
   grid.across.forEach((name, column) => {
     if (column % step === 0) element("text", { class: "name", x: (column + 0.5) * cell, y: -11 }, svg, name);
   });
