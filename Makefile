@@ -4,7 +4,7 @@ BIN := .venv/bin
 # JupyterLab's defaults for this course; your own settings override them. They turn off the question about Jupyter news.
 LAB_CONFIG := $(CURDIR)/.lab
 
-.PHONY: lab help grade test test-all pytest bench build plots lint
+.PHONY: lab help grade test test-all pytest bench build plots site lint
 lab: .venv/.ready  ## open the contents page in JupyterLab
 	JUPYTER_CONFIG_PATH="$(LAB_CONFIG)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" $(BIN)/jupyter lab \
 		--notebook-dir=notebooks --LabApp.default_url=/lab/tree/contents.ipynb \
@@ -36,6 +36,9 @@ build: .venv/.ready  ## write the notebooks, the contents page, the glossary and
 plots: .venv/.ready  ## draw the figures
 	$(BIN)/tutor plots
 
+site: .venv/.ready  ## build the course as a web site in build/site; ANSWERS=1 adds the answers, folded
+	$(BIN)/python -m tutorlib.site build/site $(if $(ANSWERS),--answers)
+
 lint: .venv/.ready  ## run ruff, mypy, codespell and import-linter
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -46,7 +49,7 @@ lint: .venv/.ready  ## run ruff, mypy, codespell and import-linter
 .venv/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit(f"The course needs Python 3.11, 3.12 or 3.13; $(PYTHON) is {v[0]}.{v[1]}. Choose another: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -e '.[dev]'
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -e '.[dev,site]'
 	$(BIN)/python -m tutorlib.compiling.nvcc  # CUDA headers of nvcc's version
 	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || :  # in parallel, unlike pip; some packages contain files that are not Python
 	@touch $@

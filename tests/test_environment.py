@@ -21,7 +21,10 @@ def test_conda_has_the_same_pins():
 
 
 def test_every_dependency_is_pinned():
-    everything = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]
+    everything = [
+        *PROJECT["dependencies"],
+        *(line for extra in ("dev", "site") for line in PROJECT["optional-dependencies"][extra]),
+    ]
     assert [line for line in everything if not re.fullmatch(r"[\w-]+(\[\w+\])?==[\w.]+", line)] == []
 
 

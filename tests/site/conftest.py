@@ -1,5 +1,7 @@
 """The site, built once, served, and opened in headless Chromium."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import find_browser
-from tutorlib.site.__main__ import build
+from tutorlib.paths import ROOT
 
 SWITCHES = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 PATIENCE_S = 300  # for a browser that shares its machine with other tests
@@ -34,17 +36,18 @@ def served(folder: Path) -> Iterator[str]:
 def site(tmp_path_factory) -> Path:
     """The folder of the built site."""
     folder = tmp_path_factory.mktemp("site") / "html"
-    assert build(folder) == 0
+    command = [sys.executable, "-m", "tutorlib.site", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
     return folder
 
 
 @pytest.fixture(scope="session")
 def browser():
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=1000 * PATIENCE_S)
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=find_browser(), args=SWITCHES, timeout=1000 * PATIENCE_S
-        )
+        started = playwright.chromium.launch(executable_path=find_browser(), args=SWITCHES, timeout=1000 * PATIENCE_S)
         yield started
         started.close()

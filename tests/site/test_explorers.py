@@ -10,7 +10,7 @@ from tests.conftest import EVERYTHING
 from tests.explorers.clicks import click
 from tests.site.conftest import served
 from tutorlib.explorers.explorer import BROWSER, Explorer
-from tutorlib.site.live import described
+from tutorlib.site.live import explorer_data
 
 pytestmark = pytest.mark.browser
 
@@ -34,12 +34,26 @@ LAYOUTS = (
     *("(3,5):(5,1)", " ( 2 , 2 ) : ( 1 , 2 ) ", "4,3", "(2,2):(1,1)", "((4,2),(2,2))", "(5,3):(4,7)", "(8,32)"),
 )
 REFUSED = (
-    *("(4,3", "4)", "", ":", "(4,3):", "(4,x)", "(4,3):(3,1):2", "(4,0)", "(4,-2)", "(4,3):(1,(2,3))", "()", "(4,(),2)"),
+    *(
+        "(4,3",
+        "4)",
+        "",
+        ":",
+        "(4,3):",
+        "(4,x)",
+        "(4,3):(3,1):2",
+        "(4,0)",
+        "(4,-2)",
+        "(4,3):(1,(2,3))",
+        "()",
+        "(4,(),2)",
+    ),
     *("(4,,3)", "--3", "04", "(4)(3)", "1 2", "(999,999)", "'", "(1,2)" * 50, ")(", "2,-", "4:4:'\""),
 )
 TILERS = (
-    "(4,4)", "(2,3)", "4:2", "2", "(2,)", "(1,2)", "(4,4,4)", "((2,2),2)", "2:3", "(2,2):(1,4)", "3:-1", "(3,5)", "(8,1)"
-)  # fmt: skip
+    *("(4,4)", "(2,3)", "4:2", "2", "(2,)", "(1,2)", "(4,4,4)", "((2,2),2)", "2:3", "(2,2):(1,4)"),
+    *("3:-1", "(3,5)", "(8,1)"),
+)
 TEXTS = {
     "layout": [(*LAYOUTS, *REFUSED)],
     "compose": [(*LAYOUTS, "(99,99)"), (*LAYOUTS, "(4,3")],
@@ -68,19 +82,19 @@ def state(explorer: Explorer) -> dict[str, Any]:
     return {name: getattr(explorer.grids, name) for name in ("grids", "answer", "problem")}
 
 
-def drawn(explorer: Explorer, kind: str, steps: int, dice: random.Random) -> tuple[list[Any], list[Any]]:
+def drawn(explorer: Explorer, kind: str, steps: int, rng: random.Random) -> tuple[list[Any], list[Any]]:
     """Random actions, as the browser receives them, and the states after none of them, after the first, …"""
     actions, states = [], [state(explorer)]
     for _ in range(steps):
-        if dice.random() < (0.97 if kind == "mbarriers" else 0.5):
-            grid = dice.randrange(len(explorer.drawn))
+        if rng.random() < (0.97 if kind == "mbarriers" else 0.5):
+            grid = rng.randrange(len(explorer.drawn))
             shown = explorer.drawn[grid]
-            cell = dice.randrange(shown.rows), dice.randrange(shown.columns)
+            cell = rng.randrange(shown.rows), rng.randrange(shown.columns)
             click(explorer, grid, *cell)
             actions.append([None, {"grid": grid, "row": cell[0], "column": cell[1]}])
         else:
-            n = dice.randrange(len(explorer.inputs))
-            value = random_value(explorer.inputs[n], kind, n, dice)
+            n = rng.randrange(len(explorer.inputs))
+            value = random_value(explorer.inputs[n], kind, n, rng)
             if value == explorer.inputs[n].value:  # no change, of which neither front end would tell
                 continue
             actions.append([n, value])
@@ -89,18 +103,21 @@ def drawn(explorer: Explorer, kind: str, steps: int, dice: random.Random) -> tup
     return actions, states
 
 
-def random_value(box: Any, kind: str, n: int, dice: random.Random) -> Any:
+def random_value(box: Any, kind: str, n: int, rng: random.Random) -> Any:
     if hasattr(box, "options"):
-        return dice.choice(list(box.options.values() if isinstance(box.options, dict) else box.options))
+        return rng.choice(list(box.options.values() if isinstance(box.options, dict) else box.options))
     if hasattr(box, "min"):
-        return box.min + box.step * dice.randrange(int((box.max - box.min) / box.step) + 1)
-    return dice.choice(TEXTS[kind][n])
+        return box.min + box.step * rng.randrange(int((box.max - box.min) / box.step) + 1)
+    return rng.choice(TEXTS[kind][n])
 
 
 def plain(states: list[Any]) -> list[Any]:
     """Lists for tuples; the lines of an outline in one order."""
     return [
-        {**one, "grids": [{**grid, "outline": sorted(map(list, grid["outline"]))} | paired(grid) for grid in one["grids"]]}
+        {
+            **one,
+            "grids": [{**grid, "outline": sorted(map(list, grid["outline"]))} | paired(grid) for grid in one["grids"]],
+        }
         for one in states
     ]
 
@@ -112,7 +129,7 @@ def paired(grid: dict[str, Any]) -> dict[str, Any]:
 def test_the_browser_shows_what_python_shows(browser):
     plays, wanted = [], []
     for call, steps in CALLS.items():
-        description = described(call, [])
+        description = explorer_data(call, [])
         names: dict[str, Any] = {}
         exec(call.replace("\nexplore_", "\nmade = explore_"), names)
         actions, states = drawn(names["made"], description["kind"], steps * TIMES, random.Random(description["kind"]))

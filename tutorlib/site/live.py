@@ -10,7 +10,7 @@ import ipywidgets
 PREFIX = "explore_"
 
 
-def described(source: str, above: Sequence[str]) -> dict[str, Any] | None:
+def explorer_data(source: str, above: Sequence[str]) -> dict[str, Any] | None:
     """{"kind": "timeline", "arguments": {…}, "inputs": […]} of the explorer that a cell ends with; None without one.
 
     above: the code cells above it, from which the call's names come.
@@ -31,19 +31,19 @@ def described(source: str, above: Sequence[str]) -> dict[str, Any] | None:
 def bound(call: ast.Call, code: str) -> dict[str, Any]:
     """The names that a call uses, bound by the imports and assignments of the code that they depend on."""
     needed: list[ast.stmt] = []
-    wanted = names_in(call)
+    wanted = names_used(call)
     for statement in reversed(ast.parse(code).body):
         if isinstance(statement, ast.ImportFrom) and wanted & {one.asname or one.name for one in statement.names}:
             needed.insert(0, statement)
-        elif isinstance(statement, ast.Assign) and wanted & set().union(*map(names_in, statement.targets)):
+        elif isinstance(statement, ast.Assign) and wanted & set().union(*map(names_used, statement.targets)):
             needed.insert(0, statement)
-            wanted |= names_in(statement.value)
+            wanted |= names_used(statement.value)
     names: dict[str, Any] = {}
     exec(compile(ast.Module(needed, []), "<page>", "exec"), names)
     return names
 
 
-def names_in(node: ast.AST) -> set[str]:
+def names_used(node: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
@@ -54,6 +54,8 @@ def input_of(box: ipywidgets.ValueWidget) -> dict[str, Any]:
         case ipywidgets.IntSlider() | ipywidgets.FloatSlider():
             return {"kind": "range", **common, "min": box.min, "max": box.max, "step": box.step}
         case ipywidgets.Dropdown():
-            options = box.options.items() if isinstance(box.options, dict) else zip(box.options, box.options, strict=True)
+            options = (
+                box.options.items() if isinstance(box.options, dict) else zip(box.options, box.options, strict=True)
+            )
             return {"kind": "select", **common, "options": [[str(label), value] for label, value in options]}
     return {"kind": "text", **common}

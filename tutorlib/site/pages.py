@@ -11,30 +11,30 @@ from nbformat import NotebookNode, v4
 
 from tutorlib.course.source import BuildError, SourceCell, parse, telling_lines
 from tutorlib.exercises import find
-from tutorlib.notebook.contents import marked
-from tutorlib.notebook.standing import CONTENTS
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
 from tutorlib.problems.wrong import count
-from tutorlib.site.live import described
+from tutorlib.site.figures_page import figure_anchor
+from tutorlib.site.links import notebook_links
+from tutorlib.site.live import explorer_data
 
-LADDER = re.compile(r"gemm_ladder_\d\d")  # the figure of the ladder as far as a page has come
-SHORT = 12  # characters: a line like "return out" gives nothing away
-NOTE = "The output of this cell shows the answer's code, so it is left out here. Run the cell in the notebook."
+SHOWN = re.compile(r'show_figure\("(\w+)"\)')
+SHORT = 16  # characters: a line like "return out" gives nothing away
+HIDDEN = "‹a line of the answer›"
 
 
-def page(name: str, facts: str, answers: bool = False) -> NotebookNode:
+def site_page(name: str, facts: str, answers: bool = False) -> NotebookNode:
     """The page of a notebook. Raises BuildError if the solved notebook is stale.
 
-    facts: HTML below the title. answers: whether each exercise has its answer, folded, and the check's output.
+    facts: Markdown below the first cell. answers: whether each exercise has its answer, folded, and the check's output.
     """
     cells = parse(SOLUTIONS / f"{name}.py")
     solved = nbformat.read(SOLUTIONS / f"{name}.ipynb", as_version=4)
     if [cell.solved for cell in cells if cell.kind == "code"] != sources(solved):
         raise BuildError(f"{SOLUTIONS / name}.ipynb: stale; run `tutor build {name[:2]}`")
-    hidden = frozenset() if answers else secrets(cells)
+    hidden = () if answers else secrets(cells)
     nodes: list[NotebookNode] = []
     for cell, node in zip(cells, solved.cells, strict=True):
-        nodes += shown(cell, node, hidden, answers)
+        nodes += site_cells(cell, node, hidden, answers)
     nodes.insert(1, v4.new_markdown_cell(facts, id="facts"))
     add_explorers(nodes)
     solved.cells = nodes
@@ -45,10 +45,10 @@ def sources(notebook: NotebookNode) -> list[str]:
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def shown(cell: SourceCell, node: NotebookNode, hidden: frozenset[str], answers: bool) -> Iterator[NotebookNode]:
+def site_cells(cell: SourceCell, node: NotebookNode, hidden: tuple[str, ...], answers: bool) -> Iterator[NotebookNode]:
     """The cells of the site for one of the solved notebook."""
     if cell.kind == "markdown":
-        node.source = node.source.replace(f"]({CONTENTS}.ipynb)", "](index.md)")
+        node.source = notebook_links(node.source)
         yield node
         return
     node.metadata["mystnb"] = {"image": {"alt": f"Output of {node.source.splitlines()[-1].strip()}"}}
@@ -61,8 +61,12 @@ def shown(cell: SourceCell, node: NotebookNode, hidden: frozenset[str], answers:
         return
     if cell.role == "check" and not answers:
         node.outputs = [html_output(check_note(cell.exercise))]
-    elif any(tells(output, hidden) for output in node.outputs):
-        node.outputs = [html_output(f'<p class="left-out">{NOTE}</p>')]
+    elif (figure := SHOWN.fullmatch(node.source)) and node.outputs:
+        address = f"figures.html#{figure_anchor(figure[1])}"
+        node.outputs.append(html_output(f'<p class="note"><a href="{address}">Data of this figure</a></p>'))
+    elif "show_source(" not in node.source:  # which shows the library's code to every student
+        for output in node.outputs:
+            redact(output, hidden)
     yield node
 
 
@@ -74,38 +78,39 @@ def check_note(id: str) -> str:
     """The points of an exercise in place of its check's output."""
     exercise = find(id)
     anywhere = "" if exercise.points_anywhere == exercise.points else f", {exercise.points_anywhere:g} without a GPU"
-    says = f"Not checked here. In the notebook, this cell checks your answer: {count(exercise.points, 'point')}{anywhere}."
-    return f'<p class="left-out">{escape(says)}</p>'
+    says = f"Not run here. In the notebook, this cell checks your answer: {count(exercise.points, 'point')}{anywhere}."
+    return f'<p class="note">{says}</p>'
 
 
-def secrets(cells: Iterable[SourceCell]) -> frozenset[str]:
-    """The lines of the answers that no notebook for students has."""
-    answers = (line for cell in cells for region in cell.regions for line in telling_lines(cell.answer(region)))
-    return frozenset(line for line in answers if len(line) > SHORT) - public()
+def secrets(cells: Iterable[SourceCell]) -> tuple[str, ...]:
+    """The lines of a page's answers that no notebook for students has, the longest first."""
+    answers = {line for cell in cells for region in cell.regions for line in telling_lines(cell.answer(region))}
+    return tuple(sorted((line for line in answers - given() if len(line) > SHORT), key=len, reverse=True))
 
 
 @cache
-def public() -> frozenset[str]:
+def given() -> frozenset[str]:
     """Every line of code that students are given, on any page."""
     pages = (nbformat.read(path, as_version=4) for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb")))
     return frozenset(line for page in pages for text in sources(page) for line in telling_lines(text.split("\n")))
 
 
-def tells(output: NotebookNode, hidden: frozenset[str]) -> bool:
-    """Whether the text of an output contains a line of an answer."""
-    data = output.get("data", {})
-    text = "\n".join([output.get("text", ""), *(data[kind] for kind in data if kind.startswith("text/"))])
-    return any(line in text or escape(line) in text for line in hidden)
+def redact(output: NotebookNode, hidden: Iterable[str]) -> None:
+    """Replace the lines of an answer in an output's text, as `explain` and the compilers' remarks quote them."""
+    texts = output if "text" in output else output.get("data", {})
+    for kind in [kind for kind in texts if kind.startswith("text")]:
+        for line in hidden:
+            texts[kind] = texts[kind].replace(line, HIDDEN).replace(escape(line), HIDDEN)
 
 
-def add_explorers(nodes: list[NotebookNode]) -> None:
+def add_explorers(nodes: Iterable[NotebookNode]) -> None:
     """Put the description of each explorer before its picture; the browser builds the explorer from it."""
-    code = [node for node in nodes if node.cell_type == "code"]
-    for node in code:
-        if found := described(node.source, sources_before(node, code)):
+    above: list[str] = []
+    for node in nodes:
+        if node.cell_type != "code":
+            continue
+        if found := explorer_data(node.source, above):
             text = json.dumps(found, ensure_ascii=False).replace("<", "\\u003c")
-            node.outputs.insert(0, html_output(f'<div class="explorer"><script type="application/json">{text}</script></div>'))
-
-
-def sources_before(node: NotebookNode, code: list[NotebookNode]) -> list[str]:
-    return [other.source for other in code[: code.index(node)]]
+            script = f'<script type="application/json">{text}</script>'
+            node.outputs.insert(0, html_output(f'<div class="explorer">{script}</div>'))
+        above.append(node.source)

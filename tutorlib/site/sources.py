@@ -1,76 +1,57 @@
 """The folder of Markdown and notebooks that Sphinx reads."""
 
-import ast
-import inspect
-import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import unquote
 
 import nbformat
-from nbformat import NotebookNode
 
 from tutorlib.course import contents
-from tutorlib.course.glossary import GLOSSARY, anchor
+from tutorlib.course.glossary import GLOSSARY
 from tutorlib.course.readme import reached
-from tutorlib.figures.registry import FIGURES
 from tutorlib.measuring.results import Results, all_results
-from tutorlib.notebook.standing import CONTENTS, Course, Standing, course_of
-from tutorlib.paths import DATA, NOTEBOOKS, ROOT, SWEEPS
-from tutorlib.paths import FIGURES as DRAWN
+from tutorlib.notebook.standing import Course, Standing, course_of
+from tutorlib.paths import DATA, FIGURES, NOTEBOOKS, ROOT
 from tutorlib.problems.wrong import count
-from tutorlib.site.pages import LADDER, page
+from tutorlib.site.figures_page import figures_page
+from tutorlib.site.links import manual_text, notebook_links, repository
+from tutorlib.site.pages import SHOWN, site_page, sources
 
 HERE = Path(__file__).parent
-DOCS = ROOT / "docs"
-MANUALS = ("CONTRIBUTING.md",)  # in the repository's root; those of docs/ are all taken
-LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^]\[]|\[[^]]*\])*)\]\((?!\w+:|#)(?P<path>[^)#\s]+)(?P<fragment>#[^)\s]+)?\)")
-SHOWN = re.compile(r'^show_figure\("(\w+)"\)$', re.MULTILINE)
+CHANGED, AT_LENGTH = "*changed since*", "the page's code has *changed since*"
 
 
 def write(folder: Path, answers: bool = False) -> None:
     """Write everything that Sphinx reads. Raises BuildError if a notebook is stale."""
-    folder.mkdir(parents=True)
-    for copied in (NOTEBOOKS, DATA):
-        shutil.copytree(copied, folder / copied.name, ignore=shutil.ignore_patterns(".*"))
-    shutil.copytree(DRAWN, folder / DRAWN.name, ignore=shutil.ignore_patterns(DATA.name))
+    for copied, name in ((NOTEBOOKS, NOTEBOOKS.name), (FIGURES, FIGURES.name), (DATA, DATA.name)):
+        shutil.copytree(copied, folder / name, ignore=shutil.ignore_patterns(".*", DATA.name))
     course, everything = course_of({}, contents.read_heads()), all_results()
-    titles: dict[str, str] = {}  # figure → the page that shows it, as a link
+    shown: dict[str, str] = {}  # figure → the page that shows it
     for one in course.notebooks:
-        built = page(one.head.name, facts(one, everything), answers)
-        nbformat.write(built, folder / f"{one.head.name}.ipynb")
-        text = "\n".join(cell.source for cell in built.cells)
-        titles |= dict.fromkeys(SHOWN.findall(text), f"[{one.head.title}]({one.head.name}.ipynb)")
-    nbformat.write(glossary(), folder / f"{GLOSSARY}.ipynb")
-    (folder / "figures.md").write_text(figures_page(titles), encoding="utf-8")
-    manuals = [*(ROOT / name for name in MANUALS), *sorted(DOCS.glob("*.md"))]
+        page = site_page(one.head.name, facts(one, everything), answers)
+        nbformat.write(page, folder / f"{one.head.name}.ipynb")
+        figures = SHOWN.findall("\n".join(sources(page)))
+        shown |= dict.fromkeys(figures, f"[{one.head.title}]({one.head.name}.ipynb)")
+    glossary = nbformat.read(NOTEBOOKS / f"{GLOSSARY}.ipynb", as_version=4)
+    for cell in glossary.cells:
+        cell.source = notebook_links(cell.source)
+    nbformat.write(glossary, folder / f"{GLOSSARY}.ipynb")
+    (folder / "figures.md").write_text(figures_page(shown), encoding="utf-8")
+    manuals = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
     for path in manuals:
-        (folder / path.name).write_text(relinked(path), encoding="utf-8")
+        (folder / path.name).write_text(manual_text(path, manuals, folder), encoding="utf-8")
     (folder / "index.md").write_text(index(course, [path.stem for path in manuals], answers), encoding="utf-8")
 
 
-def slug(heading: str) -> str:
-    """The anchor of a heading, to which links between notebooks lead."""
-    return unquote(anchor(heading))
-
-
-def glossary() -> NotebookNode:
-    """The glossary, whose terms are headings of level 2, as a page needs them."""
-    found = nbformat.read(NOTEBOOKS / f"{GLOSSARY}.ipynb", as_version=4)
-    for cell in found.cells:
-        cell.source = re.sub("^### ", "## ", cell.source)
-    return found
-
-
 def index(course: Course, manuals: Sequence[str], answers: bool) -> str:
-    """The contents page: index.md of this folder with the table and the trees of pages filled in."""
+    """The contents page: index.md of this package with its fields filled in."""
+    address = repository()
     fields = {
         "table": contents.table(course),
         "pages": "\n".join(one.head.name for one in course.notebooks),
         "manuals": "\n".join(manuals),
+        "clone": f"git clone {address}\n" if address else "",
         "answers": "Each exercise has its answer, folded." if answers else "Answers are left out.",
     }
     text = (HERE / "index.md").read_text(encoding="utf-8")
@@ -78,66 +59,14 @@ def index(course: Course, manuals: Sequence[str], answers: bool) -> str:
 
 
 def facts(one: Standing, everything: Sequence[Results]) -> str:
-    """What a reader of a page without a kernel should know: the notebook's file, its points, its measurements."""
+    """What a reader without a kernel should know, in MyST: the notebook's file, its points and its measurements."""
     name = one.head.name
     lines = [
-        f"{{download}}`Download the notebook <notebooks/{name}.ipynb>` to solve its exercises: "
-        f"{count(one.max_points, 'point')}, without a GPU {contents.without_gpu(one.exercises)}."
+        f"{{download}}`Download the notebook <{NOTEBOOKS.name}/{name}.ipynb>` to solve its exercises. "
+        f"{count(one.max_points, 'point')}; without a GPU: {contents.without_gpu(one.exercises)}."
     ]
     if any(exercise.needs for exercise in one.exercises):
-        found = {results.gpu: reached(name, results) for results in everything if name in results.notebooks}
-        lines += [f"On an {gpu}: {says}." for gpu, says in found.items()]
-        lines += [] if found else ["The kernels of this page have not been measured on a GPU yet."]
-    body = "\n\n".join(lines)
-    return f":::{{container}} facts\n{body}\n:::"
-
-
-def figures_page(shown: dict[str, str]) -> str:
-    """Every figure with its page and its data. shown: figure → the page that shows it, as a link."""
-    parts = ["# Figures and their data", "Every figure is drawn by `tutor plots` from these files, which `tutor sweep` "
-             "and `tutor evidence` write on a GPU. A speed is a ratio to a library's kernel, measured in turn with it."]  # fmt: skip
-    for name in FIGURES:
-        if name in shown and not LADDER.fullmatch(name):
-            parts += figure_section(name, shown[name])
-    parts += ["## Measurements of the solutions", *(f"- {download(path)}" for path in sorted(DATA.glob("*.json")))]
-    return "\n\n".join(parts) + "\n"
-
-
-def figure_section(name: str, shown_on: str) -> Iterator[str]:
-    draw = FIGURES[name]
-    module = inspect.getmodule(draw.func if isinstance(draw, partial) else draw)
-    says = (inspect.getdoc(module) or name).split("\n")[0].removeprefix("The figure of ").rstrip(".")
-    title, _, caption = says.partition(": ")
-    yield f"({name})=\n## {title[0].upper()}{title[1:]}"
-    yield f"Page {shown_on}." + (f" {caption[0].upper()}{caption[1:]}." if caption else "")
-    yield f"![{says}](figures/{name}.png)"
-    links = [f"{{download}}`{kind.upper()} <figures/{name}.{kind}>`" for kind in ("svg", "png")]
-    yield " · ".join([*links, *(download(path) for path in data_of(name, inspect.getsource(module)))])
-
-
-def data_of(name: str, code: str) -> list[Path]:
-    """The sweeps that the module of a figure names; the solutions' results if it names none."""
-    words = {node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)} | {name}
-    found = [path for path in sorted(SWEEPS.glob("*.json")) if any(path.stem.endswith(f"_{word}") for word in words)]
-    return found or sorted(DATA.glob("*.json"))
-
-
-def download(path: Path) -> str:
-    return f"{{download}}`{path.name} <{path.relative_to(DRAWN).as_posix()}>`"
-
-
-def relinked(manual: Path) -> str:
-    """A manual of the repository with its links as the site's: to pages, else to the repository, else no links."""
-    repository = os.environ.get("GITHUB_REPOSITORY")
-
-    def replaced(link: re.Match[str]) -> str:
-        target = (manual.parent / link["path"]).resolve()
-        if target.suffix in (".md", ".ipynb") and target.parent in (ROOT, DOCS, NOTEBOOKS) and target.stem != "README":
-            stem = "index.md" if target.stem == CONTENTS else target.name
-            return f"[{link['text']}]({stem}{link['fragment'] or ''})"
-        if repository:
-            path = target.relative_to(ROOT).as_posix()
-            return f"[{link['text']}](https://github.com/{repository}/blob/HEAD/{path}{link['fragment'] or ''})"
-        return link["text"]
-
-    return LINK.sub(replaced, manual.read_text(encoding="utf-8"))
+        ran = [results for results in everything if name in results.notebooks]
+        lines += [f"On an {one.gpu}, {one.date}: {reached(name, one).replace(CHANGED, AT_LENGTH)}." for one in ran]
+        lines += [] if ran else ["The kernels of this page have not been measured on a GPU yet."]
+    return "\n\n".join([":::{container} facts", *lines, ":::"])

@@ -1,6 +1,6 @@
 // Paints the grids that the kernel sends as SVG and tells it which cell was clicked.
 const NS = "http://www.w3.org/2000/svg";
-const ROOM = 860; // px for all grids beside each other at JupyterLab's usual width
+const ROOM = 860; // px at most for all grids beside each other, JupyterLab's usual width
 const CELL = { largest: 44, smallest: 15 };
 const TALL = 30; // px above the cells for the names of columns
 const WIDE = 46; // px beside the cells for the names of rows
@@ -51,7 +51,7 @@ function paint(grid, cell, onClick) {
   for (const [x1, y1, x2, y2] of grid.outline)
     element("path", { class: "mark", d: `M${x1 * cell} ${y1 * cell}L${x2 * cell} ${y2 * cell}` }, svg);
   const longest = Math.max(0, ...grid.across.map((name) => name.length));
-  const step = Math.max(1, Math.ceil((7 * longest) / cell));
+  const step = Math.max(1, Math.ceil((6.4 * longest) / cell)); // px of a letter
   grid.across.forEach((name, column) => {
     if (column % step === 0) element("text", { class: "name", x: (column + 0.5) * cell, y: -11 }, svg, name);
   });
@@ -76,9 +76,10 @@ function render({ model, el }) {
   function showGrids() {
     const grids = model.get("grids");
     const columns = grids.reduce((sum, grid) => sum + grid.labels[0].length, 0);
-    const beside = Math.floor((ROOM - grids.length * (WIDE + 28)) / columns);
+    const room = Math.min(ROOM, el.clientWidth || ROOM); // 0 before the page has it
+    const beside = Math.floor((room - grids.length * (WIDE + 28)) / columns);
     const widest = Math.max(...grids.map((grid) => grid.labels[0].length));
-    const alone = Math.floor((ROOM - WIDE) / widest);
+    const alone = Math.floor((room - WIDE) / widest);
     const wanted = beside >= 24 ? beside : alone; // too narrow beside each other: the page wraps them
     const cell = Math.max(CELL.smallest, Math.min(CELL.largest, wanted));
     pictures.replaceChildren(

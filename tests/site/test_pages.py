@@ -1,0 +1,224 @@
+"""The built site: no answer in it, no link to nowhere, no address but its own; each page in headless Chromium."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+from tests.site.conftest import served
+from tutorlib.course.source import parse
+from tutorlib.paths import ROOT, SOLUTIONS, notebook_names
+
+PACKAGE = ROOT / "tutorlib"
+LOADED = {"script": "src", "img": "src", "source": "src", "iframe": "src", "link": "href"}  # by a browser, at once
+EXPLORERS = {  # page → how many explorers it has
+    "01_layouts": 1, "02_layout_algebra": 3, "03_swizzles": 1, "05_copy_kernels": 1, "06_cutile_tiles": 1,
+    "07_cutile_gemm": 1, "10_double_buffer": 1, "11_grid_swizzle": 1, "12_three_stages": 1, "13_hopper_gemm": 1,
+}  # fmt: skip
+NARROW = ("index", "01_layouts", "05_copy_kernels", "11_grid_swizzle", "figures", "glossary")
+
+
+class Page(HTMLParser):
+    """What a page has: ids, links, addresses that it loads, and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.texts: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.ids |= {found["id"]} if "id" in found else set()
+        if tag == "a" and found.get("href"):
+            self.links.append(found["href"])
+        if found.get(LOADED.get(tag, "")) and found.get("rel") not in ("next", "prev"):
+            self.loads.append(found[LOADED[tag]])
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+
+@pytest.fixture(scope="session")
+def pages(site) -> dict[str, Page]:
+    """File name → page."""
+    return {path.name: Page(path.read_text(encoding="utf-8")) for path in sorted(site.glob("*.html"))}
+
+
+def test_every_page_is_there(pages):
+    wanted = {*notebook_names(), "index", "glossary", "figures", "instructor", "CONTRIBUTING", "search"}
+    assert {f"{name}.html" for name in wanted} <= pages.keys()
+
+
+def test_no_link_leads_nowhere(site, pages):
+    broken = []
+    for name, page in pages.items():
+        for link in page.links:
+            target, fragment = urldefrag(link)
+            if re.match(r"\w+:", target):
+                continue
+            file = unquote(target) or name
+            if not (site / file).exists():
+                broken.append(f"{name}: {link}")
+            elif fragment and file in pages and unquote(fragment) not in pages[file].ids:
+                broken.append(f"{name}: {link}: no such anchor")
+    assert broken == []
+
+
+def test_a_page_loads_nothing_from_elsewhere(site, pages):
+    loads = [f"{name}: {address}" for name, page in pages.items() for address in page.loads]
+    assert [line for line in loads if re.search(r": (\w+:)?//", line)] == []
+    styles = "\n".join(path.read_text(encoding="utf-8") for path in site.rglob("*.css"))
+    assert re.findall(r"@import[^;]*//|url\([\"']?(?:https?:)?//[^)]*", styles) == []
+
+
+# Answers --------------------------------------------------------------------------------------------------------
+
+
+def plain(text: str) -> str:
+    """With single blanks."""
+    return " ".join(text.split())
+
+
+def code_lines(text: str) -> Iterator[str]:
+    """Lines of code without comments."""
+    for line in text.split("\n"):
+        if code := plain(line.split("#")[0]):
+            yield code
+
+
+def answers() -> dict[str, list[str]]:
+    """Exercise → the lines of its answer that are long enough to tell and that a student is not given.
+
+    Given are the text of the notebooks, prose included, and the library, which pages show.
+    """
+    cells = [cell for name in notebook_names() for cell in parse(SOLUTIONS / f"{name}.py")]
+    library = [path for path in PACKAGE.rglob("*.py") if path.parent.parent.name != "exercises"]
+    texts = [*(cell.unsolved for cell in cells), *(path.read_text(encoding="utf-8") for path in library)]
+    given = plain("\n".join(texts).replace("`", ""))
+    found: dict[str, list[str]] = {}
+    for cell in cells:
+        for region in cell.regions:
+            lines = code_lines("\n".join(cell.answer(region)))
+            found.setdefault(cell.exercise, []).extend(line for line in lines if len(line) > 16 and line not in given)
+    return {id: lines for id, lines in found.items() if lines}
+
+
+def test_no_answer_is_in_the_site(site, pages):
+    texts = {name: plain(page.text) for name, page in pages.items()}
+    texts["searchindex.js"] = (site / "searchindex.js").read_text(encoding="utf-8")
+    found = answers()
+    assert len(found) > 150
+    told = [
+        (id, name, line)
+        for id, lines in found.items()
+        for line in lines
+        for name, text in texts.items()
+        if line in text
+    ]
+    assert told == []
+
+
+def test_an_instructor_finds_each_answer_folded(tmp_path):
+    """On one page, since the build of all takes as long again."""
+    from tutorlib.site.pages import site_page
+
+    cells = site_page("01_layouts", "", answers=True).cells
+    folded = [cell for cell in cells if "hide-input" in cell.metadata.get("tags", [])]
+    assert len(folded) == len([cell for cell in parse(SOLUTIONS / "01_layouts.py") if cell.regions])
+    assert all("YOUR CODE HERE" in cells[cells.index(cell) - 1].source for cell in folded)
+    checks = [cell for cell in cells if cell.metadata.get("tutorlib", {}).get("role") == "check"]
+    assert all("✓" in cell.outputs[0].text for cell in checks)
+
+
+# In the browser -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def address(site) -> Iterator[str]:
+    with served(site) as found:
+        yield found
+
+
+@pytest.fixture
+def tab(browser, address):
+    """A page of the browser that fails the test for a console error, a missing file or a request to another host."""
+    opened = browser.new_page()
+    complaints: list[str] = []
+    opened.on("request", lambda request: complaints.append(request.url) if address not in request.url else None)
+    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("requestfailed", lambda request: complaints.append(request.url))
+    yield opened
+    opened.close()
+    assert complaints == []
+
+
+@pytest.mark.browser
+def test_every_page_loads_and_fits_a_narrow_screen(tab, address, pages):
+    """Its explorers are alive, and nothing but a box of its own scrolls sideways."""
+    tab.set_viewport_size({"width": 390, "height": 800})
+    wide = {}
+    for name in pages:
+        tab.goto(f"{address}/{name}")
+        explorers = EXPLORERS.get(name.removesuffix(".html"), 0)
+        assert tab.locator(".explorer").count() == tab.locator(".explorer.live svg").first.count() * explorers
+        room, needed = tab.evaluate("[document.documentElement.clientWidth, document.documentElement.scrollWidth]")
+        wide |= {name: needed} if needed > room else {}
+    assert wide == {}
+
+
+@pytest.mark.browser
+def test_an_explorer_answers_a_click_and_a_new_layout(tab, address):
+    from playwright.sync_api import expect
+
+    tab.goto(f"{address}/01_layouts.html")
+    explorer = tab.locator(".explorer")
+    expect(explorer.locator(".answer")).to_have_text("size 32, cosize 32. Click a cell.")
+    expect(tab.locator(".output:has(.explorer) ~ img")).to_be_hidden()
+    explorer.locator("[data-row='2'][data-column='3']").click()
+    expect(explorer.locator(".mark")).to_have_count(4)
+    expect(explorer.locator(".answer")).to_contain_text("offset 0·1 + 1·16 + 3·2 + 0·8 = 22")
+    explorer.get_by_role("textbox").fill("(4,3")
+    expect(explorer.locator(".problem")).to_have_text("The shape (4,3 lacks a ).")
+    explorer.get_by_role("textbox").fill("(4,3)")
+    expect(explorer.locator(".problem")).to_be_empty()
+    assert explorer.locator(".cell text").all_text_contents() == [
+        str(row + 4 * n) for row in range(4) for n in range(3)
+    ]
+
+
+@pytest.mark.browser
+def test_a_slider_and_a_menu_change_the_picture(tab, address):
+    from playwright.sync_api import expect
+
+    tab.goto(f"{address}/11_grid_swizzle.html")
+    explorer = tab.locator(".explorer")
+    explorer.get_by_label("order").select_option("raster")
+    expect(explorer.locator("figcaption")).to_contain_text("raster: wave 0, 128 blocks")
+    explorer.get_by_label("in flight").fill("64")
+    expect(explorer.locator("figcaption")).to_contain_text("raster: wave 0, 64 blocks")
+
+
+@pytest.mark.browser
+def test_search_finds_a_page(tab, address):
+    tab.goto(f"{address}/search.html?q=swizzle")
+    tab.locator("#search-results a", has_text="03 · Swizzles").first.wait_for()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_follows_the_color_scheme(tab, address, scheme):
+    tab.emulate_media(color_scheme=scheme)
+    tab.goto(f"{address}/00_start.html")
+    color = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    red, green, blue = map(int, re.findall(r"\d+", color)[:3])
+    assert (min(red, green, blue) > 200) == (scheme == "light")
