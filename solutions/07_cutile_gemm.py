@@ -17,8 +17,8 @@
 # `check` interprets your kernels block by block, so a laptop can tell right from wrong; measuring their speed needs a
 # GPU. The compiler needs none, so you can read its reports anywhere.
 #
-# > **After this page you can** write a GEMM in cuTile, choose its tile, order and hints by the compiler's report,
-# > launch it persistently, and search the configurations that remain.
+# > **After this page you can** write a GEMM in cuTile, order its blocks for L2, choose hints for its tile by the
+# > compiler's report, make it persistent, and rule out configurations before you search.
 # >
 # > **It takes** about 75 minutes, on any machine; its appendix about 75 more. A GPU adds the speed.
 
