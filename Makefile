@@ -1,6 +1,7 @@
 # Each target first creates .venv if it is missing or older than pyproject.toml. On a remote machine: make lab ARGS=--no-browser
 PYTHON ?= python3
 BIN := .venv/bin
+SHELL := /bin/bash
 # JupyterLab's defaults for this course; your own settings override them. They turn off the question about Jupyter news.
 LAB_CONFIG := $(CURDIR)/.lab
 
@@ -46,10 +47,19 @@ lint: .venv/.ready  ## run ruff, mypy, codespell and import-linter
 	@$(BIN)/codespell README.md CONTRIBUTING.md docs solutions tutorlib tests
 	@report=$$($(BIN)/lint-imports --no-logo) || { echo "$$report"; exit 1; }; echo "$$report" | tail -n 1
 
+# Of pip's output: the files of 10 MB and more, and the step that follows them
+PROGRESS := sed -nuE 's! *(Downloading|Using cached) ([^ ]*/)?([^ /]+) \(([0-9]{2,}\.[0-9] MB|[0-9.]+ GB)\).*!        \1 \3, \4!p; s!^Installing collected.*!        Installing them: about a minute!p'
+
 .venv/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit(f"The course needs Python 3.11, 3.12 or 3.13; $(PYTHON) is {v[0]}.{v[1]}. Choose another: make PYTHON=python3.12")'
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -e '.[dev,site]'
-	$(BIN)/python -m tutorlib.compiling.nvcc  # CUDA headers of nvcc's version
+	@echo "Setting up .venv, once: 2.8 GB on disk (several GB more if torch comes with CUDA), about 3 minutes on a fast connection."
+	@echo "1 of 4  a virtual environment"
+	@$(PYTHON) -m venv .venv
+	@echo "2 of 4  the packages: PyTorch, the CuTe DSL, cuTile, NVIDIA's compilers, JupyterLab"
+	@set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --no-compile -e '.[dev,site]' | $(PROGRESS)
+	@echo "3 of 4  CUDA's headers, for the C++ of notebook 08"
+	@$(BIN)/python -m tutorlib.compiling.nvcc
+	@echo "4 of 4  Python's bytecode"
 	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || :  # in parallel, unlike pip; some packages contain files that are not Python
 	@touch $@
+	@echo "Ready. Your points so far, and what this machine can grade: .venv/bin/tutor doctor"

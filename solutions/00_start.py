@@ -12,8 +12,7 @@
 # on Hopper's tensor cores and is timed against cuBLAS. Notebooks 01 to 03 prepare for the kernels: they are about
 # *layouts*, the small algebra with which every one of those kernels assigns elements to threads.
 #
-# > **After this page you can** solve an exercise, read its check's message, and tell which tools an answer may use and
-# > how points are counted.
+# > **After this page you can** solve an exercise with the help of its check and its hints.
 # >
 # > **It takes** about 5 minutes, on any machine.
 #
@@ -86,8 +85,8 @@ hint("00.1")
 # ## What an answer may use
 #
 # An answer may use Python, NumPy, everything that its page imports, and functions of yours from other cells. It may not
-# call a library function that does the very thing the exercise asks for. Where the exercise says *write `compose`*,
-# `return tl.compose(a, b)` is not an answer, and the check says so:
+# call a library function, CuTe's, NumPy's or another, that does the very thing the exercise asks for. Where the
+# exercise says *write `compose`*, `return tl.compose(a, b)` is not an answer, and the check says so:
 #
 #     ✗ 02.2 compose: it calls tl.compose, which does what you are asked to write.
 #       Page 00 says what an answer may use.
@@ -103,8 +102,8 @@ hint("00.1")
 # | exercises | right or wrong | how fast |
 # |---|---|---|
 # | layouts (00–03) | on any machine | – |
-# | kernels (04–12, 16–18) | on any machine, simulated where there is no GPU | on a GPU, against cuBLAS or torch |
-# | Hopper's TMA and WGMMA (05, 13, 14) | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
+# | kernels (04–12, 16–19) | on any machine, simulated where there is no GPU | on a GPU, against cuBLAS or torch |
+# | Hopper's TMA and WGMMA (05, 13, 14, 20) | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
 # | Blackwell's tcgen05 (15) | on any machine, simulated where there is no Blackwell GPU | on a Blackwell GPU |
 #
 # A check that your machine cannot run is reported as *not run*: never as passed, never as failed.

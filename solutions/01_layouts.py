@@ -13,8 +13,8 @@
 #
 #     element = ptr[row * stride + col]
 #
-# CuTe, the library under NVIDIA's fastest kernels, makes the mapping a value that you can name, print, draw and compute
-# with: a **layout**. A handful of functions work on it. On this page you write them yourself and see their use.
+# CuTe, the layout library of NVIDIA's CUTLASS, makes the mapping a value that you can name, print, draw and compute
+# with: a **layout**. On this page you write the functions that work on layouts, and see their use.
 #
 # > **After this page you can** compute an element's offset, read a layout from a picture, describe a NumPy view as
 # > one, take a row or a tile out of a tensor, and tell when 32 bits are too few.

@@ -256,21 +256,20 @@ print(text(pairs), pairs(1, (1, 3)))
 # %% [markdown]
 # Row 1, column 3 + 4 = 7: 1·8 + 7 = 15. You never wrote that formula.
 #
-# **Exercise 02.3** (about 2 lines). Transpose by composition. For a layout with two modes, write `transposed(layout)`
-# so that `transposed(L)(j, i) == L(i, j)`. You could exchange the two modes by hand. To compose instead, find the B
-# that lists the indices of L in the right order.
+# **Exercise 02.3** (about 1 line). A transpose is a composition, too: one B turns *every* layout L of `rows` rows and
+# `columns` columns, whatever its strides. Write `transposing(rows, columns)`, which returns that B, such that
+# (L ∘ B)(j, i) = L(i, j).
 
 
 # %%
-def transposed(layout):
-    ### BEGIN SOLUTION (about 2 lines)
-    rows, columns = size(mode(layout, 0)), size(mode(layout, 1))
-    return tl.compose(layout, Layout((columns, rows), (rows, 1)))
+def transposing(rows, columns):
+    ### BEGIN SOLUTION (about 1 line)
+    return Layout((columns, rows), (rows, 1))
     ### END SOLUTION
 
 
 # %%
-check("02.3", transposed)
+check("02.3", transposing)
 
 # %% [markdown]
 # **Keep this:** A ∘ B reads A's memory in B's order. The right operand chooses, the left one stores. In the next

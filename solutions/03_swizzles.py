@@ -17,8 +17,8 @@
 # that need them, `ldmatrix` and `mma`. Their operands are distributed over the threads of a warp, and the distribution
 # is again a layout.
 #
-# > **After this page you can** count the wavefronts of an access, choose a padding or a swizzle for a tile, see both at
-# > work in a kernel, and tell which lane of a warp holds which element of a matrix product.
+# > **After this page you can** count the wavefronts of an access, choose a padding or a swizzle for a tile, compute the
+# > address of an element of a swizzled tile, and tell which lane of a warp holds which element of a matrix product.
 # >
 # > **It takes** about 90 minutes, on any machine.
 

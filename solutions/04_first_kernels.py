@@ -13,8 +13,7 @@
 # Python that is compiled, with no C++ compiler involved.
 #
 # > **After this page you can** write and launch a kernel over vectors and matrices of any size, tell compile time from
-# > run time, read a kernel's PTX, keep a warp's accesses coalesced, and let a block's threads compute one result
-# > together.
+# > run time, keep a warp's accesses coalesced, and let a block's threads compute one result together.
 # >
 # > **It takes** about 85 minutes, on any machine. Without a GPU the compiled kernels are *simulated*: instruction by
 # > instruction, on NumPy, far slower than on a GPU, with the same results.

@@ -17,8 +17,7 @@
 # measured speeds, beside those of `torch`'s own copy and the datasheet's bandwidth.
 #
 # > **After this page you can** count the sectors of a kernel's accesses, write a TiledCopy, move data through shared
-# > memory by cp.async and by TMA with each wait and barrier in its place, and find bank conflicts and remove them with
-# > a swizzle.
+# > memory by cp.async and by TMA with each wait and barrier in its place, and remove bank conflicts with a swizzle.
 # >
 # > **It takes** about 110 minutes, on any machine; speed needs a GPU (sm_80), the last rung a Hopper. Without one, the
 # > course's own measurements are shown.

@@ -18,7 +18,7 @@
 # kernels, and launches them too where there is a GPU.
 #
 # > **After this page you can** write a kernel in tiles, choose the values that pad a tile beyond an array's edge,
-# > reduce and broadcast, and launch your kernel from a function of your own.
+# > reduce and broadcast, compute a softmax of rows of any length, and launch your kernel from a function of your own.
 # >
 # > **It takes** about 75 minutes, on any machine.
 

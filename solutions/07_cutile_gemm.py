@@ -17,8 +17,8 @@
 # `check` interprets your kernels block by block, so a laptop can tell right from wrong; measuring their speed needs a
 # GPU. The compiler needs none, so you can read its reports anywhere.
 #
-# > **After this page you can** write a GEMM in cuTile, choose its tile, order and hints by the compiler's report,
-# > launch it persistently, and search the configurations that remain.
+# > **After this page you can** write a GEMM in cuTile, order its blocks for L2, choose hints for its tile by the
+# > compiler's report, make it persistent, and rule out configurations before you search.
 # >
 # > **It takes** about 75 minutes, on any machine; its appendix about 75 more. A GPU adds the speed.
 
@@ -219,7 +219,7 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 #   both need the same operand tile, one TMA load delivers it to both (**multicast**), which also saves loads.
 #
 # **Exercise 07.3** (about 5 lines). Write `hints(tm, tn)`: return a dict of `num_ctas` and `num_worker_warps` such that
-# the bf16 GEMM with a (tm, tn) tile uses no stack on Hopper, for tiles up to 256×256. Return `{}` for a tile that fits
+# the bf16 GEMM with a (tm, tn) tile, with sides of 128 or 256, uses no stack on Hopper. Return `{}` for a tile that fits
 # without hints. `check` asks the compiler.
 
 

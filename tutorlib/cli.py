@@ -275,7 +275,7 @@ def simulate(
 
 @app.command()
 def doctor() -> None:
-    """Show this machine's GPU and packages, what is missing, and what it can grade."""
+    """Show this machine's GPU and packages, what is missing, what it can grade, and what to do next."""
     from tutorlib.course.doctor import report
 
     for line in report():

@@ -12,6 +12,8 @@ from tutorlib.course import doctor
 from tutorlib.machine import device, versions
 from tutorlib.machine.features import MMA_SYNC
 from tutorlib.measuring import targets
+from tutorlib.notebook.progress import NoRecord
+from tutorlib.notebook.standing import Course
 from tutorlib.problems.fault import RESTART
 
 
@@ -89,6 +91,29 @@ class TestDoctor:
         machine(H200)
         monkeypatch.setattr(targets, "load", lambda: {"sm_90": {"gpu": "NVIDIA H200", "date": "2026-11-20"}})
         assert "sm_90: calibrated on 2026-11-20 on NVIDIA H200" in said()
+
+
+class TestNextStep:
+    def test_a_beginner(self, machine):
+        machine()
+        assert said().endswith("next     00.1 ceil_div in 00 · Start here; `make lab` opens the contents page\n")
+
+    def test_something_to_repair_comes_first(self, machine):
+        machine(packages={"torch": "2.13.0", "nvidia-cutlass-dsl": None})
+        assert said().endswith("next     repair the line 'packages' above, then run `tutor doctor` again\n")
+
+    def test_everything_solved(self, machine, monkeypatch):
+        machine()
+        monkeypatch.setattr(doctor, "course_of", lambda attempts, heads: Course(()))
+        assert "next     all that this machine can grade is solved; `tutor grade notebooks`" in said()
+
+    def test_no_record(self, machine, monkeypatch):
+        def unreadable():
+            raise NoRecord("progress.sqlite: file is not a database")
+
+        machine()
+        monkeypatch.setattr(doctor, "best", unreadable)
+        assert "next     `tutor progress --reset`: your points cannot be read (progress.sqlite: file is" in said()
 
 
 @pytest.mark.parametrize("command", ["calibrate", "evidence"])

@@ -1,15 +1,20 @@
-"""README's table: always that of the committed data, with what was measured and by which packages."""
+"""README: its exercise, its badges, and its table, always that of the committed data and its packages."""
 
+import re
+import tomllib
 from dataclasses import replace
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
+from tests.pages.answers import WHEN_RUN
 from tests.stand_ins import MACHINE, copied
 from tutorlib.course import contents, readme
 from tutorlib.course.evidence import code_sha256
-from tutorlib.exercises import of_notebook
+from tutorlib.exercises import find, of_notebook
 from tutorlib.measuring.results import Page, Result, Results, all_results
 from tutorlib.notebook.standing import course_of
+from tutorlib.paths import ROOT, SOLUTIONS
 
 LADDER = [exercise for exercise in of_notebook("05_copy_kernels") if exercise.needs]
 POINTS = sum(exercise.points for exercise in LADDER)
@@ -22,6 +27,49 @@ def reached():
     pages = {"05_copy_kernels": Page(code_sha256("05_copy_kernels"), 20.0)}
     machine = {**MACHINE, "packages": {"torch": readme.pins()["torch"], "nvidia-cutlass-dsl": None, "other": "1"}}
     return Results(machine, "2026-11-20", pages, exercises)
+
+
+def blocks(language=""):
+    """README's code blocks of a language."""
+    text = readme.README.read_text(encoding="utf-8")
+    return [code for named, code in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S) if named == language]
+
+
+def test_it_begins_with_the_page_s_kernel_without_its_barrier():
+    (code,) = blocks("python")
+    page = (SOLUTIONS / "05_copy_kernels.py").read_text(encoding="utf-8")
+    kernel = page.partition("def transpose_kernel(")[2].partition("### BEGIN SOLUTION (about 6 lines)\n")[2]
+    answer = [line.strip() for line in kernel.partition("    ### END SOLUTION")[0].splitlines()]
+    answer.remove("cute.arch.sync_threads()")
+    assert [line.partition("  #")[0].strip() for line in code.splitlines()] == answer
+
+
+def test_its_message_is_that_of_the_check():
+    (answer,) = (answer for answer in WHEN_RUN["05.6"] if answer.__name__ == "no_barrier")
+    message = find("05.6").grade(answer).message
+
+    def words(text):
+        return re.sub(r"line \d+", "line", " ".join(text.split()))
+
+    assert words(message) in map(words, blocks())
+
+
+def test_its_badges_are_true():
+    text = readme.README.read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    first, last = re.search(r"!\[Python 3\.(\d+) to 3\.(\d+)\]", text).groups()
+    pythons = [minor for minor in range(30) if SpecifierSet(project["requires-python"]).contains(f"3.{minor}")]
+    assert pythons == list(range(int(first), int(last) + 1))
+    assert f"badge/python-3.{first}%20to%203.{last}-" in text
+    assert f"[![license: {project['license']}](https://img.shields.io/badge/license-{project['license']}-" in text
+    for workflow in re.findall(r"actions/workflows/(\w+\.yml)", text):
+        assert (ROOT / ".github" / "workflows" / workflow).exists()
+
+
+def test_its_links_lead_to_files():
+    for path in (readme.README, *(ROOT / "docs").glob("*.md")):
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+            assert link.startswith("../../actions/") or (path.parent / link).exists(), f"{path.name}: {link}"
 
 
 def row(name, *results):

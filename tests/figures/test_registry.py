@@ -55,4 +55,4 @@ class TestNoData:
 def test_an_unknown_figure_says_which_there_are():
     done = CliRunner().invoke(app, ["plots", "cake"])
     assert done.exit_code == 2
-    assert "There is no figure cake; there are copy_ladder, " in done.output
+    assert "There is no figure cake; there are banks, copy_ladder, " in done.output

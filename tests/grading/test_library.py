@@ -67,9 +67,8 @@ EVASIONS = {
         pool = concurrent.futures.ThreadPoolExecutor(1)
         pool.submit(ask, [("cosize", Layout(4, 1))]).result()
 
-        def transposed(layout):
-            rows, columns = size(mode(layout, 0)), size(mode(layout, 1))
-            question = ("composition", layout, Layout((columns, rows), (rows, 1)))
+        def transposing(rows, columns):
+            question = ("composition", Layout(rows * columns, 1), Layout((columns, rows), (rows, 1)))
             return pool.submit(ask, [question]).result()[0]
         """,
     ),
@@ -366,9 +365,8 @@ HONEST = {
         from concurrent.futures import ThreadPoolExecutor
         pool = ThreadPoolExecutor(1)
 
-        def transposed(layout):
-            rows, columns = size(mode(layout, 0)), size(mode(layout, 1))
-            return pool.submit(tl.compose, layout, Layout((columns, rows), (rows, 1))).result()
+        def transposing(rows, columns):
+            return pool.submit(tl.compose, Layout(rows * columns, 1), Layout((columns, rows), (rows, 1))).result()
         """,
     "02.5": """
         print(tl.logical_divide(Layout(24, 3), Layout(4, 1)), ask([("cosize", Layout(4, 2))]))

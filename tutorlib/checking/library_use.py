@@ -217,11 +217,11 @@ def is_of_the_checks(module: str | None, qualname: str) -> bool:
 
 
 def names_in(answer: Any) -> Iterator[str]:
-    """The names and the strings in the code of an answer and of the reader's own functions that it names."""
+    """The names and the strings in the code of an answer and of the reader's own functions, without these' names."""
     for value in within_reach(answer):
         for function in own_functions(value):
             for code in codes_of(function):
-                yield from code.co_names
+                yield from (name for name in code.co_names if not own_functions(function.__globals__.get(name)))
                 yield from (text for text in code.co_consts if isinstance(text, str))
 
 

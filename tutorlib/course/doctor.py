@@ -1,4 +1,4 @@
-"""`tutor doctor`: this machine's GPU and packages, what is missing, and what it can grade."""
+"""`tutor doctor`: this machine's GPU and packages, what is missing, what it can grade, and the next step."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +7,8 @@ from tutorlib.checking.kernel import SIMULATED
 from tutorlib.machine import device, versions
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
 from tutorlib.measuring import targets
+from tutorlib.notebook.progress import NoRecord, best
+from tutorlib.notebook.standing import course_of, heads
 from tutorlib.problems.fault import RESTART
 
 KINDS = {MMA_SYNC: "Ampere kernels", TMA: "kernels with TMA", WGMMA: "Hopper kernels", TCGEN05: "Blackwell kernels"}
@@ -24,7 +26,7 @@ class Line:
 
 
 def report() -> list[Line]:
-    """Findings, from the GPU to the exercises that can be graded."""
+    """Findings, from the GPU to the exercises that can be graded, and the next step."""
     found = device.gpu()
     lines = [gpu_line(found)]
     if found:
@@ -34,7 +36,22 @@ def report() -> list[Line]:
         broken = device_answers()
         lines.append(Line("context", broken or "the GPU computes correctly", bool(broken)))
     lines += [Line("grades", text) for text in gradable(found)]
-    return lines + targets_line(found)
+    lines += targets_line(found)
+    return [*lines, Line("next", next_step(lines))]
+
+
+def next_step(lines: list[Line]) -> str:
+    """The one thing to do now: repair the first bad line, or go on with the next exercise."""
+    if bad := next((line for line in lines if line.bad), None):
+        return f"repair the line {bad.what!r} above, then run `tutor doctor` again"
+    try:
+        following = course_of(best(), heads()).next
+    except NoRecord as error:
+        return f"`tutor progress --reset`: your points cannot be read ({error})"
+    if following is None:
+        return "all that this machine can grade is solved; `tutor grade notebooks` grades the notebooks as they are now"
+    notebook, exercise = following
+    return f"{exercise.id} {exercise.title} in {notebook.head.title}; `make lab` opens the contents page"
 
 
 def gpu_line(found: device.GPU | None) -> Line:

@@ -1,6 +1,7 @@
 """The pictures in figures/, for `tutor plots`. Performance figures are drawn from figures/data only."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,6 @@ from tutorlib.figures import (
     copy_ladder,
     cutile_ladder,
     cutile_space,
-    first_exercise,
     fusion,
     gemm_any,
     gemm_ladder,
@@ -23,23 +23,35 @@ from tutorlib.figures import (
     roofline,
 )
 from tutorlib.paths import FIGURES as FOLDER
+from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def swizzle() -> "Figure":
-    """README's second picture: 8×8 chunks of 16 bytes, colored by their banks, by rows and swizzled."""
-    from tutorlib.draw import show_swizzle
+def banks() -> "Figure":
+    """README's first picture: a warp reads a column of the tile of 05.6 and of 05.7, 64×64 numbers of fp32."""
+    import numpy as np
+    from tensor_layouts import Layout, Swizzle, compose
 
-    return show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
+    from tutorlib.draw.grid import figure
+    from tutorlib.draw.simulated import WarpAccess, bank_grid_of
+
+    rows = Layout((64, 64), (64, 1))
+    tiles = {"05.6, stored by rows": rows, "05.7, swizzled": compose(Swizzle(5, 0, 6), rows)}
+    grids = []
+    for name, tile in tiles.items():
+        read = WarpAccess(name, "ld.shared", 0, np.array([4 * tile(row, 0) for row in range(32)]), 4)
+        title = f"{name}: {count(read.wavefronts, 'wavefront')}\nthe warp's threads, by bank"
+        grids.append(replace(bank_grid_of(read), title=title))
+    return figure(grids, stacked=False)
 
 
 COLORS = 128  # of a PNG
 
 FIGURES: dict[str, Callable[[], "Figure"]] = {
+    "banks": banks,
     "copy_ladder": copy_ladder.copy_ladder,
-    "first_exercise": first_exercise.first_exercise,
     "fusion": fusion.fusion,
     "gemm_any": gemm_any.gemm_any,
     "gemm_ladder": gemm_ladder.gemm_ladder,
@@ -52,7 +64,6 @@ FIGURES: dict[str, Callable[[], "Figure"]] = {
     "hopper_timeline": hopper_timeline.hopper_timeline,
     "launches": launches.launches,
     "roofline": roofline.roofline,
-    "swizzle": swizzle,
     "tile_heatmap": cutile_space.tile_heatmap,
     "tile_ladder": cutile_ladder.tile_ladder,
 }

@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 import tensor_layouts as tl
+import torch
 from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
 from tests.pages.table import answer
@@ -18,6 +19,16 @@ def by_recursion(shape, order):
     if order == "row":
         return (prod(shape[1:]), *by_recursion(shape[1:], order))
     return tuple(prod(shape[:n]) for n in range(len(shape)))
+
+
+def strides(shape):
+    """A helper that is named like NumPy's attribute."""
+    return tuple(prod(shape[:n]) for n in range(len(shape)))
+
+
+def through_its_own_strides(shape, order):
+    """Calls a helper of its own, `strides`."""
+    return strides(shape) if order == "column" else strides(shape[::-1])[::-1]
 
 
 def by_strides_of_a_view(shape, order):
@@ -34,6 +45,15 @@ def peeled_from_the_end(index, shape):
         at, index = divmod(index, prod(shape[:n]))
         coord.insert(0, at)
     return tuple(coord)
+
+
+def in_tensors(index, shape):
+    """A list of tensors without axes."""
+    coord = []
+    for extent in shape:
+        coord.append(torch.tensor(index % extent))
+        index //= extent
+    return coord
 
 
 def flattened_first(index, shape, stride):
@@ -103,6 +123,7 @@ RIGHT = {
     ],
     "01.2": [
         by_recursion,
+        through_its_own_strides,
         by_strides_of_a_view,
         answer(
             "an_array",
@@ -114,7 +135,7 @@ RIGHT = {
     ],
     "01.3": [
         peeled_from_the_end,
-        answer("by_numpy", "unravel_index in Fortran's order", lambda i, shape: np.unravel_index(i, shape, order="F")),
+        in_tensors,
         answer(
             "by_products",
             "divides by what is before",

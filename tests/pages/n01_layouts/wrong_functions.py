@@ -5,6 +5,7 @@ from math import prod
 
 import numpy as np
 import tensor_layouts as tl
+import torch
 from tensor_layouts import Layout
 
 from tests.pages.n01_layouts.first_layouts import compact, coordinate, right_offset
@@ -38,7 +39,7 @@ def off_by_one_strides(shape, order):
 
 def last_mode_fastest(index, shape):
     """NumPy's order of counting."""
-    return tuple(int(c) for c in np.unravel_index(index, shape))
+    return tuple(index // prod(shape[n + 1 :]) % extent for n, extent in enumerate(shape))
 
 
 def no_wrap(index, shape):
@@ -101,12 +102,12 @@ WRONG = {
             lambda shape, order: tuple(4 * d for d in compact(shape, order)),
             "should give (3, 1)",
         ),
-        answer("by_numpy", "allocates one", lambda shape, order: np.empty(shape, np.int8).strides, "it calls np.empty"),
+        answer("by_numpy", "allocates one", lambda shape, order: np.empty(shape, np.int8).strides, "it uses .strides"),
         answer(
             "by_layout",
             "has CuTe's default",
             lambda shape, order: Layout(shape).stride if order == "column" else compact(shape, "row"),
-            "it calls Layout(shape)",
+            "it uses .stride",
         ),
         answer("matrices", "two modes", lambda s, order: (s[1], 1) if order == "row" else (1, s[0]), "IndexError"),
         answer(
@@ -141,11 +142,29 @@ WRONG = {
             "C and F in place of row and column",
             lambda s, o: compact(s, "row" if o == "C" else "column"),
         ),
+        answer(
+            "strides_of_an_array",
+            "asks NumPy for them",
+            lambda shape, order: np.ndarray(shape, np.int8, order="C" if order == "row" else "F").strides,
+            "it uses .strides",
+        ),
+        answer(
+            "stride_of_a_tensor",
+            "asks torch for them",
+            lambda s, o: torch.empty(s).stride() if o == "row" else torch.empty(s[::-1]).stride()[::-1],
+            "it uses .stride",
+        ),
     ],
     "01.3": [
         last_mode_fastest,
         no_wrap,
         answer("by_library", "calls idx2crd", lambda i, shape: tl.idx2crd(i, shape), "it calls tl.idx2crd"),
+        answer(
+            "by_numpy",
+            "unravel_index in Fortran's order",
+            lambda i, shape: np.unravel_index(i, shape, order="F"),
+            "it uses unravel_index",
+        ),
         answer(
             "reversed_coordinate",
             "right, turned round",

@@ -9,7 +9,7 @@ LESSONS = {
     "02.2": Lesson(
         "composition, and when it does not exist", named("02.2", "left_contiguous", "nothing_refused", "step_forgotten")
     ),
-    "02.3": Lesson("a transpose is a layout", named("02.3", "shape_turned", "always_compact")),
+    "02.3": Lesson("a transpose lists indices in another order", named("02.3", "shape_turned", "reshaped")),
     "02.4": Lesson("the layout of what is left out", named("02.4", "cosize_forgotten", "never_refused", "not_sorted")),
     "02.5": Lesson(
         "division: inside the tile, which tile", named("02.5", "modes_swapped", "complement_forgotten", "not_composed")

@@ -132,21 +132,21 @@ def in_a_helper(a, b):
     )
 
 
-def mode_by_mode(layout):
-    """The two modes exchanged, which is right for nested ones too."""
-    return Layout(mode(layout, 1), mode(layout, 0))
+def mode_by_mode(rows, columns):
+    """The modes of the identity, exchanged."""
+    identity = Layout((rows, columns))
+    return Layout(mode(identity, 1), mode(identity, 0))
 
 
-def by_indices(layout):
-    """Composes with the columns' and the rows' indices."""
-    rows = size(mode(layout, 0))
-    return tl.compose(layout, Layout(Layout(size(layout) // rows, rows), Layout(rows, 1)))
+def by_inverse(rows, columns):
+    """The inverse of a row-major matrix, with two modes."""
+    return tl.compose(tl.right_inverse(Layout((rows, columns), (columns, 1))), Layout((columns, rows)))
 
 
-def by_slices(layout):
-    """Composes each mode by itself and bundles them."""
-    rows, columns = size(mode(layout, 0)), size(mode(layout, 1))
-    return Layout(tl.compose(layout, Layout(columns, rows)), tl.compose(layout, Layout(rows, 1)))
+def in_brackets(rows, columns):
+    """Each mode as a layout, and the columns in two parts where that is possible."""
+    across = Layout((2, columns // 2), (rows, 2 * rows)) if columns % 2 == 0 else Layout(columns, rows)
+    return Layout(across, Layout(rows, 1))
 
 
 def rounded_by_adding(layout, bound):
@@ -372,7 +372,7 @@ def from_the_raked(block, grid):
 RIGHT = {
     "02.1": [from_the_right, by_recursion, by_composing],
     "02.2": [by_steps_over_indices, with_numpy, in_a_helper],
-    "02.3": [mode_by_mode, by_indices, by_slices],
+    "02.3": [mode_by_mode, by_inverse, in_brackets],
     "02.4": [rounded_by_adding, recursive_complement, not_coalesced],
     "02.5": [two_compositions, by_product, a_lambda_inside],
     "02.6": [by_compositions, by_transposing, divided_at_once],

@@ -128,7 +128,7 @@ ROWS = Layout((4, 4), (4, 1))
     [
         (laws.is_coalesced, (Layout((2, 2), (1, 2)),), Layout(4, 1), Layout((2, 2), (1, 2)), "could be one"),
         (laws.is_composition, (Layout(8, 2), Layout(4, 1)), Layout(4, 2), Layout(4, 1), "R(1) is 1"),
-        (laws.is_transpose, (ROWS,), Layout((4, 4), (1, 4)), ROWS, "it sends (1, 0) to 4"),
+        (laws.turns_every_matrix, (4, 4), ROWS, Layout((4, 4), (1, 4)), "it sends (1, 0) to 1"),
         (laws.is_complement, (Layout(4, 1), 8), Layout(2, 4), Layout(2, 1), "meet at offset 1"),
         (laws.is_division, (Layout(8, 1), Layout(2, 1)), Layout((2, 4), (1, 2)), Layout((2, 4), (4, 1)), "(0, 1)"),
         (

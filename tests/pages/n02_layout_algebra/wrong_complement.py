@@ -1,33 +1,10 @@
 """Wrong answers to notebook 02: the transpose and the complement."""
 
 import tensor_layouts as tl
-from tensor_layouts import Layout, cosize, mode, size
+from tensor_layouts import Layout, cosize, size
 
 from tests.pages.n02_layout_algebra.algebra import change, from_modes, modes_of
 from tests.pages.table import answer
-
-
-def shape_turned(layout):
-    """Turns the shape round, not the stride."""
-    return Layout(layout.shape[::-1], layout.stride)
-
-
-def reshaped(layout):
-    """Reads in the old order under the new shape."""
-    rows, columns = (size(mode(layout, n)) for n in (0, 1))
-    return tl.compose(layout, Layout((columns, rows)))
-
-
-def always_compact(layout):
-    """Right for a compact row-major matrix only: forgets padding and other orders."""
-    rows, columns = (size(mode(layout, n)) for n in (0, 1))
-    return Layout((columns, rows), (1, columns))
-
-
-def column_stride_taken_for_row_stride(layout):
-    """Steps by the number of columns."""
-    rows, columns = (size(mode(layout, n)) for n in (0, 1))
-    return tl.compose(layout, Layout((columns, rows), (columns, 1)))
 
 
 def cosize_forgotten(layout, bound):
@@ -82,69 +59,25 @@ def broadcast_counted(layout, bound):
     return tl.coalesce(from_modes([*gaps, (-(-bound // reach), reach)]))
 
 
-in_transposed = change("02.3")
 in_complement = change("02.4")
 
 
 WRONG = {
     "02.3": [
-        shape_turned,
-        reshaped,
-        always_compact,
-        column_stride_taken_for_row_stride,
-        in_transposed(
-            "rows_first",
-            "B's shape is (rows, columns)",
-            "Layout((columns, rows), (rows, 1))",
-            "Layout((rows, columns), (columns, 1))",
-            "it should be a matrix of",
-        ),
-        in_transposed(
-            "identity",
-            "B is the identity",
-            "Layout((columns, rows), (rows, 1))",
-            "Layout((rows, columns), (1, rows))",
-            "it should be a matrix of",
-        ),
-        in_transposed("cosize_for_rows", "counts memory", "(rows, 1)", "(cosize(mode(layout, 0)), 1)", "LayoutError"),
-        in_transposed(
-            "stride_of_layout",
-            "takes a stride of the layout",
-            "(rows, 1)",
-            "(flatten((layout.stride,))[0], 1)",
-            "it sends",
-        ),
-        in_transposed(
-            "other_way_round",
-            "B ∘ layout",
-            "tl.compose(layout, Layout((columns, rows), (rows, 1)))",
-            "tl.compose(Layout((columns, rows), (rows, 1)), layout)",
-            "it",
-        ),
-        in_transposed(
-            "only_b",
-            "B alone",
-            "tl.compose(layout, Layout((columns, rows), (rows, 1)))",
-            "Layout((columns, rows), (rows, 1))",
-            "the matrix has",
-        ),
-        in_transposed("all_one", "both strides 1", "(rows, 1)", "(1, 1)", "it sends"),
-        in_transposed("off_by_one", "one row too few", "(rows, 1)", "(rows - 1, 1)", "LayoutError"),
-        in_transposed(
-            "flat_strides",
-            "turns flat modes round",
-            "tl.compose(layout, Layout((columns, rows), (rows, 1)))",
-            "Layout(flatten(layout.shape)[::-1], flatten(layout.stride)[::-1])",
-            "a matrix stored in blocks",
-        ),
-        answer("untouched", "gives the matrix back", lambda layout: layout, "it should be a matrix of 8×4"),
-        in_transposed(
-            "a_pair",
-            "no Layout",
-            "return tl.compose(layout, Layout((columns, rows), (rows, 1)))",
-            "return (columns, rows), (rows, 1)",
-            "it should be a Layout",
-        ),
+        answer("reshaped", "the old order under a new shape", lambda r, c: Layout((c, r)), "under a new shape"),
+        answer("by_columns", "steps by the number of columns", lambda r, c: Layout((c, r), (c, 1)), "as rows"),
+        answer("shape_turned", "turns the shape, not the strides", lambda r, c: Layout((c, r), (1, r)), "is turned"),
+        answer("rows_first", "the shape of L", lambda r, c: Layout((r, c), (c, 1)), "it should have 8×4"),
+        answer("identity", "L as it is", lambda r, c: Layout((r, c)), "it should have 8×4"),
+        answer("all_one", "both strides 1", lambda r, c: Layout((c, r), (1, 1)), "it sends"),
+        answer("off_by_one", "one row too few", lambda r, c: Layout((c, r), (r - 1, 1)), "it sends"),
+        answer("padded", "a row too many", lambda r, c: Layout((c, r), (r + 1, 1)), "it sends"),
+        answer("every_second", "every second row", lambda r, c: Layout((c, r), (r, 2)), "it sends"),
+        answer("one_mode", "all indices in one mode", lambda r, c: Layout(r * c, 1), "it should have 8×4"),
+        answer("first_row", "one row alone", lambda r, c: Layout(c, r), "it should have 8×4"),
+        answer("of_4_by_8", "the B of one matrix", lambda r, c: Layout((8, 4), (4, 1)), "it should have 3×6"),
+        answer("a_pair", "no Layout", lambda r, c: ((c, r), (r, 1)), "it should be a Layout"),
+        answer("as_text", "its notation", lambda r, c: f"({c},{r}):({r},1)", "it should be a Layout"),
     ],
     "02.4": [
         cosize_forgotten,

@@ -35,10 +35,17 @@ def joined_at_the_left(x, y):
 
 def broadcast(x, y, otherwise=None):
     """The right shape."""
-    try:
-        return (np.empty(x) + np.empty(y)).shape
-    except ValueError:
-        return otherwise
+    pairs = list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1))
+    fit = all(a == b or 1 in (a, b) for a, b in pairs)
+    return tuple(b if a == 1 else a for a, b in reversed(pairs)) if fit else otherwise
+
+
+@says("ValueError")
+def raises(x, y):
+    """Raises where the shapes do not fit."""
+    if (joined := broadcast(x, y)) is None:
+        raise ValueError(f"{x} and {y} do not fit")
+    return joined
 
 
 aligned = np.broadcast_shapes
@@ -140,11 +147,12 @@ WRONG = {
         one_or_equal,
         answer("first_shape", "Gives the first shape.", lambda x, y: x),
         answer("sum_of_ranks", "Puts one behind the other.", lambda x, y: x + y),
+        raises,
         answer(
-            "raises",
-            "Raises where the shapes do not fit.",
+            "shape_of_a_sum",
+            "Lets NumPy broadcast two arrays.",
             lambda x, y: (np.empty(x) + np.empty(y)).shape,
-            "ValueError",
+            "it uses the shape of a result",
         ),
         answer(
             "numpys_own",

@@ -49,7 +49,7 @@ two_sets = derive(
 LESSONS = {
     "07.1": Lesson("tiles on tensor cores, fp32 accumulators", (no_tensor_cores, accumulators_in_tf32)),
     "07.2": Lesson("blocks in strips, so that they share rows and columns", named("07.2", "raster", "row_after_row")),
-    "07.3": Lesson("the accumulators of a thread decide on warps and CTAs", named("07.3", "none_ever")),
+    "07.3": Lesson("the accumulators of a thread decide on warps and CTAs", named("07.3", "none_ever", "by_n_alone")),
     "07.4": Lesson("a grid of workers that walks all tiles, in strips", named("07.4", "one_tile_each", "raster_order")),
     "07.5": Lesson("registers and two stages decide on a configuration", named("07.5", "registers_only", "one_stage")),
     "07.6": Lesson("fp32 rounded to tf32, other types as they are", named("07.6", "never_cast", "cast_to_bf16")),

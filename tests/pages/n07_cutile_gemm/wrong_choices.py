@@ -196,6 +196,14 @@ WRONG = {
         none_ever,
         eight_warps_always,
         occupancy,
+        answer(
+            "by_n_alone",
+            "Looks at one side, as if M were 128 unless N is 256.",
+            lambda tm, tn: (
+                {} if tn < 256 else {"num_worker_warps": 8} if tm < 256 else {"num_ctas": 2, "num_worker_warps": 8}
+            ),
+            "stack",
+        ),
         answer("two_ctas_always", "Two CTAs where one will do.", lambda tm, tn: {"num_ctas": 2}, "needs no hint"),
         answer(
             "everything_always",

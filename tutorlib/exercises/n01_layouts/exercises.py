@@ -126,6 +126,8 @@ EXERCISES = (
             "tl.compute_col_major_strides": tl.compute_col_major_strides,
             "tl.prefix_product": tl.prefix_product,
             "tl.suffix_product": tl.suffix_product,
+            ".strides": "strides",
+            ".stride": "stride",
         },
         cases=(
             equals(
@@ -160,7 +162,7 @@ EXERCISES = (
         id="01.3",
         title="coordinate",
         points=2,
-        library={"tl.idx2crd": tl.idx2crd, "tl.crd2crd": tl.crd2crd},
+        library={"tl.idx2crd": tl.idx2crd, "tl.crd2crd": tl.crd2crd, "unravel_index": "unravel_index"},
         cases=(
             equals(
                 "(4,3)", beside([(n, (4, 3)) for n in range(12)], in_a_matrix), coordinate, [NUMPY_ORDER, UNDIVIDED]

@@ -6,7 +6,7 @@ function: see tutorlib.exercises.algebra.
 
 from dataclasses import replace
 
-from tutorlib.exercises.n02_layout_algebra.composing import COALESCE, COMPLEMENT, COMPOSE, TRANSPOSED
+from tutorlib.exercises.n02_layout_algebra.composing import COALESCE, COMPLEMENT, COMPOSE, TRANSPOSING
 from tutorlib.exercises.n02_layout_algebra.dividing import BLOCK_TILE, LOGICAL_DIVIDE, ZIPPED_DIVIDE
 from tutorlib.exercises.n02_layout_algebra.multiplying import (
     BLOCKED_PRODUCT,
@@ -23,7 +23,7 @@ EXERCISES = tuple(
     for exercise in (
         COALESCE,
         COMPOSE,
-        TRANSPOSED,
+        TRANSPOSING,
         COMPLEMENT,
         LOGICAL_DIVIDE,
         ZIPPED_DIVIDE,

@@ -140,18 +140,17 @@ def is_composition(got: Layout, a: Layout, b: Layout) -> str | None:
 
 
 @of_layouts
-def is_transpose(got: Layout, layout: Layout) -> str | None:
-    """R(column, row) == A(row, column), for A of shape (rows, columns) and R of (columns, rows); modes may be nested.
+def turns_every_matrix(got: Layout, rows: int, columns: int) -> str | None:
+    """B(column, row) is the index of (row, column), row + rows · column, for B of shape (columns, rows).
 
-    The definition of a transpose.
+    Equivalent to (L ∘ B)(column, row) == L(row, column) for every L of shape (rows, columns); modes may be nested.
     """
-    rows, columns = extents(layout)
     if extents(got) != (columns, rows):
-        return Flaw(f"it should be a matrix of {columns}×{rows}", Lawbreak.NO_MATRIX)
-    theirs, matrix = Offsets(got), Offsets(layout)
+        return Flaw(f"it should have {columns}×{rows} coordinates, (column, row)", Lawbreak.NO_MATRIX)
+    theirs = Offsets(got)
     for row, column in product(range(rows), range(columns)):
-        if (at := theirs(column, row)) != (want := matrix(row, column)):
-            return f"it sends ({column}, {row}) to {at}; the matrix has ({row}, {column}) at {want}"
+        if (at := theirs(column, row)) != (index := row + rows * column):
+            return f"it sends ({column}, {row}) to {at}; the element ({row}, {column}) has the index {index}"
     return None
 
 

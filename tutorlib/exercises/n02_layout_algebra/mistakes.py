@@ -106,28 +106,22 @@ COMPOSE = (
     ),
 )
 
-# 02.3 transposed -------------------------------------------------------------------------------------------------
-
-
-def reshaped(layout: Layout, stride: Callable[[int, int], tuple[int, int]]) -> Layout:
-    """The matrix composed with a layout of the transpose's shape and a stride of (rows, columns)."""
-    rows, columns = extents(layout)
-    return tl.compose(layout, Layout((columns, rows), stride(rows, columns)))
+# 02.3 transposing ------------------------------------------------------------------------------------------------
 
 
 TRANSPOSE = (
     Mistake(
-        "That only reads the elements in the old order under a new shape. Going to the next row of the transpose has "
-        "to go to the next column of the matrix: which index is that?",
-        lambda layout: reshaped(layout, lambda rows, columns: (1, columns)),
+        "That only reads the elements in the old order under a new shape. The next row of the transpose is the next "
+        "column of the matrix: how many indices further is that?",
+        lambda rows, columns: Layout((columns, rows), (1, columns)),
     ),
     Mistake(
         "The next column of the matrix is one column of indices further, and a column has as many indices as rows.",
-        lambda layout: reshaped(layout, lambda rows, columns: (columns, 1)),
+        lambda rows, columns: Layout((columns, rows), (columns, 1)),
     ),
     Mistake(
-        "The shape is turned round and the strides are not, so rows are still rows.",
-        lambda layout: Layout(layout.shape[::-1], layout.stride),
+        "The shape is turned and the strides are not: the next column of the matrix is not the next index.",
+        lambda rows, columns: Layout((columns, rows), (1, rows)),
     ),
 )
 

@@ -204,6 +204,7 @@ EXERCISES = (
             "broadcast_shapes": "broadcast_shapes",
             "np.broadcast_shapes": InModule("numpy", "broadcast_shapes"),
             "torch.broadcast_shapes": InModule("torch", "broadcast_shapes"),
+            "the shape of a result": "shape",
         },
         cases=(
             equals(

@@ -137,7 +137,8 @@ EXERCISES = (
         title="hints",
         points=3,
         cases=tuple(
-            law(f"a tile of {tm}×{tn}", [(tm, tn)], no_spill) for tm, tn in ((128, 128), (128, 256), (256, 256))
+            law(f"a tile of {tm}×{tn}", sorted({(tm, tn), (tn, tm)}), no_spill)
+            for tm, tn in ((128, 128), (128, 256), (256, 256))
         ),
         hints=(
             "How many accumulators has a thread? tm * tn of them, over num_ctas * 32 * num_worker_warps threads.",

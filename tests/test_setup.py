@@ -1,0 +1,155 @@
+"""Setting up: the steps that `make` prints, and those of the devcontainer and the Dockerfile, as far as they run
+without Docker.
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+from fnmatch import fnmatch
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from tutorlib.notebook.progress import PROGRESS
+from tutorlib.paths import ROOT
+
+READY = "make .venv/.ready"
+PYTHON = """#!/bin/sh
+case "$*" in
+  "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+  "-m pip install "*) cat "$SAYS"; exit "$STATUS" ;;
+esac
+"""
+PIP = """\
+Collecting torch==2.13.0
+  Downloading https://example.org/torch-2.13.0-cp312-cp312-linux_x86_64.whl (190.5 MB)
+  Downloading typer-0.29.2-py3-none-any.whl (56 kB)
+  Using cached nvidia_cutlass_dsl_libs-4.8.1.whl (91.7 MB)
+  Downloading jupyterlab-4.6.6-py3-none-any.whl.metadata (16 kB)
+Installing collected packages: torch, typer
+"""
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """The files that `COPY . .` takes, with a python that installs nothing."""
+    left_out = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if not any(fnmatch(f"{name}/", f"{pattern}/*") for pattern in left_out) and (ROOT / name).is_file():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tmp_path / name)
+    python = tmp_path / "python"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    return tmp_path
+
+
+def run(command, folder, pip=PIP, status=0):
+    """A shell command in a folder, pip's output and status given."""
+    (folder / "said").write_text(pip)
+    environment = {"PATH": os.environ["PATH"], "SAYS": str(folder / "said"), "STATUS": str(status)}
+    environment["PYTHON"] = str(folder / "python")
+    return subprocess.run(command, cwd=folder, shell=True, env=environment, capture_output=True, text=True, check=False)
+
+
+class TestMake:
+    def test_it_says_what_it_takes_and_does(self, copy):
+        done = run(READY, copy)
+        first, *steps, last = done.stdout.splitlines()
+        assert "2.8 GB" in first
+        assert "minutes" in first
+        assert [step[:6] for step in steps if step[:1].isdigit()] == ["1 of 4", "2 of 4", "3 of 4", "4 of 4"]
+        assert [step.strip() for step in steps if step.startswith(" ")] == [
+            "Downloading torch-2.13.0-cp312-cp312-linux_x86_64.whl, 190.5 MB",
+            "Using cached nvidia_cutlass_dsl_libs-4.8.1.whl, 91.7 MB",
+            "Installing them: about a minute",
+        ]
+        assert "tutor doctor" in last
+        assert run(READY, copy).stdout == "make: '.venv/.ready' is up to date.\n"
+
+    def test_it_stops_where_pip_fails(self, copy):
+        done = run(READY, copy, status=1)
+        assert done.returncode != 0
+        assert "3 of 4" not in done.stdout
+        assert not (copy / ".venv" / ".ready").exists()
+
+
+def stages():
+    """The Dockerfile: stage → its instructions, (name, rest)."""
+    text = re.sub(r"\\\n", " ", (ROOT / "Dockerfile").read_text(encoding="utf-8"))
+    found = {}
+    for line in filter(None, text.splitlines()):
+        if not line.startswith("#"):
+            name, rest = line.split(maxsplit=1)
+            if name == "FROM":
+                found[rest.rpartition(" AS ")[2] if " AS " in rest else ""] = steps = []
+            steps.append((name, rest))
+    return found
+
+
+def values(instruction, stage=""):
+    return [rest for name, rest in stages()[stage] if name == instruction]
+
+
+class TestDockerfile:
+    def test_its_python_is_one_that_the_course_runs_on(self):
+        (image,) = values("FROM", "base")
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        python = re.fullmatch(r"python:(3\.\d+) AS base", image)[1]
+        assert SpecifierSet(project["requires-python"]).contains(python)
+
+    @pytest.mark.skipif(not shutil.which("apt-cache"), reason="no apt here")
+    def test_debian_has_its_packages(self):
+        (command,) = values("RUN", "base")
+        packages = re.search(r"--no-install-recommends ([\w+ -]+) &&", command)[1].split()
+        if run_apt("show", "make"):
+            pytest.skip("apt has no lists here")
+        assert [package for package in packages if run_apt("show", package)] == []
+
+    def test_its_steps_run_on_the_files_that_it_copies(self, copy):
+        assert values("COPY") == [". ."]
+        (command,) = values("RUN")
+        assert run(command, copy).returncode == 0
+        assert (copy / ".venv" / ".ready").exists()
+
+    def test_its_command_opens_jupyterlab(self, copy):
+        run(READY, copy)
+        (command,) = values("CMD")
+        make, *arguments = json.loads(command)
+        done = run(shlex.join([make, "-n", *arguments]), copy)
+        assert done.returncode == 0
+        assert ".venv/bin/jupyter lab" in done.stdout
+        assert "--no-browser --ip=0.0.0.0" in done.stdout
+
+    def test_points_are_kept_where_the_notebooks_are(self):
+        (folder,) = values("WORKDIR")
+        (setting,) = values("ENV")
+        assert setting.startswith(f"{PROGRESS}={folder}/notebooks/")
+        assert f":{folder}/notebooks " in (ROOT / "Dockerfile").read_text(encoding="utf-8")
+
+
+def run_apt(*arguments):
+    return subprocess.run(["apt-cache", *arguments], capture_output=True, check=False).returncode
+
+
+class TestDevcontainer:
+    SETTINGS = json.loads(
+        re.sub(r"^\s*//.*$", "", (ROOT / ".devcontainer" / "devcontainer.json").read_text(), flags=re.MULTILINE)
+    )
+
+    def test_it_is_a_stage_of_the_dockerfile(self):
+        build = self.SETTINGS["build"]
+        assert (ROOT / ".devcontainer" / build["dockerfile"]).resolve() == ROOT / "Dockerfile"
+        assert (ROOT / ".devcontainer" / build["context"]).resolve() == ROOT
+        assert build["target"] in stages()
+
+    def test_its_command_makes_the_interpreter_that_it_names(self, copy):
+        assert self.SETTINGS["postCreateCommand"] == values("RUN")[0]
+        assert run(self.SETTINGS["postCreateCommand"], copy).returncode == 0
+        named = self.SETTINGS["customizations"]["vscode"]["settings"]["python.defaultInterpreterPath"]
+        assert os.access(named.replace("${containerWorkspaceFolder}", str(copy)), os.X_OK)
