@@ -67,7 +67,7 @@ def as_matrices(a, b):
     return float((scales[0] * scales[1] * (rows[0] * rows[1]).sum(1)).sum())
 
 
-def dequantised(a, b):
+def dequantized(a, b):
     """Multiplies every element by its scale first."""
     left, right = ([scale * x for scale, elements in row for x in elements] for row in (a, b))
     return sum(x * y for x, y in zip(left, right, strict=True))
@@ -128,5 +128,5 @@ RIGHT = {
     ],
     "15.9": [all_codes, in_numpy, in_fp32],
     "15.10": [by_thresholds, halved_and_rounded, in_tensors],
-    "15.11": [as_matrices, dequantised, numpys_dot],
+    "15.11": [as_matrices, dequantized, numpys_dot],
 }  # fmt: skip

@@ -64,7 +64,7 @@ def test_nvfp4_is_the_nearest_that_its_scale_allows():
             assert off <= min(others) + 1e-12
 
 
-def test_a_dot_product_in_blocks_is_that_of_the_dequantised_numbers():
+def test_a_dot_product_in_blocks_is_that_of_the_dequantized_numbers():
     rng = random.Random(4)
     rows = [[rng.gauss(0, 1) for _ in range(64)] for _ in range(2)]
     blocks = [[quantize_mx(row[at : at + 32]) for at in (0, 32)] for row in rows]
