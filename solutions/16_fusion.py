@@ -237,8 +237,8 @@ show_source(FusedStores)
 # one GEMM with B = gate stacked on up computes both. But then column j of gate is in one block and column j of up in
 # another, thousands of columns away, and their product needs both in one *thread*.
 #
-# Move the weights, not the results. B's rows may be in any order: take `width` rows of gate, then the same rows of up,
-# then the next rows of gate. The accumulator layout determines the width:
+# Move the weights, not the results. B's rows may be in any order: take a piece of `width` rows of gate, then the same
+# rows of up, then the next piece of gate. The accumulator layout determines the width:
 #
 # - Here, a warp steps along N by 32 columns, and a tile of 64 has two steps. With width 32, the first half of a
 #   thread's accumulators is gate and the second half is up, for the same columns.
@@ -336,8 +336,8 @@ show_figure("fusion")
 # ## A layer that torch treats as its own
 #
 # A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`. Each of them needs
-# to know something about the kernel that its code does not say. You register that knowledge with an **operator**, which
-# `torch.library.custom_op` makes:
+# to know something about the kernel that its code does not say. You register that knowledge with an **operator**, a
+# **custom op**, which `torch.library.custom_op` makes:
 #
 # | caller | you register | which is |
 # |---|---|---|
