@@ -82,11 +82,11 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 
 
 # %% [markdown]
-# Its first call goes through these steps:
+# Its first call goes through these steps, where **IR** is the compiler's intermediate representation:
 #
 # | step | what happens | needs a GPU |
 # |---|---|---|
-# | tracing | your Python runs, and the DSL records its operations as an intermediate representation, **IR** (notebook 04: `print` happens here) | no |
+# | tracing | your Python runs, and the DSL records its operations as IR (notebook 04: `print` happens here) | no |
 # | lowering | the compiler's passes turn layouts, copies and loops into LLVM IR | no |
 # | machine code | LLVM writes PTX, and `ptxas` assembles it | no |
 # | host code | the host function becomes machine code for your CPU, to call in this process | if it launches a kernel |
