@@ -53,7 +53,7 @@ HELD: dict[str, int | dict[str, int]] = {
         "17.13": 12,
     },
     "19_attention_tiles": {**{f"19.{n}": 13 for n in range(1, 8)}, "19.3": 12},
-    "18_bug_hunt": {f"18.{n}": 4 if n % 2 else 5 for n in range(1, 31)},  # diagnoses, and mends
+    "18_bug_hunt": {f"18.{n}": 4 if n % 2 else 5 for n in range(1, 31)},  # diagnoses, and fixes
 }
 
 
