@@ -9,21 +9,23 @@
 # %% [markdown]
 # # 15 · A Blackwell GEMM
 #
-# Hopper's tensor cores read their operands from shared memory, but the accumulators stayed in registers: 128 of them
-# in each of 256 threads, and it took all 128 threads of a warpgroup to issue a multiplication. What does a kernel look
-# like when the accumulators leave the registers too, and *one* thread issues a multiplication?
+# On Hopper the tensor cores read their operands from shared memory, but the accumulators are in registers, 128 in each
+# of 256 threads, and it takes all 128 threads of a warpgroup to issue a multiplication. What does a kernel look like
+# when the accumulators leave the registers too, and *one* thread issues a multiplication?
 #
 # You write it in three steps: the loops of its three roles, the parts that they need, and the kernel made of both, for
-# one block and then for two that multiply together. **This notebook's kernel has never run on a Blackwell GPU**,
-# because none was available when the course was made. Instead, `check` rehearses the loops, compiles the kernel for two
-# Blackwell architectures, inspects its instructions, and runs it in the simulator to check its results. On a Blackwell
-# GPU it also runs the kernel itself, as in notebook 13.
+# one block and then for two that multiply together. (Exercises 15.12 to 15.14 come where they are needed, before and
+# after 15.8.) **This notebook's kernel has never run on a Blackwell GPU**, because none was available when the course
+# was made. Instead, `check` rehearses the loops, compiles the kernel for two Blackwell architectures, inspects its
+# instructions, and runs it in the simulator to check its results. On a Blackwell GPU it also runs the kernel itself, as
+# in notebook 13.
 #
 # The problem is notebook 09's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** allocate tensor memory and say which warp may read which part of it, make a TiledMma and
-# > issue it from one thread, learn when multiplications complete, copy accumulators out of tensor memory, give six
-# > warps their roles in one kernel and launch it, and let two blocks share a tile.
+# > issue it from one thread, make other warps wait until multiplications are complete, copy accumulators out of tensor
+# > memory, give six warps their roles in one kernel and launch it, and let two blocks share a tile. After the appendix,
+# > you can also quantize to mxfp8 and nvfp4.
 # >
 # > **It takes** about 110 minutes, on any machine; its appendix about 35 more, on four-bit and eight-bit numbers with a
 # > shared scale, and on multicast.
@@ -88,9 +90,9 @@ show_blackwell()
 # TMA, the ring of stages and its swizzle stay: this kernel calls `ring_layout` and `boxes` from notebook 13. Two
 # things are new: where the accumulators are, and how a warp learns that they are complete.
 #
-# Here are two tiles of C, of five K tiles each, on a time axis. The picture is computed: it is a rehearsal of the
-# course's loops with a clock. To issue takes 1 tick, a load is in flight for 4, and the tensor cores need 2 for a K
-# tile. The epilogue reads 64 columns in 1 tick and writes them in 1. (The durations are assumed; the dependences are
+# The next picture has two tiles of C, of five K tiles each, on a time axis. It is computed: a rehearsal of the course's
+# loops with a clock. Issuing an instruction takes 1 tick, a load is in flight for 4, and the tensor cores need 2 for a
+# K tile. The epilogue reads 64 columns in 1 tick and writes them in 1. (The durations are assumed; the dependences are
 # the kernel's.) Tile 0 is blue and tile 1 red; a number is a K tile or, in the epilogue, a group of 64 columns. Find
 # the tick at which tile 0's accumulators pass to the epilogue. What do the tensor cores do then?
 
@@ -104,7 +106,7 @@ show_roles()
 # arrivals that end them.
 #
 # One thing gets harder on Blackwell: the tensor cores consume their operands faster. From the datasheets, the next
-# cell computes how long one SM takes for a K tile of 128×256×64, and the rate at which A and B must then arrive:
+# cell computes how long one SM takes to multiply a K tile of 128×256×64, and the rate at which A and B must arrive:
 
 # %%
 for name in ("NVIDIA H200", "NVIDIA B200"):
@@ -130,7 +132,7 @@ show_tensor_memory(columns=256, accumulators=2)
 # it takes four warps to read a tile, and a warp's number determines its rows.
 #
 # No thread *owns* tensor memory. A block allocates columns while it runs, and their number must be a power of two and
-# at least 32. If another block on the SM holds them, the allocation waits until they are freed.
+# at least 32. If another block on the SM holds too many, the allocation waits until enough are free.
 #
 # **Predict.** Three accumulators of 96 columns: how many columns does the block allocate?
 #
@@ -181,7 +183,7 @@ check("15.2", accumulator_place)
 # shared memory, at `address`. The block then gives up its right to allocate, so that the next block on the SM can:
 # `cute.arch.relinquish_tmem_alloc_permit()`. The other warps may read the location once they know that it has been
 # written: `cute.arch.retrieve_tmem_ptr(Float32, 16, address)` returns it as a pointer to fp32 that is aligned to 16
-# bytes. When no warp uses the columns any more, one warp frees them with `cute.arch.dealloc_tmem(pointer, columns)`.
+# bytes. When no warp uses the columns any longer, one warp frees them with `cute.arch.dealloc_tmem(pointer, columns)`.
 # PTX requires this of every kernel ([tcgen05.alloc,
 # dealloc](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-instructions-tcgen05-alloc-dealloc-relinquish-alloc-permit)):
 # unlike shared memory, the columns are not freed when the block ends, and the next block on the SM waits for them.
@@ -258,10 +260,10 @@ for group in (tcgen05.CtaGroup.ONE, tcgen05.CtaGroup.TWO):
         print(f"{group!s:13} M = {m:3}: N {accepted(m, group)}")
 
 # %% [markdown]
-# In PTX, the operands are the accumulators' address, two 64-bit descriptors as in notebook 13, a 32-bit descriptor of
-# shape and types, four registers that mask the lanes not to be written (here none), and a predicate: add to the
-# accumulators, or overwrite them? A K tile of 64 takes four instructions. (`.collector::a::discard` is the default: the
-# tensor cores need not keep A for the next instruction.)
+# In PTX, the operands are the accumulators' address, the descriptors of A and B (64 bits each, as in notebook 13), a
+# 32-bit descriptor of shape and types, four registers that mask lanes (here none), and a predicate that says whether to
+# add to the accumulators or to overwrite them. A K tile of 64 takes four instructions. (`.collector::a::discard` is the
+# default: the tensor cores need not keep A for the next instruction.)
 
 # %%
 alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
@@ -323,8 +325,7 @@ check("15.4", produce)
 
 # %% [markdown]
 # The MMA warp connects the two rings. It consumes stages, and it *produces* accumulators: before it fills one, it
-# waits until that accumulator is free. From this follows whether each of its two pipeline states is a consumer's or a
-# producer's.
+# waits until that accumulator is free. Decide for each of its two pipeline states: is it a consumer's or a producer's?
 #
 # **Exercise 15.5** (about 14 lines). Write `multiply(steps)`. `steps.multiply(stage, accumulator, first)` elects its
 # thread itself; `first`, which may be a run-time value such as `k_tile == 0`, makes it overwrite the accumulator. One
@@ -370,9 +371,10 @@ check("15.5", multiply)
 # ### The epilogue
 #
 # An epilogue warp reads its 32 lanes in parts of 64 columns, so that each thread holds 64 accumulators of one row.
-# `tcgen05.ld` is asynchronous too: the registers are valid after `tcgen05.wait::ld`, which CuTe calls
-# `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` then does what notebook 13's epilogue did:
-# round, store into a swizzled box in shared memory, proxy fence, TMA store. Each warp has its own boxes.
+# `steps.read(accumulator, part)` issues that load, `tcgen05.ld`, which is asynchronous too: the registers are valid
+# after `tcgen05.wait::ld`, which CuTe calls `cute.arch.fence_view_async_tmem_load()`. `steps.write(number, part)` then
+# does what notebook 13's epilogue did: round, store into a swizzled box in shared memory, proxy fence, TMA store. Each
+# warp has its own boxes.
 #
 # An mbarrier alone does not order accesses to tensor memory. PTX pairs each arrival and wait with a
 # [tcgen05.fence](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-special-sync-operations-fence):
@@ -429,7 +431,7 @@ def store(steps: TileSteps):
 check("15.6", store)
 
 # %% [markdown]
-# The next cell puts your own loops on the time axis. If your epilogue freed its accumulator only after it has written
+# The next cell puts your own loops on the time axis. If your epilogue freed its accumulator only after it had written
 # the last part, would this picture change?
 
 # %%
@@ -437,14 +439,14 @@ with suppress(NotImplementedError):  # until you have written all three
     display(show_roles(produce, multiply, store))
 
 # %% [markdown]
-# It would not: there are two tiles and two accumulators, so the MMA warp never waits for `free`. With one accumulator,
-# the gap before each next tile would be one tick longer.
+# It would not: with two tiles and two accumulators, the MMA warp never waits for `free`. With one accumulator, the gap
+# between tiles would be one tick longer.
 #
 # ## From loops to a kernel
 #
-# Your loops call four steps of the course's. `steps.load` and `steps.write` are notebook 13's: a `cute.copy` by TMA,
-# and the way from registers through a swizzled box to C. New are `steps.multiply` and `steps.read`, and the kernel
-# around the loops. You write them now.
+# Your loops call four steps that the course provides. `steps.load` and `steps.write` are notebook 13's: a `cute.copy`
+# by TMA, and the path from registers through a swizzled box to C. `steps.multiply` and `steps.read` are new, and so is
+# the kernel around the loops. You write the core of both steps now, and then the kernel.
 #
 # ### The TiledMma
 #
@@ -568,8 +570,8 @@ show_source(make_block, Block, await_empty)
 
 # %% [markdown]
 # A block must not end while an operation is in flight that uses its memory or its mbarriers. `release` takes care of
-# tensor memory; two cases are left. The last commits arrive at `empty` mbarriers for which no loop waits any more, so
-# the TMA warp calls `await_empty(steps)` after its loop. And TMA may still be reading the boxes of the last tile, so
+# tensor memory; two cases are left. The last commits arrive at `empty` mbarriers for which no loop waits, so the TMA
+# warp calls `await_empty(steps)` after its loop. And TMA may still be reading the boxes of the last tile, so
 # each epilogue warp ends with `cute.arch.cp_async_bulk_wait_group(0, read=True)`, as in notebook 13.
 #
 # The kernel is persistent: `TileWalk` gives block i the tiles i, i + blocks, i + 2 · blocks, … The parts are collected
@@ -656,16 +658,16 @@ with suppress(NotImplementedError):  # until you have written all of it
 # Compare this with notebook 13's listing. There is no `wgmma.fence` and no `wait_group`, no accumulator reaches a
 # register before its tile is complete, and every loop has one job.
 #
-# The simulator caught a race in an earlier version of the course's own kernel. Each epilogue warp has two boxes, and
-# it chose between them by the part's number alone. With one part per tile, it wrote every tile into the same box,
-# which TMA might still be reading. (Look for the repair in `TileSteps.write`.)
+# An earlier version of the course's own kernel had a race, which the simulator found. Each epilogue warp has two boxes,
+# and it chose between them by the part's number alone. With one part per tile, it wrote every tile into the same box,
+# which TMA might still be reading. (Look for the fix in `TileSteps.write`.)
 #
 # ## Two blocks, one tile
 #
 # For each K tile, a block loads 128 rows of A and 256 rows of B, and two blocks whose tiles are in the same columns of
 # C load the same B. In notebook 14 the blocks of a cluster shared that load by multicast, but each of them still held
-# *all* of B's tile in its own shared memory. Two blocks of a Blackwell cluster can form a **pair**: `tcgen05.mma` with
-# `cta_group::2` reads the shared memory of both.
+# *all* of B's tile in its own shared memory. On Blackwell, two blocks of a cluster can form a **pair**: `tcgen05.mma`
+# with `cta_group::2` reads the shared memory of both.
 
 # %%
 show_pair()
@@ -693,16 +695,16 @@ for pair in (False, True):
 # | `empty`, `ready` | both | one commit, with a mask, arrives in both |
 # | `free` | the leader | 8 arrivals: from four epilogue warps in each block |
 #
-# You need three things in code. `steps.leads` is True in the leading block only. A commit takes a mask and the group:
+# Your code needs three things. `steps.leads` is True in the leading block only. A commit takes a mask and the group:
 # `tcgen05.commit(barrier, steps.both, tcgen05.CtaGroup.TWO)`. And an arrival can name the block whose mbarrier it
 # means: `cute.arch.mbarrier_arrive(barrier, steps.leader)`. (`steps.stage_bytes` already counts both blocks' bytes,
-# and the loads of `steps.load` report to the leader by themselves.)
+# and the loads that `steps.load` issues already report to the leader.)
 #
 # **Predict.** Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it.
 # Which line ensures that?
 #
 # **Exercise 15.8** (about 9, 15 and 11 lines). Write `pair_produce`, `pair_multiply` and `pair_store`. The rehearsal
-# and the simulator run both blocks; expect the symptom of an error in one block to appear in the other.
+# and the simulator run both blocks. An error in one block often shows its symptom in the other.
 
 
 # %%
@@ -770,8 +772,8 @@ check("15.8", pair_loops)
 # The loops of a pair need a kernel for a pair. Three things change:
 #
 # - **Tensor memory.** Each block of the pair has its own, and both allocate together: `alloc_tmem`,
-#   `relinquish_tmem_alloc_permit` and `dealloc_tmem` take `is_two_cta=True`. (PTX demands one cta_group for all tcgen05
-#   instructions of a kernel.)
+#   `relinquish_tmem_alloc_permit` and `dealloc_tmem` take `is_two_cta=True`. (PTX requires the same cta_group in all
+#   tcgen05 instructions of a kernel.)
 # - **The barriers.** The leader's multiplications write block 1's tensor memory, and each block arrives at mbarriers of
 #   the other. So before the work all warps of *both* blocks must know that tensor memory is allocated and the mbarriers
 #   are initialized, and no block may end while the other can still arrive there. `cute.arch.cluster_arrive()` and then
@@ -837,7 +839,8 @@ check("15.14", make_pair_gemm)
 # %% [markdown]
 # ## Speed
 #
-# These kernels have not been timed. On a Blackwell GPU, the next cell times yours, one block alone beside a pair:
+# These kernels have not been timed. On a Blackwell GPU, the next cell times yours: the kernel of single blocks beside
+# that of pairs.
 
 # %%
 with suppress(NotImplementedError):  # until you have written both
@@ -848,7 +851,7 @@ with suppress(NotImplementedError):  # until you have written both
 # ## What to remember
 #
 # - No thread owns the accumulators, so one warp can multiply while others round. A second ring connects them: `ready`
-#   and `free` do for accumulators what `full` and `empty` do for stages.
+#   and `free` are to accumulators what `full` and `empty` are to stages.
 # - A commit turns the completion of issued work into an arrival. The thread that multiplies never waits for its own
 #   multiplications.
 # - An mbarrier alone does not order accesses to tensor memory: they need a `tcgen05.fence` before the arrival and
@@ -871,8 +874,8 @@ with suppress(NotImplementedError):  # until you have written both
 # <details><summary>2. A tile of 128×192: how many accumulators fit, and how many columns does the block
 # allocate?</summary>
 #
-# Two take 384 columns; three would take 576. An allocation is a power of two, so it is 512, and 128 of them are
-# unused.
+# Two: they take 384 columns, and three would take 576. An allocation is a power of two, so the block allocates 512
+# columns and leaves 128 unused.
 #
 # </details>
 #
@@ -888,7 +891,7 @@ with suppress(NotImplementedError):  # until you have written both
 #
 # In notebook 14's FP8 kernel each block of 128 along K had an fp32 scale, which threads applied between two groups of
 # wgmmas. On Blackwell no thread holds the accumulators between two multiplications, so the tensor cores apply the
-# scales themselves. Two of the formats they know are:
+# scales themselves. They support several formats; these are two of them:
 #
 # | | element | scale | per | plus |
 # |---|---|---|---|---|
@@ -943,8 +946,9 @@ check("15.9", quantize_mx)
 #
 # **Exercise 15.10** (about 8 lines). Write `quantize_nv(block, tensor_scale)` → (scale, elements) for 16 numbers. The
 # scale is the largest magnitude / 6 / tensor_scale, rounded to the nearest e4m3, at most 448. The elements are a list
-# of floats: each number divided by the *rounded* scale and by tensor_scale, rounded to the nearest e2m1, ties to the
-# even code, at most 6. The codes 0 to 7 are the magnitudes in ascending order. If the scale is 0, all elements are 0.
+# of floats: each number divided by the *rounded* scale and by tensor_scale, rounded to the nearest e2m1 (in a tie, to
+# the one with the even code), at most 6. The codes 0 to 7 are the magnitudes in ascending order. If the scale is 0, all
+# elements are 0.
 
 
 # %%
@@ -972,7 +976,8 @@ check("15.10", quantize_nv)
 # scales, once.
 #
 # **Exercise 15.11** (about 4 lines). Write `scaled_dot(a, b)`, one element of C. `a` and `b` are lists of blocks
-# (scale, elements), one a row of A and one of B; here a scale is the factor itself, not its exponent.
+# (scale, elements), one list for a row of A and one for a row of B. A scale is the factor itself here, not its
+# exponent.
 
 
 # %%
@@ -1026,13 +1031,13 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
 
 # %% [markdown]
 # e4m3 without scales, the second line, has a smaller error than mxfp8 as long as the numbers are within its range, 2⁻⁹
-# to 448. In the last column they are not, and almost nothing of the product is left, while the formats with scales do
-# not change. A shared scale buys *range*, not precision.
+# to 448. In the last column they are not, and almost nothing of the product is left, while the errors of the formats
+# with scales stay the same. A shared scale buys *range*, not precision.
 #
 # In the first two columns, mxfp8 loses to plain e4m3 because it clips. (Try an exponent larger by 1 wherever the
 # largest element would be clipped: then the two do about equally well.) Outliers make that worse: each is nearly
-# always the largest of its block, and products with outliers dominate the result. nvfp4 gains from them for the same
-# reason, since its scale maps each block's largest to about 6, which e2m1 stores exactly.
+# always the largest of its block, and products with outliers dominate the result. nvfp4 gains from outliers for the
+# same reason: its scale maps each block's largest element to about 6, which e2m1 stores exactly.
 
 # %% [markdown]
 # ## Appendix: Multicast between pairs
@@ -1040,8 +1045,8 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
 # Two pairs next to each other along N need the same rows of A. With `sharing=2`, a cluster has two pairs, and each
 # block loads half of its rows of A and multicasts them to the block with the same rows in the other pair. So a block
 # receives A from two producers, and a stage is empty when both leaders have committed. The next cell compiles this
-# kernel for sm_103a and prints the instructions that concern other blocks, and the allocation. A single pair has
-# nearly all of them; one is new. Which one?
+# kernel for sm_103a and prints its allocation and the instructions that involve other blocks. The kernel of a single
+# pair has nearly all of them; one is new. Which one?
 
 # %%
 shared = BlackwellConfig((256, 256, 64), pair=True, stages=6, sharing=2)

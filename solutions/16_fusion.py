@@ -9,17 +9,19 @@
 # %% [markdown]
 # # 16 · Fusion: from a GEMM to a layer
 #
-# A model rarely needs A · Bᵀ alone. In a layer the product is followed by a bias, an activation, a residual. As a
-# kernel of its own, each of these reads and writes all of C again, for arithmetic that takes almost no time. In the
-# epilogue, C is already in registers.
+# A model rarely needs A · Bᵀ alone. In a layer, a bias, an activation or a residual follows the product. As a separate
+# kernel, each of these reads and writes all of C again, for arithmetic that takes almost no time. In the epilogue, C is
+# already in registers.
 #
-# On this page you move that work into the epilogue. Then your kernel becomes a layer: you write its backward and its
-# fake, and register them with an operator that torch can differentiate, compile, run under autocast and capture in a
-# CUDA graph. Your gate becomes a Llama MLP in the same way. At the end you split the MLP's weights over two GPUs.
+# On this page you move that work into the epilogue. Then you turn your kernel into a layer: you write its backward and
+# its fake, and register them with an operator that torch can differentiate, compile, run under autocast and capture in
+# a CUDA graph. Your gate becomes part of a Llama MLP in the same way. At the end you split the MLP's weights between
+# two GPUs.
 #
 # > **After this page you can** write an epilogue as a function of a thread's values, find an operand's element for each
 # > of them, fuse a gate by reordering the weights, derive the gradients of a fused linear layer as GEMMs, register a
-# > kernel as an operator of torch, build a module on it, and split an MLP over GPUs with one all-reduce.
+# > kernel as an operator of torch, build a module on it, put it into a model in place of nn.Linear, and split an MLP's
+# > weights so that its GPUs need one all-reduce. After the appendix, you can also reduce over a block in an epilogue.
 # >
 # > **It takes** about 125 minutes, and its appendix about 15 more, on any machine: without a GPU, kernels are
 # > simulated. A Hopper GPU times them; the last section needs two.
@@ -67,8 +69,9 @@ from tutorlib.notebook.source import show_source
 # | `x.broadcast_to(shape)`, `x.reshape(shape)` | as in NumPy |
 #
 # SSA is static single assignment, the form in which compilers represent programs. There is no array to fill and no
-# loop to unroll: you write an expression, and the compiler works on that. The next cell counts the instructions for
-# four elements. ReLU is a comparison and a select: how many instructions does an element take, and how many branches?
+# loop to unroll: you write an expression, and the compiler optimizes it. The next cell counts the instructions for four
+# elements. ReLU is a comparison and a select. **Predict**: how many instructions does an element take, and how many
+# branches?
 
 # %%
 MATH = {"max": r"max\.", "mul": r"mul\.f32", "add": r"add\.f32", "fma": r"fma\.", "div": r"div\."}
@@ -120,18 +123,18 @@ print("your gelu      ", arithmetic(gelu))
 
 # %% [markdown]
 # Now estimate what GELU costs a tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, their
-# tanh alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K block of 64, so
+# tanh alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so
 # with K = 4096 the tile takes 65,536: tanh adds 3 % if the tensor cores wait for it. The other instructions, seven per
-# element in the course's `gelu` (how many in yours?), take 1,792 cycles at 128 per cycle. They run in other units, so
+# element in the course's `gelu` (how many in yours?), take 1,792 cycles at 128 per cycle. Other units execute them, so
 # they can overlap with tanh; without any overlap they add nearly 3 % more. Two things can keep the tensor cores busy
-# meanwhile: notebook 14's ping-pong, and a second block on the SM.
+# meanwhile: notebook 14's ping-pong, or a second block on the SM.
 #
 # ## Where the bias is
 #
 # The next goal is GELU(A · Bᵀ + bias). The bias has N numbers, and a thread's accumulators are scattered over rows and
-# columns of the tile: which number belongs to which accumulator? Notebook 09 found the accumulators' places in C with
-# `partition_C`. That works on any matrix of C's shape, and the bias can be viewed as one whose rows are all the same.
-# It takes no copy, only a layout.
+# columns of the tile: which number belongs to which accumulator? In notebook 09, `partition_C` found the accumulators'
+# places in C. It works on any matrix of C's shape, and you can view the bias as such a matrix, whose rows are all the
+# same. That takes no copy, only a layout.
 #
 # **Exercise 16.2** (about 2 lines). Write `every_row(bias, rows)`, which returns a tensor of shape (rows, N) over the
 # memory of `bias` (N,), in which every row is the bias. `cute.make_tensor(iterator, layout)` makes it.
@@ -149,15 +152,15 @@ def every_row(bias, rows):
 check("16.2", every_row)
 
 # %% [markdown]
-# A stride of 0: the coordinate moves, the offset does not. In one picture, (4,8):(0,1):
+# With a stride of 0, the coordinate moves and the offset does not. The picture shows (4,8):(0,1):
 
 # %%
 show_layout("(4,8):(0,1)")
 
 # %% [markdown]
-# The surrounding kernel is notebook 09's, with a small tile of 64×64 to keep the simulator fast. It partitions this
-# matrix exactly as it partitions C: `local_tile`, notebook 09's permutation of the columns, `partition_C`. The result,
-# tCgD, has the address of the operand for each of a thread's accumulators.
+# The kernel around your function is notebook 09's, with a small tile of 64×64 to keep the simulator fast. It partitions
+# this matrix exactly as it partitions C: `local_tile`, notebook 09's permutation of the columns, `partition_C`. The
+# result, tCgD, holds the address of the operand for each of a thread's accumulators.
 #
 # ## An epilogue is a function
 #
@@ -189,8 +192,8 @@ check("16.3", bias_gelu)
 #
 # ## A residual, and the edges
 #
-# C = A · Bᵀ + D, where D (M, N) is the input of the residual block. Now every element needs a load of its own, and the
-# loads must stop at the edges of C: beyond the last row the memory belongs to another tensor.
+# In a residual block, C = A · Bᵀ + D, where D (M, N) is the block's input. Now every element needs a load of its own,
+# and the loads must stop at the edges of C: beyond the last row the memory belongs to another tensor.
 #
 # **Exercise 16.4** (about 6 lines). Write `fetch(acc)`, which returns fp32 registers in the shape of `acc.tCrC`,
 # loaded from `acc.tCgD` and converted. Do not load elements outside C; their registers may hold anything, since they
@@ -219,10 +222,10 @@ check("16.4", fetch)
 # This is correct, but slow: one 2-byte load per element. Where all tiles are full, the course's `fetch` loads 8
 # neighbors at once, with `cute.autovec_copy`.
 #
-# On Hopper, D is loaded in pairs. A wgmma gives a thread two neighbors in a row, two more 8 rows below, then the same
-# in the next 8 columns (notebook 13's picture). So D is loaded as pairs of bf16. A bias is loaded once for both rows,
-# with the layout (2,2,2):(1,0,2): neighbors, rows, pieces of 8 columns. It is the stride of 0 again, this time in
-# registers.
+# On Hopper, a wgmma gives a thread two neighbors in a row, two more 8 rows below, then the same in the next 8 columns
+# (notebook 13's picture). So the course loads D in pairs of bf16. It loads a bias once for both rows, with the layout
+# (2,2,2):(1,0,2): neighbors, rows, groups of 8 columns. Here is the stride of 0 again, this time in registers. (The
+# code calls a group of 8 columns a piece.)
 
 # %%
 show_source(FusedStores)
@@ -230,17 +233,17 @@ show_source(FusedStores)
 # %% [markdown]
 # ## SwiGLU: two columns become one
 #
-# A Llama MLP is down(silu(gate(x)) · up(x)), silu(g) = g / (1 + e⁻ᵍ). Gate and up are GEMMs with the same A, so one
-# GEMM with B = gate stacked on up computes both. But then column j of gate is in one block and column j of up in
+# A Llama MLP is down(silu(gate(x)) · up(x)), where silu(g) = g / (1 + e⁻ᵍ). Gate and up are GEMMs with the same A, so
+# one GEMM with B = gate stacked on up computes both. But then column j of gate is in one block and column j of up in
 # another, thousands of columns away, and their product needs both in one *thread*.
 #
-# Move the weights, not the results. B's rows may come in any order: take `width` rows of gate, then the same rows of
-# up, then the next rows of gate. The accumulator layout determines the width:
+# Move the weights, not the results. B's rows may be in any order: take a piece of `width` rows of gate, then the same
+# rows of up, then the next piece of gate. The accumulator layout determines the width:
 #
 # - Here, a warp steps along N by 32 columns, and a tile of 64 has two steps. With width 32, the first half of a
 #   thread's accumulators is gate and the second half is up, for the same columns.
-# - On Hopper a thread has one pair in every piece of 8 columns. With width 8, every other piece is up, for any tile
-#   size.
+# - On Hopper, a thread has one pair in every group of 8 columns. With width 8, the groups alternate between gate and
+#   up, for any tile size.
 #
 # **Exercise 16.6** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
 # of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
@@ -258,8 +261,8 @@ def interleaving(features, width):
 check("16.6", interleaving)
 
 # %% [markdown]
-# In torch this takes views and one copy, made once when the model is loaded: view both as (features / width, width,
-# K), and `torch.stack` them along a new mode 1.
+# In torch this takes views and one copy, once, when you load the model: view both as (features / width, width, K), and
+# `torch.stack` them along a new mode 1.
 #
 # **Exercise 16.7** (about 6 lines). Write `gated(tCrC)`. tCrC holds a thread's accumulators in fp32 registers of shape
 # (pairs, atoms, (neighbors, rest)), compact, with the first mode fastest. Return fp32 registers of shape (pairs,
@@ -285,9 +288,9 @@ check("16.7", gated)
 
 # %% [markdown]
 # gate(x) and up(x) never reach memory. At 4,096 tokens and 14,336 features, each is 117 MB in bf16, so writing and
-# reading both would be 470 MB of traffic. If silu is a kernel of its own, its result is another 235 MB written and
-# read. On Hopper the epilogue turns 16 accumulators into 8 results; everything after that (rounding, stmatrix, TMA) is
-# notebook 14's, for a tile half as wide.
+# reading both would be 470 MB of traffic. If silu is a separate kernel, writing and reading its result adds 235 MB. On
+# Hopper the epilogue turns 16 accumulators into 8 results; everything after that (rounding, stmatrix, TMA) is notebook
+# 14's, for a tile half as wide.
 
 # %%
 show_source(GatedStores)
@@ -296,32 +299,33 @@ show_source(GatedStores)
 # ### Measured
 #
 # The column *beside* names the baseline. The first is notebook 14's plain GEMM, whose epilogue only rounds: a speed of
-# 0.97 means that the epilogue costs 3 %. The others are torch's ways to compute the same. **Predict**: which of GELU,
-# residual and SwiGLU costs most beside the plain GEMM, and which costs half as much at K = 8192 as at K = 4096?
+# 0.97 means that the epilogue costs 3 %. The other baselines are torch's ways to compute the same result. **Predict**:
+# which of GELU, residual and SwiGLU costs most beside the plain GEMM, and which costs half as much at K = 8192 as at
+# K = 4096?
 
 # %%
 show_costs("fused_epilogues")
 
 # %% [markdown]
-# The residual costs most: it alone reads a matrix as large as C. SwiGLU costs nothing that shows; it stores half as
+# The residual costs most: it alone reads a matrix as large as C. SwiGLU costs nothing measurable; it stores half as
 # much as the plain GEMM. By your estimate GELU should cost half as much at twice the K, but its two cooperative rows
 # hardly differ. Only the row at 8192 isolates the epilogue, because there the plain GEMM runs in the same
 # configuration. At K = 4096 the plain GEMM is a ping-pong kernel, so that ratio also contains the difference between
 # two schedules. Ping-pong alone does not hide all of GELU either, as its row shows: the epilogue of an SM's last tile
-# has no main loop to hide behind. The best row, *bias + GELU*, is ping-pong with stream-K, which divides the last wave
-# among the SMs.
+# has no main loop to hide behind. The best GELU row, *bias + GELU*, is ping-pong with stream-K, which divides the last
+# wave among the SMs.
 #
 # So an epilogue can change which configuration is best. In the rows without a comma in their names, the course's
-# function chose it, by notebook 14's model plus your estimate of the epilogue: all of it for cooperative warpgroups,
-# none for ping-pong while it is shorter than a tile's main loop. If two configurations differ by less than the model's
-# accuracy, ping-pong wins. The op's registers count too: at K = 4096 the plain GEMM uses ping-pong with a tile of
-# 128×208, where GELU would spill.
+# function chose it, by notebook 14's model plus your estimate of the epilogue: the whole epilogue for cooperative
+# warpgroups, and nothing for ping-pong as long as the epilogue is shorter than a tile's main loop. If two
+# configurations differ by less than the model's accuracy, ping-pong wins. The op's registers count too: at K = 4096 the
+# plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill.
 #
-# One row is there as a warning. The model alone predicts that *residual, ping-pong, no clusters* is the fastest for
-# the residual, and it is the slowest row of all. A likely reason, not tested here: blocks without a cluster share data
-# in L2 only while they run in step (notebook 14), and waiting for D, each for its own rows, breaks the step. The model
-# was fitted to plain GEMMs and does not include this effect, so the course's function requires clusters if an op reads
-# a matrix. Do not trust a model outside the range where it was measured.
+# One row is there as a warning. The model alone predicts that *residual, ping-pong, no clusters* is the fastest
+# configuration for the residual, and it is the slowest row of all. A likely reason, not tested here: blocks without a
+# cluster share data in L2 only while they run in step (notebook 14), and they fall out of step when each waits for its
+# own rows of D. The model was fitted to plain GEMMs and does not include this effect, so the course's function requires
+# clusters if an op reads a matrix. Do not trust a model outside the range where it was measured.
 
 # %%
 show_figure("fusion")
@@ -331,9 +335,9 @@ show_figure("fusion")
 #
 # ## A layer that torch treats as its own
 #
-# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each needs to
-# know something about the kernel that its code does not say. You register that knowledge with an **operator**, which
-# `torch.library.custom_op` makes:
+# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`. Each of them needs
+# to know something about the kernel that its code does not say. You register that knowledge with an **operator**, a
+# **custom op**, which `torch.library.custom_op` makes:
 #
 # | caller | you register | which is |
 # |---|---|---|
@@ -343,7 +347,7 @@ show_figure("fusion")
 # | `autocast` | `register_autocast(device, dtype)` | the dtype to cast to |
 # | `torch.cuda.graph` | nothing | but the launch must use the current stream and must not synchronize |
 #
-# You write these for GELU(x · Wᵀ + bias) with your own epilogue, from the backward on.
+# You write all of these for GELU(x · Wᵀ + bias) with your own epilogue, beginning with the backward.
 #
 # ### The backward: two more GEMMs
 #
@@ -383,14 +387,14 @@ check("16.8", linear_backward)
 #
 # Now with the epilogue: y = gelu(z), where z = x · Wᵀ + bias. By the chain rule ∂L/∂z = grad · gelu′(z), and from z
 # down it is the linear layer again. But gelu′ needs z, and z was never stored: it existed only in registers. There are
-# two ways to get it back. The kernel can store z beside y; then every forward pass writes a second matrix of y's size
-# and keeps it for the backward, 117 MB a layer at 4,096 tokens and 14,336 features. Or the backward multiplies x · Wᵀ
-# again, a third GEMM beside its two. You take the second way: time for memory. (With activation checkpointing, a
+# two ways to get it back. The kernel can store z along with y; then every forward pass writes a second matrix of y's
+# size and keeps it for the backward, 117 MB a layer at 4,096 tokens and 14,336 features. Or the backward computes
+# x · Wᵀ again, a third GEMM. You take the second way and spend time to save memory. (With activation checkpointing, a
 # training framework makes the same trade for whole layers.)
 #
 # **Exercise 16.12** (about 6 lines). Write `linear_gelu_backward(grad, x, weight, bias, gemm)`: the gradients of x,
 # weight and bias (out,) as a tuple. GELU has its tanh form, tanh′ = 1 − tanh², and `gemm` is that of 16.8. Call it
-# three times in all; your `linear_backward` does two of them. Everything else works element by element, or sums.
+# three times in all; your `linear_backward` makes two of the calls. The rest is elementwise, and one sum.
 
 
 # %%
@@ -408,17 +412,16 @@ def linear_gelu_backward(grad, x, weight, bias, gemm):
 check("16.12", linear_gelu_backward)
 
 # %% [markdown]
-# The elementwise part is again work that one could fuse: grad · gelu′(z) is an epilogue of the GEMM that computes z,
-# with grad as its operand, like the residual's D. (torch has it as a kernel of its own,
-# `torch.ops.aten.gelu_backward`.)
+# You could fuse the elementwise part, too: grad · gelu′(z) is an epilogue of the GEMM that computes z, with grad as its
+# operand, like the residual's D. (torch has a separate kernel for it, `torch.ops.aten.gelu_backward`.)
 #
 # ### The fake: what is known without data
 #
 # When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. Each
 # operator must state the shape, dtype and device of its result: the function that does so is its **fake**. A fake that
 # reads data fails. A fake that asks for a size's *value* makes torch recompile for each new size. A fake that computes
-# the result to learn its shape works only with operations that have fakes themselves, and a kernel has none. A fake
-# that is wrong is worst: the compiler trusts it.
+# the result to learn its shape works only with operations that have fakes themselves, and a kernel has none. A wrong
+# fake is the worst: the compiler trusts it.
 #
 # **Exercise 16.9** (about 1 line). Write `linear_fake(x, weight)`: a new tensor like the result of a linear layer,
 # contiguous, without computing anything.
@@ -474,10 +477,10 @@ check("16.13", register)
 # torch tensors. In bf16 a Hopper GPU runs it in notebook 14's kernel, and the CPU simulates it in notebook 09's, as
 # your checks do. In fp32 and fp64, which these kernels do not take, torch computes the same.
 #
-# The backward calls `linear`, the course's operator for A · Bᵀ, which was registered like yours. It has to be an
-# operator, because torch.compile traces the backward without data, too. On a Hopper GPU it is notebook 14's `gemm`, and
-# torch multiplies what that cannot take. On the CPU torch multiplies everything, in fp32 or better, and rounds once, as
-# the kernel does.
+# The backward calls `linear`, the course's operator for A · Bᵀ, which is registered like yours. It has to be an
+# operator, because torch.compile traces the backward without data, too. On a Hopper GPU it is notebook 14's `gemm`,
+# and torch computes the products that `gemm` cannot. On the CPU torch computes all products, in fp32 or better, and
+# rounds once, as the kernel does.
 
 # %%
 show_source(multiply)
@@ -502,7 +505,7 @@ def backward(grad, x, weight, bias):
 linear_gelu = register("page16::linear_gelu", forward, fake, backward)
 
 # %% [markdown]
-# `torch.library.opcheck` asks four things: that the schema is true (no input is modified in place or returned), that
+# `torch.library.opcheck` tests four things: that the schema is true (no input is modified in place or returned), that
 # autograd is registered where torch expects it, that the fake agrees with the real result, and that forward and
 # backward can be traced with symbolic sizes. `gradcheck` compares the backward with finite differences in fp64; since
 # it is made of operators, it can be differentiated in turn.
@@ -517,7 +520,7 @@ print("second derivatives:", torch.autograd.gradgradcheck(linear_gelu, wide))
 
 # %% [markdown]
 # The next cell compiles a function that contains the operator. `fullgraph=True` raises an error where torch would have
-# to leave the graph and go back to Python. Then autocast makes bf16 of fp32, and so your epilogue runs: simulated,
+# to leave the graph and go back to Python. Then autocast converts fp32 to bf16, so your epilogue runs, in the simulator
 # because these tensors are on the CPU.
 
 
@@ -569,17 +572,17 @@ def use_kernels(module):
 check("16.10", use_kernels)
 
 # %% [markdown]
-# The course's own `use_kernels` assigns each layer's `__class__` instead, and so keeps hooks, and layers that a model
-# uses in several places. Layers whose sizes or dtypes the kernel cannot take are multiplied by torch, with a warning
-# for each, and `report()` in `tutorlib.kernels.fused.linear` lists them.
+# The course's own `use_kernels` assigns each layer's `__class__` instead, which preserves hooks, and layers that a
+# model uses in several places. If the kernel cannot handle a layer's size or dtype, torch computes it, with a warning
+# for each layer, and `report()` in `tutorlib.kernels.fused.linear` lists them.
 #
 # ### Your gate in a module
 #
 # The fused Llama MLP needs a second operator: `gated_linear(x, gate_up)` is silu(gate(x)) · up(x), where `gate_up` has
 # gate's and up's rows interleaved with Hopper's width, 8. It is registered exactly like the first, with your `gated` in
 # its kernel. (`with_gate` copies a Hopper thread's 16 accumulators into registers of the layout that your `gated`
-# expects, which costs no instruction. When simulated, it interleaves anew, with width 32.) Its backward, too,
-# multiplies once more in place of keeping gate(x) and up(x):
+# expects, which costs no instruction. In the simulator it interleaves the rows again, with width 32.) Its backward,
+# too, multiplies again instead of keeping gate(x) and up(x):
 
 # %%
 show_source(before_gate)
@@ -611,8 +614,8 @@ gated_linear = register("page16::gated_linear", gated_forward, gated_fake, gated
 show_fused_speeds(gelu_kernel, gate_kernel)
 
 # %% [markdown]
-# A module holds the interleaved weights. They are made once, when the module is made from a plain one, and from then
-# on they are what the optimizer trains and what `state_dict()` saves: the two old matrices are gone.
+# A module holds the interleaved weights. It makes them once, from a plain MLP. From then on the optimizer trains them
+# and `state_dict()` saves them: the two old matrices are gone.
 #
 # **Exercise 16.14** (about 9 lines). Write the class `GatedMLP`, an `nn.Module`. `GatedMLP(plain, gated_linear)` takes
 # a `LlamaMLP`, whose layers `gate_proj`, `up_proj` and `down_proj` have no biases, and an operator. Its `forward(x)` is
@@ -639,8 +642,8 @@ class GatedMLP(nn.Module):
 check("16.14", GatedMLP)
 
 # %% [markdown]
-# The next cell puts both of your ways beside a plain MLP: its layers swapped by your `use_kernels`, and your
-# `GatedMLP`. What must it print if torch treats them as its own? (The 8B model has 4,096 and 14,336 in place of 64 and
+# The next cell compares a plain MLP with both of yours: its layers swapped by your `use_kernels`, and your `GatedMLP`.
+# **Predict** what it prints if torch treats them as its own. (The 8B model has 4,096 and 14,336 in place of 64 and
 # 192.)
 
 # %%
@@ -664,7 +667,7 @@ for name, module in {"swapped": use_kernels(plain), "gated": fused}.items():
 
 # %% [markdown]
 # No graph break, a bf16 result, and in fp32 no difference beyond rounding, because on the CPU torch computes the
-# products of both. Under autocast the gated one is your kernel, simulated.
+# products of both. Under autocast the gated one runs your kernel, in the simulator.
 #
 # A CUDA graph can capture the model, too. Two things could prevent that: a launch on a stream other than the current
 # one, and memory that is allocated during capture and freed before the replay. `gemm` launches on torch's current
@@ -685,40 +688,41 @@ show_as_a_module()
 # %% [markdown]
 # (A shape is tokens × hidden × gate's and up's features together.) Swapping nn.Linear gains only what notebook 14's
 # GEMM gains over cuBLAS. The fused gate gains more, because gate(x) and up(x) are not written and read again, and silu
-# and the product need no kernels of their own. torch.compile makes one kernel of silu and the product but still writes
-# and reads gate(x) and up(x), and it is in between. A call costs the host more than torch's does, because the custom
-# op is written in Python; a CUDA graph removes that cost.
+# and the product need no kernels of their own. torch.compile is in between: it makes one kernel of silu and the
+# product, but still writes and reads gate(x) and up(x). A call costs the host more than torch's does, because the
+# custom op is written in Python; a CUDA graph removes that cost.
 #
 # The next table has forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed.
-# In the first row the operator reads those without copies. The second row uses cuBLAS for the backward, which has
-# kernels for transposed operands as well. The third copies first, so that all rows are contiguous. **Predict** the
-# cost of the copies, which move 1.6 GB at 4,096 tokens. (The optimizer step runs the same kernels on both sides, so it
-# is left out.)
+# In *nn.Linear swapped* the operator reads those without copies. *Backward by cuBLAS* uses cuBLAS's kernels for
+# transposed operands, and *backward with copies that transpose* first copies the operands, so that all rows are
+# contiguous. In the two rows with *the activation compiled*, torch.compile makes one kernel of silu and the product,
+# with our linear layers or with torch's. **Predict** the cost of the copies, which move 1.6 GB at 4,096 tokens. (The
+# optimizer step runs the same kernels on both sides, so it is left out.)
 
 # %%
 show_costs("mlp_training")
 
 # %% [markdown]
-# Subtract the first row from the third, and compare with the time for 1.6 GB at notebook 05's bandwidth. The copies
-# take several times as long: torch's transposing copy is far slower than its plain one. (Notebook 05's transpose
-# without a swizzle was slow as well, but its swizzled one came close to a plain copy.) At 8,192 tokens, ≈ is a
-# warning: the spread between that row's pairs is larger than its difference from torch.
+# Subtract the time of *nn.Linear swapped* from that of the row with copies, and compare the difference with the time
+# for 1.6 GB at notebook 05's bandwidth. The copies take several times as long: torch's transposing copy is far slower
+# than its plain one. (Notebook 05's transpose without a swizzle was slow as well, but its swizzled one came close to a
+# plain copy.) Where a ratio has a ≈, its pairs spread by more than it differs from torch.
 #
 # ## Two GPUs, one all-reduce
 #
-# A model that is too large for one GPU, or too slow on one, is split. How do you split the MLP so that the GPUs
-# communicate as little as possible? Split gate and up by rows, which are features: each rank computes its features for
-# all tokens, and since the activation works feature by feature, the ranks need not communicate. Down *sums* over
-# features: each rank sums over its own, and the result is the sum over ranks. That takes one all-reduce of (tokens,
-# hidden).
+# If a model is too large for one GPU, or too slow on one, you split it. How do you split the MLP so that the GPUs
+# communicate as little as possible? Split gate and up by rows, which are features: each GPU, a *rank*, computes its
+# features for all tokens, and since the activation works feature by feature, the ranks need not communicate. Down
+# *sums* over features: each rank sums over its own, and the result is the sum over ranks. That takes one all-reduce of
+# (tokens, hidden).
 #
 # If you split gate by columns instead, its partial sums need an all-reduce *before* silu, since silu(a + b) is not
 # silu(a) + silu(b).
 #
-# **Exercise 16.11** (about 6 lines). Write `shard(gate, up, down, rank, world)`: the part of the three weights that
-# `rank` (of `world` ranks) has: gate and up (features / world, hidden), and down (hidden, features / world). Return
-# new tensors with contiguous rows: a view would keep the whole weight in memory. If `world` does not divide the
-# features, raise a ValueError.
+# **Exercise 16.11** (about 6 lines). Write `shard(gate, up, down, rank, world)`, which returns the part of the three
+# weights that `rank` holds, of `world` ranks: gate and up (features / world, hidden), and down (hidden, features /
+# world). Return new tensors with contiguous rows: a view would keep the whole weight in memory. If `world` does not
+# divide the features, raise a ValueError.
 
 
 # %%
@@ -739,9 +743,9 @@ check("16.11", shard)
 # %% [markdown]
 # In the backward pass every rank computes one term of x's gradient, and the gradient is the sum over ranks: one
 # all-reduce again, on the other side of the MLP. `python -m tutorlib.instruments.parallel` runs the forward on two
-# GPUs of a host, with the gated kernel and NCCL, and compares result and time with one GPU's.
+# GPUs of a host, with the gated kernel and NCCL, and compares its result and time with those of one GPU.
 #
-# **Predict** the speed-up at 512 tokens and at 8,192. The all-reduce moves 2 bytes for each of tokens · 4,096 numbers,
+# **Predict** the speedup at 512 tokens and at 8,192. The all-reduce moves 2 bytes for each of tokens · 4,096 numbers,
 # in both directions at once, over links of 450 GB/s each way.
 
 # %%
@@ -756,9 +760,9 @@ show_parallel()
 #
 # - An epilogue is a function of values in registers, and rounding comes last. A thread finds the operands of its
 #   accumulators by partitioning their matrix like C; a stride of 0 turns a vector into a matrix.
-# - If two numbers must meet in one thread, reorder the weights so that they do. You do it once.
-# - What fusion does not store, the backward must compute again, or the forward must store after all.
-# - A kernel becomes a layer once you register knowledge *about* it: a fake, a backward made of operators, an autocast
+# - If one thread needs two columns of the result, reorder the weights so that it gets both. You do it once.
+# - If fusion does not store an intermediate result, the backward must compute it again.
+# - A kernel becomes a layer once you register facts *about* it: a fake, a backward made of operators, an autocast
 #   dtype. And it must launch on the current stream.
 #
 # ## Test yourself
@@ -767,17 +771,17 @@ show_parallel()
 # cost with K = 1024, and what would you change?</summary>
 #
 # About 12 %: the epilogue takes as long as before, and the main loop a quarter of the time. Use ping-pong: one
-# warpgroup multiplies while the other is in its epilogue, so the cost is hidden as long as the epilogue is shorter
-# than a tile's main loop, except in the last wave.
+# warpgroup multiplies while the other is in its epilogue, which hides the cost as long as the epilogue is shorter than
+# a tile's main loop, except in the last wave.
 #
 # </details>
 #
 # <details><summary>2. Gate and up are interleaved with width 8 on Hopper. Would width 4 do? And width 16?</summary>
 #
-# With 4, the first half of a piece of 8 columns is gate and the second half is up. A thread has two neighbors in each
-# row of a piece, so it has gate or up and not both: the product would need a shuffle. With 16, two pieces are gate and
-# the next two are up, and a thread has its share of all four: that works, with other indices, if the tile's N is a
-# multiple of 32.
+# With 4, the first half of a group of 8 columns is gate and the second half is up. A thread has two neighbors in each
+# row of a group, so it has either gate or up: the product would need a shuffle. With 16, two groups are gate and the
+# next two are up, and a thread has a pair in all four: that works, with other indices, if the tile's N is a multiple of
+# 32.
 #
 # </details>
 #
@@ -791,12 +795,12 @@ show_parallel()
 # </details>
 
 # %% [markdown]
-# ## Appendix: one number for a whole tile
+# ## Appendix: One number for a whole tile
 #
-# If C is to be stored in FP8, it needs a scale, and the scale needs the largest |C| of the whole matrix, which no
-# function of single elements can give. So each block finds the maximum of its tile, and a second, tiny kernel reduces
-# these. (An `atomicMax` on one number would do as well: the bits of nonnegative floats are ordered like integers, so
-# an integer atomic works. But then all blocks contend for one address, which the host must reset before each launch.)
+# To store C in FP8 you need a scale, and for the scale you need the largest |C| of the whole matrix, which no function
+# of single elements can compute. So each block finds the maximum of its tile, and a second, tiny kernel reduces these.
+# (An `atomicMax` on one number would do as well: the bits of nonnegative floats are ordered like integers, so an
+# integer atomic works. But then all blocks contend for one address, which the host must reset before each launch.)
 #
 # **Exercise 16.5** (about 8 lines). Write `largest(values, partial, thread)`: the largest |value| of the block. Thread
 # 0 must return it; other threads may return anything. `values` are a thread's accumulators in fp32, `partial` is
@@ -824,6 +828,6 @@ def largest(values, partial: cute.Tensor, thread):
 check("16.5", largest)
 
 # %% [markdown]
-# How does thread 0 know where to store the maximum? By a stride of 0 once more. The result has one element per tile, R
-# × S of them, and the surrounding kernel views it as a matrix of C's shape, ((64, R), (64, S)):((0, S), (0, 1)). All
+# How does thread 0 know where to store the maximum? By a stride of 0 once more. The result has one element per tile,
+# R × S of them, and the surrounding kernel views it as a matrix of C's shape, ((64, R), (64, S)):((0, S), (0, 1)). All
 # elements of a tile have the same address, and thread 0 stores to any of them.

@@ -16,11 +16,11 @@
 # Notebooks 05 to 16 were about GPU time; this one is about host time. Where does the first call spend its time, how
 # much of that does the second call repeat, and how cheap can a launch be?
 #
-# > **After this page you can** measure a kernel's first call stage by stage, predict which calls recompile, cache
-# > compiled kernels under a key that is neither too coarse nor too fine, bound that cache and share it among threads,
-# > launch as cheaply as PyTorch does, capture launches in a CUDA graph and replay them, and save kernels for the next
-# > process and for GPUs that you do not have. The appendix covers structs in shared memory and PTX instructions that
-# > the DSL does not wrap.
+# > **After this page you can** say what each step of a first call adds to the average call, predict which calls
+# > recompile, cache compiled kernels under a key that is neither too coarse nor too fine, bound that cache and share it
+# > among threads, launch as cheaply as PyTorch does, capture launches in a CUDA graph and replay them, and save kernels
+# > for the next process and for GPUs that you do not have. After the appendix, you can also lay out shared memory with
+# > structs and call PTX instructions that the DSL does not wrap.
 # >
 # > **It takes** about 85 minutes, on any machine; its appendix about 30 more. Only the timing of launches (three
 # > points) needs a GPU.
@@ -82,21 +82,21 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 
 
 # %% [markdown]
-# Its first call goes through these stages:
+# Its first call goes through these steps, where **IR** is the compiler's intermediate representation:
 #
-# | stage | what happens | needs a GPU |
+# | step | what happens | needs a GPU |
 # |---|---|---|
-# | tracing | your Python runs, and its operations are recorded as IR (notebook 04: `print` happens here) | no |
+# | tracing | your Python runs, and the DSL records its operations as IR (notebook 04: `print` happens here) | no |
 # | lowering | the compiler's passes turn layouts, copies and loops into LLVM IR | no |
-# | machine code | LLVM writes PTX, `ptxas` assembles it | no |
+# | machine code | LLVM writes PTX, and `ptxas` assembles it | no |
 # | host code | the host function becomes machine code for your CPU, to call in this process | if it launches a kernel |
 # | loading | the driver puts the kernel on the GPU | yes |
 # | launch | arguments are packed and passed to the driver | yes |
 #
 # The first three need no GPU, so the next cell measures them on *your* machine. `show_stages` is part of this course:
-# it times the DSL's own steps and has MLIR report the time of each pass (`enable_timing` of its PassManager). Which of
-# the three takes longest for such a small kernel, and which shrinks most when you compile the same function again? The
-# last two lines of the output answer.
+# it times the DSL's own functions and has MLIR report the time of each pass (`enable_timing` of its PassManager).
+# **Predict**: which of the three takes longest for such a small kernel, and which shrinks most when you compile the
+# same function again? The last two lines of the output answer.
 
 # %%
 vector = TensorSpec((1024,), dynamic=True)
@@ -110,7 +110,7 @@ print("shrinks most:", max(stages, key=lambda stage: getattr(first, stage) - get
 # %% [markdown]
 # The second compilation is shorter because some work happens once per process: the DSL rewrites your source, and the
 # compiler loads its own code. But it is not free: `cute.compile` caches nothing and compiles every time you call it.
-# Now a real kernel, the GEMM of notebook 12:
+# Next comes a real kernel, the GEMM of notebook 12:
 
 # %%
 from tutorlib.kernels.ladder import AMPERE_RUNGS
@@ -122,13 +122,13 @@ _ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 # %% [markdown]
 # The table shows recorded measurements. Each number is the median of three processes, and each process first compiled
 # another kernel, so work done once per process is not counted. The machine without a GPU has no numbers for the last
-# three stages. NVIDIA published the last row, for a GEMM on a B100, without the later stages.
+# three steps. NVIDIA published the last row, for a GEMM on a B100, without the later steps.
 
 # %%
 show_first_calls()
 
 # %% [markdown]
-# You want only the launch; the other stages together take thousands of times as long. For both GEMMs, on both machines,
+# You want only the launch; the other steps together take thousands of times as long. For both GEMMs, on both machines,
 # machine code takes the largest share. For y = 2x on the GPU machine, *host* code does: it takes 25 to 47 ms for every
 # kernel, however small.
 #
@@ -136,7 +136,7 @@ show_first_calls()
 #
 # **Exercise 17.1** (about 6 lines). Write `per_call(way, calls, trace, compile, load, launch)`: the average µs per call
 # over the first `calls` calls of a process. The last four arguments are the µs that each step takes; `compile` is
-# lowering, machine code and host code together. The ways:
+# lowering, machine code and host code together. There are four ways:
 #
 # - `"nothing kept"`: every call goes through all four steps;
 # - `"traced each time"`: a direct call of a `@cute.jit` function. The DSL caches compiled functions that are loaded,
@@ -164,21 +164,21 @@ check("17.1", per_call)
 # %% [markdown]
 # Here are the averages over a thousand calls, with the published times for tracing and compiling, 10 µs for a launch,
 # and a round 1,000 µs for loading, more than any kernel of the table takes. (The first load of a new process takes
-# longer. Why is measured further down.)
+# longer; a later section measures why.)
 
 # %%
 for way in ("nothing kept", "traced each time", "kept", "loaded"):
     print(f"{way:18}{per_call(way, 1000, 73_000, 241_500, 1_000, 10):12,.1f} µs a call")
 
 # %% [markdown]
-# The second line is the default. It is true that the DSL has a cache, and yet every call costs 73 ms: the DSL has to
-# trace your function to learn that nothing has changed.
+# The second line is the default. The DSL does have a cache, and yet every call costs 73 ms, because the DSL must trace
+# your function to learn that nothing has changed.
 #
 # ## What compiles again
 #
 # To cache compiled functions yourself, you must know which calls can share one. The DSL knows, so ask it: a direct call
 # compiles exactly when its IR is new, and `scale` below runs on the CPU. Notebook 04 compared static and dynamic
-# layouts; this cell adds the other cases. Predict the number of compilations on each line before you run it.
+# layouts; this cell adds the other cases. **Predict** the number of compilations on each line before you run it.
 
 
 # %%
@@ -254,8 +254,8 @@ def compilations_of(calls):
 check("17.2", compilations_of)
 
 # %% [markdown]
-# Variables captured from outside the function become constants of the IR, too: a global of the notebook, or a local of
-# the enclosing function (a *closure*). What are the two results?
+# Variables that the function captures from outside become constants of the IR, too: a global of the notebook, or a
+# local of the enclosing function (a *closure*). **Predict** the two results:
 
 # %%
 SCALE = 2.0
@@ -281,9 +281,9 @@ print("kept:", ones[0], "called directly:", ones[1])
 # ## The key
 #
 # From here on, compile with dynamic layouts, for any size. Only one property of the sizes and addresses still matters:
-# `ld.global.v4` (notebook 04) and 16-byte `cp.async` (notebook 05) need aligned addresses. So the caller decides
-# for each tensor: if its address and the start of every row (or column, if columns are contiguous) are multiples of 16
-# bytes, the kernel accesses it 16 bytes at a time, and otherwise element by element.
+# `ld.global.v4` (notebook 04) and 16-byte `cp.async` (notebook 05) need aligned addresses. So the caller chooses
+# between two kernels for each tensor: if its address and the start of every row (or column, if columns are contiguous)
+# are multiples of 16 bytes, the kernel accesses it 16 bytes at a time, and otherwise element by element.
 #
 # **Exercise 17.3** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
 # torch tensors, each with exactly one stride of 1; `constants` is a tuple, the Constexpr arguments; `arch` is the GPU
@@ -366,23 +366,23 @@ for dtype in (torch.float32, torch.float16):
 # ## A bound
 #
 # `CompiledKernels` never evicts a function, so in a service that keeps meeting new keys it grows without limit. Bound
-# it, and evict the **least recently used** function (LRU). An `OrderedDict` has that one in front if every call moves
-# its key to the end:
+# it, and evict the **least recently used** function (LRU). If every call moves its key to the end of an `OrderedDict`,
+# that function is the first one:
 #
 #     kept.move_to_end(key)     # now it is the most recently used
 #     kept.popitem(last=False)  # removes the first entry
 #
 # The DSL unloads a kernel from the GPU when the last reference to its compiled function is gone. So eviction frees
-# memory only if the cache holds the last reference; conversely, keep one while you still need the kernel.
+# memory only if the cache holds the last reference. Conversely, hold a reference as long as you need the kernel.
 #
 # Services are multithreaded, too. Between the lookup and the insertion, a second thread can look up the same key, and
 # both compile. One lock around the whole call prevents this, but then a compilation in one thread stalls all others,
 # and no two functions run at the same time. So take two locks: one for the dictionary, held only for a lookup or an
-# insertion, and one for compiling. A thread that has waited for the second lock looks again, because the thread before
-# it may have compiled the same key. This is *double-checked locking*:
+# insertion, and one for compiling. A thread that has waited for the second lock looks up its key again, because the
+# thread before it may have compiled it. This is *double-checked locking*:
 #
-#     look; if there is nothing:
-#         with the compiling lock: look again; if there is still nothing: compile, insert, evict
+#     look up the key; if it is missing:
+#         with the compiling lock: look it up again; if it is still missing: compile, insert, evict
 #     call
 #
 # **Exercise 17.12** (about 20 lines). Write `BoundedKernels(compile, key, most)`, which is called like
@@ -391,7 +391,7 @@ for dtype in (torch.float32, torch.float16):
 # - An insertion beyond `most` evicts the least recently used function. A hit counts as a use.
 # - If `compile` raises, so does the call; nothing is inserted or evicted, and the next call compiles again.
 # - Threads that call with the same new key at the same time cause one compilation.
-# - A call whose function is kept waits neither for a compilation nor for another thread's call.
+# - A call whose function is in the cache waits neither for a compilation nor for another thread's call.
 
 
 # %%
@@ -433,7 +433,7 @@ check("17.12", BoundedKernels)
 # ## What is left of a call
 #
 # The dictionary removes tracing and compiling. What is left? The next cell computes y = αx + y for four elements on
-# your CPU, in four ways and with PyTorch's own operator. Guess the order of magnitude of each.
+# your CPU, in four ways and with PyTorch's own operator. **Predict** the order of magnitude of each.
 
 
 # %%
@@ -471,7 +471,7 @@ time_call("torch: y.add_(x, alpha=0)", lambda: y.add_(x, alpha=0.0), 2000)
 # %% [markdown]
 # Most of the time of a compiled call is Python: wrapping each tensor (DLPack), then packing the arguments. **TVM-FFI**
 # is a calling convention in which you pass torch tensors directly and compiled code unpacks them. It needs a compile
-# option and the package `apache-tvm-ffi`. It also checks each tensor's dtype, rank, strides and more:
+# option and the package `apache-tvm-ffi`. The compiled code also checks each tensor's dtype, rank, strides and more:
 
 # %%
 for wrong in ((x.half(), y), (x.reshape(2, 2), y), (torch.ones(8)[::2], y)):
@@ -489,8 +489,8 @@ for wrong in ((x.half(), y), (x.reshape(2, 2), y), (torch.ones(8)[::2], y)):
 # A launch needs a *stream*. With TVM-FFI, the compiled function can look up torch's current stream itself: the caller
 # passes `make_fake_stream(use_tvm_ffi_env_stream=True)` as one of `arguments`, and omits it in later calls.
 #
-# The CPU tests are worth three points. On a GPU, the checker compares the host time of a launch of `double` with that
-# of `torch.add`: one point for at most four times as much, and one more for at most as much.
+# Three points need no GPU. With one, the checker compares the host time of a launch of `double` with that of
+# `torch.add`: it gives one point for at most four times as much, and one more for at most as much.
 
 
 # %%
@@ -512,25 +512,26 @@ check("17.5", for_torch)
 # %% [markdown]
 # ## Replaying launches
 #
-# You can avoid even the launch. A **CUDA graph** holds launches, and one driver call **replays** them all, without any
-# of the Python between them. You fill it by a **capture**: the driver records the work that is issued to a stream, and
-# runs none of it.
+# You can avoid even the launch. A **CUDA graph** holds launches, and one driver call **replays** them all, without the
+# Python between them. You fill it by a **capture**: the driver records the work that you issue to a stream, and runs
+# none of it.
 #
 #     graph = torch.cuda.CUDAGraph()
 #     with torch.cuda.graph(graph):  # makes a new stream torch's current one, and captures it
 #         …                          # launches
 #     graph.replay()                 # runs them, on the current stream
 #
-# - **The stream.** Only work on the capturing stream gets into the graph. A kernel that was compiled with a stream
-#   among its arguments, as `double` above, takes the driver's handle:
+# - **The stream.** Only work on the capturing stream gets into the graph. A function with a stream among its arguments,
+#   such as `double` above, takes the driver's handle:
 #   `CUstream(torch.cuda.current_stream().cuda_stream)`. Ask for it inside the block, where the current stream is the
 #   capturing one. During a capture, CUDA refuses launches on the default stream.
 # - **The first launch** of a kernel loads it, which may allocate memory or wait for the GPU, and neither is allowed in
 #   a capture. So launch once before it.
 # - **The memory.** A graph holds addresses. Every replay reads the same `x` and writes the same `y`, so a graph needs
 #   buffers of its own that live as long as it does. Copy each new input into them, then replay.
-# - **The host.** Python runs during the capture only. Nothing can wait for a result there, because nothing runs. Nor
-#   does a replay have to wait: the copy, the graph, and whatever reads `y` afterwards are on one stream.
+# - **The host.** Python runs during the capture only. It cannot wait for a result there, because the kernels do not
+#   run. Nor does it have to wait around a replay: the copy, the graph, and the kernels that read `y` later are in order
+#   on one stream.
 #
 # **Exercise 17.11** (about 14 lines). Write `graphed(launches, x, y)`. `launches(x, y, stream)` issues kernels that
 # read `x` and write `y`; `stream` is a `CUstream`. Capture them once, and return a function that takes another `x` of
@@ -570,9 +571,9 @@ check("17.11", graphed)
 # %% [markdown]
 # The table shows the cost per launch of `double` on a GPU machine. **host** is the time until the call returns. **until
 # done** is the total time of a long series of launches, until the GPU has finished the last, divided by their number.
-# "Kept" is a compiled function in a variable, "kept in a dictionary" one in `CompiledKernels`. Which ways cost the host
-# less than PyTorch's own launch, and in which does the GPU set the pace? (The figure shows the first column, on a
-# logarithmic axis; the dashed line is `torch.add`.)
+# "Kept" is a compiled function in a variable, "kept in a dictionary" one in `CompiledKernels`. **Predict**: which ways
+# cost the host less than PyTorch's own launch, and in which does the GPU set the pace? (The figure shows the first
+# column, on a logarithmic axis; the dashed line is `torch.add`.)
 
 # %%
 show_later_calls()
@@ -581,14 +582,14 @@ show_later_calls()
 show_figure("launches")
 
 # %% [markdown]
-# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. The ways save, in turn,
+# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. From row to row you save
 # compiling, tracing, wrapping the tensors, packing the arguments, and the launch itself. The dictionary has a cost,
 # too: building the key is Python, and takes about as long as the TVM-FFI launch that follows. If a loop calls one
 # kernel a thousand times, look it up once, before the loop.
 #
 # In all rows but one, *until done* is about the host's time: the GPU waits for the host. Only in the graph of 20
-# launches does the GPU set the pace. A launch costs the host 0.12 µs, and the GPU 1.0 µs for a kernel that does almost
-# nothing.
+# launches does the GPU set the pace: a launch costs the host 0.12 µs, and a kernel that does almost nothing costs the
+# GPU 1.0 µs.
 
 # %% [markdown]
 # ## Compiled once and for all
@@ -626,7 +627,7 @@ check("17.6", load_or_compile)
 
 # %% [markdown]
 # The name should encode the whole key plus the versions of the DSL and of your source: nothing else detects a stale
-# file. Now call `axpy` from a process that has never seen its source. How long does that process need, once it has
+# file. Now call `axpy` from a process that does not have its source. How long does that process need, once it has
 # imported torch and CuTe?
 
 # %%
@@ -651,8 +652,9 @@ print(y, f"after {{(time.perf_counter() - start) * 1e3:.0f}} ms")
 show_new_processes()
 
 # %% [markdown]
-# The table of first calls says that loading takes less than 1 ms. Where does the rest of this load go? First the host's
-# share, on *your* machine: a new process loads the `negate` of this page step by step. Which step takes longest?
+# According to the table of first calls, loading takes less than 1 ms. What takes the rest of this time? Look at the
+# host's share first, on *your* machine: a new process loads the `negate` of this page step by step. **Predict** which
+# step takes longest:
 
 # %%
 steps = """
@@ -687,24 +689,24 @@ with tempfile.TemporaryDirectory() as folder:
 # its first call. A process does that once, for all its kernels. `load_module` itself links the host code, for one file.
 #
 # The kernel reaches the GPU later. The object file holds the cubin as data, and its host code passes it to the driver
-# in the first call. By default (`CUDA_MODULE_LOADING=LAZY`) the driver then only registers the kernel, and copies its
+# in the first call. By default (`CUDA_MODULE_LOADING=LAZY`) the driver then only records the kernel, and copies its
 # code to the GPU at the first launch; with `EAGER` it copies at once. The table has the recorded steps of CuTe, and of
 # a process that loads the same cubin with the driver's own functions, under both settings. What is left of the load
-# once CUDA runs and `tvm_ffi` is imported, and which step does `EAGER` lengthen, and which does it shorten?
+# once CUDA runs and `tvm_ffi` is imported? Which step does `EAGER` lengthen, and which does it shorten?
 
 # %%
 show_first_load()
 
 # %% [markdown]
-# So a first load is long because it is a *first* one. Do it before the service takes requests: import, load, and call
-# each kernel once.
+# So a first load takes long because a process does so much for the first time. Do it before the service takes requests:
+# import, load, and call each kernel once.
 #
 # ## For a GPU that you do not have
 #
-# Neither compiling nor saving needs a GPU, so one machine without any can build the kernels for all of yours. Pass
+# Neither compiling nor saving needs a GPU, so a machine without one can build the kernels for all of your GPUs. Pass
 # stand-ins for the tensors, such as `vector.fake()` with the `vector` of this page's first cells, and name the
-# **target** with `--gpu-arch`; without it the DSL compiles for the GPU at hand. The next cell compiles `double` for
-# three generations on your machine, and reads the target from the PTX and from byte 49 of the machine code's ELF
+# **target** with `--gpu-arch`; without it the DSL compiles for the GPU of the machine. The next cell compiles `double`
+# for three generations on your machine, and reads the target from the PTX and from byte 49 of the machine code's ELF
 # header:
 
 # %%
@@ -717,9 +719,9 @@ with tempfile.TemporaryDirectory() as folder:
         print(f"{named}; machine code for {built.__cubin__[49]}, {len(built.__cubin__):,} bytes")
 
 # %% [markdown]
-# Machine code for sm_80 runs on every GPU of compute capability 8.x, but not on 9.0. A target with an `a` offers the
-# instructions that only this architecture has (`wgmma` on sm_90a, `tcgen05` on sm_100a), and runs on no other. So a
-# kernel for A100, H100 and B200 is three files.
+# Machine code for sm_80 runs on every GPU of compute capability 8.x, but not on 9.0. A target with an `a` has the
+# instructions that only this architecture offers (`wgmma` on sm_90a, `tcgen05` on sm_100a), and its code runs on no
+# other. So a kernel for A100, H100 and B200 takes three files.
 #
 # **Exercise 17.13** (about 4 lines). Write `save_for(targets, folder, name, host, *arguments)`: for each target,
 # compile `host` for these arguments and save it as `folder / f"{name}.{target}.o"`, for `load_module` with TVM-FFI,
@@ -753,7 +755,8 @@ check("17.13", save_for)
 # - A CUDA graph replays many launches with one call. Launch once before the capture, on the current stream in it, and
 #   copy each input into the graph's own buffer.
 # - Save under a temporary name, then rename. The name encodes the key, the target and the versions.
-# - A first load pays for what a process does once. Compiling for another GPU needs none.
+# - A first load includes work that a process does once: do it before the first request. You can compile for a GPU that
+#   you do not have.
 #
 # The appendix has four more exercises: structs for shared memory, and PTX instructions that the DSL does not wrap.
 #
@@ -805,8 +808,8 @@ class Mixed:
 # %% [markdown]
 # The rules are C's. A member begins at the next multiple of its alignment, which is its own size for a number, the
 # element's size for a `MemRange` (an array), and at least n for `Align[…, n]`. The struct's alignment is the strictest
-# of its members', and its size is rounded up to a multiple of that. At which offsets do the five members begin, and how
-# large is the struct?
+# of its members', and its size is rounded up to a multiple of that. **Predict** the offsets of the five members and the
+# size of the struct:
 
 # %%
 print(Mixed._offsets, "size", Mixed.__sizeof__(), "alignment", Mixed.__alignof__())
@@ -861,9 +864,9 @@ check("17.8", shared_storage)
 
 # %% [markdown]
 # In the next kernel, thread 0 initializes two of the barriers, and each thread writes one element of a swizzled tile.
-# At which offsets will the PTX address `full[3]`, `empty[0]` and `sB` if there are four stages? The struct has no
-# run-time cost: its offsets are constants in the instructions. (The report's total includes 1,024 bytes in addition to
-# the struct's: CUDA reserves them in each block that uses shared memory.)
+# **Predict** the offsets of `full[3]`, `empty[0]` and `sB` in the PTX, for four stages. The struct has no run-time
+# cost: its offsets are constants in the instructions. (The report's total is 1,024 bytes more than the struct: CUDA
+# reserves them in each block that uses shared memory.)
 
 # %%
 Storage = shared_storage(4)
@@ -935,8 +938,8 @@ if run_on_gpu(powers, x, y):
 # %% [markdown]
 # `ir_value` returns the IR value of a DSL number, and `cutlass.Float32(…)` wraps an IR value as a DSL number. `loc` and
 # `ip` are an operation's source location and its insertion point in the IR; `dsl_user_op` fills them in. `$0` is the
-# result. The compiler does not parse the text, so only `ptxas` can reject a wrong type or a missing operand, and it
-# does not detect every mistake.
+# result. The compiler does not parse the text. Only `ptxas` can reject a wrong type or a missing operand, and it does
+# not detect every mistake.
 #
 # **lop3** computes *any* function of three bits, at 32 bit positions at once. Its last operand is the function's truth
 # table. To compute the table, evaluate your function on a = 0xF0, b = 0xCC and c = 0xAA: their eight bit positions hold
@@ -990,8 +993,9 @@ check("17.9", majority)
 
 # %% [markdown]
 # The second way is a **native op**: the compiler's own operation for an instruction, in the MLIR dialects `nvvm` and
-# `llvm`. The compiler knows its operands, types and semantics, as it does not for inline text. Many of the DSL's own
-# functions are built this way; `cute.arch.lane_idx()`, for example, is roughly this:
+# `llvm`. The compiler knows the operands, types and semantics of a native op; of inline text it knows only the
+# operands' registers. Many of the DSL's own functions are built this way; `cute.arch.lane_idx()`, for example, is
+# roughly this:
 
 
 # %%

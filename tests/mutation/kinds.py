@@ -9,7 +9,7 @@ from tests.mutation.mutant import Mutant
 from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.served import Served
-from tutorlib.exercises.n18_bug_hunt.judge.mend import MendExercise
+from tutorlib.exercises.n18_bug_hunt.judge.fix import FixExercise
 from tutorlib.measuring.simulated_launchers import SimulatedLauncher
 
 
@@ -24,7 +24,7 @@ def mutants(exercise: KernelExercise, answer: Answer) -> Iterator[tuple[Mutant, 
         source = value(answer.source, answer.name, 0)()
         for mutant in cpp.mutants(source):
             yield mutant, lambda mutant=mutant: lambda: mutant.source
-    elif isinstance(exercise, MendExercise):
+    elif isinstance(exercise, FixExercise):
         source = value(answer.source, answer.name, 0)(exercise.bug.source)
         for mutant in cpp.mutants(source) if exercise.bug.language == "cpp" else python.mutants(source):
             yield mutant, lambda mutant=mutant: lambda source: mutant.source

@@ -59,10 +59,10 @@ def test_no_two_mutants_have_the_same_code():
     assert len(set(sources)) == len(sources)
 
 
-def test_a_mend_s_mutants_are_those_of_the_mended_source():
-    (mend,) = chosen(["18.18"])
-    said = [mutant.what for mutant, _ in kinds.mutants(*mend)]
-    assert sum(what.startswith("without __syncthreads()") for what in said) == mend[0].bug.source.count("__sync") + 1
+def test_a_fix_s_mutants_are_those_of_the_fixed_source():
+    (fix,) = chosen(["18.18"])
+    said = [mutant.what for mutant, _ in kinds.mutants(*fix)]
+    assert sum(what.startswith("without __syncthreads()") for what in said) == fix[0].bug.source.count("__sync") + 1
 
 
 def test_a_mutant_that_ends_its_process():

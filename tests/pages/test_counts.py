@@ -57,7 +57,7 @@ HELD: dict[str, int | dict[str, int]] = {
         **{"20.1": 11, "20.2": 11, "20.3": 14, "20.4": 15, "20.5": 12, "20.6": 15, "20.7": 21, "20.8": 12},
         "20.9": 11,
     },
-    "18_bug_hunt": {f"18.{n}": 4 if n % 2 else 5 for n in range(1, 31)},  # diagnoses, and mends
+    "18_bug_hunt": {f"18.{n}": 4 if n % 2 else 5 for n in range(1, 31)},  # diagnoses, and fixes
 }
 
 

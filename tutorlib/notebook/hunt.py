@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import of_notebook
 from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import CAUSES, Diagnosis
-from tutorlib.exercises.n18_bug_hunt.judge.mend import MendExercise
+from tutorlib.exercises.n18_bug_hunt.judge.fix import FixExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.measuring.sanitizer import TOOLS, recorded_verdicts
 
@@ -64,12 +64,13 @@ def patch(source: str, old: str, new: str) -> str:
 
 
 def show_verdicts(*names: str) -> "DataFrame | None":
-    """The verdicts of compute-sanitizer's tools on these bugs, by default on all in the page's order: a row each, and
-    columns for each GPU and version of the tool. If nothing was recorded, it prints a line that says so.
+    """The verdicts of compute-sanitizer's tools on these bugs, by default on all in the page's order: a row for each
+    bug that a recording has, below the recording's GPU, date and version. If there is none, it prints a line that says
+    so.
     """
     import pandas
 
-    names = names or tuple(exercise.bug.name for exercise in of_notebook(PAGE) if isinstance(exercise, MendExercise))
+    names = names or tuple(exercise.bug.name for exercise in of_notebook(PAGE) if isinstance(exercise, FixExercise))
     tables = {
         f"{found['machine']['gpu']}, {found['date']}, {version_of(found)}": pandas.DataFrame.from_dict(
             {name: {tool: verdict_in_words(found["verdicts"][name].get(tool)) for tool in TOOLS} for name in known},
@@ -82,7 +83,7 @@ def show_verdicts(*names: str) -> "DataFrame | None":
     if not tables:
         print("Not recorded yet: run `python -m tutorlib.instruments.sanitizing` on a machine with a GPU.")
         return None
-    return pandas.concat(tables, axis="columns")
+    return pandas.concat(tables)
 
 
 def version_of(found: dict[str, Any]) -> str:

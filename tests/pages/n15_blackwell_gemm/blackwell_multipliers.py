@@ -42,7 +42,7 @@ MULTIPLY = [
         "arrives_itself",
         "An ordinary arrival in place of the commit.",
         swap(
-            "commit_to(steps, steps.empty + stage.index, steps.everyone)",
+            "commit_to(steps, steps.empty + stage.index, steps.whole_cluster)",
             "cute.arch.mbarrier_arrive(steps.empty + stage.index)",
         ),
         "inside elect_one()",
@@ -52,7 +52,7 @@ MULTIPLY = [
         "arrives_at_once",
         "One lane's ordinary arrival in place of the commit.",
         swap(
-            "                commit_to(steps, steps.empty + stage.index, steps.everyone)\n",
+            "                commit_to(steps, steps.empty + stage.index, steps.whole_cluster)\n",
             "                with cute.arch.elect_one():\n"
             "                    cute.arch.mbarrier_arrive(steps.empty + stage.index)\n",
         ),
@@ -64,8 +64,8 @@ MULTIPLY = [
         "The commit stands before what it should cover.",
         swap(
             "                steps.multiply(stage.index, acc.index, k_tile == 0)\n"
-            "                commit_to(steps, steps.empty + stage.index, steps.everyone)\n",
-            "                commit_to(steps, steps.empty + stage.index, steps.everyone)\n"
+            "                commit_to(steps, steps.empty + stage.index, steps.whole_cluster)\n",
+            "                commit_to(steps, steps.empty + stage.index, steps.whole_cluster)\n"
             "                steps.multiply(stage.index, acc.index, k_tile == 0)\n",
         ),
         "complete too early",

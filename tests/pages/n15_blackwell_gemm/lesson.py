@@ -6,8 +6,8 @@ LESSONS = {
     "15.1": Lesson("tensor memory in powers of two", named("15.1", "as_many_as_needed", "below_32", "beyond_512")),
     "15.2": Lesson("lane and column of an accumulator", named("15.2", "rows_dealt_out", "row_for_lane")),
     "15.3": Lesson(
-        "allocate by one warp, meet, free",
-        named("15.3", "never_frees_memory", "everybody_allocates", "no_meeting_after", "never_relinquishes"),
+        "one warp allocates and frees, and all warps synchronize",
+        named("15.3", "never_frees_memory", "all_warps_allocate", "no_barrier_after", "never_relinquishes"),
     ),
     "15.4": Lesson(
         "the producer's phase goes on over tiles", named("15.4", "overwrites", "begins_anew", "consumers_phase")
@@ -43,7 +43,7 @@ LESSONS = {
         named("15.13", "no_release", "no_await_empty", "no_wait_for_stores", "one_block_for_each_tile"),
     ),
     "15.14": Lesson(
-        "a cluster of two that allocates and meets together",
+        "a cluster of two that allocates and synchronizes together",
         named("15.14", "barriers_of_a_block", "allocates_alone", "no_cluster"),
     ),
 }

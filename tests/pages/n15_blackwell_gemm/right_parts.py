@@ -70,7 +70,7 @@ def by_the_tile(acc, thread):
     return t2r, tTtC, cute.make_rmem_tensor(((64, 1), 1, 1), Float32)
 
 
-def slices_afterwards(acc, thread):
+def slices_last(acc, thread):
     """Partitions all modes, and drops that of one part along M then; the registers like a tensor of coordinates."""
     parts = cute.flat_divide(acc, (128, 64))
     atom = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x64), acc.element_type)
@@ -94,7 +94,7 @@ def as_a_list(acc, thread):
 
 # 15.14 make_pair_gemm -------------------------------------------------------------------------------------------
 
-MEET = "    cute.arch.cluster_arrive()\n    cute.arch.cluster_wait()"
+BARRIER = "    cute.arch.cluster_arrive()\n    cute.arch.cluster_wait()"
 
 RIGHT = {
     "15.7": [
@@ -103,7 +103,7 @@ RIGHT = {
         several("a_helper", "A jit function for one K block.", functions=(from_an_atom, in_a_helper)),
         several("listed", "A list of functions.", functions=[make_umma, first_block_apart]),
     ],
-    "15.12": [by_the_tile, slices_afterwards, as_a_list],
+    "15.12": [by_the_tile, slices_last, as_a_list],
     "15.13": [
         kernel(
             "drains_in_the_mma_warp",
@@ -141,7 +141,7 @@ RIGHT = {
         pair(
             "meets_twice",
             "Each block meets before both do.",
-            swap(MEET, f"    cute.arch.sync_threads()\n{MEET}"),
+            swap(BARRIER, f"    cute.arch.sync_threads()\n{BARRIER}"),
             within="pair_release",
         ),
         pair(

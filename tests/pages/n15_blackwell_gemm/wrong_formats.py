@@ -122,7 +122,7 @@ WRONG = {
                lambda b, t: (max(map(abs, b)) / 6 / t, quantize_nv(b, t)[1]) if max(map(abs, b)) / 6 / t > 448 else quantize_nv(b, t)),
         answer("power_of_two", "The scale is a power of two, as mxfp8's.", scale_of_mx),
         answer("without_signs", "All elements positive.", lambda b, t: (quantize_nv(b, t)[0], [abs(x) for x in quantize_nv(b, t)[1]])),
-        answer("towards_zero", "Elements cut off.", cut_off),
+        answer("toward_zero", "Elements cut off.", cut_off),
         answer("block_scale_alone", "Elements are not divided by the tensor's scale.",
                lambda b, t: (quantize_nv(b, t)[0], quantize_nv([x * t for x in b], t)[1])),
         answer("both_in_one", "The product of both scales for the block's.", lambda b, t: (quantize_nv(b, t)[0] * t, quantize_nv(b, t)[1])),

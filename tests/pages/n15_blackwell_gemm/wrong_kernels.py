@@ -11,7 +11,7 @@ STORED = "        cute.arch.cp_async_bulk_wait_group(0, read=True)"
 BLOCKS = "min(tiles_m * tiles_n, sms)"
 LAUNCH = "kernel.launch(grid=(blocks, 1, 1), block=(192, 1, 1))"
 PAIR_LAUNCH = "kernel.launch(grid=(2 * clusters, 1, 1), block=(192, 1, 1), cluster=(2, 1, 1))"
-MEET = "    cute.arch.cluster_arrive()\n    cute.arch.cluster_wait()"
+BARRIER = "    cute.arch.cluster_arrive()\n    cute.arch.cluster_wait()"
 
 
 def changed(id, name, what, *changes_and_words, within=""):
@@ -76,9 +76,9 @@ KERNELS = [
 ]  # fmt: skip
 
 PAIRS = [
-    pair("barriers_of_a_block", "Each block meets alone before the work.", swap(MEET, "    cute.arch.sync_threads()"), within="pair_allocate"),
-    pair("ends_alone", "Each block meets alone after the work.", swap(MEET, "    cute.arch.sync_threads()"), within="pair_release"),
-    pair("no_barrier_at_the_end", "No barrier after the work.", swap(MEET + "\n", ""), within="pair_release"),
+    pair("barriers_of_a_block", "A barrier of one block before the work.", swap(BARRIER, "    cute.arch.sync_threads()"), within="pair_allocate"),
+    pair("ends_alone", "A barrier of one block after the work.", swap(BARRIER, "    cute.arch.sync_threads()"), within="pair_release"),
+    pair("no_barrier_at_the_end", "No barrier after the work.", swap(BARRIER + "\n", ""), within="pair_release"),
     pair("arrives_without_waiting", "No wait after the arrival.", without("cluster_wait"), within="pair_allocate"),
     pair("waits_without_arriving", "No arrival before the wait.", without("cluster_arrive"), within="pair_release"),
     pair("allocates_alone", "is_two_cta is missing.", swap("columns, address, is_two_cta=True", "columns, address"), within="pair_allocate"),
@@ -86,7 +86,7 @@ PAIRS = [
     pair("frees_alone", "is_two_cta is missing.", swap("acc, columns, is_two_cta=True", "acc, columns"), within="pair_release"),
     pair("leader_allocates", "Block 1 has no tensor memory.", swap("    if warp == 4:", "    rank = cute.arch.block_idx_in_cluster()\n    if warp == 4 and rank == 0:"), within="pair_allocate"),
     pair("never_frees", "The next block waits forever.", swap("        cute.arch.dealloc_tmem(acc, columns, is_two_cta=True)", "        pass"), within="pair_release"),
-    pair("everybody_allocates", "All six warps of both blocks.", swap("    if warp == 4:", "    if warp >= 0:"), within="pair_allocate"),
+    pair("all_warps_allocate", "All six warps of both blocks.", swap("    if warp == 4:", "    if warp >= 0:"), within="pair_allocate"),
     pair("no_cluster", "Blocks that know nothing of each other.", swap(", cluster=(2, 1, 1)", "")),
     pair("cluster_of_four", "Two pairs in a cluster.", swap("cluster=(2, 1, 1)", "cluster=(4, 1, 1)")),
     pair("half_the_grid", "A block for each cluster.", swap("grid=(2 * clusters", "grid=(clusters")),

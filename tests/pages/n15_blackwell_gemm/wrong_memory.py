@@ -16,7 +16,7 @@ def rounded_each(n, accumulators):
 ALLOC = "        cute.arch.alloc_tmem(columns, address)\n"
 GIVE_UP = "        cute.arch.relinquish_tmem_alloc_permit()\n"
 FREE = "        cute.arch.dealloc_tmem(acc, columns)"
-MEET = "cute.arch.sync_threads()"
+BARRIER = "cute.arch.sync_threads()"
 
 
 def memory(name, what, *words, allocates=(), frees=()):
@@ -30,13 +30,13 @@ def memory(name, what, *words, allocates=(), frees=()):
 
 MEMORY = [
     memory(
-        "everybody_allocates",
+        "all_warps_allocate",
         "All six warps allocate.",
         "allocates, too",
         allocates=[swap("if warp == MMA_WARP:", "if True:")],
     ),
-    memory("no_meeting_before", "The address may not be there.", "cannot know", allocates=[without(MEET)]),
-    memory("no_meeting_after", "Freed while others work.", "may still be at work", frees=[without(MEET)]),
+    memory("no_barrier_before", "The address may not be there.", "cannot know", allocates=[without(BARRIER)]),
+    memory("no_barrier_after", "Freed while others work.", "may still be at work", frees=[without(BARRIER)]),
     memory(
         "never_frees_memory",
         "The next block waits forever.",
@@ -74,7 +74,11 @@ MEMORY = [
         "for a whole warp",
         frees=[swap(FREE, "        with cute.arch.elect_one():\n    " + FREE)],
     ),
-    memory("meets_in_a_branch", "The others never come.", allocates=[swap(f"    {MEET}", f"        {MEET}")]),
+    memory(
+        "barrier_in_a_branch",
+        "The other warps never reach it.",
+        allocates=[swap(f"    {BARRIER}", f"        {BARRIER}")],
+    ),
     memory(
         "all_there_are",
         "512, which this kernel's accumulators take by chance.",
@@ -94,28 +98,28 @@ MEMORY = [
         "this block is alone",
         frees=[swap("dealloc_tmem(acc, columns)", "dealloc_tmem(acc, columns, is_two_cta=True)")],
     ),
-    memory("everybody_frees", "All six warps free.", "frees, too", frees=[swap("if warp == MMA_WARP:", "if True:")]),
+    memory("all_warps_free", "All six warps free.", "frees, too", frees=[swap("if warp == MMA_WARP:", "if True:")]),
     memory(
         "gives_up_first",
-        "No right to allocate any more.",
+        "It no longer has the right to allocate.",
         "gave up its right",
         allocates=[swap(ALLOC + GIVE_UP, GIVE_UP + ALLOC)],
     ),
     memory(
         "pointer_too_early",
-        "The address is read before the meeting.",
+        "The address is read before the barrier.",
         "cannot know",
         allocates=[
-            swap(f"    {MEET}\n", ""),
+            swap(f"    {BARRIER}\n", ""),
             swap("    return cute.arch.retrieve", "    acc = cute.arch.retrieve"),
-            lambda lines: [*lines, f"    {MEET}", "    return acc"],
+            lambda lines: [*lines, f"    {BARRIER}", "    return acc"],
         ],
     ),
     memory(
-        "one_more_meets",
-        "Warp 4 meets once more than the others.",
+        "an_extra_barrier",
+        "Warp 4 waits at one more barrier than the others.",
         "deadlock",
-        frees=[swap(FREE, f"        {MEET}\n" + FREE)],
+        frees=[swap(FREE, f"        {BARRIER}\n" + FREE)],
     ),
     memory(
         "works_in_the_address",

@@ -23,7 +23,7 @@ PAIRS = [
         "Block 1 never hears that its stage has been read.",
         "deadlock",
         "of block 1",
-        multiply=derive(multiply_tiles, "empty_at_home", "", swap("steps.everyone", "1")),
+        multiply=derive(multiply_tiles, "empty_at_home", "", swap("steps.whole_cluster", "1")),
     ),
     loops(
         "ready_at_home",
@@ -105,7 +105,7 @@ PAIRS = [
     loops(
         "mask_of_the_other",
         "Commits to block 1 alone.",
-        multiply=derive(multiply_tiles, "mask_of_the_other", "", swap("steps.everyone", "2")),
+        multiply=derive(multiply_tiles, "mask_of_the_other", "", swap("steps.whole_cluster", "2")),
     ),
     loops(
         "mask_of_three",

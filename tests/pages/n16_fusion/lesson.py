@@ -24,7 +24,7 @@ LESSONS = {
         "layers replaced in place, weights shared", named("16.10", "copied_weights", "top_level", "new_layers")
     ),
     "16.11": Lesson(
-        "columns of gate and up, rows of down", named("16.11", "views", "rows_of_down", "always_the_first", "whole")
+        "rows of gate and up, columns of down", named("16.11", "views", "rows_of_down", "always_the_first", "whole")
     ),
     "16.12": Lesson(
         "the backward computes again what fusion did not store",

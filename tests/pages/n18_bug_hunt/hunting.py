@@ -1,4 +1,4 @@
-"""What answers to notebook 18 are made of, wrong and right ones: diagnoses, and mends by a change of the source."""
+"""What answers to notebook 18 are made of, wrong and right ones: diagnoses, and fixes by a change of the source."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ def diagnosed(name: str) -> str:
     return f"18.{2 * NAMES.index(name) + 1}"
 
 
-def mended(name: str) -> str:
+def fixed(name: str) -> str:
     return f"18.{2 * NAMES.index(name) + 2}"
 
 
@@ -43,7 +43,7 @@ def original(name: str) -> Callable:
     return answer(f"original_{name}", "the broken kernel itself", unchanged)
 
 
-def mend(name: str, what: str, *changes: tuple[str, str], says: tuple[str, ...] = ()) -> Callable:
+def fix(name: str, what: str, *changes: tuple[str, str], says: tuple[str, ...] = ()) -> Callable:
     def changed(source: str) -> str:
         for old, new in changes:
             source = patch(source, old, new)

@@ -2,7 +2,7 @@
 
 from tests.pages.changed import right_answers
 from tests.pages.lesson import Lesson, named
-from tests.pages.n18_bug_hunt.hunting import NAMES, SHOWS, diagnosed, diagnosis, mended
+from tests.pages.n18_bug_hunt.hunting import NAMES, SHOWS, diagnosed, diagnosis, fixed
 from tests.pages.table import answer
 from tutorlib.exercises import find
 from tutorlib.kernels.bugs.catalogue import BUGS
@@ -23,13 +23,13 @@ def halves(name):
 
 def doubled(name):
     """The solution with each barrier of the block twice."""
-    right = RIGHT[mended(name)]
+    right = RIGHT[fixed(name)]
 
-    def mend(source):
+    def fix(source):
         text = right(source)
         return text.replace("__syncthreads();", "__syncthreads(); __syncthreads();").replace(SYNC, f"{SYNC}; {SYNC}")
 
-    return answer(f"doubled_barriers_{name}", "each barrier twice", mend)
+    return answer(f"doubled_barriers_{name}", "each barrier twice", fix)
 
 
 BARRIERS = (
@@ -66,10 +66,10 @@ OTHERS = {
 LESSONS = {
     diagnosed(name): Lesson("an input that shows it, the line and the cause, all three", halves(name)) for name in NAMES
 } | {
-    mended(name): Lesson(
-        "the fault mended, and what made the kernel fast kept",
+    fixed(name): Lesson(
+        "the fault fixed, and what made the kernel fast kept",
         (
-            *named(mended(name), f"original_{name}", *(PIPELINES | OTHERS)[name]),
+            *named(fixed(name), f"original_{name}", *(PIPELINES | OTHERS)[name]),
             *([doubled(name)] if name in BARRIERS else ()),
         ),
     )

@@ -11,8 +11,8 @@ from tests.pages.n18_bug_hunt.hunting import (
     TICKET,
     diagnosed,
     diagnosis,
-    mend,
-    mended,
+    fix,
+    fixed,
 )
 
 A_TILE, B_TILE = (f"(T{side}, TK), padding_mode=ZERO).astype(ct.tfloat32)" for side in "MN")
@@ -66,14 +66,14 @@ DIAGNOSES = {
         diagnosis("as_a_list", "the shape as a list", 14, "unguarded tail", [3, 3, 15]),
     ),
     "histogram": (
-        diagnosis("bright_pixels", "a launch of one warp, and a part of the line", "mine[t] = 0", "never initialised", (1, 4, 32), np.full((1, 4), 255)),
-        diagnosis("dark_pixels", "bins that nothing is counted in are wrong, too", 11, "never initialised", (1, 4, 224), np.zeros((1, 4), int)),
-        diagnosis("the_whole_line", "as it stands there, indented", "  if (t < BINS) mine[t] = 0;", "never initialised", (2, 8, 160)),
+        diagnosis("bright_pixels", "a launch of one warp, and a part of the line", "mine[t] = 0", "uninitialized", (1, 4, 32), np.full((1, 4), 255)),
+        diagnosis("dark_pixels", "bins that nothing is counted in are wrong, too", 11, "uninitialized", (1, 4, 224), np.zeros((1, 4), int)),
+        diagnosis("the_whole_line", "as it stands there, indented", "  if (t < BINS) mine[t] = 0;", "uninitialized", (2, 8, 160)),
     ),
     "matmul_fp32": (
-        diagnosis("of_b", "b's line", "tile_b = ct.load(", "factors rounded", (1, 1, 1), np.array([[1 + 2.0**-12]]), np.ones((1, 1))),
-        diagnosis("large_integers", "integers of more than eleven bits", 15, "factors rounded", (1, 1, 1), np.array([[2049]]), np.array([[1]])),
-        diagnosis("random", "two steps along K, random", 16, "factors rounded", (3, 5, 40)),
+        diagnosis("of_b", "b's line", "tile_b = ct.load(", "inputs rounded", (1, 1, 1), np.array([[1 + 2.0**-12]]), np.ones((1, 1))),
+        diagnosis("large_integers", "integers of more than eleven bits", 15, "inputs rounded", (1, 1, 1), np.array([[2049]]), np.array([[1]])),
+        diagnosis("random", "two steps along K, random", 16, "inputs rounded", (3, 5, 40)),
     ),
     "largest": (
         diagnosis("the_branch", "the branch's line, one element", "if t < half:", "barrier in a branch", (1, 1)),
@@ -131,9 +131,9 @@ DIAGNOSES = {
         diagnosis("the_call", "where the maximum is asked for", "of_block(top, Max(), tops)", "wrong identity", (1, 3), np.array([[-104.0, -300.0, -110.0]])),
     ),
 }  # fmt: skip
-MENDS = {
+FIXES = {
     "linear": (
-        mend(
+        fix(
             "loaded_in_the_other_order",
             "the load itself exchanges the modes",
             (
@@ -141,8 +141,8 @@ MENDS = {
                 "ct.load(w, (step, column), (T, T), order=(1, 0), padding_mode=ZERO)",
             ),
         ),
-        mend("permuted", "the general form of a transposition", ("ct.mma(tile_x, tile_w, sums)", "ct.mma(tile_x, ct.permute(tile_w, (1, 0)), sums)")),
-        mend(
+        fix("permuted", "the general form of a transposition", ("ct.mma(tile_x, tile_w, sums)", "ct.mma(tile_x, ct.permute(tile_w, (1, 0)), sums)")),
+        fix(
             "the_other_way_round",
             "sums of w times x transposed, turned at the end",
             ("ct.mma(tile_x, tile_w, sums)", "ct.mma(tile_w, ct.transpose(tile_x), sums)"),
@@ -150,20 +150,20 @@ MENDS = {
         ),
     ),
     "sgemm": (
-        mend(
+        fix(
             "early_zeros",
             "zeros first, then what there is",
             ("    sA[y][x] = row < m ? a[(size_t)row * k + k0 + x] : 0.0f;\n", "    sA[y][x] = sB[y][x] = 0.0f;\n    if (k0 + x < k && row < m) sA[y][x] = a[(size_t)row * k + k0 + x];\n"),
             ("    sB[y][x] = b_row < n ? b[(size_t)b_row * k + k0 + x] : 0.0f;\n", "    if (k0 + x < k && b_row < n) sB[y][x] = b[(size_t)b_row * k + k0 + x];\n"),
         ),
-        mend(
+        fix(
             "shorter_last_step",
             "the last step has fewer products, and loads stay within the row",
             ("= row < m ?", "= row < m && x < k - k0 ?"),
             ("= b_row < n ?", "= b_row < n && x < k - k0 ?"),
             ("i < T; i++)", "i < min(T, k - k0); i++)"),
         ),
-        mend(
+        fix(
             "clamped",
             "the tail's loads repeat the last column, and are multiplied by 0",
             ("= row < m ? a[(size_t)row * k + k0 + x] : 0.0f;", "= row < m && k0 + x < k ? a[(size_t)row * k + k0 + x] : 0.0f;"),
@@ -171,18 +171,18 @@ MENDS = {
         ),
     ),
     "histogram": (
-        mend("while_loop", "a while loop, downwards", ("if (t < BINS) mine[t] = 0;", "int left = BINS - t;\n  while (left > 0) { mine[left - 1] = 0; left -= blockDim.x; }")),
-        mend(
+        fix("while_loop", "a while loop, downwards", ("if (t < BINS) mine[t] = 0;", "int left = BINS - t;\n  while (left > 0) { mine[left - 1] = 0; left -= blockDim.x; }")),
+        fix(
             "four_at_once",
             "four zeros at a time",
             ("__shared__ int mine", "__shared__ __align__(16) int mine"),
             ("if (t < BINS) mine[t] = 0;", "for (int i = t; i < BINS / 4; i += blockDim.x) reinterpret_cast<int4 *>(mine)[i] = {};"),
         ),
-        mend("one_warp", "the first warp clears them all", ("if (t < BINS) mine[t] = 0;", "if (t < 32)\n    for (int i = 0; i < BINS / 32; i++) mine[32 * i + t] = 0;")),
+        fix("one_warp", "the first warp clears them all", ("if (t < BINS) mine[t] = 0;", "if (t < 32)\n    for (int i = 0; i < BINS / 32; i++) mine[32 * i + t] = 0;")),
     ),
     "matmul_fp32": (
-        mend("as_fp32", "a conversion that changes nothing", (A_TILE, A_TILE.replace("tfloat32", "float32")), (B_TILE, B_TILE.replace("tfloat32", "float32"))),
-        mend(
+        fix("as_fp32", "a conversion that changes nothing", (A_TILE, A_TILE.replace("tfloat32", "float32")), (B_TILE, B_TILE.replace("tfloat32", "float32"))),
+        fix(
             "three_products",
             "tensor cores all the same: what the rounding took away is multiplied, too",
             (A_TILE, A_TILE.replace(".astype(ct.tfloat32)", "")),
@@ -196,95 +196,95 @@ MENDS = {
                 "        sums = ct.mma(high_a, high_b, ct.mma(low_a, high_b, ct.mma(high_a, low_b, sums)))",
             ),
         ),
-        mend("no_conversion", "the loads as they are, b turned when it is loaded", (A_TILE, A_TILE.replace(".astype(ct.tfloat32)", "")), ("ct.load(b, (column, step), " + B_TILE, "ct.load(b, (step, column), (TK, TN), order=(1, 0), padding_mode=ZERO)"), ("ct.transpose(tile_b)", "tile_b")),
+        fix("no_conversion", "the loads as they are, b turned when it is loaded", (A_TILE, A_TILE.replace(".astype(ct.tfloat32)", "")), ("ct.load(b, (column, step), " + B_TILE, "ct.load(b, (step, column), (TK, TN), order=(1, 0), padding_mode=ZERO)"), ("ct.transpose(tile_b)", "tile_b")),
     ),
     "largest": (
-        mend("butterfly", "every thread has a partner, and there is no branch", (TREE, BUTTERFLY)),
-        mend("two_barriers", "the partner's value is taken before anybody writes", (TREE, OWN_VALUE)),
-        mend("named", "cute.arch.barrier, which is the same", ("            cute.arch.sync_threads()", "        cute.arch.barrier()")),
+        fix("butterfly", "every thread has a partner, and there is no branch", (TREE, BUTTERFLY)),
+        fix("two_barriers", "the partner's value is taken before any thread writes", (TREE, OWN_VALUE)),
+        fix("named", "cute.arch.barrier, which is the same", ("            cute.arch.sync_threads()", "        cute.arch.barrier()")),
     ),
     "gemv": (
-        mend("by_the_step", "the stage is the step's parity", ("    if (step + 1 < steps) fetch", "    stage = step % 2;\n    if (step + 1 < steps) fetch")),
-        mend("in_the_head", "the loop's head turns it", ("step < steps; step++)", "step < steps; step++, stage ^= 1)")),
-        mend("subtracted", "1 - stage, behind the barrier", ("sW[stage][i];\n    __syncthreads();\n", "sW[stage][i];\n    __syncthreads();\n    stage = 1 - stage;\n")),
+        fix("by_the_step", "the stage is the step's parity", ("    if (step + 1 < steps) fetch", "    stage = step % 2;\n    if (step + 1 < steps) fetch")),
+        fix("in_the_head", "the loop's head turns it", ("step < steps; step++)", "step < steps; step++, stage ^= 1)")),
+        fix("subtracted", "1 - stage, behind the barrier", ("sW[stage][i];\n    __syncthreads();\n", "sW[stage][i];\n    __syncthreads();\n    stage = 1 - stage;\n")),
     ),
     "sum_parts": (
-        mend("four_stages", "a longer ring, a group in every step", ("4, 3\n", "4, 4\n"), (COPY, EVERY_STEP)),
-        mend("one_group_earlier", "waits a step sooner than it must", (COPY, EVERY_STEP.replace("STAGES - 1)", "STAGES - 2)"))),
-        mend(
+        fix("four_stages", "a longer ring, a group in every step", ("4, 3\n", "4, 4\n"), (COPY, EVERY_STEP)),
+        fix("one_group_earlier", "waits a step sooner than it must", (COPY, EVERY_STEP.replace("STAGES - 1)", "STAGES - 2)"))),
+        fix(
             "waits_where_it_drains",
             "a branch that all threads take alike: no group is left open where none is added",
             (COPY, COPY.replace("        cute.arch.cp_async_wait_group(STAGES - 1)\n", "            cute.arch.cp_async_wait_group(STAGES - 1)\n        else:\n            cute.arch.cp_async_wait_group(0)\n")),
         ),
-        mend(
+        fix(
             "always_copies",
             "the last part is copied again where no other is left",
             (COPY, COPY.replace("        if coming < count:\n            cute.copy(load, gP[0, None, coming]", "        cute.copy(load, gP[0, None, coming if coming < count else count - 1]").replace("    cute.arch.cp_async_commit", "cute.arch.cp_async_commit")),
         ),
     ),
     "tile_gemm": (
-        mend("own_quarters", "each warp stores what it has written itself", (STORES, OWN_STORES)),
-        mend("named_barrier", "the barrier by its PTX", ("__syncwarp();", 'asm volatile("barrier.sync 0;" ::: "memory");')),
-        mend("counted", "a barrier that counts, as well", ("__syncwarp();", "__syncthreads_count(1);")),
+        fix("own_quarters", "each warp stores what it has written itself", (STORES, OWN_STORES)),
+        fix("named_barrier", "the barrier by its PTX", ("__syncwarp();", 'asm volatile("barrier.sync 0;" ::: "memory");')),
+        fix("counted", "a barrier that counts, as well", ("__syncwarp();", "__syncthreads_count(1);")),
     ),
     "rms_norm": (
-        mend(
+        fix(
             "two_sets_of_partials",
             "rows take turns between two arrays, so that one barrier a row is enough",
             ("float partial[WARPS];", "float partials[2][WARPS];"),
             ("    const float *in =", "    float *partial = partials[row / gridDim.x % 2];\n    const float *in ="),
         ),
-        mend("before_the_write", "a barrier before the write", ("    squares = warp_sum(squares);\n", "    squares = warp_sum(squares);\n    __syncthreads();\n")),
-        mend("at_the_end", "a barrier behind the stores", ("out[i] = in[i] * scale;\n", "out[i] = in[i] * scale;\n    __syncthreads();\n")),
+        fix("before_the_write", "a barrier before the write", ("    squares = warp_sum(squares);\n", "    squares = warp_sum(squares);\n    __syncthreads();\n")),
+        fix("at_the_end", "a barrier behind the stores", ("out[i] = in[i] * scale;\n", "out[i] = in[i] * scale;\n    __syncthreads();\n")),
     ),
     "stream": (
-        mend("by_bits", "the bit above the stage's", ("tile % 2)", "tile >> 1 & 1)")),
-        mend(
+        fix("by_bits", "the bit above the stage's", ("tile % 2)", "tile >> 1 & 1)")),
+        fix(
             "a_phase_that_turns",
             "a number of its own, turned when the ring begins anew",
             ("    for tile in cutlass.range(tiles, unroll=1):\n", "    phase = cutlass.Int32(0)\n    for tile in cutlass.range(tiles, unroll=1):\n"),
             ("tile % 2)", "phase)"),
             ("        cute.arch.sync_warp()\n        if tile + STAGES", "        cute.arch.sync_warp()\n        if stage == STAGES - 1:\n            phase ^= 1\n        if tile + STAGES"),
         ),
-        mend("three_stages", "a longer ring", ("(16, 64), 2, 32", "(16, 64), 3, 32"), ("tile % 2)", "tile // STAGES % 2)")),
-        mend("remainder", "what is left of a turn of both phases", ("tile % 2)", "tile % (2 * STAGES) // STAGES)")),
+        fix("three_stages", "a longer ring", ("(16, 64), 2, 32", "(16, 64), 3, 32"), ("tile % 2)", "tile // STAGES % 2)")),
+        fix("remainder", "what is left of a turn of both phases", ("tile % 2)", "tile % (2 * STAGES) // STAGES)")),
     ),
     "scale_rows": (
-        mend(
+        fix(
             "no_layout_of_its_own",
             "the tensors' own layouts, in 64 bits and with all that is known",
             ("cute.make_tensor(x.iterator, layout), cute.make_tensor(y.iterator, layout)", "x, y"),
         ),
-        mend("the_stride_that_is_there", "in 64 bits, with what is known of it", ("cutlass.Int64(x.shape[1])", "x.stride[0]")),
-        mend("assumed_in_the_layout", "the number as it was, and what is known where it is used", ("stride=(pitch, 1)", "stride=(cute.assume(pitch, 4), 1)")),
+        fix("the_stride_that_is_there", "in 64 bits, with what is known of it", ("cutlass.Int64(x.shape[1])", "x.stride[0]")),
+        fix("assumed_in_the_layout", "the number as it was, and what is known where it is used", ("stride=(pitch, 1)", "stride=(cute.assume(pitch, 4), 1)")),
     ),
     "row_sums": (
-        mend("four_bytes_each", "the padding stays; copies are of one element", ("VECTOR = 4;", "VECTOR = 1;")),
-        mend("four_more", "16 bytes of padding: rows of 16 bytes at a time, in all banks", ("COLUMNS + 1", "COLUMNS + 4")),
-        mend("eight_more", "32 bytes: two threads to a bank", ("COLUMNS + 1", "COLUMNS + 8")),
+        fix("four_bytes_each", "the padding stays; copies are of one element", ("VECTOR = 4;", "VECTOR = 1;")),
+        fix("four_more", "16 bytes of padding: rows of 16 bytes at a time, in all banks", ("COLUMNS + 1", "COLUMNS + 4")),
+        fix("eight_more", "32 bytes: two threads to a bank", ("COLUMNS + 1", "COLUMNS + 8")),
     ),
     "channels_last": (
-        mend(
+        fix(
             "swizzled",
             "no padding: the column is exclusive-ored with the row",
             ("tile[r][t] =", "tile[r][t ^ r] ="),
             ("= tile[t][r];", "= tile[t][r ^ t];"),
         ),
-        mend("turned", "each row begins a bank further", ("tile[r][t] =", "tile[r][(t + r) % T] ="), ("= tile[t][r];", "= tile[t][(r + t) % T];")),
-        mend("three_more", "any odd pitch", ("tile[T][T];", "tile[T][T + 3];")),
+        fix("turned", "each row begins a bank further", ("tile[r][t] =", "tile[r][(t + r) % T] ="), ("= tile[t][r];", "= tile[t][(r + t) % T];")),
+        fix("three_more", "any odd pitch", ("tile[T][T];", "tile[T][T + 3];")),
     ),
     "column_sums": (
-        mend("all_threads", "every thread runs both fences", (STORED, STORED + FENCE), (READ, FENCE + READ)),
-        mend("acquire_and_release", "an atomic that is both", ("atomicAdd(&finished[strip], 1)", "__nv_atomic_fetch_add(&finished[strip], 1u, __NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_DEVICE)")),
-        mend(
+        fix("all_threads", "every thread runs both fences", (STORED, STORED + FENCE), (READ, FENCE + READ)),
+        fix("acquire_and_release", "an atomic that is both", ("atomicAdd(&finished[strip], 1)", "__nv_atomic_fetch_add(&finished[strip], 1u, __NV_ATOMIC_ACQ_REL, __NV_THREAD_SCOPE_DEVICE)")),
+        fix(
             "by_volatile",
             "one fence, and partial sums that no register and no L1 keeps",
             ("__device__ float partial", "__device__ volatile float partial"),
             (STORED, STORED + FENCE),
         ),
-        mend("from_l2", "one fence, and loads from L2", (STORED, STORED + FENCE), ("+= partial[other][column];", "+= __ldcg(&partial[other][column]);")),
-        mend("of_the_system", "wider fences than it needs", (TICKET, ORDERED.replace("__threadfence", "__threadfence_system"))),
-        mend(
+        fix("from_l2", "one fence, and loads from L2", (STORED, STORED + FENCE), ("+= partial[other][column];", "+= __ldcg(&partial[other][column]);")),
+        fix("of_the_system", "wider fences than it needs", (TICKET, ORDERED.replace("__threadfence", "__threadfence_system"))),
+        fix(
             "a_counter_that_wraps",
             "nothing has to set it to 0",
             (TICKET, ORDERED.replace("atomicAdd(&finished[strip], 1)", "atomicInc(&finished[strip], SLICES - 1)")),
@@ -292,13 +292,13 @@ MENDS = {
         ),
     ),
     "softmax": (
-        mend("each_lane_has_one", "no padding: the sum goes over as many lanes as there are warps", (PADDED, "lane < WARPS ? partial[lane] : op.neutral(), op"), ("return fmaxf(a, b); }", "return fmaxf(a, b); } __device__ float neutral() const { return -INFINITY; }"), ("return a + b; }", "return a + b; } __device__ float neutral() const { return 0.0f; }")),
-        mend(
+        fix("each_lane_has_one", "no padding: the sum goes over as many lanes as there are warps", (PADDED, "lane < WARPS ? partial[lane] : op.neutral(), op"), ("return fmaxf(a, b); }", "return fmaxf(a, b); } __device__ float neutral() const { return -INFINITY; }"), ("return a + b; }", "return a + b; } __device__ float neutral() const { return 0.0f; }")),
+        fix(
             "one_thread_after_another",
             "a loop over the warps' values, by all threads",
             (f"return of_warp({PADDED});", "value = partial[0];\n  for (int other = 1; other < WARPS; other++) value = op(value, partial[other]);\n  return value;"),
         ),
-        mend(
+        fix(
             "given_by_the_caller",
             "the value is an argument",
             ("of_block(float value, Op op, float *partial)", "of_block(float value, Op op, float *partial, float neutral)"),
@@ -306,9 +306,9 @@ MENDS = {
             ("Max(), tops", "Max(), tops, -INFINITY"),
             ("Add(), totals", "Add(), totals, 0.0f"),
         ),
-        mend("lowest", "the lowest number there is", (PADDED, PADDED.replace("0.0f", "op(1.0f, 1.0f) == 1.0f ? -3.402823e38f : 0.0f"))),
+        fix("lowest", "the lowest number there is", (PADDED, PADDED.replace("0.0f", "op(1.0f, 1.0f) == 1.0f ? -3.402823e38f : 0.0f"))),
     ),
 }  # fmt: skip
 RIGHT = {diagnosed(name): answers for name, answers in DIAGNOSES.items()} | {
-    mended(name): answers for name, answers in MENDS.items()
+    fixed(name): answers for name, answers in FIXES.items()
 }

@@ -13,7 +13,7 @@ from tutorlib.exercises import find
 from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import Diagnosis
 
 HISTOGRAM = find("18.5")
-LINE, CAUSE, SHAPE = "if (t < BINS) mine[t] = 0;", "never initialised", (1, 40, 64)
+LINE, CAUSE, SHAPE = "if (t < BINS) mine[t] = 0;", "uninitialized", (1, 40, 64)
 
 
 def outcome(line, cause, shape, **data):
@@ -79,10 +79,10 @@ def test_data_of_ones_own():
         ((LINE, "bad luck", SHAPE), "no cause is called 'bad luck'"),
         ((LINE, ["lost updates"], SHAPE), "no cause is called ['lost updates']"),
         ((LINE, CAUSE, "1×40×64"), "yours is '1×40×64'"),
-        (("no such line", CAUSE, SHAPE), "no line has it"),
-        (("__syncthreads();", CAUSE, SHAPE), "lines 12, 21 have it; give a number"),
+        (("no such line", CAUSE, SHAPE), "is on no line"),
+        (("__syncthreads();", CAUSE, SHAPE), "is on lines 12, 21: give a number"),
         ((99, CAUSE, SHAPE), "no line 99"),
-        (("", CAUSE, SHAPE), "no line has it"),
+        (("", CAUSE, SHAPE), "is on no line"),
         ((LINE, CAUSE, (1, 40)), "the shape is (M, N, T), positive integers"),
         ((LINE, CAUSE, (0, 40, 64)), "positive integers"),
         ((LINE, CAUSE, (1, 40, 33)), "1×40×33 is outside the kernel's contract: T is a multiple of 32"),

@@ -1,4 +1,4 @@
-"""Notebook 18: every bug has its evidence and its places; that the originals fail is in tests/pages/n18_bug_hunt/wrong_mends.py."""
+"""Notebook 18: every bug has its evidence and its places; that the originals fail is in tests/pages/n18_bug_hunt/wrong_fixes.py."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_what_an_exercise_knows_of_its_bug(exercise):
     assert exercise.cause in CAUSES
     assert 1 <= len(exercise.places) <= 7
     assert all(listing[place - 1].strip() for place in exercise.places)
-    for shape in filter(None, (exercise.bug.wrong_at, exercise.bug.right_at, *exercise.bug.mends)):
+    for shape in filter(None, (exercise.bug.wrong_at, exercise.bug.right_at, *exercise.bug.fix_shapes)):
         assert exercise.objection(shape) == ""
 
 

@@ -29,20 +29,20 @@ DIAGNOSES = {
         neither("sgemm", "sum += sA[y][i] * sB[x][i];", "wrong coordinate"),
     ),
     "histogram": (
-        unproven("histogram", "if (t < BINS) mine[t] = 0;", "never initialised"),
+        unproven("histogram", "if (t < BINS) mine[t] = 0;", "uninitialized"),
         guess("histogram", "mine[t] = 0", "lost updates"),
-        beside("histogram", "__shared__ int mine[BINS];", "never initialised"),
+        beside("histogram", "__shared__ int mine[BINS];", "uninitialized"),
         neither("histogram", "out[bin] = mine[bin];", "read too early"),
     ),
     "matmul_fp32": (
-        guess("matmul_fp32", "tile_a = ct.load(", "sums rounded"),
-        beside("matmul_fp32", "sums = ct.mma(", "factors rounded"),
-        neither("matmul_fp32", "sums = ct.zeros(", "sums rounded"),
+        guess("matmul_fp32", "tile_a = ct.load(", "accumulators rounded"),
+        beside("matmul_fp32", "sums = ct.mma(", "inputs rounded"),
+        neither("matmul_fp32", "sums = ct.zeros(", "accumulators rounded"),
         diagnosis(
             "small_integers",
             "factors that tf32 has exactly",
             "tile_a = ct.load(",
-            "factors rounded",
+            "inputs rounded",
             (4, 4, 1),
             np.arange(4.0).reshape(4, 1),
             np.ones((4, 1)),
@@ -80,13 +80,13 @@ DIAGNOSES = {
         unproven("rms_norm", "total += partial[warp];", "overwritten too early"),
         guess("rms_norm", "total += partial[warp];", "read too early", "the simulator reports a violation"),
         beside("rms_norm", "__shared__ float partial[WARPS];", "overwritten too early"),
-        neither("rms_norm", "float squares = 0.0f;", "not zeroed anew"),
+        neither("rms_norm", "float squares = 0.0f;", "not reset"),
     ),
     "stream": (
         unproven("stream", "cute.arch.mbarrier_wait(", "wrong phase"),
         guess("stream", "cute.arch.mbarrier_wait(", "wrong stage"),
         beside("stream", "stage = tile % STAGES", "wrong phase"),
-        neither("stream", "cute.arch.mbarrier_init(full + stage, 1)", "never initialised"),
+        neither("stream", "cute.arch.mbarrier_init(full + stage, 1)", "uninitialized"),
     ),
     "scale_rows": (
         guess("scale_rows", "pitch = cutlass.Int64(x.shape[1])", "index overflow", "does not compile"),
@@ -112,7 +112,7 @@ DIAGNOSES = {
     "column_sums": (
         guess("column_sums", "sum += partial[other][column];", "read too early", "the simulator reports a violation"),
         beside("column_sums", "sum += x[(size_t)row * columns + column];", "blocks not ordered"),
-        neither("column_sums", "if (t == 0) finished[strip] = 0;", "not zeroed anew"),
+        neither("column_sums", "if (t == 0) finished[strip] = 0;", "not reset"),
         diagnosis(
             "odd_size", "the kernel promises nothing there", "last = atomicAdd(", "blocks not ordered", (4, 100),
             says=("outside the kernel's contract",),
@@ -120,7 +120,7 @@ DIAGNOSES = {
     ),
     "softmax": (
         unproven("softmax", "return of_warp(lane < WARPS", "wrong identity"),
-        guess("softmax", "return of_warp(lane < WARPS", "never initialised", "is nan"),
+        guess("softmax", "return of_warp(lane < WARPS", "uninitialized", "is nan"),
         beside("softmax", "float top = -INFINITY", "wrong identity"),
         neither("softmax", "totals[WARPS];", "overwritten too early"),
         diagnosis(

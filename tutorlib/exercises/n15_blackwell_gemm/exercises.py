@@ -128,7 +128,7 @@ EXERCISES = (
         library=course("parts", "allocate", "release", "pair_allocate", "pair_release"),
         hints=(
             "One whole warp allocates and relinquishes: `if warp == 4:`, without elect_one().",
-            "All warps meet between the allocation and the pointer, and again between their work and the end.",
+            "All warps synchronize between the allocation and the pointer, and again between their work and the end.",
             "Outside the branch: cute.arch.sync_threads(), then `return cute.arch.retrieve_tmem_ptr(Float32, 16, "
             "address)`. In `release` the barrier comes first.",
         ),

@@ -78,7 +78,7 @@ def rounded_up(block: list[float]) -> tuple[int, list[float]]:
     return scaled_by(max(MX_LEAST, min(MX_MOST, ceil(log2(largest / 448)))) if largest else MX_LEAST, block)
 
 
-def towards_zero(block: list[float]) -> tuple[int, list[float]]:
+def toward_zero(block: list[float]) -> tuple[int, list[float]]:
     exponent = quantize_mx(block)[0]
     found = []
     for x in block:
@@ -109,15 +109,15 @@ def multiplied(block: list[float]) -> tuple[int, list[float]]:
 
 SCALING = (
     Mistake(
-        "Round the largest number's exponent down, and subtract 8. Rounded up nothing saturates, but that is not OCP's "
-        "definition.",
+        "Round the largest number's exponent down, and subtract 8. If you round it up, nothing saturates, but that is "
+        "not OCP's definition.",
         rounded_up,
     ),
     Mistake(
         "The largest e4m3 is 448 = 1.75 · 2^8: subtract its exponent, 8, from the block's.",
         lambda block: scaled_by(max(MX_LEAST, min(MX_MOST, quantize_mx(block)[0] + 8)), block),
     ),
-    Mistake("Round elements to the nearest value, not toward zero.", towards_zero),
+    Mistake("Round elements to the nearest value, not toward zero.", toward_zero),
     Mistake("In a tie, choose the one with the even code.", half_up),
     Mistake("The largest *magnitude* determines the exponent: it may be a negative number's.", of_powers),
     Mistake("Divide the numbers by the scale; do not multiply.", multiplied),
@@ -232,7 +232,7 @@ SUMMING = (
     Mistake("The scales multiply each other; they are not added.",
             added),
     Mistake("The scales are missing.", lambda a, b: scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b])),
-    Mistake("The scales are to be multiplied by: the elements were divided by them.",
+    Mistake("Multiply by the scales: the elements were divided by them.",
             lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b])),
     Mistake("The scales are factors already, not exponents.",
             lambda a, b: scaled_dot([(2**s, x) for s, x in a], [(2**s, x) for s, x in b])),

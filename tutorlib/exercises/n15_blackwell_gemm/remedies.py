@@ -17,8 +17,8 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "15.2": (
         Remedy(
             Fail.CASE(name="one block's rows"),
-            "Tensor memory has a lane for each of a block's 128 rows. The warp is lane // 32, and the lane "
-            "counts through all four.",
+            "Tensor memory has a lane for each of a block's 128 rows. The warp is lane // 32; lanes are "
+            "numbered through all four warps.",
         ),
     ),
     "15.3": (
@@ -28,12 +28,12 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             TensorMemoryFlaw.ADDRESS,
-            "alloc_tmem writes the address to shared memory. Let all warps meet after it, outside any branch, before "
-            "they read it.",
+            "alloc_tmem writes the address to shared memory. Put a barrier of all warps after it, outside any branch, "
+            "before they read it.",
         ),
         Remedy(
             TensorMemoryFlaw.FREED_EARLY,
-            "All six warps must meet a second time, between their work and dealloc_tmem.",
+            "All six warps must synchronize a second time, between their work and dealloc_tmem.",
         ),
         Remedy(
             TensorMemoryFlaw.NOT_FREED,
@@ -60,7 +60,7 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             LoopFlaw.WAIT(barrier="empty", why="missing"),
-            "A stage must have been read before bytes are announced for it: wait for empty first.",
+            "Before you announce bytes for a stage, its old K tile must have been read: wait for empty first.",
         ),
         Remedy(
             (LoopFlaw.OVERWRITTEN, LoopFlaw.DEADLOCK(barrier="empty", phase=0)),
@@ -111,7 +111,7 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "15.6": (
-        Remedy(LoopFlaw.NOT_SUMMED, "Before you read a tile's first part, wait for ready with a Consumer's state."),
+        Remedy(LoopFlaw.NOT_SUMMED, "Before you read a tile's first part, wait for ready, with a Consumer's state."),
         Remedy(
             LoopFlaw.NOT_READ,
             "steps.read only issues the load: call fence_view_async_tmem_load() between read and write.",
@@ -127,7 +127,7 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             LoopFlaw.FREED_LATE,
-            "After the last part's wait, the accumulators are in registers: arrive then, and write afterwards.",
+            "After the last part's wait, the accumulators are in registers: arrive then, and write after that.",
         ),
         Remedy(LoopFlaw.UNWRITTEN, "A tile has steps.parts parts: read, wait for and write each of them."),
         Remedy(
@@ -186,7 +186,7 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(Fail.GIVES(of="int, Tensor"), "Return the elements as a list of floats; tensor.tolist() makes one."),
         Remedy(
             Fail.CASE(name="zeros, and the ends of ue8m0"),
-            "The logarithm of 0 does not exist: return -127 before you take it. Clamp the exponent to -127 … 127.",
+            "There is no logarithm of 0: return -127 before you take it. Clamp the exponent to -127 … 127.",
         ),
         Remedy(
             Fail.CASE(name="exact numbers"),

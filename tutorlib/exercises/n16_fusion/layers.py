@@ -122,9 +122,7 @@ def wrong_swap(answer: Served, model: Model, compiled: bool) -> Wrong | None:
                 )
             )
         if training is not mode:
-            return Wrong(
-                Flaw(f"{path} was in {'training' if mode else 'eval'} mode and is not any more.", SwapFlaw.MODE)
-            )
+            return Wrong(Flaw(f"{path} was in {'training' if mode else 'eval'} mode and no longer is.", SwapFlaw.MODE))
     if told["parameters"].keys() != held.keys() or told["modules"].keys() != modules.keys():
         return Wrong(
             Flaw(

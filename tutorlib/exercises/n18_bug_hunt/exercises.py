@@ -8,7 +8,7 @@ from typing import Any
 from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import DiagnosisExercise
-from tutorlib.exercises.n18_bug_hunt.judge.mend import MendExercise
+from tutorlib.exercises.n18_bug_hunt.judge.fix import FixExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
 
 
@@ -18,12 +18,12 @@ def pair(
     lines: tuple[str | int, ...],
     cause: str,
     look: tuple[str, ...] = (),
-    mend: tuple[str, ...] = (),
+    fix: tuple[str, ...] = (),
     **asked: Any,
 ) -> tuple[Exercise, Exercise]:
-    """A bug's diagnosis, and its fix. number: of the bug on the page, from 1 on. look, mend: their hints.
+    """A bug's diagnosis, and its fix. number: of the bug on the page, from 1 on. look, fix: their hints.
 
-    asked: what else the fixed kernel must have, as `MendExercise` has it: requires, forbids, lean, slack, limits,
+    asked: what else the fixed kernel must have, as `FixExercise` has it: requires, forbids, lean, slack, limits,
         whole, two_stages; and symptom_told.
     """
     bug = BUGS[name]
@@ -39,15 +39,15 @@ def pair(
             hints=look,
             proof=f"18.{2 * number}",
         ),
-        MendExercise(
+        FixExercise(
             id=f"18.{2 * number}",
             title=f"fix {name}",
             points=2,
             bug=bug,
             problem=bug.problem,
-            shapes=bug.mends,
+            shapes=bug.fix_shapes,
             needs=bug.needs,
-            hints=mend,
+            hints=fix,
             **more,
         ),
     )
@@ -66,7 +66,7 @@ EXERCISES = (
             "Which property does an identity have that trained weights lack?",
             "ct.mma takes (M, K) and (K, N). What are the two modes of tile_w?",
         ),
-        mend=("ct.transpose(tile) exchanges a tile's modes.",),
+        fix=("ct.transpose(tile) exchanges a tile's modes.",),
         requires=("tensor cores",),
     ),
     *pair(
@@ -78,7 +78,7 @@ EXERCISES = (
             "64 is a multiple of 16, and 60 is not.",
             "In the last step, which columns of a row does x reach? What follows the end of a row in memory?",
         ),
-        mend=("A column beyond K must count as 0, on both sides.",),
+        fix=("A column beyond K must count as 0, on both sides.",),
         requires=("ld.shared",),
         limits=WorkLimits(at_most=(("bar.sync", 800),)),
         lean=("ld.shared",),
@@ -88,9 +88,9 @@ EXERCISES = (
         3,
         "histogram",
         lines=("if (t < BINS) mine[t] = 0;",),
-        cause="never initialised",
+        cause="uninitialized",
         look=("Which bins are wrong?", "Which thread clears bin 200 if a block has 128 threads?"),
-        mend=("The last loop of the kernel visits every bin, too, with any number of threads.",),
+        fix=("The last loop of the kernel visits every bin, too, with any number of threads.",),
         limits=WorkLimits(at_most=(("bar.sync", 56),)),
         requires=("ld.shared",),
     ),
@@ -98,12 +98,12 @@ EXERCISES = (
         4,
         "matmul_fp32",
         lines=("tile_a = ct.load(", "tile_b = ct.load("),
-        cause="factors rounded",
+        cause="inputs rounded",
         look=(
-            "Are the accumulators rounded, or the factors? With K = 1, nothing is accumulated.",
+            "Are the accumulators rounded, or the inputs? With K = 1, nothing is accumulated.",
             "Integers up to 2,048 fit into eleven bits. Try larger ones.",
         ),
-        mend=("ct.mma accepts fp32 tiles.",),
+        fix=("ct.mma accepts fp32 tiles.",),
     ),
     *pair(
         5,
@@ -111,7 +111,7 @@ EXERCISES = (
         lines=("if t < half:", 26),
         cause="barrier in a branch",
         look=("Which threads reach line 26 when half is 64, and which when it is 1?",),
-        mend=("All threads must reach the barrier; only some of them compute.",),
+        fix=("All threads must reach the barrier; only some of them compute.",),
         limits=WorkLimits(at_most=(("bar.sync", 250),)),
         requires=("bar.sync",),
     ),
@@ -128,7 +128,7 @@ EXERCISES = (
         ),
         cause="wrong stage",
         look=("Write down for steps 0, 1, 2 which stage is filled and which is read.",),
-        mend=("The two stages swap once per step, after all threads have read.",),
+        fix=("The two stages swap once per step, after all threads have read.",),
         limits=WorkLimits(at_most=(("bar.sync", 80),), overlap=0.4),
         requires=("cp.async", "ld.shared"),
         two_stages=2 * (4 * 128 + 128) * 4,  # four rows of x, and w
@@ -142,7 +142,7 @@ EXERCISES = (
             "wait_group(n) leaves the n newest groups open. Which are they once no more copies are issued?",
             "Count groups: for S = 1 the prologue commits two, and the loop none.",
         ),
-        mend=("An empty group is a group: commit one in every step. Or wait for all, but only where the ring drains.",),
+        fix=("An empty group is a group: commit one in every step. Or wait for all, but only where the ring drains.",),
         limits=WorkLimits(at_most=(("bar.sync", 0),), overlap=0.4),
         requires=("cp.async", "ld.shared"),
         two_stages=2 * 256 * 4,
@@ -153,7 +153,7 @@ EXERCISES = (
         lines=("wmma::store_matrix_sync(", "__syncwarp();", "for (int i = threadIdx.x;", "const __nv_bfloat162 pair"),
         cause="read too early",
         look=("Which warp writes out[0][16], and which warp reads it to store c[0][16]?",),
-        mend=("__syncwarp() orders the writes of one warp. Which warps' writes must be ordered here?",),
+        fix=("__syncwarp() orders the writes of one warp. Which warps' writes must be ordered here?",),
         limits=WorkLimits(at_most=(("bar.sync", 12),)),
         requires=("tensor cores",),
     ),
@@ -166,14 +166,14 @@ EXERCISES = (
             "total += partial[warp];",
             "const float scale",
             "out[i] = in[i] * scale;",
-            *(14, 28),  # where the row's loop comes round, with no barrier
+            *(14, 28),  # where the loop over rows repeats, with no barrier
         ),
         cause="overwritten too early",
         look=(
             "With as many blocks as rows, no rule is broken. What does a block with two rows do?",
             "Follow the fastest and the slowest warp from line 25 on.",
         ),
-        mend=("All threads must meet between the last read of `partial` and its next write.",),
+        fix=("A barrier of all threads belongs between the last read of `partial` and its next write.",),
         limits=WorkLimits(at_most=(("bar.sync", 108),)),
     ),
     *pair(
@@ -185,7 +185,7 @@ EXERCISES = (
             "For tiles 0 to 4, write down the stage, and how often that stage was filled before.",
             "An mbarrier's phase changes each time that *it* completes, not once per tile.",
         ),
-        mend=("The parity is that of the round: the number of times that the ring was filled before, modulo 2.",),
+        fix=("The parity is that of the round, the number of times that the stage was filled before, modulo 2.",),
         requires=("cp.async.bulk.tensor", "mbarrier"),
         limits=WorkLimits(at_most=(("bar.sync", 0),), overlap=0.4),
         two_stages=2 * 16 * 64 * 4,
@@ -199,7 +199,7 @@ EXERCISES = (
             "The compiler can prove 4 bytes. What could it prove before the number became an Int64?",
             "print(x.shape, pitch) in the host function shows what the compiler knows of each.",
         ),
-        mend=("cute.assume(value, divby=4) states what you know. Or use a layout that the tensor already has.",),
+        fix=("cute.assume(value, divby=4) states what you know. Or use a layout that the tensor already has.",),
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("a product of 32 bits (mul.lo.s32)",),  # row times pitch
         limits=WorkLimits(at_most=(("bar.sync", 0),)),
@@ -210,7 +210,7 @@ EXERCISES = (
         lines=("constexpr int PITCH", "float tile[ROWS][PITCH];", "__pipeline_memcpy_async("),
         cause="misaligned",
         look=("At which byte does row 1 of the tile begin?",),
-        mend=("A pitch that is a multiple of 16 bytes and not of 32 banks; or copies of 4 bytes.",),
+        fix=("A pitch that is a multiple of 16 bytes and not of 32 banks; or copies of 4 bytes.",),
         limits=WorkLimits(at_most=(("bar.sync", 20),)),
         requires=("cp.async", "ld.shared"),
         lean=("ld.shared",),
@@ -222,7 +222,7 @@ EXERCISES = (
         lines=("__shared__ float tile[T][T];", "= tile[t][r];"),
         cause="bank conflicts",
         look=("Which bank has tile[0][r], and which tile[1][r]?",),
-        mend=("One more column of the tile shifts each row by a bank.",),
+        fix=("One more column of the tile shifts each row by a bank.",),
         requires=("ld.shared",),
         lean=("ld.shared", "st.shared", "ld.global", "st.global"),
         limits=WorkLimits(at_most=(("bar.sync", 50),)),
@@ -241,12 +241,12 @@ EXERCISES = (
         cause="blocks not ordered",
         look=(
             "Which block writes `partial[0]`, and which one reads it? What does `__syncthreads()` order?",
-            "The counter tells the last block that the others have added to it. Does it tell it that their stores have "
-            "arrived, too?",
+            "The counter tells the last block that the others have added to it. Does that mean that their stores have "
+            "arrived?",
         ),
-        mend=(
-            "A fence orders what its thread, and those that it met at a barrier, did before it and what they do behind "
-            "it. Two blocks need one each.",
+        fix=(
+            "A fence orders the earlier accesses of its thread, and of the threads that a barrier put before it, "
+            "ahead of the later ones. Each of the two blocks needs one.",
         ),
         limits=WorkLimits(at_most=(("bar.sync", 80),)),
         requires=("atom",),

@@ -1,1 +1,1 @@
-"""A GEMM for Blackwell's data-centre GPUs: TMA, tcgen05.mma, tensor memory, pairs of blocks."""
+"""A GEMM for Blackwell's data-center GPUs: TMA, tcgen05.mma, tensor memory, pairs of blocks."""

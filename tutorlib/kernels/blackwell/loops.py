@@ -34,7 +34,7 @@ def multiply_tiles(steps: TileSteps) -> None:
             for k_tile in cutlass.range(steps.k_tiles, unroll=1):
                 cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
                 steps.multiply(stage.index, acc.index, k_tile == 0)
-                commit_to(steps, steps.empty + stage.index, steps.everyone)
+                commit_to(steps, steps.empty + stage.index, steps.whole_cluster)
                 stage.advance()
             commit_to(steps, steps.ready + acc.index, steps.both)
             acc.advance()

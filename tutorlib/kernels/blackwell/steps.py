@@ -136,7 +136,7 @@ class TileSteps:
         return Int16(((1 << width) - 1) << self.walk.place * width)
 
     @property
-    def everyone(self) -> int:
+    def whole_cluster(self) -> int:
         """The mask of all blocks that wait for an empty stage together."""
         return (1 << self.config.blocks) - 1
 

@@ -46,7 +46,7 @@ class Bug:
     file: its source, in this folder. problem: what it should compute.
     right_at: a shape at which its result is right, or () if there is none.
     wrong_at: the shape that the report is about, small enough to be simulated.
-    mends: shapes at which a fixed kernel is tested; the broken one fails at one of them.
+    fix_shapes: shapes at which a fixed kernel is tested; the broken one fails at one of them.
     refuses: takes a shape, returns the condition of the kernel's contract that it violates, or "".
     lean: beginnings of shared-memory opcodes whose wavefronts must be minimal, if waste is the bug.
     """
@@ -55,7 +55,7 @@ class Bug:
     launch: CudaLaunch | CuteLaunch | CutileLaunch
     problem: Problem
     wrong_at: Shape
-    mends: tuple[Shape, ...]
+    fix_shapes: tuple[Shape, ...]
     right_at: Shape = ()
     refuses: Callable[[Shape], str] = lambda shape: ""
     lean: tuple[str, ...] = ()

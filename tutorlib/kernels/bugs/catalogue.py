@@ -190,7 +190,7 @@ BUGS = {
             launch=CuteLaunch("by_largest"),
             problem=each_row("by_largest", lambda x: x / x.abs().amax(-1, keepdim=True), "torch amax"),
             wrong_at=(4, 300),
-            mends=((4, 300), (3, 64)),
+            fix_shapes=((4, 300), (3, 64)),
         ),
         Bug(
             file="rms_norm.cu",
@@ -200,7 +200,7 @@ BUGS = {
             ),
             right_at=(4, 512),
             wrong_at=(12, 200),
-            mends=((12, 200), (5, 40), (4, 512)),
+            fix_shapes=((12, 200), (5, 40), (4, 512)),
         ),
         Bug(
             file="histogram.cu",
@@ -208,7 +208,7 @@ BUGS = {
             problem=HISTOGRAM,
             right_at=(3, 1000, 256),
             wrong_at=(3, 1000, 128),
-            mends=((3, 1000, 256), (3, 1000, 128), (2, 700, 64)),
+            fix_shapes=((3, 1000, 256), (3, 1000, 128), (2, 700, 64)),
             refuses=lambda shape: multiples(M=1, N=4, T=32)(shape) or ("T is 1,024 at most" if shape[2] > 1024 else ""),
         ),
         Bug(
@@ -219,7 +219,7 @@ BUGS = {
             problem=replace(gemm("fp32"), name="sgemm"),
             right_at=(40, 50, 64),
             wrong_at=(40, 50, 60),
-            mends=((40, 50, 60), (17, 33, 7), (16, 16, 16)),
+            fix_shapes=((40, 50, 60), (17, 33, 7), (16, 16, 16)),
         ),
         Bug(
             file="channels_last.cu",
@@ -228,7 +228,7 @@ BUGS = {
             ),
             problem=renamed(transpose("fp32"), "channels_last", "x", "y"),
             wrong_at=(64, 100),
-            mends=((64, 96), (64, 100), (3, 50)),  # rows of whole sectors first: there nothing may be wasted
+            fix_shapes=((64, 96), (64, 100), (3, 50)),  # rows of whole sectors first: there nothing may be wasted
             lean=("ld.shared", "st.shared"),
         ),
         Bug(
@@ -237,7 +237,7 @@ BUGS = {
             problem=sums_of("row_sums", "MN", (Operand("x", "MN", "fp32"),), lambda x: x.sum(-1), "M"),
             right_at=(1, 64),
             wrong_at=(70, 64),
-            mends=((70, 64), (2, 96)),
+            fix_shapes=((70, 64), (2, 96)),
             refuses=multiples(M=1, N=32),
         ),
         Bug(
@@ -248,7 +248,7 @@ BUGS = {
             ),
             right_at=(10, 128),
             wrong_at=(10, 384),
-            mends=((10, 384), (4, 128), (5, 256)),
+            fix_shapes=((10, 384), (4, 128), (5, 256)),
             refuses=multiples(M=1, K=128),
         ),
         Bug(
@@ -256,7 +256,7 @@ BUGS = {
             launch=CuteLaunch("sum_parts"),
             problem=sums_of("sum_parts", "SN", (Operand("parts", "SN", "fp32"),), lambda x: x.sum(0), "N", "sums"),
             wrong_at=(5, 512),
-            mends=((5, 512), (1, 256), (2, 256)),
+            fix_shapes=((5, 512), (1, 256), (2, 256)),
             refuses=multiples(S=1, N=256),
         ),
         Bug(
@@ -264,7 +264,7 @@ BUGS = {
             launch=CudaLaunch(grid=lambda shape: (shape[1] // 32, shape[0] // 32), block=lambda shape: (128,)),
             problem=replace(gemm("bf16"), name="tile_gemm"),
             wrong_at=(64, 32, 48),
-            mends=((64, 32, 48), (32, 64, 16)),
+            fix_shapes=((64, 32, 48), (32, 64, 16)),
             refuses=multiples(M=32, N=32, K=16),
         ),
         Bug(
@@ -272,21 +272,21 @@ BUGS = {
             launch=CutileLaunch("linear", lambda shape: (tiles(shape[0], 32) * tiles(shape[1], 32),), (32, 2)),
             problem=linear_layer(),
             wrong_at=(40, 70, 48),
-            mends=((40, 70, 48),),
+            fix_shapes=((40, 70, 48),),
         ),
         Bug(
             file="matmul_fp32.py",
             launch=CutileLaunch("matmul_fp32", lambda shape: (tiles(shape[0], 32), tiles(shape[1], 32)), (32, 32, 32)),
             problem=replace(gemm("fp32"), name="matmul_fp32"),
             wrong_at=(40, 48, 70),
-            mends=((40, 48, 70),),
+            fix_shapes=((40, 48, 70),),
         ),
         Bug(
             file="scale_rows.py",
             launch=CuteLaunch("scale_rows", dynamic=True, divisible=4),
             problem=doubled("scale_rows"),
             wrong_at=(3, 260),
-            mends=((3, 260), (2, 64)),
+            fix_shapes=((3, 260), (2, 64)),
             refuses=multiples(M=1, N=4),
         ),
         Bug(
@@ -295,7 +295,7 @@ BUGS = {
             problem=doubled("stream"),
             right_at=(16, 128),
             wrong_at=(80, 64),
-            mends=((80, 64), (16, 128), (32, 64)),
+            fix_shapes=((80, 64), (16, 128), (32, 64)),
             refuses=multiples(M=16, N=64),
             needs=TMA,
         ),
@@ -304,7 +304,7 @@ BUGS = {
             launch=CudaLaunch(grid=lambda shape: (shape[1] // 128, 4), block=lambda shape: (128,)),
             problem=sums_of("column_sums", "MN", (Operand("x", "MN", "fp32"),), lambda x: x.sum(0), "N"),
             wrong_at=(70, 256),
-            mends=((70, 256), (3, 128), (16, 384)),
+            fix_shapes=((70, 256), (3, 128), (16, 384)),
             refuses=lambda shape: multiples(M=1, N=128)(shape) or ("N is 1,024 at most" if shape[1] > 1024 else ""),
         ),
         Bug(
@@ -313,7 +313,7 @@ BUGS = {
             problem=SOFTMAX,
             right_at=(4, 300),
             wrong_at=(4, 300),  # of large negative numbers
-            mends=((4, 300), (3, 40), (2, 1)),
+            fix_shapes=((4, 300), (3, 40), (2, 1)),
         ),
     )
 }

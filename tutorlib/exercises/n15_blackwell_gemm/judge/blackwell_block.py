@@ -97,7 +97,7 @@ class BlackwellBlock(BlackwellScene):
 
     def steps(self, warps: RoleWarps) -> RehearsedSteps:
         """The attributes of the kernel's TileSteps."""
-        everyone = (1 << self.blocks) - 1
+        all_blocks = (1 << self.blocks) - 1
         return RehearsedSteps(
             config=RehearsedSteps(
                 pair=self.blocks > 1,
@@ -114,8 +114,8 @@ class BlackwellBlock(BlackwellScene):
             stage_bytes=self.stage_bytes,
             leads=warps.block == 0,
             leader=0,
-            both=everyone,
-            everyone=everyone,
+            both=all_blocks,
+            whole_cluster=all_blocks,
             load=self.load,
             multiply=self.multiply,
             read=self.read,

@@ -32,7 +32,7 @@ class TensorMemoryFlaw(FailureKind):
     FREED_TWICE = "freed twice"
     GIVEN_UP = "right to allocate given up"
     KEPT = "right to allocate kept"
-    MEETING = "a warp does not come"
+    MISSING_WARP = "a warp missing at the barrier"
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,8 @@ class MemoryBlock(RehearsalMachine):
     def give_up(self) -> None:
         absent = next(warp.name for warp in self.warps if warp not in self.present)
         raise Unsafe(
-            f"deadlock: {self.present[0].held_up.line}: warps wait there for all six, and {absent} never comes.",
-            TensorMemoryFlaw.MEETING,
+            f"deadlock: {self.present[0].held_up.line}: warps wait there for all six, and {absent} never reaches it.",
+            TensorMemoryFlaw.MISSING_WARP,
         )
 
     def finish(self) -> None:

@@ -30,12 +30,12 @@ CAUSES = {
     "overwritten too early": "threads overwrite data that others may still be reading, with no barrier in between",
     "copy not committed": "an asynchronous copy belongs to no group or barrier that a thread waits for",
     "copy not waited for": "an asynchronous copy is used before it is known to have arrived",
-    "wrong stage": "the index into the ring of buffers is not that of the tile at hand",
+    "wrong stage": "the index into the ring of buffers is not that of the current tile",
     "wrong phase": "a wait names the parity of another phase of the mbarrier",
     "proxy not fenced": "TMA or wgmma reads shared memory that threads wrote, with no proxy fence in between",
-    "never initialised": "a value is read, or added to, before it is set",
+    "uninitialized": "a value is read, or added to, before it is set",
     "wrong identity": "a reduction starts from, or is padded with, a value that can change its result",
-    "not zeroed anew": "accumulators start from the values that an earlier tile or row left",
+    "not reset": "accumulators start from the values that an earlier tile or row left",
     "majors swapped": "rows are taken for columns, or columns for rows",
     "wrong coordinate": "an index or a count is off: by one, or of another block, warp or lane",
     "unguarded edge": "the last tile of M or N extends past the edge, and no predicate guards it",
@@ -48,8 +48,8 @@ CAUSES = {
     "out of shared memory": "the kernel addresses more shared memory than it allocated",
     "index overflow": "an index or offset does not fit into its integer type",
     "lost divisibility": "a size or stride has a type that no longer carries its divisors",
-    "factors rounded": "the inputs are rounded to a narrower type before they are multiplied",
-    "sums rounded": "accumulators have a type that is too narrow",
+    "inputs rounded": "the inputs are rounded to a narrower type before they are multiplied",
+    "accumulators rounded": "accumulators have a type that is too narrow",
     "shuffle in a branch": "some threads of a warp never reach an instruction that needs the whole warp",
 }
 OBJECTS = "the simulator reports a violation, whether or not the result is right."
@@ -59,8 +59,8 @@ LARGEST = 2**16  # elements of all tensors: a hunt makes things small
 class Diagnosis(TypedDict, total=False):
     """What is wrong with a kernel; a dictionary, so that it can be judged outside of the notebook's process.
 
-    line: its number in the listing, or its text or a part of it that no other line has. Where a statement is missing:
-        a line beside the gap. None: not known.
+    line: its number in the listing, or its text or a part of it that no other line has; if a statement is missing, a
+        line next to the gap. None: not known.
     cause: of CAUSES. None: not known.
     shape: at which it shows, by the dims of the problem.
     data: the inputs, as NumPy arrays; where there are none, they are random.
@@ -94,9 +94,9 @@ NOT_IT = Flaw(
 class DiagnosisExercise(Exercise):
     """The answer takes nothing and returns a Diagnosis. The broken kernel is simulated on its input.
 
-    Without an input at which the fault shows there are no points. The input earns a point, and line and cause, right
-    both, the others. They are judged only together, and a wrong pair costs the input's point: trying lines and causes
-    one by one tells nothing.
+    An input that does not expose the fault earns nothing. An input that does earns a point, and the right pair of line
+    and cause the others. They are judged only together, and a wrong pair costs the input's point: trying lines and
+    causes one by one tells nothing.
 
     lines: those that count as the place, by their text or a part of it, or by number where several have it.
     cause: of CAUSES.
@@ -148,8 +148,8 @@ class DiagnosisExercise(Exercise):
         exact = [n for n, text in enumerate(listing, 1) if wanted and " ".join(text.split()) == wanted]
         found = exact or [n for n, text in enumerate(listing, 1) if wanted and wanted in " ".join(text.split())]
         if len(found) != 1:
-            numbers = f"lines {', '.join(map(str, found))} have it; give a number" if found else "no line has it"
-            raise WrongKind(f"the line {line!r} cannot be told: {numbers}.")
+            where = f"is on lines {', '.join(map(str, found))}: give a number" if found else "is on no line"
+            raise WrongKind(f"the text {line!r} {where}.")
         return found[0]
 
     def objection(self, shape: Any) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MendExercise(KernelExercise):
+class FixExercise(KernelExercise):
     """The answer takes the broken kernel's source, a string, and returns the fixed one.
 
     two_stages: bytes that two stages of its pipeline take; with less shared memory the pipeline is gone.
@@ -43,7 +43,7 @@ class MendExercise(KernelExercise):
         return isinstance(self.bug.launch, CuteLaunch) and self.bug.launch.dynamic
 
     def accept(self, answer: Answer) -> HuntedLauncher:
-        """Raises CompileFailed where the mended source cannot be imported."""
+        """Raises CompileFailed where the fixed source cannot be imported."""
         try:
             text = answer(self.bug.source)
         except (NotImplementedError, WrongKind):
@@ -67,7 +67,7 @@ class MendExercise(KernelExercise):
         if not self.symptom_told and verdict.points < self.correctness_points:
             verdict = self.without_symptom(verdict)
         partly = 0 < verdict.points < self.correctness_points
-        return replace(verdict, points=0) if partly and verdict.points <= self.unmended else verdict
+        return replace(verdict, points=0) if partly and verdict.points <= self.unfixed else verdict
 
     def without_symptom(self, verdict: Verdict) -> Verdict:
         """The same, where a result is wrong, with advice in place of the element."""
@@ -79,7 +79,7 @@ class MendExercise(KernelExercise):
         return replace(verdict, lines=(*verdict.lines[:1], advice))
 
     @cached_property
-    def unmended(self) -> float:
+    def unfixed(self) -> float:
         """What the broken kernel would earn. It is simulated: on a GPU it may hang."""
         try:
             return self.simulate(self.artifact(Served(lambda source: source)), "").points

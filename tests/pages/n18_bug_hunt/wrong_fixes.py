@@ -1,6 +1,6 @@
-"""Wrong mends in notebook 18: each bug left as it was, mended at the shown size, by half, or with another algorithm."""
+"""Wrong fixes in notebook 18: each bug left as it was, fixed at the shown size, by half, or with another algorithm."""
 
-from tests.pages.n18_bug_hunt.hunting import FENCE, NAMES, ORDERED, PADDED, READ, STORED, TICKET, mend, mended, original
+from tests.pages.n18_bug_hunt.hunting import FENCE, NAMES, ORDERED, PADDED, READ, STORED, TICKET, fix, fixed, original
 
 A_TILE, B_TILE = (f"(T{side}, TK), padding_mode=ZERO).astype(ct.tfloat32)" for side in "MN")
 LOOP = "  for (int i = threadIdx.x; i < T * T / 2; i += THREADS) {"
@@ -22,25 +22,25 @@ NEXT = """        if tile + 1 < tiles:
                 cute.arch.mbarrier_arrive_and_expect_tx(full + (tile + 1) % STAGES, stage_bytes)
             cute.copy(load, from_x[None, tile + 1], to_ring[None, (tile + 1) % STAGES], tma_bar_ptr=full + (tile + 1) % STAGES)
 """
-MENDS = {
+FIXES = {
     "linear": (
-        mend(
+        fix(
             "x_transposed",
             "the other factor is transposed",
             ("ct.mma(tile_x, tile_w, sums)", "ct.mma(ct.transpose(tile_x), tile_w, sums)"),
         ),
-        mend("exchanged", "w times x", ("ct.mma(tile_x, tile_w, sums)", "ct.mma(tile_w, tile_x, sums)")),
-        mend(
+        fix("exchanged", "w times x", ("ct.mma(tile_x, tile_w, sums)", "ct.mma(tile_w, tile_x, sums)")),
+        fix(
             "other_tile",
             "the coordinates exchanged, and the tile is still not",
             ("ct.load(w, (column, step)", "ct.load(w, (step, column)"),
         ),
-        mend(
+        fix(
             "order_alone",
             "the load exchanges the modes and is asked for the tile by the old ones",
             ("ct.load(w, (column, step), (T, T),", "ct.load(w, (column, step), (T, T), order=(1, 0),"),
         ),
-        mend(
+        fix(
             "no_tensor_cores",
             "products one by one, by another algorithm",
             (
@@ -50,33 +50,33 @@ MENDS = {
             ), says=("without tensor cores",)),
     ),
     "sgemm": (
-        mend(
+        fix(
             "one_side_guarded",
             "a's tail is 0, b's is read from outside all the same",
             ("= row < m ?", "= row < m && k0 + x < k ?"),
             says=("outside b",),
         ),
-        mend(
+        fix(
             "off_by_one",
             "one column too many",
             ("= row < m ?", "= row < m && k0 + x <= k ?"),
             ("= b_row < n ?", "= b_row < n && k0 + x <= k ?"),
         ),
-        mend("no_tail", "what is left of K is not multiplied at all", ("k0 < k;", "k0 + T <= k;")),
-        mend(
+        fix("no_tail", "what is left of K is not multiplied at all", ("k0 < k;", "k0 + T <= k;")),
+        fix(
             "shown_size",
             "60 is the report's K",
             ("= row < m ?", "= row < m && k0 + x < 60 ?"),
             ("= b_row < n ?", "= b_row < n && k0 + x < 60 ?"),
         ),
-        mend("inner_loop", "right sums, and the loads still reach beyond", ("i < T; i++)", "i < T && k0 + i < k; i++)")),
-        mend(
+        fix("inner_loop", "right sums, and the loads still reach beyond", ("i < T; i++)", "i < T && k0 + i < k; i++)")),
+        fix(
             "guarded_by_rows",
             "K's tail asked of the wrong sizes",
             ("= row < m ?", "= row < m && k0 + x < m ?"),
             ("= b_row < n ?", "= b_row < n && k0 + x < n ?"),
         ),
-        mend(
+        fix(
             "no_padding",
             "the tail is guarded, and the padding gone",
             ("= row < m ?", "= row < m && k0 + x < k ?"),
@@ -84,7 +84,7 @@ MENDS = {
             ("sA[T][T + 1], sB[T][T + 1]", "sA[T][T], sB[T][T]"),
             says=("threads meet in a bank",),
         ),
-        mend(
+        fix(
             "no_tiles",
             "right, from global memory for each product",
             ("sum += sA[y][i] * sB[x][i];", "if (row < m && column < n && k0 + i < k) sum += a[(size_t)row * k + k0 + i] * b[(size_t)column * k + k0 + i];"),
@@ -94,35 +94,35 @@ MENDS = {
         ),
     ),
     "histogram": (
-        mend(
+        fix(
             "twice_as_many",
             "two bins for each thread, whatever their number",
             ("mine[t] = 0;", "mine[t] = mine[(t + blockDim.x) % BINS] = 0;"),
             says=("2 of 3 sizes right",),
         ),
-        mend(
+        fix(
             "of_128",
             "as many threads as the report has",
             ("if (t < BINS) mine[t] = 0;", "for (int bin = t; bin < BINS; bin += 128) mine[bin] = 0;"),
             says=("2 of 3 sizes right",),
         ),
-        mend(
+        fix(
             "four_bins_each",
             "64 threads, and beyond the last bin with more",
             ("if (t < BINS) mine[t] = 0;", "for (int bin = 4 * t; bin < 4 * t + 4; bin++) mine[bin] = 0;"),
         ),
-        mend(
+        fix(
             "no_barrier",
             "zeros that come when others count already",
             ("if (t < BINS) mine[t] = 0;\n  __syncthreads();", "for (int bin = t; bin < BINS; bin += blockDim.x) mine[bin] = 0;"),
         ),
-        mend("clears_at_the_end", "zeros for the block that comes next", ("out[bin] = mine[bin];", "{ out[bin] = mine[bin]; mine[bin] = 0; }")),
-        mend(
+        fix("clears_at_the_end", "zeros for the block that comes next", ("out[bin] = mine[bin];", "{ out[bin] = mine[bin]; mine[bin] = 0; }")),
+        fix(
             "fewer_bins",
             "as many bins as threads",
             ("bin < BINS; bin += blockDim.x) out[bin] = mine[bin];", "bin < BINS; bin += blockDim.x) out[bin] = bin < blockDim.x ? mine[bin] : 0;"),
         ),
-        mend(
+        fix(
             "in_global_memory",
             "counts where they are stored",
             ("if (t < BINS) mine[t] = 0;", "for (int bin = t; bin < BINS; bin += blockDim.x) out[bin] = 0;"),
@@ -132,56 +132,56 @@ MENDS = {
         ),
     ),
     "matmul_fp32": (
-        mend(
+        fix(
             "fp16",
             "fp16 has as few digits as tf32",
             (A_TILE, A_TILE.replace("tfloat32", "float16")),
             (B_TILE, B_TILE.replace("tfloat32", "float16")),
         ),
-        mend("a_alone", "one factor is still rounded", (A_TILE, A_TILE.replace(".astype(ct.tfloat32)", ""))),
-        mend(
+        fix("a_alone", "one factor is still rounded", (A_TILE, A_TILE.replace(".astype(ct.tfloat32)", ""))),
+        fix(
             "b_through_tf32",
             "both are fp32, and one was tf32 before",
             (A_TILE, A_TILE.replace(".astype(ct.tfloat32)", "")),
             (B_TILE, B_TILE + ".astype(ct.float32)"),
         ),
-        mend("sums_apart", "shorter sums of rounded factors", ("sums = ct.mma(tile_a, ct.transpose(tile_b), sums)", "sums = sums + ct.mma(tile_a, ct.transpose(tile_b), ct.zeros((TM, TN), ct.float32))")),
+        fix("sums_apart", "shorter sums of rounded factors", ("sums = ct.mma(tile_a, ct.transpose(tile_b), sums)", "sums = sums + ct.mma(tile_a, ct.transpose(tile_b), ct.zeros((TM, TN), ct.float32))")),
     ),
     "largest": (
-        mend("no_barrier_in_the_tree", "the barrier is gone, and its purpose with it", ("            cute.arch.sync_threads()\n", "")),
-        mend(
+        fix("no_barrier_in_the_tree", "the barrier is gone, and its purpose with it", ("            cute.arch.sync_threads()\n", "")),
+        fix(
             "barrier_first",
             "all threads come by, before the turn: the last one's result is read too early",
             (TREE, "        cute.arch.sync_threads()\n" + TREE.replace("            cute.arch.sync_threads()\n", "")),
         ),
-        mend(
+        fix(
             "a_warps_barrier",
             "__syncwarp for __syncthreads",
             ("            cute.arch.sync_threads()", "        cute.arch.sync_warp()"),
         ),
-        mend(
+        fix(
             "no_branch",
             "all threads compute, beyond the end and while others do",
             (TREE, "        largest[t] = cute.arch.fmax(largest[t], largest[t + half])\n        cute.arch.sync_threads()\n"),
         ),
-        mend("one_turn_fewer", "the last turn left out", ("range_constexpr(7)", "range_constexpr(6)"), ("            cute.arch.sync_threads()", "        cute.arch.sync_threads()")),
+        fix("one_turn_fewer", "the last turn left out", ("range_constexpr(7)", "range_constexpr(6)"), ("            cute.arch.sync_threads()", "        cute.arch.sync_threads()")),
     ),
     "gemv": (
-        mend(
+        fix(
             "turned_before_reading",
             "the stages change places between fetching and reading",
             ("    __pipeline_wait_prior(1);\n", "    __pipeline_wait_prior(1);\n    stage ^= 1;\n"),
         ),
-        mend("counts_on", "a third stage that there is not", ("sW[stage][i];\n    __syncthreads();\n", "sW[stage][i];\n    __syncthreads();\n    stage += 1;\n")),
-        mend("waits_for_all", "as the report tried", ("__pipeline_wait_prior(1);", "__pipeline_wait_prior(0);")),
-        mend(
+        fix("counts_on", "a third stage that there is not", ("sW[stage][i];\n    __syncthreads();\n", "sW[stage][i];\n    __syncthreads();\n    stage += 1;\n")),
+        fix("waits_for_all", "as the report tried", ("__pipeline_wait_prior(1);", "__pipeline_wait_prior(0);")),
+        fix(
             "fetches_afterwards",
             "waits for the tile, computes, then fetches the next one",
             ("    if (step + 1 < steps) fetch(step + 1, stage ^ 1);\n    __pipeline_commit();\n    __pipeline_wait_prior(1);\n", "    __pipeline_wait_prior(0);\n"),
             ("sW[stage][i];\n    __syncthreads();\n", "sW[stage][i];\n    stage ^= 1;\n    if (step + 1 < steps) fetch(step + 1, stage);\n    __pipeline_commit();\n    __syncthreads();\n"),
             says=("while a copy is in flight",),
         ),
-        mend(
+        fix(
             "one_stage",
             "no second stage to mix up",
             ("sX[2][WARPS][STEP], sW[2][STEP]", "sX[1][WARPS][STEP], sW[1][STEP]"),
@@ -189,20 +189,20 @@ MENDS = {
             ("__pipeline_wait_prior(1);", "__pipeline_wait_prior(0);"),
             says=("two stages take 5,120",),
         ),
-        mend("fetches_into_the_same", "the next tile into the stage that is read", ("fetch(step + 1, stage ^ 1)", "fetch(step + 1, stage)")),
-        mend(
+        fix("fetches_into_the_same", "the next tile into the stage that is read", ("fetch(step + 1, stage ^ 1)", "fetch(step + 1, stage)")),
+        fix(
             "one_barrier_fewer",
             "the stages turn, and the next fetch does not wait for those who read",
             ("sW[stage][i];\n    __syncthreads();\n", "sW[stage][i];\n    stage ^= 1;\n"),
         ),
-        mend(
+        fix(
             "no_copies",
             "another algorithm, without stages",
             ("sX[stage][warp][i] * sW[stage][i]", "x[(size_t)row * k + step * STEP + i] * w[step * STEP + i]"),
             ("if (row < rows) __pipeline_memcpy_async(&sX[stage][warp][mine], &x[(size_t)row * k + at], 16);", ""),
             ("if (warp == 0) __pipeline_memcpy_async(&sW[stage][mine], &w[at], 16);", ""),
         ),
-        mend(
+        fix(
             "copies_for_nothing",
             "all is copied, and read from global memory",
             ("sX[stage][warp][i] * sW[stage][i]", "x[(size_t)row * k + step * STEP + i] * w[step * STEP + i]"),
@@ -210,52 +210,52 @@ MENDS = {
         ),
     ),
     "sum_parts": (
-        mend(
+        fix(
             "one_group_fewer",
             "one group fewer may be open: enough for the last part but one",
             ("wait_group(STAGES - 1)", "wait_group(STAGES - 2)"),
             says=("no wait has covered its group",),
         ),
-        mend(
+        fix(
             "last_part_alone",
             "everything is waited for at the last part, and the one before it has none of that",
             (COPY, COPY + "        if part == count - 1:\n            cute.arch.cp_async_wait_group(0)\n"),
         ),
-        mend("one_stage", "a part is copied and waited for", ("4, 3\n", "4, 1\n"), says=("two stages take 2,048",)),
-        mend("two_stages", "a shorter ring, each copy waited for", ("4, 3\n", "4, 2\n"), ("wait_group(STAGES - 1)", "wait_group(0)"), says=("while a copy is in flight",)),
-        mend("wait_for_all", "right, with no copy in flight", ("wait_group(STAGES - 1)", "wait_group(0)"), says=("while a copy is in flight",)),
-        mend("meets_in_vain", "a barrier that orders nothing", (COPY, COPY.replace("    cute.arch.cp_async_commit", "cute.arch.cp_async_commit") + "        cute.arch.sync_threads()\n"), says=("0 are enough",)),
-        mend("a_barrier", "a barrier waits for threads, not for copies", ("cp_async_wait_group(STAGES - 1)", "sync_threads()")),
-        mend("one_more_open", "a group in every step, and one too many left open", (COPY, COPY.replace("    cute.arch.cp_async_commit", "cute.arch.cp_async_commit").replace("STAGES - 1)", "STAGES)"))),
-        mend("no_ring", "added from global memory, without copies", ("ring[None, t, part % STAGES].load()", "gP[0, None, part].load()"), says=("without ld.shared",)),
+        fix("one_stage", "a part is copied and waited for", ("4, 3\n", "4, 1\n"), says=("two stages take 2,048",)),
+        fix("two_stages", "a shorter ring, each copy waited for", ("4, 3\n", "4, 2\n"), ("wait_group(STAGES - 1)", "wait_group(0)"), says=("while a copy is in flight",)),
+        fix("wait_for_all", "right, with no copy in flight", ("wait_group(STAGES - 1)", "wait_group(0)"), says=("while a copy is in flight",)),
+        fix("meets_in_vain", "a barrier that orders nothing", (COPY, COPY.replace("    cute.arch.cp_async_commit", "cute.arch.cp_async_commit") + "        cute.arch.sync_threads()\n"), says=("0 are enough",)),
+        fix("a_barrier", "a barrier waits for threads, not for copies", ("cp_async_wait_group(STAGES - 1)", "sync_threads()")),
+        fix("one_more_open", "a group in every step, and one too many left open", (COPY, COPY.replace("    cute.arch.cp_async_commit", "cute.arch.cp_async_commit").replace("STAGES - 1)", "STAGES)"))),
+        fix("no_ring", "added from global memory, without copies", ("ring[None, t, part % STAGES].load()", "gP[0, None, part].load()"), says=("without ld.shared",)),
     ),
     "tile_gemm": (
-        mend("a_fence", "a fence orders a thread's own writes and waits for nobody", ("__syncwarp();", "__threadfence_block();"), says=("with no barrier between",)),
-        mend("twice", "two of what does not help", ("__syncwarp();", "__syncwarp();\n  __syncwarp();")),
-        mend("a_nap", "time for the others, and no barrier", ("__syncwarp();", "for (volatile int wait = 0; wait < 100; wait = wait + 1);")),
-        mend("in_a_branch", "one warp waits for all", ("__syncwarp();", "if (warp == 0) __syncthreads();")),
-        mend("behind_it", "everybody meets when all has been read", ("= pair;\n  }\n", "= pair;\n  }\n  __syncthreads();\n")),
+        fix("a_fence", "a fence orders a thread's own writes and waits for nobody", ("__syncwarp();", "__threadfence_block();"), says=("with no barrier between",)),
+        fix("twice", "two of what does not help", ("__syncwarp();", "__syncwarp();\n  __syncwarp();")),
+        fix("a_nap", "time for the others, and no barrier", ("__syncwarp();", "for (volatile int wait = 0; wait < 100; wait = wait + 1);")),
+        fix("in_a_branch", "one warp waits for all", ("__syncwarp();", "if (warp == 0) __syncthreads();")),
+        fix("behind_it", "everybody meets when all has been read", ("= pair;\n  }\n", "= pair;\n  }\n  __syncthreads();\n")),
     ),
     "rms_norm": (
-        mend(
+        fix(
             "barrier_too_early",
             "two barriers before the sums are read, none behind",
             ("    float total = 0.0f;\n", "    __syncthreads();\n    float total = 0.0f;\n"),
             says=("may still be reading",),
         ),
-        mend("a_warps_barrier", "other warps go on", ("out[i] = in[i] * scale;\n", "out[i] = in[i] * scale;\n    __syncwarp();\n")),
-        mend("a_fence", "a fence waits for nobody", ("out[i] = in[i] * scale;\n", "out[i] = in[i] * scale;\n    __threadfence_block();\n")),
-        mend("one_row_each", "the rows beyond the fourth are left out", ("row < rows; row += gridDim.x", "row < rows; row += rows")),
-        mend("in_a_branch", "who has a column meets the others", ("out[i] = in[i] * scale;\n", "out[i] = in[i] * scale;\n    if (t < columns) __syncthreads();\n")),
+        fix("a_warps_barrier", "other warps go on", ("out[i] = in[i] * scale;\n", "out[i] = in[i] * scale;\n    __syncwarp();\n")),
+        fix("a_fence", "a fence waits for nobody", ("out[i] = in[i] * scale;\n", "out[i] = in[i] * scale;\n    __threadfence_block();\n")),
+        fix("one_row_each", "the rows beyond the fourth are left out", ("row < rows; row += gridDim.x", "row < rows; row += rows")),
+        fix("in_a_branch", "who has a column meets the others", ("out[i] = in[i] * scale;\n", "out[i] = in[i] * scale;\n    if (t < columns) __syncthreads();\n")),
     ),
     "stream": (
-        mend("always_phase_0", "right for the first round of the ring", ("tile % 2)", "0)"), says=("2 of 3 sizes right",)),
-        mend("by_stages", "the same number under another name", ("tile % 2)", "tile % STAGES)")),
-        mend("a_tile_later", "the parity of the tile that follows", ("tile % 2)", "(tile + 1) // STAGES % 2)")),
-        mend("no_wait", "reads what may not be there", ("        cute.arch.mbarrier_wait(full + stage, tile % 2)\n", "")),
-        mend("the_other_parity", "as a producer waits", ("tile % 2)", "(tile // STAGES + 1) % 2)")),
-        mend("beyond_1", "the round itself, whose lowest bit is the parity", ("tile % 2)", "tile // STAGES)"), says=("a parity is 0 or 1",)),
-        mend(
+        fix("always_phase_0", "right for the first round of the ring", ("tile % 2)", "0)"), says=("2 of 3 sizes right",)),
+        fix("by_stages", "the same number under another name", ("tile % 2)", "tile % STAGES)")),
+        fix("a_tile_later", "the parity of the tile that follows", ("tile % 2)", "(tile + 1) // STAGES % 2)")),
+        fix("no_wait", "reads what may not be there", ("        cute.arch.mbarrier_wait(full + stage, tile % 2)\n", "")),
+        fix("the_other_parity", "as a producer waits", ("tile % 2)", "(tile // STAGES + 1) % 2)")),
+        fix("beyond_1", "the round itself, whose lowest bit is the parity", ("tile % 2)", "tile // STAGES)"), says=("a parity is 0 or 1",)),
+        fix(
             "fetches_afterwards",
             "the next tile is fetched when this one is done",
             ("for tile in cutlass.range_constexpr(STAGES):\n        if tile < tiles:", "for tile in cutlass.range_constexpr(1):\n        if tile < tiles:"),
@@ -263,31 +263,31 @@ MENDS = {
             (AHEAD, NEXT),
             says=("while a copy is in flight",),
         ),
-        mend("needless_barrier", "a barrier of the block, which is one warp", ("tile % 2)", "tile // STAGES % 2)"), ("cute.arch.sync_warp()\n        if tile", "cute.arch.sync_threads()\n        if tile"), says=("0 are enough",)),
-        mend("one_stage", "no ring, no trouble", ("(16, 64), 2, 32", "(16, 64), 1, 32"), says=("two stages take 8,192",)),
+        fix("needless_barrier", "a barrier of the block, which is one warp", ("tile % 2)", "tile // STAGES % 2)"), ("cute.arch.sync_warp()\n        if tile", "cute.arch.sync_threads()\n        if tile"), says=("0 are enough",)),
+        fix("one_stage", "no ring, no trouble", ("(16, 64), 2, 32", "(16, 64), 1, 32"), says=("two stages take 8,192",)),
     ),
     "scale_rows": (
-        mend("narrow_copies", "it compiles, an element at a time", ("num_bits_per_copy=128", "num_bits_per_copy=32"), says=("without ld.global.v4",)),
-        mend("back_to_32_bits", "the number before somebody made it safe", ("cutlass.Int64(x.shape[1])", "x.shape[1]"), says=("still uses a product of 32 bits",)),
-        mend("half_of_it", "8 of 16 bytes are proved", ("cutlass.Int64(x.shape[1])", "cute.assume(cutlass.Int64(x.shape[1]), divby=2)")),
-        mend("assumed_before", "known of the number that is converted then", ("cutlass.Int64(x.shape[1])", "cutlass.Int64(cute.assume(x.shape[1], divby=VECTOR))")),
-        mend("shown_size", "260 is the report's N", ("cutlass.Int64(x.shape[1])", "260")),
-        mend("more_than_is_true", "260 is no multiple of 8", ("cutlass.Int64(x.shape[1])", "cute.assume(cutlass.Int64(x.shape[1]), divby=8)"), says=("that 8 divides", "with 260 columns the promise is broken")),
-        mend("meets_in_vain", "a barrier that orders nothing", ("cutlass.Int64(x.shape[1])", "x.stride[0]"), ("gY[0, None, vector])\n", "gY[0, None, vector])\n    cute.arch.sync_threads()\n"), says=("0 are enough",)),
-        mend("column_major", "strides exchanged", ("stride=(pitch, 1)", "stride=(1, cutlass.Int64(x.shape[0]))")),
+        fix("narrow_copies", "it compiles, an element at a time", ("num_bits_per_copy=128", "num_bits_per_copy=32"), says=("without ld.global.v4",)),
+        fix("back_to_32_bits", "the number before somebody made it safe", ("cutlass.Int64(x.shape[1])", "x.shape[1]"), says=("still uses a product of 32 bits",)),
+        fix("half_of_it", "8 of 16 bytes are proved", ("cutlass.Int64(x.shape[1])", "cute.assume(cutlass.Int64(x.shape[1]), divby=2)")),
+        fix("assumed_before", "known of the number that is converted then", ("cutlass.Int64(x.shape[1])", "cutlass.Int64(cute.assume(x.shape[1], divby=VECTOR))")),
+        fix("shown_size", "260 is the report's N", ("cutlass.Int64(x.shape[1])", "260")),
+        fix("more_than_is_true", "260 is no multiple of 8", ("cutlass.Int64(x.shape[1])", "cute.assume(cutlass.Int64(x.shape[1]), divby=8)"), says=("that 8 divides", "with 260 columns the promise is broken")),
+        fix("meets_in_vain", "a barrier that orders nothing", ("cutlass.Int64(x.shape[1])", "x.stride[0]"), ("gY[0, None, vector])\n", "gY[0, None, vector])\n    cute.arch.sync_threads()\n"), says=("0 are enough",)),
+        fix("column_major", "strides exchanged", ("stride=(pitch, 1)", "stride=(1, cutlass.Int64(x.shape[0]))")),
     ),
     "row_sums": (
-        mend("eight_bytes", "rows begin at multiples of 8 bytes", ("COLUMNS + 1", "COLUMNS + 2"), says=("multiple of 16",)),
-        mend("no_padding", "aligned, and all rows begin in one bank", ("COLUMNS + 1", "COLUMNS"), says=("threads meet in a bank",)),
-        mend("a_row_more", "two rows in one: aligned, and in one bank", ("COLUMNS + 1", "2 * COLUMNS"), says=("threads meet in a bank",)),
-        mend("first_of_four", "four bytes of sixteen are copied", ("VECTOR * sizeof(float))", "sizeof(float))")),
-        mend(
+        fix("eight_bytes", "rows begin at multiples of 8 bytes", ("COLUMNS + 1", "COLUMNS + 2"), says=("multiple of 16",)),
+        fix("no_padding", "aligned, and all rows begin in one bank", ("COLUMNS + 1", "COLUMNS"), says=("threads meet in a bank",)),
+        fix("a_row_more", "two rows in one: aligned, and in one bank", ("COLUMNS + 1", "2 * COLUMNS"), says=("threads meet in a bank",)),
+        fix("first_of_four", "four bytes of sixteen are copied", ("VECTOR * sizeof(float))", "sizeof(float))")),
+        fix(
             "no_cp_async",
             "aligned or not, an ordinary load",
             ("__pipeline_memcpy_async(&tile[row][at], from, VECTOR * sizeof(float));", "for (int i = 0; i < VECTOR; i++) tile[row][at + i] = from[i];"),
             says=("without cp.async",),
         ),
-        mend(
+        fix(
             "copies_for_nothing",
             "aligned copies, and sums from global memory",
             ("COLUMNS + 1", "COLUMNS"),
@@ -296,26 +296,26 @@ MENDS = {
         ),
     ),
     "channels_last": (
-        mend("two_columns_more", "two threads to a bank", ("tile[T][T];", "tile[T][T + 2];"), says=("threads meet in a bank",)),
-        mend("a_row_more", "the padding at the wrong mode", ("tile[T][T];", "tile[T + 1][T];"), says=("threads meet in a bank",)),
-        mend("moved", "the conflicts are those of the writes now", ("tile[r][t] =", "tile[t][r] ="), ("= tile[t][r];", "= tile[r][t];"), says=("threads meet in a bank",)),
-        mend(
+        fix("two_columns_more", "two threads to a bank", ("tile[T][T];", "tile[T][T + 2];"), says=("threads meet in a bank",)),
+        fix("a_row_more", "the padding at the wrong mode", ("tile[T][T];", "tile[T + 1][T];"), says=("threads meet in a bank",)),
+        fix("moved", "the conflicts are those of the writes now", ("tile[r][t] =", "tile[t][r] ="), ("= tile[t][r];", "= tile[r][t];"), says=("threads meet in a bank",)),
+        fix(
             "no_shared_memory",
             "no conflicts, and stores that use a small part of each sector",
             ("      tile[r][t] = x[(size_t)(channel + r) * pixels + pixel + t];", "      y[(size_t)(pixel + t) * channels + channel + r] = x[(size_t)(channel + r) * pixels + pixel + t];"),
             ("      y[(size_t)(pixel + r) * channels + channel + t] = tile[t][r];", "      ;"),
         ),
-        mend("read_swizzled", "only who reads knows of the swizzle", ("= tile[t][r];", "= tile[t][r ^ t];")),
+        fix("read_swizzled", "only who reads knows of the swizzle", ("= tile[t][r];", "= tile[t][r ^ t];")),
     ),
     "column_sums": (
-        mend("fence_before_the_flag_alone", "half of it: stores are there when the counter is", (STORED, STORED + FENCE), says=("no fence of the loading block",)),
-        mend("fence_behind_the_flag_alone", "the other half", (READ, FENCE + READ), says=("no fence lies between this store",)),
-        mend("a_blocks_fence", "fences for the threads of a block", (STORED, STORED + FENCE.replace("()", "_block()")), (READ, FENCE.replace("()", "_block()") + READ), says=("no fence lies between this store",)),
-        mend("fences_nothing", "a fence before there is something to publish", (STORED, FENCE + STORED), (READ, FENCE + READ), says=("no fence lies between this store",)),
-        mend("no_barrier", "thread 0 publishes its own sum, and those of the threads that it did not meet", (STORED + "  __syncthreads();\n", STORED), (TICKET, ORDERED), says=("no fence lies between this store",)),
-        mend("volatile", "no register keeps it, and nothing orders it", ("__device__ float partial", "__device__ volatile float partial"), says=("no fence lies between this store",)),
-        mend("one_more_barrier", "barriers wait for a block's own threads", (READ, "  __syncthreads();\n" + READ), says=("no fence lies between this store",)),
-        mend(
+        fix("fence_before_the_flag_alone", "half of it: stores are there when the counter is", (STORED, STORED + FENCE), says=("no fence of the loading block",)),
+        fix("fence_behind_the_flag_alone", "the other half", (READ, FENCE + READ), says=("no fence lies between this store",)),
+        fix("a_blocks_fence", "fences for the threads of a block", (STORED, STORED + FENCE.replace("()", "_block()")), (READ, FENCE.replace("()", "_block()") + READ), says=("no fence lies between this store",)),
+        fix("fences_nothing", "a fence before there is something to publish", (STORED, FENCE + STORED), (READ, FENCE + READ), says=("no fence lies between this store",)),
+        fix("no_barrier", "thread 0 publishes its own sum, and those of the threads that it did not meet", (STORED + "  __syncthreads();\n", STORED), (TICKET, ORDERED), says=("no fence lies between this store",)),
+        fix("volatile", "no register keeps it, and nothing orders it", ("__device__ float partial", "__device__ volatile float partial"), says=("no fence lies between this store",)),
+        fix("one_more_barrier", "barriers wait for a block's own threads", (READ, "  __syncthreads();\n" + READ), says=("no fence lies between this store",)),
+        fix(
             "atomic_sums",
             "one sum for all, in whatever order blocks come",
             (STORED, "  atomicAdd(&partial[0][column], sum);\n"),
@@ -323,7 +323,7 @@ MENDS = {
             ("  for (int other = 0; other < SLICES; other++) sum += partial[other][column];\n", "  sum = partial[0][column];\n  partial[0][column] = 0.0f;\n"),
             says=("still uses atomic additions of floats",),
         ),
-        mend(
+        fix(
             "one_block",
             "the first block does all",
             ("int row = slice; row < rows; row += SLICES", "int row = 0; row < rows; row++"),
@@ -332,12 +332,12 @@ MENDS = {
         ),
     ),
     "softmax": (
-        mend("a_large_number", "lower than most", (PADDED, PADDED.replace("0.0f", "op(1.0f, 1.0f) == 1.0f ? -1000.0f : 0.0f"))),
-        mend("zeros_still", "the lanes' own maximum starts lower, and the padding is what it was", ("top = -INFINITY", "top = -3e38f")),
-        mend("of_both", "the maximum's neutral value, for sums, too", (PADDED, PADDED.replace("0.0f", "-INFINITY"))),
-        mend("all_lanes", "each value eight times: no harm to a maximum", (PADDED, "partial[lane % WARPS], op")),
-        mend("no_maximum", "exponentials as they are", ("expf(in[i] - top);", "expf(in[i]);"), ("expf(in[i] - top) / total", "expf(in[i]) / total")),
-        mend("guarded", "NaN becomes 0", ("out[i] = expf(in[i] - top) / total;", "out[i] = total > 0.0f ? expf(in[i] - top) / total : 0.0f;")),
+        fix("a_large_number", "lower than most", (PADDED, PADDED.replace("0.0f", "op(1.0f, 1.0f) == 1.0f ? -1000.0f : 0.0f"))),
+        fix("zeros_still", "the lanes' own maximum starts lower, and the padding is what it was", ("top = -INFINITY", "top = -3e38f")),
+        fix("of_both", "the maximum's neutral value, for sums, too", (PADDED, PADDED.replace("0.0f", "-INFINITY"))),
+        fix("all_lanes", "each value eight times: no harm to a maximum", (PADDED, "partial[lane % WARPS], op")),
+        fix("no_maximum", "exponentials as they are", ("expf(in[i] - top);", "expf(in[i]);"), ("expf(in[i] - top) / total", "expf(in[i]) / total")),
+        fix("guarded", "NaN becomes 0", ("out[i] = expf(in[i] - top) / total;", "out[i] = total > 0.0f ? expf(in[i] - top) / total : 0.0f;")),
     ),
 }  # fmt: skip
-WRONG = {mended(name): (original(name), *MENDS[name]) for name in NAMES}
+WRONG = {fixed(name): (original(name), *FIXES[name]) for name in NAMES}
