@@ -10,8 +10,8 @@ from tests.outside.runs import Outcome
 from tests.outside.table import all_cases
 from tutorlib.paths import ROOT
 
-DATA = ROOT / "figures/data/coverage.json"
-FAULTS_DATA = ROOT / "figures/data/planted_faults.json"
+DATA = ROOT / "figures/data/simulator/coverage.json"
+FAULTS_DATA = ROOT / "figures/data/simulator/planted_faults.json"
 PAGE = ROOT / "docs/coverage.md"
 WHOLE = ("cp.async.bulk", "cp.async", "tcgen05", "wgmma", "mbarrier", "fence", "barrier.cluster", "tensormap")
 FOUND = {  # what the simulator reports of the kernels as their authors wrote them, and why it is right
@@ -28,7 +28,7 @@ program's own comparison, where it has one.
 
 `python -m tests.outside run RESULTS` runs the cases of the checkouts that these environment variables name:
 {variables}. `python -m tests.outside write RESULTS` writes this page and its data,
-[figures/data/coverage.json](../{data}).
+[figures/data/simulator/coverage.json](../{data}).
 """
 
 
