@@ -9,10 +9,14 @@ const asShape = (items) => (items.length === 1 ? items[0] : items);
 const flatten = (x) => asList(x).flat(Infinity);
 
 export const size = (shape) => flatten(shape).reduce((product, extent) => product * extent, 1);
-export const cosize = (layout) => 1 + pairs(layout).reduce((sum, [extent, step]) => sum + (extent - 1) * Math.abs(step), 0);
+export const cosize = (layout) =>
+  pairs(layout).reduce((sum, [extent, step]) => sum + (extent - 1) * Math.abs(step), 1);
 export const modesOf = (layout) =>
   isTuple(layout.shape) ? layout.shape.map((shape, n) => ({ shape, stride: layout.stride[n] })) : [layout];
-export const bundle = (layouts) => ({ shape: layouts.map((one) => one.shape), stride: layouts.map((one) => one.stride) });
+export const bundle = (layouts) => ({
+  shape: layouts.map((one) => one.shape),
+  stride: layouts.map((one) => one.stride),
+});
 
 // [extent, stride] of each flat mode.
 function pairs(layout) {

@@ -10,7 +10,8 @@ const MIB = 2 ** 20;
 
 export const exploreBlockOrder = ({ k }) => (rows, columns, order, inFlight, l2, drift, click) => {
   const tiles = range(0, rows * columns).map((block) => tileOf(order, block, rows, columns));
-  const { requested, fetched, least } = traffic(tiles, [rows, columns], ceilDiv(k, BLOCK[2]), inFlight, l2 * MIB, drift);
+  const kTiles = ceilDiv(k, BLOCK[2]);
+  const { requested, fetched, least } = traffic(tiles, [rows, columns], kTiles, inFlight, l2 * MIB, drift);
   const hits = round((1 - fetched / requested) * 1000) / 10;
   const mb = (bytes) => thousands(round(bytes / MIB));
   const caption =
@@ -18,13 +19,13 @@ export const exploreBlockOrder = ({ k }) => (rows, columns, order, inFlight, l2,
     `${mb(fetched)} MB; A and B together: ${mb(least)} MB`;
   const [m, n] = click ? click[1].map((at) => at - 1) : [-1, -1];
   const block = tiles.findIndex((tile) => tile[0] === m && tile[1] === n);
-  if (block < 0)
-    return { grids: [orderGrid(tiles, [rows, columns], inFlight, order, 0)], answer: `${caption}\nClick a tile to see its wave.` };
-  const wave = floorDiv(block, inFlight);
+  const wave = block < 0 ? 0 : floorDiv(block, inFlight);
+  const grids = [orderGrid(tiles, [rows, columns], inFlight, order, wave)];
+  if (block < 0) return { grids, answer: `${caption}\nClick a tile to see its wave.` };
   const running = tiles.slice(wave * inFlight, (wave + 1) * inFlight);
   const [row, column] = [[0, m], [1, n]].map(([mode, at]) => running.filter((tile) => tile[mode] === at).length);
   const here = `block ${block}: ${row} of its wave read the same row of A, ${column} the same column of B`;
-  return { grids: [orderGrid(tiles, [rows, columns], inFlight, order, wave)], answer: `${caption}\n${here}` };
+  return { grids, answer: `${caption}\n${here}` };
 };
 
 // The tile of a block: "raster", down one column of tiles after the other, or "groups of 8", strips of eight rows.
@@ -46,7 +47,9 @@ function orderGrid(tiles, [rows, columns], inFlight, name, wave) {
   const beside = marks(readA, rows, ["A", ""]);
   const shade = marks(readA, rows, [READ, EMPTY]);
   return grid({
-    title: `${name}: wave ${wave}, ${running.length} blocks,\nreads ${readA.size} rows of A and ${readB.size} columns of B`,
+    title:
+      `${name}: wave ${wave}, ${running.length} blocks,\n` +
+      `reads ${readA.size} rows of A and ${readB.size} columns of B`,
     labels: [["", ...marks(readB, columns, ["B", ""])], ...blocks.map((row, m) => [beside[m], ...row.map(String)])],
     colors: [
       [EMPTY, ...marks(readB, columns, [READ, EMPTY])],

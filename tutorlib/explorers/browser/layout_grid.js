@@ -37,8 +37,9 @@ export const coordinate = (shape, [row, column]) => coordinateOf(row + column * 
 // Offsets as rows.
 export function matrix(layout) {
   const [rows, columns] = modes(shapeOf(layout)).map(size);
-  if (rows * columns > PICTURE)
-    throw new Problem(`${text(layout)} has ${thousands(rows * columns)} elements; a picture holds ${thousands(PICTURE)}.`);
+  const elements = rows * columns;
+  if (elements > PICTURE)
+    throw new Problem(`${text(layout)} has ${thousands(elements)} elements; a picture holds ${thousands(PICTURE)}.`);
   return range(0, rows).map((row) => range(0, columns).map((column) => at(layout, row + column * rows)));
 }
 

@@ -23,7 +23,8 @@ export const exploreLayout = () => (typed, click) => {
   return {
     grids: [pointed(grid, [cell])],
     answer:
-      `coordinate ${text(where)}, index ${index} of ${elements}\n` + `offset ${terms.join(" + ")} = ${at(shown, index)}`,
+      `coordinate ${text(where)}, index ${index} of ${elements}\n` +
+      `offset ${terms.join(" + ")} = ${at(shown, index)}`,
   };
 };
 
@@ -173,7 +174,8 @@ function dividedModes(whole, tiler) {
 }
 
 // Every [inside, which tile] of a cell of the whole.
-const placesOf = (view, cell) => cellsOf(view.sources).filter(([i, j]) => view.sources[i][j] && sameCell(view.sources[i][j], cell));
+const placesOf = ({ sources }, cell) =>
+  cellsOf(sources).filter(([i, j]) => sources[i][j] && sameCell(sources[i][j], cell));
 
 function divideGrids(view, outlined) {
   const tiles = view.sources[0].length;

@@ -96,7 +96,8 @@ function deliver(ring, number) {
   ring.holds[stage][operand] = tile;
   const full = ring.full[stage];
   ring.full[stage] = turned({ ...full, pending: full.pending - OPERANDS[operand] });
-  ring.said = `TMA: ${operand} of tile ${tile} is in stage ${stage}, ${OPERANDS[operand]} KiB counted on full[${stage}].`;
+  const bytes = `${OPERANDS[operand]} KiB counted on full[${stage}]`;
+  ring.said = `TMA: ${operand} of tile ${tile} is in stage ${stage}, ${bytes}.`;
 }
 
 function next(ring, here) {
@@ -148,7 +149,8 @@ const INSTRUCTIONS = {
 };
 
 function scene(ring) {
-  const lines = [ring.said || "Click the producer's row to execute its first instruction, then continue in any order."];
+  const first = "Click the producer's row to execute its first instruction, then continue in any order.";
+  const lines = [ring.said || first];
   for (const side of Object.keys(LOOPS)) {
     const { index, phase, count } = ring[side];
     lines.push(`${side}: index ${index}, phase ${phase}, count ${count}`);
@@ -163,8 +165,10 @@ function instructionsGrid(ring) {
   const fill = (row, value) => [...row, ...Array(width - row.length).fill(value)];
   const outlined = [];
   const rows = ACTORS.map((side, row) => {
-    if (!side)
-      return [ring.inFlight.map(({ operand, tile }) => `${operand} ${tile}`), ring.inFlight.map(({ tile }) => category(tile))];
+    if (!side) {
+      const names = ring.inFlight.map(({ operand, tile }) => `${operand} ${tile}`);
+      return [names, ring.inFlight.map(({ tile }) => category(tile))];
+    }
     const { count, order } = ring[side];
     outlined.push([row, order]);
     return [ring.loops[side], ring.loops[side].map((_, n) => (n === order ? category(count) : BUSY))];

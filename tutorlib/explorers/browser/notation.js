@@ -30,7 +30,8 @@ export function text(thing) {
 function parseTree(written, what, whole) {
   if (whole.length > LONGEST)
     throw new Problem(`That is ${whole.length} characters long; a layout here has at most ${LONGEST}.`);
-  if (!written.trim()) throw new Problem(`The ${what} is missing in ${quoted(whole)}; write a layout like (4,3):(3,1).`);
+  if (!written.trim())
+    throw new Problem(`The ${what} is missing in ${quoted(whole)}; write a layout like (4,3):(3,1).`);
   const odd = written.match(/[^\d(),\s-]/u);
   if (odd)
     throw new Problem(`${quoted(odd[0])} in ${quoted(whole)} is none of digits, commas, parentheses and one colon.`);

@@ -35,7 +35,8 @@ export const exploreSwizzle = () => (typed, b, m, s, bytes, name, click) => {
   });
   const [from, to] = [plain[row][column], offsets[row][column]];
   const bits = Math.abs(Math.max(...plain.flat())).toString(2).replace(/^0$/, "").length;
-  const moved = `offset ${from} → ${to}, in bits ${binary(from, bits)} → ${binary(to, bits)}; bank ${bank(to, bytes)}`;
+  const inBits = `${binary(from, bits)} → ${binary(to, bits)}`;
+  const moved = `offset ${from} → ${to}, in bits ${inBits}; bank ${bank(to, bytes)}`;
   return { grids, answer: `(${row},${column}): ${moved}\nClick a cell to move the access there.` };
 };
 

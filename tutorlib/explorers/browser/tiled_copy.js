@@ -24,7 +24,9 @@ export const exploreTv = () => (typedThreads, typedValues, typedTile, click) => 
   const warp = floorDiv(thread, WARP);
   return {
     grids: [tiledGrid(view, mine)],
-    answer: `${text([row, column])} is value ${value} of thread ${thread}, in warp ${warp}; it holds ${mine.length} values`,
+    answer:
+      `${text([row, column])} is value ${value} of thread ${thread}, in warp ${warp}; ` +
+      `it holds ${mine.length} values`,
   };
 };
 
