@@ -9,13 +9,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import is_readers
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cute.aborts import no_abort
+from tutorlib.dsl.cute.functions import is_of_the_dsl
 from tutorlib.dsl.cute.locations import locations
 from tutorlib.simulate.ptx.findings import SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Module
@@ -51,10 +51,9 @@ class Stacks:
 
 def frames_of_the_kernel() -> Iterator[Frame]:
     frame = sys._getframe(3)
-    package = str(Path(sys.modules["cutlass"].__file__ or "").parent)
     while frame is not None and frame.f_code is not compile_for.__code__:
         file = frame.f_code.co_filename
-        if not file.startswith((package, "<")) and file != __file__:
+        if not file.startswith("<") and not is_of_the_dsl(file) and file != __file__:
             yield file, frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]
 
@@ -86,12 +85,12 @@ def compile_with_lines(host: Callable[..., None], specs: Sequence[TensorSpec], a
         raise
 
 
-def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str = "sm_80") -> Traced:
+def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str = "sm_80", **named: Any) -> Traced:
     """Compile a @cute.jit host function, or an object that can be called as one, for such arguments."""
     from cutlass import cute
 
     stacks = Stacks()
     with tempfile.TemporaryDirectory() as folder, locations(STACKS, stacks.number), no_abort():
         options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info"
-        built = cute.compile(host, *arguments, options=options)
+        built = cute.compile(host, *arguments, **named, options=options)
     return Traced(built, built.__ptx__, stacks)
