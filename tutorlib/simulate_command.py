@@ -10,7 +10,6 @@ from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.problems.agreement import find_disagreement
 from tutorlib.problems.wrong import count
 from tutorlib.simulate.arguments import Given, parse_arch, parse_argument, parse_sizes
-from tutorlib.simulate.cute_hosts import is_cute
 from tutorlib.simulate.report import Report
 from tutorlib.simulate.target import BadInput, load_target, one_line
 from tutorlib.simulate.tool import argument_names, simulate
@@ -64,8 +63,6 @@ def simulate_target(
         "block": parse_sizes("--block", block),
     }
     kernel, entry = load_target(target)
-    if picture and not isinstance(kernel, Path) and not is_cute(kernel):
-        raise BadInput("--picture: cuTile's kernels are interpreted tile by tile, which gives no picture")
     want = results_of(reference, given) if reference else None
     try:
         values = [one.value for one in given]
@@ -77,6 +74,8 @@ def simulate_target(
         raise BadInput(f"{target}: {error}") from error
     except Exception as error:  # of cuTile's compiler, and of the user's own code
         raise BadInput(f"{target} raises {one_line(error)}") from error
+    if picture and not any(launch.trace for launch in report.launches):
+        raise BadInput("--picture: cuTile's kernels are interpreted tile by tile, which gives no picture")
     return Simulated(report, tuple(wrong_outputs(outputs, want, given)), reference)
 
 

@@ -6,8 +6,8 @@
     print(report)                       # the hazards by line, and the cost of the accesses to memory
     report.raise_for_findings()
 
-`simulate` also takes functions that launch cuTile kernels, PTX, and CUDA C++. `tutor simulate` does the same from a
-shell, and the fixture `simulate` in a pytest test. README.md has examples and limits.
+`simulate` also takes Python functions that launch cuTile or CuTe kernels, PTX, and CUDA C++. `tutor simulate` does the
+same from a shell, and the fixture `simulate` in a pytest test. README.md has examples and limits.
 """
 
 from importlib import import_module

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.simulate.cute_hosts import is_cute, simulate_cute
+from tutorlib.simulate.functions import simulate_function
 from tutorlib.simulate.report import Report
 from tutorlib.simulate.signatures import parameter_names
 from tutorlib.simulate.sources import simulate_source
-from tutorlib.simulate.tile_functions import is_tile_kernel, simulate_function, simulate_tile_kernel
+from tutorlib.simulate.tile_kernels import is_tile_kernel, simulate_tile_kernel
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,7 +32,7 @@ def simulate(
     """Run a kernel on this machine's CPU; it reads and writes the tensors in place, as on a GPU.
 
         simulate(host, a, b, c)                                 # a @cute.jit function, or an object whose call is one
-        simulate(launch, a, b)                                  # a Python function that calls cuda.tile.launch
+        simulate(launch, a, b)                                  # a Python function that launches cuTile or CuTe kernels
         simulate(kernel, a, b, c, 128, grid=(4,))               # a @ct.kernel
         simulate(Path("scale.ptx"), x, y, 1024, grid=(8,))      # PTX, Triton's for example
         simulate(Path("scale.cu"), x, y, 1024, grid=(8,), block=(128,))
@@ -63,7 +64,7 @@ def simulate(
     elif is_tile_kernel(kernel):
         launches = [simulate_tile_kernel(kernel, arguments, grid, arch)]
     elif callable(kernel):
-        launches, returned = simulate_function(kernel, arguments, arch)
+        launches, returned = simulate_function(kernel, arguments, arch, traced)
     else:
         raise TypeError(f"{kernel!r} is no kernel, host function or source")
     changed = {

@@ -2,7 +2,9 @@
 
 import cuda.bindings.driver as driver
 import cutlass
+import torch
 from cutlass import cute
+from cutlass.cute.runtime import from_dlpack
 
 
 @cute.kernel
@@ -39,6 +41,25 @@ class Reverse:
 @cute.jit
 def launches_nothing(src: cute.Tensor):
     pass
+
+
+def reverse_here(src):
+    """As a project calls it: a torch tensor in, a torch tensor out."""
+    dst = torch.empty_like(src, device="cuda")
+    stream = driver.CUstream(torch.cuda.current_stream().cuda_stream)
+    tensors = [from_dlpack(x, assumed_align=16).mark_layout_dynamic() for x in (src, dst)]
+    compiled = cute.compile(reverse, *tensors, 64, stream)
+    compiled(*tensors, stream)
+    return dst
+
+
+def reverse_twice(src, waits):
+    """Two direct calls, one after the other."""
+    between, dst = torch.empty_like(src), torch.empty_like(src)
+    host = Reverse(64, waits)
+    host(from_dlpack(src), from_dlpack(between))
+    host(from_dlpack(between), from_dlpack(dst))
+    return dst
 
 
 def reversed_blocks(src, threads):

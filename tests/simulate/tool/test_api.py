@@ -55,6 +55,22 @@ def test_a_traced_launch_has_a_picture():
     assert picture_of(reverse(kernels.reverse, 64)[1].launches) is None
 
 
+def test_a_function_that_compiles_and_calls_cute():
+    src = torch.arange(128.0)
+    report = simulate(kernels.reverse_here, src)
+    assert report.findings == ()
+    assert torch.equal(report.outputs["result"], kernels.reversed_blocks(src, 64))
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_function_that_calls_cute_directly(waits):
+    src = torch.arange(128.0)
+    report = simulate(kernels.reverse_twice, src, waits, traced=True)
+    assert [launch.blocks for launch in report.launches] == [2, 2]
+    assert [finding.kind for finding in report.findings] == ([] if waits else ["race", "race"])
+    assert torch.equal(report.outputs["result"], src)
+
+
 def test_a_function_that_launches_tiles():
     a, b = torch.randn(256), torch.randn(256)
     report = simulate(tiles.summed, a, b)
@@ -131,7 +147,7 @@ X = torch.zeros(64)
         (kernels.launches_nothing, (X,), {}, ValueError, "launches_nothing launches no kernel"),
         (kernels.reverse, (X, 3, 64), {}, CompileFailed, "."),
         (tiles.summed, (X,), {}, ValueError, "summed takes a, b, first: missing"),
-        (tiles.launches_nothing, (X,), {}, ValueError, "launches no cuTile kernel"),
+        (tiles.launches_nothing, (X,), {}, ValueError, "launches no kernel of cuTile's or CuTe's"),
         (tiles.add, (X, X, X, 0), {}, ValueError, "add is a kernel: it needs a grid"),
         (DOUBLE, (X, X, 64), {}, ValueError, "needs a grid"),
         (DOUBLE, (X, X), {"grid": (2,)}, ValueError, "doubled takes 3 parameters, not 2"),

@@ -10,13 +10,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import is_readers
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cute.aborts import no_abort
+from tutorlib.dsl.cute.functions import is_of_the_dsl
 from tutorlib.dsl.cute.locations import locations
 from tutorlib.simulate.ptx.findings import SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Module
@@ -60,8 +60,7 @@ def frames_of_the_kernel() -> Iterator[Frame]:
 
 @cache
 def is_of_the_kernel(file: str) -> bool:
-    package = str(Path(sys.modules["cutlass"].__file__ or "").parent)
-    return not file.startswith((package, "<")) and file != __file__
+    return not file.startswith("<") and not is_of_the_dsl(file) and file != __file__
 
 
 def place_of(stack: Sequence[Frame]) -> SourceLine | None:
@@ -91,7 +90,7 @@ def compile_with_lines(host: Callable[..., None], specs: Sequence[TensorSpec], a
         raise
 
 
-def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str = "sm_80") -> Traced:
+def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str = "sm_80", **named: Any) -> Traced:
     """Compile a @cute.jit host function, or an object that can be called as one, for such arguments.
 
     Its machine code is not for use: ptxas does not optimize it.
@@ -101,5 +100,5 @@ def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str =
     stacks = Stacks()
     with tempfile.TemporaryDirectory() as folder, locations(STACKS, stacks.number), no_abort():
         options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info --ptxas-options=-O1"
-        built = cute.compile(host, *arguments, options=options)
+        built = cute.compile(host, *arguments, **named, options=options)
     return Traced(built, built.__ptx__, stacks)

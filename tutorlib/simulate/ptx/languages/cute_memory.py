@@ -1,19 +1,15 @@
 """Tensors in ordinary memory that are in global memory to CuTe, so that code which was written for a GPU takes them."""
 
-import ctypes
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from tutorlib.dsl.cute.python_calls import capsule_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 VECTOR = 16  # bytes of the widest access
 FP8 = {"float8_e4m3fn": "Float8E4M3FN", "float8_e5m2": "Float8E5M2"}  # torch's names, which DLPack lacks, and CuTe's
-CUDA = 2  # kDLCUDA
-DEVICE_AT = 8  # a DLTensor begins with its data's address, then its device's type (dlpack.h)
-
-get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
 
 @dataclass(frozen=True)
@@ -23,10 +19,7 @@ class OnDevice:
     tensor: "Tensor"
 
     def __dlpack__(self, stream: int | None = None) -> Any:
-        capsule = self.tensor.__dlpack__()
-        address = get_pointer(capsule, b"dltensor")
-        ctypes.c_int32.from_address(address + DEVICE_AT).value = CUDA
-        return capsule
+        return capsule_of(self.tensor)[0]
 
 
 def cute_tensor(tensor: "Tensor", dynamic: bool) -> Any:

@@ -1,12 +1,9 @@
-"""cuTile kernels, alone and as a Python function launches them: interpreted tile by tile."""
+"""cuTile kernels, which are interpreted tile by tile."""
 
 import linecache
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-
-import torch
-from torch.overrides import TorchFunctionMode
 
 from tutorlib.compiling.errors import compile_failure
 from tutorlib.dsl.cutile.kernels import function_of
@@ -16,33 +13,8 @@ from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.signatures import function_name, with_streams
 
 
-class SeemsOnGpu(TorchFunctionMode):
-    """Tensors say that they are on a GPU, which host functions insist on."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        is_asked = getattr(func, "__self__", None) is torch.Tensor.is_cuda  # the property, whose __get__ is called
-        return True if is_asked else func(*args, **(kwargs or {}))
-
-
 def is_tile_kernel(kernel: Any) -> bool:
     return type(kernel).__module__.startswith("cuda.tile")
-
-
-def simulate_function(
-    function: Callable[..., Any], arguments: Sequence[Any], arch: str
-) -> tuple[list[LaunchReport], Any]:
-    """The launches of a Python function, and what it returns.
-
-    Raises ValueError if it takes other arguments or launches nothing, CompileFailed, and what it raises itself.
-    """
-    from tutorlib.simulate.cutile.launching import STREAM, interpreted
-
-    taken = with_streams(function, arguments, STREAM)
-    with refusals(), interpreted(arch=tile_arch(arch)) as launched, SeemsOnGpu():
-        returned = function(*taken.values())
-    if not launched:
-        raise ValueError(f"{function_name(function)} launches no cuTile kernel")
-    return [launch_report(one.kernel, one.report) for one in launched], returned
 
 
 def simulate_tile_kernel(kernel: Any, arguments: Sequence[Any], grid: Sequence[int], arch: str) -> LaunchReport:
