@@ -82,9 +82,11 @@ def tvm_ffi_on(launch: Callable[[Module, Sequence[Recorded]], None], gpu: Preten
         self.engine.kept.append(entry := ctypes.CFUNCTYPE(INT, POINTER, POINTER, INT, POINTER)(call))
         return tvm_ffi.Function.__from_extern_c__(ctypes.cast(entry, POINTER).value, keep_alive_object=self.engine)
 
+    from_dlpack = tvm_ffi.from_dlpack
+
     def on_device(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            return OnDevice(gpu.hold(value).detach())  # gradients too, which autograd makes
+            return from_dlpack(OnDevice(gpu.hold(value).detach()))  # gradients too, which autograd makes
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return type(value)(*map(on_device, value))
         return type(value)(map(on_device, value)) if type(value) in (list, tuple) else value
@@ -102,8 +104,8 @@ def tvm_ffi_on(launch: Callable[[Module, Sequence[Recorded]], None], gpu: Preten
         return called
 
     with contextlib.ExitStack() as stack:
-        base, from_dlpack = provider.TVMFFIJitCompiledFunctionBase, tvm_ffi.from_dlpack
-        stack.enter_context(mock.patch.object(tvm_ffi, "from_dlpack", lambda tensor: from_dlpack(on_device(tensor))))
+        base = provider.TVMFFIJitCompiledFunctionBase
+        stack.enter_context(mock.patch.object(tvm_ffi, "from_dlpack", on_device))
         stack.enter_context(mock.patch.object(base, "_create_tvm_ffi_function", create))
         for kind in (provider.TVMFFIJitCompiledFunction, provider.TVMFFIJitCompiledFunctionWithKwargs):
             stack.enter_context(mock.patch.object(kind, "__call__", followed(kind.__call__)))

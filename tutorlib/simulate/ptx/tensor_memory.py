@@ -21,7 +21,7 @@ from tutorlib.simulate.ptx.races import SharedRaces
 LANES, COLUMNS, LEAST = 128, 512, 32
 QUARTER = 32  # lanes that a warp may read
 POISON = np.float32(np.nan)  # in columns never written
-ON_ITS_WAY = 0x7FD00000  # a NaN; with a column's number added what a register holds until tcgen05.wait has come by
+ON_ITS_WAY = 0x7FD00000  # a NaN, in the registers of a kernel that never waits for its loads
 UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's clock: its tcgen05.ld may be in flight
 LANE_BITS = 16  # of an address: the column below, the lane above
 COLUMNS_OF = Hazard.OUTSIDE(tensor="tensor memory")
@@ -294,8 +294,14 @@ class TensorMemory:
 
     # reading ------------------------------------------------------------------------------------------------------
 
-    def load(self, site: int, warp: int, addresses: np.ndarray, registers: tuple[np.ndarray, ...]) -> None:
-        """A warp, by its number in the batch, begins to read its 32 lanes. addresses: its threads', one for all."""
+    def load(
+        self, site: int, warp: int, addresses: np.ndarray, registers: tuple[np.ndarray, ...], waits: bool = False
+    ) -> None:
+        """A warp, by its number in the batch, begins to read its 32 lanes. addresses: its threads', one for all.
+
+        waits: whether the kernel waits for loads at all; if so the registers hold the numbers at once, since compilers
+        compute with them before the wait.
+        """
         slot, number = divmod(warp, self.geometry.warps)
         lane, column = column_of(int(addresses[0]))
         if wrong := self.wrong_lanes(lane, number % 4 * QUARTER, bool((addresses == addresses[0]).all())):
@@ -331,8 +337,10 @@ class TensorMemory:
                 lambda: f"{self.who(slot, number)} reads tensor memory to which no tcgen05.mma has been issued yet",
             )
         self.read[slot, where, number] = UNAWAITED
+        assert self.values is not None
+        held = self.values[slot, lane : lane + QUARTER].view(np.uint32)
         for at, register in enumerate(registers, column):
-            register[warp * WARP : (warp + 1) * WARP] = ON_ITS_WAY + at
+            register[warp * WARP : (warp + 1) * WARP] = held[:, at] if waits else ON_ITS_WAY
         self.loads.append(TensorLoad(warp, slot, column, len(registers)))
 
     def wrong_lanes(self, lane: int, own: int, alike: bool) -> str:
@@ -341,22 +349,9 @@ class TensorMemory:
             return "names another address in each thread; tcgen05.ld takes one for the warp"
         return f"reads lanes from {lane} on; its own begin at {own}" if lane != own else ""
 
-    def wait(self, warps: np.ndarray, registers: Sequence[np.ndarray]) -> None:
-        """These warps' loads are over. registers: all that the kernel has, since compilers move what a load is about to
-        write before it has been waited for."""
-        assert self.values is not None
+    def wait(self, warps: np.ndarray) -> None:
+        """These warps' loads are over."""
         waited, self.loads = ([load for load in self.loads if (load.warp in warps) is over] for over in (True, False))
-        for warp in {load.warp for load in waited}:
-            slot, number = divmod(warp, self.geometry.warps)
-            lanes = slice(warp * WARP, (warp + 1) * WARP)
-            first = number % 4 * QUARTER
-            held = self.values[slot, first : first + QUARTER].view(np.uint32)
-            for register in registers:
-                if register.itemsize >= 4:
-                    words = register[lanes].view(np.uint32).reshape(WARP, -1)
-                    column = words.astype(np.int64) - ON_ITS_WAY
-                    lane, word = np.nonzero((column >= 0) & (column < COLUMNS))
-                    words[lane, word] = held[lane, column[lane, word]]
         for load in waited:
             number = load.warp % self.geometry.warps
             self.read[load.slot, load.column : load.column + load.columns, number] = self.races.clocks.now[
