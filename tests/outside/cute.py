@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 from unittest import mock
 
+import cuda.bindings.driver as driver
 import cutlass
 from cutlass import testing, utils
 from cutlass.base_dsl.dsl import DSLSingletonMeta
@@ -176,6 +177,7 @@ def cute_on(gpu: PretendedGPU, arch: str) -> Iterator[None]:
             for module in (testing, cute_testing):
                 stack.enter_context(mock.patch.object(module, "benchmark", return_value=1.0))
             stack.enter_context(mock.patch.object(testing, "_benchmark_for_autotune", run_once))
+            stack.enter_context(mock.patch.object(driver, "cuInit", return_value=(driver.CUresult.CUDA_SUCCESS,)))
             for name in ("initialize_cuda_context", "stream_sync"):
                 stack.enter_context(mock.patch.object(cutlass.cuda, name))
             hardware = utils.HardwareInfo
