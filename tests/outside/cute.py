@@ -177,7 +177,9 @@ def cute_on(gpu: PretendedGPU, arch: str) -> Iterator[None]:
             for module in (testing, cute_testing):
                 stack.enter_context(mock.patch.object(module, "benchmark", return_value=1.0))
             stack.enter_context(mock.patch.object(testing, "_benchmark_for_autotune", run_once))
-            stack.enter_context(mock.patch.object(driver, "cuInit", return_value=(driver.CUresult.CUDA_SUCCESS,)))
+            for name, result in (("cuInit", ()), ("cuDeviceGetCount", (1,))):
+                returned = (driver.CUresult.CUDA_SUCCESS, *result)
+                stack.enter_context(mock.patch.object(driver, name, return_value=returned))
             for name in ("initialize_cuda_context", "stream_sync"):
                 stack.enter_context(mock.patch.object(cutlass.cuda, name))
             hardware = utils.HardwareInfo

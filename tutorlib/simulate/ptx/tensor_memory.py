@@ -21,7 +21,6 @@ from tutorlib.simulate.ptx.races import SharedRaces
 LANES, COLUMNS, LEAST = 128, 512, 32
 QUARTER = 32  # lanes that a warp may read
 POISON = np.float32(np.nan)  # in columns never written
-ON_ITS_WAY = 0x7FD00000  # a NaN, in the registers of a kernel that never waits for its loads
 UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's clock: its tcgen05.ld may be in flight
 LANE_BITS = 16  # of an address: the column below, the lane above
 COLUMNS_OF = Hazard.OUTSIDE(tensor="tensor memory")
@@ -294,13 +293,11 @@ class TensorMemory:
 
     # reading ------------------------------------------------------------------------------------------------------
 
-    def load(
-        self, site: int, warp: int, addresses: np.ndarray, registers: tuple[np.ndarray, ...], waits: bool = False
-    ) -> None:
+    def load(self, site: int, warp: int, addresses: np.ndarray, registers: tuple[np.ndarray, ...]) -> None:
         """A warp, by its number in the batch, begins to read its 32 lanes. addresses: its threads', one for all.
 
-        waits: whether the kernel waits for loads at all; if so the registers hold the numbers at once, since compilers
-        compute with them before the wait.
+        The registers hold the numbers at once, since compilers compute with them before the wait. That the load is over
+        only the wait tells.
         """
         slot, number = divmod(warp, self.geometry.warps)
         lane, column = column_of(int(addresses[0]))
@@ -340,7 +337,7 @@ class TensorMemory:
         assert self.values is not None
         held = self.values[slot, lane : lane + QUARTER].view(np.uint32)
         for at, register in enumerate(registers, column):
-            register[warp * WARP : (warp + 1) * WARP] = held[:, at] if waits else ON_ITS_WAY
+            register[warp * WARP : (warp + 1) * WARP] = held[:, at]
         self.loads.append(TensorLoad(warp, slot, column, len(registers)))
 
     def wrong_lanes(self, lane: int, own: int, alike: bool) -> str:

@@ -181,12 +181,11 @@ def load(instruction: Instruction, site: int, state: State) -> Step:
         raise NotSimulated(str(instruction), instruction.line)
     registers = tuple(state.storage(Register(name)) for name in registers_of(instruction.operands[0], instruction))
     at = tensor_address(instruction, 1, state)
-    waits = any(each.opcode.startswith("tcgen05.wait::ld") for each in state.kernel.instructions)
 
     def step(where: Where) -> None:
         for warp in whole_warps(where, instruction, site, state).tolist():
             addresses = at(np.arange(warp * WARP, (warp + 1) * WARP))
-            state.units.tensor.load(site, warp, addresses, registers, waits)
+            state.units.tensor.load(site, warp, addresses, registers)
 
     return step
 
