@@ -18,6 +18,7 @@ FOUND = {  # what the simulator reports of the kernels as their authors wrote th
     "hopper/kernel/attention/fmha.py": "`producer_acquire` leaves the last store in flight, and no `producer_tail` "
     "follows: a block may end while TMA still reads its shared memory",
     "dsl_tutorials/smem_allocator.py": "it prints what it has allocated and never written",
+    "tma_pipeline_single_warp.py": "a stage is filled again before the barrier that those who read it come by",
     "tutorial_tma/tma_v": "the block ends without a `cp.async.bulk.wait_group`",
     "primitives/tcgen05": "the block ends without a wait for its last commits, which arrive at mbarriers that are gone",
     "blackwell/kernel/dense_gemm": "its PTX has no `tcgen05.wait::ld`, which the PTX ISA asks for",
