@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 from unittest import mock
 
+import cuda.bindings.driver as driver
 import cutlass
 from cutlass import testing, utils
 from cutlass.base_dsl.dsl import DSLSingletonMeta
@@ -82,9 +83,11 @@ def tvm_ffi_on(launch: Callable[[Module, Sequence[Recorded]], None], gpu: Preten
         self.engine.kept.append(entry := ctypes.CFUNCTYPE(INT, POINTER, POINTER, INT, POINTER)(call))
         return tvm_ffi.Function.__from_extern_c__(ctypes.cast(entry, POINTER).value, keep_alive_object=self.engine)
 
+    from_dlpack = tvm_ffi.from_dlpack
+
     def on_device(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            return OnDevice(gpu.hold(value).detach())  # gradients too, which autograd makes
+            return from_dlpack(OnDevice(gpu.hold(value).detach()))  # gradients too, which autograd makes
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return type(value)(*map(on_device, value))
         return type(value)(map(on_device, value)) if type(value) in (list, tuple) else value
@@ -102,8 +105,8 @@ def tvm_ffi_on(launch: Callable[[Module, Sequence[Recorded]], None], gpu: Preten
         return called
 
     with contextlib.ExitStack() as stack:
-        base, from_dlpack = provider.TVMFFIJitCompiledFunctionBase, tvm_ffi.from_dlpack
-        stack.enter_context(mock.patch.object(tvm_ffi, "from_dlpack", lambda tensor: from_dlpack(on_device(tensor))))
+        base = provider.TVMFFIJitCompiledFunctionBase
+        stack.enter_context(mock.patch.object(tvm_ffi, "from_dlpack", on_device))
         stack.enter_context(mock.patch.object(base, "_create_tvm_ffi_function", create))
         for kind in (provider.TVMFFIJitCompiledFunction, provider.TVMFFIJitCompiledFunctionWithKwargs):
             stack.enter_context(mock.patch.object(kind, "__call__", followed(kind.__call__)))
@@ -174,6 +177,9 @@ def cute_on(gpu: PretendedGPU, arch: str) -> Iterator[None]:
             for module in (testing, cute_testing):
                 stack.enter_context(mock.patch.object(module, "benchmark", return_value=1.0))
             stack.enter_context(mock.patch.object(testing, "_benchmark_for_autotune", run_once))
+            for name, result in (("cuInit", ()), ("cuDeviceGetCount", (1,))):
+                returned = (driver.CUresult.CUDA_SUCCESS, *result)
+                stack.enter_context(mock.patch.object(driver, name, return_value=returned))
             for name in ("initialize_cuda_context", "stream_sync"):
                 stack.enter_context(mock.patch.object(cutlass.cuda, name))
             hardware = utils.HardwareInfo

@@ -66,19 +66,19 @@ HOPPER = {
     "dsl_tutorials/programmatic_dependent_launch.py": ["--M 64 --N 64 --use_pdl"],
 }
 BLACKWELL = {
-    "cute/blackwell/kernel/dense_gemm/dense_gemm.py": [
-        f"{GEMM} --ab_dtype Float16 --c_dtype Float16",
-        f"{GEMM} --ab_dtype Float16 --c_dtype Float16 --use_tma_store",
-    ],
-    "cute/blackwell/kernel/dense_gemm/dense_gemm_persistent.py": [
-        f"{GEMM} --ab_dtype Float16 --c_dtype Float16 --use_tma_store"
-    ],
-    "cute/blackwell/kernel/dense_gemm/dense_gemm_software_pipeline.py": [
-        f"{GEMM} --ab_dtype Float16 --c_dtype Float16"
-    ],
-    "cute/blackwell/kernel/dense_gemm/dense_gemm_alpha_beta_persistent.py": [f"{GEMM} --ab_dtype Float16"],
-    "cute/blackwell/kernel/dense_gemm/dense_gemm_persistent_prefetch.py": [f"{GEMM} --ab_dtype Float16"],
-    "cute/blackwell/kernel/dense_gemm/dense_gemm_persistent_dynamic.py": [f"{GEMM} --ab_dtype Float16"],
+    **{
+        f"cute/blackwell/kernel/dense_gemm/dense_gemm{name}.py": [
+            f"--mnkl 256,256,128,1 --ab_dtype Float16 --c_dtype Float16 --iterations 1 {more}".strip()
+        ]
+        for name, more in {
+            "": "--use_tma_store",
+            "_persistent": "--use_tma_store",
+            "_software_pipeline": "--use_tma_store",
+            "_alpha_beta_persistent": "--d_dtype Float16",
+            "_persistent_prefetch": "--use_tma_store",
+            "_persistent_dynamic": "--use_tma_store",
+        }.items()
+    },
     **{
         f"cute/blackwell/tutorial/tutorial_gemm/fp16_gemm_{n}.py": ["--mnk 256,256,128"]
         for n in (0, 1, 2, 3, "3_1", 4, 5, 6)
@@ -90,7 +90,6 @@ BLACKWELL = {
     "cute/blackwell/kernel/rmsnorm/rmsnorm.py": ["--M 8 --N 512"],
 }
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
-NEEDS = {"wgmma": "sm_90a", "tcgen05": "sm_100a"}
 
 
 def cases() -> Iterator[Case]:

@@ -42,6 +42,7 @@ def other_phase(statement: re.Match[str]) -> str:
     return f"{flip}{statement[0]} {flip}"
 
 
+INDEX = "an index off by one"
 FAULTS: dict[str, tuple[str, Change]] = {
     "a barrier removed": (r"\b(?:bar\.sync|barrier(?:\.cta)?\.sync)\b[^;]*;", removed),
     "a wait removed": (r"\b(?:cp\.async(?:\.bulk)?\.wait_\w+|wgmma\.wait_group|tcgen05\.wait)\b[^;]*;", removed),
@@ -49,7 +50,7 @@ FAULTS: dict[str, tuple[str, Change]] = {
     "a fence removed": (r"\b(?:fence\.proxy\.async|wgmma\.fence)\b[^;]*;", removed),
     "an arrival removed": (r"\bmbarrier\.arrive\.[^;]*;", removed),
     "a phase flipped": (r"\bmbarrier\.try_wait\.parity\.[^;]*\]\s*,\s*(?P<parity>%\w+|[01])\b[^;]*;", other_phase),
-    "an index off by one": (
+    INDEX: (
         r"\b(?:ld|st)\.(?:shared|global)(?P<kind>[\w.:]*)\s[^;]*?(?P<address>\[(?P<base>%\w+)(?:\+(?P<offset>\d+))?\])[^;]*;",
         next_element,
     ),

@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest import mock
 
-import numpy as np
 import torch
 
 from tests.outside.pretended_gpu import CUDA, SMS, PretendedGPU
 from tutorlib.simulate.ptx.launch import encode, pick_kernel
+from tutorlib.simulate.ptx.memory.tensor_maps import write_tensor_map
 from tutorlib.simulate.ptx.places import by_loc
 from tutorlib.simulate.ptx.simulation import Launch
-
-IN_DESCRIPTORS = {10: 8, 8: 9, 9: 10}  # CUtensorMapDataType: its code in a descriptor, where that is another
 
 
 class Utils:
@@ -41,23 +39,9 @@ class Utils:
     def fill_tma_descriptor_tiled(
         self, address: int, swizzle: int, element: int, kind: int, box: Any, shape: Any, strides: Any, padding: int
     ) -> bytes:
-        """The descriptor of a tensor whose last mode is contiguous, as `read_tensor_map` has it."""
-        sizes, boxes = list(reversed(shape)), list(reversed(box))
-        sixteens = [stride * element // 16 for stride in reversed(strides[:-1])]
-        sizes, boxes, sixteens = (
-            [*values, *[0] * (n - len(values))] for values, n in ((sizes, 5), (boxes, 5), (sixteens, 4))
-        )
-        sizes, boxes = ([max(n - 1, 0) for n in values] for values in (sizes, boxes))
-        words = [0] * 16
-        words[0] = address
-        words[1] = (len(shape) - 1) << 4 | IN_DESCRIPTORS.get(kind, kind) << 7 | swizzle << 13 | sixteens[0] << 32
-        words[2] = sixteens[1] | sixteens[2] << 32
-        words[3] = sixteens[3]
-        words[4] = sizes[0] | sizes[1] << 32
-        words[5] = sizes[2] | sizes[3] << 32
-        words[6] = sizes[4] | boxes[0] << 56
-        words[7] = sum(size << 8 * n for n, size in enumerate(boxes[1:]))
-        return np.array(words, np.uint64).tobytes()
+        """The descriptor of a tensor whose last mode is contiguous. strides: in elements."""
+        distances = [stride * element for stride in reversed(strides[:-1])]
+        return write_tensor_map(address, kind, [*reversed(shape)], distances, [*reversed(box)], swizzle)
 
 
 class Driver:

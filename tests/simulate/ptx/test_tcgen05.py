@@ -80,6 +80,18 @@ FAULTS = {
         "mbarrier",
         "more threads arrive",
     ),
+    "never_waits_for_a_load": (
+        {
+            "store": derive(
+                store_tiles,
+                "never_waits_for_a_load",
+                "",
+                swap("            cute.arch.fence_view_async_tmem_load()\n", ""),
+            )
+        },
+        "race",
+        "may still be reading",
+    ),
     "keeps_its_columns": (
         {"release": derive(release, "keeps_its_columns", "", swap(FREES, "        pass"))},
         "unwaited",

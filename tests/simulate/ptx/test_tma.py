@@ -12,7 +12,7 @@ from cutlass.memory import SmemAllocator
 from tutorlib.simulate.ptx.languages.cute import simulate_call
 from tutorlib.simulate.ptx.languages.cute_host import record_launches
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
-from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, read_tensor_map
+from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, read_tensor_map, write_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 
 THREADS = 64
@@ -95,6 +95,16 @@ def test_a_descriptor_has_three_dimensions():
     assert described.shape == (264, 300, 5)
     assert described.strides == (2, 528, 158_400)
     assert described.box == (32, 64, 2)
+
+
+def test_a_descriptor_that_the_driver_would_make():
+    """Of five modes, in bf16, which the driver numbers otherwise than the hardware."""
+    strides = (4096, 2**20, 2**37, 2**38)
+    made = write_tensor_map(2**40, 9, (64, 300, 5, 7, 3), strides, (32, 128, 2, 1, 1), 3)
+    described = read_tensor_map(made)
+    assert (described.address, described.element, described.swizzle) == (2**40, 2, 3)
+    assert (described.shape, described.box) == ((64, 300, 5, 7, 3), (32, 128, 2, 1, 1))
+    assert described.strides == (2, *strides)
 
 
 # Boxes ------------------------------------------------------------------------------------------------------------

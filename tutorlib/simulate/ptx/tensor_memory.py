@@ -20,9 +20,7 @@ from tutorlib.simulate.ptx.races import SharedRaces
 
 LANES, COLUMNS, LEAST = 128, 512, 32
 QUARTER = 32  # lanes that a warp may read
-LANE = np.arange(WARP)
 POISON = np.float32(np.nan)  # in columns never written
-ON_ITS_WAY = 0x7FD00000  # a NaN; with a column's number added what a register holds until tcgen05.wait has come by
 UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's clock: its tcgen05.ld may be in flight
 LANE_BITS = 16  # of an address: the column below, the lane above
 COLUMNS_OF = Hazard.OUTSIDE(tensor="tensor memory")
@@ -296,7 +294,11 @@ class TensorMemory:
     # reading ------------------------------------------------------------------------------------------------------
 
     def load(self, site: int, warp: int, addresses: np.ndarray, registers: tuple[np.ndarray, ...]) -> None:
-        """A warp, by its number in the batch, begins to read its 32 lanes. addresses: its threads', one for all."""
+        """A warp, by its number in the batch, begins to read its 32 lanes. addresses: its threads', one for all.
+
+        The registers hold the numbers at once, since compilers compute with them before the wait. That the load is over
+        only the wait tells.
+        """
         slot, number = divmod(warp, self.geometry.warps)
         lane, column = column_of(int(addresses[0]))
         if wrong := self.wrong_lanes(lane, number % 4 * QUARTER, bool((addresses == addresses[0]).all())):
@@ -332,8 +334,10 @@ class TensorMemory:
                 lambda: f"{self.who(slot, number)} reads tensor memory to which no tcgen05.mma has been issued yet",
             )
         self.read[slot, where, number] = UNAWAITED
+        assert self.values is not None
+        held = self.values[slot, lane : lane + QUARTER].view(np.uint32)
         for at, register in enumerate(registers, column):
-            register[warp * WARP : (warp + 1) * WARP] = ON_ITS_WAY + at
+            register[warp * WARP : (warp + 1) * WARP] = held[:, at]
         self.loads.append(TensorLoad(warp, slot, column, len(registers)))
 
     def wrong_lanes(self, lane: int, own: int, alike: bool) -> str:
@@ -342,22 +346,9 @@ class TensorMemory:
             return "names another address in each thread; tcgen05.ld takes one for the warp"
         return f"reads lanes from {lane} on; its own begin at {own}" if lane != own else ""
 
-    def wait(self, warps: np.ndarray, registers: Sequence[np.ndarray]) -> None:
-        """These warps' loads are over. registers: all that the kernel has, since compilers move what a load is about to
-        write before it has been waited for."""
-        assert self.values is not None
+    def wait(self, warps: np.ndarray) -> None:
+        """These warps' loads are over."""
         waited, self.loads = ([load for load in self.loads if (load.warp in warps) is over] for over in (True, False))
-        halves = [r.view(np.uint32)[n :: r.itemsize // 4] for r in registers for n in range(r.itemsize // 4)]
-        for warp in {load.warp for load in waited}:
-            slot, number = divmod(warp, self.geometry.warps)
-            lanes = slice(warp * WARP, (warp + 1) * WARP)
-            first = number % 4 * QUARTER
-            held = self.values[slot, first : first + QUARTER].view(np.uint32)
-            words = np.concatenate([half[lanes] for half in halves]).reshape(-1, WARP)
-            columns = words - np.uint32(ON_ITS_WAY)
-            late = columns < COLUMNS
-            for n in np.flatnonzero(late.any(1)):
-                halves[n][lanes] = np.where(late[n], held[LANE, columns[n] % COLUMNS], words[n])
         for load in waited:
             number = load.warp % self.geometry.warps
             self.read[load.slot, load.column : load.column + load.columns, number] = self.races.clocks.now[

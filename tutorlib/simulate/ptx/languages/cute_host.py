@@ -13,12 +13,15 @@ from typing import Any
 
 from tutorlib.compiling.driver import LaunchConfig
 from tutorlib.dsl.cute.host_module import INT, POINTER, SUCCESS, HostCall, call_without_driver
+from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import ALONE, Dim3
 from tutorlib.simulate.ptx.ir import Module
+from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, write_tensor_map
 
 SMS = 132
 MULTIPROCESSORS, SHARED_MEMORY = 16, 97  # cudaDeviceAttr; shared memory is what a block may ask for, in bytes
 COOPERATIVE, CLUSTER_DIMENSION, OVERLAPPING = 2, 4, 6  # cudaLaunchAttribute…, the last ProgrammaticStreamSerialization
+WIDEST_SWIZZLE = 3  # CU_TENSOR_MAP_SWIZZLE_128B
 DIMENSIONS = ctypes.c_uint32 * 3
 
 
@@ -105,6 +108,26 @@ class Runtime:
         INT.from_address(to).value = {MULTIPROCESSORS: self.sms, SHARED_MEMORY: 227 * 1024}.get(attribute, 0)
         return SUCCESS
 
+    def encode_tensor_map(
+        self, to: int, kind: int, rank: int, address: int, shape: int, strides: int, box: int, steps: int, *modes: int
+    ) -> int:
+        """_cuTensorMapEncodeTiled. modes: interleave, swizzle, promotion to L2 and what lies outside of the tensor."""
+        numbers = (
+            list((kind * count).from_address(place)) if count else []
+            for kind, count, place in (
+                (ctypes.c_uint64, rank, shape),
+                (ctypes.c_uint64, rank - 1, strides),
+                (ctypes.c_uint32, rank, box),
+                (ctypes.c_uint32, rank, steps),
+            )
+        )
+        sizes, distances, boxes, each = numbers
+        interleave, swizzle, _, outside = modes
+        if interleave or outside or swizzle > WIDEST_SWIZZLE or any(n != 1 for n in each):
+            raise NotSimulated("a descriptor for TMA with interleaving, steps, NaN outside or such a swizzle")
+        ctypes.memmove(to, write_tensor_map(address, kind, sizes, distances, boxes, swizzle), BYTES)
+        return SUCCESS
+
     def zero(self, to: int, *others: int) -> int:
         """Results of functions that return a number, such as the device's or a kernel's shared memory."""
         INT.from_address(to).value = 0
@@ -121,6 +144,7 @@ class Runtime:
             "_cudaDeviceGetAttribute": (self.device_attribute, (POINTER, INT, INT)),
             "_cudaGetDevice": (self.zero, (POINTER,)),
             "_cuKernelGetAttribute": (self.zero, (POINTER, INT, POINTER, INT)),
+            "_cuTensorMapEncodeTiled": (self.encode_tensor_map, (POINTER, INT, INT, *(POINTER,) * 5, *(INT,) * 4)),
         }
 
     def guarded(self, function: Callable[..., int]) -> Callable[..., int]:

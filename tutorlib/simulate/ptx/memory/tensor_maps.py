@@ -4,6 +4,7 @@ Their form is not documented; this is what CuTe's host functions write for tenso
 (tests/simulate/ptx/test_tensor_maps.py).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -12,6 +13,7 @@ import numpy as np
 BYTES = 128
 LINE = 128  # bytes of shared memory that a swizzle permutes 16 by 16
 ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 4, 4)  # by the code of the type
+IN_DESCRIPTORS = {10: 8, 8: 9, 9: 10}  # a CUtensorMapDataType: its code here, where that is another
 MOST_DIMENSIONS = 5
 
 
@@ -66,6 +68,26 @@ class TensorMap:
 def swizzle_units(addresses: np.ndarray, bits: int) -> np.ndarray:
     """Units of 16 bytes change places within a line of 128, by the lowest bits of the line's number."""
     return addresses ^ (addresses // LINE % (1 << bits) * 16)
+
+
+def write_tensor_map(
+    address: int, kind: int, shape: Sequence[int], strides: Sequence[int], box: Sequence[int], swizzle: int
+) -> bytes:
+    """What cuTensorMapEncodeTiled makes. kind: a CUtensorMapDataType. strides: bytes, of all modes but the first."""
+    sixteens = [stride // 16 for stride in strides] + [0] * (MOST_DIMENSIONS - 1 - len(strides))
+    sizes, boxes = ([n - 1 for n in each] + [0] * (MOST_DIMENSIONS - len(each)) for each in (shape, box))
+    low = [part & 0xFFFFFFFF for part in sixteens]
+    words = [
+        address,
+        len(shape) - 1 << 4 | IN_DESCRIPTORS.get(kind, kind) << 7 | swizzle << 13 | low[0] << 32,
+        low[1] | low[2] << 32,
+        low[3] | sum(part >> 32 << 32 + 4 * n for n, part in enumerate(sixteens)),
+        sizes[0] | sizes[1] << 32,
+        sizes[2] | sizes[3] << 32,
+        sizes[4] | boxes[0] << 56,
+        sum(size << 8 * n for n, size in enumerate(boxes[1:])),
+    ]
+    return np.array([*words, *[0] * (BYTES // 8 - len(words))], np.uint64).tobytes()
 
 
 @lru_cache(maxsize=256)

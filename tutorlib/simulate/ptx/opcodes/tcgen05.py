@@ -193,11 +193,7 @@ def load(instruction: Instruction, site: int, state: State) -> Step:
 def wait(instruction: Instruction, site: int, state: State) -> Step:
     """tcgen05.wait::ld"""
 
-    def step(where: Where) -> None:
-        registers = list(state.registers.values())
-        state.units.tensor.wait(whole_warps(where, instruction, site, state), registers)
-
-    return step
+    return lambda where: state.units.tensor.wait(whole_warps(where, instruction, site, state))
 
 
 OPCODES: dict[str, Decoder] = {
