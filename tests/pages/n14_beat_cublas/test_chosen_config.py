@@ -7,7 +7,6 @@ import pytest
 from tests.stand_ins import H200, copied
 from tutorlib.checking import kernel
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.exercises.n14_beat_cublas.judge import hopper_simulated
 from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import ChosenExercise, compile_chosen, shown
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
@@ -97,10 +96,12 @@ def test_what_the_compiler_makes_of_one():
 
 
 def test_a_compilers_refusal_becomes_a_line(monkeypatch):
-    def refuse(config):
+    from tutorlib.kernels.hopper import launch
+
+    def refuse(config, options=""):
         raise RuntimeError("C7602")
 
-    monkeypatch.setattr(hopper_simulated, "compile_config", refuse)
+    monkeypatch.setattr(launch, "compile_gemm", refuse)
     with pytest.raises(CompileFailed, match="stages=3: RuntimeError: C7602"):
         compile_chosen(HopperConfig(stages=3))
 
