@@ -73,9 +73,11 @@ class Compiled:
     def spill_bytes(self) -> int | None:
         """Bytes that each thread spills to local memory; None where no tool reports them.
 
-        Asked for, it takes a second: ptxas compiles the kernel once more.
+        Where there is a stack, it takes a second: ptxas compiles the kernel once more.
         """
-        return ptxas.spilled(self.ptx) if self.by_ptxas else None
+        if not self.by_ptxas:
+            return None
+        return ptxas.spilled(self.ptx) if self.stack_bytes else 0
 
     @property
     def body(self) -> str:

@@ -177,9 +177,11 @@ class Overlaps:
 
     def storers(self, allocation: Allocation) -> np.ndarray:
         """For each element, the block that stored it last, -1 where none did."""
-        first, last = allocation.start // self.piece, -(-allocation.end // self.piece)
-        by_byte = np.repeat(self.storer[first:last], self.piece)[allocation.start - first * self.piece :]
-        return by_byte[: allocation.size : allocation.width] - 1
+        if allocation.width % self.piece:  # several elements in a piece
+            places = np.arange(allocation.start, allocation.end, allocation.width)
+            return self.storer[places // self.piece] - 1
+        first, last, step = (n // self.piece for n in (allocation.start, allocation.end, allocation.width))
+        return self.storer[first:last:step] - 1
 
     def each(self, access: GlobalAccess) -> Iterable[tuple[int, int, int]]:
         """Block, warp and first piece of each access, in order, and once where a warp has several."""

@@ -170,12 +170,15 @@ def shown(config: "HopperConfig") -> str:
 @cache
 def compile_chosen(config: "HopperConfig") -> Compiled:
     """A configuration's compiled kernel, for all shapes. Raises CompileFailed."""
-    from tutorlib.compiling.compiled import inspect_kernel
-    from tutorlib.compiling.ptxas import machine_code
-    from tutorlib.exercises.n14_beat_cublas.judge.hopper_simulated import compile_config
+    import tempfile
 
-    try:
-        ptx = compile_config(config).ptx
-    except Exception as error:  # whatever the DSL raises for what a rule has not foreseen
-        raise CompileFailed(f"{shown(config)}: {type(error).__name__}: {str(error)[:300]}") from error
-    return inspect_kernel(cute_target(CAPABILITY), ptx, machine_code(ptx), config.smem_bytes, by_ptxas=True)
+    from tutorlib.compiling.compiled import inspect_kernel
+    from tutorlib.kernels.hopper.launch import compile_gemm
+
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            built = compile_gemm(config, f"--keep-ptx --keep-cubin --dump-dir {folder}")
+        except Exception as error:  # whatever the DSL raises for what a rule has not foreseen
+            raise CompileFailed(f"{shown(config)}: {type(error).__name__}: {str(error)[:300]}") from error
+    target = cute_target(CAPABILITY)
+    return inspect_kernel(target, built.__ptx__, built.__cubin__, config.smem_bytes, by_ptxas=True)

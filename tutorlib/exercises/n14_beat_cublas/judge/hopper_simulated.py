@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.problems.problem import Shape
@@ -22,7 +21,6 @@ CLUSTERS = 2  # that the GPU holds at a time: so few that persistent blocks have
 ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "acc", "flags", "events")
 
 
-@lru_cache(maxsize=8)  # both to be looked at and to be simulated
 def compile_config(config: "HopperConfig", package: "ModuleType | None" = None) -> "Traced":
     """The host function for matrices of any shape. package: `kernels.hopper.launch`, or that of a changed copy.
 

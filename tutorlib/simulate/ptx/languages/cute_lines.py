@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from types import FrameType
 from typing import Any
 
 from tutorlib.compiling.cute import compile_cute
@@ -35,7 +35,7 @@ class Stacks:
 
     def number(self) -> int:
         """The lines of the current stack, without the DSL's frames and those below the compilation."""
-        stack = tuple(frames_of_the_kernel())
+        stack = tuple(frames_of_the_kernel(sys._getframe(2)))
         return self.stacks.setdefault(stack, len(self.stacks) + 1)
 
     def finder(self, module: Module) -> Find:
@@ -50,17 +50,23 @@ class Stacks:
         return find
 
 
-def frames_of_the_kernel() -> Iterator[Frame]:
-    frame = sys._getframe(3)
-    while frame is not None and (code := frame.f_code) is not compile_for.__code__:
-        if is_of_the_kernel(code.co_filename):
-            yield code.co_filename, frame.f_lineno
+class Files(dict[str, bool | None]):
+    """Whether lines of a file are the kernel's; None for this module's own, where compilations begin."""
+
+    def __missing__(self, file: str) -> bool | None:
+        self[file] = None if file == __file__ else not (file.startswith("<") or is_of_the_dsl(file))
+        return self[file]
+
+
+FILES = Files()
+
+
+def frames_of_the_kernel(frame: FrameType) -> Iterator[Frame]:
+    """Its frames in this one and those that called it, up to `compile_for`."""
+    while (is_kernels := FILES[frame.f_code.co_filename]) is not None:
+        if is_kernels:
+            yield frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]
-
-
-@cache
-def is_of_the_kernel(file: str) -> bool:
-    return not file.startswith("<") and not is_of_the_dsl(file) and file != __file__
 
 
 def place_of(stack: Sequence[Frame]) -> SourceLine | None:

@@ -215,10 +215,11 @@ def product(
             for words, piece, kind in zip(given, pieces, kinds[1:], strict=True)
         )
         d = add_products(a, b, c, a_kind) if cuts_off else a @ b + c
-        d = d.reshape(len(warps), m * n)[:, inverse]
-        bits = np.ascontiguousarray(d.astype(d_type)).view(outs[0].dtype).reshape(len(warps), WARP, len(outs))
+        d = d.reshape(len(warps), m * n).astype(d_type, copy=False).take(inverse, axis=1)
+        bits = d.view(outs[0].dtype).reshape(len(warps), WARP, len(outs))
+        running = slice(None) if where is True else warps
         for number, out in enumerate(outs):
-            out[warps] = bits[:, :, number]
+            out[running] = bits[:, :, number]
 
     return step
 
@@ -233,8 +234,8 @@ def operand_words(operand: Operand, kind: str, instruction: Instruction, state: 
 def matrix(words: list[np.ndarray], piece: Fragment, kind: str, warps: np.ndarray, every: bool) -> np.ndarray:
     """(warps, rows, columns) in float64."""
     lanes = np.stack(words if every else [w[warps] for w in words], axis=2)  # (warps, 32, registers)
-    numbers = DECODE[kind](lanes).reshape(len(lanes), -1)
-    return numbers[:, piece.order].reshape(len(lanes), piece.rows, piece.columns)
+    elements = lanes.view(f"u{piece.element // 8}").reshape(len(lanes), -1).take(piece.order, axis=1)
+    return DECODE[kind](elements).reshape(len(lanes), piece.rows, piece.columns)
 
 
 SHAPES = {
