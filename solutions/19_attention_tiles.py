@@ -379,10 +379,27 @@ def attention(
 check("19.5", attention)
 
 # %% [markdown]
-# The course's kernel, `tile_forward`, is yours with two additions: a constant `causal`, so that one source serves
-# attention without a causal mask, and a second output, the **log-sum-exp** of each row, which the next section and the
-# backward pass need.
+# The course's kernel, `tile_forward`, is yours with three additions: a constant `causal`, so that one source serves
+# attention without a causal mask; a second output, the **log-sum-exp** of each row, which the next section and the
+# backward pass need; and another order. It issues the scores of the next tile *before* the softmax of this one. The two
+# do not depend on each other, so the compiler can put the exponentials under the tensor cores' work:
 #
+# %%
+show_source(tiles.tile_forward)
+
+# %% [markdown]
+# One hint matters as much: with 128 queries and 128 keys, S and O alone are 256 accumulators for each thread of 4
+# warps, and 128 for each of 8. **Predict** how many bytes of a thread's registers spill with either:
+
+# %%
+shape = (1, 16, 4096, 128)
+tensors = [TensorSpec(shape, "bf16")] * 4 + [TensorSpec(shape[:3])]
+for warps in (4, 8):
+    kernel = tiles.tile_forward.replace_hints(num_worker_warps=warps)
+    made = compile_cutile(kernel, [*tensors, 0.1, 1, False, 128, 128, 128], "sm_90")
+    print(f"{warps} warps: {made.registers} registers, {made.stack_bytes} bytes on the stack")
+
+# %% [markdown]
 # How fast is it? The tables compare it with torch's attention on cuDNN, as fractions of cuDNN's speed; a shape is
 # (batch, heads, heads of K and V, queries, keys, d), and the CuTe kernel is the subject of notebook 20. **Predict**
 # first: does cuTile come closer to cuDNN for d = 128 or for d = 64, where each exponential serves half as many
@@ -451,10 +468,11 @@ check("19.6", combine)
 
 # %% [markdown]
 # The first kernel contains nothing new: your loop over a run of the keys, with the group's heads as rows, and the mask
-# only for the end of K. It stores each part in fp32 and its lse.
+# only for the end of K. It stores each part in fp32 and its lse. Its `scaled_step` is `online_step` with the scale
+# inside: the maximum is taken before scaling, so that a score costs one fused multiply-add.
 
 # %%
-show_source(tiles.decode_parts)
+show_source(tiles.scaled_step, tiles.scores, tiles.decode_parts)
 
 # %% [markdown]
 # How many splits? Enough blocks for all SMs, and no more: each part adds a row of fp32 to write and read. **Predict**
@@ -566,4 +584,4 @@ check("19.7", grad_q)
 # see them.
 
 # %%
-show_source(tiles.backward_keys)
+show_source(tiles.keys_step, tiles.backward_keys)

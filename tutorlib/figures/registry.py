@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tutorlib.figures import (
+    attention,
     copy_ladder,
     cutile_ladder,
     cutile_space,
@@ -38,6 +39,8 @@ def swizzle() -> "Figure":
 COLORS = 128  # of a PNG
 
 FIGURES: dict[str, Callable[[], "Figure"]] = {
+    "attention_ladder": attention.attention_ladder,
+    "attention_levers": attention.attention_levers,
     "copy_ladder": copy_ladder.copy_ladder,
     "first_exercise": first_exercise.first_exercise,
     "fusion": fusion.fusion,
