@@ -79,7 +79,8 @@ def attention_problem(causal: bool = False) -> Problem:
         return out
 
     def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
-        return BF16 * (result.abs() + 6 * by_head(*inputs, 2).sqrt()) + 1e-6
+        q, k, v = inputs
+        return BF16 * (result.abs() + 6 * by_head(q, k, v, 2).sqrt()) + 1e-6
 
     def baseline(o: "Tensor", q: "Tensor", k: "Tensor", v: "Tensor") -> None:
         attend("CUDNN_ATTENTION", causal, q, k, v)  # into a tensor of its own: it takes no `out`, a copy costs time
