@@ -219,8 +219,8 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 #   both need the same operand tile, one TMA load delivers it to both (**multicast**), which also saves loads.
 #
 # **Exercise 07.3** (about 5 lines). Write `hints(tm, tn)`: return a dict of `num_ctas` and `num_worker_warps` such that
-# the bf16 GEMM with a (tm, tn) tile, with sides of 128 or 256, uses no stack on Hopper. Return `{}` for a tile that fits
-# without hints. `check` asks the compiler.
+# the bf16 GEMM with a (tm, tn) tile, with sides of 128 or 256, uses no stack on Hopper. Return `{}` for a tile that
+# fits without hints. `check` asks the compiler.
 
 
 # %%

@@ -390,9 +390,27 @@ def attention(
 check("19.5", attention)
 
 # %% [markdown]
-# The course's kernel, `tile_forward`, is yours with two additions: a constant `causal`, so that one source also serves
-# attention without a mask, and a second output, the **log-sum-exp** of each row, which the next section explains.
-#
+# The course's kernel, `tile_forward`, is yours with three additions: a constant `causal`, so that one source serves
+# attention without a causal mask; a second output, the **log-sum-exp** of each row, which the next section and the
+# backward pass need; and a different order. It issues the scores of the next tile *before* the softmax of this one. The
+# two do not depend on each other, so the compiler can overlap the exponentials with the tensor cores' work:
+
+# %%
+show_source(tiles.tile_forward)
+
+# %% [markdown]
+# One hint matters as much: with 128 queries and 128 keys, S and O alone are 256 accumulators for each thread of 4
+# warps, and 128 for each of 8. **Predict** how many bytes of a thread's registers spill with either:
+
+# %%
+shape = (1, 16, 4096, 128)
+tensors = [TensorSpec(shape, "bf16")] * 4 + [TensorSpec(shape[:3])]
+for warps in (4, 8):
+    kernel = tiles.tile_forward.replace_hints(num_worker_warps=warps)
+    made = compile_cutile(kernel, [*tensors, 0.1, 1, False, 128, 128, 128], "sm_90")
+    print(f"{warps} warps: {made.registers} registers, {made.stack_bytes} bytes on the stack")
+
+# %% [markdown]
 # How fast is it? The tables show its speed as a fraction of torch's attention on cuDNN. A shape is batch × heads ×
 # heads of K and V × queries × keys × d, and the CuTe kernel is the subject of notebook 20. **Predict** first: does
 # cuTile come closer to cuDNN for d = 128, or for d = 64, where each exponential serves half as many products? And does
@@ -462,10 +480,11 @@ check("19.6", combine)
 
 # %% [markdown]
 # The first kernel contains nothing new: your loop over a range of keys, with the group's heads as rows and a mask for
-# the end of K. It stores each part in fp32, and its lse.
+# the end of K. It stores each part in fp32, and its lse. Its `scaled_step` is `online_step` with the scale inside: the
+# maximum is taken before scaling, so that a score costs one fused multiply-add.
 
 # %%
-show_source(tiles.decode_parts)
+show_source(tiles.scaled_step, tiles.scores, tiles.decode_parts)
 
 # %% [markdown]
 # How many splits? Enough to occupy all SMs, but not many more: each part is written and read again, in fp32.
@@ -578,4 +597,4 @@ check("19.7", grad_q)
 # see them.
 
 # %%
-show_source(tiles.backward_keys)
+show_source(tiles.keys_step, tiles.backward_keys)

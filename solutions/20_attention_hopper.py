@@ -39,7 +39,7 @@ from tutorlib.kernels.attention.operator import attention, left_to_torch, scaled
 from tutorlib.kernels.attention.parts import softmax_first
 from tutorlib.kernels.attention.roles import TURN_BARRIER, BlockLoads, OnlineSoftmax, make_mmas
 from tutorlib.kernels.attention.slots import AttentionParts
-from tutorlib.notebook.measured import show_sweep
+from tutorlib.notebook.measured import show_levers, show_sweep
 from tutorlib.notebook.source import show_source
 
 # %% [markdown]
@@ -562,6 +562,22 @@ show_sweep("attention_causal")
 # %% [markdown]
 # In CuTe you decided when each unit works. In cuTile the compiler does, and the lower row is what its schedule reaches.
 #
+# Which of the ideas brought how much? Each is a **lever**: the table pulls it alone, and on top of others, in the
+# causal kernel. few masks: the mask only in the blocks that need it; longest first: the order of the grid.
+# **Predict** which is worth most, and whether ping-pong and overlap add up.
+
+# %%
+show_levers("attention_levers")
+
+# %% [markdown]
+# With head_dim 64 both GEMMs halve, and the exponentials stay:
+
+# %%
+for head_dim in (64, 128):
+    share = exponentials / (gemms * head_dim / HEAD_DIM)
+    print(f"head_dim {head_dim}: exponentials take {share:.0%} of the GEMMs' cycles")
+
+# %% [markdown]
 # ## What to remember
 #
 # - Accumulators of one wgmma, rounded, are the A operand of the next, in the same registers: two layouts of one tensor.

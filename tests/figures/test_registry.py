@@ -11,6 +11,8 @@ from tutorlib.measuring import results
 from tutorlib.measuring.results import NoData
 
 SWEPT = [
+    "attention_ladder",
+    "attention_levers",
     "fusion",
     "gemm_any",
     "gemm_ladder",
@@ -40,7 +42,7 @@ def test_the_same_data_give_the_same_files(tmp_path, monkeypatch):
 class TestNoData:
     @pytest.mark.parametrize("name", SWEPT)
     def test_a_figure_names_the_command(self, name):
-        with pytest.raises(NoData, match=r"tutor sweep (fused|gemm|hopper|tile)_"):
+        with pytest.raises(NoData, match=r"tutor sweep (attention|fused|gemm|hopper|tile)_"):
             registry.FIGURES[name]()
 
     def test_the_command_goes_on_to_the_next_figure(self, tmp_path, monkeypatch):
@@ -55,4 +57,4 @@ class TestNoData:
 def test_an_unknown_figure_says_which_there_are():
     done = CliRunner().invoke(app, ["plots", "cake"])
     assert done.exit_code == 2
-    assert "There is no figure cake; there are banks, copy_ladder, " in done.output
+    assert "There is no figure cake; there are attention_ladder, " in done.output

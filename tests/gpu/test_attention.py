@@ -120,3 +120,10 @@ def test_compiled_it_is_one_graph():
     eager = scaled_dot_product_attention(q, k, v, is_causal=True)
     compiled = torch.compile(scaled_dot_product_attention, fullgraph=True)(q, k, v, is_causal=True)
     assert torch.equal(eager, compiled)
+
+
+def test_a_tensor_that_tma_cannot_read_is_copied():
+    shape = (1, 2, 100, 64)
+    q, k, v = (normal(1, 2 * 100 * 64 + 1, device="cuda")[0, n:][: 2 * 100 * 64].view(shape) for n in (1, 0, 1))
+    assert q.data_ptr() % 16
+    torch.testing.assert_close(attention(q, k, v, 0.125, False), attention(q.clone(), k, v.clone(), 0.125, False))

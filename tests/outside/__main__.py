@@ -1,7 +1,7 @@
 """Runs others' kernels and writes down what came of it.
 
 python -m tests.outside run RESULTS [PATTERN]   the cases whose names match; each adds a line to the file RESULTS
-python -m tests.outside write RESULTS           figures/data/simulator/coverage.json and docs/coverage.md, of the last results
+python -m tests.outside write RESULTS           figures/data/simulator/coverage.json and docs/coverage.md, of RESULTS
 python -m tests.outside page                    docs/coverage.md again, of the JSON
 """
 

@@ -1,12 +1,13 @@
 """The figure of notebook 14's levers: the speed of each combination, as a tree."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.style import draw_dots, panel_for_each_gpu, square_name
 from tutorlib.measuring.levers import stacks_of
 from tutorlib.measuring.results import SweepResults
+from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,9 +24,12 @@ def hopper_levers(everything: Sequence[SweepResults] | None = None) -> "Figure":
     return panel_for_each_gpu("hopper_levers", everything, (12, 7.8), draw_levers)
 
 
-def draw_levers(axes: "Axes", swept: SweepResults) -> None:
-    """Rows from top to bottom as they were measured; on the right the cycles that a K tile took."""
-    draw_dots(axes, swept.points, swept.names, swept.baseline, square_name)
+def draw_levers(axes: "Axes", swept: SweepResults, named: Callable[[Shape], str] = square_name) -> None:
+    """Rows from top to bottom as they were measured; on the right the cycles that a K tile took.
+
+    named: how the key calls a shape.
+    """
+    draw_dots(axes, swept.points, swept.names, swept.baseline, named)
     stacks = stacks_of(swept)
     for row, stack in enumerate(stacks):
         if stack.cycles:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tutorlib.figures import (
+    attention,
     copy_ladder,
     cutile_ladder,
     cutile_space,
@@ -50,6 +51,8 @@ def banks() -> "Figure":
 COLORS = 128  # of a PNG
 
 FIGURES: dict[str, Callable[[], "Figure"]] = {
+    "attention_ladder": attention.attention_ladder,
+    "attention_levers": attention.attention_levers,
     "banks": banks,
     "copy_ladder": copy_ladder.copy_ladder,
     "fusion": fusion.fusion,

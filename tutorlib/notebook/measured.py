@@ -111,13 +111,13 @@ def tables(name: str, table: "Callable[[SweepResults], DataFrame]") -> "DataFram
     return explained(pandas.concat(made, axis="columns").fillna(""))
 
 
-def show_levers() -> "DataFrame | None":
-    """Notebook 14's levers as a tree: speed as a fraction of cuBLAS's at each size, and the gain over the parent row.
+def show_levers(name: str = "hopper_levers") -> "DataFrame | None":
+    """A sweep's levers as a tree: speed as a fraction of the baseline's at each size, and the gain over the parent row.
 
     A row's parent is the nearest one above it with one lever less. cycles: SM cycles of a K tile, by timestamps inside
-    the kernel.
+    the kernel, if it has any.
     """
-    return tables("hopper_levers", levers_table)
+    return tables(name, levers_table)
 
 
 def levers_table(swept: SweepResults) -> "DataFrame":
@@ -132,7 +132,7 @@ def levers_table(swept: SweepResults) -> "DataFrame":
             + (f" ({show_gain(gain.gains[shape], shape in gain.noise)})" if gain and shape in gain.gains else "")
             for shape, measured in sorted(stack.measured.items())
         }
-        rows.append(row | {"cycles": f"{stack.cycles:,}" if stack.cycles else ""})
+        rows.append(row | ({"cycles": f"{stack.cycles:,}"} if stack.cycles else {}))
         labels.append(stack.label.replace("    ", 4 * NBSP))
     return pandas.DataFrame(rows, index=labels).fillna("")
 

@@ -31,7 +31,7 @@ def equals_exact(forward: Forward, q: Tensor, k: Tensor, v: Tensor, causal: bool
 
 
 def normal(*shape: int, device: str = "cpu") -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator(device).manual_seed(len(shape)), device=device).bfloat16()
+    return torch.randn(*shape, generator=torch.Generator(device).manual_seed(sum(shape)), device=device).bfloat16()
 
 
 def packed(batch: int, tokens: int, heads: int = 2, device: str = "cpu") -> tuple[Tensor, Tensor, Tensor]:

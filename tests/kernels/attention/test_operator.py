@@ -55,6 +55,13 @@ def test_heads_that_do_not_fit_are_refused(kv_heads, keywords):
         scaled_dot_product_attention(*inputs(kv_heads=kv_heads), **keywords)
 
 
+def test_torch_traces_it_as_one_graph():
+    operands = inputs(torch.float32)
+    traced = torch.compile(scaled_dot_product_attention, fullgraph=True, backend="eager")
+    got = traced(*operands, is_causal=True, enable_gqa=True)
+    assert torch.equal(got, scaled_dot_product_attention(*operands, is_causal=True, enable_gqa=True))
+
+
 def test_a_layer_of_torchs_trains_with_it(monkeypatch):
     want = losses_of_an_encoder("cpu", torch.float32)
     calls = count_calls(monkeypatch)

@@ -30,9 +30,12 @@ if TYPE_CHECKING:
 
 COURSE_ATTENTION = {
     name: InModule("tutorlib.kernels.attention.tiles", name)
-    for name in ("tile_forward", "decode_parts", "decode_add", "backward_keys", "backward_queries")
+    for name in (
+        *("tile_forward", "decode_parts", "decode_add", "backward_keys", "backward_queries"),
+        *("scores", "keys_step", "queries_step"),
+    )
 }
-ONLINE_STEP = {"online_step": InModule("tutorlib.kernels.attention.tiles", "online_step")}
+ONLINE_STEP = {name: InModule("tutorlib.kernels.attention.tiles", name) for name in ("online_step", "scaled_step")}
 TM, TN = 32, 16  # queries and keys of a tile: different, so that one in the other's place shows
 
 

@@ -18,6 +18,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tu
     if q.is_cuda:
         from tutorlib.kernels.attention.launch import attention_forward
 
+        q, k, v = (x.clone() if x.data_ptr() % 16 else x for x in (q, k, v))  # TMA reads from multiples of 16 bytes
         return attention_forward(q, k, v, scale, causal)
     return attention_by_torch(q, k, v, scale, causal)
 
@@ -85,21 +86,27 @@ def attention_gradients(ctx, do: Tensor, _: Tensor):
 attention.register_autograd(attention_gradients, setup_context=save_inputs)
 
 
+@torch.compiler.assume_constant_result
+def other_gpu(device: torch.device) -> str:
+    """Its name if it is no Hopper GPU, else ""."""
+    return "" if torch.cuda.get_device_capability(device) == (9, 0) else torch.cuda.get_device_name(device)
+
+
 def why_not_fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float, scale: float | None) -> str:
     """Why the kernel cannot take these; "" if it can."""
     if mask is not None or dropout:
         return "a mask or dropout"
     if scale is not None and scale <= 0:
         return "a scale that is not positive"
-    if q.is_cuda and torch.cuda.get_device_capability(q.device) != (9, 0):
-        return f"{torch.cuda.get_device_name(q.device)} is no Hopper GPU"
+    if q.is_cuda and (name := other_gpu(q.device)):
+        return f"{name} is no Hopper GPU"
     if any(x.ndim != 4 or x.shape[-1] not in (64, 128) for x in (q, k, v)) or q.shape[-1] != v.shape[-1]:
         return "not (batch, heads, tokens, 64 or 128)"
     if min(q.numel(), k.numel()) == 0:
         return "no tokens"
     if q.is_cuda and any(x.dtype != torch.bfloat16 for x in (q, k, v)):
         return "not bf16"
-    if any(x.stride(-1) != 1 or any(stride % 8 for stride in x.stride()[:3]) or x.data_ptr() % 16 for x in (q, k, v)):
+    if any(x.stride(-1) != 1 or any(stride % 8 for stride in x.stride()[:3]) for x in (q, k, v)):
         return "rows that are not contiguous at multiples of 16 bytes"
     return ""
 
