@@ -135,8 +135,10 @@ REDUCE = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise
 
 
 def reduce(instruction: Instruction, site: int, state: State) -> Step:
-    """redux.sync"""
+    """redux.sync; of fp32 the smallest or the largest, NaN only with .NaN."""
     ufunc, kind = REDUCE[instruction.parts[2]], kind_of(instruction)
+    if kind == "f32":
+        return reduce_floats(instruction, site, state)
     out = state.target(instruction.operands[0], kind, instruction)
     (a,) = sources(instruction, state, kind, instruction.operands[1:2])
     members = Members(instruction.operands[2], instruction, site, state)
@@ -149,6 +151,25 @@ def reduce(instruction: Instruction, site: int, state: State) -> Step:
         )
         neutral = np.where(runs, values, np.array(start).astype(values.dtype))
         np.copyto(out, np.repeat(ufunc.reduce(neutral, axis=1), WARP), where=where, casting="unsafe")
+
+    return step
+
+
+def reduce_floats(instruction: Instruction, site: int, state: State) -> Step:
+    mode, modifiers = instruction.parts[2], set(instruction.parts[3:-1])
+    if mode not in ("min", "max") or modifiers - {"abs", "NaN"}:
+        raise NotSimulated(str(instruction), instruction.line)
+    ignoring, keeping, start = (np.fmin, np.minimum, np.inf) if mode == "min" else (np.fmax, np.maximum, -np.inf)
+    ufunc = keeping if "NaN" in modifiers else ignoring
+    out = state.target(instruction.operands[0], "f32", instruction)
+    (a,) = sources(instruction, state, "f32", instruction.operands[1:2])
+    members = Members(instruction.operands[2], instruction, site, state)
+
+    def step(where: Where) -> None:
+        runs = members.check(where)
+        values = np.broadcast_to(a, state.geometry.lanes).reshape(-1, WARP)
+        given = np.where(runs, np.abs(values) if "abs" in modifiers else values, np.float32(start))
+        np.copyto(out, np.repeat(ufunc.reduce(given, axis=1), WARP), where=where)
 
     return step
 
