@@ -259,6 +259,7 @@ EXERCISES = (
         shapes=((1,), (1000,), (4096,)),
         dynamic=True,
         requires=("lop3",),
+        library={"cute.arch.lop3": InModule("cutlass.cute.arch", "lop3")},
         hints=(
             "The table: write a = 0xF0, b = 0xCC, c = 0xAA and evaluate the function on them.",
             "(0xF0 & 0xCC) | (0xF0 & 0xAA) | (0xCC & 0xAA) = 0xE8",
