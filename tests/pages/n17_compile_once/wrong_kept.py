@@ -230,7 +230,7 @@ WRONG = {
             "Keeps by the key's hash, which other keys may have.",
             "self.key(*tensors)",
             "hash(self.key(*tensors))",
-            "any key is a key",
+            "these are four keys",
         ),
         wrong(
             "17.4",
