@@ -140,7 +140,7 @@ def made_contiguous(host, *arguments):
 
 @says("(8,):(1,)")
 def takes_16_bytes_for_granted(host, *arguments):
-    """Claims an alignment that nobody has promised."""
+    """Claims an alignment that was not promised."""
     views = [
         from_dlpack(a, assumed_align=16, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.stride().index(1))
         if torch.is_tensor(a)
