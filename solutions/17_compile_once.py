@@ -951,8 +951,8 @@ print(hex(a ^ b ^ c))
 
 # %% [markdown]
 # **Exercise 17.9** (about 9 lines). Write `majority_of(a, b, c)` for three Int32: each bit of the result is the value
-# that at least two of the three inputs have. Use one `lop3.b32`. Its operands are the result, a, b, c and the table;
-# the table is a constant in the text.
+# that at least two of the three inputs have. Use one `lop3.b32`, as inline PTX, and not `cute.arch.lop3`. Its operands
+# are the result, a, b, c and the table; the table is a constant in the text.
 
 
 # %%

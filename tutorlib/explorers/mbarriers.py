@@ -65,8 +65,8 @@ def instructions_grid(ring: RingModel) -> CellGrid:
             tints: list[str | None] = [category(transfer.tile) for transfer in ring.in_flight]
         else:
             here, names = ring.place(side), list(ring.loop(side))
-            tints = [category(here.count) if n == here.order else BUSY for n in range(len(names))]
-            outlined.add((row, here.order))
+            tints = [category(here.count) if n == here.instruction else BUSY for n in range(len(names))]
+            outlined.add((row, here.instruction))
         rest = width - len(names)
         labels.append(names + [""] * rest)
         colors.append(tints + [EMPTY] * rest)

@@ -1,6 +1,6 @@
-"""Shared memory's banks: who meets whom.
+"""Shared memory's banks and their conflicts.
 
-32 banks, 4 bytes wide: word w of shared memory lies in bank w % 32. A wavefront serves every bank once; threads that
+32 banks, 4 bytes wide: word w of shared memory is in bank w % 32. A wavefront serves every bank once; threads that
 read the same word share it (CUDA C++ Programming Guide, "Shared Memory" of compute capability 5.x and later).
 """
 
@@ -26,7 +26,7 @@ def wavefronts(offsets: Sequence[int], element_bytes: int, vector: int = 1) -> i
     offsets: of the first element of each thread, in elements; at most 32.
     vector: consecutive elements that each thread reads.
     Threads that read 8 or 16 bytes each are served by halves or quarters of the warp, 128 bytes at a time. Each part
-    costs as many wavefronts as its busiest bank has different words to give.
+    costs as many wavefronts as its busiest bank has different words to serve.
     Raises ValueError for more than 32 threads or more than 16 bytes a thread.
     """
     each = element_bytes * vector
@@ -40,7 +40,7 @@ def wavefronts(offsets: Sequence[int], element_bytes: int, vector: int = 1) -> i
 
 
 def ways(offsets: Sequence[int], element_bytes: int, vector: int = 1) -> int:
-    """The most different words that threads served together want from one bank."""
+    """The largest number of different words that threads, served together, read from one bank."""
     words = defaultdict(set)
     for offset in offsets:
         first, end = offset * element_bytes, (offset + vector) * element_bytes

@@ -54,7 +54,7 @@ def quantize_mx(block: Sequence[float]) -> tuple[int, list[float]]:
 def quantize_nv(block: Sequence[float], tensor_scale: float) -> tuple[float, list[float]]:
     """(scale in e4m3, elements in e2m1) of 16 numbers; the number is element · scale · tensor_scale.
 
-    The scale sends the block's largest to 6, as nearly as e4m3 can say it. Where it is 0, so are the elements.
+    The scale sends the block's largest to 6, as closely as e4m3 can. If it is 0, so are the elements.
     """
     scale = to_nearest(max(map(abs, block)) / 6 / tensor_scale, E4M3)
     if scale == 0:

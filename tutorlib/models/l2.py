@@ -1,4 +1,4 @@
-"""Which block computes which tile of C, and what that order makes of L2: a GEMM's tile loads through an LRU cache."""
+"""Which block computes which tile of C, and the L2 traffic of that order: a GEMM's tile loads through an LRU cache."""
 
 import heapq
 from collections import OrderedDict
@@ -21,7 +21,7 @@ def raster(block: int, rows: int, columns: int) -> Tile:
 
 
 def grouped(block: int, rows: int, columns: int, group: int = 8) -> Tile:
-    """Strips of `group` rows of tiles, each strip column by column; the last strip has the rows that are left.
+    """Strips of `group` rows of tiles, each strip column by column; the last strip has the remaining rows.
 
     The order of cuTile's and Triton's matmul samples, up to a rotation of the rows in a last strip that is lower.
     Arithmetic alone, so that kernels call it too: in cuTile all of it may be known at run time only, in CuTe the block.
@@ -95,7 +95,7 @@ def traffic(
     The model: a block starts as soon as there is room, and walks along K; in each step it asks for a tile of A and one
     of B. Who asks first brings a tile in, later ones hit until L2, a fully associative cache, drops it as the one whose
     last use is longest ago. Without drift the blocks run in waves, those of a wave in lockstep.
-    What it leaves out: L2 has sets, and C passes through it too. On a data-centre GPU it has two halves, both of which
+    What it leaves out: L2 has sets, and C passes through it too. On a data-center GPU it has two halves, both of which
     keep what SMs of both sides read: half of its bytes, and a drift of an eighth, come near to what an H200's counters
     say (tests/gpu/test_ladder_counters.py). K is walked in STEPS steps at most.
     """

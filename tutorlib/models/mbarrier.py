@@ -1,4 +1,4 @@
-"""mbarriers, and a ring of stages between one that loads and one that multiplies, one order at a time."""
+"""mbarriers, and a ring of stages between a producer and a consumer, one instruction at a time."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -9,9 +9,9 @@ OPERANDS = {"A": 16 * KIB, "B": 32 * KIB}  # bytes of a stage: tiles of 128×64 
 
 @dataclass(frozen=True)
 class Mbarrier:
-    """A counter in shared memory. A phase is over when nothing is missing: no arrival, and no byte announced.
+    """A counter in shared memory. A phase is complete when no arrival and no announced byte is missing.
 
-    count: the arrivals that each phase wants. missing: of this phase. pending: bytes announced and not yet there; below
+    count: the arrivals that each phase needs. missing: of this phase. pending: bytes announced and not yet there; below
     0 where they came unannounced. phase: how many are over; a wait asks for its parity.
     """
 
@@ -27,7 +27,7 @@ class Mbarrier:
         return replace(self, missing=self.missing - 1, pending=self.pending + announced).turned()
 
     def deliver(self, size: int) -> "Mbarrier":
-        """So many bytes have been written by TMA."""
+        """TMA has written this number of bytes."""
         return replace(self, pending=self.pending - size).turned()
 
     def turned(self) -> "Mbarrier":
@@ -46,13 +46,16 @@ def fresh(count: int) -> Mbarrier:
 
 @dataclass
 class RingPlace:
-    """One side's position in the ring, as in CuTe's PipelineState. count: steps so far. order: its loop's next."""
+    """One side's position in the ring, as in CuTe's PipelineState. count: steps so far.
+
+    instruction: the number of its loop's next.
+    """
 
     stages: int
     phase: int
     index: int = 0
     count: int = 0
-    order: int = 0
+    instruction: int = 0
 
     def advance(self) -> None:
         self.index, self.count = (self.index + 1) % self.stages, self.count + 1
@@ -86,11 +89,11 @@ FAULTS = (
 
 @dataclass
 class RingModel:
-    """A ring of stages, played one order at a time; `fault` is one of FAULTS.
+    """A ring of stages, executed one instruction at a time; `fault` is one of FAULTS.
 
-    full, empty: the mbarriers. holds: of each stage, operand → the tile that lies there. in_flight: TMA's transfers.
-    reading: the stage that wgmmas read. multiplied: tiles so far. said: what the last order did. wrong: the first thing
-    that went wrong, or "".
+    full, empty: the mbarriers. holds: of each stage, operand → the tile that is there. in_flight: TMA's transfers.
+    reading: the stage that wgmmas read. multiplied: tiles so far. said: the effect of the last instruction. wrong: the
+    first error, or "".
     """
 
     stages: int
@@ -114,14 +117,14 @@ class RingModel:
 
     def loop(self, side: Side) -> tuple[str, ...]:
         """The instructions of a side's loop, with the fault."""
-        orders = LOOPS[side]
+        instructions = LOOPS[side]
         if side == "producer" and self.fault == FAULTS[5]:
-            return orders[1:]
+            return instructions[1:]
         if side == "consumer" and self.fault == FAULTS[1]:
-            return tuple(order for order in orders if order != "free")
+            return tuple(instruction for instruction in instructions if instruction != "free")
         if side == "consumer" and self.fault == FAULTS[6]:
             return ("wait", "mma", "free", "done", "next")
-        return orders
+        return instructions
 
     def place(self, side: Side) -> RingPlace:
         return self.producer if side == "producer" else self.consumer
@@ -130,7 +133,7 @@ class RingModel:
         """Whether this side is at a wait that does not return."""
         here = self.place(side)
         barriers = self.empty if side == "producer" else self.full
-        return self.loop(side)[here.order] == "wait" and not barriers[here.index].lets_pass(here.phase)
+        return self.loop(side)[here.instruction] == "wait" and not barriers[here.index].lets_pass(here.phase)
 
     @property
     def stuck(self) -> bool:
@@ -138,15 +141,15 @@ class RingModel:
         return not self.in_flight and self.blocked("producer") and self.blocked("consumer")
 
     def step(self, side: Side) -> None:
-        """The next order of a side; at a wait that does not return, nothing."""
-        here, orders = self.place(side), self.loop(side)
+        """Execute the next instruction of a side; nothing, at a wait that does not return."""
+        here, instructions = self.place(side), self.loop(side)
         if self.blocked(side):
             name = "empty" if side == "producer" else "full"
             self.said = f"{side} waits: phase {here.phase} of {name}[{here.index}] is not over."
         else:
-            order = orders[here.order]
-            here.order = (here.order + 1) % len(orders)
-            getattr(self, f"{side}_{order}")(here)
+            instruction = instructions[here.instruction]
+            here.instruction = (here.instruction + 1) % len(instructions)
+            getattr(self, f"{side}_{instruction}")(here)
         if self.stuck:
             self.blame("Both sides wait, and nothing is in flight: forever.")
 
@@ -165,7 +168,7 @@ class RingModel:
     def blame(self, what: str) -> None:
         self.wrong = self.wrong or what
 
-    # One method for each order ------------------------------------------------------------------------------------
+    # One method for each instruction ------------------------------------------------------------------------------
 
     def producer_wait(self, here: RingPlace) -> None:
         self.said = f"producer: phase {here.phase} of empty[{here.index}] is over, the stage is free."

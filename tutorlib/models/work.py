@@ -8,7 +8,7 @@ Split = Callable[[int, int, int, int], list[Item]]  # cluster, clusters, tiles, 
 
 
 def whole_tiles(cluster: int, clusters: int, tiles: int, k_tiles: int) -> list[Item]:
-    """Every `clusters`-th tile, from the cluster's own number on: those at work together are neighbors."""
+    """Every `clusters`-th tile, from the cluster's own number on: those computed at the same time are neighbors."""
     return [(tile, 0, k_tiles) for tile in range(cluster, tiles, clusters)]
 
 

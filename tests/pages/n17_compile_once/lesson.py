@@ -28,7 +28,9 @@ LESSONS = {
         "a struct of shared memory, tiles aligned for the swizzle",
         named("17.8", "unaligned_a", "aligned_to_128", "a_class"),
     ),
-    "17.9": Lesson("one lop3 by its table", named("17.9", "in_python", "two_operands", "c_alone")),
+    "17.9": Lesson(
+        "one lop3 by its table, as inline PTX", named("17.9", "in_python", "the_dsl_s", "two_operands", "c_alone")
+    ),
     "17.10": Lesson("one redux.sync for a warp", named("17.10", "by_shuffles", "the_dsl_s")),
     "17.11": Lesson(
         "captured once on the current stream after a first launch, replayed on the graph's own buffers",

@@ -140,7 +140,7 @@ def made_contiguous(host, *arguments):
 
 @says("(8,):(1,)")
 def takes_16_bytes_for_granted(host, *arguments):
-    """Claims an alignment that nobody has promised."""
+    """Claims an alignment that was not promised."""
     views = [
         from_dlpack(a, assumed_align=16, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.stride().index(1))
         if torch.is_tensor(a)
@@ -230,7 +230,7 @@ WRONG = {
             "Keeps by the key's hash, which other keys may have.",
             "self.key(*tensors)",
             "hash(self.key(*tensors))",
-            "any key is a key",
+            "these are four keys",
         ),
         wrong(
             "17.4",

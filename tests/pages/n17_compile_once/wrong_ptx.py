@@ -39,6 +39,9 @@ WRONG = {
         lop3("upside_down", "The table in the other order.", swap("0xE8", "0x17")),
         lop3("two_of_them", "Passes a twice.", swap("(a, b, c)]", "(a, b, a)]")),
         lop3("in_python", "No lop3.", swap(INLINE, "    return (a & b) | (a & c) | (b & c)")),
+        says("cute.arch.lop3")(
+            lop3("the_dsl_s", "The DSL's own function.", swap(INLINE, "    return cute.arch.lop3(a, b, c, 0xE8)"))
+        ),
         lop3("two_operands", "A register too few.", swap("$2, $3,", "$2, $2,")),
         says("ptxas refuses the PTX: ")(lop3("no_number", "A table that is no number.", swap("0xE8", "E8"))),
         says("an operand too many")(lop3("constraints", "One is missing.", swap('"=r,r,r,r"', '"=r,r,r"'))),

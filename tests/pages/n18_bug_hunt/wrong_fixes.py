@@ -230,11 +230,11 @@ FIXES = {
         fix("no_ring", "added from global memory, without copies", ("ring[None, t, part % STAGES].load()", "gP[0, None, part].load()"), says=("without ld.shared",)),
     ),
     "tile_gemm": (
-        fix("a_fence", "a fence orders a thread's own writes and waits for nobody", ("__syncwarp();", "__threadfence_block();"), says=("with no barrier between",)),
+        fix("a_fence", "a fence orders a thread's own writes and waits for no other thread", ("__syncwarp();", "__threadfence_block();"), says=("with no barrier between",)),
         fix("twice", "two of what does not help", ("__syncwarp();", "__syncwarp();\n  __syncwarp();")),
         fix("a_nap", "time for the others, and no barrier", ("__syncwarp();", "for (volatile int wait = 0; wait < 100; wait = wait + 1);")),
         fix("in_a_branch", "one warp waits for all", ("__syncwarp();", "if (warp == 0) __syncthreads();")),
-        fix("behind_it", "everybody meets when all has been read", ("= pair;\n  }\n", "= pair;\n  }\n  __syncthreads();\n")),
+        fix("behind_it", "a barrier after the last read", ("= pair;\n  }\n", "= pair;\n  }\n  __syncthreads();\n")),
     ),
     "rms_norm": (
         fix(
@@ -244,7 +244,7 @@ FIXES = {
             says=("may still be reading",),
         ),
         fix("a_warps_barrier", "other warps go on", ("out[i] = in[i] * scale;\n", "out[i] = in[i] * scale;\n    __syncwarp();\n")),
-        fix("a_fence", "a fence waits for nobody", ("out[i] = in[i] * scale;\n", "out[i] = in[i] * scale;\n    __threadfence_block();\n")),
+        fix("a_fence", "a fence waits for no other thread", ("out[i] = in[i] * scale;\n", "out[i] = in[i] * scale;\n    __threadfence_block();\n")),
         fix("one_row_each", "the rows beyond the fourth are left out", ("row < rows; row += gridDim.x", "row < rows; row += rows")),
         fix("in_a_branch", "who has a column meets the others", ("out[i] = in[i] * scale;\n", "out[i] = in[i] * scale;\n    if (t < columns) __syncthreads();\n")),
     ),
@@ -268,7 +268,7 @@ FIXES = {
     ),
     "scale_rows": (
         fix("narrow_copies", "it compiles, an element at a time", ("num_bits_per_copy=128", "num_bits_per_copy=32"), says=("without ld.global.v4",)),
-        fix("back_to_32_bits", "the number before somebody made it safe", ("cutlass.Int64(x.shape[1])", "x.shape[1]"), says=("still uses a product of 32 bits",)),
+        fix("back_to_32_bits", "the number before it was made safe", ("cutlass.Int64(x.shape[1])", "x.shape[1]"), says=("still uses a product of 32 bits",)),
         fix("half_of_it", "8 of 16 bytes are proved", ("cutlass.Int64(x.shape[1])", "cute.assume(cutlass.Int64(x.shape[1]), divby=2)")),
         fix("assumed_before", "known of the number that is converted then", ("cutlass.Int64(x.shape[1])", "cutlass.Int64(cute.assume(x.shape[1], divby=VECTOR))")),
         fix("shown_size", "260 is the report's N", ("cutlass.Int64(x.shape[1])", "260")),

@@ -190,7 +190,7 @@ WRONG = {
         ),
         add(
             "waits",
-            "Nothing is hidden any more.",
+            "Nothing is hidden.",
             swap("    warpgroup.commit_group()", "    warpgroup.commit_group()\n    warpgroup.wait_group(0)"),
         ),
         add(

@@ -23,19 +23,19 @@ def cost_calls(way: str) -> Drawn:
 
 COST_MISTAKES = (
     Mistake(
-        "That is the time of all the calls together; divide what happens once by the calls.",
+        "That is the time of all calls together; divide the steps that happen once by the number of calls.",
         lambda way, calls, *times: calls * per_call(way, calls, *times),
     ),
     Mistake(
-        "The function that the DSL keeps is found by its IR, so every direct call is traced.",
+        "The DSL finds the function that it keeps by its IR, so it traces every direct call.",
         lambda way, *rest: per_call("kept" if way == "traced each time" else way, *rest),
     ),
     Mistake(
-        "What was loaded needs no tracing and no compiling, not even once.",
+        "A loaded function needs no tracing and no compiling, not even once.",
         lambda way, *rest: per_call("kept" if way == "loaded" else way, *rest),
     ),
     Mistake(
-        "Loading the module takes time, too: once where the function is kept, each time where nothing is.",
+        "Loading takes time, too: once if the function is kept, each time if nothing is.",
         lambda way, calls, trace, compile, load, launch: per_call(way, calls, trace, compile, 0.0, launch),
     ),
     Mistake(
@@ -109,7 +109,7 @@ def unmarked(call: DirectCall) -> Hashable:
 
 
 COUNT_MISTAKES = (
-    Mistake("A call like one before is not compiled again.", len),
+    Mistake("A call with the types of an earlier one is not compiled again.", len),
     Mistake("The element type is part of the code.", without("dtype", "fp32")),
     Mistake("The alignment that CuTe may assume is part of the type, too.", without("align", 16)),
     Mistake("A Constexpr is part of the code: another value is other code.", without("factor", 0)),
@@ -135,7 +135,7 @@ def some_members(rng: Random) -> tuple:
     return (tuple(members),)
 
 
-MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "what comes after the last": LAST}
+MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "the end": LAST}
 
 
 def packed(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
@@ -165,8 +165,8 @@ def by_the_last(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], in
 
 
 STRUCT_MISTAKES = (
-    Mistake("Members do not follow each other at once: each begins at a multiple of its alignment.", packed),
-    Mistake("It is a member's start that is rounded up, not its size.", padded_behind),
+    Mistake("Members are not packed: each begins at a multiple of its alignment.", packed),
+    Mistake("Round up a member's start, not its size.", padded_behind),
     Mistake(
         "The size is a multiple of the strictest alignment: in an array the next struct is aligned, too.", open_ended
     ),

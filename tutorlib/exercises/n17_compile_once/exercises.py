@@ -91,7 +91,7 @@ def row_totals() -> Problem:
     return on_integers("row_totals", "MN", ("x",), reference, "M")
 
 
-COURSE = "tutorlib.compiling.kernel_cache"  # where the answers stand, too
+COURSE = "tutorlib.compiling.kernel_cache"  # where the course has the same functions
 
 EXERCISES = (
     ValueExercise(
@@ -149,7 +149,7 @@ EXERCISES = (
         ),
         library={"compilations_of": InModule("tutorlib.models.compiling", "compilations_of")},
         hints=(
-            "As many compilations as there are different types: put what is left in the type into a set.",
+            "There is one compilation for each type: put everything that stays in the type into a set.",
             "With one dynamic mode the other sizes stay, and the order of the strides.",
             "(type(factor), factor) tells 2 from 2.0, and 1 from True.",
         ),
@@ -168,8 +168,8 @@ EXERCISES = (
         ),
         library={"cache_key": InModule(COURSE, "cache_key")},
         hints=(
-            "A tuple for each tensor: dtype, rank, which mode is contiguous, whether 16 bytes can be read at a time.",
-            "The last needs more than the address: every row has to begin at a multiple of 16 bytes.",
+            "A tuple for each tensor: dtype, rank, which mode is contiguous, whether 16-byte accesses are aligned.",
+            "For the last, the address is not enough: every row has to begin at a multiple of 16 bytes.",
             "tensor.stride().index(1); all(… % 16 == 0 for … in (tensor.data_ptr(), and the strides that are not 1 in "
             "bytes)).",
         ),
@@ -203,7 +203,7 @@ EXERCISES = (
         tiers=(0.25, 1.0),
         library={"for_torch": InModule(COURSE, "for_torch")},
         hints=(
-            "Tensors are replaced by dynamic views, everything else is passed on to cute.compile.",
+            "Replace tensors with dynamic views, and pass everything else to cute.compile unchanged.",
             "from_dlpack(tensor, enable_tvm_ffi=True).mark_layout_dynamic()",
             'cute.compile(host, *views, options="--enable-tvm-ffi")',
         ),
@@ -259,6 +259,7 @@ EXERCISES = (
         shapes=((1,), (1000,), (4096,)),
         dynamic=True,
         requires=("lop3",),
+        library={"cute.arch.lop3": InModule("cutlass.cute.arch", "lop3")},
         hints=(
             "The table: write a = 0xF0, b = 0xCC, c = 0xAA and evaluate the function on them.",
             "(0xF0 & 0xCC) | (0xF0 & 0xAA) | (0xCC & 0xAA) = 0xE8",
@@ -279,7 +280,7 @@ EXERCISES = (
         hints=(
             "nvvm.redux_sync(value, kind, mask) takes MLIR values: v.ir_value(loc=loc, ip=ip).",
             "kind is nvvm.ReductionKind.ADD; the mask has all 32 bits set: cutlass.Int32(-1).",
-            "It returns an MLIR value, too: cutlass.Int32(…) makes the DSL's number of it.",
+            "It returns an MLIR value, too: cutlass.Int32(…) wraps it as a number of the DSL.",
         ),
         remedies=COMPILE_ONCE_REMEDIES["17.10"],
     ),
@@ -309,8 +310,8 @@ EXERCISES = (
         hints=(
             "An OrderedDict has the least recently used key first if each call moves its key to the end: move_to_end, "
             "popitem(last=False).",
-            "Two locks: one around each look into the dictionary, which is short, and one around a compilation.",
-            "A thread that has waited for the second lock looks again: another thread may have compiled its key.",
+            "Two locks: one around each lookup, which is short, and one around a compilation.",
+            "A thread that has waited for the second lock looks up its key again: another thread may have compiled it.",
         ),
         remedies=COMPILE_ONCE_REMEDIES["17.12"],
     ),

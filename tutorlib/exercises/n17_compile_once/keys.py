@@ -146,7 +146,8 @@ def keys_case(name: str, pairs: Pairs, equal: bool, unlike: Pairs | None = None)
 
     unlike: pairs whose keys are to differ all the same; with them one key for all calls is wrong.
 
-    For points it is asked in any order, about other pairs besides, so that it cannot tell which answer is hoped for.
+    When points are given, the calls come in random order, among other pairs, so that the answer cannot tell which
+    result is expected.
     """
 
     def judge(answer: Served) -> Wrong | None:
@@ -254,7 +255,7 @@ def keeping_case(name: str, problem: Problem) -> Case:
 def make(answer: Answer, compiler: Compiler, key: Callable[..., Any] = by_length) -> Answer:
     kernels = answer(compiler, key)
     if not callable(kernels):
-        raise WrongKind("CompiledKernels(compile, key) should give something that is called with tensors.")
+        raise WrongKind("CompiledKernels(compile, key) should return an object that you can call with tensors.")
     return kernels
 
 
@@ -262,7 +263,7 @@ def calls(answer: Answer) -> str:
     compiler = Compiler()
     kernels = make(answer, compiler)
     if compiler.made:
-        return "Something is compiled before there was a call."
+        return "It compiles before the first call."
     x, y = Vector(2), Vector(3)
     got = kernels(x, y)
     if compiler.made != [(x, y)]:
@@ -306,7 +307,7 @@ def equal_keys(answer: Answer) -> str:
     if len(compiler.made) != 4 or numbers != [0, 0, 1, 1, 2, 3]:
         made = count(len(compiler.made), "compilation")
         return Flaw(
-            f"With the keys None, None, 0, 0, -1, -2 there are {made}; any key is a key, and these are four.",
+            f"With the keys None, None, 0, 0, -1, -2 there are {made}; these are four keys, so four are needed.",
             KeepingFlaw.KEYS,
         )
     return ""
@@ -317,9 +318,7 @@ def two_of_them(answer: Answer) -> str:
     one, other = make(answer, first), make(answer, second)
     got = which(first, one(Vector(1))), which(second, other(Vector(1)))
     if len(second.made) != 1:
-        return Flaw(
-            "Two CompiledKernels share what they keep: the second did not use its own compiler.", KeepingFlaw.SHARED
-        )
+        return Flaw("Two instances share a cache: the second did not use its own compiler.", KeepingFlaw.SHARED)
     if got != (0, 0):
         return "Each of two CompiledKernels should return what its own compiled function returns."
     return ""
@@ -333,7 +332,7 @@ def after_a_failure(answer: Answer) -> str:
     except RuntimeError:
         pass
     else:
-        return "Where the compiler raises, the call should raise, too."
+        return "If the compiler raises, the call should raise, too."
     if which(compiler, kernels(Vector(1))) != 0 or len(compiler.made) != 1:
         return "After a compilation that failed the next call should compile again."
     return ""

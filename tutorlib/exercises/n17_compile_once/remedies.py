@@ -25,13 +25,13 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "17.1": (
         Remedy(
             Fail.CASE(name="nothing kept"),
-            "Where nothing is kept, every call pays for everything: trace, compile, load, launch. Nothing is divided.",
+            "If nothing is kept, every call goes through everything: trace, compile, load, launch. Nothing is divided.",
         ),
         Remedy(
             Fail.CASE(name="kept"),
-            "What is kept was made once, so that is divided by the calls; the launch is in every call.",
+            "The kept function was made once, so divide its cost by the calls; the launch is in every call.",
         ),
-        Remedy(Fail.CASE(name="loaded"), "What was saved is loaded once, and launched in every call."),
+        Remedy(Fail.CASE(name="loaded"), "A saved function is loaded once, and launched in every call."),
     ),
     "17.2": (
         Remedy(
@@ -40,27 +40,27 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             Fail.CASE(name="mark_layout_dynamic"),
-            "Sizes and strides leave the type, but for one thing: in which mode the stride is 1.",
+            "Sizes and strides leave the type, except for one fact: which mode has stride 1.",
         ),
         Remedy(
             Fail.CASE(name="one dynamic mode"),
-            "One size leaves the type. What stays: the other sizes, and the order of the strides, which say where the "
-            "strides come from.",
+            "One size leaves the type. The other sizes stay, and the order of the strides, from which "
+            "the strides follow.",
         ),
     ),
     "17.3": (
         Remedy(
             KeyFlaw.TWO_KEYS(differ="the pitch of the rows"),
-            "16 *bytes* are asked for: a stride counts elements, so it takes element_size() as well.",
+            "The rule is 16 *bytes*: a stride counts elements, so multiply it by element_size().",
         ),
         Remedy(
             KeyFlaw.TWO_KEYS,
-            "Dynamic are: sizes, strides, where the tensor lies. None of them belongs into the key, nor does anything "
-            "that is made of them, but for whether 16 bytes divide it.",
+            "Sizes, strides and addresses are dynamic. None of them belongs in the key, nor does anything computed "
+            "from them, except whether it is a multiple of 16 bytes.",
         ),
         Remedy(
             OF_ALIGNMENT,
-            "A load of 16 bytes needs both: the tensor's address, and the strides that are not 1, in bytes.",
+            "A 16-byte load depends on both: the tensor's address, and the strides other than 1, in bytes.",
         ),
         Remedy(
             (
@@ -68,39 +68,40 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
                 KeyFlaw.ONE_KEY(differ="the second tensor's dtype"),
                 KeyFlaw.ONE_KEY(differ="which tensor has which dtype"),
             ),
-            "A part for each tensor, in their order: a tuple of tuples. float16 and bfloat16 are as long as each "
-            "other, and not the same.",
+            "Make a part for each tensor, in order: a tuple of tuples. float16 and bfloat16 have the same size, but "
+            "are different dtypes.",
         ),
         Remedy(
             (KeyFlaw.ONE_KEY(differ="the rank"), KeyFlaw.ONE_KEY(differ="which mode is contiguous")),
-            "Of a dynamic layout two things are left: how many modes it has, and which of them has the stride 1.",
+            "A dynamic layout leaves two facts: how many modes it has, and which of them has stride 1.",
         ),
         Remedy(
             KeyFlaw.ONE_KEY(differ="the architecture"),
-            "The code is for one architecture: a part of the key like any other.",
+            "The code is for one architecture, so the architecture is part of the key.",
         ),
         Remedy(
             OF_CONSTANTS,
-            "The constants in their order, each with its type: 2 == 2.0 in Python, and the code is another.",
+            "Take the constants in order, each with its type: 2 == 2.0 in Python, but they produce different code.",
         ),
     ),
     "17.4": (
         Remedy(
             KeepingFlaw.COMPILED,
-            "Every function is kept for as long as the object lives, none is thrown away. It is compiled only after "
-            "a look: setdefault(key, compile(…)) compiles first.",
+            "Keep every function as long as the object exists. Compile only after a lookup: "
+            "setdefault(key, compile(…)) compiles first.",
         ),
         Remedy(
-            KeepingFlaw.SHARED, "A dictionary in the class belongs to all its objects. Each makes its own in __init__."
+            KeepingFlaw.SHARED,
+            "All instances share a dictionary in the class body. Make it in __init__.",
         ),
         Remedy(
             KeepingFlaw.KEYS,
-            "`if not self.kept.get(key)` takes 0, None and () for nothing. Ask whether `key in self.kept`.",
+            "Any hashable value can be a key, also None, 0 and (). Test `key in self.kept`.",
         ),
-        Remedy(KeepingFlaw.TENSORS, "What is kept is the function. Its result belongs to one call's tensors."),
+        Remedy(KeepingFlaw.TENSORS, "Keep the function, not its result: the result belongs to one call's tensors."),
         Remedy(
             Fail.CASE(name="a compilation that fails"),
-            "compile comes first, the entry afterwards. If it raises, so does the call, and nothing is kept.",
+            "Compile first, then insert. If compile raises, so does the call, and nothing is inserted.",
         ),
     ),
     "17.5": (
@@ -110,21 +111,19 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             CallFlaw.COMPILES,
-            "cute.compile belongs into for_torch itself, once; what it returns is called with the tensors.",
+            "Call cute.compile once, in for_torch itself, and return a function that is called with the tensors.",
         ),
-        Remedy(Fail.GIVES(type="NoneType"), "Return what cute.compile made."),
-        Remedy(
-            RefusalKind.LEADING, "mark_layout_dynamic() without an argument finds the mode whose stride is 1 by itself."
-        ),
-        Remedy(RefusalKind.SIZES, "All sizes are to be dynamic: mark_layout_dynamic(), for every tensor."),
+        Remedy(Fail.GIVES(type="NoneType"), "Return the function that cute.compile returns."),
+        Remedy(RefusalKind.LEADING, "Without an argument, mark_layout_dynamic() finds the mode with stride 1 itself."),
+        Remedy(RefusalKind.SIZES, "Make all sizes dynamic: call mark_layout_dynamic() for every tensor."),
         Remedy(
             RefusalKind.ARGUMENT,
-            "Every argument is passed on to cute.compile in its place; only the tensors among them become views.",
+            "Pass every argument to cute.compile, in its position; only tensors become views.",
         ),
     ),
     "17.6": (
         Remedy(
-            SavingFlaw.NO_FILE, "The file is called name + '.o', and it is in the folder before the function returns."
+            SavingFlaw.NO_FILE, "The file is named name + '.o', and must be in the folder before the function returns."
         ),
         Remedy(
             SavingFlaw.AGAIN,
@@ -132,7 +131,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             SavingFlaw.TORN,
-            "Save under another name in that folder, then os.replace: the file has its name when it is whole.",
+            "Save under another name in that folder, then call os.replace: only a complete file gets the final name.",
         ),
         Remedy(
             SavingFlaw.SAME_NAME,
@@ -140,45 +139,47 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             Fail.RAISED(error="FileNotFoundError"),
-            "The folder may not be there yet: folder.mkdir(parents=True, exist_ok=True).",
+            "The folder may not exist yet: folder.mkdir(parents=True, exist_ok=True).",
         ),
         Remedy(SavingFlaw.NO_FUNCTION, "A module holds functions by their names: load_module(…)[name]."),
-        Remedy(SavingFlaw.COMPILED(times=2), "What is compiled is saved and then loaded, or returned: once is enough."),
+        Remedy(
+            SavingFlaw.COMPILED(times=2), "Compile once, save that function, and load the file or return the function."
+        ),
         Remedy(
             Fail.RAISED(error="DSLRuntimeError"),
-            "What was compiled for TVM-FFI is loaded for it: load_module(str(file), enable_tvm_ffi=True).",
+            "Compiled for TVM-FFI, it must be loaded for TVM-FFI: load_module(str(file), enable_tvm_ffi=True).",
         ),
     ),
     "17.7": (
         Remedy(
             Fail.CASE(name="scalars"),
-            "Go through the message's members by hand: the first begins at 0; each further one at the end of the one "
-            "before, rounded *up* to its own alignment; its end is there plus its size.",
+            "Lay out the message's members by hand: the first begins at 0; each of the others at the end of the one "
+            "before, rounded *up* to its own alignment; it ends at its start plus its size.",
         ),
     ),
     "17.8": (
         Remedy(
             StructFlaw.ALIGNMENT,
-            "Align one of the tiles with cute.struct.Align: the struct then has the strictest of its members.",
+            "Align a tile with cute.struct.Align: the struct then has the strictest alignment of its members.",
         ),
         Remedy(
             StructFlaw.OFFSET(align=1024),
-            "Both tiles are cute.struct.Align[…, 1024]: nothing says that what lies before them ends there.",
+            "Make both tiles cute.struct.Align[…, 1024]: the member before a tile may end anywhere.",
         ),
-        Remedy(StructFlaw.NUMBER, "A MemRange counts elements, and of all stages: rows · 64 · stages."),
+        Remedy(StructFlaw.NUMBER, "A MemRange counts the elements of all stages: rows · 64 · stages."),
         Remedy(StructFlaw.TYPE, "An mbarrier has 64 bits, cutlass.Int64; the tiles are cutlass.BFloat16."),
         Remedy(StructFlaw.NO_RANGE, "A barrier for each stage: cute.struct.MemRange[cutlass.Int64, stages]."),
         Remedy(StructFlaw.MISSING, "Four members: full, empty, sA, sB."),
         Remedy(
             Fail.RAISED(error="TypeError"),
-            "Annotations that are text, as `from __future__ import annotations` makes them, tell cute.struct nothing.",
+            "`from __future__ import annotations` turns annotations into text, which cute.struct cannot read.",
         ),
-        Remedy(StructFlaw.NO_STRUCT, "The decorator stands above the class, inside of the function."),
+        Remedy(StructFlaw.NO_STRUCT, "Put the decorator above the class, inside the function."),
     ),
     "17.9": (
         Remedy(
             Fail.LACKS(instruction="lop3"),
-            "The compiler's own & and | are not the question: the text of the instruction goes to inline PTX.",
+            "The operators & and | leave the choice to the compiler: write the instruction as inline PTX.",
         ),
         Remedy(
             RefusalKind.INLINED,
@@ -186,31 +187,30 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             Difference.WRONG,
-            "The table is your expression of a = 0xF0, b = 0xCC and c = 0xAA, and the three registers stand in this "
-            "order.",
+            "The table is your expression of a = 0xF0, b = 0xCC and c = 0xAA, for registers in this order.",
         ),
     ),
     "17.10": (
         Remedy(
             Fail.LACKS(instruction="redux.sync"),
-            "nvvm.redux_sync(value, kind, mask) is the instruction; the sum of the warp comes back to every lane.",
+            "nvvm.redux_sync(value, kind, mask) is the instruction; it returns the warp's sum to every lane.",
         ),
         Remedy(Hazard.DIVERGENT(lanes="unnamed"), "All 32 lanes take part: a mask of 32 ones, cutlass.Int32(-1)."),
         Remedy(
             Difference.WRONG,
-            "The kind is ADD, each lane gives its own number once, and what comes back is the sum already.",
+            "The kind is ADD. Each lane passes its own number once, and the result is the sum already.",
         ),
     ),
     "17.11": (
         Remedy(
             CudaFlaw.COLD,
             "Call launches() once before the capture: the driver loads a kernel at its first launch, and a capture "
-            "refuses part of what loading does.",
+            "does not allow everything that loading does.",
         ),
         Remedy(
             (CudaFlaw.LEGACY_STREAM, GraphFlaw.OUTSIDE),
-            "torch.cuda.graph makes another stream torch's current one. Ask for torch.cuda.current_stream() inside of "
-            "the block, not before it, and pass that to launches().",
+            "torch.cuda.graph makes another stream torch's current one. Call torch.cuda.current_stream() inside "
+            "the block, not before it, and pass that stream to launches().",
         ),
         Remedy(
             CudaFlaw.NO_STREAM,
@@ -238,42 +238,45 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(GraphFlaw.TOO_MANY, "One torch.cuda.graph block, and in it one call of launches()."),
         Remedy(
             (GraphFlaw.WAITS, GraphFlaw.NOT_WAITED),
-            "Copy and replay on torch's current stream: it runs them, and whatever reads y afterwards, in order.",
+            "Copy and replay on torch's current stream: it runs them, and the kernels that read y later, in order.",
         ),
-        Remedy(GraphFlaw.SHARED, "Make the buffers inside of graphed, so that each graph has its own."),
+        Remedy(GraphFlaw.SHARED, "Make the buffers inside graphed, so that each graph has its own."),
         Remedy(Fail.GIVES(type="NoneType"), "graphed returns a function, and that function returns the graph's y."),
         Remedy(GraphFlaw.NOT_REPLAYED, "graph.replay(), once in each call."),
     ),
     "17.12": (
         Remedy(
             CacheFlaw.UNBOUNDED,
-            "After an insertion the dictionary may be one too large: then its first key goes, popitem(last=False).",
+            "After an insertion the dictionary may have one entry too many: remove the first one, popitem(last=False).",
         ),
         Remedy(
             CacheFlaw.ORDER,
-            "A call that finds its function uses it, too: move_to_end(key). Otherwise the oldest is evicted.",
+            "A hit is a use, too: move_to_end(key). Otherwise you evict the oldest, not the least recently used.",
         ),
-        Remedy(CacheFlaw.COMPILED, "The bound is how many functions are kept: evict when there are more than `most`."),
+        Remedy(
+            CacheFlaw.COMPILED,
+            "The bound counts functions: evict when there are more than `most`.",
+        ),
         Remedy(
             CacheFlaw.FAILURE,
-            "Compile first, insert afterwards, evict last: if compile raises, nothing has changed.",
+            "Compile first, then insert, evict last: if compile raises, nothing has changed.",
         ),
         Remedy(
             CacheFlaw.HELD,
-            "Every list, dictionary or attribute that still has the function keeps its library loaded.",
+            "Every list, dictionary or attribute that still refers to the function keeps its kernel loaded.",
         ),
         Remedy(
             CacheFlaw.TWICE,
-            "Between the look into the dictionary and the insertion another thread can do the same. Hold a lock while "
-            "you compile, and look again when you have it.",
+            "Between the lookup and the insertion another thread can look up the same key. Hold a lock while you "
+            "compile, and look up the key again once you have it.",
         ),
         Remedy(
             CacheFlaw.HIT_WAITS,
-            "Two locks: looking into the dictionary takes one that no thread holds while it compiles.",
+            "Use two locks: the one for lookups must not be held during a compilation.",
         ),
-        Remedy(CacheFlaw.CALLS_WAIT, "Release the locks, then call: return compiled(*tensors) outside of the blocks."),
+        Remedy(CacheFlaw.CALLS_WAIT, "Release the locks, then call: return compiled(*tensors) outside the blocks."),
         Remedy(CacheFlaw.STUCK, "threading.Lock is not reentrant: a method that holds it must not take it again."),
-        Remedy(CacheFlaw.RESULT, "Return what the function of this call's key returns for this call's tensors."),
+        Remedy(CacheFlaw.RESULT, "Return the result that the function of this call's key has for this call's tensors."),
     ),
     "17.13": (
         Remedy(TargetFlaw.NO_FILE, 'One file for each target: folder / f"{name}.{target}.o".'),
@@ -285,7 +288,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             Fail.RAISED(error="DSLRuntimeError"),
-            "Without --enable-tvm-ffi export_to_c is another function: it writes a C header beside the object file.",
+            "Without --enable-tvm-ffi, export_to_c is another function, which also writes a C header.",
         ),
         Remedy(TargetFlaw.NO_KERNEL, "export_to_c writes host code and kernel together; the PTX alone is not enough."),
     ),

@@ -32,7 +32,7 @@ class CuteLaunch:
 
 @dataclass(frozen=True)
 class CutileLaunch:
-    """A @ct.kernel of this name. constants: what follows its tensors."""
+    """A @ct.kernel of this name. constants: its arguments after the tensors."""
 
     kernel: str
     grid: LaunchSize

@@ -86,7 +86,7 @@ def renamed(problem: Problem, name: str, *operands: str) -> Problem:
 
 
 def linear_layer() -> Problem:
-    """y (M, N) = x (M, K) · wᵀ + bias, w (N, K), bias (N), all in bf16; sums in fp32."""
+    """y (M, N) = x (M, K) · wᵀ + bias, w (N, K), bias (N), all in bf16, accumulated in fp32."""
 
     def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: "DType") -> "Tensor":
         return accumulation(result, inputs[:2], out) + UNIT_ROUNDOFF["fp32"] * result.abs()

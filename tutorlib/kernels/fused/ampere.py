@@ -1,4 +1,4 @@
-"""Notebook 09's GEMM with epilogues that do more than round; simulated where there is no GPU."""
+"""Notebook 09's GEMM with epilogues that do more than round; simulated on machines without a GPU."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ CONFIG = GemmConfig((64, 64, 32), (4, 1))  # small, to be simulated; a gated til
 
 
 def every_row(bias: cute.Tensor, rows: int) -> cute.Tensor:
-    """(N,) as a matrix (rows, N) whose rows are all the same: the row's number moves nothing."""
+    """(N,) as a matrix (rows, N) whose rows are all the same: stride 0."""
     return cute.make_tensor(bias.iterator, cute.make_layout((rows, cute.size(bias)), stride=(0, 1)))
 
 

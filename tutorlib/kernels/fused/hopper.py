@@ -30,7 +30,7 @@ DOUBT = 0.03  # by which two estimates must differ before the model can tell the
 def fusable(fusion: Fusion) -> tuple[HopperConfig, ...]:
     """The candidates that the epilogue can be put on: rows of C stay rows, and a block has all of a tile's K.
 
-    One that reads a matrix wants clusters: the model expects L2 to serve neighbors without one together, as it does
+    One that reads a matrix needs clusters: the model assumes that L2 serves neighbors without one together, as it does
     while they are in step, and each waits for its own rows (figures/data/sweeps/h200_fused_epilogues.json).
     """
     plain = (config for config in candidates() if not config.transposed and config.split_k == 1)

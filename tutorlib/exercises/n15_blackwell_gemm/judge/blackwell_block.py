@@ -157,7 +157,7 @@ class BlackwellBlock(BlackwellScene):
         self.send(Load(k, at, len(self.sent[me.block][at]), me.block, tile))
 
     def check_free(self, me: RoleWarps, line: CallSite, stage: int, new: str) -> None:
-        """The tensor cores have read what lies in a stage, and the running warps know."""
+        """The tensor cores have read a stage, and the running warps know."""
         old = self.newest(stage, me.block)
         if old and (old.read_by is None or over(old.read_by) not in me.knows):
             raise Unsafe(messages.overwritten_stage(self, me, line, old, new))

@@ -268,7 +268,7 @@ def wrong_calls(
         if key in left:
             left.remove(key)
             if got != RAISED:
-                return Flaw("where the compiler raises, the call should raise, too.", CacheFlaw.FAILURE)
+                return Flaw("if the compiler raises, the call should raise, too.", CacheFlaw.FAILURE)
             continue
         if got == RAISED:
             return Flaw(f"{after} raises, although its second compilation would succeed.", CacheFlaw.FAILURE)

@@ -37,7 +37,8 @@ class CallFlaw(FailureKind):
 ROUNDS = 7
 KERNEL = "double"
 ANEW = Flaw(
-    "right, but each call wraps its tensors anew; compiled with --enable-tvm-ffi it takes torch's.", CallFlaw.WRAPS
+    "right, but each call wraps its tensors again; --enable-tvm-ffi compiles a function that takes torch's.",
+    CallFlaw.WRAPS,
 )
 InOut = tuple["Tensor", "Tensor"]
 HostFunction = Callable[..., None]

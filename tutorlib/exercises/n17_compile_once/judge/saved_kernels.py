@@ -68,7 +68,7 @@ class Compiling:
 
 @dataclass(frozen=True)
 class Saveable:
-    """A compiled function as the answer meets it.
+    """A compiled function as the answer receives it.
 
     export: the compiler's, maybe in another process. written: called with the file when it is written. half: called
     when half a file is written, before the error.

@@ -32,7 +32,7 @@ BEFORE = 2048  # bytes of shared memory in front of the struct, whose first memb
 
 @dataclass(frozen=True)
 class Member:
-    """What a struct must have by some name: so many elements, of so many bits, at a multiple of `align` bytes.
+    """A member that a struct must have: `elements` of these kinds, at a multiple of `align` bytes.
 
     kinds: names of the dtypes that will do.
     """
@@ -102,7 +102,7 @@ class Probed(CuteLauncher):
 
 @dataclass
 class ProbeArtifact(CuteArtifact):
-    """room: at most so many bytes of shared memory, by shape."""
+    """room: the most bytes of shared memory, by shape."""
 
     room: Mapping[Shape, int] = field(default_factory=dict)
 

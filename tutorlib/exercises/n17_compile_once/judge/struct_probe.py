@@ -18,7 +18,7 @@ ProbedMembers = list[tuple[str, int, bool, int]]  # name, elements, whether they
 
 
 def make_probe(storage: Callable[[int], Any], tried: Mapping[int, tuple[int, ProbedMembers]]) -> Callable[..., None]:
-    """The host function of (x, y): what x holds goes to the members, and from there to y, behind it remainders.
+    """The host function of (x, y): copies x to the members, and from there to y, followed by remainders.
 
     storage: takes a number, gives the struct. tried: by the size of x, that number and the members.
     """

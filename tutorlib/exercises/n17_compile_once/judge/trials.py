@@ -61,7 +61,7 @@ class TrialsExercise(Exercise):
 
 
 def first_line(error: Exception) -> str:
-    """What it says, in a line: in a report of the DSL's own the cause stands below its headline."""
+    """The error in a line: in the DSL's own reports, the cause is below the headline."""
     lines = [line.strip() for line in without_colours(str(error)).strip().splitlines()]
     causes = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     return next(iter(causes or lines), "")
