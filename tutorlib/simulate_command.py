@@ -67,7 +67,7 @@ def simulate_target(
     try:
         values = [one.value for one in given]
         report = simulate(kernel, *values, **launch, smem=smem, entry=entry, dynamic=dynamic, traced=bool(picture))
-        outputs = outputs_to_check(report, argument_names(kernel, len(given)), given)
+        outputs = marked_outputs(report, argument_names(kernel, len(given)), given)
     except CompileFailed as error:
         raise BadInput(f"{target} does not compile for sm_{arch}: {' '.join(error.lines)}") from error
     except (ValueError, TypeError, NotImplementedError, ModuleNotFoundError, ToolMissing) as error:
@@ -94,7 +94,7 @@ def results_of(reference: str, given: Sequence[Given]) -> "list[Tensor]":
     return list(found) if isinstance(found, tuple | list) else [found]
 
 
-def outputs_to_check(report: Report, names: Sequence[str], given: Sequence[Given]) -> "dict[str, tuple[Tensor, Tensor]]":
+def marked_outputs(report: Report, names: Sequence[str], given: Sequence[Given]) -> "dict[str, tuple[Tensor, Tensor]]":
     """By name, the arguments that are marked as outputs, else the tensors that the function returned; and the mask of
     the elements that were never written.
     """
