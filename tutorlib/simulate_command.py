@@ -21,7 +21,7 @@ PICTURES = (".svg", ".png")
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedTarget:
     """wrong: sentences about the outputs. reference: what they were compared with, or ""."""
 
     report: Report
@@ -48,7 +48,7 @@ def simulate_target(
     reference: str,
     seed: int,
     picture: Path | None,
-) -> Simulated:
+) -> SimulatedTarget:
     """Everything as the command line has it. Raises BadInput if nothing was simulated."""
     import torch
 
@@ -67,7 +67,7 @@ def simulate_target(
     try:
         values = [one.value for one in given]
         report = simulate(kernel, *values, **launch, smem=smem, entry=entry, dynamic=dynamic, traced=bool(picture))
-        outputs = outputs_of(report, argument_names(kernel, len(given)), given)
+        outputs = marked_outputs(report, argument_names(kernel, len(given)), given)
     except CompileFailed as error:
         raise BadInput(f"{target} does not compile for sm_{arch}: {' '.join(error.lines)}") from error
     except (ValueError, TypeError, NotImplementedError, ModuleNotFoundError, ToolMissing) as error:
@@ -76,7 +76,7 @@ def simulate_target(
         raise BadInput(f"{target} raises {one_line(error)}") from error
     if picture and not any(launch.trace for launch in report.launches):
         raise BadInput("--picture: cuTile's kernels are interpreted tile by tile, which gives no picture")
-    return Simulated(report, tuple(wrong_outputs(outputs, want, given)), reference)
+    return SimulatedTarget(report, tuple(wrong_outputs(outputs, want, given)), reference)
 
 
 def results_of(reference: str, given: Sequence[Given]) -> "list[Tensor]":
@@ -94,7 +94,7 @@ def results_of(reference: str, given: Sequence[Given]) -> "list[Tensor]":
     return list(found) if isinstance(found, tuple | list) else [found]
 
 
-def outputs_of(report: Report, names: Sequence[str], given: Sequence[Given]) -> "dict[str, tuple[Tensor, Tensor]]":
+def marked_outputs(report: Report, names: Sequence[str], given: Sequence[Given]) -> "dict[str, tuple[Tensor, Tensor]]":
     """By name, the arguments that are marked as outputs, else the tensors that the function returned; and the mask of
     the elements that were never written.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.dsl.cute.functions import constant_parameters
-from tutorlib.dsl.cute.python_calls import calls_taken_over, moved, source_of
+from tutorlib.dsl.cute.python_calls import calls_taken_over, moved, torch_tensor_of
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 
 if TYPE_CHECKING:
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def cute_launches(arch: str, traced: bool) -> Iterator[list[LaunchReport]]:
+def launches_of_cute(arch: str, traced: bool) -> Iterator[list[LaunchReport]]:
     """The launches of the block's calls of CuTe host functions so far; nothing where CuTe is not imported."""
     launches: list[LaunchReport] = []
     if "cutlass" not in sys.modules:
         yield launches
         return
 
-    def compile(host: Any, *arguments: Any, **named: Any) -> Simulated:
+    def compile(host: Any, *arguments: Any, **named: Any) -> SimulatedHost:
         from tutorlib.compiling.cute import with_reader_line
         from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 
         compiled = with_reader_line(lambda more: compile_for(host, arguments, f"sm_{arch}", **named))
-        return Simulated(host, compiled, traced, launches)
+        return SimulatedHost(host, compiled, traced, launches)
 
     with calls_taken_over(compile):
         yield launches
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedHost:
     """A compiled host function whose call simulates what it launches, and adds the reports to `launches`."""
 
     host: Any
@@ -54,14 +54,14 @@ class Simulated:
         if ".entry" not in self.compiled.ptx:
             return
         given = self.at_run_time(arguments, named)
-        wrapped = {name: argument for name, argument in given.items() if source_of(argument) is not None}
+        wrapped = {name: argument for name, argument in given.items() if torch_tensor_of(argument) is not None}
         module = parse_ptx(self.compiled.ptx)
 
         def launched(views: "list[Tensor]") -> "Sequence[Recorded]":
             with moved(list(zip(wrapped.values(), views, strict=True))):
                 return record_launches(self.compiled.function, module, list(given.values()))
 
-        tensors: dict[str, Any] = {name: source_of(argument) for name, argument in wrapped.items()}
+        tensors: dict[str, Any] = {name: torch_tensor_of(argument) for name, argument in wrapped.items()}
         find = self.compiled.stacks.finder(module)
         self.launches.extend(simulate_launches(module, tensors, launched, find, self.traced))
 

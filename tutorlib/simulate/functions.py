@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from tutorlib.simulate.cute_functions import cute_launches
+from tutorlib.simulate.cute_functions import launches_of_cute
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.signatures import function_name, with_streams
 from tutorlib.simulate.tile_kernels import launch_report, refusals, tile_arch
@@ -33,7 +33,7 @@ def simulate_function(
     with (
         refusals(),
         interpreted(arch=tile_arch(arch)) as of_tiles,
-        cute_launches(arch, traced) as of_threads,
+        launches_of_cute(arch, traced) as of_threads,
         SeemsOnGpu(),
     ):
         returned = function(*taken.values())

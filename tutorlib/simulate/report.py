@@ -91,7 +91,7 @@ def launch_lines(launch: LaunchReport) -> Iterator[str]:
     for finding in launch.findings:
         yield f"✗ {finding.kind}: {finding.message}"
         if finding.place:
-            yield f"    {linked(finding.place)}"
+            yield f"    {line_links(finding.place)}"
         elif finding.ptx_line:
             yield f"    line {finding.ptx_line} of the PTX"
     yield from (f"! {repeat}" for repeat in launch.repeats)
@@ -103,7 +103,7 @@ def launch_size(launch: LaunchReport) -> str:
     return f"{blocks}, {launch.instructions:,} warp instructions" if launch.issued else blocks
 
 
-def linked(place: SourceLine) -> str:
+def line_links(place: SourceLine) -> str:
     """The place as editors link it, and the lines that led there: "gemm.py:12: x = y, called from gemm.py:40"."""
     callers = "".join(f", called from {near(file)}:{line}" for file, line in place.called_from)
     return f"{near(place.file)}:{place.line}: {place.text}{callers}"

@@ -14,6 +14,7 @@ KERNELS, TILES = kernels.__file__, tiles.__file__
 REVERSE = (f"{KERNELS}::reverse", "--arg", "128:fp32", "--arg", "128:fp32:out", "--arg", "64")
 RACE = (f"{KERNELS}::Reverse(64, False)", "--arg", "128:fp32", "--arg", "128:fp32:out")
 BLOCKS = f"{KERNELS}::lambda src, threads: reversed_blocks(src, threads)"
+OF_64 = f"{KERNELS}::lambda src: reversed_blocks(src, 64)"
 TWO_PAIRS = ("--arg", "256:fp32", "--arg", "256:fp32")
 GRID = ("--grid", "2")
 
@@ -46,6 +47,7 @@ def of_ptx(file="doubled.ptx", length=40, *more):
     [
         (*REVERSE, "--reference", BLOCKS),
         (*REVERSE, "--dynamic", "--arch", "90a"),
+        (f"{KERNELS}::reverse_here", "--arg", "128:fp32", "--reference", OF_64, "--picture", "out.svg"),
         (f"{TILES}::summed", *TWO_PAIRS, "--reference", f"{TILES}::lambda a, b: a + b"),
         (f"{TILES}::both", *TWO_PAIRS, "--reference", f"{TILES}::lambda a, b: (a + b, b + a)"),
         (TILES, *TWO_PAIRS, "--arg", "256:fp32:out", "--arg", "0", "--grid", "2"),

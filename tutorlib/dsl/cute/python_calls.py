@@ -17,11 +17,11 @@ SOURCE = "_simulated_source"  # of a cute.Tensor: the torch tensor, and where it
 get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
-Compiled = Callable[..., None]
+CompiledHost = Callable[..., None]
 
 
 @contextmanager
-def calls_taken_over(compile: Callable[..., Compiled]) -> Iterator[None]:
+def calls_taken_over(compile: Callable[..., CompiledHost]) -> Iterator[None]:
     """In the block, cute.compile(host, …) gives compile(host, …), without its options.
 
     A @cute.jit function that is called directly is compiled so, and called. Tensors in ordinary memory pass for a
@@ -34,7 +34,7 @@ def calls_taken_over(compile: Callable[..., Compiled]) -> Iterator[None]:
     compile_as_it_is, call_as_it_is, wrap = CompileCallable._compile, BaseDSL._func, runtime._Tensor.__init__
     inside = False
 
-    def taken_over(host: Any, *arguments: Any, **named: Any) -> Compiled:
+    def taken_over(host: Any, *arguments: Any, **named: Any) -> CompiledHost:
         nonlocal inside
         inside = True
         try:
@@ -90,7 +90,7 @@ class HasCapsule:
         return self.capsule
 
 
-def source_of(argument: Any) -> "Tensor | None":
+def torch_tensor_of(argument: Any) -> "Tensor | None":
     """The torch tensor of a cute.Tensor that was made in the block, or None."""
     return getattr(argument, SOURCE, (None, 0))[0]
 
@@ -99,14 +99,14 @@ def source_of(argument: Any) -> "Tensor | None":
 def moved(tensors: "list[tuple[Any, Tensor]]") -> Iterator[None]:
     """In the block, each of these cute.Tensors that were made of torch tensors lies where another torch tensor does."""
     for tensor, elsewhere in tensors:
-        point(tensor, elsewhere.data_ptr())
+        point_to(tensor, elsewhere.data_ptr())
     try:
         yield
     finally:
         for tensor, _ in tensors:
-            point(tensor, getattr(tensor, SOURCE)[0].data_ptr())
+            point_to(tensor, getattr(tensor, SOURCE)[0].data_ptr())
 
 
-def point(tensor: Any, address: int) -> None:
+def point_to(tensor: Any, address: int) -> None:
     ctypes.c_uint64.from_address(getattr(tensor, SOURCE)[1] + DATA).value = address
     tensor._memref_desc = tensor._c_pointers_cache = None
