@@ -38,7 +38,7 @@ from tutorlib.kernels.attention.operator import attention, left_to_torch, scaled
 from tutorlib.kernels.attention.parts import softmax_first
 from tutorlib.kernels.attention.roles import TURN_BARRIER, BlockLoads, OnlineSoftmax, make_mmas
 from tutorlib.kernels.attention.slots import AttentionParts
-from tutorlib.notebook.measured import show_levers, show_sweep
+from tutorlib.notebook.measured import show_figure, show_levers, show_sweep
 from tutorlib.notebook.source import show_source
 
 # %% [markdown]
@@ -557,6 +557,12 @@ show_sweep("attention_full")
 
 # %%
 show_sweep("attention_causal")
+
+# %% [markdown]
+# The same over the length of the sequences, in TFLOP/s:
+
+# %%
+show_figure("attention_ladder")
 
 # %% [markdown]
 # Which of the ideas brought how much? Each is a **lever**: the table pulls it alone, and on top of others, in the
