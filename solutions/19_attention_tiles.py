@@ -496,6 +496,13 @@ parts_moved = 2 * batch * kv_heads * splits * tiles.ROWS * d * 4  # written once
 print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / bytes_read:.1%} more bytes than K and V")
 
 # %% [markdown]
+# Measured beside torch's fastest backend, by the number of blocks for each SM. Shapes are as above, with one query.
+# **Predict**: where does splitting the keys matter most, for few long sequences or for many short ones?
+
+# %%
+show_sweep("decode")
+
+# %% [markdown]
 # ## What to remember
 #
 # - Attention never stores S: Q stays in the block, K and V stream past it.
@@ -598,3 +605,10 @@ check("19.7", grad_q)
 
 # %%
 show_source(tiles.keys_step, tiles.backward_keys)
+
+# %% [markdown]
+# These kernels compute seven products where torch's compute five. **Predict** the highest fraction of its speed that
+# they can reach, and compare:
+
+# %%
+show_sweep("attention_backward")

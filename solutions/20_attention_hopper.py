@@ -39,7 +39,7 @@ from tutorlib.kernels.attention.operator import attention, left_to_torch, scaled
 from tutorlib.kernels.attention.parts import softmax_first
 from tutorlib.kernels.attention.roles import TURN_BARRIER, BlockLoads, OnlineSoftmax, make_mmas
 from tutorlib.kernels.attention.slots import AttentionParts
-from tutorlib.notebook.measured import show_levers, show_sweep
+from tutorlib.notebook.measured import show_figure, show_levers, show_sweep
 from tutorlib.notebook.source import show_source
 
 # %% [markdown]
@@ -562,8 +562,14 @@ show_sweep("attention_causal")
 # %% [markdown]
 # In CuTe you decided when each unit works. In cuTile the compiler does, and the lower row is what its schedule reaches.
 #
-# Which of the ideas brought how much? Each is a **lever**: the table pulls it alone, and on top of others, in the
-# causal kernel. few masks: the mask only in the blocks that need it; longest first: the order of the grid.
+# The figure shows the same measurements in TFLOP/s, over the length of the sequences:
+
+# %%
+show_figure("attention_ladder")
+
+# %% [markdown]
+# Which of the ideas brought how much? Each is a **lever**: the table pulls it alone and on top of others, in the causal
+# kernel. *few masks* is the mask only in the blocks that need it, *longest first* the order of the grid.
 # **Predict** which is worth most, and whether ping-pong and overlap add up.
 
 # %%

@@ -50,7 +50,7 @@ def share(total):
     return ct.where(total == 0.0, 0.0, 1 / total)
 
 
-TWO_WARPGROUPS = ct.ByTarget(sm_90=8)  # of workers: the accumulators of one alone spill
+TWO_WARPGROUPS = ct.ByTarget(sm_80=8, sm_90=8)  # of workers: the accumulators of one alone spill
 
 
 @ct.kernel(num_worker_warps=TWO_WARPGROUPS)
