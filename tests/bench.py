@@ -4,6 +4,8 @@ Seconds depend on the machine and on what else it does, so no test compares them
 this table. What must be fast is counted in the tests.
 """
 
+import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -181,6 +183,29 @@ def simulator(title: str, kind: type[Simulated]) -> Table:
     return table
 
 
+SLOW = ("12.6", "14.11", "14.12", "14.18", "15.13", "20.9")
+
+
+def cpu_seconds() -> float:
+    """Of this process and of the compilers that it has called."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def slow_checks() -> Table:
+    """The checks that take longest, with their solutions: of the processor, since compilers have other cores."""
+    table = Table(title="The slowest checks; the limit is 10 s")
+    for name in ("exercise", "seconds of the processor", "MiB of the process so far"):
+        table.add_column(name, justify="right")
+    answers = {id: one for name in notebook_names() for id, one in load_answers(name).items() if id in SLOW}
+    for id, answer in answers.items():
+        start = cpu_seconds()
+        find(id).grade(answer)
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        table.add_row(id, f"{cpu_seconds() - start:.1f}", f"{most:,}")
+    return table
+
+
 def grade_first_notebook() -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "tutorlib", "grade", SOLUTIONS / "00_start.ipynb", "--out", Path(folder)]
@@ -273,6 +298,7 @@ def main() -> None:
     console.print(table)
     console.print(simulator("cp.async in three stages and mma.sync", SimulatedAmpere))
     console.print(simulator("TMA and wgmma", SimulatedHopper))
+    console.print(slow_checks())
     console.print(sandbox.why_open() or classes())
     console.print(SETUP)
     if reason := device.why_not(MMA_SYNC):
