@@ -150,7 +150,7 @@ WRONG = {
             "forgets the stride in what is reached",
             "reach = extent * stride",
             "reach = extent",
-            "are what fills",
+            "fill 0",
         ),
         in_complement(
             "reach_last",

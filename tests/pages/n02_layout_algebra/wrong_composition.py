@@ -126,7 +126,7 @@ WRONG = {
             "one mode as a tuple of one",
             "if len(modes) < 2:\n        return Layout(*(modes or [(1, 0)])[0])\n    return Layout",
             "return Layout",
-            "stands without brackets",
+            "is written without brackets",
         ),
         in_coalesce(
             "holes_closed",

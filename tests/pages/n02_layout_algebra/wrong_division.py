@@ -123,7 +123,7 @@ WRONG = {
             "tile_size", "as many tiles as the tile has elements", "size(layout))", "size(tile))", "its modes have"
         ),
         in_divide(
-            "tile_cosize", "only as much as a tile spans", "size(layout))", "cosize(tile))", "as much as one tile spans"
+            "tile_cosize", "only as much as a tile spans", "size(layout))", "cosize(tile))", "the span of one tile"
         ),
         in_divide(
             "memory_counted", "counts places in memory", "size(layout))", "cosize(layout))", "counts places in memory"

@@ -75,7 +75,7 @@ WRONG = {
             "The complement is too short for this grid",
         ),
         in_product("grid_forgotten", "copies in order", "tl.compose(places, grid)", "places", "copies can begin at"),
-        in_product("on_top", "the grid's own offsets", "tl.compose(places, grid)", "grid", "says where the places are"),
+        in_product("on_top", "the grid's own offsets", "tl.compose(places, grid)", "grid", "has their offsets"),
         in_product(
             "turned",
             "which copy first",
@@ -261,7 +261,7 @@ WRONG = {
             "both_contiguous",
             "each by itself",
             lambda a, b: min(size(tl.right_inverse(a)), size(tl.right_inverse(b))),
-            "put other elements side by side",
+            "with other neighbors",
         ),
         answer("never_more_than_8", "16 bytes of bf16", lambda a, b: min(8, together(a, b)), "it should give 32"),
         answer("always_one", "one element", lambda a, b: 1, "it should give 32"),

@@ -76,7 +76,7 @@ WRONG = {
             "the slowest group",
             "total += max(used.count(bank) for bank in used)",
             "total = max(total, max(used.count(bank) for bank in used))",
-            "the slowest group of lanes alone",
+            "only the slowest group of lanes",
         ),
         in_wavefronts(
             "banks_of_bytes", "banks of one byte", "address // 4 for", "address for", "A bank is 4 bytes wide"

@@ -215,7 +215,7 @@ WRONG = {
             "what it receives",
             "lane % 16, 8 * (lane // 16)",
             "lane // 4, 2 * (lane % 4)",
-            "That is what the lane receives",
+            "That is the element that the lane receives",
         ),
         in_row("first_matrix", "matrix 0 for all", "lane % 16, 8 * (lane // 16)", "lane % 8, 0", "matrix 1"),
         in_row("all_rows", "32 rows", "lane % 16,", "lane,", "matrices 2 and 3"),

@@ -67,7 +67,7 @@ MORE = {
             "adds_to_y",
             "y is not overwritten.",
             swap("y[i] = value", "y[i] = y[i] + value"),
-            words=("added to what y held before",),
+            words=("added to the old value of y",),
         ),
         host("04.2", "sums_the_coefficients", "Without x.", swap("value * x[i] +", "value +")),
         host("04.2", "knows_the_first_x", "x[0] everywhere.", swap("value * x[i]", "value * x[0]")),

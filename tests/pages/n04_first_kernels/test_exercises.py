@@ -48,8 +48,8 @@ def test_kernels_pass(answers, id):
 
 
 MESSAGES = {
-    "overwrites": "what y held before is to be added",
-    "scales_the_sum": "alpha multiplies x alone",
+    "overwrites": "add the old value of y",
+    "scales_the_sum": "alpha multiplies only x",
     "leaves_the_last": "The last element is left out",
     "one_too_many": "writes outside y",
     "unrolled": "does not compile: line",

@@ -64,7 +64,7 @@ MORE = {
             "forgets_vector",
             "vector is always 1.",
             lambda offsets, element_bytes, vector=1: sectors(offsets, element_bytes),
-            "may lie in another sector than its first",
+            "may be in another sector than its first",
         ),
         answer(
             "vector_in_bytes",

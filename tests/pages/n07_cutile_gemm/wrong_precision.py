@@ -12,7 +12,7 @@ WRONG = {
         derive(TF32, "through_fp32", "Leaves fp32 as it is: right, and without tensor cores.", swap(DTYPE, "a.dtype")),
         derive(TF32, "through_bf16", "Loses three bits more than tf32 does.", swap(DTYPE, "ct.bfloat16")),
         derive(TF32, "through_fp16", "Has tf32's bits and not its range.", swap(DTYPE, "ct.float16")),
-        says("That is what factors in bf16 give")(
+        says("That is the result with operands in bf16")(
             derive(TF32, "cast_to_bf16", "Casts to bf16 where A is fp32.", swap("ct.tfloat32", "ct.bfloat16"))
         ),
         says("range of 65,504")(

@@ -60,7 +60,10 @@ EXERCISES = (
                 Fail.CASE(name="sizes past 2**53, where floats round"),
                 "A float keeps 53 bits. Use //, which stays with integers.",
             ),
-            Remedy(Fail.GIVES(type="float"), "/ gives a float, and so does what you make of it. // gives an integer."),
+            Remedy(
+                Fail.GIVES(type="float"),
+                "/ gives a float, and rounding it afterwards gives a float or an inexact integer. // gives an integer.",
+            ),
         ),
     ),
 )

@@ -75,7 +75,7 @@ class ViewFlaw(FailureKind):
 
 
 def describes(got: Layout, array: np.ndarray) -> str | None:
-    """The law: element c of the view lies offset(c) elements after its first one."""
+    """The law: element c of the view is offset(c) elements after its first one."""
     if not isinstance(got, Layout):
         return "it should be a Layout"
     if (got.shape if isinstance(got.shape, tuple) else (got.shape,)) != array.shape:

@@ -105,7 +105,7 @@ EXERCISES = (
         remedies=(
             Remedy(
                 Fail.RAISED(error="IndexError"),
-                "Tuples may have any length: go through coord and stride together.",
+                "Tuples may have any length: iterate over coord and stride together.",
             ),
         ),
         hints=(
@@ -183,11 +183,11 @@ EXERCISES = (
         remedies=(
             Remedy(ViewFlaw.SHAPE, "array.shape, whatever its rank."),
             Remedy(Fail.RAISED(error="TypeError"), "A Layout takes Python's integers: int(…) makes one of NumPy's."),
-            Remedy(Fail.CASE(name="backwards"), "Down a view that runs backwards the stride is negative: leave it."),
-            Remedy(Fail.CASE(name="a broadcast row"), "A stride of 0 is one like any other: leave it."),
+            Remedy(Fail.CASE(name="backwards"), "In a view that runs backward the stride is negative: keep it."),
+            Remedy(Fail.CASE(name="a broadcast row"), "A stride of 0 is a valid stride: keep it."),
             Remedy(
                 ViewFlaw.PLACE(dtype="int64"),
-                "How many bytes an element has differs from array to array: array.itemsize says it.",
+                "The size of an element differs from array to array: array.itemsize has it in bytes.",
             ),
         ),
         hints=("array.strides and array.itemsize are all you need.", "strides // itemsize, mode by mode."),
@@ -384,8 +384,9 @@ EXERCISES = (
             ),
         ),
         hints=(
-            "Take the modes apart. What does a fixed one add to the offset, and what does a free one keep?",
-            "mode(layout, n) is a layout: call it with the number, and you have what the mode adds.",
+            "Take the layout apart into modes. Which number does a fixed mode add to the offset? What remains "
+            "of a free one?",
+            "mode(layout, n) is a layout: called with the fixed coordinate, it returns the mode's part of the offset.",
             "The offset is the sum of mode(layout, n)(coord[n]) over the fixed modes, Layout(*free) the slice.",
         ),
         remedies=(

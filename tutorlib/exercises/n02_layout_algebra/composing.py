@@ -73,7 +73,7 @@ COALESCE = ValueExercise(
         ),
     ),
     remedies=(
-        Remedy(Lawbreak.MODES_CONTINUE, "Compare with the last mode that you kept, after what was merged into it."),
+        Remedy(Lawbreak.MODES_CONTINUE, "Compare with the last mode that you kept, in its merged form."),
         Remedy(
             Lawbreak.BRACKETS,
             "Layout(32, 1) for one mode; Layout((4, 2), (1, 8)) for several, flat.",
@@ -177,7 +177,7 @@ COMPOSE = ValueExercise(
     remedies=(
         Remedy(
             Lawbreak.NOT_REFUSED,
-            "Both divisions must come out even: extent by step, and left by what the mode takes.",
+            "Both divisions must have no remainder: extent by step, and left by the number that the mode takes.",
         ),
         Remedy(
             Fail.CASE(name="B goes on past A's end"),
@@ -193,8 +193,8 @@ COMPOSE = ValueExercise(
         "left to place, and by how many elements of the present mode B steps.",
         "In a mode of extent s: if the step is a multiple of s, B jumps over the mode, and in the next one its step is "
         "step // s. If s is a multiple of the step, the mode holds s // step of B's elements; then the step is 1.",
-        "In the last mode there is nowhere else to go: all that is left is placed there. Where B's elements all lie in "
-        "one mode, (left - 1) * step < s, nothing has to divide anything.",
+        "The last mode takes all elements that are left. If all of B's elements are in one mode, (left - 1) * "
+        "step < s, no division is needed.",
     ),
 )
 
@@ -213,7 +213,7 @@ TRANSPOSING = ValueExercise(
         transposition("one row, one column", [(1, 8), (8, 1)]),
         transposition("any size", a_few_beside([(5, 7)], lambda rng: (rng.randint(2, 20), rng.randint(2, 20)))),
     ),
-    remedies=(Remedy(Lawbreak.NO_MATRIX, "The shape of B is (columns, rows): what the transpose is indexed by."),),
+    remedies=(Remedy(Lawbreak.NO_MATRIX, "The shape of B is (columns, rows), the coordinates of the transpose."),),
     hints=(
         "B takes (column, row) and gives the *index* of the element (row, column) of L.",
         "Indices run down the columns: (row, column) has the index row + column * rows.",
@@ -278,7 +278,9 @@ COMPLEMENT = ValueExercise(
         ),
     ),
     remedies=(
-        Remedy(Lawbreak.NOT_REFUSED, "After sorting, each stride has to be a multiple of what is filled so far."),
+        Remedy(
+            Lawbreak.NOT_REFUSED, "After sorting, each stride must be a multiple of the range that is filled so far."
+        ),
         Remedy(
             (Fail.RAISED(error="ZeroDivisionError"), Fail.CASE(name="extent 1 and stride 0 reach nothing new")),
             "A mode of stride 0 reaches nothing new, and can't be divided by: leave it out with extent 1.",
@@ -294,6 +296,6 @@ COMPLEMENT = ValueExercise(
         "start). A mode whose stride is larger than reach leaves a gap.",
         "The gap before a mode of stride d takes d // reach copies, reach apart: a mode (d // reach):reach of the "
         "answer. After it everything up to extent * d is filled.",
-        "At the end ceil(bound / reach) copies, reach apart. Drop what has extent 1, or let tl.coalesce do it.",
+        "At the end, add ceil(bound / reach) copies, reach apart. Drop modes of extent 1, or let tl.coalesce do it.",
     ),
 )

@@ -62,13 +62,14 @@ LOGICAL_DIVIDE = ValueExercise(
     remedies=(
         Remedy(
             Fail.CASE(name="a last tile that sticks out"),
-            "The complement rounds up by itself: leave it to it.",
+            "The complement rounds up by itself: do not round.",
         ),
     ),
     hints=(
         "The tile says which indices belong to tile 0. Which layout says where the other tiles begin?",
-        "The complement of the tile in the layout's indices. Together they name every index once: Layout(tile, rest).",
-        "tl.compose(layout, Layout(tile, tl.complement(tile, …))): how many indices has the layout?",
+        "The complement of the tile in the layout's indices. Together they name every index once: Layout(tile, "
+        "starts).",
+        "tl.compose(layout, Layout(tile, tl.complement(tile, …))): how many indices does the layout have?",
     ),
 )
 

@@ -1,11 +1,11 @@
 """The defining law of each operator of the layout algebra.
 
-A law takes what an operator gave and its arguments, and returns None, or what the answer breaks, as the end of a
+A law takes an operator's result and arguments, and returns None, or the violation, as the end of a
 sentence ("it sends index 3 to 5 and should send it to 6"). It is tested at every index, so layouts should be small.
 What a law needs of other operators, tensor_layouts gives.
 
 The laws are CuTe's: the post-conditions and definitions in NVIDIA/cutlass, media/docs/cpp/cute/02_layout_algebra.md,
-"the CuTe docs" below. In the formulas R is what the operator gave, and B* the complement of B.
+"the CuTe docs" below. In the formulas R is the operator's result, and B* the complement of B.
 """
 
 from collections import Counter
@@ -100,7 +100,7 @@ def is_coalesced(got: Layout, layout: Layout) -> str | None:
     if size(got) == 1 and got != Layout(1, 0):
         return "where no mode is left it should be Layout(1, 0)"
     if rank(got) == 1 and isinstance(got.shape, tuple):
-        return Flaw(f"a single mode stands without brackets, {text(mode(got, 0))}", Lawbreak.BRACKETS)
+        return Flaw(f"a single mode is written without brackets, {text(mode(got, 0))}", Lawbreak.BRACKETS)
     if flatten(got) != got:
         return Flaw("its modes are still nested", Lawbreak.BRACKETS)
     modes = modes_of(got)
@@ -114,7 +114,7 @@ def is_coalesced(got: Layout, layout: Layout) -> str | None:
 
 
 def offset_at(layout: Layout, index: int) -> int:
-    """The layout at an index that may lie past its end: there its last mode goes on, as it does in CuTe."""
+    """The layout at an index that may be past its end: there its last mode continues, as in CuTe."""
     *modes, (_, last) = modes_of(layout)
     total = 0
     for extent, stride in modes:
@@ -163,7 +163,7 @@ def is_complement(got: Layout, layout: Layout, bound: int) -> str | None:
     """
     enough = size(complement(layout, bound))
     if not 1 <= size(got) <= enough:
-        return f"it has {size(got)} elements, and {enough} are what fills 0 … {bound - 1}"
+        return f"it has {size(got)} elements, and {enough} fill 0 … {bound - 1}"
     reached = set(Offsets(layout).flat)
     starts = Offsets(got).flat
     for offset, after in pairwise(starts):

@@ -1,4 +1,4 @@
-"""Wrong answers that people write to the exercises on the layout algebra, recognised by what they return.
+"""Wrong answers that people write to the exercises on the layout algebra, recognized by what they return.
 
 One tuple of mistakes for each operator. What a wrong answer needs of the right operators, tensor_layouts gives.
 """
@@ -30,7 +30,7 @@ def coalesced_if(layout: Layout, continues: Callable[[int, int, int], bool], dro
 
 COALESCE = (
     Mistake(
-        "Where every mode has extent 1 nothing moves at all: Layout(1, 0).",
+        "If every mode has extent 1, the layout has one element: Layout(1, 0).",
         lambda layout: tl.coalesce(layout) if size(layout) > 1 else Layout(1, 1),
     ),
     Mistake(
@@ -40,7 +40,7 @@ COALESCE = (
         ),
     ),
     Mistake(
-        "Two modes become one only where the second continues the first: its stride is extent · stride of the first.",
+        "Two modes become one only if the second continues the first: its stride is extent · stride of the first.",
         lambda layout: Layout(size(layout), flatten(layout.stride)[0]),
     ),
     Mistake(
@@ -48,7 +48,7 @@ COALESCE = (
         lambda layout: tl.coalesce(Layout(flatten(layout.shape)[::-1], flatten(layout.stride)[::-1])),
     ),
     Mistake(
-        "A mode of extent 1 has only the coordinate 0: its stride is never used, and it can go.",
+        "A mode of extent 1 has only the coordinate 0: its stride is never used, so drop the mode.",
         lambda layout: coalesced_if(layout, lambda extent, stride, step: step == extent * stride, drop_ones=False),
     ),
 )
@@ -90,18 +90,18 @@ def taken_too_often(a: Layout, b: Layout) -> Layout:
 
 COMPOSE = (
     Mistake(
-        "That multiplies B's strides by A's first one. It is right only where A goes on in equal steps (where it "
-        "coalesces to one mode); here B runs past the end of A's first mode.",
+        "That multiplies B's strides by A's first one. It is right only if A has equal steps throughout (coalesces to "
+        "one mode); here B runs past the end of A's first mode.",
         scaled_by(lambda a: flatten(a.stride)[0]),
     ),
     Mistake("That is B itself: A has not been applied to its offsets.", scaled_by(lambda a: 1)),
     Mistake(
-        "What a mode takes has to be taken off what is left to place: left // take.",
+        "A mode that takes elements leaves fewer to place: left // take.",
         lambda a, b: taken_too_often(a, b),
     ),
     Mistake("That is B ∘ A. A ∘ B asks B first, as in A(B(i)).", lambda a, b: tl.compose(b, a) if a != b else None),
     Mistake(
-        "Once B has used up a mode of A it goes on in the next mode of A, with that mode's stride.",
+        "After B has filled a mode of A, it continues in the next mode of A, with that mode's stride.",
         scaled_by(lambda a: flatten(tl.coalesce(a).stride)[-1]),
     ),
 )
@@ -145,10 +145,10 @@ COMPLEMENT = (
         lambda layout, bound: tl.complement(layout, cosize(layout)),
     ),
     Mistake(
-        "That starts behind the layout's last offset. The holes between its offsets have to be filled first.",
+        "That starts after the layout's last offset. The holes between its offsets must be filled first.",
         apart(cosize),
     ),
-    Mistake("Copies placed size(layout) apart meet where the layout has holes: look at its offsets.", apart(size)),
+    Mistake("Copies placed size(layout) apart overlap if the layout has holes: look at its offsets.", apart(size)),
     Mistake(
         "The last copy is missing: bound // reach rounds down.",
         lambda layout, bound: tl.complement(layout, bound // reach(layout) * reach(layout)),
@@ -174,11 +174,11 @@ DIVIDE = (
         divided(lambda layout, tile: cosize(layout)),
     ),
     Mistake(
-        "That is only as much as one tile spans. The complement has to go on to the end of the layout.",
+        "That covers the span of one tile. The complement has to continue to the end of the layout.",
         divided(lambda layout, tile: cosize(tile)),
     ),
     Mistake(
-        "Those are indices, not offsets: put (tile, its complement) through the layout with compose.",
+        "Those are indices, not offsets: compose the layout with (tile, its complement).",
         lambda layout, tile: Layout(tile, tl.complement(tile, size(layout))),
     ),
 )
@@ -210,7 +210,7 @@ ZIP = (
         lambda layout, tiler: gathered(by_mode(layout, tiler), (1, 0)),
     ),
     Mistake(
-        "The next tile begins `tile` rows further, so the outside strides are tile times as large.",
+        "The next tile begins `tile` rows further, so multiply the outside strides by tile.",
         lambda layout, tiler: Layout(
             (tiler, tuple(-(-extent // tile) for extent, tile in zip(extents(layout), tiler, strict=True))),
             (layout.stride, layout.stride),
@@ -258,25 +258,25 @@ def copies(places: Callable[[Layout, Layout], Layout]) -> Answer:
 
 PRODUCT = (
     Mistake(
-        "The complement is too short for this grid. The grid asks for places up to cosize(grid), so room is needed for "
+        "The complement is too short for this grid. The grid uses places up to cosize(grid), so the bound is "
         "size(block) * cosize(grid).",
         copies(lambda block, grid: tl.compose(tl.complement(block, size(block) * size(grid)), grid)),
     ),
     Mistake(
-        "Copies size(block) apart are right for a block without holes. Here they land on each other.",
+        "Copies size(block) apart are right for a block without holes. Here they overlap.",
         copies(scaled_by(size)),
     ),
     Mistake(
-        "Copies cosize(block) apart never meet, but leave the block's holes empty forever: fill those first.",
+        "Copies cosize(block) apart never overlap, but leave the block's holes empty: fill those first.",
         copies(scaled_by(cosize)),
     ),
     Mistake(
         "The copies are put at the grid's own offsets, on top of the block. The grid numbers the places, and the "
-        "complement of the block says where the places are.",
+        "complement of the block has their offsets.",
         copies(lambda block, grid: grid),
     ),
     Mistake(
-        "There are the right number of copies, but always in order 0, 1, 2 …: the grid's strides are not used.",
+        "The number of copies is right, but they are always in the order 0, 1, 2 …: the grid's strides are not used.",
         copies(lambda block, grid: tl.complement(block, size(block) * size(grid))),
     ),
     Mistake(
@@ -314,11 +314,11 @@ BLOCKED = (
 
 INVERSE = (
     Mistake(
-        "That takes stride and extent for each other: a mode of the inverse has the *index* distance as its stride.",
+        "That exchanges stride and distance: a mode of the inverse has the *index* distance as its stride.",
         lambda layout: Layout(layout.stride, layout.shape),
     ),
     Mistake(
-        "Where memory has a hole nothing can be said: stop at the first stride that is not extent · stride.",
+        "No index has an offset in a hole: stop at the first stride that is not extent · stride.",
         tl.left_inverse,
     ),
     Mistake(
@@ -332,13 +332,13 @@ INVERSE = (
 
 
 def run_of(layout: Layout) -> int:
-    """How many elements lie side by side from offset 0 on."""
+    """The number of elements that are contiguous from offset 0 on."""
     return size(tl.right_inverse(layout))
 
 
 VECTOR = (
     Mistake(
-        "Each side may be contiguous by itself, and yet put other elements side by side. Go through A's inverse.",
+        "Each side may be contiguous by itself, but with other neighbors. Use A's inverse.",
         lambda a, b: min(run_of(a), run_of(b)),
     ),
     Mistake(
@@ -346,15 +346,15 @@ VECTOR = (
         lambda a, b: extent_first(a, b),
     ),
     Mistake(
-        "That looks at the first mode as it stands; a row-major tile is contiguous in its last.",
+        "That looks at the first mode as given; a row-major tile is contiguous in its last.",
         lambda a, b: first_run(a, b),
     ),
     Mistake(
         "That is the first mode as composed. Coalesce it first: modes that continue each other are one run.",
         lambda a, b: first_composed(a, b),
     ),
-    Mistake("That is A's side alone: B may put these elements elsewhere.", lambda a, b: run_of(a)),
-    Mistake("That is B's side alone: A may put these elements elsewhere.", lambda a, b: run_of(b)),
+    Mistake("That looks only at A: B may store these elements elsewhere.", lambda a, b: run_of(a)),
+    Mistake("That looks only at B: A may store these elements elsewhere.", lambda a, b: run_of(b)),
 )
 
 
@@ -390,8 +390,8 @@ def threads_and_values(product: Callable, turned: bool = False) -> Answer:
 
 THREAD_VALUE = (
     Mistake(
-        "That is the blocked product: a thread's values lie a whole block of threads apart. It is neighboring values "
-        "that make a vector: rake.",
+        "That is the blocked product: a thread's values are a whole block of threads apart. A vector needs neighboring "
+        "values: use the raked product.",
         threads_and_values(tl.blocked_product),
     ),
     Mistake(
@@ -399,13 +399,13 @@ THREAD_VALUE = (
         threads_and_values(tl.raked_product, True),
     ),
     Mistake(
-        "The product is (row, column) → thread and value. The thread asks the other way: take the right inverse.",
+        "The product is (row, column) → thread and value. A thread needs the other direction: take the right inverse.",
         lambda threads, values: tl.compose(
             tl.coalesce(tl.raked_product(threads, values)), Layout((size(threads), size(values)))
         ),
     ),
     Mistake(
-        "threads and values are exchanged: the values stand inside, the threads around them.",
+        "Threads and values are exchanged: the values are inside, the threads around them.",
         lambda threads, values: tl.compose(
             tl.right_inverse(tl.raked_product(values, threads)), Layout((size(threads), size(values)))
         ),

@@ -81,13 +81,13 @@ LOGICAL_PRODUCT = ValueExercise(
         ),
     ),
     remedies=(
-        Remedy(Lawbreak.FIRST_MODE, "The block itself is mode 0, as it stands."),
+        Remedy(Lawbreak.FIRST_MODE, "The block itself is mode 0, unchanged."),
         Remedy(Lawbreak.STARTS, "The complement lists where copies can begin; compose it with the grid."),
     ),
     hints=(
         "Where may a copy begin? The complement of the block lists the places, in ascending order.",
         "The grid numbers those places: mode 1 is complement(block, …) ∘ grid.",
-        "The grid asks for places up to cosize(grid), each with room for a block: size(block) * cosize(grid) in all.",
+        "The grid uses places up to cosize(grid), each with room for a block: size(block) * cosize(grid) in all.",
     ),
 )
 
@@ -206,17 +206,19 @@ RIGHT_INVERSE = ValueExercise(
     remedies=(
         Remedy(
             Fail.CASE(name="modes of extent 1"),
-            "A mode of extent 1 moves nothing, whatever its stride: leave it out before sorting.",
+            "A mode of extent 1 contributes nothing, whatever its stride: leave it out before sorting.",
         ),
         Remedy(Lawbreak.TOO_SHORT, "Don't stop early: after a mode is kept, reach is multiplied by its extent."),
-        Remedy(Fail.CASE(name="memory with holes"), "Stop at the first stride that is not what is reached so far."),
+        Remedy(
+            Fail.CASE(name="memory with holes"), "Stop at the first stride that differs from the range reached so far."
+        ),
         Remedy(
             Lawbreak.NO_INVERSE,
             "A kept mode's stride is its distance as indices: the product of the extents before it.",
         ),
     ),
     hints=(
-        "List (stride, extent, distance as indices) of every flat mode. Which of them lies at offsets 0, 1, 2 …?",
+        "List (stride, extent, distance as indices) of every flat mode. Which of them covers the offsets 0, 1, 2 …?",
         "After sorting by stride the kept modes have strides 1, then extent · stride of the one before, and so on.",
         "The answer's modes are (extent, distance as indices) of the kept ones, in that order.",
     ),
@@ -335,7 +337,7 @@ LAYOUT_TV = ValueExercise(
     ),
     hints=(
         "tl.raked_product(threads, values) has at each (row, column) the number thread + size(threads) · value.",
-        "Its right inverse leads from that number to the index in the tile.",
-        "Take the number apart into (thread, value) by composing with Layout((size(threads), size(values))).",
+        "Its right inverse maps that number to the index in the tile.",
+        "Split the number into (thread, value) by composing with Layout((size(threads), size(values))).",
     ),
 )

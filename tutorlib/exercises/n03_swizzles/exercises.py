@@ -52,7 +52,7 @@ EXERCISES = (
             ),
             Remedy(
                 Fail.CASE(name="words that share a bank"),
-                "The cost is the largest number of different words that one bank has to give.",
+                "The cost is the largest number of different words in one bank.",
             ),
             Remedy(
                 Fail.CASE(name="lanes that want the same word"),
@@ -60,12 +60,12 @@ EXERCISES = (
             ),
             Remedy(
                 Fail.CASE(name="8 bytes for each lane"),
-                "Sixteen lanes go through together, one half after the other, and the halves add up.",
+                "The hardware serves sixteen lanes at a time, and the wavefronts of the two halves add up.",
             ),
         ),
         hints=(
             "For one group of lanes: collect the different words, then see which bank holds most of them.",
-            "A group has 128 // width lanes, at most 32: what the banks hold side by side.",
+            "A group has 128 // width lanes, at most 32: all banks together deliver 128 bytes.",
             "For aligned accesses each lane's first word is enough: two vectors start in the same bank or share none.",
         ),
     ),
@@ -116,9 +116,10 @@ EXERCISES = (
             ),
         ),
         hints=(
-            "Count the stride in vectors. With which strides do the vectors of a column visit every place once?",
-            "The banks hold a power of two of vectors side by side: an odd stride visits each, an even one does not.",
-            "Round up to whole vectors, add one where their number is even, and give the result in elements.",
+            "Count the stride in vectors. With which strides do the vectors of a column use each group of banks once?",
+            "The banks hold 2, 4 or 8 … vectors, a power of two: an odd stride reaches each position, an even "
+            "one does not.",
+            "Round up to whole vectors, add one if their number is even, and return the stride in elements.",
         ),
     ),
     ValueExercise(
@@ -155,7 +156,7 @@ EXERCISES = (
         remedies=(
             Remedy(
                 Fail.CASE(name="all of one period of ⟨3,3,3⟩"),
-                "Take it apart: the group Y is (offset >> (M + S)) & mask. Where does it go back in?",
+                "Step by step: the group Y is (offset >> (M + S)) & mask. At which bit is it XORed in?",
             ),
             Remedy(
                 (Fail.CASE(name="fewer bits"), Fail.CASE(name="groups further apart")),
@@ -177,7 +178,7 @@ EXERCISES = (
             for row in (128, 64, 32)
         ),
         remedies=(
-            Remedy(SwizzleFlaw.TEARS, "M protects a chunk: 2**M elements are 16 bytes."),
+            Remedy(SwizzleFlaw.TEARS, "M keeps a chunk together: 2**M elements are 16 bytes."),
             Remedy(
                 SwizzleFlaw.WAVEFRONTS,
                 "Numbers of bits: B of the chunks in a row, M of the elements in a chunk, S of the chunks in 128 bytes",
@@ -185,9 +186,9 @@ EXERCISES = (
             Remedy(SwizzleFlaw.OVERLAP, "B counts chunks of a row, not elements: row_bytes // 16."),
         ),
         hints=(
-            "M protects the 16 bytes that one lane moves: how many elements are they?",
-            "B is how many bits number the 16-byte chunks of a row. There is nothing else to XOR into.",
-            "128 bytes are 8 chunks, so rows come back to the same banks after 8 chunks: that distance is S.",
+            "M keeps together the 16 bytes that one lane moves: how many elements are they?",
+            "B is the number of bits that number the 16-byte chunks of a row: only those may change.",
+            "128 bytes are 8 chunks, so after 8 chunks the banks repeat: S is the number of bits in that distance.",
         ),
     ),
     ValueExercise(
@@ -218,11 +219,11 @@ EXERCISES = (
         remedies=(
             Remedy(
                 Fail.CASE(name="row 0"),
-                "In row 0 nothing is XORed but the chunk: place = 0 ^ chunk, and a place is 8 elements.",
+                "In row 0, place = 0 ^ chunk, and a place has 8 elements.",
             ),
             Remedy(
                 Fail.CASE(name="the atom"),
-                "place = r ^ chunk, an exclusive or: two places of a column never meet.",
+                "place = r ^ chunk, an exclusive or: the eight rows of a chunk get eight places.",
             ),
         ),
         hints=(
@@ -245,7 +246,7 @@ EXERCISES = (
             Remedy(Fail.CASE(name="value 2 of every lane"), "Values 2 and 3 are 8 rows below values 0 and 1."),
         ),
         hints=(
-            "Follow lanes 0, 1, 2, 3, 4 in the picture: along the row, and then?",
+            "Follow lanes 0, 1, 2, 3, 4 in the picture: along the row, and then where?",
             "Four lanes with two values each fill a row of 8. The other two values are 8 rows further down.",
         ),
     ),
@@ -263,7 +264,7 @@ EXERCISES = (
             Remedy(FragmentFlaw.MODES, "One mode of 32 lanes, (4, 8), and one of 8 values, (2, 2, 2)."),
             Remedy(
                 FragmentFlaw.ELEMENT(value=0),
-                "Four lanes go along k, two elements each; then the next row: strides (32, 1).",
+                "Four lanes are side by side along k, two elements each; then comes the next row: strides (32, 1).",
             ),
             Remedy(
                 Fail.CASE(name="the values of lane 0"),
@@ -271,7 +272,7 @@ EXERCISES = (
             ),
         ),
         hints=(
-            "Lanes have the shape (4, 8) and values (2, 2, 2). What is left is one stride for each.",
+            "Lanes have the shape (4, 8) and values (2, 2, 2). Find one stride for each extent.",
             "In the index row + 16·k a step down is 1 and a step along k is 16.",
             "The next of four lanes is two elements along k: stride 32. Value 1 is one element along k, value 2 is 8 "
             "rows down, value 4 is 8 elements along k.",

@@ -116,7 +116,8 @@ LDMATRIX = (
     ),
     Mistake("Row and column are exchanged.", lambda lane: (lane // 16 * 8, lane % 16)),
     Mistake(
-        "That is what the lane receives. The address it gives is that of a whole row of 8 elements.",
+        "That is the element that the lane receives. The address that it supplies is that of a whole row of 8 "
+        "elements.",
         lambda lane: (lane // 4, lane % 4 * 2),
     ),
     Mistake(

@@ -9,7 +9,7 @@ from tutorlib.checking.values import Mistake, same
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import banks
 
-CHUNK = 16  # bytes: what one lane moves at most, and a row of one of ldmatrix's matrices
+CHUNK = 16  # bytes: the most that one lane moves, and a row of one of ldmatrix's matrices
 
 # 03.3 swizzle ---------------------------------------------------------------------------------------------------
 
@@ -66,7 +66,7 @@ SWIZZLING = (
         lambda b, m, s, offset: offset + (bits(b, m + s, offset) << m),
     ),
     Mistake(
-        "Only B bits take part; you XOR all that stand above bit M + S.",
+        "Only B bits take part; you XOR all bits above bit M + S.",
         lambda b, m, s, offset: offset ^ offset >> (m + s) << m,
     ),
 )
@@ -156,7 +156,7 @@ def anywhere(rng: Random) -> tuple[int, int]:
 
 
 OFFSETS = (
-    Mistake("The swizzle is missing: that is the atom's layout alone, once for every 8 rows.", TILE),
+    Mistake("The swizzle is missing: that is the plain layout of the atom, repeated every 8 rows.", TILE),
     Mistake(
         "The other group of bits is XORed: the chunk moves, to chunk ^ row. In this atom the *row* moves inside its "
         "column of chunks, to row ^ chunk.",

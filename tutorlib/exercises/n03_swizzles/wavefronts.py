@@ -1,4 +1,4 @@
-"""03.1 and 03.2: what an access costs, and padding."""
+"""03.1 and 03.2: the cost of an access, and padding."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -28,16 +28,16 @@ def most_lanes(addresses: list[int]) -> int:
 
 COUNTING = (
     Mistake(
-        "You count lanes. Lanes that want the same word share one read of it: count different words.",
+        "You count lanes. Lanes that read the same word share one read of it: count different words.",
         lambda addresses, width: sum(map(most_lanes, phases(addresses, width))),
     ),
     Mistake(
         "You send all lanes through at once. 8-byte accesses go by 16 lanes and 16-byte accesses by 8, one group after "
-        "the other; a word that two groups want is read twice.",
+        "the other; a word that two groups need is read twice.",
         lambda addresses, width: banks.ways(addresses, 1, width),
     ),
     Mistake(
-        "That is the slowest group of lanes alone. The groups follow each other, so their wavefronts add up.",
+        "That is only the slowest group of lanes. The groups follow each other, so their wavefronts add up.",
         lambda addresses, width: max(wavefronts(phase, width) for phase in phases(addresses, width)),
     ),
     Mistake(

@@ -172,9 +172,9 @@ EXERCISES = (
             ),
         ),
         hints=(
-            "What does the type of a tensor say in the two cases above? As many types, as many compilations.",
-            "For a dynamic layout two things are left in the type: the rank, and where the stride 1 stands.",
-            "len({…}) counts different things: put the layouts in it, or (rank, stride.index(1)).",
+            "What does the type of a tensor contain in the two cases above? Each type is one compilation.",
+            "A dynamic layout has two things in its type: the rank, and the position of the stride 1.",
+            "len({…}) counts different values: put the layouts into the set, or (rank, stride.index(1)).",
         ),
         remedies=FIRST_KERNEL_REMEDIES["04.3"],
     ),
@@ -189,8 +189,8 @@ EXERCISES = (
         once=True,
         limits=WorkLimits(blocks=8, most_blocks=32, at_most=(("", 4096),)),
         hints=(
-            "Which element is this thread's? Its block stands block · 128 elements in.",
-            "grid is a number of blocks: as many as there are pieces of 128 elements.",
+            "Which element is this thread's? Its block begins at element block · 128.",
+            "grid is the number of blocks, one for each 128 elements.",
         ),
         remedies=FIRST_KERNEL_REMEDIES["04.4"],
     ),
@@ -206,9 +206,9 @@ EXERCISES = (
         limits=WorkLimits(blocks=2, most_blocks=8, at_most=(("", 2400),)),
         dynamic=True,
         hints=(
-            "Two changes: one more block for the rest, and the threads of that block that have no element.",
+            "Two changes: one more block for the residue, and a predicate for its threads that have no element.",
             "cute.ceil_div(n, 128) rounds up.",
-            "if i < cute.size(c): around the line that computes. Nothing else goes inside.",
+            "if i < cute.size(c): around the line that computes, and nothing else inside.",
         ),
         remedies=FIRST_KERNEL_REMEDIES["04.5"],
     ),
@@ -226,9 +226,9 @@ EXERCISES = (
         divisible=4,
         requires=("ld.global.v4", "st.global.v4"),
         hints=(
-            "cute.local_tile(x, (4,), (i,)) is piece i of four elements; it is a tensor, and load() reads it whole.",
-            "Only whole pieces exist: the guard asks whether piece i begins before the end.",
-            "cute.where(v > 0, v, v * 0.125) picks for each element.",
+            "cute.local_tile(x, (4,), (i,)) is tile i, four elements; it is a tensor, and load() reads all of it.",
+            "All tiles are whole: the predicate is whether tile i begins before the end.",
+            "cute.where(v > 0, v, v * 0.125) chooses for each element.",
         ),
         remedies=FIRST_KERNEL_REMEDIES["04.6"],
     ),
@@ -265,9 +265,10 @@ EXERCISES = (
         dynamic=True,
         requires=("st.shared", "ld.shared", "bar.sync"),
         hints=(
-            "First alone, then together: a loop over the thread's own elements, then its number into shared memory.",
-            "The smallest of all numbers is -cutlass.Float32.inf: a thread without an element starts, and ends, there.",
-            "for step in cutlass.range_constexpr(1, 8): half = THREADS >> step. The barrier stands in the loop, after "
+            "First each thread by itself: a loop over its own elements; then its number goes into shared memory.",
+            "The smallest of all numbers is -cutlass.Float32.inf: a thread without an element starts with it "
+            "and keeps it.",
+            "for step in cutlass.range_constexpr(1, 8): half = THREADS >> step. The barrier is in the loop, after "
             "the `if thread < half`.",
             "Thread 0 writes partial[0] to maxima[row], after the loop.",
         ),

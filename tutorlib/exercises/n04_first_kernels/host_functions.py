@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Formula = Callable[["Tensor", "Tensor"], "Tensor"]  # x and y before the call → y after it
-FormulaOf = Callable[[Any], Formula]  # of what leads the arguments
+FormulaOf = Callable[[Any], Formula]  # of the arguments before x and y
 MARGIN = 4  # elements on either side of y that must not be written
 
 
@@ -125,9 +125,9 @@ def axpy(alpha: float) -> Formula:
 def axpy_mistakes(alpha: float) -> dict[str, Formula]:
     return {
         "y is as it was: was anything written?": lambda x, y: y,
-        "That is alpha·x; what y held before is to be added.": lambda x, y: alpha * x,
+        "That is alpha·x; add the old value of y.": lambda x, y: alpha * x,
         "That is x + y without alpha.": lambda x, y: x + y,
-        "alpha multiplies x alone, not the sum.": lambda x, y: alpha * (x + y),
+        "alpha multiplies only x, not the sum.": lambda x, y: alpha * (x + y),
         "The last element is left out: range(n) ends before n.": lambda x, y: alpha * x * up_to(len(x) - 1, x) + y,
         "The first element is left out.": lambda x, y: alpha * x * (1 - up_to(1, x)) + y,
     }
@@ -158,7 +158,7 @@ def polynomial_mistakes(coefficients: tuple[float, ...]) -> dict[str, Formula]:
         "The last coefficient is left out.": polynomial(coefficients[:-1] or (0.0,)),
         "The constant is left out.": polynomial((0.0, *coefficients[1:])),
         "One step is missing: multiply by x once more and add the constant.": polynomial(coefficients[1:] or (0.0,)),
-        "That is the right polynomial, added to what y held before.": lambda x, y: y + polynomial(coefficients)(x, y),
+        "That is the right polynomial, added to the old value of y.": lambda x, y: y + polynomial(coefficients)(x, y),
     }
 
 

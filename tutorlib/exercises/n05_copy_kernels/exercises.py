@@ -73,11 +73,11 @@ def shared(rng: random.Random) -> tuple:
 
 
 FIRST_ELEMENT = Mistake(
-    "Each thread reads `vector` elements, and its last one may lie in another sector than its first.",
+    "Each thread reads `vector` elements, and its last one may be in another sector than its first.",
     lambda offsets, element_bytes, vector=1: sectors(offsets, element_bytes),
 )
 BY_BYTES = Mistake(
-    "That is the bytes asked for, divided by 32. It is the price only where they lie together and nobody shares.",
+    "That is the number of requested bytes divided by 32. It is right only if they are contiguous and all different.",
     lambda offsets, element_bytes, vector=1: -(-len(offsets) * element_bytes * vector // SECTOR),
 )
 BY_LINE = Mistake(
@@ -133,7 +133,7 @@ EXERCISES = (
         ),
         hints=(
             "Which byte does a thread touch first, and which last?",
-            "Byte b lies in sector b // 32. Collect the sectors of all threads in a set.",
+            "Byte b is in sector b // 32. Collect the sectors of all threads in a set.",
             "range(first // 32, (end - 1) // 32 + 1) are the sectors of the bytes from first to end - 1.",
         ),
         remedies=COPY_REMEDIES["05.1"],
@@ -190,7 +190,8 @@ EXERCISES = (
         lean=("ld.global", "st.global"),
         limits=WorkLimits(at_most=(("st.global", 96),)),
         hints=(
-            "How many vectors of 8 fill a row of 128 elements? So many threads lie side by side; the rest are rows.",
+            "How many vectors of 8 fill a row of 128 elements? That is the number of threads side by side; the "
+            "others are in rows below.",
             "cute.make_fragment_like(from_src) is a tensor in registers; copy into it, then out of it.",
             "threads is (16, 16):(16, 1) and values (1, 8), for bf16; write them with WIDE, WIDE_THREADS and vector.",
         ),
@@ -213,7 +214,7 @@ EXERCISES = (
         hints=(
             "loads.partition_S of the block's tile of src, loads.partition_D of the tile in shared memory.",
             "Between issue and use: commit the group, wait for 0 groups, then the barrier.",
-            "From shared memory to dst there is no direct way: a fragment, as in rung 3.",
+            "Data goes from shared memory to dst through registers: a fragment, as in rung 3.",
         ),
         remedies=COPY_REMEDIES["05.5"],
     ),
@@ -230,9 +231,9 @@ EXERCISES = (
         library=COURSE_COPIES,
         limits=WorkLimits(at_most=(("st.global", 760), ("bar.sync", 48))),
         hints=(
-            "Four copies: from_src → registers → tile, then turned → registers → to_dst. Each side in shared memory is "
-            "cut for this thread: mine.partition_D(tile), mine.partition_S(turned).",
-            "Who wrote the elements that a thread reads from `turned`? When may it rely on them?",
+            "Four copies: from_src → registers → tile, then turned → registers → to_dst. This thread's parts in shared "
+            "memory are mine.partition_D(tile) and mine.partition_S(turned).",
+            "Which threads wrote the elements that a thread reads from `turned`? When may it rely on them?",
             "Row-major: the column has stride 1, the row stride TURN.",
             "turned_layout takes (column, row): exchange the strides, not the data.",
         ),
@@ -253,7 +254,7 @@ EXERCISES = (
         limits=WorkLimits(at_most=(("st.global", 760), ("bar.sync", 48))),
         hints=(
             "32 banks of one element each are 5 bits, the lowest ones.",
-            "The lowest 5 bits of the row stand 6 places higher than those of the column.",
+            "The lowest 5 bits of the row are 6 places higher than those of the column.",
             "Swizzle both layouts of exercise 05.6 with the same cute.make_swizzle(5, 0, 6).",
         ),
         remedies=COPY_REMEDIES["05.7"],
@@ -273,9 +274,9 @@ EXERCISES = (
         limits=WorkLimits(at_most=(("cp.async.bulk.tensor", 4),)),
         hints=(
             "mbarrier_init(barrier, 1): one thread arrives, the one that announces the bytes.",
-            "The fetch is cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier), outside of elect_one.",
-            "The barrier must be ready before any thread waits for it: sync_warp() between the two.",
-            "The way out: cute.copy(store, from_tile, to_dst), commit the bulk group, wait for 0 with read=True.",
+            "The load is cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier), outside of elect_one.",
+            "The barrier must be initialized before any thread waits for it: sync_warp() between the two.",
+            "The store: cute.copy(store, from_tile, to_dst), commit the bulk group, wait for 0 groups with read=True.",
         ),
         remedies=COPY_REMEDIES["05.8"],
     ),

@@ -6,24 +6,24 @@ from tutorlib.failure import Difference, Fail, Hazard
 
 COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "05.1": (
-        Remedy(Fail.GIVES(type="set"), "How many sectors is asked for: the len of that set."),
+        Remedy(Fail.GIVES(type="set"), "Return the number of sectors: the len of that set."),
         Remedy(
             Fail.CASE(name="threads along a row"),
-            "Write the bytes down for three threads: thread n touches the bytes from offset · size on. Which "
-            "sectors of 32 bytes are these, each counted once?",
+            "Write down the bytes of three threads: thread n touches the bytes from offset · size on. In which "
+            "sectors of 32 bytes are they, each counted once?",
         ),
         Remedy(
             Fail.CASE(name="threads down a column"),
-            "Only sectors that some thread touches come: those between two threads' rows do not.",
+            "Only sectors that some thread touches are moved: those between two threads' rows are not.",
         ),
         Remedy(
             Fail.CASE(name="vectors"),
-            "A thread touches `vector` elements of `element_bytes` bytes, one after the other: where does the last "
-            "of these bytes lie?",
+            "A thread touches `vector` consecutive elements of `element_bytes` bytes: in which sector is the "
+            "last of these bytes?",
         ),
         Remedy(
             Fail.CASE(name="elements across an edge"),
-            "What begins in one sector may reach over several: all from the first byte's sector to the last byte's.",
+            "An access may span several sectors: all from the first byte's sector to the last byte's.",
         ),
     ),
     "05.2": (
@@ -32,11 +32,11 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Tiles extend past the edges: row < rows and column < columns must both hold before the access.",
         ),
         Remedy(
-            Difference.UNWRITTEN(share="all"), "What is stored to dst? Before the kernel runs it holds NaN everywhere."
+            Difference.UNWRITTEN(share="all"), "Which lines store to dst? Before the kernel runs, it is full of NaN."
         ),
         Remedy(
             (Difference.WRONG(along="column"), Difference.UNWRITTEN(along="column")),
-            "A tile has 64 columns: n goes through all of them, and the block's first is across * TILE[1].",
+            "A tile has 64 columns: n runs over all of them, and the block's first is across * TILE[1].",
         ),
         Remedy(
             (Difference.WRONG(along="row"), Difference.UNWRITTEN(along="row")),
@@ -49,14 +49,14 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Hazard.OUTSIDE,
             "Tiles extend past the edges: row < rows and column < columns must both hold before the access.",
         ),
-        Remedy(Fail.WASTE(space="global"), "Neighboring threads belong on neighboring columns: thread % TILE[1]."),
+        Remedy(Fail.WASTE(space="global"), "Give neighboring threads neighboring columns: thread % TILE[1]."),
         Remedy(
-            Difference.UNWRITTEN(share="all"), "What is stored to dst? Before the kernel runs it holds NaN everywhere."
+            Difference.UNWRITTEN(share="all"), "Which lines store to dst? Before the kernel runs, it is full of NaN."
         ),
         Remedy(
             (Difference.WRONG(along="row"), Difference.UNWRITTEN(along="row")),
-            "128 threads are two rows of 64: thread // TILE[1] is 0 or 1, and the steps are as many rows as threads"
-            " are together, from 0 to TILE[0].",
+            "128 threads are two rows of 64: thread // TILE[1] is 0 or 1, and the loop runs from 0 to TILE[0] "
+            "in steps of 2 rows.",
         ),
         Remedy(
             (Difference.WRONG(along="column"), Difference.UNWRITTEN(along="column")),
@@ -66,8 +66,8 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "05.4": (
         Remedy(
             Fail.LACKS(instruction="st.global.v4"),
-            "Two copies with 128 bits an access: from_src to registers, registers to to_dst. What is not stored, or"
-            " not loaded, the compiler leaves out.",
+            "Two copies of 128 bits per access: from_src to registers, registers to to_dst. The compiler "
+            "removes loads whose values are never stored.",
         ),
         Remedy(Hazard.OUTSIDE, "pred=mask belongs to both copies: the one that loads and the one that stores."),
         Remedy(
@@ -77,7 +77,7 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             Difference.UNWRITTEN(share="all"),
-            "dst holds NaN until something is copied to to_dst: which tensor comes second in the second copy?",
+            "dst is full of NaN until something is copied to to_dst: which tensor is the target of the second copy?",
         ),
         Remedy(
             Difference.UNWRITTEN,
@@ -91,40 +91,41 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "05.5": (
         Remedy(
             Fail.LACKS(instruction="st.global.v4"),
-            "The way out has two copies: the tile to registers, registers to dst.",
+            "After the barrier come two copies: the tile to registers, and registers to dst.",
         ),
         Remedy(
             Fail.LACKS(instruction="cp.async"),
-            "The way in is one copy with `load`, from src's tile to the tile in shared memory.",
+            "First comes one copy with `load`, from src's tile to the tile in shared memory.",
         ),
         Remedy(
-            Fail.LACKS(instruction="ld.shared"), "What is stored must come out of the tile: stores.partition_S(tile)."
+            Fail.LACKS(instruction="ld.shared"),
+            "Read the elements that you store from the tile: stores.partition_S(tile).",
         ),
         Remedy(
             Hazard.UNWAITED(lacks="commit"),
-            "cp_async_commit_group closes a group over the copies before it, and only a closed group can be waited "
-            "for.",
+            "cp_async_commit_group makes the copies issued so far a group, and a wait covers committed groups only.",
         ),
         Remedy(
             Hazard.UNWAITED(lacks="wait"),
-            "wait_group(0), after the commit and before the tile is read, by every thread: the number is how many "
-            "groups may still be open.",
+            "Every thread executes wait_group(0) after the commit and before it reads the tile: 0 is the number "
+            "of groups that may still be in flight.",
         ),
         Remedy(
             Hazard.RACE(earlier="write"),
-            "A wait covers a thread's own copies. The others' are there after a barrier that comes behind the wait.",
+            "A wait covers a thread's own copies. Those of other threads have arrived after a barrier that "
+            "follows the wait.",
         ),
         Remedy(Difference.UNWRITTEN(share="all"), "Which tensor does the last copy write to?"),
     ),
     "05.6": (
         Remedy(
             Fail.LACKS(instruction="st.shared"),
-            "The data goes through the tile: registers to mine.partition_D(tile), mine.partition_S(turned) to "
+            "Take the data through the tile: registers to mine.partition_D(tile), mine.partition_S(turned) to "
             "registers.",
         ),
         Remedy(
             Fail.LACKS(instruction="ld.shared"),
-            "What is stored to dst must be read back out of shared memory: mine.partition_S(turned) to registers.",
+            "Read the elements that you store to dst from shared memory: mine.partition_S(turned) to registers.",
         ),
         Remedy(
             Hazard.RACE(earlier="write"), "All threads write the tile, then sync_threads(), then they read it turned."
@@ -136,19 +137,18 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             Hazard.RACE(earlier="store"),
-            "A row of the tile has TURN elements: with a smaller stride from row to row, rows share places.",
+            "A row of the tile has TURN elements: with a smaller stride from row to row, rows overlap.",
         ),
     ),
     "05.7": (
         Remedy(
             Fail.WASTE(space="shared"),
-            "A column of 32 rows is to lie in 32 banks: five bits of the row's number, XORed into the five lowest "
-            "bits of the offset. Where do the row's bits stand, with rows of 64?",
+            "32 rows of a column need 32 banks: XOR five bits of the row into the five lowest bits of the "
+            "offset. At which bit does the row begin if a row has 64 elements?",
         ),
         Remedy(
             Difference.WRONG(got="10", want="7"),
-            "What is written through a swizzle is read through it: the same one over the tile's layout and over the"
-            " turned one.",
+            "Write and read through the same swizzle: compose it with the tile's layout and with the turned one.",
         ),
         Remedy(
             Difference.WRONG(got="3", want="7"),
@@ -159,30 +159,34 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "05.8": (
         Remedy(
             Fail.LACKS(instruction="cp.async.bulk.tensor"),
-            "The tile comes by cute.copy(load, …, tma_bar_ptr=barrier) and leaves by cute.copy(store, …).",
+            "cute.copy(load, …, tma_bar_ptr=barrier) loads the tile, and cute.copy(store, …) stores it.",
         ),
         Remedy(
             Fail.LACKS(instruction="mbarrier"),
-            "The fetch only starts. One thread announces the bytes to the mbarrier, and all wait for its phase 0.",
+            "cute.copy only issues the load. One thread announces the bytes to the mbarrier, and all wait for "
+            "its phase 0.",
         ),
         Remedy(
             Fail.LACKS(instruction="fence.mbarrier_init"),
-            "The engine counts on the barrier: mbarrier_init_fence() makes it visible there, before the fetch starts.",
+            "TMA signals the mbarrier: mbarrier_init_fence() makes it visible to TMA before the load is issued.",
         ),
-        Remedy(Hazard.MBARRIER(lacks="bytes"), "Announce what the fetch brings: tile_bytes, once."),
+        Remedy(Hazard.MBARRIER(lacks="bytes"), "Announce the bytes that the load delivers: tile_bytes, once."),
         Remedy(
             Hazard.UNWAITED(lacks="mbarrier"),
             "One thread announces tile_bytes and arrives; then all wait for phase 0, before the tile is used.",
         ),
         Remedy(Hazard.MBARRIER(lacks="init"), "mbarrier_init comes first, by one thread."),
-        Remedy(Hazard.DEADLOCK(lacks="arrivals"), "As many threads must arrive as mbarrier_init was told: one."),
+        Remedy(
+            Hazard.DEADLOCK(lacks="arrivals"),
+            "The number of threads that arrive must equal the count given to mbarrier_init: one.",
+        ),
         Remedy(
             Hazard.DEADLOCK(lacks="bytes"),
-            "Announced and fetched must agree: one thread announces tile_bytes, once, and the fetch brings as many.",
+            "The announced bytes must equal the loaded ones: one thread announces tile_bytes, once, for one load.",
         ),
         Remedy(
             (Hazard.RACE(earlier="write"), Hazard.RACE(earlier="init")),
-            "One warp alone, and sync_warp() between making the mbarrier and using it.",
+            "Launch one warp, and put sync_warp() between the initialization of the mbarrier and its use.",
         ),
         Remedy(
             Hazard.UNWAITED(lacks="stored"),
@@ -190,8 +194,8 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             Hazard.DIVERGENT(lanes="elsewhere"),
-            "cute.copy with TMA elects a thread by itself: it stands outside of elect_one.",
+            "cute.copy with TMA elects a thread by itself: call it outside of elect_one.",
         ),
-        Remedy(Difference.UNWRITTEN(share="all"), "The way out is missing: cute.copy(store, from_tile, to_dst)."),
+        Remedy(Difference.UNWRITTEN(share="all"), "The store is missing: cute.copy(store, from_tile, to_dst)."),
     ),
 }

@@ -165,7 +165,7 @@ def each_once(shape: Shape) -> dict[int, int]:
 
 
 def more_than_needed(shape: Shape, launched: "Sequence[Launched | Planned]") -> str | None:
-    """Which launch has more blocks than there are rows, or a tile that is larger than a row needs."""
+    """A launch with more blocks than rows, or with a tile larger than a row needs, as a sentence."""
     for launch in launched:
         if (blocks := math.prod(launch.grid)) > shape[0]:
             return f"there are {blocks} blocks for {count(shape[0], 'row')}"
@@ -213,7 +213,8 @@ EXERCISES = (
                 broadcast_shape,
                 [
                     Mistake(
-                        "The shorter shape gets its ones on the right; they belong on the left.", filled_on_the_right
+                        "You add the ones to the shorter shape on the right; they belong on the left.",
+                        filled_on_the_right,
                     )
                 ],
             ),
@@ -221,7 +222,11 @@ EXERCISES = (
                 "shapes that do not",
                 beside(CLASHES, pair_of_shapes, n=20),
                 broadcast_shape,
-                [Mistake("Two sizes that differ, neither of them 1, are no match: give None.", always_the_larger)],
+                [
+                    Mistake(
+                        "Two sizes that differ, neither of them 1, are incompatible: return None.", always_the_larger
+                    )
+                ],
             ),
         ),
         hints=(
@@ -240,7 +245,7 @@ EXERCISES = (
         constants=lambda shape: (16, 32),
         loads=each_once,
         hints=(
-            "The tile of s has shape (tm,), that of x (tm, tn). Align them at the right: tm stands under tn.",
+            "The tile of s has shape (tm,), that of x (tm, tn). Aligned at the right, tm is under tn.",
             "s[:, None] has shape (tm, 1).",
         ),
     ),
@@ -255,8 +260,8 @@ EXERCISES = (
         constants=lambda shape: (8, 32),
         loads=each_once,
         hints=(
-            "A block owns tm rows and walks along them: how many tiles is that? ct.num_tiles knows.",
-            "The last tile of a row extends past the edge. What padding leaves a sum unchanged?",
+            "A block owns tm rows and walks along them: ct.num_tiles is the number of its tiles.",
+            "The last tile of a row extends past the edge. Which padding leaves a sum unchanged?",
             "padding_mode=ct.PaddingMode.ZERO, and one ct.sum(…, 1) after the loop or inside it.",
             "ct.sum of a bf16 tile is bf16. tile.astype(ct.float32) comes first.",
         ),
@@ -273,8 +278,8 @@ EXERCISES = (
         constants=lambda shape: (power_of_two(shape[1]),),
         loads=each_once,
         hints=(
-            "One block, one row, one tile of shape (1, tile) that holds the whole row and then some.",
-            "The maximum must not see the padding, and the sum must not either. Which value satisfies both?",
+            "A block computes one row, in one tile of shape (1, tile) that holds the whole row and some padding.",
+            "The padding must change neither the maximum nor the sum. Which value satisfies both?",
             "exp(-inf) is 0, and nothing is less than -inf: ct.PaddingMode.NEG_INF.",
         ),
     ),
@@ -288,7 +293,7 @@ EXERCISES = (
         unlike=more_than_needed,
         hints=(
             "Three things: the tile's width, the grid, ct.launch.",
-            "One block does one row: the grid is (x.shape[0],), a tuple with one number.",
+            "A block computes one row: the grid is (x.shape[0],), a tuple with one number.",
             "The smallest power of two: start from 1, and double it while it is less than x.shape[1].",
             "ct.launch(torch.cuda.current_stream(), (x.shape[0],), softmax, (x, y, tile))",
         ),

@@ -1,4 +1,4 @@
-"""07.3 and 07.5: hints, and what fits."""
+"""07.3 and 07.5: hints, and configurations that fit."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -58,11 +58,11 @@ def without(part: str) -> Callable[..., bool]:
 
 FITS_MISTAKES = (
     Mistake("Shared memory is counted in bytes: multiply by the size of an element.", without("bytes")),
-    Mistake("Each CTA of a pair has shared memory of its own and holds its part of the tiles.", without("ctas")),
+    Mistake("Each CTA of a pair has its own shared memory and holds its share of the tiles.", without("ctas")),
     Mistake("Blocks on the same SM share its registers and its shared memory.", without("occupancy")),
-    Mistake("One stage is in use while the next one is in flight: two of them need room.", without("stages")),
-    Mistake("Do the tiles of A and B fit into shared memory?", without("shared")),
-    Mistake("Do the accumulators fit into the registers?", without("registers")),
+    Mistake("One stage is in use while the next one is in flight: shared memory must hold two.", without("stages")),
+    Mistake("Shared memory must hold the tiles of A and B, too.", without("shared")),
+    Mistake("The registers must hold the accumulators, too.", without("registers")),
 )
 
 

@@ -92,7 +92,7 @@ def skinny_tile(shape: Shape) -> tuple[int, int]:
 
 # The ladder -------------------------------------------------------------------------------------------------------
 
-ON_TENSOR_CORES = WorkLimits(at_least=(("mma.sync", 216),))  # half of what 136×72×40 takes in 16×8×16
+ON_TENSOR_CORES = WorkLimits(at_least=(("mma.sync", 216),))  # half of the number for 136×72×40 in 16×8×16
 
 EXERCISES = (
     CutileExercise(
@@ -111,10 +111,10 @@ EXERCISES = (
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
         constants=plain_tile,
         hints=(
-            "Tile (m, n) of C needs row m of A's tiles and row n of B's: which index walks?",
+            "Tile (m, n) of C needs row m of A's tiles and row n of B's: which index does the loop change?",
             "How many steps? K is a.shape[1], and the last step may reach beyond it: ct.cdiv, and a padding mode.",
-            "ct.mma(x, y, total) wants (tm, tk) and (tk, tn); B's tile comes as (tn, tk), so ct.transpose it.",
-            "total is fp32; ct.store wants c's dtype: total.astype(c.dtype).",
+            "ct.mma(x, y, total) takes tiles of (tm, tk) and (tk, tn); B's tile is (tn, tk), so ct.transpose it.",
+            "total is fp32; convert it to c's dtype before the store: total.astype(c.dtype).",
         ),
     ),
     ValueExercise(
@@ -128,7 +128,7 @@ EXERCISES = (
         library={"l2.grouped": grouped},
         hints=(
             "A strip of `group` rows has group * columns tiles: so which strip is it, and which place in the strip?",
-            "Its first row is strip * group. How many rows has it? group, or what is left of `rows`.",
+            "Its first row is strip * group. It has `group` rows, or the remaining ones if fewer are left.",
             "Down first: place % height is the row inside the strip, place // height the column.",
         ),
     ),
@@ -141,7 +141,7 @@ EXERCISES = (
             for tm, tn in ((128, 128), (128, 256), (256, 256))
         ),
         hints=(
-            "How many accumulators has a thread? tm * tn of them, over num_ctas * 32 * num_worker_warps threads.",
+            "tm * tn accumulators are divided among num_ctas * 32 * num_worker_warps threads: how many does each hold?",
             "128 accumulators for each thread are fine. 128×256 needs twice the threads, 256×256 four times.",
             "Double num_worker_warps from 4 to 8, or num_ctas from 1 to 2, or both.",
         ),
@@ -263,9 +263,9 @@ EXERCISES = (
         remedies=(
             Remedy(
                 tuple(kind(tensor="parts") for kind in (Hazard.OVERLAP, Hazard.OUTSIDE, Hazard.REPEAT)),
-                "Its place in parts is the one of a tile of sizes (1, tm, tn): (part, m, n).",
+                "In parts, a tile has the shape (1, tm, tn) and the index (part, m, n).",
             ),
-            Remedy(Hazard.OUTSIDE, "The last part may have fewer steps than the others: where does it stop?"),
+            Remedy(Hazard.OUTSIDE, "The last part may have fewer steps than the others: at which step does it stop?"),
         ),
     ),
     HostExercise(
@@ -281,7 +281,7 @@ EXERCISES = (
         mistakes=cut_short,
         library=COURSE_GEMMS,
         hints=(
-            "How many tiles has C, and how many SMs the GPU? Their ratio is the number of parts.",
+            "The number of parts is the number of SMs divided by the number of C's tiles, rounded down.",
             "At least one part, and no more than there are steps: max(1, min(sms // tiles, steps)).",
             "parts = torch.empty(splits, *c.shape, device=a.device): fp32 is torch's default.",
             "Two launches on the same stream: the second begins when the first has ended.",

@@ -100,7 +100,7 @@ def always_full(block: int, rows: int, columns: int, group: int) -> tuple[int, i
 ORDERS = (
     Mistake("That is row after row. Go down each column of a strip first.", row_by_row),
     Mistake("That is column after column over the whole height, without strips.", column_by_column),
-    Mistake("Your strips stand upright. They should have `group` rows and run through all columns.", strips_of_columns),
+    Mistake("Your strips are vertical. They should have `group` rows and span all columns.", strips_of_columns),
     Mistake("Inside a strip go down each column first, then on to the next.", along_the_strip),
     Mistake("The last strip may have fewer than `group` rows: count those that are left.", always_full),
 )

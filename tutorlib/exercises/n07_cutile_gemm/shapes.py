@@ -72,7 +72,7 @@ def cut_short(shape: Shape) -> tuple[WrongResult, ...]:
 
 
 def cut_otherwise(shape: Shape) -> tuple[WrongResult, ...]:
-    """Mistakes of those who share K among parts."""
+    """Mistakes in dividing K among parts."""
     import torch
 
     parts, depth = shape[0], shape[-1]
@@ -103,7 +103,7 @@ def through(shape: Shape) -> tuple[WrongResult, ...]:
         return lambda a, b: a.to(torch_dtype(name)).double() @ b.to(torch_dtype(name)).double().mT
 
     return (
-        WrongResult("That is what factors in bf16 give; tf32 keeps three bits more.", rounded_to("bf16")),
+        WrongResult("That is the result with operands in bf16; tf32 has three more bits.", rounded_to("bf16")),
         WrongResult("Factors in fp16 give that: it has tf32's bits but a range of 65,504 at most.", rounded_to("fp16")),
         *cut_short(shape),
     )
