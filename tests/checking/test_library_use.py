@@ -171,6 +171,27 @@ def test_a_compiled_answer_that_names_a_class_of_the_courses_is_told():
         refuse_library_use(by_a_class, COURSE_SHARES)
 
 
+@cute.jit
+def by_its_method(steps: Steps):
+    Steps(*vars(steps).values()).fetch(0, 0)
+
+
+class Own(Steps):
+    def fetch(self, k_block, buffer):
+        pass
+
+
+@cute.jit
+def by_a_subclass(steps: Steps):
+    Own(*vars(steps).values()).fetch(0, 0)
+
+
+def test_a_class_of_the_courses_with_the_method_that_is_asked_for_is_told_and_a_subclass_with_its_own_is_not():
+    refuse_library_use(by_a_subclass, find("09.11").library)
+    with pytest.raises(WrongKind, match="calls fetch of the course"):
+        refuse_library_use(by_its_method, find("09.11").library)
+
+
 @pytest.mark.parametrize("answer", [by_the_courses_loop, by_a_table])
 def test_a_compiled_answer_that_names_the_courses_is_told(answer):
     assert "it calls the course's multistage loop" in told_of("10.3", answer)

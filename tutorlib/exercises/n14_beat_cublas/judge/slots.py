@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import require_jit
-from tutorlib.checking.exercise import Answer, WrongKind
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import why_not_one
+from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import FAR_OFF, far_off, why_not_one
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.problem import Shape
 
@@ -22,6 +22,7 @@ SMS = 132  # of an H100 SXM and an H200
 VECTOR = 8  # bf16 of 16 bytes
 FEW_SMS = 2  # of the simulated GPU, so that a block has several tiles even of a small C
 FEW_WAITS = 3  # for all copies: before a tile, at the two places where tiles are stored, and at the end
+FEW_TILES = ((512, 512, 8192), (64, 4096, 8192))  # with long K
 MOST_AREA = 256 * 208  # of a tile whose accumulators fit into registers
 ACCUMULATORS, FLAGS = SMS * MOST_AREA, SMS * 8  # of all blocks, with at most 8 warps that multiply
 Settings = Mapping[str, Any]  # for HopperConfig
@@ -174,6 +175,12 @@ class WholeKernel(Part):
     """
 
     small: tuple[tuple[Shape, Settings], ...] = ()
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        """Its configurations, where one that is good for large matrices is many times slower than the best."""
+        flaws = (far_off(shape, self.chosen(answer, shape)[0], FAR_OFF) for shape in FEW_TILES)
+        what = next(filter(None, flaws), "")
+        return Verdict(points - 1, (what, "Is its configuration your `choose` for the shape?")) if what else None
 
     def host(self, answer: Answer) -> HostFunction:
         return static_gemm(lambda *shape: self.chosen(answer, shape), SMS, shared=True)
