@@ -167,6 +167,7 @@ PART_EXERCISES = (
         ),
         remedies=(
             Remedy(SlotFlaw.NOT_DEFERRED, "Where in the loop are wgmmas in flight that no warp waits for yet?"),
+            Remedy(SlotFlaw.ALWAYS_DEFERRED, "`if cutlass.const_expr(defer):`, and round_and_store in the other case."),
             Remedy(
                 Difference.UNWRITTEN,
                 "Is every tile stored, also the last one of each block? Deferred, it is stored after the loop.",

@@ -10,6 +10,9 @@ from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import FAR_OFF, far_off, why_not_one
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.problem import Shape
@@ -76,6 +79,7 @@ class SlotFlaw(FailureKind):
     REGISTERS_LATE = "multiplies before it has its registers"
     NOT_OVERLAPPED = "one wgmma group at a time"
     NOT_DEFERRED = "stores when nothing multiplies"
+    ALWAYS_DEFERRED = "defers stores unasked"
     WAITS_FOR_WRITES = "waits until C is written"
     ONE_COPY = "one copy in flight"
     COURSES = "the course's own part"
@@ -130,22 +134,41 @@ class RolesSlot(Slot):
 class ConsumeSlot(Slot):
     """The GPU's kernel defers stores."""
 
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        """Whether the kernel without deferred stores defers none."""
+        from tutorlib.kernels.hopper.config import HopperConfig
+
+        parts, matrix = self.parts(answer), TensorSpec((512, 512), "bf16")
+        at_once = static_gemm(lambda m, n, k: (HopperConfig(), parts), SMS)
+        try:
+            compiled = compile_cute(at_once, [matrix] * 3, "sm_90a")
+        except CompileFailed:
+            return None  # nor does the other kernel compile
+        if not defers(compiled.ptx):
+            return None
+        what = "with defer=False it holds a rounded tile back all the same, in registers that its tile may need."
+        return Verdict(points - 1, (Flaw(what, SlotFlaw.ALWAYS_DEFERRED),))
+
     def lacks(self, compiled: Compiled) -> str:
-        """In the text, some TMA store follows the commit of a wgmma group that is not waited for before it."""
         if not re.search(r"wgmma\.wait_group\S*\s+1;", compiled.ptx):
             what = (
                 "it waits for every wgmma group before it issues the next, so the tensor cores run dry: retire(1, …) "
                 "leaves the newest group in flight."
             )
             return Flaw(what, SlotFlaw.NOT_OVERLAPPED)
-        steps = re.findall(r"wgmma\.(?:commit|wait)_group|cp\.async\.bulk\.tensor\.\dd\.global", compiled.ptx)
-        if ("wgmma.commit_group", "cp.async.bulk.tensor.2d.global") not in pairwise(steps):
+        if not defers(compiled.ptx):
             what = (
                 "with defer, no tile is stored while wgmmas are in flight: store the previous tile between the first "
                 "step of the next one and that step's retire."
             )
             return Flaw(what, SlotFlaw.NOT_DEFERRED)
         return ""
+
+
+def defers(ptx: str) -> bool:
+    """Whether in the text some TMA store follows the commit of a wgmma group that is not waited for before it."""
+    steps = re.findall(r"wgmma\.(?:commit|wait)_group|cp\.async\.bulk\.tensor\.\dd\.global", ptx)
+    return ("wgmma.commit_group", "cp.async.bulk.tensor.2d.global") in pairwise(steps)
 
 
 @dataclass(frozen=True, kw_only=True)
