@@ -139,12 +139,18 @@ def refuse_library_use(answer: Any, library: Library) -> None:
     for value in within_reach(answer):
         if id(value) in classes:
             raise used_library(f"uses {classes[id(value)]}")
-        methods = vars(value).values() if isinstance(value, type) else ()
-        for code in chain.from_iterable(map(codes_of, (value, *methods))):
+        for code in chain.from_iterable(map(codes_of, (value, *methods_of(value)))):
             if id(code) in codes:
                 raise used_library(f"calls {codes[id(code)]}")
         if isinstance(value, FunctionType) and is_of_the_checks(value.__module__, value.__qualname__):
             raise used_checks(f"{value.__module__}.{value.__qualname__}")
+
+
+def methods_of(value: Any) -> list[Any]:
+    """What a class defines; the defaults of a dataclass's fields are no methods of it."""
+    if not isinstance(value, type):
+        return []
+    return [part for name, part in vars(value).items() if name not in getattr(value, "__dataclass_fields__", ())]
 
 
 def sorted_out(library: Library) -> tuple[dict[str, str], dict[str, Any]]:
