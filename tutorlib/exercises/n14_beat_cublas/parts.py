@@ -176,7 +176,7 @@ PART_EXERCISES = (
                 Hazard.DEADLOCK,
                 "Count: each step needs one retire, of its own stage, and the state goes on from tile to tile.",
             ),
-            Remedy(Hazard.RACE, "retire(0, …) before you round: the accumulators must be complete."),
+            Remedy(Hazard.UNWAITED(lacks="wgmma"), "retire(0, …) before you round: the accumulators must be complete."),
         ),
     ),
     part(
