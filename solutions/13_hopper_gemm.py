@@ -22,7 +22,7 @@
 #
 # > **After this page you can** lay out shared memory for TMA and WGMMA, issue a K tile's wgmmas as one group,
 # > initialize mbarriers and say which phase a warp waits for, keep a ring of stages full without overwriting one, store
-# > a tile by TMA, and make a kernel and its launch of these parts: a Hopper GEMM.
+# > a tile by TMA, and assemble and launch a Hopper GEMM from these parts.
 # >
 # > **It takes** about 160 minutes, on any machine, and its appendix about 20 more. Without a Hopper GPU the kernel is
 # > simulated; with one it is also timed.

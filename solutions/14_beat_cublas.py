@@ -205,8 +205,8 @@ print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
-# (The smaller tile is slower at both sizes, in spite of its stages. The section *Bytes per step* counts the bytes that
-# it moves.)
+# (The smaller tile is slower at both sizes, although it has more stages. The section *Bytes per step* counts the bytes
+# that it moves.)
 #
 # ## Registers move
 #
@@ -238,8 +238,8 @@ for warpgroups in (2, 3):
 #
 # From here on you write the parts of one kernel, the one that the rest of the page measures. It has a slot for each
 # part. `check` puts your function into its slot, fills the others with the course's, and simulates the kernel on a GPU
-# with two SMs, so that a block has several tiles even of a small C. At the end of the page the kernel consists of your
-# parts alone.
+# with two SMs, so that a block has several tiles even of a small C. At the end of the page each slot has a part of
+# yours.
 #
 # **Exercise 14.13** (about 7 lines). Write `take_roles(me, consumers, registers, produce, consume)`, which every thread
 # of the block runs. `me.group` is the number of its warpgroup in the block, `me.warp` that of its warp in the
@@ -282,11 +282,11 @@ check("14.13", take_roles)
 # ## Persistent blocks
 #
 # Every way to close the gaps between tiles requires that a block have a *next* tile. So the kernel launches only as
-# many blocks as fit on the GPU, and each computes tile after tile. Such blocks are called **persistent**. The order of
-# the tiles is now the kernel's and no longer the hardware's: it walks down bands of `group` rows, so that blocks that
-# run at the same time share rows of A and columns of B, as in notebook 11. Nothing is assigned while the kernel runs:
-# each block's tiles follow from its number, so the producer and the consumers each compute them and need not
-# communicate. For clusters of 2×1, explained below, block 0 and block 1 form cluster 0:
+# many blocks as fit on the GPU, and each computes tile after tile. Such blocks are called **persistent**. The kernel,
+# and no longer the hardware, determines the order of the tiles: down bands of `group` rows, so that blocks that run at
+# the same time share rows of A and columns of B, as in notebook 11. Nothing is assigned while the kernel runs: each
+# block's tiles follow from its number, so the producer and the consumers each compute them and need not communicate.
+# For clusters of 2×1, explained below, block 0 and block 1 form cluster 0:
 
 # %%
 for block in (0, 1, 2, 131):
@@ -430,7 +430,7 @@ check("14.14", consume_tiles)
 #
 # One lane, always the same, issues all copies of a warp, so only its wait means anything. And TMA is another **proxy**:
 # it sees what threads wrote to shared memory only after a `cute.arch.fence_proxy("async.shared", space="cta")` by each
-# lane that wrote. `cute.arch.sync_warp()` lets the lanes of a warp meet.
+# lane that wrote. `cute.arch.sync_warp()` synchronizes the lanes of a warp.
 #
 # **Exercise 14.15** (about 12 lines). Write `store_pieces(out)`, which each consumer warp runs for a rounded tile.
 # `out.pieces` and `out.buffers` are Python numbers, so the loop is `cutlass.range_constexpr`. `out.write(piece,

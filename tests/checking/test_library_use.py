@@ -22,6 +22,7 @@ from tutorlib.exercises import find, of_notebook
 from tutorlib.exercises.n11_grid_swizzle import traffic
 from tutorlib.kernels.ampere import main_loops
 from tutorlib.kernels.ampere.thread_share import Steps
+from tutorlib.kernels.hopper.slots import Parts
 from tutorlib.models import banks
 from tutorlib.paths import notebook_names
 
@@ -169,6 +170,31 @@ def by_a_class(steps):
 def test_a_compiled_answer_that_names_a_class_of_the_courses_is_told():
     with pytest.raises(WrongKind, match="uses Steps of the course"):
         refuse_library_use(by_a_class, COURSE_SHARES)
+
+
+@cute.jit
+def by_its_method(steps: Steps):
+    Steps(*vars(steps).values()).fetch(0, 0)
+
+
+class Own(Steps):
+    def fetch(self, k_block, buffer):
+        pass
+
+
+@cute.jit
+def by_a_subclass(steps: Steps):
+    Own(*vars(steps).values()).fetch(0, 0)
+
+
+def test_a_class_of_the_courses_with_the_method_that_is_asked_for_is_told_and_a_subclass_with_its_own_is_not():
+    refuse_library_use(by_a_subclass, find("09.11").library)
+    with pytest.raises(WrongKind, match="calls fetch of the course"):
+        refuse_library_use(by_its_method, find("09.11").library)
+
+
+def test_the_defaults_of_a_dataclass_are_not_called_by_its_name():
+    refuse_library_use(lambda: Parts(roles=None), find("14.18").library)
 
 
 @pytest.mark.parametrize("answer", [by_the_courses_loop, by_a_table])

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import unwrap
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
@@ -127,7 +128,9 @@ def from_words(told: Iterable[tuple[str, ...]]) -> Library:
 
 
 def refuse_library_use(answer: Any, library: Library) -> None:
-    """Raises WrongKind if an answer that a compiler reads is one of these functions, or its code names one."""
+    """Raises WrongKind if an answer that a compiler reads is one of these functions, or its code names one, or a class
+    that has one as a method.
+    """
     attributes, functions = sorted_out(library)
     if read := next((attributes[name] for name in names_in(answer) if name in attributes), ""):
         raise used_library(f"uses {read}")
@@ -136,11 +139,18 @@ def refuse_library_use(answer: Any, library: Library) -> None:
     for value in within_reach(answer):
         if id(value) in classes:
             raise used_library(f"uses {classes[id(value)]}")
-        for code in codes_of(value):
+        for code in chain.from_iterable(map(codes_of, (value, *methods_of(value)))):
             if id(code) in codes:
                 raise used_library(f"calls {codes[id(code)]}")
         if isinstance(value, FunctionType) and is_of_the_checks(value.__module__, value.__qualname__):
             raise used_checks(f"{value.__module__}.{value.__qualname__}")
+
+
+def methods_of(value: Any) -> list[Any]:
+    """What a class defines; the defaults of a dataclass's fields are no methods of it."""
+    if not isinstance(value, type):
+        return []
+    return [part for name, part in vars(value).items() if name not in getattr(value, "__dataclass_fields__", ())]
 
 
 def sorted_out(library: Library) -> tuple[dict[str, str], dict[str, Any]]:

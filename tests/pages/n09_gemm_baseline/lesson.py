@@ -28,7 +28,17 @@ LESSONS = {
     ),
     "09.9": Lesson(
         "the parts in one kernel",
-        named("09.9", "no_swizzle", "four_bytes_a_store", "a_barrier_each_k_block", "every_element_a_k_tile"),
+        named(
+            "09.9",
+            "no_swizzle",
+            "four_bytes_a_store",
+            "half_sectors",
+            "a_barrier_each_k_block",
+            "every_element_a_k_tile",
+            "the_course_s_loop",
+            "the_course_s_steps",
+            "the_course_s_copies",
+        ),
     ),
     "09.10": Lesson(
         "a predicate for each vector, and zeros where it is false",

@@ -2,12 +2,9 @@
 
 from cutlass import cute
 
-from tests.pages.change import copy_of, derive, swap, without
+from tests.pages.change import derive, swap, without
 from tutorlib.course.answers import load_answers
-from tutorlib.kernels.ampere import gemm
-from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.epilogues import store_through_smem
-from tutorlib.kernels.ampere.main_loops import single_buffer
 from tutorlib.kernels.ampere.thread_share import Accumulators
 
 
@@ -106,24 +103,26 @@ def launches_nothing(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     """No kernel."""
 
 
-def with_parts(name, what, **parts):
-    host = copy_of(gemm).make_gemm(GemmConfig(), single_buffer, **parts)
-    host.__name__, host.__doc__ = name, what
-    return host
-
-
 GEMMS = [
     not_compiled,
     launches_nothing,
-    with_parts(
+    kernels(
         "no_swizzle",
         "Row-major shared memory.",
-        smem=lambda rows, k, stages: cute.make_layout((rows, k, stages), stride=(k, 1, rows * k)),
+        swap("make_swizzle(3 if width == 64 else 2, 3, 3)", "make_swizzle(0, 3, 3)"),
+        within="smem_layout",
     ),
-    with_parts(
+    kernels(
         "four_bytes_a_store",
-        "C in the MMA's order.",
-        columns=lambda config: cute.make_layout(config.tile[1]),
+        "A lane's atoms are 8 columns apart.",
+        swap("stride=(1, 8, 32, 2, 32 * warps)", "stride=(1, 2, 32, 8, 32 * warps)"),
+        within="columns",
+    ),
+    kernels(
+        "half_sectors",
+        "The warps' columns alternate, so that a store fills half of each sector.",
+        swap("stride=(1, 8, 32, 2, 32 * warps)", "stride=(1, 8 * warps, 8, 2, 32 * warps)"),
+        within="columns",
     ),
 ]
 GEMMS_WHEN_RUN = [
@@ -200,6 +199,21 @@ GEMMS_WHEN_RUN = [
         "accumulators_of_a_tile",
         "Registers for the tile, not for a thread's part of it.",
         swap("make_fragment_C(tCgC)", "make_fragment_C(gC)"),
+    ),
+    kernels(
+        "the_course_s_loop",
+        "A part that the reader has not written.",
+        swap("single_buffer(", "course.single_buffer("),
+    ),
+    kernels(
+        "the_course_s_steps",
+        "Fetches and multiplies by the course's methods.",
+        swap("MySteps(", "Steps("),
+    ),
+    kernels(
+        "the_course_s_copies",
+        "Loads by the course's method.",
+        swap("MyCopies(", "GlobalToShared(", times=2),
     ),
     kernels("matrix_for_tile", "Cuts the matrix.", swap("copies.partition_S(gA)", "copies.partition_S(mA)")),
     kernels("tile_for_part", "The tile, and no thread's part.", swap("copies.partition_D(sA)", "sA")),

@@ -17,7 +17,14 @@ LESSONS = {
     ),
     "12.4": Lesson(
         "the reader's loop, order and configuration in one kernel",
-        named("12.4", "same_threads_and_bytes", "default_order", "loop_of_the_course", "a_needless_barrier"),
+        named(
+            "12.4",
+            "same_threads_and_bytes",
+            "default_order",
+            "kept_in_raster_order",
+            "loop_of_the_course",
+            "a_needless_barrier",
+        ),
     ),
     "12.5": Lesson("a row of 16 bytes is one k", named("12.5", "as_03_8", "matrices_exchanged")),
     "12.6": Lesson(

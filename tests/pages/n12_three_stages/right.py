@@ -49,7 +49,7 @@ def drains_at_the_end(steps: Steps):
 
 @cute.jit
 def by_remainders(steps: Steps):
-    """No buffer numbers kept: tile k lies in buffer k % stages; A and B are sent for one after the other."""
+    """No buffer indices kept: tile k is in buffer k % stages; A is loaded, then B."""
     for k_tile in cutlass.range_constexpr(min(steps.stages - 1, steps.k_tiles)):
         steps.a.load(k_tile, k_tile)
         steps.b.load(k_tile, k_tile)

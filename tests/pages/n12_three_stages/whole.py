@@ -11,6 +11,7 @@ TUNED = "GemmConfig(tile=(128, 256, 32), warps=(2, 4), stages=4)"
 # 12.4 -----------------------------------------------------------------------------------------------------------
 
 MADE = "make_gemm(tuned(), multistage, in_groups)(a, b, c)"
+KEEP = swap("@cute.jit", "CONFIG = tuned()\n\n\n@cute.jit")
 
 
 def rung(name: str, what: str, within: str, *changes):
@@ -51,6 +52,13 @@ RUNGS = [
         "Leaves out the order: down one column of tiles after the other.",
         "my_gemm",
         made_of("tuned()", "multistage"),
+    ),
+    rung(
+        "kept_in_raster_order",
+        "Keeps tuned()'s configuration in a variable, and leaves out the order.",
+        "my_gemm",
+        KEEP,
+        made_of("CONFIG", "multistage"),
     ),
     rung(
         "raster_order",
@@ -118,6 +126,13 @@ RIGHT_RUNGS = [
         "spelled_out",
         "Takes the configuration apart and puts it together again.",
         made_of("GemmConfig(tile=tuned().tile, warps=tuned().warps, stages=tuned().stages)"),
+    ),
+    derive(
+        ANSWERS["12.4"],
+        "kept_in_a_variable",
+        "Calls tuned() once, and keeps the configuration.",
+        KEEP,
+        made_of("CONFIG"),
     ),
     derive(
         ANSWERS["12.4"],

@@ -62,5 +62,8 @@ LESSONS = {
         "write, release the flag; acquire the flag, add",
         named("14.17", "flag_before_it_writes", "no_release", "no_wait", "no_acquire", "never_cleared"),
     ),
-    "14.18": Lesson("a kernel made of the reader's parts", named("14.18", "the_courses_parts", "one_of_the_courses")),
+    "14.18": Lesson(
+        "a kernel made of the reader's parts, in the configuration that they choose",
+        named("14.18", "the_courses_parts", "one_of_the_courses", "one_configuration"),
+    ),
 }

@@ -10,7 +10,6 @@ from tests.pages.n14_beat_cublas.wrong_parts import NamedPair
 from tests.pages.table import answer
 from tutorlib.kernels.hopper import parts
 from tutorlib.kernels.hopper.choose import choose
-from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.slots import Parts
 
 own = copy_of(parts)
@@ -448,7 +447,7 @@ RIGHT = {
     ],
     "14.18": [
         answer("own_parts", "The solution's parts and the course's choice.", lambda m, n, k: (choose(m, n, k), OWN)),
-        answer("unusual_parts", "Each part an unusual one; one configuration for all.", lambda m, n, k: (HopperConfig(), UNUSUAL)),
-        answer("as_a_list", "A list, and stores that are deferred.", lambda *shape: [HopperConfig(defer_stores=True, cluster=(2, 1)), OWN]),
+        answer("unusual_parts", "Each part an unusual one.", lambda m, n, k: (choose(m, n, k), UNUSUAL)),
+        answer("as_a_list", "A list.", lambda *shape: [choose(*shape), OWN]),
     ],
 }  # fmt: skip

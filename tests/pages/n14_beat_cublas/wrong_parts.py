@@ -3,6 +3,7 @@
 from tests.pages.change import copy_of, derive, swap, without
 from tests.pages.table import answer, says
 from tutorlib.kernels.hopper import parts as course
+from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.slots import Parts
 
@@ -62,9 +63,8 @@ OWN = Parts(
 
 def whole(name, what, *words, config=None, pair=True, **slots):
     """Own parts with these in their places."""
-    made = OWN if not slots else Parts(**{**vars(OWN), **slots})
-    got = (config or HopperConfig(), made)
-    return answer(name, what, lambda m, n, k: got if pair else got[1], *words)
+    made = Parts(**{**vars(OWN), **slots})
+    return answer(name, what, lambda *shape: (config or choose(*shape), made) if pair else made, *words)
 
 
 WRONG = {
@@ -111,6 +111,7 @@ WRONG = {
         consume("no_clone", "before advances, too.", swap("before = state.clone()", "before = state", times=2)),
         consume("one_at_a_time", "Waits for each group before the next.", swap("retire(1, before)", "retire(0, before)")),
         consume("never_deferred", "Rounds and stores at once, whatever defer is.", swap("        if cutlass.const_expr(defer) and number > 0:\n            out.store(number - 1)\n", ""), swap("        if cutlass.const_expr(defer):\n            out.round(number)\n        else:\n            out.round_and_store(number)\n    if cutlass.const_expr(defer):\n        out.store(tiles.items() - 1)\n", "        out.round_and_store(number)\n")),
+        consume("always_deferred", "Defers whatever defer is.", swap("const_expr(defer", "const_expr(True", times=3), words=("with defer=False",)),
         consume("stores_before_the_step", "Nothing is in flight while it stores.", swap("        multiply.step(state, True)\n", ""), swap("            out.store(number - 1)\n        before", "            out.store(number - 1)\n        multiply.step(state, True)\n        before")),
         consume("stores_at_the_end", "Stores the previous tile when this one is complete.", swap("        if cutlass.const_expr(defer) and number > 0:\n            out.store(number - 1)\n", ""), swap("            out.round(number)\n", "            if number > 0:\n                out.store(number - 1)\n            out.round(number)\n")),
         consume("without_the_last", "The last tile waits in registers forever.", swap("    if cutlass.const_expr(defer):\n        out.store(tiles.items() - 1)\n", "")),
@@ -205,10 +206,11 @@ WRONG = {
         answer("one_function", "Only one of the two.", own.give_part, "is not 2 functions"),
     ],
     "14.18": [
-        answer("the_courses_parts", "The kernel as it comes.", lambda m, n, k: (HopperConfig(), Parts())),
+        answer("the_courses_parts", "The kernel as it comes.", lambda m, n, k: (choose(m, n, k), Parts())),
         whole("one_of_the_courses", "One slot is the course's.", store=course.store_pieces),
         whole("no_configuration", "The parts alone.", "is not a pair", pair=False),
         answer("another_kind", "A tuple of functions for Parts.", lambda m, n, k: (HopperConfig(), tuple(vars(OWN).values())), "is not a pair"),
+        whole("one_configuration", "The same for every shape, whatever it has chosen.", "your `choose` for the shape", config=HopperConfig()),
         whole("in_fp8", "A and B are bf16.", "A and B are bf16", config=HopperConfig(dtype="e4m3")),
         whole("give_and_add_exchanged", "Two slots exchanged.", give=own.add_part, add=own.give_part),
         whole("load_and_free_exchanged", "Two slots exchanged, which take different arguments.", load=own.free_stage, free=own.load_shared),

@@ -5,7 +5,11 @@ from typing import Any
 
 import torch
 
-from tutorlib.exercises.n14_beat_cublas.judge.hopper_simulated import compile_config, room_for_sums, simulate_config
+from tutorlib.exercises.n14_beat_cublas.judge.hopper_simulated import (
+    compile_config,
+    room_for_accumulators,
+    simulate_config,
+)
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.simulate.ptx import Report
@@ -32,7 +36,7 @@ def simulate_gemm(
     given: dict[str, Any] = {"a": a, "b": b, "c": c, "scale_a": of_a, "scale_b": of_b}
     if config.transposed:
         given = {"a": b, "b": a, "c": c.T, "scale_a": of_b, "scale_b": of_a}
-    tensors = {name: x for name, x in given.items() if x is not None} | room_for_sums(config, clusters)
+    tensors = {name: x for name, x in given.items() if x is not None} | room_for_accumulators(config, clusters)
     if config.trace:
         roles = config.mma_warpgroups + config.specialized
         tensors["events"] = torch.full((BLOCKS * roles * launch.EVENTS * 4,), -1, dtype=torch.int32)

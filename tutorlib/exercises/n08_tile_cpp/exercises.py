@@ -139,7 +139,7 @@ EXERCISES = (
             equals("elements of other sizes", beside(OTHERS, matrices(1, 4, 8)), tma_carries, MISTAKES),
         ),
         hints=(
-            "A is (m, k), B is (n, k), C is (m, n), all row-major: how many elements lie between two rows?",
+            "A is (m, k), B is (n, k), C is (m, n), all row-major: how many elements is it from one row to the next?",
             "Columns × element_bytes must be a multiple of 16.",
         ),
     ),
@@ -217,11 +217,13 @@ EXERCISES = (
             "Three pointers float *x, *y, *z; and cudaMalloc(&x, n * sizeof(float)) for each.",
             "cudaMemcpy(x, a, n * sizeof(float), cudaMemcpyHostToDevice): where to, where from, how many bytes.",
             "One block for every 1,024 elements, rounded up: vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n).",
-            "Then the sums come back with cudaMemcpyDeviceToHost, and cudaFree for all three.",
+            "Then copy the result back with cudaMemcpyDeviceToHost, and cudaFree all three.",
         ),
         remedies=(
-            Remedy(Fail.CRASHED, "What lies on the GPU is reached through cudaMemcpy and by kernels alone."),
-            Remedy(Difference.WRONG(got="-1"), "c still holds what main put there: is the result copied back?"),
+            Remedy(Fail.CRASHED, "Only cudaMemcpy and kernels can reach memory on the GPU."),
+            Remedy(
+                Difference.WRONG(got="-1"), "c still has the values that main put there: is the result copied back?"
+            ),
         ),
     ),
 )

@@ -32,8 +32,21 @@ BENCH = (4096, 4096, 4096)
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
 EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
 TWO_VECTORS = GemmConfig((64, 64, 128), stages=2)  # of a row of 128 elements a thread copies two vectors
-MOVES = "tutorlib.kernels.ampere.moves"
-RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and something hangs over every edge
+RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and tiles that extend past every edge
+
+PARTS = {  # of the course's kernel: the modules that define them
+    **dict.fromkeys(("smem_layout", "n_order"), "layouts"),
+    **dict.fromkeys(("make_copy_g2s", "make_mma"), "thread_share"),
+    **dict.fromkeys(("load", "fetch", "multiply"), "moves"),
+    "make_operands": "operands",
+    "store": "epilogues",
+}
+
+
+def course(*names: str) -> dict[str, InModule]:
+    """The course's own parts of the kernel."""
+    return {f"{name} of the course": InModule(f"tutorlib.kernels.ampere.{PARTS[name]}", name) for name in names}
+
 
 # 09.1 loaded_bytes ----------------------------------------------------------------------------------------------
 
@@ -192,7 +205,7 @@ EXERCISES = (
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
-        library={"smem_layout of the course": InModule("tutorlib.kernels.ampere.layouts", "smem_layout")},
+        library=course("smem_layout"),
         hints=(
             "A row of 64 elements is 8 vectors of 8: three bits each for the row, the vector and the element.",
             "cute.make_swizzle(3, 3, 3) for 64; rows of 32 have two bits of vectors, so cute.make_swizzle(2, 3, 3).",
@@ -229,7 +242,7 @@ EXERCISES = (
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
-        library={"make_copy_g2s of the course": InModule("tutorlib.kernels.ampere.thread_share", "make_copy_g2s")},
+        library=course("make_copy_g2s"),
         hints=(
             "A row of the tile is bK elements, and a thread takes 8 of them: how many threads side by side fill a row?",
             "lanes = bK // VECTOR. The threads are a layout (threads // lanes, lanes) with the lanes running fastest.",
@@ -247,7 +260,7 @@ EXERCISES = (
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
-        library={"make_mma of the course": InModule("tutorlib.kernels.ampere.thread_share", "make_mma")},
+        library=course("make_mma"),
         hints=(
             "warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16)) is the instruction.",
             "cute.make_tiled_mma(op, layout of warps, permutation_mnk=what they cover together).",
@@ -265,10 +278,10 @@ EXERCISES = (
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
-        library={"make_operands of the course": InModule("tutorlib.kernels.ampere.operands", "make_operands")},
+        library=course("make_operands"),
         hints=(
             "Registers: partition sA with the MMA's slice, pick buffer 0, make_fragment_A.",
-            "cute.make_tiled_copy_A(ldmatrix, tiled_mma) knows the order in which the mma wants A. B has its own.",
+            "cute.make_tiled_copy_A(ldmatrix, tiled_mma) knows the order in which the mma reads A. B has its own.",
             "Of the copy's slice: partition_S(sA) is what it reads, retile(tCrA) the registers as it fills them.",
         ),
         remedies=BASELINE_REMEDIES["09.6"],
@@ -283,7 +296,7 @@ EXERCISES = (
             law("four warps across", beside([(4, 128), (4, 256)], wide(4)), not_in_vectors, PERMUTING),
         ),
         through=layout_returned,
-        library={"n_order": InModule("tutorlib.kernels.ampere.layouts", "n_order")},
+        library=course("n_order"),
         hints=(
             "Write the MMA's column as digits: value (2), lane (4), warp (warps), atom in its four (4), the rest.",
             "In memory a thread's value runs fastest, then its atom, then the lane, then the warp.",
@@ -301,7 +314,7 @@ EXERCISES = (
         shapes=EDGES,
         simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
         requires=("st.global.v4",),
-        library={"store of the course": InModule("tutorlib.kernels.ampere.epilogues", "store")},
+        library=course("store"),
         hints=(
             "`eight` picks 8 neighbors from the registers, from their places in C, and from the coordinates.",
             "One comparison serves all eight: that of acc.coordinates[(0, row), m, (0, n)].",
@@ -325,7 +338,7 @@ EXERCISES = (
         simulated_shapes=((256, 128, 128), (129, 200, 72)),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library=COURSE_KERNEL,
+        library=COURSE_KERNEL | COURSE_LOOPS | course(*PARTS),
         hints=(
             "A's copies: copies = g2s.get_slice(thread); copies.partition_S(gA) in global memory, "
             "copies.partition_D(sA) in shared memory, copies.partition_S(cA) for the coordinates.",
@@ -346,7 +359,7 @@ EXERCISES = (
         simulated_shapes=((65, 72, 136), (64, 64, 128)),
         requires=("cp.async",),
         limits=WorkLimits(at_most=(("cp.async.cg", 512), ("st.shared", 0))),  # 4 blocks, 2 K tiles: 16 for each warp
-        library={"load of the course": InModule(MOVES, "load")},
+        library=course("load"),
         hints=(
             "One K tile of the source, one buffer of the target: path.source[None, None, None, k_tile], and where "
             "path.places is None cute.copy(path.tiled_copy, source, target) is all.",
@@ -368,7 +381,7 @@ EXERCISES = (
         simulated_shapes=RAGGED,
         requires=("ldmatrix",),
         limits=WorkLimits(at_most=(("ldmatrix", 2000),)),
-        library={"fetch of the course": InModule(MOVES, "fetch")},
+        library=course("fetch"),
         hints=(
             "r.s2r is the copy, r.tXsX its source in shared memory, r.tXrX its target: for r in (steps.rA, steps.rB).",
             "One K block of one buffer, with all its values and atoms: r.tXsX[None, None, k_block, buffer].",
@@ -386,7 +399,7 @@ EXERCISES = (
         simulated_shapes=RAGGED,
         requires=("mma.sync",),
         limits=WorkLimits(at_most=(("mma", 6144),)),
-        library={"multiply of the course": InModule(MOVES, "multiply")},
+        library=course("multiply"),
         hints=(
             "cute.gemm(tiled_mma, D, A, B, C): D and C are the accumulators, steps.tCrC.",
             "A is one K block of the mma's view of the registers: steps.rA.tCrX[None, None, k_block].",

@@ -30,7 +30,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(
             SmemFlaw.LDMATRIX,
             "It reads one vector from each of 8 rows. The swizzle should XOR bits of the row's number into the "
-            "vector's, so that the eight lie in different banks: which bits of the offset are these two?",
+            "vector's, so that the eight are in different banks: which bits of the offset are these two?",
         ),
         Remedy(
             SmemFlaw.TORN,

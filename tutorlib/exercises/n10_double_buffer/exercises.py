@@ -118,7 +118,7 @@ EXERCISES = (
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
         hints=(
-            "Tile k lies in buffer k % 2. Before the loop, load tile 0 and commit.",
+            "Tile k is in buffer k % 2. Before the loop, load tile 0 and commit.",
             "At the top of the loop wait for tile k, then the barrier: now it has arrived, and no thread still reads "
             "the other buffer. So load tile k + 1 there, if it exists, and multiply from buffer k % 2.",
             "One barrier is enough. Commit also where nothing was loaded: an empty group costs nothing.",

@@ -80,7 +80,7 @@ def kernels(*, smem: tuple[int, ...], registers: tuple[int, ...], threads: tuple
 
 
 def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[[Random], tuple]:
-    """Calls on any GPU with blocks of up to so many bytes of shared memory and up to so many threads."""
+    """Calls on any GPU, with blocks of at most `smem` bytes of shared memory and `threads` threads."""
 
     def draw(rng: Random) -> tuple:
         sm = rng.choice((A100, H100, UNLIKE_THEM))
@@ -321,7 +321,7 @@ EXERCISES = (
         tiers=(0.8, 0.95),
         library={**COURSE_KERNEL, **COURSE_LOOPS, **COURSE_SHARES},
         hints=(
-            "Begin with 09.9, and turn what the table of the section turns: A's tiled copy, the atom of sA, ldmatrix.",
+            "Begin with 09.9, and change three things for A, as in the table above: tiled copy, atom of sA, ldmatrix.",
             "sA: cute.make_layout((64, 8)) under Swizzle(3, 3, 3). A's copy: threads "
             "cute.make_layout((8, config.threads // 8)), values cute.make_layout((8, 1)).",
             "A: cute.make_tiled_copy_A(cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=True, num_matrices=4), "

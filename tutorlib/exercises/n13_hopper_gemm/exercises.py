@@ -50,10 +50,10 @@ COUNTING = (
     ),
     Mistake("A bf16 element has 2 bytes.", lambda *args: tuple(n // BYTES for n in tma_bytes(*args))),
     Mistake("TMA does not read outside the matrix.", lambda *args: (tma_bytes(*args)[1],) * 2),
-    Mistake("A tile may lie entirely outside: a number of rows is never below 0.", unclamped),
+    Mistake("A tile may be entirely outside: a number of rows is never below 0.", unclamped),
     Mistake("The order is (read, counted).", lambda *args: tma_bytes(*args)[::-1]),
     Mistake(
-        "TMA also loads a box that lies entirely outside: its zeros are written and counted.",
+        "TMA also loads a box that is entirely outside: its zeros are written and counted.",
         lambda *args: tma_bytes(*args) if tma_bytes(*args)[0] else (0, 0),
     ),
 )

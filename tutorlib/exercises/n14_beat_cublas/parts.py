@@ -142,7 +142,7 @@ PART_EXERCISES = (
             Remedy(SlotFlaw.REGISTERS_LATE, "Take the registers first, then call consume()."),
             Remedy(
                 Fail.TOO_FEW,
-                "Both instructions are needed: registers that no warp takes help nobody, and a consumer without them "
+                "Both instructions are needed: registers that no warp takes are wasted, and a consumer without them "
                 "spills.",
             ),
         ),
@@ -158,15 +158,16 @@ PART_EXERCISES = (
         tiers=(0.95,),
         library={"consume_tiles": InModule(PARTS, "consume_tiles")},
         hints=(
-            "It is 14.2's loop in a loop over tiles: multiply.step stands for its first four lines, multiply.retire "
-            "for wait_group and the arrival.",
+            "It is 14.2's loop in a loop over tiles: multiply.step does its first four lines, multiply.retire does "
+            "wait_group and the arrival.",
             "`if cutlass.const_expr(defer):` chooses at compile time. Deferred, tile number - 1 is stored after the "
             "first step of tile number; and the last tile after the loop.",
             "A clone keeps the stage that is in flight: before = state.clone(). retire(1, before) in the loop, "
             "retire(0, before) after it; only then round.",
         ),
         remedies=(
-            Remedy(SlotFlaw.NOT_DEFERRED, "Where in the loop are wgmmas in flight that no one waits for yet?"),
+            Remedy(SlotFlaw.NOT_DEFERRED, "Where in the loop are wgmmas in flight that no warp waits for yet?"),
+            Remedy(SlotFlaw.ALWAYS_DEFERRED, "`if cutlass.const_expr(defer):`, and round_and_store in the other case."),
             Remedy(
                 Difference.UNWRITTEN,
                 "Is every tile stored, also the last one of each block? Deferred, it is stored after the loop.",
@@ -175,7 +176,7 @@ PART_EXERCISES = (
                 Hazard.DEADLOCK,
                 "Count: each step needs one retire, of its own stage, and the state goes on from tile to tile.",
             ),
-            Remedy(Hazard.RACE, "retire(0, …) before you round: the accumulators must be complete."),
+            Remedy(Hazard.UNWAITED(lacks="wgmma"), "retire(0, …) before you round: the accumulators must be complete."),
         ),
     ),
     part(
@@ -216,7 +217,7 @@ PART_EXERCISES = (
         hints=(
             "This block's stage holds slices that other blocks loaded: those with its m loaded A's, those with its n "
             "loaded B's. Each of them must hear from every warp that reads the slice.",
-            "Let lane r speak to the block whose place is m = r % cluster[0], n = r // cluster[0].",
+            "Let lane r arrive at the block whose place is m = r % cluster[0], n = r // cluster[0].",
             "if n < ring.cluster[1] and (m == ring.block[0] or n == ring.block[1]): "
             "cute.arch.mbarrier_arrive(ring.empty + stage, ring.first + lane).",
         ),

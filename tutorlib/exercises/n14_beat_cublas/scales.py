@@ -26,7 +26,7 @@ def quantised(rows: int, columns: int, block: Pair, seed: int) -> tuple:
 
 
 def is_dequantized(want: "Tensor", got: Any, x: "Tensor", scales: "Tensor", block: Pair) -> str | None:
-    """want: computed before the answer had x and scales in its hands."""
+    """want: computed before the answer got x and scales."""
     import torch
 
     if not isinstance(got, torch.Tensor):

@@ -21,10 +21,10 @@ class GemmConfig:
     """How the work is cut up: the compile-time parameters other than the tensors' types.
 
     tile: (M, N, K) of a block's share of C and of one step along K.
-    warps: how the warps lie over the tile, (M, N).
+    warps: along M and N of the tile.
     stages: buffers in shared memory, each with a tile of A and one of B.
 
-    What is accepted, compiles and computes the right thing. Anything else raises ConfigError.
+    Every accepted configuration compiles and gives right results; any other raises ConfigError.
     """
 
     tile: tuple[int, int, int] = (128, 128, 64)

@@ -6,7 +6,7 @@ from tutorlib.kernels.ampere.config import GemmConfig
 
 
 def smem_layout(rows: int, k: int, stages: int) -> cute.ComposedLayout:
-    """(rows, k, stages): K-contiguous rows, swizzled so that eight rows' vectors of 16 bytes lie in all 32 banks.
+    """(rows, k, stages): K-contiguous rows, swizzled so that eight rows' vectors of 16 bytes fill all 32 banks.
 
     Rows of 64 elements are 128 bytes: Swizzle⟨3,3,3⟩. Two rows of 32 share 128 bytes: Swizzle⟨2,3,3⟩.
     """

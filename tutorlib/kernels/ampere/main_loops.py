@@ -22,7 +22,7 @@ def single_buffer(steps: Steps) -> None:
 
 @cute.jit
 def multistage(steps: Steps) -> None:
-    """Notebooks 10 (two stages) and 12 (any number): tile k lies in buffer k % stages, stages - 1 tiles are ahead."""
+    """Notebooks 10 (two stages) and 12 (any number): tile k is in buffer k % stages, stages - 1 tiles are ahead."""
     for k_tile in cutlass.range_constexpr(steps.stages - 1):
         if cutlass.const_expr(k_tile < steps.k_tiles):
             steps.load(k_tile, k_tile)

@@ -17,7 +17,7 @@ from tutorlib.kernels.ampere.shapes import need_atoms, need_parts, need_places
 def make_copy_g2s(
     config: GemmConfig, dtype: type[cutlass.Numeric], cache: LoadCacheMode = LoadCacheMode.GLOBAL
 ) -> cute.TiledCopy:
-    """cp.async of 128 bits, as a rule past the L1 cache; threads lie along the rows of a K tile, then down."""
+    """cp.async of 128 bits, by default past the L1 cache; threads run along the rows of a K tile, then down."""
     lanes = min(config.tile[2], LINE) // VECTOR
     atom = cute.make_copy_atom(CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)
     threads = cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))

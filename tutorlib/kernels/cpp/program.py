@@ -7,7 +7,7 @@ import numpy as np
 from tutorlib.compiling.cpp import HEADER
 
 MAIN = """\
-// Adds two vectors of as many elements as the first argument says, and looks at each of the sums.
+// Adds two vectors, whose length is the first argument, and compares each element of the result.
 int main(int count, char** arguments) {
     int n = count > 1 ? std::atoi(arguments[1]) : 1000000;
     std::vector<float> a(n), b(n), c(n, -1.0f);
@@ -24,7 +24,7 @@ int main(int count, char** arguments) {
 """
 
 JUDGED_MAIN = """\
-// Adds two vectors of n elements that a seed draws, both of them arguments, and writes the sums, as they lie in memory.
+// Adds two vectors of n elements, drawn from a seed (both are arguments), and writes the result in binary.
 int main(int, char** arguments) {
     unsigned n = std::strtoul(arguments[1], nullptr, 10), state = std::strtoul(arguments[2], nullptr, 10);
     std::vector<float> a(n), b(n), c(n, -1.0f);

@@ -19,7 +19,7 @@ SOURCE = r"""
 using bf16 = __nv_bfloat16;
 constexpr int bM = 128, bN = 128, bK = 32, STAGES = 3, THREADS = 128, TILE = 128 * bK;
 
-// Swizzle<2,3,3> on rows of 32: where in a buffer a row's vector of 8 elements lies
+// Swizzle<2,3,3> on rows of 32: where in a buffer a row's vector of 8 elements is
 __device__ int place(int row, int vector) { return row * bK + (vector ^ (row / 2 % 4)) * 8; }
 
 // column of the MMA -> column of the tile: 4 neighboring atoms give a lane 8 neighbors in memory
@@ -53,7 +53,7 @@ gemm(const bf16 *a, const bf16 *b, bf16 *c, int m, int n, int k) {
   int row = blockIdx.x % (m / bM) * bM, col = blockIdx.x / (m / bM) * bN;
   int k_tiles = k / bK;
 
-  float sums[4][8][4] = {};  // M atoms, N atoms, registers of an atom
+  float acc[4][8][4] = {};  // M atoms, N atoms, registers of an atom
   unsigned rA[2][4][4], rB[2][4][4];  // K blocks, ldmatrix.x4, registers
 
   auto load = [&](int k_tile, int buffer) {
@@ -77,7 +77,7 @@ gemm(const bf16 *a, const bf16 *b, bf16 *c, int m, int n, int k) {
   auto multiply = [&](int k_block) {
     for (int i = 0; i < 4; ++i)
       for (int j = 0; j < 8; ++j)
-        mma(sums[i][j], rA[k_block][i], rB[k_block][j / 2][j % 2 * 2], rB[k_block][j / 2][j % 2 * 2 + 1]);
+        mma(acc[i][j], rA[k_block][i], rB[k_block][j / 2][j % 2 * 2], rB[k_block][j / 2][j % 2 * 2 + 1]);
   };
 
 #pragma unroll
@@ -107,7 +107,7 @@ gemm(const bf16 *a, const bf16 *b, bf16 *c, int m, int n, int k) {
       for (int rest = 0; rest < 2; ++rest) {
         __nv_bfloat162 eight[4];
         for (int atom = 0; atom < 4; ++atom) {
-          const float *two = sums[i][4 * rest + atom] + 2 * half;
+          const float *two = acc[i][4 * rest + atom] + 2 * half;
           eight[atom] = __floats2bfloat162_rn(two[0], two[1]);
         }
         int r = row + down + 16 * i + 8 * half + lane / 4, at = col + across + 32 * rest + lane % 4 * 8;

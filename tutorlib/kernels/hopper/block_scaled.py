@@ -4,8 +4,8 @@ C (M, N) = Σ over blocks of K: scale_a (M, K/128) · scale_b (N/128, K/128) · 
 up e4m3 products with fewer bits than fp32 has, so a block's accumulators go into fp32 accumulators on the ordinary
 cores, scaled.
 
-A has few rows as a rule, tokens, and B many, weights: so B's rows lie along the 64 rows of wgmma and A's along its
-columns, of which any multiple of 8 will do, and C comes out transposed.
+A usually has few rows, tokens, and B many, weights. So B's rows are the 64 rows of a wgmma and A's its columns, of
+which any multiple of 8 will do, and the result is C transposed.
 """
 
 from collections.abc import Callable

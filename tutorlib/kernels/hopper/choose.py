@@ -35,31 +35,29 @@ class ShapeError(ValueError):
 
 @dataclass(frozen=True)
 class Constants:
-    """The model's measured constants; cycles and bytes are an SM's, for tiles of 128×256.
+    """The model's measured constants; cycles and bytes are per SM, for tiles of 128×256.
 
-    mma_efficiency: of the tensor cores' rate, where nothing else limits. least: cycles for a line of K, however small
-        the tile: a wgmma takes a while however few columns it has.
-    written: part of the bytes that TMA writes into shared memory for which wgmma's reads of it have to wait.
-    l2_bytes: in a cycle, where all SMs want as much. own: part of that time which the SM's own way to L2 takes, however
-        few want something. crossing: by how much more L2 has to do where a K tile's part of a row lies in two lines of
-        it; straddling: more, where it begins in the middle of a sector.
-    alone_bytes: as l2_bytes, of blocks that are no clusters. They are spread over the GPU otherwise, and neighbors'
-        requests for a line meet on their way, as long as all are at the same place of K: not where they share tiles.
-        alone_crossing: times as much more for lines and sectors as for clusters, since such requests seldom meet.
-    drift: by how much longer a K tile is for blocks that are no clusters when rounds of tiles have brought all out of
-        step. coupling: by how much each other block of a cluster, which shares its loads and waits for it, makes it
-        longer.
-    latency: cycles from a request for a stage to its arrival, while as many are in flight as a block has stages, but
-        for those held: the one being read, and the next until its loads have been issued.
-    hbm_bytes: of A and B, of the GPU in a µs. long: times as much where a row of a K tile fills two lines, which
-        device memory then delivers one after the other. c_bytes: of C; narrow: the part of it where a store is SECTOR
-        wide.
+    mma_efficiency: fraction of the tensor cores' rate where nothing else is the limit. least: cycles for a line of K
+        even in the smallest tile, since a wgmma takes a minimum of cycles however few columns it has.
+    written: fraction of the bytes written by TMA for which wgmma's reads of shared memory must wait.
+    l2_bytes: from L2 per cycle, when all SMs load as much. own: fraction of that time due to the SM's own path to L2,
+        even when few SMs load. crossing: L2's extra work, as a fraction, where a K tile's part of a row is in two
+        lines; straddling: more of it, where that part begins in mid-sector.
+    alone_bytes: l2_bytes for blocks without clusters. They are spread over the GPU in another way, and L2 merges
+        neighbors' requests for a line as long as all blocks are at the same K: not where they share tiles.
+        alone_crossing: factor on crossing and straddling for them, since such requests are seldom merged.
+    drift: how much longer a K tile takes blocks without clusters, as a fraction, once rounds of tiles have brought
+        them out of step. coupling: the same for each other block of a cluster, which shares its loads and waits for it.
+    latency: cycles from the request for a stage to its arrival with all of a block's stages in flight, except those
+        held: the one being read, and the next until its loads have been issued.
+    hbm_bytes: of A and B, per µs of the GPU. long: factor where a row of a K tile fills two lines, which device memory
+        delivers one after the other. c_bytes: of C; narrow: fraction of it where a store is SECTOR wide.
     start: µs of every launch; gather: more for each other block of a cluster. last: cycles of the last tile's stores.
-    store: cycles from a tile's last multiplication to the next tile's first, which in ping-pong the other tile's
-        multiplication hides as far as it reaches; deferred: the same where stores are deferred.
-    exchange: cycles to give all accumulators of a tile to other blocks in a cluster that splits K, and to add them.
-    shares: µs to work out who has which part of which tile, stream-K's, though no tile be cut.
-    share: cycles to give a tile's accumulators away through L2 and to add them; wait: for them, however small.
+    store: cycles from a tile's last multiplication to the next tile's first; in ping-pong the other tile's
+        multiplication hides them while it lasts. deferred: the same where stores are deferred.
+    exchange: cycles to send all accumulators of a tile to other blocks of a cluster that splits K, and to add them.
+    shares: µs of stream-K's assignment of K tiles to blocks, even if no tile is cut.
+    share: cycles to hand over a tile's accumulators through L2 and to add them; wait: for them, however small.
     """
 
     mma_efficiency: float
@@ -163,7 +161,7 @@ def cost(
     constants: Constants | None = None,
     work: OpWork = NO_WORK,
 ) -> float:
-    """Estimated µs of a GEMM on a GPU with so many SMs; infinite where a block would have next to nothing of K.
+    """Estimated µs of a GEMM on a GPU with `sms` SMs; infinite where a block would have hardly any K tiles.
 
     work: of its epilogue.
     """
@@ -241,7 +239,7 @@ def step_cycles(
 
 
 def crossed(length: int, known: Constants) -> float:
-    """By how much more L2 has to do for pieces of LINE bytes, of rows of so many, than for whole lines."""
+    """L2's extra work, as a fraction, for K tiles of LINE bytes in rows of `length` bytes: they may cross lines."""
     return known.crossing * (1 - gcd(length, LINE) / LINE) + known.straddling * (length % SECTOR != 0)
 
 

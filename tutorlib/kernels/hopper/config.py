@@ -173,7 +173,7 @@ class HopperConfig:
         return self.steps_of(self.store_columns)
 
     def steps_of(self, columns: int) -> int:
-        """Stores of so many columns in a warp's share of a tile."""
+        """How many stores of this many columns a warp's share of a tile takes."""
         return self.tile[0] // (MMA_M * self.tile_warpgroups) * -(-self.tile[1] // columns)
 
     @property
@@ -214,7 +214,7 @@ class HopperConfig:
         return self.receivers_of(self.store_steps)
 
     def receivers_of(self, steps: int) -> int:
-        """As many as can have equal parts of so many stores."""
+        """The most blocks among which this many stores can be divided equally."""
         return next(count for count in range(self.split_k, 0, -1) if steps % count == 0)
 
     @property

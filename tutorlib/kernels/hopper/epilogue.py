@@ -120,7 +120,7 @@ def make_stores(
 class Partials:
     """Accumulators of a slice of a tile's K, sent to the block that adds them up.
 
-    Each block has a place in `acc` for one tile, and a flag for each warp: 1 while its accumulators lie there.
+    Each block has a place in `acc` for one tile, and a flag for each warp: 1 while its accumulators are there.
 
     accumulators: fp32, for each block (4 of a thread, threads, a thread's fours). flags: for each block (warps).
     """
@@ -168,7 +168,7 @@ class Partial:
 
     @property
     def fours(self) -> int:
-        """Of a slice, whose loads are in flight together."""
+        """Vectors of 4 in a slice; their loads are in flight together."""
         return gcd(self.mine.shape[1], self.most)
 
     @property

@@ -16,10 +16,10 @@ PIECE = 8  # columns: a wgmma's results are pieces of 8×8, in each of which a t
 
 @dataclass(frozen=True)
 class Fusion:
-    """op: takes a thread's accumulators, and what lies beside them (gated: the other half of them), fp32; None: plain.
+    """op: takes a thread's accumulators and the operand beside them (gated: the other half of them), fp32; None: plain.
 
     gated: B's rows are pieces of 8 of gate's and of up's in turn; C is half as wide.
-    work: for each sum, for the chooser. registers: of a thread, that the op takes beside all accumulators of a tile.
+    work: per accumulator, for the chooser. registers: that the op needs per thread, besides a tile's accumulators.
     """
 
     op: Callable[[Any, Any], Any] | None = None

@@ -54,7 +54,7 @@ class Multiply:
         self.ring.wait_full(state.index, state.phase)
         self.trace.stamp(Did.SEE_FULL, state.count)
         warpgroup.fence()
-        tiled_mma = mma_of_tile(self.ring.config)  # a new one: set() must not outlive the loop that it stands in
+        tiled_mma = mma_of_tile(self.ring.config)  # a new one: set() must not outlive its loop
         for k_block in cutlass.range_constexpr(cute.size(self.tCrA, mode=[2])):
             tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
             a, b = self.tCrA[None, None, k_block, state.index], self.tCrB[None, None, k_block, state.index]
@@ -251,7 +251,7 @@ def gemm_kernel(
 def make_gemm(config: HopperConfig, parts: Parts = COURSE) -> Callable[..., None]:
     """The host function gemm(a, b, c, scale_a, scale_b, acc, flags, events, max_clusters, stream).
 
-    Between C and max_clusters stands what Beside has. max_clusters: as many as the GPU holds at a time.
+    The arguments between c and max_clusters are the fields of Beside. max_clusters: as many as the GPU holds at a time.
     """
 
     @cute.jit

@@ -321,7 +321,7 @@ class OperandsPart(MadePart):
                 f"s2r of {name} is not ldmatrix: its atom's operation should be warp.LdMatrix8x8x16bOp.", MadeFlaw.ATOM
             )
         if s2r.op.transpose:
-            what = f"s2r of {name} transposes; rows of {name} run along K already, as the mma wants them."
+            what = f"s2r of {name} transposes; rows of {name} run along K already, as the mma reads them."
             return Flaw(what, MadeFlaw.ATOM)
         if s2r.op.num_matrices != 4:
             what = f"an ldmatrix of {name} brings {s2r.op.num_matrices} of 8×8 at once; it can bring 4: num_matrices=4."
@@ -340,7 +340,7 @@ class OperandsPart(MadePart):
             )
         if str(tXsX.layout) != str((read := mine.partition_S(s)).layout):
             return Flaw(
-                f"tXsX of {name} is {tXsX.layout}. What this thread reads is {read.layout}: partition_S(s{name}).",
+                f"tXsX of {name} is {tXsX.layout}. This thread reads {read.layout}: partition_S(s{name}).",
                 MadeFlaw.READ,
             )
         return ""

@@ -96,9 +96,9 @@ class TorchHost(Part):
 
 
 def first_flaw(answer: Answer, shape: Shape, requests: list[Requested]) -> str:
-    """Calls the answer on tensors of this shape. What is wrong with what it compiles or calls then, or "".
+    """The first flaw in what the answer compiles and calls for tensors of this shape, or "".
 
-    requests: those in whose block this is called.
+    requests: the list that the surrounding `compile_requests` fills.
     """
     tensors = tensors_of(shape)
     known, before = len(requests), [len(one.calls or ()) for one in requests]
@@ -143,7 +143,7 @@ def tensors_of(shape: Shape) -> "list[Tensor]":
 
 
 def bad_request(request: Requested) -> str:
-    """What is wrong with what is compiled, or ""."""
+    """The flaw of a request to compile, or ""."""
     from cutlass import BFloat16, cute
 
     if not is_jit(request.host):

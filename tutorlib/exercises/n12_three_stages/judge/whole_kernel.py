@@ -7,7 +7,6 @@ from unittest import mock
 
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, wrong
-from tutorlib.checking.library_use import within_reach
 from tutorlib.checking.part import Part
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import CompileFailed
@@ -26,7 +25,7 @@ SQUARE, IN_FLIGHT = (64, 64), 264  # tiles, and blocks on 132 SMs
 
 
 class WholeFlaw(FailureKind):
-    """What a kernel that gives the right result has left out."""
+    """Omissions of a kernel whose result is right."""
 
     RASTER = "blocks in raster order"
     NOT_TUNED = "not the tuned configuration"
@@ -48,14 +47,13 @@ class OfTuned(Part):
             return wrong(Flaw(what, WholeFlaw.NOT_TUNED))
         if raster := in_raster(names):
             return Verdict(points - 1, (raster,))
-        if any(isinstance(value, GemmConfig) and value == config for value in within_reach(answer)):
-            return None  # kept in a variable
-        with mock.patch.dict(names, tuned=lambda: SMALL):
+        kept = {name: SMALL for name, value in names.items() if isinstance(value, GemmConfig) and value == config}
+        with mock.patch.dict(names, tuned=lambda: SMALL, **kept):
             return with_small(answer, points)
 
 
 def with_small(answer: Answer, points: float) -> Verdict | None:
-    """What is wrong where tuned() returns SMALL."""
+    """The flaw of the kernel when tuned() returns SMALL, or None."""
     compiled = compile_cute(answer, [TensorSpec((256, 256), "bf16")] * 3)
     if (compiled.threads, compiled.smem_bytes) != (SMALL.threads, SMALL.smem_bytes):
         what = (

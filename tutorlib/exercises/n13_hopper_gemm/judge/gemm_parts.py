@@ -97,7 +97,7 @@ class RingLayout(FirstPart):
 
     @property
     def settled(self) -> bool:
-        """Every 16 bytes are where TMA and WGMMA want them: more a GPU could not tell."""
+        """Every 16 bytes are where TMA and WGMMA expect them; a GPU could not tell more."""
         return True
 
 

@@ -87,8 +87,6 @@ class ChosenExercise(KernelExercise):
         """Every shape has a configuration: where it is timed or drawn, one that is not far off by the model, and where
         it is timed one that compiles.
         """
-        from tutorlib.kernels.hopper.choose import choose, cost
-
         chosen: dict[HopperConfig, Shape] = {}
         others = shapes_between(self.drawn)
         for shape in (*self.sizes, *others):
@@ -100,16 +98,9 @@ class ChosenExercise(KernelExercise):
             artifact.kept[shape] = config
             if shape in self.timed:
                 chosen.setdefault(config, shape)
-            if shape in self.timed or shape in others:
-                m, n, k = shape
-                best = choose(m, n, k)
-                expected, least = (cost(one, m, n, k) for one in (config, best))
-                if expected > (FAR_OFF_TIMED if shape in self.timed else FAR_OFF) * least:
-                    what = (
-                        f"for {by(shape)} the course's model expects {expected:,.0f} µs of {shown(config)}, "
-                        f"and {least:,.0f} µs of {shown(best)}."
-                    )
-                    return wrong(Flaw(what, Fail.SLOW))
+            limit = FAR_OFF_TIMED if shape in self.timed else FAR_OFF
+            if shape in (*self.timed, *others) and (what := far_off(shape, config, limit)):
+                return wrong(what)
         for config, shape in chosen.items():
             compiled = compile_chosen(config)
             if compiled.spill_bytes:
@@ -144,6 +135,22 @@ def shapes_between(spans: tuple[tuple[Shape, Shape], ...]) -> list[Shape]:
     ]
 
 
+def far_off(shape: Shape, config: "HopperConfig", limit: float) -> str:
+    """That the model expects more than `limit` times the time of the course's choice, as a sentence; or ""."""
+    from tutorlib.kernels.hopper.choose import choose, cost
+
+    m, n, k = shape
+    best = choose(m, n, k)
+    expected, least = (cost(one, m, n, k) for one in (config, best))
+    if expected <= limit * least:
+        return ""
+    what = (
+        f"for {by(shape)} the course's model expects {expected:,.0f} µs of {shown(config)}, "
+        f"and {least:,.0f} µs of {shown(best)}."
+    )
+    return Flaw(what, Fail.SLOW)
+
+
 def why_not_one(config: Any) -> str:
     """Why it is no configuration for the exercise, or ""."""
     from tutorlib.kernels.hopper.config import HopperConfig
@@ -153,7 +160,7 @@ def why_not_one(config: Any) -> str:
     if config.dtype != "bf16":
         return Flaw(f"A and B are bf16, not {config.dtype}", Fail.CONFIG)
     if config.scaled or config.block_scaled or config.trace:
-        return Flaw("neither scales nor a trace belong here", Fail.CONFIG)
+        return Flaw("scaled, block_scaled and trace are not for this exercise", Fail.CONFIG)
     if config.majors != ("k", "k"):
         return Flaw(f"in A and B K is contiguous: majors=('k', 'k'), not {config.majors}", Fail.CONFIG)
     return ""

@@ -57,7 +57,7 @@ def simulate_config(
     return simulate_call(compiled, dict(tensors), arguments, traced)
 
 
-def room_for_sums(config: "HopperConfig", clusters: int = CLUSTERS) -> "dict[str, Tensor]":
+def room_for_accumulators(config: "HopperConfig", clusters: int = CLUSTERS) -> "dict[str, Tensor]":
     """Room for accumulators, NaN, and zeroed flags, where blocks share tiles."""
     import torch
 
@@ -96,6 +96,6 @@ class SimulatedChoice:
         tensors = {"a": b, "b": a, "c": c.mT} if config.transposed else {"a": a, "b": b, "c": c}
 
         def call() -> None:
-            self.reports = simulate_config(compiled, {**tensors, **room_for_sums(config)}, traced=self.traced)
+            self.reports = simulate_config(compiled, {**tensors, **room_for_accumulators(config)}, traced=self.traced)
 
         return call

@@ -7,10 +7,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import require_jit
-from tutorlib.checking.exercise import Answer, WrongKind
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import why_not_one
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import FAR_OFF, far_off, why_not_one
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.problem import Shape
 
@@ -22,6 +25,7 @@ SMS = 132  # of an H100 SXM and an H200
 VECTOR = 8  # bf16 of 16 bytes
 FEW_SMS = 2  # of the simulated GPU, so that a block has several tiles even of a small C
 FEW_WAITS = 3  # for all copies: before a tile, at the two places where tiles are stored, and at the end
+FEW_TILES = ((512, 512, 8192), (64, 4096, 8192))  # with long K
 MOST_AREA = 256 * 208  # of a tile whose accumulators fit into registers
 ACCUMULATORS, FLAGS = SMS * MOST_AREA, SMS * 8  # of all blocks, with at most 8 warps that multiply
 Settings = Mapping[str, Any]  # for HopperConfig
@@ -75,6 +79,7 @@ class SlotFlaw(FailureKind):
     REGISTERS_LATE = "multiplies before it has its registers"
     NOT_OVERLAPPED = "one wgmma group at a time"
     NOT_DEFERRED = "stores when nothing multiplies"
+    ALWAYS_DEFERRED = "defers stores unasked"
     WAITS_FOR_WRITES = "waits until C is written"
     ONE_COPY = "one copy in flight"
     COURSES = "the course's own part"
@@ -129,22 +134,41 @@ class RolesSlot(Slot):
 class ConsumeSlot(Slot):
     """The GPU's kernel defers stores."""
 
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        """Whether the kernel without deferred stores defers none."""
+        from tutorlib.kernels.hopper.config import HopperConfig
+
+        parts, matrix = self.parts(answer), TensorSpec((512, 512), "bf16")
+        at_once = static_gemm(lambda m, n, k: (HopperConfig(), parts), SMS)
+        try:
+            compiled = compile_cute(at_once, [matrix] * 3, "sm_90a")
+        except CompileFailed:
+            return None  # nor does the other kernel compile
+        if not defers(compiled.ptx):
+            return None
+        what = "with defer=False it holds a rounded tile back all the same, in registers that its tile may need."
+        return Verdict(points - 1, (Flaw(what, SlotFlaw.ALWAYS_DEFERRED),))
+
     def lacks(self, compiled: Compiled) -> str:
-        """In the text, some TMA store follows the commit of a wgmma group that is not waited for before it."""
         if not re.search(r"wgmma\.wait_group\S*\s+1;", compiled.ptx):
             what = (
                 "it waits for every wgmma group before it issues the next, so the tensor cores run dry: retire(1, …) "
                 "leaves the newest group in flight."
             )
             return Flaw(what, SlotFlaw.NOT_OVERLAPPED)
-        steps = re.findall(r"wgmma\.(?:commit|wait)_group|cp\.async\.bulk\.tensor\.\dd\.global", compiled.ptx)
-        if ("wgmma.commit_group", "cp.async.bulk.tensor.2d.global") not in pairwise(steps):
+        if not defers(compiled.ptx):
             what = (
                 "with defer, no tile is stored while wgmmas are in flight: store the previous tile between the first "
                 "step of the next one and that step's retire."
             )
             return Flaw(what, SlotFlaw.NOT_DEFERRED)
         return ""
+
+
+def defers(ptx: str) -> bool:
+    """Whether in the text some TMA store follows the commit of a wgmma group that is not waited for before it."""
+    steps = re.findall(r"wgmma\.(?:commit|wait)_group|cp\.async\.bulk\.tensor\.\dd\.global", ptx)
+    return ("wgmma.commit_group", "cp.async.bulk.tensor.2d.global") in pairwise(steps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +198,12 @@ class WholeKernel(Part):
     """
 
     small: tuple[tuple[Shape, Settings], ...] = ()
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        """Its configurations, where one that is good for large matrices is many times slower than the best."""
+        flaws = (far_off(shape, self.chosen(answer, shape)[0], FAR_OFF) for shape in FEW_TILES)
+        what = next(filter(None, flaws), "")
+        return Verdict(points - 1, (what, "Is its configuration your `choose` for the shape?")) if what else None
 
     def host(self, answer: Answer) -> HostFunction:
         return static_gemm(lambda *shape: self.chosen(answer, shape), SMS, shared=True)
