@@ -35,7 +35,7 @@ def attention_ladder(everything: Sequence[tuple[str, SweepResults]] | None = Non
     rows = figure.subplots(len(everything), len(columns), squeeze=False, sharey="row")
     for panels, (name, swept) in zip(rows, everything, strict=True):
         for axes, heads in zip(panels, columns, strict=True):
-            draw_speeds(axes, swept, heads)
+            draw_heads(axes, swept, heads)
             axes.set_title(f"{swept.gpu}, {KINDS[name]}, {swept.regime}\n{heads_name(heads)}", loc="left", color=INK)
         panels[0].set_ylabel("speed, TFLOP/s")
         panels[0].set_ylim(bottom=0)
@@ -44,7 +44,7 @@ def attention_ladder(everything: Sequence[tuple[str, SweepResults]] | None = Non
     return figure
 
 
-def draw_speeds(axes: "Axes", swept: SweepResults, heads: Heads) -> None:
+def draw_heads(axes: "Axes", swept: SweepResults, heads: Heads) -> None:
     """A line for torch and for each kernel."""
     shapes = sorted((shape for shape in swept.shapes if heads_of(shape) == heads), key=lambda shape: shape[3])
     of_torch = [median(p.measurement.baseline_tflops or 0 for p in swept.at(shape)) for shape in shapes]

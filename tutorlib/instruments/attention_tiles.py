@@ -51,7 +51,7 @@ KERNELS: dict[str, Callable[[int, int, int], int]] = {
 }
 
 
-def space(kernel: str, d: int) -> Iterator[Tile]:
+def tiles_to_try(kernel: str, d: int) -> Iterator[Tile]:
     """Every configuration whose accumulators are LEAST to MOST for each thread."""
     for sizes in product((64, 128, 256), (64, 128), (8, 4), (1, 2), (1, 2)):
         tile = Tile(*sizes)
@@ -74,7 +74,7 @@ def milliseconds(call: Callable[[], Any]) -> float:
     return median(found)
 
 
-class Bench:
+class TileBench:
     """One problem's tensors, and what its kernels have to compute."""
 
     def __init__(self, batch: int, heads: int, d: int, causal: bool) -> None:
@@ -108,10 +108,10 @@ class Bench:
         return lambda: ct.launch(torch.cuda.current_stream(), grid, made, (*arguments, *constants))
 
 
-def tried(bench: Bench, kernel: str) -> list[dict[str, Any]]:
+def tried(bench: TileBench, kernel: str) -> list[dict[str, Any]]:
     """Every configuration of a kernel, from the fastest on; those that fail last."""
     arguments, out, exact = bench.arguments(kernel)
-    calls = {tile: bench.call_on(arguments, kernel, tile) for tile in space(kernel, bench.d)}
+    calls = {tile: bench.call_on(arguments, kernel, tile) for tile in tiles_to_try(kernel, bench.d)}
 
     def compiles(call: Callable[[], None]) -> str:
         try:
@@ -140,7 +140,7 @@ def tried(bench: Bench, kernel: str) -> list[dict[str, Any]]:
 def main(path: Path) -> None:
     results: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "tokens": TOKENS, "torch": [], "tried": []}
     for batch, heads, d, causal in PROBLEMS:
-        bench = Bench(batch, heads, d, causal)
+        bench = TileBench(batch, heads, d, causal)
         results["torch"].append({"d": d, "causal": causal, **bench.torch_ms})
         for kernel in KERNELS:
             rows = tried(bench, kernel)

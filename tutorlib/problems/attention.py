@@ -94,7 +94,7 @@ def attention_problem(causal: bool = False) -> Problem:
         bound=bound,
         baseline=baseline,
         baseline_name="cuDNN",
-        flops=lambda shape: forward_flops(shape, causal),
+        flops=lambda shape: attention_flops(shape, causal),
     )
 
 
@@ -153,11 +153,11 @@ def gradient_problem(causal: bool = False) -> Problem:
         bound=bound,
         baseline=baseline,
         baseline_name="torch's best",
-        flops=lambda shape: 5 * forward_flops(shape, causal) // 2,  # five products in place of two
+        flops=lambda shape: 5 * attention_flops(shape, causal) // 2,  # five products in place of two
     )
 
 
-def forward_flops(shape: Shape, causal: bool) -> int:
+def attention_flops(shape: Shape, causal: bool) -> int:
     batch, heads, _, queries, keys, d = shape
     return 4 * batch * heads * d * (queries * (queries + 1) // 2 if causal else queries * keys)
 

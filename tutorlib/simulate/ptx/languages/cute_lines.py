@@ -50,7 +50,7 @@ class Stacks:
         return find
 
 
-class Files(dict[str, bool | None]):
+class KernelFiles(dict[str, bool | None]):
     """Whether lines of a file are the kernel's; None for this module's own, where compilations begin."""
 
     def __missing__(self, file: str) -> bool | None:
@@ -58,7 +58,7 @@ class Files(dict[str, bool | None]):
         return self[file]
 
 
-FILES = Files()
+FILES = KernelFiles()
 
 
 def frames_of_the_kernel(frame: FrameType) -> Iterator[Frame]:
