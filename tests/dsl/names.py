@@ -32,9 +32,12 @@ UNDOCUMENTED = {
 
 # Private names that are no DSL's, and whose they are.
 OTHERS = {
+    "_C": "torch",
     "_base": "torch",
     "_dynamo": "torch",
+    "_ops": "torch",
     "_scaled_mm": "torch",
+    "_schema": "torch",
     "_sleep": "torch",
     "_current_frames": "sys",
     "_exit": "os",

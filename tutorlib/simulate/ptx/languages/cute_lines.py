@@ -61,12 +61,12 @@ class KernelFiles(dict[str, bool | None]):
 FILES = KernelFiles()
 
 
-def frames_of_the_kernel(frame: FrameType) -> Iterator[Frame]:
-    """Its frames in this one and those that called it, up to `compile_for`."""
-    while (is_kernels := FILES[frame.f_code.co_filename]) is not None:
+def frames_of_the_kernel(frame: FrameType | None) -> Iterator[Frame]:
+    """Its frames in this one and those that called it, up to `compile_for` where that began the compilation."""
+    while frame is not None and (is_kernels := FILES[frame.f_code.co_filename]) is not None:
         if is_kernels:
             yield frame.f_code.co_filename, frame.f_lineno
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
 
 
 def place_of(stack: Sequence[Frame]) -> SourceLine | None:
