@@ -46,7 +46,7 @@ def test_outputs_stay_where_the_code_did(tmp_path):
 
 
 def test_what_shows_recorded_measurements_shows_todays(tmp_path):
-    shows = PAGE + '\n# %%\nfrom tutorlib.notebook.measured import show_figure\n\n# %%\nshow_figure("swizzle")\n'
+    shows = PAGE + '\n# %%\nfrom tutorlib.notebook.measured import show_figure\n\n# %%\nshow_figure("banks")\n'
     cells = parse(write_source(tmp_path, shows))
     ran = solved_notebook(cells)
     older = [nbformat.v4.new_output("stream", text="older\n")]

@@ -21,7 +21,7 @@ CALLS = (
     'show_ladder("05", "07")',  # a table of several GPUs, too wide for a line
     'show_sweep("cpp_promises", threads=counters.BLOCK_SIZE, stalled=STILL)',
     'show_sweep("nobody_measured_this")',  # says so
-    'show_figure("swizzle")',
+    'show_figure("banks")',
     "show_new_processes()",  # prints
 )
 

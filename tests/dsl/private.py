@@ -48,7 +48,7 @@ MADE = {
     ),
     "a pipeline's state": ("_count", "_index", "_phase", "_stages"),
     "a tensor without data": ("_assumed_align", "element_type", "memspace", "shape", "stride"),
-    "a tensor": ("__cache_key__", "_assumed_align", "element_type", "memspace"),
+    "a tensor": ("__cache_key__", "_assumed_align", "_c_pointers_cache", "_memref_desc", "element_type", "memspace"),
     "a stream": ("use_tvm_ffi_env_stream",),
     "a struct": ("__alignof__", "__sizeof__", "_annotations", "_offsets"),
     "a struct's member": ("_dtype", "size", "size_in_bytes"),

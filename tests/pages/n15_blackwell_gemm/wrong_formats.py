@@ -19,7 +19,7 @@ def log_of_zero(block):
     return exponent, to_fp8([x / 2.0**exponent for x in block])
 
 
-@says("Rounded up nothing saturates")
+@says("If you round it up, nothing saturates")
 def saturates_never(block):
     """The exponent rounded up."""
     largest = max(map(abs, block))
@@ -143,7 +143,7 @@ WRONG = {
         answer("a_list", "Block by block.", lambda a, b: [scaled_dot([x], [y]) for x, y in zip(a, b, strict=True)]),
         answer("of_scales_too", "The scales' own products are added.",
                lambda a, b: scaled_dot(a, b) + sum(s * t for (s, _), (t, _) in zip(a, b, strict=True))),
-        answer("divided_by", "Divides by the scales.", lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b]), "to be multiplied by"),
+        answer("divided_by", "Divides by the scales.", lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b]), "Multiply by the scales"),
         answer("sums_of_each", "The sums of both blocks are multiplied.",
                lambda a, b: sum(s * t * sum(x) * sum(y) for (s, x), (t, y) in zip(a, b, strict=True))),
         answer("every_pair_of_blocks", "Each block of a with each of b.", lambda a, b: sum(scaled_dot([x], [y]) for x in a for y in b)),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 DATA = 0  # a DLTensor begins with its data's address, then its device's type (dlpack.h)
 DEVICE = 8
 CUDA = 2  # kDLCUDA
-SOURCE = "_simulated_source"  # of a cute.Tensor: the torch tensor, and where its DLTensor lies
+SOURCE = "simulated_source"  # of a cute.Tensor: the torch tensor, and where its DLTensor lies
 
 get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)

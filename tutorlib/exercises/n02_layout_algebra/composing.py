@@ -1,6 +1,7 @@
 """Exercises 02.1 to 02.4: coalesce, compose, the transpose, complement."""
 
 from functools import partial
+from random import Random
 
 import tensor_layouts as tl
 from tensor_layouts import Layout
@@ -201,6 +202,11 @@ COMPOSE = ValueExercise(
 # 02.3 transposing ------------------------------------------------------------------------------------------------
 
 
+def one_row_or_column(rng: Random) -> tuple[int, int]:
+    n = rng.randint(2, 40)
+    return (1, n) if rng.random() < 0.5 else (n, 1)
+
+
 transposition = partial(law, holds=laws.turns_every_matrix, mistakes=mistakes.TRANSPOSE)
 
 TRANSPOSING = ValueExercise(
@@ -208,9 +214,9 @@ TRANSPOSING = ValueExercise(
     title="transposing",
     points=2,
     cases=(
-        transposition("4 rows of 8", [(4, 8)]),
-        transposition("more rows than columns", [(6, 3), (16, 2)]),
-        transposition("one row, one column", [(1, 8), (8, 1)]),
+        transposition("4 rows", a_few_beside([(4, 8)], lambda rng: (4, rng.randint(5, 40)))),
+        transposition("more rows than columns", a_few_beside([(6, 3), (16, 2)], lambda rng: (rng.randint(9, 40), 8))),
+        transposition("one row, one column", a_few_beside([(1, 8), (8, 1)], one_row_or_column)),
         transposition("any size", a_few_beside([(5, 7)], lambda rng: (rng.randint(2, 20), rng.randint(2, 20)))),
     ),
     remedies=(Remedy(Lawbreak.NO_MATRIX, "The shape of B is (columns, rows), the coordinates of the transpose."),),

@@ -216,7 +216,7 @@ def bytes_of(operands: Sequence[Operand], each: int) -> list[tuple[str, int]]:
 
 def matters(instruction: Instruction, held: dict[str, Origin]) -> bool:
     """Whether an undefined value matters here: it is stored, or says where something lies."""
-    if not has_result(instruction):
+    if not has_result(instruction) or instruction.parts[0] == "atom":
         return True
     addresses = (operand for operand in instruction.operands if isinstance(operand, Address))
     return any(name in held for operand in addresses for name in register_names(operand, addresses=True))
