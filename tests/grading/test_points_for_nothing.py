@@ -22,6 +22,7 @@ TABLES_ARE_ANSWERS = {
     "03.6": "a warp has 32 lanes, and each has four values",
     "03.7": "it takes no arguments",
     "03.8": "a warp has 32 lanes",
+    "12.5": "a warp has 32 lanes",
     "07.3": "the page asks for hints for three tiles",
 }
 KERNELS = ("04.1", "04.2")  # a compiler reads them: see below
@@ -64,7 +65,7 @@ def recorded(id: str) -> dict[str, object]:
         return got
 
     exercise = find(id)
-    assert exercise.grade(noted).points == exercise.points
+    assert exercise.grade_served(Unwatched(noted)).points == exercise.points
     return table
 
 
@@ -168,8 +169,15 @@ def test_an_answer_that_does_not_look_has_no_points(id):
     constants = CONSTANTS if id in CALLED else FEW
     answers = {name: (lambda *args, value=value: value) for name, value in constants.items()} | BLIND
     answers |= {f"first: {value!r}"[:60]: (lambda *args, value=value: value) for value in first_given(id)}
-    points = {name: (find(id).grade(answer).points, graded(id, answer)) for name, answer in answers.items()}
+    points = {name: (checked(id, answer), graded(id, answer)) for name, answer in answers.items()}
     assert {name: both for name, both in points.items() if any(both)} == {}
+
+
+def checked(id, answer):
+    try:
+        return find(id).grade(answer).points
+    except Exception:  # the answer's own, when it is called to make a kernel: the reader sees its line
+        return 0
 
 
 def graded(id, answer):
