@@ -135,17 +135,17 @@ def engine_without_driver(
 @contextlib.contextmanager
 def cute_on(gpu: PretendedGPU, arch: str) -> Iterator[None]:
     """What the DSL compiles is for this target ("sm_90a"), and what it runs, the simulator runs."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        settings = {
+            "arch": arch,
+            "keep_ptx": True,
+            "dump_dir": folder,
+            "lineinfo": True,
+            "disable_file_caching": True,
+            "no_cache": True,
+        }
         for dsl in DSLSingletonMeta._instances.values():
-            for name, value in {
-                "arch": arch,
-                "keep_ptx": True,
-                "dump_dir": folder,
-                "lineinfo": True,
-                "disable_file_caching": True,
-                "no_cache": True,
-            }.items():
-                setattr(dsl.envar, name, value)
+            stack.enter_context(mock.patch.multiple(dsl.envar, **settings))
         stacks, parsed = Stacks(), {}
 
         def launch(module: Module, launches: Sequence[Recorded]) -> None:
@@ -170,25 +170,24 @@ def cute_on(gpu: PretendedGPU, arch: str) -> Iterator[None]:
             launch(module, record_launches(Prepared(self, packed), module, (), SMS))
             return 0
 
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(mock.patch.object(JitCompiledFunction, "run_compiled_program", run))
-            if find_spec("tvm_ffi"):
-                stack.enter_context(tvm_ffi_on(launch, gpu))
-            for module in (testing, cute_testing):
-                stack.enter_context(mock.patch.object(module, "benchmark", return_value=1.0))
-            stack.enter_context(mock.patch.object(testing, "_benchmark_for_autotune", run_once))
-            for name, result in (("cuInit", ()), ("cuDeviceGetCount", (1,))):
-                returned = (driver.CUresult.CUDA_SUCCESS, *result)
-                stack.enter_context(mock.patch.object(driver, name, return_value=returned))
-            for name in ("initialize_cuda_context", "stream_sync"):
-                stack.enter_context(mock.patch.object(cutlass.cuda, name))
-            hardware = utils.HardwareInfo
-            stack.enter_context(mock.patch.object(hardware, "__init__", return_value=None))
-            for name, value in {
-                "get_max_active_clusters": lambda self, cluster_size, stream=None: max(SMS // cluster_size, 1),
-                "get_device_multiprocessor_count": lambda self: SMS,
-                "get_l2_cache_size_in_bytes": lambda self: 50 * 2**20,
-            }.items():
-                stack.enter_context(mock.patch.object(hardware, name, value))
-            stack.enter_context(locations(STACKS, stacks.number))
-            yield
+        stack.enter_context(mock.patch.object(JitCompiledFunction, "run_compiled_program", run))
+        if find_spec("tvm_ffi"):
+            stack.enter_context(tvm_ffi_on(launch, gpu))
+        for module in (testing, cute_testing):
+            stack.enter_context(mock.patch.object(module, "benchmark", return_value=1.0))
+        stack.enter_context(mock.patch.object(testing, "_benchmark_for_autotune", run_once))
+        for name, result in (("cuInit", ()), ("cuDeviceGetCount", (1,))):
+            returned = (driver.CUresult.CUDA_SUCCESS, *result)
+            stack.enter_context(mock.patch.object(driver, name, return_value=returned))
+        for name in ("initialize_cuda_context", "stream_sync"):
+            stack.enter_context(mock.patch.object(cutlass.cuda, name))
+        hardware = utils.HardwareInfo
+        stack.enter_context(mock.patch.object(hardware, "__init__", return_value=None))
+        for name, value in {
+            "get_max_active_clusters": lambda self, cluster_size, stream=None: max(SMS // cluster_size, 1),
+            "get_device_multiprocessor_count": lambda self: SMS,
+            "get_l2_cache_size_in_bytes": lambda self: 50 * 2**20,
+        }.items():
+            stack.enter_context(mock.patch.object(hardware, name, value))
+        stack.enter_context(locations(STACKS, stacks.number))
+        yield
