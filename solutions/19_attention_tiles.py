@@ -411,10 +411,11 @@ for warps in (4, 8):
     print(f"{warps} warps: {made.registers} registers, {made.stack_bytes} bytes on the stack")
 
 # %% [markdown]
-# How fast is it? The tables show its speed as a fraction of torch's attention on cuDNN. A shape is batch × heads ×
-# heads of K and V × queries × keys × d, and the CuTe kernel is the subject of notebook 20. **Predict** first: does
-# cuTile come closer to cuDNN for d = 128, or for d = 64, where each exponential serves half as many products? And does
-# it matter whether eight heads share K and V (16×2 heads against 16×16)?
+# How fast is attention in cuTile? The tables show its speed as a fraction of torch's attention on cuDNN. They were
+# measured before the kernel had this order and this hint, so the rows of cuTile are the loop of your exercise. A shape
+# is batch × heads × heads of K and V × queries × keys × d, and the CuTe kernel is the subject of notebook 20.
+# **Predict** first: does cuTile come closer to cuDNN for d = 128, or for d = 64, where each exponential serves half as
+# many products? And does it matter whether eight heads share K and V (16×2 heads against 16×16)?
 
 # %%
 show_sweep("attention_full")
@@ -423,9 +424,9 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# Why is cuTile that far behind? Multiplications and exponentials are done by different units, and a fast kernel keeps
-# both busy at the same time. Your cuTile source says nothing about that: the compiler decides. In notebook 20 you
-# decide.
+# Why is your loop that far behind? Multiplications and exponentials are done by different units, and a fast kernel
+# keeps both busy at the same time. In cuTile the order of your source gives the compiler the chance, and the compiler
+# decides. In notebook 20 you decide.
 #
 # **Keep this:** in a causal grid, blocks start in the order of their index, so give the first indices the most work.
 #

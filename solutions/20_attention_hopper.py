@@ -560,7 +560,8 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# In CuTe you decided when each unit works. In cuTile the compiler does, and the lower row is what its schedule reaches.
+# In CuTe you decided when each unit works. In cuTile the compiler does. (Its rows are older than the order of notebook
+# 19's `tile_forward`: they are the loop of exercise 19.5.)
 #
 # The figure shows the same measurements in TFLOP/s, over the length of the sequences:
 
@@ -574,14 +575,6 @@ show_figure("attention_ladder")
 
 # %%
 show_levers("attention_levers")
-
-# %% [markdown]
-# With head_dim 64 both GEMMs halve, and the exponentials stay:
-
-# %%
-for head_dim in (64, 128):
-    share = exponentials / (gemms * head_dim / HEAD_DIM)
-    print(f"head_dim {head_dim}: exponentials take {share:.0%} of the GEMMs' cycles")
 
 # %% [markdown]
 # ## What to remember

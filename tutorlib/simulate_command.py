@@ -10,6 +10,7 @@ from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.problems.agreement import find_disagreement
 from tutorlib.problems.wrong import count
 from tutorlib.simulate.arguments import Given, parse_arch, parse_argument, parse_sizes
+from tutorlib.simulate.poison import is_poison
 from tutorlib.simulate.report import Report
 from tutorlib.simulate.target import BadInput, load_target, one_line
 from tutorlib.simulate.tool import argument_names, simulate
@@ -100,7 +101,7 @@ def marked_outputs(report: Report, names: Sequence[str], given: Sequence[Given])
     """
     import torch
 
-    marked = {name: (one.value, one.unwritten) for name, one in zip(names, given, strict=True) if one.is_output}
+    marked = {name: (one.value, is_poison(one.value)) for name, one in zip(names, given, strict=True) if one.is_output}
     return marked or {
         name: (tensor, torch.zeros_like(tensor, dtype=torch.bool))
         for name, tensor in report.outputs.items()

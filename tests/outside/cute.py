@@ -23,7 +23,6 @@ from tutorlib.simulate.ptx.ir import Module
 from tutorlib.simulate.ptx.languages.cute_host import Recorded, Runtime, record_launches
 from tutorlib.simulate.ptx.languages.cute_lines import STACKS, Stacks
 from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
-from tutorlib.simulate.ptx.simulation import Launch
 
 OF_TVM_FFI = (  # of the DSL's own runtime, which functions for TVM FFI call
     "cuda_dialect_init_library_once",
@@ -150,18 +149,7 @@ def cute_on(gpu: PretendedGPU, arch: str) -> Iterator[None]:
 
         def launch(module: Module, launches: Sequence[Recorded]) -> None:
             for each in launches:
-                gpu.launch(
-                    Launch(
-                        module,
-                        module.kernels[each.kernel],
-                        each.grid,
-                        each.block,
-                        each.dynamic_smem,
-                        each.parameters,
-                        stacks.finder(module),
-                        each.cluster,
-                    )
-                )
+                gpu.launch(each.of(module, stacks.finder(module)))
 
         def run(self: Any, packed: Sequence[Any]) -> int:
             if id(self) not in parsed:

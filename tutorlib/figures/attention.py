@@ -48,7 +48,8 @@ def draw_heads(axes: "Axes", swept: SweepResults, heads: Heads) -> None:
     """A line for torch and for each kernel."""
     shapes = sorted((shape for shape in swept.shapes if heads_of(shape) == heads), key=lambda shape: shape[3])
     of_torch = [median(p.measurement.baseline_tflops or 0 for p in swept.at(shape)) for shape in shapes]
-    axes.plot([shape[3] for shape in shapes], of_torch, **baseline_style(swept))
+    dash = {"marker": "_", "markersize": 12} if len(shapes) == 1 else {}  # one length has no line
+    axes.plot([shape[3] for shape in shapes], of_torch, **(baseline_style(swept) | dash))
     for number, name in enumerate(swept.names):
         points = [p.measurement for p in swept.of_kernel(name) if heads_of(p.measurement.shape) == heads]
         points.sort(key=lambda one: one.shape[3])

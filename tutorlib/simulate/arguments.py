@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.simulate.poison import poison
 from tutorlib.simulate.target import BadInput
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ DTYPES = {
 }
 FILLS = ("out", "zeros", "col")
 TENSOR = re.compile(r"(?P<shape>\d+(?:x\d+)*):(?P<dtype>\w+)(?P<marks>(?::\w+)*)")
-POISON = {1: 0x7F, 2: 0x7FEB, 4: 0x7FEBEBEB, 8: 0x7FFBEBEBEBEBEBEB}  # by an element's bytes; NaN as a floating number
 INTEGERS = 8  # random ones are 0 … 7
 EXAMPLE = "--arg 128x64:bf16 is a random tensor, --arg 128x64:bf16:out one that the kernel writes, --arg 128 a number"
 
@@ -35,20 +35,11 @@ EXAMPLE = "--arg 128x64:bf16 is a random tensor, --arg 128x64:bf16:out one that 
 class Given:
     """An argument.
 
-    value: a tensor, or a number. is_output: whether the kernel is to write all of the tensor, which begins as POISON.
+    value: a tensor, or a number. is_output: whether the kernel is to write all of the tensor, which begins as poison.
     """
 
     value: Any
     is_output: bool = False
-
-    @property
-    def unwritten(self) -> "Tensor":
-        """Of an output: the mask of the elements that still are POISON."""
-        import torch
-
-        width = self.value.element_size()
-        bits = self.value.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[width])
-        return bits == POISON[width]
 
 
 def parse_argument(text: str, generator: "Generator") -> Given:
@@ -75,7 +66,7 @@ def parse_argument(text: str, generator: "Generator") -> Given:
         shape = shape[::-1]
     kind = getattr(torch, DTYPES[found["dtype"]])
     if "out" in marks:
-        tensor = poison(shape, kind)
+        poison(tensor := torch.empty(shape, dtype=kind))
     elif "zeros" in marks:
         tensor = torch.zeros(shape, dtype=kind)
     else:
@@ -105,12 +96,3 @@ def random(shape: tuple[int, ...], kind: "dtype", generator: "Generator") -> "Te
     if kind.is_floating_point:
         return torch.randn(shape, generator=generator).to(kind)
     return torch.randint(0, 2 if kind is torch.bool else INTEGERS, shape, generator=generator).to(kind)
-
-
-def poison(shape: tuple[int, ...], kind: "dtype") -> "Tensor":
-    import torch
-
-    tensor = torch.empty(shape, dtype=kind)
-    width = tensor.element_size()
-    tensor.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[width]).fill_(POISON[width])
-    return tensor

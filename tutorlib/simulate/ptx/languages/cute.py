@@ -12,7 +12,7 @@ from tutorlib.simulate.ptx.memory.arena import Allocation, Arena
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.ptx.report import Report
-from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
+from tutorlib.simulate.ptx.simulation import module_sizes, simulate
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,24 +58,7 @@ def simulate_launches(
     arena = Arena([t.numel() * t.element_size() for t in tensors.values()] + module_sizes(module))
     placed = {name: arena.place(name, tensor) for name, tensor in tensors.items()}
     launches = launched([view(arena, placed[name], tensor) for name, tensor in tensors.items()])
-    reports = [
-        simulate(
-            Launch(
-                module,
-                module.kernels[each.kernel],
-                each.grid,
-                each.block,
-                each.dynamic_smem,
-                each.parameters,
-                find,
-                each.cluster,
-            ),
-            arena,
-            traced,
-            budget=budget,
-        )
-        for each in launches
-    ]
+    reports = [simulate(each.of(module, find), arena, traced, budget=budget) for each in launches]
     for name, tensor in tensors.items():
         arena.write_back(placed[name], tensor)
     return reports

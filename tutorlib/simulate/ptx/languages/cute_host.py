@@ -17,6 +17,8 @@ from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import ALONE, Dim3
 from tutorlib.simulate.ptx.ir import Module
 from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, write_tensor_map
+from tutorlib.simulate.ptx.places import Find
+from tutorlib.simulate.ptx.simulation import Launch
 
 SMS = 132
 MULTIPROCESSORS, SHARED_MEMORY = 16, 97  # cudaDeviceAttr; shared memory is what a block may ask for, in bytes
@@ -67,6 +69,11 @@ class Recorded:
     cluster: Dim3 = ALONE
     cooperative: bool = False
     overlapping: bool = False
+
+    def of(self, module: Module, find: Find) -> Launch:
+        """The launch, as the simulator takes it, of the module that has the kernel."""
+        kernel = module.kernels[self.kernel]
+        return Launch(module, kernel, self.grid, self.block, self.dynamic_smem, self.parameters, find, self.cluster)
 
     @property
     def config(self) -> LaunchConfig:
