@@ -245,11 +245,11 @@ def judges_own(module: str, name: str) -> Any:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether it is one of torch's, no scalar and in ordinary memory; torch takes long to import."""
+    """Whether it is one of torch's, in ordinary memory; torch takes long to import."""
     torch = sys.modules.get("torch")
     if torch is None or type(value) is not torch.Tensor:
         return False
-    return value.device.type == "cpu" and value.layout is torch.strided and value.ndim > 0
+    return value.device.type == "cpu" and value.layout is torch.strided
 
 
 def spanned(shape: Sequence[int], strides: Sequence[int]) -> int:
