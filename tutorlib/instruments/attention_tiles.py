@@ -1,15 +1,15 @@
 """Tiles and hints of the cuTile attention kernels, timed: python -m tutorlib.instruments.attention_tiles RESULTS.json
 
 Each configuration is compiled, on all cores, compared with cuDNN's results and timed beside cuDNN; the file has them
-from the fastest on. It takes two minutes of a GPU and does not change the kernels: their hints are in
-`kernels/attention/tiles.py`, their tiles in `kernels/attention/launch.py`.
+from the fastest on. It takes four minutes of a GPU and does not change the kernels: the tiles that they use are in
+`kernels/attention/tile_sizes.py`, and the results for those in figures/data/explored/h100_attention_tiles.json.
 """
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from datetime import date
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -19,28 +19,15 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.kernels.attention import launch, tiles
+from tutorlib.kernels.attention import launch
+from tutorlib.kernels.attention.tile_sizes import Tile, hinted
+from tutorlib.measuring.results import write_json
 from tutorlib.problems.attention import attend, gradients
 
 MOST = {4: 224, 8: 160}  # accumulators of a thread, at most, by warps: it has 255 registers or 168
 LEAST = 64
 PROBLEMS = ((4, 16, 128, False), (4, 16, 128, True), (4, 32, 64, False), (4, 32, 64, True))  # batch, heads, d, causal
 TOKENS, CALLS, ROUNDS = 4096, 8, 5
-
-
-@dataclass(frozen=True)
-class Tile:
-    """tm: queries. tn: keys. The others are hints to the compiler, as `ct.kernel` has them."""
-
-    tm: int
-    tn: int
-    num_worker_warps: int
-    num_ctas: int
-    occupancy: int
-
-    @property
-    def hints(self) -> dict[str, int]:
-        return {name: value for name, value in asdict(self).items() if name not in ("tm", "tn")}
 
 
 # Kernel → the fp32 elements of a block's accumulators, for tm, tn and d.
@@ -106,11 +93,10 @@ class TileBench:
         return (*inputs, *out, self.scale), out, exact
 
     def call_on(self, arguments: tuple[Any, ...], kernel: str, tile: Tile) -> Callable[[], None]:
-        made = getattr(tiles, kernel).replace_hints(**tile.hints)
         (batch, heads, tokens, _), along = self.q.shape, tile.tn if kernel == "backward_keys" else tile.tm
         grid = -(-tokens // along), heads, batch
         constants = 1, self.causal, tile.tm, tile.tn, self.d
-        return lambda: ct.launch(torch.cuda.current_stream(), grid, made, (*arguments, *constants))
+        return lambda: ct.launch(torch.cuda.current_stream(), grid, hinted(kernel, tile), (*arguments, *constants))
 
 
 def tried(bench: TileBench, kernel: str) -> list[dict[str, Any]]:
@@ -143,7 +129,8 @@ def tried(bench: TileBench, kernel: str) -> list[dict[str, Any]]:
 
 
 def main(path: Path) -> None:
-    results: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "tokens": TOKENS, "torch": [], "tried": []}
+    results: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "date": date.today().isoformat(), "tokens": TOKENS}
+    results |= {"torch": [], "tried": []}
     for batch, heads, d, causal in PROBLEMS:
         bench = TileBench(batch, heads, d, causal)
         results["torch"].append({"d": d, "causal": causal, **bench.torch_ms})
@@ -151,7 +138,7 @@ def main(path: Path) -> None:
             rows = tried(bench, kernel)
             results["tried"] += rows
             print(f"d = {d}, causal = {causal}, cuDNN {bench.torch_ms}", *rows[:3], sep="\n", flush=True)
-            path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            write_json(path, results)
 
 
 if __name__ == "__main__":

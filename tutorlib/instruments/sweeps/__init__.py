@@ -42,6 +42,7 @@ SWEEPS = {
     "attention_causal": "attention",
     "attention_sustained": "attention",
     "attention_levers": "attention",
+    "attention_tuning": "attention",
     "attention_backward": "attention",
     "decode": "attention",
     "decoder_layer": "decoder",

@@ -15,6 +15,7 @@ from tutorlib.kernels.attention.launch import (
     forward_into,
 )
 from tutorlib.kernels.attention.roles import AttentionConfig
+from tutorlib.kernels.attention.tile_sizes import TWO_BLOCKS, Tile
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.problems.attention import attention_problem, decoding_problem, gradient_problem
@@ -103,6 +104,31 @@ def attention_levers() -> Sweep:
     )
     sizes = tuple((4, heads, kv_heads, 4096, 4096, d) for heads, kv_heads, d in HEADS[:2])
     return timed(attention_problem(causal=True), candidates, sizes, seconds=170)
+
+
+# Tiles ----------------------------------------------------------------------------------------------------------
+
+TILES = {
+    "128×128, 4 warps": Tile(128, 128, num_worker_warps=4),
+    "128×128, 8 warps": Tile(128, 128),
+    "256×128, a cluster of two": Tile(256, 128, num_ctas=2),
+    "128×128, a cluster of two, two on an SM": Tile(128, 128, num_ctas=2, **TWO_BLOCKS),
+    "64×128, two on an SM": Tile(64, 128, **TWO_BLOCKS),
+    "64×64, two on an SM": Tile(64, 64, **TWO_BLOCKS),
+}
+
+
+def attention_tuning() -> Sweep:
+    """cuTile's forward kernel by tile and hints, causal, and its persistent twin."""
+
+    def candidate(name: str, tile: Tile, persistent: bool = False) -> Candidate:
+        return Candidate(name, forward_by(partial(forward_by_tiles, tile=tile, persistent=persistent), True))
+
+    candidates = [candidate(name, tile) for name, tile in TILES.items()]
+    for name in ("64×128, two on an SM", "64×64, two on an SM"):
+        candidates.append(candidate(f"{name}, persistent", TILES[name], True))
+    sizes = tuple((4, heads, kv_heads, 4096, 4096, d) for heads, kv_heads, d in HEADS[:2])
+    return timed(attention_problem(causal=True), tuple(candidates), sizes, seconds=120)
 
 
 # Decoding and gradients -----------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from tutorlib.kernels.attention import tiles
 from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
+from tutorlib.kernels.attention.tile_sizes import Tile, hinted, tile_of
 from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI
 
 LOG2_E = math.log2(math.e)
-FORWARD_TILE = QUERIES_TILE = (128, 128)  # queries, keys: of the forward pass, and of dQ
-KEYS_TILE = (64, 128)  # of dK and dV
+DELTA_ROWS = 128
 DECODE_TILE, BLOCKS_PER_SM, MOST_RUNS = 64, 2, 128  # keys; of a decoding step; that one block can add up
 
 
@@ -80,13 +80,23 @@ def configured_into(
         launch(*(as_cute(x) for x in (q, k, v, o, lse)), Float32(scale), stream)
 
 
-def forward_by_tiles(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> None:
-    """The same by cuTile."""
+def forward_by_tiles(
+    o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool,
+    tile: Tile | None = None, persistent: bool = False,
+) -> None:  # fmt: skip
+    """The same by cuTile. tile: the fastest that was measured, unless given."""
     (batch, heads, queries, d), kv_heads = q.shape, k.shape[1]
-    tm, tn = FORWARD_TILE
-    grid = -(-queries // tm), heads, batch
-    sizes = heads // kv_heads, causal, tm, tn, d
-    ct.launch(torch.cuda.current_stream(), grid, tiles.tile_forward, (q, k, v, o, lse, scale * LOG2_E, *sizes))
+    tile = tile or tile_of("tile_forward", d, causal)
+    grid: tuple[int, ...] = -(-queries // tile.tm), heads, batch
+    if persistent:
+        grid = (min(math.prod(grid), sms(q) * tile.occupancy // tile.num_ctas),)
+    kernel = hinted("persistent_forward" if persistent else "tile_forward", tile)
+    sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
+    ct.launch(torch.cuda.current_stream(), grid, kernel, (q, k, v, o, lse, scale * LOG2_E, *sizes))
+
+
+def sms(tensor: Tensor) -> int:
+    return torch.cuda.get_device_properties(tensor.device).multi_processor_count
 
 
 def backward(
@@ -114,12 +124,16 @@ def backward_into(
     """Three cuTile kernels; each adds in a fixed order."""
     (batch, heads, queries, d), (_, kv_heads, keys, _) = q.shape, k.shape
     stream, delta, constants = torch.cuda.current_stream(), torch.empty_like(lse), (heads // kv_heads, causal)
-    of_queries = -(-queries // QUERIES_TILE[0]), heads, batch
-    of_keys = -(-keys // KEYS_TILE[1]), kv_heads, batch
-    ct.launch(stream, of_queries, tiles.delta_rows, (o, do, delta, QUERIES_TILE[0], d))
+    ct.launch(stream, (-(-queries // DELTA_ROWS), heads, batch), tiles.delta_rows, (o, do, delta, DELTA_ROWS, d))
     inputs = q, k, v, do, lse, delta
-    ct.launch(stream, of_keys, tiles.backward_keys, (*inputs, dk, dv, scale, *constants, *KEYS_TILE, d))
-    ct.launch(stream, of_queries, tiles.backward_queries, (*inputs, dq, scale, *constants, *QUERIES_TILE, d))
+    tile = tile_of("backward_keys", d, causal)
+    of_keys = -(-keys // tile.tn), kv_heads, batch
+    sizes = *constants, tile.tm, tile.tn, d
+    ct.launch(stream, of_keys, hinted("backward_keys", tile), (*inputs, dk, dv, scale, *sizes))
+    tile = tile_of("backward_queries", d, causal)
+    of_queries = -(-queries // tile.tm), heads, batch
+    sizes = *constants, tile.tm, tile.tn, d
+    ct.launch(stream, of_queries, hinted("backward_queries", tile), (*inputs, dq, scale, *sizes))
 
 
 def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, blocks_per_sm: int = BLOCKS_PER_SM) -> None:
@@ -129,8 +143,7 @@ def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, blocks
     """
     (batch, heads, _, d), (_, kv_heads, keys, _) = q.shape, k.shape
     group, stream = heads // kv_heads, torch.cuda.current_stream()
-    sms = torch.cuda.get_device_properties(q.device).multi_processor_count
-    run, splits = split_keys(keys, batch * kv_heads, blocks_per_sm * sms)
+    run, splits = split_keys(keys, batch * kv_heads, blocks_per_sm * sms(q))
     parts = torch.empty(batch, kv_heads, splits, group, d, device=q.device)
     lse = torch.empty(batch, kv_heads, splits, group, device=q.device)
     o, q = (x.view(batch, kv_heads, group, d) for x in (o, q))

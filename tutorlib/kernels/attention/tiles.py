@@ -53,26 +53,15 @@ def share(total):
 TWO_WARPGROUPS = ct.ByTarget(sm_80=8, sm_90=8)  # of workers: the accumulators of one alone spill
 
 
-@ct.kernel(num_worker_warps=TWO_WARPGROUPS)
-def tile_forward(
-    q,
-    k,
-    v,
-    o,
-    lse,
-    scale: float,
-    group: ct.Constant[int],
-    causal: ct.Constant[bool],
-    tm: ct.Constant[int],
-    tn: ct.Constant[int],
-    d: ct.Constant[int],
-):
-    """A block for tm queries of a head. scale: of the scores, times log2(e).
+@ct.function
+def forward_tile(
+    q, k, v, o, lse, scale, batch, head, m, group: ct.Constant[int], causal: ct.Constant[bool],
+    tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int],
+):  # fmt: skip
+    """Rows m * tm … of a head. scale: of the scores, times log2(e).
 
     The scores of a tile are issued before the softmax of the tile before it, which the compiler puts under them.
     """
-    m = ct.num_blocks(0) - 1 - ct.bid(0) if causal else ct.bid(0)  # the longest rows first
-    batch, head = ct.bid(2), ct.bid(1)
     kv_head, keys = head // group, k.shape[2]
     last = ct.cdiv(min(keys, (m + 1) * tm) if causal else keys, tn) - 1
     unmasked = min((m * tm + 1) // tn, last) if causal else last
@@ -99,6 +88,46 @@ def tile_forward(
     acc = ct.mma(p.astype(v.dtype), load_rows(v, batch, kv_head, last, tn, d), acc * factor)
     ct.store(o, (batch, head, m, 0), ct.reshape(acc * share(total), (1, 1, tm, d)).astype(o.dtype))
     ct.store(lse, (batch, head, m), ct.reshape(largest + ct.log2(total), (1, 1, tm)))
+
+
+@ct.kernel(num_worker_warps=TWO_WARPGROUPS)
+def tile_forward(
+    q,
+    k,
+    v,
+    o,
+    lse,
+    scale: float,
+    group: ct.Constant[int],
+    causal: ct.Constant[bool],
+    tm: ct.Constant[int],
+    tn: ct.Constant[int],
+    d: ct.Constant[int],
+):
+    """A block for tm queries of a head."""
+    m = ct.num_blocks(0) - 1 - ct.bid(0) if causal else ct.bid(0)  # the longest rows first
+    forward_tile(q, k, v, o, lse, scale, ct.bid(2), ct.bid(1), m, group, causal, tm, tn, d)
+
+
+@ct.kernel(num_worker_warps=TWO_WARPGROUPS)
+def persistent_forward(
+    q,
+    k,
+    v,
+    o,
+    lse,
+    scale: float,
+    group: ct.Constant[int],
+    causal: ct.Constant[bool],
+    tm: ct.Constant[int],
+    tn: ct.Constant[int],
+    d: ct.Constant[int],
+):
+    """A block for each SM, which takes every num_blocks-th tile: all heads' longest rows first."""
+    batches, heads, rows = q.shape[0], q.shape[1], ct.cdiv(q.shape[2], tm)
+    for item in range(ct.bid(0), batches * heads * rows, ct.num_blocks(0)):
+        m, rest = rows - 1 - item // (batches * heads), item % (batches * heads)
+        forward_tile(q, k, v, o, lse, scale, rest // heads, rest % heads, m, group, causal, tm, tn, d)
 
 
 @ct.kernel
