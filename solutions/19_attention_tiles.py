@@ -396,11 +396,14 @@ check("19.5", attention)
 # two do not depend on each other, so the compiler can overlap the exponentials with the tensor cores' work:
 
 # %%
-show_source(tiles.tile_forward)
+show_source(tiles.forward_tile, tiles.tile_forward)
 
 # %% [markdown]
-# One hint matters as much: with 128 queries and 128 keys, S and O alone are 256 accumulators for each thread of 4
-# warps, and 128 for each of 8. **Predict** how many bytes of a thread's registers spill with either:
+# ### Tiles and hints
+#
+# What is left is the tuning of notebook 07: the tile, and the hints with which it is compiled. With 128 queries and 128
+# keys, S and O alone are 256 accumulators for each thread of 4 warps, and 128 for each of 8. **Predict** how many bytes
+# of a thread's registers spill with either:
 
 # %%
 shape = (1, 16, 4096, 128)
@@ -411,11 +414,27 @@ for warps in (4, 8):
     print(f"{warps} warps: {made.registers} registers, {made.stack_bytes} bytes on the stack")
 
 # %% [markdown]
-# How fast is attention in cuTile? The tables show its speed as a fraction of torch's attention on cuDNN. They were
-# measured before the kernel had this order and this hint, so the rows of cuTile are the loop of your exercise. A shape
-# is batch × heads × heads of K and V × queries × keys × d, and the CuTe kernel is the subject of notebook 20.
-# **Predict** first: does cuTile come closer to cuDNN for d = 128, or for d = 64, where each exponential serves half as
-# many products? And does it matter whether eight heads share K and V (16×2 heads against 16×16)?
+# A tile that needs fewer registers leaves room for a second block on the SM (`occupancy=2`), whose multiplications can
+# run during the first one's exponentials. A cluster of two CTAs (`num_ctas=2`) computes one tile together, with the
+# registers of both. And a **persistent** kernel launches only as many blocks as the SMs hold: each takes every n-th
+# tile, in the same order, longest first:
+
+# %%
+show_source(tiles.persistent_forward)
+
+# %% [markdown]
+# The table has the causal kernel with 4,096 tokens, as a fraction of torch's attention on cuDNN. A shape is batch ×
+# heads × heads of K and V × queries × keys × d. **Predict** which tile is the fastest for d = 128, and which for d = 64,
+# where each exponential serves half as many products. Does persistence gain anything, when the grid already starts the
+# longest rows first?
+
+# %%
+show_sweep("attention_tuning")
+
+# %% [markdown]
+# The course's kernel takes the fastest tile for each d, with and without a mask. How fast is it at other lengths, and
+# does it matter whether eight heads share K and V (16×2 heads against 16×16)? The CuTe kernel is the subject of
+# notebook 20.
 
 # %%
 show_sweep("attention_full")
@@ -424,9 +443,9 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# Why is your loop that far behind? Multiplications and exponentials are done by different units, and a fast kernel
-# keeps both busy at the same time. In cuTile the order of your source gives the compiler the chance, and the compiler
-# decides. In notebook 20 you decide.
+# Multiplications and exponentials are done by different units, and a fast kernel keeps both busy at the same time. In
+# cuTile the order of your source, the tile and the hints give the compiler the chance, and the compiler decides. In
+# notebook 20 you decide.
 #
 # **Keep this:** in a causal grid, blocks start in the order of their index, so give the first indices the most work.
 #
@@ -608,8 +627,9 @@ check("19.7", grad_q)
 show_source(tiles.keys_step, tiles.backward_keys)
 
 # %% [markdown]
-# These kernels compute seven products where torch's compute five. **Predict** the highest fraction of its speed that
-# they can reach, and compare:
+# These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do. If both
+# kept the tensor cores equally busy, yours would reach 5/7 of the speed of a kernel with five. **Predict** whether they
+# come closer to cuDNN's backward pass than that, or less close:
 
 # %%
 show_sweep("attention_backward")
