@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -80,6 +81,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", marker)
     if config.option.write_costs:
         config.pluginmanager.register(CostsPlugin())
+    # One folder for the temporary files of all workers, which xdist may kill before they have deleted theirs
+    found = getattr(config, "workerinput", {}).get("temporary")
+    tempfile.tempdir = found or tempfile.mkdtemp(prefix="tutor-tests-")
+
+
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["temporary"] = tempfile.tempdir
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput") and tempfile.tempdir:
+        shutil.rmtree(tempfile.tempdir, ignore_errors=True)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

@@ -1,10 +1,9 @@
 """A Python module made of text: the DSLs read a kernel's source from its file, so it is written to one."""
 
-import atexit
-import os
 import shutil
 import tempfile
 from importlib import util
+from multiprocessing.util import Finalize
 from pathlib import Path
 from types import ModuleType
 
@@ -32,11 +31,5 @@ def module_from(text: str, name: str) -> ModuleType:
 def lasting_folder() -> Path:
     """A folder that lasts as long as this process: a kernel's source is read when it is compiled."""
     folder = tempfile.mkdtemp(prefix="tutor-text-")
-    atexit.register(remove_as, os.getpid(), folder)
+    Finalize(None, shutil.rmtree, (folder, True), exitpriority=0)  # unlike atexit, also in a child of multiprocessing
     return Path(folder)
-
-
-def remove_as(owner: int, folder: str) -> None:
-    """Unless this process is a fork of the folder's owner."""
-    if os.getpid() == owner:
-        shutil.rmtree(folder, ignore_errors=True)
