@@ -19,6 +19,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from tests.outside.beside_gpu import NAME
 from tests.outside.coverage import FAULTS_DATA
 from tests.outside.faults import mutants_of
 from tests.outside.packed import Packed
@@ -30,7 +31,6 @@ from tutorlib.measuring import counters
 from tutorlib.measuring.results import sweep_file, write_json
 from tutorlib.measuring.sanitizer import TOOLS
 
-NAME = "outside"
 EACH = 3  # mutants of a kernel with the same fault, as in planted_faults.json
 ALONE_S, TOOL_S = 25, 60  # after which a launch, and one under a tool, is stopped
 HUNG_S = 25  # the same for a tool where the launch alone did not end

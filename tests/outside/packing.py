@@ -18,7 +18,7 @@ from tutorlib.simulate.ptx.simulation import Launch
 
 TARGETS = ("sm_80", "sm_90a")  # what Hopper GPUs run
 MOST = 2**22  # bytes of the memory that a launch reaches
-ISSUED = ("ldmatrix", "cp.async.c", "mma.sync", "wgmma.mma_async", "st.global", "ld.global", "st.shared", "ld.shared")
+ISSUED = ("ldmatrix", "mma.sync", "wgmma.mma_async", "st.global", "ld.global", "st.shared", "ld.shared")
 
 
 @dataclass

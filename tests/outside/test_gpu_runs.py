@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tests.outside import gpu_runs
+from tests.outside.beside_gpu import COUNTERS, beside
 from tests.outside.faults import mutants_of
 from tests.outside.packed import Packed, distance
 from tests.outside.packing import PackingGPU
@@ -74,7 +75,7 @@ def test_all_that_a_gpu_is_asked(packed, tmp_path, monkeypatch):
     monkeypatch.setattr(gpu_runs, "find_program", lambda: "echo")
     monkeypatch.setattr(gpu_runs, "this_machine", lambda: {"gpu": "NVIDIA H100"})
     monkeypatch.setattr(gpu_runs, "sweep_file", lambda gpu, name: tmp_path / f"{name}.json")
-    monkeypatch.setattr(gpu_runs.accesses, "countable", lambda metrics: metrics[:1])
+    monkeypatch.setattr(gpu_runs.accesses, "countable", lambda metrics: [COUNTERS["wavefronts of ld.shared"][1]])
     monkeypatch.setattr(gpu_runs.counters, "count", lambda command, metrics: [dict.fromkeys(metrics, 2.0)])
     gpu_runs.main(str(folder))
     data = json.loads((tmp_path / "outside.json").read_text())
@@ -85,3 +86,9 @@ def test_all_that_a_gpu_is_asked(packed, tmp_path, monkeypatch):
     (original,) = data["kernels"]
     assert (original["differ"], original["tools"]["memcheck"]["errors"]) == (0, 0)
     assert data["counted"][0]["simulated"] == packed.counts
+    said = {"changed": True, "findings": ["race"]}
+    faults = {CASE: [{name: row[name] for name in ("fault", "line", "statement")} | said for row in data["mutants"]]}
+    text = "\n".join(beside(data, faults))
+    assert "| a barrier removed | 1 | 1 | 1 | 0 | 1 | 0 | 0 | 1 | 0 | 1 |" in text
+    assert "1 left the\nsame bits" in text
+    assert "| wavefronts of ld.shared | 1 | 1 | 2 | 2 |" in text
