@@ -1,14 +1,17 @@
 """What the runs of others' kernels show, as data and as a page."""
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from tests.outside.beside_gpu import NAME, beside
 from tests.outside.faults import INDEX, summed
+from tests.outside.markdown import table
 from tests.outside.runs import Outcome
 from tests.outside.table import all_cases
-from tutorlib.paths import ROOT
+from tutorlib.paths import ROOT, SWEEPS
 
 DATA = ROOT / "figures/data/simulator/coverage.json"
 FAULTS_DATA = ROOT / "figures/data/simulator/planted_faults.json"
@@ -97,17 +100,11 @@ def page(data: dict[str, Any], faults: dict[str, list[dict[str, Any]]]) -> str:
     versions = data["versions"]
     variables = ", ".join(dict.fromkeys(f"`{each['variable']}`" for each in versions.values()))
     parts = [HEAD.format(variables=variables, data=DATA.relative_to(ROOT)), *shares(data), *stopped(data), *found(data)]
-    parts += [*planted(faults), *families(data), *versions_of(data)]
+    parts += planted(faults)
+    for file in sorted(SWEEPS.glob(f"*_{NAME}.json")):
+        parts += beside(json.loads(file.read_text(encoding="utf-8")), faults)
+    parts += [*families(data), *versions_of(data)]
     return "\n".join(parts).rstrip() + "\n"
-
-
-def table(head: str, rows: Iterable[Iterable[object]]) -> Iterator[str]:
-    columns = head.split("|")
-    yield "| " + " | ".join(columns) + " |"
-    yield "|" + "|".join("---" for _ in columns) + "|"
-    for row in rows:
-        yield "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |"
-    yield ""
 
 
 def shares(data: dict[str, Any]) -> Iterator[str]:

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
+from tests.outside.packed import POINTER_BYTES, relocate, words_of
 from tutorlib.simulate.ptx.ir import Module
 from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
 from tutorlib.simulate.ptx.memory.arena import Allocation, Arena
@@ -24,7 +25,6 @@ from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
-POINTER_BYTES = 8
 ASSERT_CLOSE = torch.testing.assert_close
 SMS = 4  # few, so that persistent kernels take several tiles each
 
@@ -200,19 +200,6 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
 def same_memory(a: Any, b: torch.Tensor) -> bool:
     with torch._C.DisableTorchFunction():
         return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
-
-
-def words_of(data: np.ndarray) -> np.ndarray:
-    return data[: len(data) // POINTER_BYTES * POINTER_BYTES].view(np.uint64)
-
-
-def relocate(data: np.ndarray, moves: list[tuple[int, int, int]]) -> None:
-    """Move pointers in place. moves: start, size and new start of each piece of memory."""
-    words = words_of(data)
-    before = words.copy()
-    for start, size, new in moves:
-        hit = (before >= start) & (before < start + size)
-        words[hit] = before[hit] - np.uint64(start) + np.uint64(new)
 
 
 def allocate(arena: Arena, number: int, one: Held) -> Allocation:

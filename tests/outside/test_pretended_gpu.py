@@ -7,7 +7,8 @@ from cutlass import cute
 from cutlass.cute.runtime import from_dlpack
 
 from tests.outside.cute import cute_on
-from tests.outside.pretended_gpu import PretendedGPU, pretended, relocate
+from tests.outside.packed import relocate
+from tests.outside.pretended_gpu import PretendedGPU, pretended
 from tests.outside.runs import apart
 from tests.outside.table import all_cases
 

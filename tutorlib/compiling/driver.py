@@ -78,13 +78,25 @@ def load(
     return launch
 
 
-def prepare(function: Any, config: LaunchConfig, parameters: bytes, offsets: Sequence[int]) -> Callable[[], None]:
-    """A loaded function, ready to be launched on the current stream.
+def current_stream() -> int:
+    import torch
+
+    return torch.cuda.current_stream().cuda_stream  # type: ignore[no-any-return]
+
+
+def prepare(
+    function: Any,
+    config: LaunchConfig,
+    parameters: bytes,
+    offsets: Sequence[int],
+    stream: Callable[[], int] = current_stream,
+) -> Callable[[], None]:
+    """A loaded function, ready to be launched.
 
     parameters: all of them as they lie in the parameter space; offsets: where each begins.
+    stream: gives the stream of each launch.
     Raises RuntimeError where the driver refuses.
     """
-    import torch
     from cuda.bindings import driver
 
     allow(function, config)
@@ -95,7 +107,7 @@ def prepare(function: Any, config: LaunchConfig, parameters: bytes, offsets: Seq
     described = driver_config(config)
 
     def launch(memory: Any = memory) -> None:  # to which the places point: it lives as long as this function
-        described.hStream = driver.CUstream(torch.cuda.current_stream().cuda_stream)
+        described.hStream = driver.CUstream(stream())
         done(driver.cuLaunchKernelEx(described, function, ctypes.addressof(places), 0))
 
     return launch

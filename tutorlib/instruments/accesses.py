@@ -16,6 +16,7 @@ from tutorlib.measuring.simulated_launchers import SimulatedCute
 from tutorlib.problems.catalogue import gemm, transpose
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Work
+from tutorlib.simulate.ptx.report import Report
 
 SHARED, GLOBAL = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op", "l1tex__t_{}_pipe_lsu_mem_global_op"
 BY_OPCODE = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared"
@@ -76,6 +77,11 @@ def count_simulated(name: str) -> dict[str, tuple[int, int]]:
     launcher, work = SimulatedCute(counted.host, counted.problem), Work(counted.problem, counted.shape, "cpu")
     launcher.on(work)()
     (report,) = launcher.reports
+    return costs_of(report)
+
+
+def costs_of(report: Report) -> dict[str, tuple[int, int]]:
+    """As `count_simulated` gives them."""
     kinds = [("shared", op) for op in ("ld.", "st.", "ldmatrix", "cp.async")]
     kinds += [("global", op) for op in ("ld.", "st.", "cp.async")]
     return {f"{space} {op.rstrip('.')}": report.total(space, op) for space, op in kinds}

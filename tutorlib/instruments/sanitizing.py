@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
@@ -52,21 +52,26 @@ def launch_once(name: str) -> None:
 def sanitize(program: str, tool: str, name: str) -> dict[str, Any]:
     """One tool's verdict on one bug, as JSON has it: how the run ended, how many errors, the first of them."""
     launch = [sys.executable, "-m", "tutorlib.instruments.sanitizing", "--launch", name]
-    command = [program, "--tool", tool, *OPTIONS.get(tool, ()), *launch]
-    environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}  # else all tensors are one allocation
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True,
-    ) as running:  # fmt: skip
-        try:
-            output, _ = running.communicate(timeout=TIME_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(running.pid, signal.SIGKILL)  # the tool and, with its kernel that hangs, what it watches
-            output, _ = running.communicate()
-            return read_verdict(output) | {"ended": f"it hung: stopped after {TIME_LIMIT_S} s"}
+    environment = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}  # else all tensors are one allocation
+    output, hung = watch([program, "--tool", tool, *OPTIONS.get(tool, ()), *launch], TIME_LIMIT_S, environment)
+    if hung:
+        return read_verdict(output) | {"ended": f"it hung: stopped after {TIME_LIMIT_S} s"}
     if REFUSED in output:
         return {"ended": "it does not compile", "errors": 0, "first": ""}
     return read_verdict(output)
+
+
+def watch(command: Sequence[str], seconds: float, environment: Mapping[str, str] | None = None) -> tuple[str, bool]:
+    """What a command prints, and whether it had to be stopped after so many seconds, with the processes it started."""
+    with subprocess.Popen(
+        command, cwd=ROOT, env=os.environ | (environment or {}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True,
+    ) as running:  # fmt: skip
+        try:
+            return running.communicate(timeout=seconds)[0], False
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            return running.communicate()[0], True
 
 
 def read_verdict(output: str) -> dict[str, Any]:
