@@ -424,9 +424,9 @@ show_source(tiles.persistent_forward)
 
 # %% [markdown]
 # The table has the causal kernel with 4,096 tokens, as a fraction of torch's attention on cuDNN. A shape is batch ×
-# heads × heads of K and V × queries × keys × d. **Predict** which tile is the fastest for d = 128, and which for d = 64,
-# where each exponential serves half as many products. Does persistence gain anything, when the grid already starts the
-# longest rows first?
+# heads × heads of K and V × queries × keys × d. **Predict** which tile is the fastest for d = 128, and which for d =
+# 64, where each exponential serves half as many products. Does persistence gain anything, when the grid already starts
+# the longest rows first?
 
 # %%
 show_sweep("attention_tuning")
@@ -627,9 +627,9 @@ check("19.7", grad_q)
 show_source(tiles.keys_step, tiles.backward_keys)
 
 # %% [markdown]
-# These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do. If both
-# kept the tensor cores equally busy, yours would reach 5/7 of the speed of a kernel with five. **Predict** whether they
-# come closer to cuDNN's backward pass than that, or less close:
+# These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do. If
+# both kept the tensor cores equally busy, yours would reach 5/7 of the speed of a kernel with five. **Predict** whether
+# they come closer to cuDNN's backward pass than that, or less close:
 
 # %%
 show_sweep("attention_backward")
