@@ -5,11 +5,11 @@ import json
 import pytest
 
 from tutorlib.instruments.attention_tiles import KERNELS, tiles_to_try
-from tutorlib.kernels.attention.tile_sizes import ANYWHERE, HOPPER, Tile
+from tutorlib.kernels.attention.tile_sizes import ANYWHERE, FILE, Tile, on_hopper
+from tutorlib.measuring.results import file_stem
 from tutorlib.paths import DATA
 
-TRIED = json.loads((DATA / "explored" / "h100_attention_tiles.json").read_text())["tried"]
-CASES = [(kernel, *case) for kernel, by_case in HOPPER.items() for case in by_case]
+HINTS = ("tm", "tn", *Tile(0, 0).hints)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -21,8 +21,11 @@ def test_it_has_the_default_tile_and_few_others(kernel, d):
         assert ANYWHERE[kernel] in found
 
 
-@pytest.mark.parametrize(("kernel", "d", "causal"), CASES)
-def test_the_tile_in_use_is_the_fastest_that_was_measured(kernel, d, causal):
-    rows = [row for row in TRIED if (row["kernel"], row["d"], row["causal"]) == (kernel, d, causal)]
-    fastest = min(rows, key=lambda row: row["ms"])
-    assert HOPPER[kernel][d, causal] == Tile(*(fastest[name] for name in ("tm", "tn", *Tile(0, 0).hints)))
+def test_the_tiles_in_use_are_the_fastest_that_were_measured():
+    gpu = json.loads(FILE.read_text())["gpu"]
+    rows = json.loads((DATA / "explored" / f"{file_stem(gpu)}_attention_tiles.json").read_text())["tried"]
+    for (kernel, d, causal), tile in on_hopper().items():
+        timed = [
+            row for row in rows if (row["kernel"], row["d"], row["causal"]) == (kernel, d, causal) and row["slower"]
+        ]
+        assert tile == Tile(*(min(timed, key=lambda row: row["slower"])[name] for name in HINTS))

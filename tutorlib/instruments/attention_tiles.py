@@ -1,33 +1,56 @@
-"""Tiles and hints of the cuTile attention kernels, timed: python -m tutorlib.instruments.attention_tiles RESULTS.json
+"""Tiles and hints of the cuTile attention kernels, timed: python -m tutorlib.instruments.attention_tiles
 
-Each configuration is compiled, on all cores, compared with cuDNN's results and timed beside cuDNN; the file has them
-from the fastest on. It takes four minutes of a GPU and does not change the kernels: the tiles that they use are in
-`kernels/attention/tile_sizes.py`, and the results for those in figures/data/explored/h100_attention_tiles.json.
+Each configuration is compiled, on all cores, and timed at several sizes, its results compared with torch's. The fastest
+for each head dimension, with and without a mask, go to kernels/attention/tiles.json, which the kernels use, and all of
+them to figures/data/explored/GPU_attention_tiles.json. It takes some minutes of a GPU.
 """
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import date
+from functools import partial
 from itertools import product
-from pathlib import Path
-from statistics import median
+from math import exp, inf, log
+from statistics import fmean, median
 from typing import Any
 
-import cuda.tile as ct
 import torch
 from torch import Tensor
 
 from tutorlib.kernels.attention import launch
-from tutorlib.kernels.attention.tile_sizes import Tile, hinted
-from tutorlib.measuring.results import write_json
-from tutorlib.problems.attention import attend, gradients
+from tutorlib.kernels.attention.tile_sizes import FILE, Tile
+from tutorlib.kernels.attention.tiles import ROWS
+from tutorlib.measuring.results import file_stem, write_json
+from tutorlib.paths import DATA
+from tutorlib.problems.attention import attend, fastest_backend, gradients
 
-MOST = {4: 224, 8: 160}  # accumulators of a thread, at most, by warps: it has 255 registers or 168
-LEAST = 64
-PROBLEMS = ((4, 16, 128, False), (4, 16, 128, True), (4, 32, 64, False), (4, 32, 64, True))  # batch, heads, d, causal
-TOKENS, CALLS, ROUNDS = 4096, 8, 5
+WAYS = ((8, 1, 1), (8, 2, 1), (4, 1, 1), (4, 1, 2), (4, 2, 2))  # worker warps, CTAs of a cluster, blocks on an SM
+LEAST, MOST = 64, 256  # accumulators of all blocks on an SM, for each thread of one
+CALLS, ROUNDS, TOO_SLOW = 4, 5, 2.0  # TOO_SLOW: of the fastest so far, from the first call on
+OFF = 2**-4  # of the largest element, that a result may be off
+
+
+@dataclass(frozen=True)
+class Case:
+    batch: int
+    heads: int
+    kv_heads: int
+    queries: int
+    keys: int
+    d: int
+    causal: bool = False
+
+
+def cases_of(kernel: str, d: int, causal: bool) -> tuple[Case, ...]:
+    """With as much work at d = 64 as at 128; of gradients, many heads of K and V and few."""
+    more = 128 // d
+    if kernel == "decode_parts":
+        return tuple(
+            Case(more * batch, heads, kv, 1, n, d) for batch, heads, kv, n in ((16, 16, 16, 4096), (8, 64, 8, 16384))
+        )
+    heads = 16 * more
+    return tuple(Case(16384 // n, heads, kv, n, n, d, causal) for kv, n in ((heads, 4096), (heads // 8, 1024)))
 
 
 # Kernel → the fp32 elements of a block's accumulators, for tm, tn and d.
@@ -35,111 +58,147 @@ KERNELS: dict[str, Callable[[int, int, int], int]] = {
     "tile_forward": lambda tm, tn, d: tm * (tn + d),
     "backward_keys": lambda tm, tn, d: tn * (tm + 2 * d),
     "backward_queries": lambda tm, tn, d: tm * (tn + d),
+    "decode_parts": lambda tm, tn, d: tm * (tn + d),
 }
 
 
 def tiles_to_try(kernel: str, d: int) -> Iterator[Tile]:
-    """Every configuration whose accumulators are LEAST to MOST for each thread.
+    """Every configuration whose accumulators are LEAST to MOST for each thread; decoding has few of them.
 
     Clusters are for the forward kernel alone: backward_keys with two CTAs, as tileiras 13.4.92 compiles it for an H100,
     ends in a misaligned address, which no later kernel of the process survives.
     """
-    ctas = (1, 2) if kernel == "tile_forward" else (1,)
-    for sizes in product((64, 128, 256), (64, 128), (8, 4), ctas, (1, 2)):
-        tile = Tile(*sizes)
+    if kernel == "decode_parts":
+        for tn, warps, occupancy in product((64, 128, 256), (4, 8), (1, 2, 4)):
+            yield Tile(ROWS, tn, warps, 1, occupancy)
+        return
+    for tm, tn, way in product((64, 128, 256), (64, 128), WAYS):
+        tile = Tile(tm, tn, *way)
         threads = 32 * tile.num_worker_warps * tile.num_ctas
-        if LEAST <= KERNELS[kernel](tile.tm, tile.tn, d) * tile.occupancy / threads <= MOST[tile.num_worker_warps]:
+        within = LEAST <= KERNELS[kernel](tm, tn, d) * tile.occupancy / threads <= MOST
+        if within and (tile.num_ctas == 1 or kernel == "tile_forward"):
             yield tile
 
 
-def milliseconds(call: Callable[[], Any]) -> float:
-    """Of one call: the median of some rounds of calls back to back."""
-    found = []
-    for _ in range(ROUNDS):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        for _ in range(CALLS):
-            call()
-        end.record()
-        end.synchronize()
-        found.append(start.elapsed_time(end) / CALLS)
-    return median(found)
+def milliseconds(call: Callable[[], Any], calls: int = CALLS) -> float:
+    """Of one call, of some back to back."""
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    for _ in range(calls):
+        call()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / calls
 
 
-class TileBench:
-    """One problem's tensors, and what its kernels have to compute."""
+class Bench:
+    """A case's tensors, and what a kernel has to compute."""
 
-    def __init__(self, batch: int, heads: int, d: int, causal: bool) -> None:
-        self.q, self.k, self.v, self.do = (
-            torch.randn(batch, heads, TOKENS, d, device="cuda", dtype=torch.bfloat16) for _ in range(4)
+    def __init__(self, kernel: str, case: Case) -> None:
+        def random(heads: int, tokens: int) -> Tensor:
+            return torch.randn(case.batch, heads, tokens, case.d, device="cuda", dtype=torch.bfloat16)
+
+        self.kernel, self.causal, self.scale = kernel, case.causal, case.d**-0.5
+        self.q, self.do = random(case.heads, case.queries), random(case.heads, case.queries)
+        self.k, self.v = random(case.kv_heads, case.keys), random(case.kv_heads, case.keys)
+        self.o = attend("MATH" if kernel == "decode_parts" else "CUDNN_ATTENTION", self.causal, self.q, self.k, self.v)
+        self.lse = torch.empty(self.q.shape[:3], device="cuda")
+        self.outputs: tuple[Tensor, ...] = (torch.empty_like(self.o),)
+        self.exact: tuple[Tensor, ...] = (self.o,)
+        if kernel.startswith("backward"):
+            launch.forward_by_tiles(self.outputs[0], self.lse, self.q, self.k, self.v, self.scale, self.causal)
+            delta = (self.o.float() * self.do.float()).sum(-1)
+            self.inputs = self.q, self.k, self.v, self.do, self.lse, delta
+            leaves = [x.clone().requires_grad_() for x in (self.q, self.k, self.v)]
+            dq, dk, dv = torch.autograd.grad(attend("CUDNN_ATTENTION", self.causal, *leaves), leaves, self.do)
+            self.exact = (dk, dv) if kernel == "backward_keys" else (dq,)
+            self.outputs = tuple(map(torch.empty_like, self.exact))
+
+    def call(self, tile: Tile) -> None:
+        out, *others = self.outputs
+        if self.kernel == "tile_forward":
+            launch.forward_by_tiles(out, self.lse, self.q, self.k, self.v, self.scale, self.causal, tile)
+        elif self.kernel == "backward_keys":
+            launch.keys_gradients_into(out, others[0], self.inputs, self.scale, self.causal, tile)
+        elif self.kernel == "backward_queries":
+            launch.queries_gradients_into(out, self.inputs, self.scale, self.causal, tile)
+        else:
+            launch.decode_into(out, self.q, self.k, self.v, self.scale, tile)
+
+    def torch_ms(self) -> float:
+        """The time of torch's fastest backend, for all three gradients in the backward pass."""
+        backward = self.kernel.startswith("backward")
+        backend = fastest_backend(self.causal, backward, tuple(self.q.shape), tuple(self.k.shape))
+        if backward:
+            return milliseconds(lambda: gradients(backend, self.causal, self.q, self.k, self.v, self.do))
+        return milliseconds(lambda: attend(backend, self.causal, self.q, self.k, self.v))
+
+    def wrong(self, tile: Tile) -> bool:
+        for tensor in self.outputs:
+            tensor.fill_(torch.nan)
+        self.call(tile)
+        return any(
+            not float((got.float() - want.float()).abs().max()) <= OFF * float(want.abs().max())
+            for got, want in zip(self.outputs, self.exact, strict=True)
         )
-        self.d, self.causal, self.scale = d, causal, d**-0.5
-        self.o, self.lse = launch.attention_forward(self.q, self.k, self.v, self.scale, causal)
-        self.exact = launch.backward(self.do, self.q, self.k, self.v, self.o, self.lse, self.scale, causal)
-        self.delta = (self.o.float() * self.do.float()).sum(-1)
-        self.torch_ms = {
-            "tile_forward": milliseconds(lambda: attend("CUDNN_ATTENTION", causal, self.q, self.k, self.v)),
-            "backward": milliseconds(lambda: gradients("CUDNN_ATTENTION", causal, self.q, self.k, self.v, self.do)),
-        }
 
-    def arguments(self, kernel: str) -> tuple[tuple[Any, ...], tuple[Tensor, ...], tuple[Tensor, ...]]:
-        """The arguments before the constants, which of them are results, and what these should be."""
-        dq, dk, dv = self.exact
-        if kernel == "tile_forward":
-            out: tuple[Tensor, ...] = (torch.empty_like(self.o), torch.empty_like(self.lse))
-            return (self.q, self.k, self.v, *out, self.scale * launch.LOG2_E), out, (self.o, self.lse)
-        inputs, exact = (self.q, self.k, self.v, self.do, self.lse, self.delta), (dk, dv) if "keys" in kernel else (dq,)
-        out = tuple(map(torch.empty_like, exact))
-        return (*inputs, *out, self.scale), out, exact
-
-    def call_on(self, arguments: tuple[Any, ...], kernel: str, tile: Tile) -> Callable[[], None]:
-        (batch, heads, tokens, _), along = self.q.shape, tile.tn if kernel == "backward_keys" else tile.tm
-        grid = -(-tokens // along), heads, batch
-        constants = 1, self.causal, tile.tm, tile.tn, self.d
-        return lambda: ct.launch(torch.cuda.current_stream(), grid, hinted(kernel, tile), (*arguments, *constants))
+    def times(self, tiles: Sequence[Tile]) -> dict[Tile, float]:
+        """The median of some rounds, in ms, of those that are not too slow."""
+        first = {tile: milliseconds(partial(self.call, tile), 1) for tile in tiles}
+        left = [tile for tile in tiles if first[tile] < TOO_SLOW * min(first.values())]
+        rounds = [{tile: milliseconds(partial(self.call, tile)) for tile in left} for _ in range(ROUNDS)]
+        return {tile: median(times[tile] for times in rounds) for tile in left}
 
 
-def tried(bench: TileBench, kernel: str) -> list[dict[str, Any]]:
-    """Every configuration of a kernel, from the fastest on; those that fail last."""
-    arguments, out, exact = bench.arguments(kernel)
-    calls = {tile: bench.call_on(arguments, kernel, tile) for tile in tiles_to_try(kernel, bench.d)}
+def tried(kernel: str, d: int, causal: bool) -> list[dict[str, Any]]:
+    """Every configuration, from the fastest on: `slower` is the geometric mean, over the cases, of its time over the
+    fastest one's."""
+    benches = [Bench(kernel, case) for case in cases_of(kernel, d, causal)]
 
-    def compiles(call: Callable[[], None]) -> str:
+    def compiles(tile: Tile) -> str:
         try:
-            call()
+            for bench in benches:
+                bench.call(tile)
         except Exception as error:  # a compiler's
             return f"{type(error).__name__}: {error}".splitlines()[0]
         return ""
 
+    candidates = list(tiles_to_try(kernel, d))
     with ThreadPoolExecutor() as pool:
-        failures = dict(zip(calls, pool.map(compiles, calls.values()), strict=True))
+        failures = dict(zip(candidates, pool.map(compiles, candidates), strict=True))
     torch.cuda.synchronize()
+    right = [tile for tile in candidates if not failures[tile] and not any(bench.wrong(tile) for bench in benches)]
+    by_case = [bench.times(right) for bench in benches]
     rows = []
-    for tile, call in calls.items():
-        row = {"kernel": kernel, "d": bench.d, "causal": bench.causal, **asdict(tile)}
-        if why := failures[tile]:
-            rows.append(row | {"failed": why})
-            continue
-        for tensor in out:
-            tensor.fill_(torch.nan)
-        call()
-        off = max(float((got.float() - want.float()).abs().max()) for got, want in zip(out, exact, strict=True))
-        rows.append(row | {"ms": round(milliseconds(call), 4), "off": off})
-    return sorted(rows, key=lambda row: row.get("ms", 1e9))
+    for tile in candidates:
+        ms = [round(times[tile], 4) for times in by_case if tile in times]
+        slower = inf
+        if len(ms) == len(benches):
+            slower = round(exp(fmean(log(times[tile] / min(times.values())) for times in by_case)), 4)
+        why = failures[tile] or ("" if tile in right else "its result is wrong")
+        rows.append(
+            {"kernel": kernel, "d": d, "causal": causal, **asdict(tile), "ms": ms, "slower": slower, "why": why}
+        )
+    print(f"{kernel}, d = {d}, causal = {causal}; torch: {[round(bench.torch_ms(), 4) for bench in benches]} ms")
+    rows.sort(key=lambda row: row["slower"])
+    print(*rows[:4], sep="\n", flush=True)
+    return rows
 
 
-def main(path: Path) -> None:
-    results: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "date": date.today().isoformat(), "tokens": TOKENS}
-    results |= {"torch": [], "tried": []}
-    for batch, heads, d, causal in PROBLEMS:
-        bench = TileBench(batch, heads, d, causal)
-        results["torch"].append({"d": d, "causal": causal, **bench.torch_ms})
-        for kernel in KERNELS:
-            rows = tried(bench, kernel)
-            results["tried"] += rows
-            print(f"d = {d}, causal = {causal}, cuDNN {bench.torch_ms}", *rows[:3], sep="\n", flush=True)
-            write_json(path, results)
+def main() -> None:
+    torch.cuda.init()
+    gpu = torch.cuda.get_device_name()
+    found = [
+        tried(kernel, d, causal)
+        for kernel in KERNELS for d, causal in product((128, 64), (False, True))
+        if not (kernel == "decode_parts" and causal)
+    ]  # fmt: skip
+    by = {"gpu": gpu, "date": date.today().isoformat()}
+    names = ("kernel", "d", "causal", "tm", "tn", *Tile(0, 0).hints)
+    write_json(FILE, by | {"chosen": [{name: rows[0][name] for name in names} for rows in found]})
+    rows = [row | {"slower": None if row["slower"] == inf else row["slower"]} for rows in found for row in rows]
+    print(write_json(DATA / "explored" / f"{file_stem(gpu)}_attention_tiles.json", by | {"tried": rows}))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

@@ -1,6 +1,7 @@
 """The sweeps of notebooks 19 and 20, beside torch's attention."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -15,7 +16,7 @@ from tutorlib.kernels.attention.launch import (
     forward_into,
 )
 from tutorlib.kernels.attention.roles import AttentionConfig
-from tutorlib.kernels.attention.tile_sizes import TWO_BLOCKS, Tile
+from tutorlib.kernels.attention.tile_sizes import Tile, tile_of
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.problems.attention import attention_problem, decoding_problem, gradient_problem
@@ -108,6 +109,7 @@ def attention_levers() -> Sweep:
 
 # Tiles ----------------------------------------------------------------------------------------------------------
 
+TWO_BLOCKS = {"num_worker_warps": 4, "occupancy": 2}  # on an SM: one's softmax beside the other's mma
 TILES = {
     "128×128, 4 warps": Tile(128, 128, num_worker_warps=4),
     "128×128, 8 warps": Tile(128, 128),
@@ -116,6 +118,7 @@ TILES = {
     "64×128, two on an SM": Tile(64, 128, **TWO_BLOCKS),
     "64×64, two on an SM": Tile(64, 64, **TWO_BLOCKS),
 }
+PERSISTENT = ("64×128, two on an SM", "64×64, two on an SM")
 
 
 def attention_tuning() -> Sweep:
@@ -125,8 +128,7 @@ def attention_tuning() -> Sweep:
         return Candidate(name, forward_by(partial(forward_by_tiles, tile=tile, persistent=persistent), True))
 
     candidates = [candidate(name, tile) for name, tile in TILES.items()]
-    for name in ("64×128, two on an SM", "64×64, two on an SM"):
-        candidates.append(candidate(f"{name}, persistent", TILES[name], True))
+    candidates += [candidate(f"{name}, persistent", TILES[name], True) for name in PERSISTENT]
     sizes = tuple((4, heads, kv_heads, 4096, 4096, d) for heads, kv_heads, d in HEADS[:2])
     return timed(attention_problem(causal=True), tuple(candidates), sizes, seconds=120)
 
@@ -141,8 +143,11 @@ def decode() -> Sweep:
     """One query for each sequence, by the number of blocks for each SM."""
 
     def candidate(blocks: int) -> Candidate:
-        launcher = HostLauncher(lambda q, k, v, o: decode_into(o, q, k, v, q.shape[3] ** -0.5, blocks))
-        return Candidate(f"{blocks} block{'s' * (blocks > 1)} per SM", launcher)
+        def call(q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> None:
+            tile = replace(tile_of("decode_parts", q.shape[3], False), occupancy=blocks)
+            decode_into(o, q, k, v, q.shape[3] ** -0.5, tile)
+
+        return Candidate(f"{blocks} block{'s' * (blocks > 1)} per SM", HostLauncher(call))
 
     heads = ((16, 16, 128, 1), (64, 8, 128, 2), (64, 8, 64, 4))  # the last: times as many keys, for as many bytes
     sizes = tuple(

@@ -17,7 +17,7 @@ from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI
 
 LOG2_E = math.log2(math.e)
 DELTA_ROWS = 128
-DECODE_TILE, BLOCKS_PER_SM, MOST_RUNS = 64, 2, 128  # keys; of a decoding step; that one block can add up
+MOST_RUNS = 128  # that one block of a decoding step can add up
 
 
 def attention_config(head_dim: int, causal: bool, group: int) -> AttentionConfig:
@@ -122,39 +122,55 @@ def backward_into(
     causal: bool,
 ) -> None:
     """Three cuTile kernels; each adds in a fixed order."""
-    (batch, heads, queries, d), (_, kv_heads, keys, _) = q.shape, k.shape
-    stream, delta, constants = torch.cuda.current_stream(), torch.empty_like(lse), (heads // kv_heads, causal)
-    ct.launch(stream, (-(-queries // DELTA_ROWS), heads, batch), tiles.delta_rows, (o, do, delta, DELTA_ROWS, d))
+    (batch, heads, queries, d), delta = q.shape, torch.empty_like(lse)
+    grid = -(-queries // DELTA_ROWS), heads, batch
+    ct.launch(torch.cuda.current_stream(), grid, tiles.delta_rows, (o, do, delta, DELTA_ROWS, d))
     inputs = q, k, v, do, lse, delta
-    tile = tile_of("backward_keys", d, causal)
-    of_keys = -(-keys // tile.tn), kv_heads, batch
-    sizes = *constants, tile.tm, tile.tn, d
-    ct.launch(stream, of_keys, hinted("backward_keys", tile), (*inputs, dk, dv, scale, *sizes))
-    tile = tile_of("backward_queries", d, causal)
-    of_queries = -(-queries // tile.tm), heads, batch
-    sizes = *constants, tile.tm, tile.tn, d
-    ct.launch(stream, of_queries, hinted("backward_queries", tile), (*inputs, dq, scale, *sizes))
+    keys_gradients_into(dk, dv, inputs, scale, causal)
+    queries_gradients_into(dq, inputs, scale, causal)
 
 
-def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, blocks_per_sm: int = BLOCKS_PER_SM) -> None:
+def keys_gradients_into(
+    dk: Tensor, dv: Tensor, inputs: tuple[Tensor, ...], scale: float, causal: bool, tile: Tile | None = None
+) -> None:
+    """inputs: q, k, v, do, lse, delta."""
+    (heads, d), (batch, kv_heads, keys, _) = inputs[0].shape[1::2], dk.shape
+    tile = tile or tile_of("backward_keys", d, causal)
+    sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
+    grid = -(-keys // tile.tn), kv_heads, batch
+    ct.launch(torch.cuda.current_stream(), grid, hinted("backward_keys", tile), (*inputs, dk, dv, scale, *sizes))
+
+
+def queries_gradients_into(
+    dq: Tensor, inputs: tuple[Tensor, ...], scale: float, causal: bool, tile: Tile | None = None
+) -> None:
+    """inputs: q, k, v, do, lse, delta."""
+    (batch, heads, queries, d), kv_heads = dq.shape, inputs[1].shape[1]
+    tile = tile or tile_of("backward_queries", d, causal)
+    sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
+    grid = -(-queries // tile.tm), heads, batch
+    ct.launch(torch.cuda.current_stream(), grid, hinted("backward_queries", tile), (*inputs, dq, scale, *sizes))
+
+
+def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, tile: Tile | None = None) -> None:
     """One query for each sequence, o and q (batch, heads, 1, d), with at most 16 heads for one of K and V.
 
-    The keys are split among all SMs' blocks.
+    The keys are split among the blocks that all SMs hold. tile: the fastest that was measured, unless given.
     """
     (batch, heads, _, d), (_, kv_heads, keys, _) = q.shape, k.shape
     group, stream = heads // kv_heads, torch.cuda.current_stream()
-    run, splits = split_keys(keys, batch * kv_heads, blocks_per_sm * sms(q))
+    tile = tile or tile_of("decode_parts", d, False)
+    run, splits = split_keys(-(-keys // tile.tn), batch * kv_heads, tile.occupancy * sms(q))
     parts = torch.empty(batch, kv_heads, splits, group, d, device=q.device)
     lse = torch.empty(batch, kv_heads, splits, group, device=q.device)
     o, q = (x.view(batch, kv_heads, group, d) for x in (o, q))
-    sizes = scale * LOG2_E, group, run, DECODE_TILE, d
-    ct.launch(stream, (splits, kv_heads, batch), tiles.decode_parts, (q, k, v, parts, lse, *sizes))
+    sizes = scale * LOG2_E, group, run, tile.tn, d
+    ct.launch(stream, (splits, kv_heads, batch), hinted("decode_parts", tile), (q, k, v, parts, lse, *sizes))
     padded = 1 << (splits - 1).bit_length()
     ct.launch(stream, (group, kv_heads, batch), tiles.decode_add, (parts, lse, o, padded, d))
 
 
-def split_keys(keys: int, heads: int, blocks: int) -> tuple[int, int]:
-    """(tiles of keys in a run, runs) of each of this many heads: at most so many blocks in all."""
-    all_tiles = -(-keys // DECODE_TILE)
+def split_keys(all_tiles: int, heads: int, blocks: int) -> tuple[int, int]:
+    """(tiles in a run, runs) of the keys of each of this many heads: at most so many blocks in all."""
     run = -(-all_tiles // min(max(blocks // heads, 1), MOST_RUNS))
     return run, -(-all_tiles // run)
