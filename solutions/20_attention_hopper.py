@@ -33,11 +33,19 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 from torch.nn import functional
 
 from tutorlib import check
-from tutorlib.draw import show_attention
-from tutorlib.kernels.attention.hopper import attention_kernel, consume_blocks
+from tutorlib.draw import show_attention, show_tiles
+from tutorlib.kernels.attention.hopper import attend_tile, attention_kernel, consume_blocks, load_tiles
 from tutorlib.kernels.attention.operator import attention, left_to_torch, scaled_dot_product_attention
 from tutorlib.kernels.attention.parts import softmax_first
-from tutorlib.kernels.attention.roles import TURN_BARRIER, BlockLoads, OnlineSoftmax, make_mmas
+from tutorlib.kernels.attention.roles import (
+    TURN_BARRIER,
+    BlockLoads,
+    OnlineSoftmax,
+    first_turn,
+    last_turn,
+    make_mmas,
+)
+from tutorlib.kernels.attention.schedule import Order
 from tutorlib.kernels.attention.slots import AttentionParts
 from tutorlib.notebook.measured import show_figure, show_levers, show_sweep
 from tutorlib.notebook.source import show_source
@@ -357,10 +365,11 @@ check("20.6", produce)
 # ## The consumer's step
 #
 # `consume_blocks` calls the step that you are about to write. Before its loops it computes S of the last block and the
-# softmax of it; after them, P V of block 0 is left to do. (`me` is the warpgroup's view of the kernel, a `Consumer`.)
+# softmax of it; after them, P V of block 0 is left to do. (`me` is the warpgroup's view of the kernel, a `Consumer`.
+# `persistent` is False in your kernel; the section "From tile to tile" explains it.)
 
 # %%
-show_source(consume_blocks)
+show_source(consume_blocks, first_turn, last_turn)
 
 # %% [markdown]
 # So a step begins with P of the block before in `me.tOrP`, and ends with P of its own block there. In between, two
@@ -482,7 +491,65 @@ check("20.9", my_parts)
 # through the shared memory of Q: each warp overwrites only the rows that no other warp has read.
 
 # %%
-show_source(attention_kernel)
+show_source(attention_kernel, attend_tile)
+
+# %% [markdown]
+# ## From tile to tile
+#
+# A block of your kernel computes one tile of queries and ends. Its registers fill the SM, so the next block starts only
+# when it has ended. Until the next block has set up its mbarriers and its first loads have arrived, the tensor cores
+# idle. A **persistent** block, as in notebook 14, takes tile after tile: the producer warp loads the next tile's Q, K
+# and V while the consumers finish this one. In the pictures, `Q` marks the wait for a tile's first data and `O` a
+# warpgroup's epilogue. (The lengths are chosen for the drawing.)
+
+# %%
+show_tiles("a block for each tile", "persistent")
+
+# %% [markdown]
+# **Predict:** 4 sequences of 4,096 tokens with 16 heads, on 132 SMs: how many blocks run on each SM one after another,
+# and how many of their starts does the persistent kernel save?
+
+# %%
+SMS, HEADS, BATCHES = 132, 16, 4
+tiles = len(counted) * HEADS * BATCHES
+print(f"{tiles} blocks, {tiles / SMS:.1f} for each SM; persistent {min(tiles, SMS)}, one for each SM")
+
+# %% [markdown]
+# Three things change in the kernel:
+#
+# - The rings of K and V go on from tile to tile, as in 14. Your `produce` starts each tile with new states.
+#   `BlockLoads` advances them by the number of blocks of keys that earlier tiles have used, and so does
+#   `consume_blocks`.
+# - Q has two stages, and an `empty` barrier for each. O is stored through the tile's own stage of Q, so a consumer warp
+#   frees the stage when its store has been read.
+# - `first_turn` and `last_turn` come once for a block, not for a tile: warpgroup 0 may begin the next tile while
+#   warpgroup 1 still stores O.
+#
+# Which tiles does a block take? In notebook 14 they follow from the block's number. Under a causal mask tiles differ in
+# length. **Predict:** deal the tiles to the SMs in turns, the longest tiles of each sequence first, or let each SM draw
+# the next tile when it is done with one. How much later than with a perfect division does the last SM end?
+
+
+# %%
+def last_end(lengths, draws):
+    ends = [0] * SMS
+    for number, length in enumerate(lengths):
+        sm = ends.index(min(ends)) if draws else number % SMS
+        ends[sm] += length
+    return max(ends) / (sum(lengths) / SMS)
+
+
+lengths = [blocks for _ in range(BATCHES) for blocks, _ in reversed(counted) for _ in range(HEADS)]
+print(f"in turns: {last_end(lengths, draws=False) - 1:.1%} later; drawn: {last_end(lengths, draws=True) - 1:.1%}")
+
+# %% [markdown]
+# So the tiles are drawn, in the order of the grid: all tiles of a sequence before those of the next, so that the blocks
+# share its K and V in L2. To draw, the producer warp adds 1 to a counter in global memory, atomically; the old value is
+# the tile's number. The producer writes the tile's place to shared memory before it arrives at the mbarrier of the
+# tile's Q, where the consumers wait anyway. A place past the last sequence tells them to stop.
+
+# %%
+show_source(load_tiles, Order)
 
 # %% [markdown]
 # ## Behind torch's operator
@@ -570,8 +637,8 @@ show_figure("attention_ladder")
 
 # %% [markdown]
 # Which of the ideas brought how much? Each is a **lever**: the table pulls it alone and on top of others, in the causal
-# kernel. *few masks* is the mask only in the blocks that need it, *longest first* the order of the grid.
-# **Predict** which is worth most, and whether ping-pong and overlap add up.
+# kernel. *few masks* is the mask only in the blocks that need it, *longest first* the order of the tiles, *persistent*
+# one block for each SM. **Predict** which is worth most, and whether ping-pong and overlap add up.
 
 # %%
 show_levers("attention_levers")

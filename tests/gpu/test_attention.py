@@ -1,6 +1,7 @@
 """Notebooks 19 and 20's attention on a Hopper GPU: right in special cases and at real sizes, and inside models."""
 
 import copy
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from tests.gpu.test_models import losses
-from tests.kernels.attention.cases import CHECKS, Forward, any_length, losses_of_an_encoder, normal, packed
+from tests.kernels.attention.cases import CHECKS, D, Forward, any_length, losses_of_an_encoder, normal, packed
 from tests.kernels.attention.test_operator import count_calls
 from tests.kernels.fused.models import MODELS
 from tutorlib.checking.running import find_fault
@@ -33,7 +34,16 @@ def into(by, q, k, v, scale, causal):
     return o, lse
 
 
-FORWARD = {"CuTe": launch.forward_into, "cuTile": launch.forward_by_tiles}
+def the_other_into(o, lse, q, k, v, scale, causal):
+    config = launch.attention_config(q.shape[3], causal, q.shape[1] // k.shape[1])
+    launch.configured_into(replace(config, persistent=not config.persistent), o, lse, q, k, v, scale)
+
+
+FORWARD = {
+    "CuTe": launch.forward_into,
+    "the other of persistent and not": the_other_into,
+    "cuTile": launch.forward_by_tiles,
+}
 
 
 @pytest.fixture(params=FORWARD.values(), ids=FORWARD)
@@ -51,6 +61,26 @@ def test_it_is_right_in_special_cases(forward, check, causal):
 @pytest.mark.parametrize("tokens", [1, 17, 127, 4097])
 def test_any_length_is_right(forward, tokens, causal):
     any_length(forward, causal, "cuda", tokens)
+
+
+def test_persistent_kernels_on_several_streams_and_in_a_graph_draw_from_counters_of_their_own():
+    operands = packed(4, 1025, heads=40, device="cuda")
+    config = replace(launch.attention_config(D, True, 1), persistent=True)
+    forward = partial(into, lambda *tensors: launch.configured_into(config, *tensors[:-1]))
+    want, _ = forward(*operands, D**-0.5, True)
+    streams, results = [torch.cuda.Stream() for _ in range(3)], []
+    torch.cuda.synchronize()
+    for stream in 4 * streams:
+        with torch.cuda.stream(stream):
+            results.append(forward(*operands, D**-0.5, True)[0])
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):  # the first launch on the stream that records it
+        results.append(forward(*operands, D**-0.5, True)[0])
+    for _ in range(2):
+        results[-1].zero_()
+        graph.replay()
+        torch.cuda.synchronize()
+        assert all(torch.equal(result, want) for result in results)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

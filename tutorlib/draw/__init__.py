@@ -1,7 +1,7 @@
 """Pictures of layouts, shared-memory banks, threads and blocks. Every function returns its figure; none saves it."""
 
 from tutorlib.draw.algebra import show_complement, show_compose, show_divide, show_product
-from tutorlib.draw.attention import show_attention
+from tutorlib.draw.attention import show_attention, show_tiles
 from tutorlib.draw.banks import show_banks, show_swizzle
 from tutorlib.draw.blackwell import show_blackwell, show_block, show_pair, show_scaled, show_tensor_memory
 from tutorlib.draw.blocks import show_block_order
@@ -40,6 +40,7 @@ __all__ = [
     "show_sm",
     "show_swizzle",
     "show_tensor_memory",
+    "show_tiles",
     "show_timeline",
     "show_tv",
     "show_tvs",

@@ -66,7 +66,7 @@ def draw_heads(axes: "Axes", swept: SweepResults, heads: Heads) -> None:
 def attention_levers(everything: Sequence[SweepResults] | None = None) -> "Figure":
     """As `hopper_levers`, of the attention kernel with a causal mask. Raises NoData."""
     draw = partial(draw_levers, named=lambda shape: f"{shape[3]} tokens, {heads_name(heads_of(shape))}")
-    return panel_for_each_gpu("attention_levers", everything, (12, 5), draw)
+    return panel_for_each_gpu("attention_levers", everything, (12, 6), draw)
 
 
 def heads_of(shape: Shape) -> Heads:

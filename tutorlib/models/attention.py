@@ -1,4 +1,4 @@
-"""The timeline of an attention block with two consumer warpgroups, in ticks: their softmax and the tensor cores."""
+"""Timelines in ticks: an attention block's softmax and tensor cores, and an SM's tiles of queries."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -69,3 +69,55 @@ class AttentionCartoon:
                 ready[group] = softmax
             else:
                 ready[group] = end
+
+
+Blocks = Literal["a block for each tile", "persistent"]
+
+
+@dataclass(frozen=True)
+class TileSpan:
+    """A tile of queries: "load" until its first data are there, a warpgroup's "steps", its "store" of O."""
+
+    kind: str
+    group: int
+    tile: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class SmCartoon:
+    """start: ticks until a block has set up its mbarriers. load: from a tile's first load to its data.
+
+    steps, store: of one warpgroup. delay: of warpgroup 1 behind warpgroup 0. stages: of the ring of K, each of a tick:
+    a persistent block loads the next tile's K this long before it has computed with this tile's last.
+    """
+
+    blocks: Blocks
+    tiles: int = 3
+    start: int = 1
+    load: int = 2
+    steps: int = 6
+    store: int = 2
+    delay: int = 1
+    stages: int = 2
+
+    @property
+    def spans(self) -> Iterator[TileSpan]:
+        free, computed = [0, 0], 0
+        for tile in range(self.tiles):
+            begin = max(free) + self.start
+            if self.blocks == "persistent" and tile:
+                begin = computed - self.stages
+            ready = begin + self.load
+            yield TileSpan("load", 0, tile, begin, ready)
+            for group in range(2):
+                first = max(ready + group * self.delay, free[group])
+                computed = first + self.steps
+                free[group] = computed + self.store
+                yield TileSpan("steps", group, tile, first, computed)
+                yield TileSpan("store", group, tile, computed, free[group])
+
+    @property
+    def total(self) -> int:
+        return max(span.end for span in self.spans)

@@ -7,10 +7,11 @@ from tutorlib.instruments.sweeps.attention import LEVERS, STACKS, levered
 from tutorlib.kernels.attention.roles import AttentionConfig
 
 
-def test_each_stack_of_levers_has_one_more_than_one_above_it_and_the_last_of_the_tree_is_the_default():
+def test_each_stack_of_levers_has_one_more_than_one_above_it_and_all_but_the_last_lever_are_the_default():
     for n, stack in enumerate(STACKS[1:], 1):
         assert any(set(above) < set(stack) and len(stack) == len(above) + 1 for above in STACKS[:n])
-    assert levered(tuple(LEVERS)) == AttentionConfig(causal=True)
+    assert levered(tuple(LEVERS)) == AttentionConfig(causal=True, persistent=True)
+    assert levered(tuple(LEVERS)[:-1]) == AttentionConfig(causal=True)
     assert levered(()) == AttentionConfig(
         causal=True, pingpong=False, overlap=False, few_masks=False, longest_first=False
     )

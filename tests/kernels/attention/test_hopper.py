@@ -2,12 +2,13 @@
 
 import math
 from functools import cache
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from tests.kernels.attention.cases import CHECKS, D, any_length
+from tests.kernels.attention.cases import CHECKS, D, Forward, any_length
 from tutorlib.kernels.attention import launch
 from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
 from tutorlib.kernels.attention.operator import scores
@@ -31,28 +32,37 @@ CASES = {  # configuration, queries, keys
         200,
     ),
     "rounded early": (AttentionConfig(64, tile_n=80, early=True), 64, 200),
+    "persistent": (AttentionConfig(64, tile_n=64, persistent=True), 300, 130),
+    "persistent, causal": (AttentionConfig(64, tile_n=64, causal=True, group=2, persistent=True), 500, 500),
+    "persistent, three consumers": (AttentionConfig(64, 192, pingpong=False, persistent=True), 400, 200),
+    "persistent, no overlap": (AttentionConfig(128, causal=True, overlap=False, persistent=True), 300, 300),
 }
 
 
 @cache
 def compiled(config: AttentionConfig) -> Traced:
-    import cutlass
     from cutlass.cute.runtime import make_fake_stream
 
-    arguments = [*launch.attention_fakes(config), cutlass.Float32(1), make_fake_stream()]
-    return compile_for(make_attention(config), arguments, "sm_90a")
+    return compile_for(make_attention(config), [*launch.attention_fakes(config), make_fake_stream()], "sm_90a")
 
 
 def simulate(config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Report]:
+    """A persistent kernel runs as on 2 SMs, and has to leave its counter at 0."""
     import cuda.bindings.driver as cuda
-    import cutlass
+    from cutlass import Float32, Int32
 
     o, lse = torch.full_like(q, torch.nan), torch.full(q.shape[:3], torch.nan)
     tensors = {"q": q, "k": k, "v": v, "o": o, "lse": lse}
-    scale = cutlass.Float32(config.head_dim**-0.5)
-    (report,) = simulate_call(
-        compiled(config), tensors, lambda views: [*map(launch.as_cute, views), scale, cuda.CUstream(0)]
-    )
+    if config.persistent:
+        tensors["counter"] = torch.zeros(1, dtype=torch.int32)
+
+    def arguments(views: list[Tensor]) -> list[Any]:
+        *of_head_dim, counter = [*map(launch.as_cute, views), None][:6]
+        return [*of_head_dim, Float32(config.head_dim**-0.5), counter, Int32(2), cuda.CUstream(0)]
+
+    (report,) = simulate_call(compiled(config), tensors, arguments)
+    if config.persistent:
+        assert tensors["counter"] == 0
     return o, lse, report
 
 
@@ -78,21 +88,26 @@ def test_equals_torch_and_nothing_is_reported(name):
     assert not report.findings
 
 
-def forward(q, k, v, scale, causal):
-    o, lse, report = simulate(AttentionConfig(D, tile_n=64, causal=causal), q, k, v)
-    assert not report.findings
-    return o, lse
+@pytest.fixture(params=[False, True], ids=["a block for each tile", "persistent"])
+def forward(request) -> Forward:
+    def call(q: Tensor, k: Tensor, v: Tensor, scale: float, causal: bool) -> tuple[Tensor, Tensor]:
+        config = AttentionConfig(D, tile_n=64, causal=causal, persistent=request.param)
+        o, lse, report = simulate(config, q, k, v)
+        assert not report.findings
+        return o, lse
+
+    return call
 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("check", CHECKS)
-def test_it_is_right_in_special_cases(check, causal):
+def test_it_is_right_in_special_cases(forward, check, causal):
     check(forward, causal, "cpu", 130)
 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("tokens", [1, 17, 127, pytest.param(1025, marks=pytest.mark.long)])
-def test_any_length_is_right(tokens, causal):
+def test_any_length_is_right(forward, tokens, causal):
     any_length(forward, causal, "cpu", tokens)
 
 

@@ -65,16 +65,24 @@ def attention_sustained() -> Sweep:
 
 # Levers ---------------------------------------------------------------------------------------------------------
 
-LEVERS = {"ping-pong": "pingpong", "overlap": "overlap", "few masks": "few_masks", "longest first": "longest_first"}
+LEVERS = {
+    "ping-pong": "pingpong",
+    "overlap": "overlap",
+    "few masks": "few_masks",
+    "longest first": "longest_first",
+    "persistent": "persistent",
+}
 STACKS: tuple[tuple[str, ...], ...] = (  # a tree: each has one lever more than one above it
     (),
     ("ping-pong",),
     ("ping-pong", "overlap"),
     ("ping-pong", "overlap", "few masks"),
+    ("ping-pong", "overlap", "few masks", "longest first"),
     tuple(LEVERS),
     ("overlap",),
     ("few masks",),
     ("longest first",),
+    ("persistent",),
 )
 
 

@@ -5,10 +5,14 @@ The accumulators S of Q Kᵀ become, rounded, the A operand of P V without leavi
 
 mQ, mK and mO are (tokens, head_dim, heads, batch), mV is (head_dim, tokens, heads, batch), mLSE (tokens, heads, batch):
 the base-2 logarithm of each row's denominator.
+
+Persistent: one block for each SM takes tile after tile. The producer draws each tile's number from a counter in global
+memory and announces the tile with its Q, so it loads one while the consumers finish another.
 """
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import cutlass
@@ -28,11 +32,15 @@ from tutorlib.kernels.attention.roles import (
     Consumer,
     KeyRing,
     OnlineSoftmax,
+    QueryRing,
+    first_turn,
+    last_turn,
     make_mmas,
     make_tma_load,
 )
+from tutorlib.kernels.attention.schedule import Drawn, Order, Tile
 from tutorlib.kernels.attention.slots import COURSE, AttentionParts
-from tutorlib.kernels.hopper.layouts import smem_layout
+from tutorlib.kernels.hopper.layouts import Tma, smem_layout
 
 ALIGNMENT = 1024
 STORE_BOX = (16, 64)  # of a warp's store: rows, columns of 128 bytes
@@ -40,16 +48,15 @@ LOG2_E = math.log2(math.e)
 
 
 @cute.jit
-def consume_blocks(
-    me: Consumer, n_blocks: Int32, unmasked: Int32, q_full: cute.Pointer, config: cutlass.Constexpr
-) -> None:
+def consume_blocks(me: Consumer, tile: Tile, q_full: cute.Pointer, config: cutlass.Constexpr) -> None:
     """Blocks n_blocks - 1 … 0; those from `unmasked` on need the mask, which the last one always gets."""
-    k_state = make_pipeline_state(PipelineUserType.Consumer, config.stages)
-    v_state = make_pipeline_state(PipelineUserType.Consumer, config.stages)
+    n_blocks, unmasked = tile.n_blocks, tile.unmasked
+    k_state = tile.carried(make_pipeline_state(PipelineUserType.Consumer, config.stages))
+    v_state = tile.carried(make_pipeline_state(PipelineUserType.Consumer, config.stages))
     me.tOrO.fill(0)
-    cute.arch.mbarrier_wait(q_full, Int32(0))
-    if cutlass.const_expr(config.pingpong) and me.group == 1:
-        me.pass_turn()
+    if cutlass.const_expr(not config.persistent):
+        cute.arch.mbarrier_wait(q_full, Int32(0))
+        first_turn(me)
     me.take_turn()
     me.issue_s(k_state)
     me.pass_turn()
@@ -67,8 +74,8 @@ def consume_blocks(
         me.parts.step(me, k_state, v_state, unmasked - 1 - number, False)
         k_state.advance()
         v_state.advance()
-    if cutlass.const_expr(config.pingpong) and me.group == 0:
-        me.take_turn()
+    if cutlass.const_expr(not config.persistent):
+        last_turn(me)
     me.issue_o(v_state)
     warpgroup.wait_group(0)
     me.free_v(v_state)
@@ -95,12 +102,19 @@ def store_o(tOrO: cute.Tensor, pv: cute.TiledMma, tma: cute.CopyAtom, sO: cute.T
 
 
 @cute.jit
-def make_rings(memory: SmemAllocator, config: cutlass.Constexpr) -> tuple[KeyRing, KeyRing, cute.Pointer]:
+def make_rings(memory: SmemAllocator, config: cutlass.Constexpr) -> tuple[QueryRing, KeyRing, KeyRing]:
     stages = config.stages
     k_full, k_empty, v_full, v_empty = (memory.allocate_array(Int64, stages) for _ in range(4))
-    q_full = memory.allocate_array(Int64, 1)
+    q_full = memory.allocate_array(Int64, config.q_stages)
+    q_empty, places = None, None
+    if cutlass.const_expr(config.persistent):
+        q_empty = memory.allocate_array(Int64, config.q_stages)
+        places = memory.allocate_tensor(Int32, cute.make_layout((4, config.q_stages)), 16)
     if cute.arch.thread_idx()[0] == 0:
-        cute.arch.mbarrier_init(q_full, 1)
+        for stage in range(config.q_stages):
+            cute.arch.mbarrier_init(q_full + stage, 1)
+            if cutlass.const_expr(config.persistent):
+                cute.arch.mbarrier_init(q_empty + stage, 4 * config.consumers)
         for stage in range(stages):
             for full in (k_full, v_full):
                 cute.arch.mbarrier_init(full + stage, 1)
@@ -108,87 +122,159 @@ def make_rings(memory: SmemAllocator, config: cutlass.Constexpr) -> tuple[KeyRin
                 cute.arch.mbarrier_init(empty + stage, 4 * config.consumers)
         cute.arch.mbarrier_init_fence()
     cute.arch.sync_threads()
-    return KeyRing(k_full, k_empty), KeyRing(v_full, v_empty), q_full
+    return QueryRing(q_full, q_empty, places), KeyRing(k_full, k_empty), KeyRing(v_full, v_empty)
+
+
+@dataclass(frozen=True)
+class Block:
+    """What both roles of a block work on. sQ: (bM, bD, q_stages), sK: (bN, bD, stages), sV: (bD, bN, stages).
+
+    warp: of this thread. group: its warpgroup.
+    """
+
+    q: Tma
+    k: Tma
+    v: Tma
+    o: Tma
+    mLSE: cute.Tensor | None
+    sQ: cute.Tensor
+    sK: cute.Tensor
+    sV: cute.Tensor
+    q_ring: QueryRing
+    k_ring: KeyRing
+    v_ring: KeyRing
+    warp: Int32
+    group: Int32
+    scale: Float32
+    config: AttentionConfig
+    parts: AttentionParts
+
+
+@cute.jit
+def load_tile(block: Block, tile: Tile) -> None:
+    (tma_q, mQ), (tma_k, mK), (tma_v, mV), config = block.q, block.k, block.v, block.config
+    bM, bN, bD = config.tile_m, config.tile_n, config.head_dim
+    kv_head = tile.head // config.group
+    gQ = cute.local_tile(mQ[None, None, tile.head, tile.batch], (bM, bD), (None, 0))
+    gK = cute.local_tile(mK[None, None, kv_head, tile.batch], (bN, bD), (None, 0))
+    gV = cute.local_tile(mV[None, None, kv_head, tile.batch], (bD, bN), (0, None))
+    loads = make_tma_load(tma_q, gQ, block.sQ), make_tma_load(tma_k, gK, block.sK), make_tma_load(tma_v, gV, block.sV)
+    block.parts.produce(BlockLoads(*loads, block.k_ring, block.v_ring, block.q_ring, tile, config), tile.n_blocks)
+
+
+@cute.jit
+def attend_tile(block: Block, tile: Tile) -> None:
+    (tma_o, mO), mLSE, keys, config, parts = block.o, block.mLSE, block.k[1].shape[0], block.config, block.parts
+    bM, bN, bD = config.tile_m, config.tile_n, config.head_dim
+    lane, warp, group = cute.arch.lane_idx(), block.warp, block.group
+    sQ = block.sQ[None, None, tile.q_stage]
+    gO = cute.local_tile(mO[None, None, tile.head, tile.batch], (bM, bD), (tile.m_block, 0))
+    qk, pv = make_mmas(config)
+    s_slice, o_slice = qk.get_slice(group * WARPGROUP), pv.get_slice(group * WARPGROUP)
+    tSrS = cute.make_rmem_tensor(qk.partition_shape_C((bM, bN)), Float32)
+    rows = tile.m_block * bM + group * MMA_M + warp % 4 * 16 + lane // 4
+    me = Consumer(
+        qk.make_fragment_A(s_slice.partition_A(block.sQ))[None, None, None, tile.q_stage],
+        qk.make_fragment_B(s_slice.partition_B(block.sK)),
+        pv.make_fragment_B(o_slice.partition_B(block.sV)),
+        tSrS,
+        cute.make_rmem_tensor(pv.partition_shape_C((bM, bD)), Float32),
+        cute.make_rmem_tensor(tSrS.shape, BFloat16),
+        block.k_ring,
+        block.v_ring,
+        OnlineSoftmax(
+            cute.make_rmem_tensor(2, Float32),
+            cute.make_rmem_tensor(2, Float32),
+            block.scale * LOG2_E,
+            parts.quad_reduce,
+        ),
+        rows,
+        keys,
+        group,
+        config,
+        parts,
+    )
+    consume_blocks(me, tile, block.q_ring.full, config)
+    logs = cute.make_rmem_tensor(2, Float32)
+    me.softmax.normalize(parts.by_row(me.tOrO), logs)
+    if cutlass.const_expr(mLSE is not None):
+        for row in cutlass.range_constexpr(2):
+            if lane % 4 == 0 and rows + 8 * row < mLSE.shape[0]:
+                mLSE[rows + 8 * row, tile.head, tile.batch] = logs[row]
+    store_o(me.tOrO, pv, tma_o, sQ, gO)
+
+
+@cute.jit
+def load_tiles(block: Block, order: Order, counter: cute.Tensor) -> None:
+    """The producer warp draws tiles until none is left, and announces the end as a tile past the last batch."""
+    state = make_pipeline_state(PipelineUserType.Producer, block.config.q_stages)
+    before, number = Int32(0), order.draw(counter)
+    while number < order.tiles:
+        tile = order.numbered(number, Drawn(state, before))
+        load_tile(block, tile)
+        before += tile.n_blocks
+        state.advance()
+        number = order.draw(counter)
+    block.q_ring.wait_empty(state)
+    with cute.arch.elect_one():
+        block.q_ring.write_place((0, 0, order.batches, before), state.index)
+        cute.arch.mbarrier_arrive(block.q_ring.full + state.index)
+
+
+@cute.jit
+def attend_tiles(block: Block, order: Order) -> None:
+    state = make_pipeline_state(PipelineUserType.Consumer, block.config.q_stages)
+    m_block, head, batch, before = block.q_ring.take(state)
+    first_turn(block)
+    while batch < order.batches:
+        tile = order.tile(m_block, head, batch, Drawn(state, before))
+        attend_tile(block, tile)
+        block.q_ring.release(state.index)
+        state.advance()
+        m_block, head, batch, before = block.q_ring.take(state)
+    last_turn(block)
 
 
 @cute.kernel
 def attention_kernel(
-    q: Any, k: Any, v: Any, o: Any, mLSE: cute.Tensor | None, scale: Float32, config: cutlass.Constexpr,
-    parts: cutlass.Constexpr,
+    q: Any, k: Any, v: Any, o: Any, mLSE: cute.Tensor | None, scale: Float32, counter: cute.Tensor | None,
+    config: cutlass.Constexpr, parts: cutlass.Constexpr,
 ):  # fmt: skip
-    (tma_q, mQ), (tma_k, mK), (tma_v, mV), (tma_o, mO) = q, k, v, o
-    bM, bN, bD = config.tile_m, config.tile_n, config.head_dim
     thread, _, _ = cute.arch.thread_idx()
-    head, m_block, batch = cute.arch.block_idx()
-    if cutlass.const_expr(config.causal and config.longest_first):
-        m_block = cute.arch.grid_dim()[1] - 1 - m_block
+    (head, step, batch), (_, m_blocks, _) = cute.arch.block_idx(), cute.arch.grid_dim()
     warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (32, WARPGROUP))
-    keys, kv_head = mK.shape[0], head // config.group
-    gQ = cute.local_tile(mQ[None, None, head, batch], (bM, bD), (None, 0))
-    gK = cute.local_tile(mK[None, None, kv_head, batch], (bN, bD), (None, 0))
-    gV = cute.local_tile(mV[None, None, kv_head, batch], (bD, bN), (0, None))
-    gO = cute.local_tile(mO[None, None, head, batch], (bM, bD), (m_block, 0))
-
     layout_q, layout_k, layout_v = qkv_layouts(config)
     memory = SmemAllocator()
-    sQ = memory.allocate_tensor(BFloat16, layout_q.outer, ALIGNMENT, layout_q.inner)  # (bM, bD, 1)
+    sQ = memory.allocate_tensor(BFloat16, layout_q.outer, ALIGNMENT, layout_q.inner)  # (bM, bD, q_stages)
     sK = memory.allocate_tensor(BFloat16, layout_k.outer, ALIGNMENT, layout_k.inner)  # (bN, bD, stages)
     sV = memory.allocate_tensor(BFloat16, layout_v.outer, ALIGNMENT, layout_v.inner)  # (bD, bN, stages)
-    k_ring, v_ring, q_full = make_rings(memory, config)
-
-    n_blocks = cute.ceil_div(keys, bN)
-    unmasked = n_blocks - 1
-    if cutlass.const_expr(config.causal):
-        n_blocks = cutlass.min(n_blocks, cute.ceil_div((m_block + 1) * bM, bN))
-        unmasked = cutlass.min(n_blocks - 1, m_block * bM // bN) if cutlass.const_expr(config.few_masks) else 0
-
+    q_ring, k_ring, v_ring = make_rings(memory, config)
+    block = Block(q, k, v, o, mLSE, sQ, sK, sV, q_ring, k_ring, v_ring, warp, group, scale, config, parts)
+    mQ, mK = q[1], k[1]
+    if cutlass.const_expr(config.persistent):
+        m_blocks = cute.ceil_div(mQ.shape[0], config.tile_m)
+    order = Order(m_blocks, mQ.shape[2], mQ.shape[3], mK.shape[0], config)
+    tile = order.tile(order.m_block(step), head, batch)
     if group == config.consumers:
         cute.arch.setmaxregister_decrease(config.registers[0])
         if warp == 4 * config.consumers:
-            loads = make_tma_load(tma_q, gQ, sQ), make_tma_load(tma_k, gK, sK), make_tma_load(tma_v, gV, sV)
-            parts.produce(BlockLoads(*loads, k_ring, v_ring, q_full, m_block, config), n_blocks)
+            if cutlass.const_expr(config.persistent):
+                load_tiles(block, order, counter)
+            else:
+                load_tile(block, tile)
     else:
         cute.arch.setmaxregister_increase(config.registers[1])
-        qk, pv = make_mmas(config)
-        s_slice, o_slice = qk.get_slice(group * WARPGROUP), pv.get_slice(group * WARPGROUP)
-        tSrS = cute.make_rmem_tensor(qk.partition_shape_C((bM, bN)), Float32)
-        rows = m_block * bM + group * MMA_M + warp % 4 * 16 + cute.arch.lane_idx() // 4
-        me = Consumer(
-            qk.make_fragment_A(s_slice.partition_A(sQ))[None, None, None, 0],
-            qk.make_fragment_B(s_slice.partition_B(sK)),
-            pv.make_fragment_B(o_slice.partition_B(sV)),
-            tSrS,
-            cute.make_rmem_tensor(pv.partition_shape_C((bM, bD)), Float32),
-            cute.make_rmem_tensor(tSrS.shape, BFloat16),
-            k_ring,
-            v_ring,
-            OnlineSoftmax(
-                cute.make_rmem_tensor(2, Float32),
-                cute.make_rmem_tensor(2, Float32),
-                scale * LOG2_E,
-                parts.quad_reduce,
-            ),
-            rows,
-            keys,
-            group,
-            config,
-            parts,
-        )
-        consume_blocks(me, n_blocks, unmasked, q_full, config)
-        logs = cute.make_rmem_tensor(2, Float32)
-        me.softmax.normalize(parts.by_row(me.tOrO), logs)
-        if cutlass.const_expr(mLSE is not None):
-            for row in cutlass.range_constexpr(2):
-                if cute.arch.lane_idx() % 4 == 0 and rows + 8 * row < mLSE.shape[0]:
-                    mLSE[rows + 8 * row, head, batch] = logs[row]
-        store_o(me.tOrO, pv, tma_o, sQ[None, None, 0], gO)
+        if cutlass.const_expr(config.persistent):
+            attend_tiles(block, order)
+        else:
+            attend_tile(block, tile)
 
 
 def qkv_layouts(config: AttentionConfig) -> tuple[cute.ComposedLayout, ...]:
-    """Of Q (tile_m, head_dim, 1), K (tile_n, head_dim, stages) and V (head_dim, tile_n, stages) in shared memory."""
+    """In shared memory: Q (tile_m, head_dim, q_stages), K (tile_n, head_dim, stages), V (head_dim, tile_n, stages)."""
     bM, bN, bD = config.tile_m, config.tile_n, config.head_dim
     return (
-        smem_layout((bM, bD, 1), BFloat16),
+        smem_layout((bM, bD, config.q_stages), BFloat16),
         smem_layout((bN, bD, config.stages), BFloat16),
         smem_layout((bD, bN, config.stages), BFloat16, "mn"),
     )
@@ -200,11 +286,13 @@ def launch_attention(
     scale: Float32,
     config: AttentionConfig,
     parts: AttentionParts = COURSE,
+    queue: tuple[cute.Tensor, Int32] | None = None,
     **stream: CUstream,
 ) -> None:
     """tensors: q, k, v, o, (batch, heads, tokens, head_dim), head_dim contiguous. scale: of the scores.
 
-    lse: (batch, heads, tokens), fp32, if it is wanted. stream: of that name, if it is not the default one.
+    lse: (batch, heads, tokens), fp32, if it is wanted. queue: of a persistent kernel, a counter (1,) that is 0 before
+    and after, and the most blocks. stream: of that name, if it is not the default one.
     """
     q, k, v, o = tensors
     mQ, mK, mO = (cute.make_tensor(x.iterator, cute.select(x.layout, [2, 3, 1, 0])) for x in (q, k, o))
@@ -218,13 +306,16 @@ def launch_attention(
     tma_k = cpasync.make_tiled_tma_atom(load, mK, layout_k, (bN, bD))
     tma_v = cpasync.make_tiled_tma_atom(load, mV, layout_v, (bD, bN))
     tma_o = cpasync.make_tiled_tma_atom(save, mO, box, STORE_BOX)
-    kernel = attention_kernel(tma_q, tma_k, tma_v, tma_o, mLSE, scale, config, parts)
-    grid = q.shape[1], cute.ceil_div(q.shape[2], bM), q.shape[0]
+    grid, counter = (q.shape[1], cute.ceil_div(q.shape[2], bM), q.shape[0]), None
+    if cutlass.const_expr(config.persistent):
+        counter, most = queue
+        grid = cutlass.min(cute.size(grid), most), 1, 1
+    kernel = attention_kernel(tma_q, tma_k, tma_v, tma_o, mLSE, scale, counter, config, parts)
     kernel.launch(grid=grid, block=(config.threads, 1, 1), **stream)
 
 
 def make_attention(config: AttentionConfig) -> Callable[..., None]:
-    """The host function attention(q, k, v, o, lse, scale, stream), as `launch_attention` takes them."""
+    """The host function attention(q, k, v, o, lse, scale, counter, blocks, stream), as for `launch_attention`."""
 
     @cute.jit
     def attention(
@@ -234,8 +325,10 @@ def make_attention(config: AttentionConfig) -> Callable[..., None]:
         o: cute.Tensor,
         lse: cute.Tensor,
         scale: Float32,
+        counter: cute.Tensor | None,
+        blocks: Int32,
         stream: CUstream,
     ) -> None:
-        launch_attention((q, k, v, o), lse, scale, config, stream=stream)
+        launch_attention((q, k, v, o), lse, scale, config, queue=(counter, blocks), stream=stream)
 
     return attention

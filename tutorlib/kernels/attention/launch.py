@@ -6,14 +6,14 @@ from typing import Any
 
 import cuda.tile as ct
 import torch
-from cutlass import BFloat16, Float32, cute
+from cutlass import BFloat16, Float32, Int32, cute
 from cutlass.cute.runtime import from_dlpack, make_fake_stream, make_fake_tensor
 from torch import Tensor
 
 from tutorlib.kernels.attention import tiles
 from tutorlib.kernels.attention.hopper import AttentionConfig, make_attention
 from tutorlib.kernels.attention.tile_sizes import Tile, hinted, tile_of
-from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI
+from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI, max_clusters
 
 LOG2_E = math.log2(math.e)
 DELTA_ROWS = 128
@@ -21,14 +21,14 @@ MOST_RUNS = 128  # that one block of a decoding step can add up
 
 
 def attention_config(head_dim: int, causal: bool, group: int) -> AttentionConfig:
-    """The fastest of those measured on an H100."""
+    """The fastest of those measured on an H100 and an H200."""
     if head_dim == 64 and not causal:
-        return AttentionConfig(head_dim, 192, 128, pingpong=False, group=group)
-    return AttentionConfig(head_dim, 128, 128, causal=causal, group=group)
+        return AttentionConfig(head_dim, 192, 128, pingpong=False, group=group, persistent=True)
+    return AttentionConfig(head_dim, 128, 128, causal=causal, group=group, persistent=True)
 
 
 def attention_fakes(config: AttentionConfig) -> tuple[Any, ...]:
-    """Stand-ins for q, k, v, o (batch, heads, tokens, head_dim) of any strides that TMA takes, and lse."""
+    """Stand-ins for q, k, v, o (batch, heads, tokens, head_dim) of any strides that TMA takes, lse, scale and queue."""
 
     def tensor() -> Any:
         sizes = (*(cute.sym_int() for _ in range(3)), config.head_dim)
@@ -38,14 +38,15 @@ def attention_fakes(config: AttentionConfig) -> tuple[Any, ...]:
     lse = make_fake_tensor(
         Float32, tuple(cute.sym_int() for _ in range(3)), (cute.sym_int64(), cute.sym_int64(), 1), assumed_align=4
     )
-    return *(tensor() for _ in "qkvo"), lse
+    counter = make_fake_tensor(Int32, (cute.sym_int(),), (1,), assumed_align=4) if config.persistent else None
+    return *(tensor() for _ in "qkvo"), lse, Float32(1), counter, Int32(1)
 
 
 @cache
 def compiled_attention(config: AttentionConfig) -> Any:
     stream = make_fake_stream(use_tvm_ffi_env_stream=True) if TVM_FFI else make_fake_stream()
     options = f"--gpu-arch {ARCH} {'--enable-tvm-ffi' if TVM_FFI else ''}"
-    return cute.compile(make_attention(config), *attention_fakes(config), Float32(1), stream, options=options)
+    return cute.compile(make_attention(config), *attention_fakes(config), stream, options=options)
 
 
 def as_cute(tensor: Tensor) -> cute.Tensor:
@@ -70,14 +71,28 @@ def forward_into(o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale:
 def configured_into(
     config: AttentionConfig, o: Tensor, lse: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float
 ) -> None:
-    launch = compiled_attention(config)
+    launch, blocks = compiled_attention(config), max_clusters(1)
+    stream = torch.cuda.current_stream().cuda_stream
+    counter = None
+    if config.persistent:  # a graph that is being captured needs a counter of its own, and zeroes it in every replay
+        counter = make_counter() if torch.cuda.is_current_stream_capturing() else counter_of(stream)
     if TVM_FFI:
-        launch(q, k, v, o, lse, scale)
+        launch(q, k, v, o, lse, scale, counter, blocks)
     else:
         import cuda.bindings.driver as cuda
 
-        stream = cuda.CUstream(torch.cuda.current_stream().cuda_stream)
-        launch(*(as_cute(x) for x in (q, k, v, o, lse)), Float32(scale), stream)
+        *tensors, counter = (None if x is None else as_cute(x) for x in (q, k, v, o, lse, counter))
+        launch(*tensors, Float32(scale), counter, Int32(blocks), cuda.CUstream(stream))
+
+
+def make_counter() -> Tensor:
+    return torch.zeros(1, dtype=torch.int32, device="cuda")
+
+
+@cache
+def counter_of(stream: int) -> Tensor:
+    """The counter of the persistent kernels on this stream; each leaves it at 0."""
+    return make_counter()
 
 
 def forward_by_tiles(

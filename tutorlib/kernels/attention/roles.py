@@ -7,7 +7,7 @@ tSrQ is sQ as the MMA of S reads it.
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cutlass
 from cutlass import BFloat16, Float32, Int32, cute
@@ -16,6 +16,7 @@ from cutlass.cute.nvgpu.warpgroup import OperandSource
 from cutlass.pipeline import PipelineState
 
 if TYPE_CHECKING:
+    from tutorlib.kernels.attention.schedule import Tile
     from tutorlib.kernels.attention.slots import AttentionParts
 
 WARPGROUP, MMA_M = 128, 64
@@ -27,7 +28,8 @@ class AttentionConfig:
     """head_dim: of Q, K and V. tile_m: queries of a block. tile_n: keys of a step. pingpong: softmax takes turns.
 
     overlap: issue S of the next step before P V of this one. few_masks: the causal mask only in blocks that need it.
-    longest_first: the blocks of a causal grid with the most keys start first.
+    longest_first: the tiles of a causal grid with the most keys start first. persistent: a block on each SM takes tile
+    after tile.
     """
 
     head_dim: int = 128
@@ -39,6 +41,7 @@ class AttentionConfig:
     overlap: bool = True
     few_masks: bool = True
     longest_first: bool = True
+    persistent: bool = False
     early: bool = False  # P is rounded before P V of the step before has completed
     group: int = 1  # query heads per head of K and V
 
@@ -60,6 +63,11 @@ class AttentionConfig:
         return (24, 240) if self.consumers == 2 else (32, 160)
 
     @property
+    def q_stages(self) -> int:
+        """The next tile's Q is loaded while this tile's is read, and while O is stored through it."""
+        return 2 if self.persistent else 1
+
+    @property
     def kv_bytes(self) -> int:
         return 2 * self.tile_n * self.head_dim
 
@@ -74,6 +82,28 @@ class KeyRing:
     def release(self, stage: Int32) -> None:
         with cute.arch.elect_one():
             cute.arch.mbarrier_arrive(self.empty + stage)
+
+
+@dataclass(frozen=True)
+class QueryRing(KeyRing):
+    """Of Q. If persistent, places (4, q_stages) has each tile's m_block, head, batch and `before`, as `Tile` has them.
+
+    If not, `full` alone is used.
+    """
+
+    places: cute.Tensor | None
+
+    def wait_empty(self, state: PipelineState) -> None:
+        cute.arch.mbarrier_wait(self.empty + state.index, state.phase)
+
+    def write_place(self, place: tuple[Int32, ...], stage: Int32) -> None:
+        for n, coordinate in enumerate(place):
+            self.places[n, stage] = coordinate
+
+    def take(self, state: PipelineState) -> tuple[Int32, ...]:
+        """Wait for a stage; the place of its tile."""
+        cute.arch.mbarrier_wait(self.full + state.index, state.phase)
+        return tuple(self.places[n, state.index] for n in range(4))
 
 
 def make_mmas(config: AttentionConfig) -> tuple[cute.TiledMma, cute.TiledMma]:
@@ -197,6 +227,20 @@ class Consumer:
         self.softmax.rescale(self.parts.by_row(self.tOrO), factors)
 
 
+@cute.jit
+def first_turn(me: Any) -> None:
+    """Before a block's first turn: warpgroup 1 passes it to warpgroup 0."""
+    if cutlass.const_expr(me.config.pingpong) and me.group == 1:
+        me.parts.pass_turn(me)
+
+
+@cute.jit
+def last_turn(me: Any) -> None:
+    """After a block's last turn: warpgroup 0 takes the one that warpgroup 1 has passed."""
+    if cutlass.const_expr(me.config.pingpong) and me.group == 0:
+        me.parts.take_turn(me)
+
+
 @dataclass(frozen=True)
 class TileLoads:
     """source: (box, tiles). target: (box, stages)."""
@@ -225,8 +269,8 @@ class BlockLoads:
     v: TileLoads
     k_ring: KeyRing
     v_ring: KeyRing
-    q_full: cute.Pointer
-    m_block: Int32
+    q_ring: QueryRing
+    tile: "Tile"
     config: AttentionConfig
 
     @property
@@ -234,9 +278,15 @@ class BlockLoads:
         return self.config.stages
 
     def load_q(self) -> None:
+        stage = self.tile.q_stage
+        full = self.q_ring.full + stage
+        if self.config.persistent:
+            self.q_ring.wait_empty(self.tile.drawn.q_state)
         with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive_and_expect_tx(self.q_full, 2 * self.config.tile_m * self.config.head_dim)
-        self.q.load(self.m_block, Int32(0), self.q_full)
+            if self.config.persistent:
+                self.q_ring.write_place(self.tile.place, stage)
+            cute.arch.mbarrier_arrive_and_expect_tx(full, 2 * self.config.tile_m * self.config.head_dim)
+        self.q.load(self.tile.m_block, stage, full)
 
     def load_k(self, n_block: Int32, state: PipelineState) -> None:
         self.load_tile(self.k, self.k_ring, n_block, state)
@@ -246,6 +296,7 @@ class BlockLoads:
 
     @cute.jit
     def load_tile(self, tiles: TileLoads, ring: KeyRing, n_block: Int32, state: PipelineState) -> None:
+        state = self.tile.carried(state)
         cute.arch.mbarrier_wait(ring.empty + state.index, state.phase)
         with cute.arch.elect_one():
             cute.arch.mbarrier_arrive_and_expect_tx(ring.full + state.index, self.config.kv_bytes)

@@ -1,0 +1,103 @@
+"""Which tile of queries a block works on: the one at its place in the grid, or, if persistent, the next one left.
+
+Persistent blocks draw numbers from a counter that all of them share. A fixed share of the tiles for each block would
+need no counter, but tiles under a causal mask differ in length, and a batch's K and V stay in L2 only if all blocks
+work on this batch.
+"""
+
+from dataclasses import dataclass
+
+import cutlass
+from cutlass import Int32, cute
+from cutlass.pipeline import PipelineState
+
+from tutorlib.kernels.attention.roles import AttentionConfig
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """q_state: of a tile's Q in the ring. before: blocks of keys that went through the rings for earlier tiles."""
+
+    q_state: PipelineState
+    before: Int32
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The m_block-th tile of queries of a head in a batch. drawn: only if persistent.
+
+    n_blocks: of keys that it needs. unmasked: those of them that need no mask, without the last.
+    """
+
+    m_block: Int32
+    head: Int32
+    batch: Int32
+    n_blocks: Int32
+    unmasked: Int32
+    drawn: Drawn | None
+
+    @property
+    def q_stage(self) -> Int32 | int:
+        return self.drawn.q_state.index if self.drawn else 0
+
+    @property
+    def place(self) -> tuple[Int32, ...]:
+        return self.m_block, self.head, self.batch, self.drawn.before
+
+    def carried(self, state: PipelineState) -> PipelineState:
+        """The state of the ring of K or V, given the state of one in which this tile's first block is at 0."""
+        if self.drawn:
+            state = state.clone()
+            state.advance(self.drawn.before)
+        return state
+
+
+@dataclass(frozen=True)
+class Order:
+    """The tiles of all heads and batches: those of a batch before the next one's, each of all heads before the next.
+
+    m_blocks: tiles of queries of each head.
+    """
+
+    m_blocks: Int32
+    heads: Int32
+    batches: Int32
+    keys: Int32
+    config: AttentionConfig
+
+    @property
+    def tiles(self) -> Int32:
+        return self.m_blocks * self.heads * self.batches
+
+    def m_block(self, step: Int32) -> Int32:
+        """The step-th of a head's tiles."""
+        return self.m_blocks - 1 - step if self.config.causal and self.config.longest_first else step
+
+    @cute.jit
+    def tile(self, m_block: Int32, head: Int32, batch: Int32, drawn: Drawn | None = None) -> Tile:
+        config = self.config
+        bM, bN = config.tile_m, config.tile_n
+        n_blocks = cute.ceil_div(self.keys, bN)
+        unmasked = n_blocks - 1
+        if cutlass.const_expr(config.causal):
+            n_blocks = cutlass.min(n_blocks, cute.ceil_div((m_block + 1) * bM, bN))
+            unmasked = cutlass.min(n_blocks - 1, m_block * bM // bN) if cutlass.const_expr(config.few_masks) else 0
+        return Tile(m_block, head, batch, n_blocks, unmasked, drawn)
+
+    def numbered(self, number: Int32, drawn: Drawn) -> Tile:
+        rest, head = number // self.heads, number % self.heads
+        return self.tile(self.m_block(rest % self.m_blocks), head, rest // self.m_blocks, drawn)
+
+    @cute.jit
+    def draw(self, counter: cute.Tensor) -> Int32:
+        """The number of the next tile, to all lanes of a warp. Each block draws until none is left.
+
+        counter: (1,). The last draw of the grid resets it to 0.
+        """
+        number = Int32(0)
+        if cute.arch.lane_idx() == 0:
+            number = cute.arch.atomic_add(counter.iterator, Int32(1))
+            draws = self.tiles + cute.arch.grid_dim()[0]
+            if number == draws - 1:
+                cute.arch.atomic_add(counter.iterator, -draws)
+        return cute.arch.shuffle_sync(number, 0)
