@@ -439,9 +439,8 @@ for size in (2560, 2816, 2944, 3072, 3328, 3584, 3840):
 #
 # **Exercise 11.6** (about 3 lines). Write `busy(m, n, tile, sms)`: the largest share of the kernel's time in which the
 # GPU's tensor cores can do useful work. C is m×n, and each block computes a tile of `tile` = (M, N) elements. Blocks go
-# to the SMs as evenly as possible. An SM needs as long for five blocks as one block that is alone there needs five
-# times, however many of them are resident at once, and the kernel ends with the last SM. The part of a tile that
-# is outside C is no useful work.
+# to the SMs as evenly as possible. Five blocks keep an SM busy five times as long as one, however many of them are
+# resident at once; the kernel ends with the last SM. The part of a tile that is outside C is no useful work.
 
 
 # %%
