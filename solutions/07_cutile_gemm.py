@@ -43,7 +43,7 @@ from tutorlib.machine.features import TMA
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.measuring.counters import SM_CLOCK, TENSOR_BUSY, TO_SMS
 from tutorlib.models.l2 import grouped as strips
-from tutorlib.models.l2 import raster, traffic
+from tutorlib.models.l2 import raster
 from tutorlib.notebook.measured import show_figure, show_ladder, show_sweep
 from tutorlib.notebook.trials import run_host
 
@@ -162,28 +162,20 @@ def grouped(block, rows, columns, group):
 check("07.2", grouped)
 
 # %% [markdown]
-# How much memory traffic does the order save? `traffic` runs a GEMM's tile loads through a model of L2, a cache that
-# evicts the least recently used tile. Its capacity is half of the H200's L2, because each of L2's two halves may hold
-# its own copy of a tile. Blocks drift apart as they walk along K: their paces differ by up to an eighth. **Predict**
-# before you run the cell: how many rows per strip are best?
+# How high should a strip be? Count the rows of tiles that the first wave of 132 blocks reads; strips of 64 rows are
+# rung 1's order. **Predict** the best height before you run the cell.
 
 # %%
-size, tile, k_tile = 8192, 128, 64
-grid, tile_bytes = (size // tile, size // tile), (tile * k_tile * 2, tile * k_tile * 2)
-orders = {"columns": raster} | {f"{n} rows": partial(strips, group=n) for n in (1, 4, 8, 16, 32)}
-for name, order in orders.items():
-    seen = traffic(grid, order, size // k_tile, tile_bytes, h200.sms, h200.l2 // 2, drift=1 / 8)
-    print(f"{name:8} {seen.hit_rate:4.0%} of the loads hit L2; memory sends {seen.fetched / 1e9:5.2f} GB")
-print(f"A and B, each sent once, are {seen.least / 1e9:.2f} GB")
+for group in (1, 4, 8, 16, 32, 64):
+    wave = [strips(block, 64, 64, group) for block in range(h200.sms)]
+    of_a, of_b = (len(set(side)) for side in zip(*wave, strict=True))
+    print(f"{group:2} rows per strip: {of_a:2} rows of A's tiles and {of_b:2} of B's, {of_a + of_b} in all")
 
 # %% [markdown]
-# A wave of `group` rows is about 132 / group columns wide, and it reads the fewest tiles when it is nearly square. By
-# that count alone, 8 and 16 rows tie (8 + 17 and 16 + 9 rows of tiles), and so do 4 and 32. The drift breaks the ties:
-# blocks soon start one after the other instead of all at once, so the blocks of one column, which share a tile of B,
-# read it at nearly the same time, but blocks that share a tile of A start `group` places apart. The higher the strip,
-# the more likely it is that L2 has evicted the tile by then. So 8 rows are best here, 16 fetch 14% more, and 32 three
-# times as much. (This is a model; the ladder near the end of the page has the measured times of the first order and of
-# 8 rows.) The best number depends on the GPU and the size. Click a tile to see its wave:
+# A wave of `group` rows is about 132 / group columns wide, and it reads the fewest tiles when it is nearly square: 8
+# and 16 rows tie. This page uses 8; the ladder near its end shows the gain. Whether L2 still holds a tile when a later
+# wave asks for it is another question. In notebook 11 you write the model of L2 that answers it, and compare it with a
+# GPU's counters. Click a tile to see its wave:
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2**21)
@@ -313,9 +305,10 @@ for side in (2048, 4096, 8192):
     )
 
 # %% [markdown]
-# None of them: at each size the last wave happens to cost 3%. (The third question at the end of the page has a size
-# where it costs half.) The bound is the same for one block per tile and for a persistent grid: with 7.76 waves to run,
-# some SMs compute 8 tiles and the others 7, in any order. Only cutting the work into other pieces changes it.
+# None of them: at each size the last wave happens to cost 3%. Before you go on, find a size below 2048 where it costs
+# more than a third: change the tuple. The bound is the same for one block per tile and for a persistent grid: with 7.76
+# waves to run, some SMs compute 8 tiles and the others 7, in any order. Only cutting the work into other pieces changes
+# it.
 #
 # `tile_of_product(a, b, m, n, tm, tn, tk)` is the loop of exercise 07.1 as a function that returns the accumulator. A
 # kernel may call ordinary functions; they need no decorator.
@@ -454,8 +447,8 @@ show_ladder("07")
 # - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
 #   tile for each pair of SMs, so no second tile hides the first loads and the epilogue, and 128×128 wins.
 #
-# The appendix goes beyond square bf16 matrices: fp32 through the tensor cores, FP8 with 320 rows, and a small C with a
-# long K.
+# The appendix goes beyond square bf16 matrices. Its three parts are independent of each other: fp32 through the tensor
+# cores (10 minutes), FP8 with 320 rows (35), and a small C with a long K (30).
 #
 # ## What to remember
 #

@@ -29,6 +29,7 @@
 
 # %%
 import re
+from contextlib import suppress
 
 import torch
 
@@ -286,6 +287,14 @@ def gemm():
 
 # %%
 check("08.4", gemm)
+
+# %% [markdown]
+# **Predict** the remarks on your own kernel, line by line. Then delete one promise after the other in the cell above,
+# run both cells again, and see which remark each promise changes:
+
+# %%
+with suppress(NotImplementedError):  # until you have written gemm
+    print(compile_cpp(gemm()).remarked)
 
 # %% [markdown]
 # ## The value of each promise

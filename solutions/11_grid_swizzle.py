@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 50
+#     minutes: 60
 #     summary: Which tiles are computed together, what L2 then has to hold, and what that is worth.
 # ---
 
@@ -16,12 +16,13 @@
 # slightly larger matrix can be much slower.
 #
 # > **After this page you can** count the tiles that a wave of blocks reads, test that an order of blocks computes each
-# > tile once, find the group height that reads the fewest tiles, and remap the blocks of a kernel.
+# > tile once, remap the blocks of a kernel, compute the L2 hit rate of an order, and predict which sizes lose speed to
+# > the last wave.
 # >
-# > **It takes** about 50 minutes, on any machine; a GPU times the last exercise.
+# > **It takes** about 60 minutes, on any machine; a GPU times exercise 11.4.
 
 # %%
-from collections import Counter
+from collections import Counter, OrderedDict
 from contextlib import suppress
 from functools import partial
 from math import ceil
@@ -151,8 +152,8 @@ print(all(l2.as_published(b, *grid) == l2.raster(b, *grid) for grid in powers fo
 # go on: is 16 then right for any C? For a tall and narrow one? For a small one?
 #
 # Count before you believe a rule. `l2.waves((rows, columns), order, in_flight)` returns the tiles of every wave, and
-# your `footprint` counts the tiles that each wave reads. As `order`, pass `partial(l2.grouped, group=…)`. Further down,
-# the counters of an H200 show how good this count is.
+# your `footprint` counts the tiles that each wave reads. As `order`, pass `partial(l2.grouped, group=…)`. The section
+# *Measured* compares this count with the counters of an H200.
 #
 # **Exercise 11.3** (about 6 lines). Write `best_group(rows, columns, in_flight)`: of the heights 1, 2, 4, … (all powers
 # of two below `rows`) and `rows` itself, the one with which all waves together read the fewest tiles; of several that
@@ -187,43 +188,6 @@ show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n 
 # waves begin and end inside a group, and each reads a few rows more. The usual group heights, 8 and 16, are for large
 # squares.
 #
-# ## From footprint to traffic
-#
-# A wave's footprint counts the tiles that it reads in one step. How many bytes come from device memory in the end
-# depends on the tiles that L2 still holds when they are needed again. `l2.traffic` replays all loads of a GEMM through
-# an LRU cache. Two parameters bring it close to the counters of an H200, with an exception that you will see. L2 has
-# two halves, and both keep a line that SMs of both sides read, so the model's cache has half of L2's size. And the
-# blocks of a wave drift apart, so they do not all ask for a tile at the same moment.
-
-# %%
-h200 = hardware_of("NVIDIA H200")
-ORDERS = {name: l2.ORDERS[name] for name in ("raster", "groups of 4", "groups of 8", "groups of 16")}
-
-
-def modeled(size, order):
-    grid, tile_bytes = (size // 128, size // 128), 128 * 64 * 2
-    return l2.traffic(grid, order, size // 64, (tile_bytes, tile_bytes), 2 * h200.sms, h200.l2 // 2, drift=0.125)
-
-
-for size in (4096, 8192):
-    for name, order in ORDERS.items():
-        seen = modeled(size, order)
-        print(f"{size}: {name:12} {seen.fetched / 1e9:5.2f} GB from memory, hit rate {seen.hit_rate:.0%}")
-    print(f"{size}: {'the least':12} {seen.least / 1e9:5.2f} GB")
-
-# %% [markdown]
-# Take the two sizes one at a time. At 4096 no group saves much: when raster order comes to the next column of tiles,
-# most of A is still in L2. At 8192 A is four times as large, and L2 has dropped much of it by then.
-#
-# **Predict.** At 8192, says the model, raster order reads two to five times as much from memory as groups do. How much
-# slower is it? Work it out: how long do these bytes take at the datasheet's bandwidth, and how long does the arithmetic
-# take? Write your number down; the measurement is below. In the explorer you can change the grid, the order and the
-# size of L2:
-
-# %%
-explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
-
-# %% [markdown]
 # ## In the kernel
 #
 # In 09.9 you wrote `m, n = block // tiles_n, block % tiles_n` at the top of the kernel. In `make_gemm`'s kernel that
@@ -289,6 +253,95 @@ for name, order in {"raster": l2.raster, "groups": in_eights}.items():
     )
 
 # %% [markdown]
+# ## From footprint to traffic
+#
+# The footprint treats each wave by itself. But where L2 still holds a tile when the next wave asks for it, memory need
+# not send it again. To know how much L2 saves, replay all loads through a model of it.
+#
+# **Exercise 11.5** (about 9 lines). Write `tiles_fetched(waves, steps, room)`: how many tiles device memory sends.
+# `waves` is a list as `l2.waves` returns it. The blocks of a wave walk along K in lockstep: in each of the `steps`,
+# every block, in the order of the list, loads its tile of A, (m, step), and then its tile of B, (n, step). When a wave
+# has made all steps, the next one starts. L2 holds `room` tiles of both matrices together; once it is full, it evicts
+# the least recently *used* tile. At the start it is empty. (In an `OrderedDict`, `move_to_end(key)` makes a key the
+# newest one, and `popitem(last=False)` removes the oldest.)
+
+
+# %%
+def tiles_fetched(waves, steps, room):
+    ### BEGIN SOLUTION (about 9 lines)
+    held, fetched = OrderedDict(), 0
+    for wave in waves:
+        for step in range(steps):
+            for m, n in wave:
+                for tile in (("A", m, step), ("B", n, step)):
+                    fetched += tile not in held
+                    held[tile] = True
+                    held.move_to_end(tile)
+                    if len(held) > room:
+                        held.popitem(last=False)
+    return fetched
+    ### END SOLUTION
+
+
+# %%
+check("11.5", tiles_fetched)
+
+# %% [markdown]
+# Now let your function count for an H200. Its L2 has two halves, and both keep a line that SMs of both sides read; so
+# the model's L2 has half of the bytes. **Predict** the hit rates before you run the cell: between which two of these
+# orders is the difference largest, and at which size?
+
+# %%
+h200 = hardware_of("NVIDIA H200")
+ORDERS = {name: l2.ORDERS[name] for name in ("raster", "groups of 4", "groups of 8", "groups of 16")}
+TILE_BYTES = 128 * 64 * 2
+
+
+def in_lockstep(size, order):
+    """The share of the loads that hit L2, and the bytes from memory."""
+    grid, steps = (size // 128, size // 128), size // 64
+    fetched = tiles_fetched(l2.waves(grid, order, 2 * h200.sms), steps, h200.l2 // 2 // TILE_BYTES)
+    return 1 - fetched / (2 * grid[0] * grid[1] * steps), fetched * TILE_BYTES
+
+
+with suppress(NotImplementedError):  # until you have written tiles_fetched
+    for size in (4096, 8192):
+        for name, order in ORDERS.items():
+            hit_rate, from_memory = in_lockstep(size, order)
+            print(f"{size}: {name:12} hit rate {hit_rate:.0%}, {from_memory / 1e9:4.2f} GB from memory")
+
+# %% [markdown]
+# At 8192 the bytes are your footprints times the 128 steps: a wave reads more than L2 holds, so the next one finds
+# nothing that it needs. Groups of 8 raise the hit rate from 86 to 92 %, which sounds like little, and take more than a
+# third off the bytes: look at the misses.
+#
+# Real blocks do not stay in lockstep. `l2.traffic` is your function with one refinement: the paces of the blocks differ
+# by up to an eighth, so they drift apart, and a tile may be evicted before the last block of its wave asks for it.
+
+
+# %%
+def drifting(size, order):
+    """The bytes from memory where blocks drift apart."""
+    grid, steps = (size // 128, size // 128), size // 64
+    return l2.traffic(grid, order, steps, (TILE_BYTES,) * 2, 2 * h200.sms, h200.l2 // 2, drift=1 / 8).fetched
+
+
+for size in (4096, 8192):
+    print(f"{size}: " + ", ".join(f"{name} {drifting(size, order) / 1e9:.2f} GB" for name, order in ORDERS.items()))
+
+# %% [markdown]
+# Drift matters for raster order at 8192 alone. There the blocks that share a tile of A start 64 places apart, and L2
+# may have dropped it before the later ones ask. In groups of 4 they start 4 apart.
+#
+# **Predict.** At 8192, by this count, raster order reads two to five times as much from memory as groups do. How much
+# slower is it? Work it out: how long do these bytes take at the datasheet's bandwidth, and how long does the arithmetic
+# take? Write your number down; the measurement is below. In the explorer you can change the grid, the order and the
+# size of L2:
+
+# %%
+explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
+
+# %% [markdown]
 # ## Measured: the prediction
 #
 # Here is the same two-stage kernel with its blocks in other orders: on the left its speed, on the right its traffic
@@ -298,16 +351,14 @@ for name, order in {"raster": l2.raster, "groups": in_eights}.items():
 show_figure("gemm_orders")
 
 # %% [markdown]
-# On the right the bars differ a lot; on the left the lines hardly do. (The black strokes are the model. It is near the
-# bars of the groups, and far above the bar of raster order, whose blocks seem to stay closer together than the
-# model's.)
+# On the right the bars differ a lot; on the left the lines hardly do. (The black strokes are the count with drift.)
 #
 # Now the numbers: first each order's speed relative to raster order, with the spread of the measurement; then, at 8192,
-# your footprint, the model and the counters. *Alone* is the time that the counted bytes would take at the datasheet's
-# bandwidth.
+# the bytes from memory, by your count in lockstep, by the count with drift, and by the GPU's counters. *Alone* is the
+# time that the counted bytes would take at the datasheet's bandwidth.
 
 # %%
-with suppress(NotImplementedError):  # until you have written footprint
+with suppress(NotImplementedError):  # until you have written tiles_fetched
     for swept in all_sweep_results("gemm_orders"):
         times = {
             name: {point.measurement.shape: point.measurement for point in swept.of_kernel(name)} for name in ORDERS
@@ -319,18 +370,19 @@ with suppress(NotImplementedError):  # until you have written footprint
                 took = times[name][shape]
                 print(f"  {name:12} speed {base.median_us / took.median_us - 1:+.1%}, spread {took.spread:.1%}")
         for name, order in ORDERS.items():
-            tiles = sum(map(footprint, l2.waves((64, 64), order, 264)))
+            lockstep, drift = in_lockstep(8192, order)[1], drifting(8192, order)
             counted = swept.counters[name][MEMORY_READ]
             alone = 1e6 * counted / hardware_of(swept.gpu).bandwidth
             print(
-                f"{name:12} {tiles:5,} tiles; {modeled(8192, order).fetched / 1e9:.2f} GB modeled, {counted / 1e9:.2f} "
+                f"{name:12} {lockstep / 1e9:.2f} GB in lockstep, {drift / 1e9:.2f} with drift, {counted / 1e9:.2f} "
                 f"counted: {alone:3.0f} µs alone, the kernel {times[name][shape].median_us:,.0f} µs"
             )
 
 # %% [markdown]
-# **The footprint is a first guess.** By its count groups of 4 read more than raster order; by the counters, a quarter
-# less. It assumes that the blocks of a wave walk along K in lockstep, and that L2 keeps nothing from one wave to the
-# next. Use it to find candidates; let the counters choose.
+# **A count is as good as its assumptions.** For groups of 4 and 8 both counts are within 3 % of the counters, for
+# groups of 16 they are a sixth too low, and for raster order the counters say 3.31 GB, between lockstep's 2.31 and
+# drift's 5.88. In lockstep groups of 4 would read more than raster order; by the counters they read a quarter less.
+# Count to find candidates; let the counters choose.
 #
 # **Fewer bytes are not more speed.** At 8192 groups of 4 read a quarter less than raster order, and are slower by more
 # than the spread. Groups of 8 read less than half as much, and gain under 2 %. At 4096 groups of 8 lose about as much,
@@ -369,38 +421,66 @@ show_speeds("gemm_pitch")
 #
 # ## A size a little larger, and much slower
 #
-# The ladder's figure dips at 3072. The cache is not to blame. Count waves: C has 24×24 tiles there, and two blocks fit
-# on each of 132 SMs.
+# The ladder's figure dips at 3072. The cache is not to blame. Count waves: two blocks fit on each of 132 SMs.
 
 # %%
 for size in (2560, 2816, 2944, 3072, 3328, 3584, 3840):
-    tiles, places = (-(-size // 128)) ** 2, 2 * h200.sms
-    waves = tiles / places
+    tiles = (-(-size // 128)) ** 2
+    waves = tiles / (2 * h200.sms)
     print(f"{size}: {tiles} tiles are {waves:.2f} waves; of {ceil(waves)} waves' places {waves / ceil(waves):.0%} work")
-    print(f"      blocks in the last wave: {(tiles - 1) % places + 1}, SMs: {h200.sms}")
 
 # %% [markdown]
 # At 2816 the second wave fills most of the places. One tile more in each direction, and a third wave begins, of a
-# single block, while the other SMs are idle. That is **wave quantization**. **Predict** which size is the slowest, then
-# look (`tutor sweep gemm_waves`):
+# single block, while the other SMs are idle. That is **wave quantization**. By this count 2944 is the slowest size.
+#
+# But the count takes all places as equal, and they are not. Two blocks on an SM share its tensor cores. A block that
+# has an SM to itself can be up to twice as fast, so a last wave of no more than 132 blocks lasts half a wave, at best.
+# What counts is the number of blocks that an *SM* gets, from the first wave to the last.
+#
+# **Exercise 11.6** (about 3 lines). Write `busy(m, n, tile, sms)`: the largest share of the kernel's time in which the
+# GPU's tensor cores can do useful work. C is m×n, and each block computes a tile of `tile` = (M, N) elements. Blocks go
+# to the SMs as evenly as possible. Five blocks keep an SM busy five times as long as one, however many of them are
+# resident at once; the kernel ends with the last SM. The part of a tile that is outside C is no useful work.
+
+
+# %%
+def busy(m, n, tile, sms):
+    ### BEGIN SOLUTION (about 3 lines)
+    tiles = ceil(m / tile[0]) * ceil(n / tile[1])
+    on_an_sm = ceil(tiles / sms)
+    return m * n / (on_an_sm * sms * tile[0] * tile[1])
+    ### END SOLUTION
+
+
+# %%
+check("11.6", busy)
+
+# %% [markdown]
+# **Predict** which size is the slowest, and how much slower than 3584 it is. Then look: measured are this page's kernel
+# with two stages, page 12's with three, and cuBLAS (`tutor sweep gemm_waves`):
 
 # %%
 show_speeds("gemm_waves")
 
 # %% [markdown]
-# The step after 2816 is there. But by the count 2944 is the slowest size, and in the table it is not slower than 2560.
-# The count takes all places as equal, and they are not: two blocks on an SM share its tensor cores, so a block that has
-# an SM to itself can be up to twice as fast. A last wave of no more than 132 blocks then lasts half a wave, at best. At
-# 2560 it has 136 blocks, so four SMs have two, and it lasts a whole one.
-#
-# Count again: at 2560 there are 1.52 waves of work in the time of 2, which is 76 %; at 2944 2.00 in 2.5, 80 %; at 3072
-# 2.18 in 2.5, 87 %; at 3840 3.41 in 3.5, 97 %. Now divide the second row of the table, three stages, by its value at
-# 3584, where nearly all places work: it agrees within a few percent.
-#
-# Then compare the two rows. A block alone on its SM also has no other block that fills its pauses while it waits for
-# memory, so with two stages it gains less from having the tensor cores to itself. Where the last wave is such a wave
-# (2944, 3072 and 3840), the third stage of page 12 brings most; at the other sizes it brings little. cuBLAS can choose
-# among several tile sizes, and so among several counts of waves; page 14 cuts the last wave into equal parts.
+# The step after 2816 is there, and 2560 is no faster than 2944. Here is your prediction beside the three-stage kernel,
+# both in units of their value at 3584:
+
+# %%
+with suppress(NotImplementedError):  # until you have written busy
+    for swept in all_sweep_results("gemm_waves"):
+        speeds = {point.measurement.shape[0]: point.measurement.tflops for point in swept.of_kernel("12 three stages")}
+        sms = hardware_of(swept.gpu).sms
+        for size in sorted(speeds):
+            predicted = busy(size, size, (128, 128), sms) / busy(3584, 3584, (128, 128), sms)
+            print(f"{swept.gpu}, {size}: predicted {predicted:.2f}, measured {speeds[size] / speeds[3584]:.2f}")
+
+# %% [markdown]
+# Three lines of counting predict the speed within 3 %. Now compare the first two rows of the table. A block alone on
+# its SM also has no other block that fills its pauses while it waits for memory, so with two stages it gains less from
+# having the tensor cores to itself. Where the last wave is such a wave (2944, 3072 and 3840), the third stage of page
+# 12 brings most; at the other sizes it brings little. cuBLAS can choose among several tile sizes, and so among several
+# counts of waves; page 14 cuts the last wave into equal parts.
 #
 # ## The ladder so far
 #
@@ -416,11 +496,11 @@ show_figure("gemm_ladder_11")
 # ## What to remember
 #
 # - An order of blocks is a bijection. Test that it is one, on grids that nothing divides.
-# - A wave reads its rows of A plus its columns of B. Squares read least, but a wave begins where the last one ended,
-#   and L2 does not forget between waves: the count finds candidates, counters choose.
+# - A wave reads its rows of A plus its columns of B. Squares read least, but a wave begins where the last one ended.
+#   Replay the loads through an LRU cache to find candidates; let counters choose.
 # - A hit rate is not a speed. Work out first whether the kernel waits for the bytes.
 # - Turn an explanation into a prediction: partition camping says which size is slow, and that size is not.
-# - Before you blame anything else for a dip, count waves, and the blocks on each SM in the last one.
+# - Before you blame anything else for a dip, count the blocks that each SM gets.
 #
 # ## Test yourself
 #

@@ -11,7 +11,7 @@
 #
 # With two buffers the next tile has as long to arrive as this one takes to multiply. If memory is late once, because
 # other blocks compete for it, the tensor cores stall. A third buffer keeps two tiles in flight: then memory must keep
-# up on *average*, and no longer for each tile.
+# up only on *average*, not for every tile.
 #
 # You write the loop for any number of stages. Then you work out the cost of a stage and look for the fastest
 # configuration. The page ends with an empty cell: you write a whole kernel, host function included, for a GEMM that no
@@ -337,8 +337,8 @@ show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
 # ## The ladder
 #
 # The table has this course's solutions to the timed exercises; your own kernel is in the table above, measured on your
-# GPU. The figure has one more rung, *12 loads spread*, which issues its loads later in each step. The appendix tells
-# how it was found.
+# GPU. The figure has one more rung, *12 loads spread*, which issues its loads later in each step. The appendix
+# describes how it was found.
 
 # %%
 show_ladder("09", "10", "11", "12")
@@ -660,7 +660,7 @@ for name, main_loop in LOOPS.items():
         print(missing)
 
 # %% [markdown]
-# Three things to read:
+# Three things to notice:
 #
 # - **HMMA are everywhere.** The compiler puts a load between two of them, where an issue slot is free. The order in
 #   your source is a suggestion; barriers and waits are binding.
@@ -817,5 +817,5 @@ print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(
 #   its index can select registers, is `range_constexpr`. In C++ both are written `for`, and the pragma tells them
 #   apart.
 # - There is no C++ underneath. The DSL reads the function's syntax tree, builds MLIR from it and compiles that to PTX
-#   and machine code. It takes about a second, so you can try a configuration in a cell of a notebook. Schreiber names
-#   this faster turnaround as Python's gain, and inline assembly as the advantage that C++ keeps.
+#   and machine code. It takes about a second, so you can try a configuration in a cell of a notebook. For
+#   Schreiber this faster turnaround is Python's advantage, and inline assembly is that of C++.

@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 180
-#     appendix: 65
+#     minutes: 165
+#     appendix: 75
 #     summary: The parts of a persistent GEMM, each predicted and measured, until it picks its own configuration.
 # ---
 
@@ -17,13 +17,23 @@
 #
 # You write the parts of the kernel one by one, each simulated in a kernel whose other parts are the course's. At the
 # end the kernel consists of your parts, a function of yours picks its configuration for any shape, and both are timed.
-# (Solve the exercises in the page's order; their numbers do not follow it.)
+# The numbers of the exercises do not follow the page. Its order is:
+#
+# | | exercises | minutes |
+# |---|---|---|
+# | two roles, and their registers | 14.1, 14.2, 14.13 | 35 |
+# | persistent blocks, and their epilogue | 14.7, 14.14, 14.15 | 40 |
+# | bytes, and clusters that share them | 14.4, 14.5, 14.16 | 35 |
+# | the last wave, and the levers measured | 14.17 | 20 |
+# | a configuration for any shape; your kernel | 14.10, 14.12, 14.18 | 35 |
+#
+# Each row ends where a section ends, and is a good place to stop for the day.
 #
 # > **After this page you can** give warps roles and registers, keep blocks busy from the first tile to the last, share
 # > loads in a cluster, hand accumulators from one block to another, estimate a configuration's time from counts, and
 # > choose one for a shape that has never been timed.
 # >
-# > **It takes** about 180 minutes, on any machine, and its appendix about 65 more. Without a Hopper GPU the kernels are
+# > **It takes** about 165 minutes, on any machine, and its appendix about 75 more. Without a Hopper GPU the kernels are
 # > simulated; with one they are timed.
 
 # %%
@@ -647,35 +657,12 @@ else:
 # and `snake=True`: tiles follow one another in the other direction, and every other band runs backwards. *Polling* is
 # `polls=True`: a waiting warp asks its mbarrier again and again and never sleeps.
 #
-# ## The last wave
+# ## The last wave: stream-K
 #
 # 4096 has 512 tiles of 128×256 for 132 SMs: 3.88 waves, which take as long as 4. In the last one, 16 SMs are idle.
 # **Stream-K** lays the K tiles of all tiles end to end and cuts that line into equal shares, one for each cluster.
-# Where a cut goes through a tile, one cluster passes its accumulators to another, which adds them.
-#
-# **Exercise 14.8** (about 10 lines). Write `stream_k(cluster, clusters, tiles, k_tiles)`: the list of `(tile, first K
-# tile, end)` that this cluster works on. All count from 0, and `end` is one past the last. Together the clusters must
-# cover every K tile exactly once, their shares differ by at most one K tile, and a tile is cut only where a share ends.
-
-
-# %%
-def stream_k(cluster, clusters, tiles, k_tiles):
-    ### BEGIN SOLUTION (about 10 lines)
-    share, longer = divmod(tiles * k_tiles, clusters)
-    begin = cluster * share + min(cluster, longer)
-    end = begin + share + (1 if cluster < longer else 0)
-    items = []
-    while begin < end:
-        tile, first = divmod(begin, k_tiles)
-        last = min(k_tiles, first + end - begin)
-        items.append((tile, first, last))
-        begin += last - first
-    return items
-    ### END SOLUTION
-
-
-# %%
-check("14.8", stream_k)
+# Where a cut goes through a tile, one cluster passes its accumulators to another, which adds them. (The appendix
+# *Shares, counted* has the arithmetic as an exercise.)
 
 # %%
 show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters=4, tiles=6, k_tiles=6)
@@ -740,9 +727,8 @@ check("14.17", hand_over)
 # %% [markdown]
 # ### Few tiles, long K
 #
-# At 768×1280×16384 there are 30 tiles of 128×256 for 132 SMs, and smaller tiles would ask L2 for more bytes. The
-# alternative is to keep the large tile and cut K: **split-K**, the switch `split_k=4`. Four blocks compute a quarter of
-# the tile's K each and form one cluster, so their partial sums go through the cluster's shared memory, not through L2.
+# Where C has fewer tiles than the GPU has SMs, cut K: **split-K**, the switch `split_k=4`. Four blocks of one cluster
+# compute a quarter of a tile's K each, and their partial sums go through the cluster's shared memory, not through L2.
 # The appendix *Split-K in a cluster* explains it; `choose` uses it below.
 #
 # ## The levers, measured
@@ -880,8 +866,7 @@ for size in (2048, 4096):
 # spread of ±1.6 percent. At 4096³ it is 132 of 173 µs, and the best row reaches 1.014, ±0.5 percent. Here the clock
 # already falls to 1,935–1,965 MHz, and without pauses to 1,485 MHz at 690 W (appendix *In watts*): the power limit
 # bounds cuBLAS and your kernel alike. So do not expect these levers to beat cuBLAS by 3 percent at 2048³ or 4096³. At
-# 8192³, with 16 waves, they reach 1.04. FP8 at 320×32576×7168 leaves as little: two waves are 96 percent full, and
-# the best configuration takes 106.6 µs beside cuBLASLt's 105.4 (appendix *FP8, 320 rows*).
+# 8192³, with 16 waves, they reach 1.04.
 #
 # Now choose for every shape. The space consists of tiles, clusters, the ways to cut tiles and K, and `transposed=True`,
 # which exchanges A and B, so that the kernel computes Cᵀ. `HopperConfig` states the rules that some combinations break.
@@ -1012,21 +997,18 @@ with suppress(NotImplementedError):  # until you have written it
 # 1 apart.)
 #
 # A model can fit its own data well and fail elsewhere. The course's own chooser (`tutorlib/kernels/hopper/choose.py`)
-# has a finer model of the same kind, whose constants were fitted to times of single configurations on two GPUs
-# (`figures/data/explored`): on an H200 at squares, random shapes and a few extreme ones, on an H100 at the shapes of
-# language models' weights with 8 to 8,192 tokens. The fit has the forty random shapes of seed 2026; it has none of seed
-# 1971. `tutor sweep gemm_any` times the chooser at both sets. **Predict** how much worse it is at the shapes that it
-# has not seen.
+# has a finer model of the same kind, whose constants were fitted to measured times (`figures/data/explored`). The fit
+# has the forty random shapes of seed 2026 and none of seed 1971; `tutor sweep gemm_any` times the chooser at both sets.
+# **Predict** how much worse it is at the shapes that it has not seen.
 
 # %%
 show_figure("gemm_any")
 
 # %% [markdown]
-# Each point is one shape. (The figure was measured with an earlier fit, made before the H100's times were added; that
-# fit had the shapes of seed 2026, and none of seed 1971, either.) On the shapes of the fit the median is 1.010 of
-# cuBLAS, and 16 of 40 are slower than cuBLAS; on the unseen ones it is 1.005, and 19 of 40 are slower. So on an unseen
-# shape the chooser is about as likely to be ahead of cuBLAS as behind it; the worst is 0.894. And the pairs of a single
-# random shape typically spread by 6 percent, so do not read much into one point near 1.
+# Each point is one shape. (Measured with an earlier fit, of an H200's times alone.) On the shapes of the fit the median
+# is 1.010 of cuBLAS, and 16 of 40 are slower than cuBLAS; on the unseen ones it is 1.005, and 19 of 40 are slower. So
+# on an unseen shape the chooser is about as likely to be ahead of cuBLAS as behind it; the worst is 0.894. And the
+# pairs of a single random shape typically spread by 6 percent, so do not read much into one point near 1.
 #
 # Random shapes are not what the kernel is for. `tutor sweep gemm_models` times it on the weights of three language
 # models, with few tokens, as when a model writes, and with many, as when it reads. With few tokens there is little
@@ -1050,14 +1032,6 @@ show_ladder("13", "14")
 
 # %%
 show_figure("gemm_ladder")
-
-# %% [markdown]
-# One thing in these data looks wrong. At 4096³ the same cuBLAS kernel takes 170.8 µs beside notebook 09's kernel and
-# 176.0 µs beside 13's, in the same sweep (`figures/data/sweeps/h200_gemm_rungs.json`). It is no error: each kernel is
-# timed in turns with cuBLAS, and both share one clock. Beside the mma.sync kernels of 09 to 12 the file has 1,980 MHz;
-# beside 13 and 14, which keep the tensor cores busier, 1,935 to 1,965. The clock explains a part of the 3 percent; the
-# file does not show the cause of the rest. So compare ratios, each of which is taken within its own pair, and not times
-# from different pairs.
 
 # %% [markdown]
 # ## What to remember
@@ -1138,6 +1112,33 @@ def count_waves(m, n, tile, cluster, at_once):
 check("14.6", count_waves)
 
 # %% [markdown]
+# ## Appendix: Shares, counted
+#
+# **Exercise 14.8** (about 10 lines). Write `stream_k(cluster, clusters, tiles, k_tiles)`: the list of `(tile, first K
+# tile, end)` that this cluster works on. All count from 0, and `end` is one past the last. Together the clusters must
+# cover every K tile exactly once, their shares differ by at most one K tile, and a tile is cut only where a share ends.
+
+
+# %%
+def stream_k(cluster, clusters, tiles, k_tiles):
+    ### BEGIN SOLUTION (about 10 lines)
+    share, longer = divmod(tiles * k_tiles, clusters)
+    begin = cluster * share + min(cluster, longer)
+    end = begin + share + (1 if cluster < longer else 0)
+    items = []
+    while begin < end:
+        tile, first = divmod(begin, k_tiles)
+        last = min(k_tiles, first + end - begin)
+        items.append((tile, first, last))
+        begin += last - first
+    return items
+    ### END SOLUTION
+
+
+# %%
+check("14.8", stream_k)
+
+# %% [markdown]
 # ## Appendix: Split-K in a cluster
 #
 # At 768×1280×16384 there are 30 tiles of 128×256 for 132 SMs. Smaller tiles would occupy all SMs. But count the bytes
@@ -1194,6 +1195,12 @@ show_sustained()
 # its runs, differ by 2 to 3 percent from run to run). A kernel that needs fewer cycles does more work in each of them
 # and so draws more power at a given clock; the clock falls until the limit holds. That is why *alone* shows less than
 # *in turn* there.
+#
+# Clocks also explain a part of a puzzle in the ladder's data. At 4096³ the same cuBLAS kernel takes 170.8 µs beside
+# notebook 09's kernel and 176.0 µs beside 13's, in one sweep (`figures/data/sweeps/h200_gemm_rungs.json`). Each kernel
+# is timed in turns with cuBLAS, and both share one clock: 1,980 MHz beside the mma.sync kernels of 09 to 12, 1,935 to
+# 1,965 beside 13 and 14, which keep the tensor cores busier. The file does not show the cause of the rest. So compare
+# ratios, each of which is taken within its own pair, and not times from different pairs.
 
 # %% [markdown]
 # ## Appendix: FP8, 320 rows

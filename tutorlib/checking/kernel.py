@@ -1,7 +1,7 @@
 """The base of exercises whose answer is a GPU kernel, in any language."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,7 @@ class KernelExercise(Exercise):
         of bank conflicts, "st.global" move whole sectors. On a GPU only the time shows that.
     slack: the factor by which those accesses may exceed their need.
     limits: on the instructions and blocks that the kernel takes at that size.
+    limits_at: the same at others of the simulated sizes.
     patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
     order: takes the counted size and, for each element of the output, the number of the block that stored it; returns
@@ -86,6 +87,7 @@ class KernelExercise(Exercise):
     lean: tuple[str, ...] = ()
     slack: int = 1
     limits: WorkLimits = field(default_factory=WorkLimits)
+    limits_at: Mapping[Shape, WorkLimits] = field(default_factory=dict)
     patterned: bool = True
     once: bool = False
     order: "Callable[[Shape, np.ndarray], str | None] | None" = None
@@ -232,8 +234,8 @@ class KernelExercise(Exercise):
             mistakes = self.mistakes(shape)
             if found := find_simulated_fault(self.problem, launcher, shape, self.patterned, mistakes):
                 wrongs[shape] = found
-            look = self.limits.exceeded if found else self.in_vain  # a failed launch has no order of blocks
-            if shape == self.size_counted and (waste := look(launcher.reports)) and far_too_many(waste):
+            waste = waste or self.wasted(shape, launcher.reports, failed=bool(found))
+            if waste and far_too_many(waste):
                 if self.limits.stopped(launcher.reports):
                     return wrong(f"at {by(shape)} " + waste, "How many times does the loop around that line run?")
                 break  # the larger sizes would take minutes
@@ -242,6 +244,14 @@ class KernelExercise(Exercise):
         if waste:
             return self.more_than_it_must(waste)
         return self.right_simulated(why)
+
+    def wasted(self, shape: Shape, reports: "Sequence[Report]", failed: bool = False) -> str | None:
+        """Needless work at a simulated size, as a sentence, or None. failed: a failed launch has no order of blocks."""
+        if shape == self.size_counted:
+            return self.limits.exceeded(reports) if failed else self.in_vain(reports)
+        if shape in self.limits_at and (found := self.limits_at[shape].exceeded(reports)):
+            return Flaw(f"at {by(shape)} ") + found
+        return None
 
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
         """Needless work of a simulated kernel, as a sentence, or None."""
@@ -320,7 +330,8 @@ class KernelExercise(Exercise):
             for shape, reports in each_launch(self.problem, self.simulator(artifact), self.sizes_simulated):
                 if found := first_finding(reports):
                     lucky[shape] = luck(found)
-                if shape == self.size_counted and (waste := self.in_vain(reports)) and far_too_many(waste):
+                waste = waste or self.wasted(shape, reports)
+                if waste and far_too_many(waste):
                     break
         except (CannotLaunch, CompileFailed, NotSimulated):  # for sm_80; the GPU has shown that it can
             return {}, None

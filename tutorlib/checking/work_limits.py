@@ -16,7 +16,7 @@ FAR = 8  # times what is enough
 
 @dataclass(frozen=True, kw_only=True)
 class WorkLimits:
-    """Counts over all launches of a kernel at the first of its exercise's simulated sizes.
+    """Counts over all launches of a kernel at one of its exercise's simulated sizes.
 
     at_most, at_least: (the beginning of an opcode, the number of times that warps issue it); "" is every instruction,
         "bar.sync" every barrier of a block, "mma" the tensor cores' work. `tests/pages/test_limits.py` holds each
@@ -57,7 +57,7 @@ class WorkLimits:
             what = f"{blocks:,} of {self.blocks:,} blocks do all of the work, and most SMs are idle."
             return Flaw(what, Fail.TOO_FEW_BLOCKS)
         if self.most_blocks and blocks > self.most_blocks:
-            what = f"it launches {blocks:,} blocks, and {self.most_blocks:,} are enough at this size."
+            what = f"it launches {blocks:,} blocks, of which {self.most_blocks:,} would be enough."
             return Flaw(what, Fail.TOO_MANY(instruction="block"))
         for opcode, most in self.at_most:
             if (issued := count_issued(reports, opcode)) > most:

@@ -2,7 +2,7 @@
 
 import heapq
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
 
@@ -126,9 +126,9 @@ class Lru:
 
     def __init__(self, room: int) -> None:
         self.room, self.used = room, 0
-        self.tiles: OrderedDict[int, int] = OrderedDict()  # bytes of each, the last used at the end
+        self.tiles: OrderedDict[Hashable, int] = OrderedDict()  # bytes of each, the last used at the end
 
-    def load(self, tile: int, bytes: int) -> int:
+    def load(self, tile: Hashable, bytes: int) -> int:
         """Use a tile. Returns the bytes that memory has to send: 0 where the tile is there."""
         if tile in self.tiles:
             self.tiles.move_to_end(tile)

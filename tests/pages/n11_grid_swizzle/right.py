@@ -1,7 +1,8 @@
 """Unusual right answers to notebook 11."""
 
 from collections import Counter
-from functools import partial
+from fractions import Fraction
+from functools import lru_cache, partial
 
 import cutlass
 import numpy as np
@@ -123,6 +124,71 @@ def by_what_is_best(block, rows, columns):
     return l2.grouped(block, rows, columns, by_dictionary(rows, columns, 264))
 
 
+# 11.5 -----------------------------------------------------------------------------------------------------------
+
+
+def by_lru_cache(waves, steps, room):
+    """Python's own LRU cache counts the misses."""
+    load = lru_cache(maxsize=room)(lambda *tile: None)
+    for wave in waves:
+        for step in range(steps):
+            for m, n in wave:
+                load("A", m, step)
+                load("B", n, step)
+    return load.cache_info().misses
+
+
+def a_plain_dict(waves, steps, room):
+    """A dict keeps the order in which keys came: a use takes the key out and puts it in again."""
+    held, fetched = {}, 0
+    for tile in (x for wave in waves for k in range(steps) for m, n in wave for x in ((0, m, k), (1, n, k))):
+        if tile in held:
+            del held[tile]
+        else:
+            fetched += 1
+            if len(held) == room:
+                del held[next(iter(held))]
+        held[tile] = None
+    return fetched
+
+
+def by_last_uses(waves, steps, room):
+    """Remembers when each tile was used, and looks for the oldest; NumPy's integers."""
+    last, now, fetched = {}, 0, np.int64(0)
+    for wave in waves:
+        for k in range(steps):
+            for tile in ((which, pair[which], k) for pair in wave for which in (0, 1)):
+                if tile not in last:
+                    fetched += 1
+                    if len(last) >= room:
+                        del last[min(last, key=last.get)]
+                last[tile] = now = now + 1
+    return fetched
+
+
+# 11.6 -----------------------------------------------------------------------------------------------------------
+
+
+def exactly(m, n, tile, sms):
+    """A fraction."""
+    most = -(-(-(-m // tile[0]) * -(-n // tile[1])) // sms)
+    return Fraction(m * n, most * sms * tile[0] * tile[1])
+
+
+def by_dealing(m, n, tile, sms):
+    """Deals tiles to the SMs, one after the other."""
+    blocks = [0] * sms
+    for at in range(len(range(0, m, tile[0])) * len(range(0, n, tile[1]))):
+        blocks[at % sms] += 1
+    return m / tile[0] * n / tile[1] / max(blocks) / sms
+
+
+def by_waves(m, n, tile, sms):
+    """Whole waves, and one more if tiles are left; NumPy's float."""
+    waves, left = divmod(np.ceil(m / tile[0]) * np.ceil(n / tile[1]), sms)
+    return np.float64(m * n) / ((waves + (left > 0)) * sms * np.prod(tile))
+
+
 RIGHT = {
     "11.1": [
         by_numpy,
@@ -132,4 +198,6 @@ RIGHT = {
     "11.2": [a_list_of_two, tuples_of_lists, by_a_table],
     "11.3": [in_a_loop, sorted_pairs, by_dictionary],
     "11.4": [a_jit_function, cutlass_min, strips_of_columns, by_what_is_best],
+    "11.5": [by_lru_cache, a_plain_dict, by_last_uses],
+    "11.6": [exactly, by_dealing, by_waves],
 }

@@ -57,7 +57,8 @@ KERNELS = [
     kernel("allocates_in_a_role", "Only the MMA warp allocates.", swap("    acc = parts.allocate(", "    if block.warp == 4:\n        parts.allocate(block.warp, config.columns, block.address)\n    acc = parts.allocate(")),
     kernel("one_role_after_another", "A barrier between the roles.", swap("    if block.warp == 4:", "    cute.arch.sync_threads()\n    if block.warp == 4:")),
     host("one_block_for_each_tile", "Not persistent.", swap(BLOCKS, "tiles_m * tiles_n")),
-    host("always_all_sms", "More blocks than tiles.", swap(BLOCKS, "sms + tiles_m * tiles_n")),
+    host("always_all_sms", "A block for each SM, with or without tiles.", swap(BLOCKS, "sms"), "at 100×72×128 it launches 2 blocks"),
+    host("sms_and_tiles", "More blocks than SMs.", swap(BLOCKS, "sms + tiles_m * tiles_n")),
     host("one_block", "One block does everything.", swap(BLOCKS, "1")),
     host("grid_of_tiles", "As many blocks as tiles, and fewer in sizes.", swap("grid=(blocks, 1, 1)", "grid=(tiles_m * tiles_n, 1, 1)")),
     host("half_the_grid", "Half of the blocks are missing.", swap("grid=(blocks, 1, 1)", "grid=(max(blocks // 2, 1), 1, 1)")),
@@ -96,6 +97,7 @@ PAIRS = [
     pair("mma_of_a_block", "A TiledMma for one block.", swap("make_umma(config.tile, True)", "make_umma((bM // 2, bN, bK), False)")),
     pair("parts_of_a_block", "The parts for a block alone.", swap("sizes, config, pair_parts)", "sizes, config, alone_parts)")),
     pair("one_epilogue_warp", "Three warps in each block.", swap("block=(192, 1, 1)", "block=(96, 1, 1)"), "192"),
+    pair("always_all_sms", "A pair for every two SMs, with or without tiles.", swap("min(tiles_m * tiles_n, sms // 2)", "sms // 2"), "at 100×72×128 it launches 4 blocks"),
     pair("one_pair", "One pair does everything.", swap("min(tiles_m * tiles_n, sms // 2)", "1")),
 ]  # fmt: skip
 

@@ -7,10 +7,12 @@ from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n11_grid_swizzle.judge.block_order import BlockOrder, OrderFlaw
+from tutorlib.exercises.n11_grid_swizzle.last_wave import BUSY, LARGE, ON_EDGES, SMALL, nearly_busy, some_product
 from tutorlib.exercises.n11_grid_swizzle.traffic import (
     BEST,
     BEYOND,
     CONFUSED,
+    FETCHED,
     LEAVES,
     PUBLISHED,
     RAGGED,
@@ -23,10 +25,13 @@ from tutorlib.exercises.n11_grid_swizzle.traffic import (
     ListFlaw,
     best_group,
     footprint,
+    replayed,
     scattered,
     some_grid,
     some_order,
+    some_replay,
     some_wave,
+    tiles_fetched,
     two_lists,
     waves,
 )
@@ -131,6 +136,36 @@ EXERCISES = (
                 "The last group is lower where `group` does not divide the rows: l2.grouped shows one way.",
             ),
             Remedy(OrderFlaw.TRAFFIC, "Down a few rows, next column, down again: until the group is done."),
+        ),
+    ),
+    ValueExercise(
+        id="11.5",
+        title="tiles_fetched",
+        points=3,
+        cases=(
+            equals("room for all", beside(replayed(500), some_replay(500)), tiles_fetched, FETCHED),
+            equals("room for a wave", beside(replayed(40), some_replay(40)), tiles_fetched, FETCHED),
+            equals("room for a few steps", beside(replayed(16), some_replay(16)), tiles_fetched, FETCHED),
+        ),
+        library={"l2.traffic": l2.traffic, "l2.Lru": l2.Lru.load},
+        hints=(
+            "Four loops: waves, steps, the blocks of a wave, and the two tiles that each of them loads.",
+            "A tile of A has a name such as ('A', m, step): without the step all of K would be one tile.",
+            "Whether it hits or misses, a load makes its tile the most recently used one.",
+        ),
+    ),
+    ValueExercise(
+        id="11.6",
+        title="busy",
+        points=2,
+        cases=(
+            law("whole tiles", beside(LARGE, some_product(whole=True)), nearly_busy, BUSY),
+            law("partial tiles", beside(ON_EDGES, some_product(whole=False)), nearly_busy, BUSY),
+            law("fewer tiles than SMs", beside(SMALL, some_product(whole=False, most=300)), nearly_busy, BUSY),
+        ),
+        hints=(
+            "The SM with the most blocks decides how long the kernel takes: how many has it?",
+            "In that time all SMs together could have computed ceil(tiles / sms) * sms whole tiles.",
         ),
     ),
 )

@@ -1,6 +1,6 @@
-"""11.1 to 11.3: what the blocks of a wave read, which tiles an order visits, and which order reads least."""
+"""11.1 to 11.3, and 11.5: the tiles that waves read, the tiles that an order visits, the traffic that L2 lets pass."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -228,3 +228,92 @@ def some_grid(square: bool = False, least: int = 2) -> Callable[[Random], tuple]
 SQUARES = [(16, 16, 32), (32, 32, 264), (12, 12, 12), (24, 24, 64), (8, 8, 32)]
 RAGGED = [(30, 17, 24), (7, 9, 8), (20, 20, 108), (5, 40, 32), (13, 20, 24), (20, 46, 132)]
 TALL_AND_WIDE = [(64, 16, 132), (16, 64, 132), (40, 5, 32), (3, 50, 24), (1, 40, 8)]
+
+
+# 11.5 tiles_fetched ----------------------------------------------------------------------------------------------
+
+Waves = list[list[Tile]]
+
+
+def loads(waves: Waves, steps: int) -> Iterator[tuple[str, int, int]]:
+    """The tiles that the blocks load, in lockstep."""
+    for wave, step in product(waves, range(steps)):
+        for m, n in wave:
+            yield "A", m, step
+            yield "B", n, step
+
+
+def misses(tiles: Iterable[Hashable], room: int) -> int:
+    """The loads that an LRU cache of `room` tiles does not serve."""
+    cache = l2.Lru(room)
+    return sum(cache.load(tile, 1) for tile in tiles)
+
+
+def tiles_fetched(waves: Waves, steps: int, room: int) -> int:
+    return misses(loads(waves, steps), room)
+
+
+def first_in_first_out(waves: Waves, steps: int, room: int) -> int:
+    held: dict[Hashable, None] = {}
+    fetched = 0
+    for tile in loads(waves, steps):
+        if tile not in held:
+            fetched += 1
+            held[tile] = None
+            if len(held) > room:
+                del held[next(iter(held))]
+    return fetched
+
+
+FETCHED = (
+    Mistake(
+        "Those are the hits. Memory sends the others.",
+        lambda waves, steps, room: 2 * steps * sum(map(len, waves)) - tiles_fetched(waves, steps, room),
+    ),
+    Mistake(
+        "A hit is a use, too: it makes its tile the most recently used one. You evict the tile that was loaded first.",
+        first_in_first_out,
+    ),
+    Mistake(
+        "You start each wave with an empty L2. It still holds what the last wave used last.",
+        lambda waves, steps, room: sum(tiles_fetched([wave], steps, room) for wave in waves),
+    ),
+    Mistake(
+        "L2 is not that large: with more than `room` tiles in it, the least recently used one is evicted.",
+        lambda waves, steps, room: len(set(loads(waves, steps))),
+    ),
+    Mistake(
+        "In step 1 a block loads other tiles than in step 0: the step belongs to a tile's name.",
+        lambda waves, steps, room: misses((tile[:2] for tile in loads(waves, steps)), room),
+    ),
+    Mistake(
+        "Row 3 of A and row 3 of B are different tiles: the matrix belongs to a tile's name.",
+        lambda waves, steps, room: misses((tile[1:] for tile in loads(waves, steps)), room),
+    ),
+    Mistake(
+        "You let each block walk along all of K before the next one starts. The blocks of a wave run at the same time: "
+        "the loop over steps goes around the loop over blocks.",
+        lambda waves, steps, room: tiles_fetched([[tile] for wave in waves for tile in wave], steps, room),
+    ),
+    Mistake(
+        "A and B share L2: together they have room for `room` tiles.",
+        lambda waves, steps, room: sum(
+            misses((tile for tile in loads(waves, steps) if tile[0] == name), room) for name in "AB"
+        ),
+    ),
+)
+
+
+def replayed(room: int) -> list[tuple[Waves, int, int]]:
+    orders: tuple[Order, ...] = (l2.raster, partial(l2.grouped, group=2), partial(l2.grouped, group=4))
+    grids = ((8, 8), 16, 4), ((12, 5), 24, 3), ((3, 10), 7, 5)
+    return [(l2.waves(grid, order, n), steps, room) for (grid, n, steps), order in product(grids, orders)]
+
+
+def some_replay(room: int) -> Callable[[Random], tuple]:
+    def draw(rng: Random) -> tuple:
+        grid = rng.randint(3, 12), rng.randint(3, 12)
+        order = partial(l2.grouped, group=rng.randint(1, 6))
+        return l2.waves(grid, order, rng.randint(6, 30)), rng.randint(3, 6), rng.randint(room * 3 // 4, room)
+
+    return draw

@@ -45,6 +45,7 @@ def course(module: str, *names: str) -> dict[str, InModule]:
 DATA_CENTER = ("100", "103")  # Blackwell's GPUs with tensor memory
 WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
 WHOLE_K_TILES = (200, 328, 128)  # no load of it is padding alone
+ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
 LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
 EXERCISES = (
@@ -326,11 +327,12 @@ EXERCISES = (
         part=WholeKernel(),
         problem=gemm("bf16"),
         shapes=SHAPES[::-1],
-        simulated_shapes=(*SIMULATED, WHOLE_K_TILES),
+        simulated_shapes=(*SIMULATED, WHOLE_K_TILES, ONE_TILE),
         counted=WHOLE_K_TILES,
         padded=False,
         library=WHOLE,
         limits=WorkLimits(blocks=2, most_blocks=2),  # of 2 SMs
+        limits_at={ONE_TILE: WorkLimits(most_blocks=1)},
         hints=(
             "Every warp calls parts.allocate and parts.release; between them are three branches on block.warp.",
             "Warp 5: parts.produce(steps), await_empty(steps). Warp 4: parts.multiply(steps). Warps 0 to 3: "
@@ -350,11 +352,12 @@ EXERCISES = (
         part=WholeKernel(pair=True),
         problem=gemm("bf16"),
         shapes=SHAPES[::-1],
-        simulated_shapes=(*SIMULATED, WHOLE_K_TILES),
+        simulated_shapes=(*SIMULATED, WHOLE_K_TILES, ONE_TILE),
         counted=WHOLE_K_TILES,
         padded=False,
         library=WHOLE | course("parts", "pair_allocate", "pair_release"),
         limits=WorkLimits(blocks=4, most_blocks=4),  # of 4 SMs
+        limits_at={ONE_TILE: WorkLimits(most_blocks=2)},
         hints=(
             "All three functions for tensor memory take is_two_cta=True; a cluster barrier replaces sync_threads().",
             "cute.arch.cluster_arrive(), then cute.arch.cluster_wait(), in all warps of both blocks.",

@@ -232,6 +232,7 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "15.14": (
         Remedy(RefusalKind.CTA_GROUP, "is_two_cta=True in alloc_tmem, relinquish_tmem_alloc_permit and dealloc_tmem."),
+        Remedy(Fail.TOO_MANY(instruction="block"), "A persistent kernel has min(tiles, sms // 2) clusters."),
         Remedy(PartFlaw.THREADS, "block=(192, 1, 1): each of the two blocks has six warps."),
     ),
 }
