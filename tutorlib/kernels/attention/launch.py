@@ -75,7 +75,11 @@ def configured_into(
     stream = torch.cuda.current_stream().cuda_stream
     counter = None
     if config.persistent:  # a graph that is being captured needs a counter of its own, and zeroes it in every replay
-        counter = make_counter() if torch.cuda.is_current_stream_capturing() else counter_of(stream)
+        counter = (
+            make_counter()
+            if torch.cuda.is_current_stream_capturing()
+            else counter_of(torch.cuda.current_device(), stream)
+        )
     if TVM_FFI:
         launch(q, k, v, o, lse, scale, counter, blocks)
     else:
@@ -90,7 +94,7 @@ def make_counter() -> Tensor:
 
 
 @cache
-def counter_of(stream: int) -> Tensor:
+def counter_of(device: int, stream: int) -> Tensor:
     """The counter of the persistent kernels on this stream; each leaves it at 0."""
     return make_counter()
 
