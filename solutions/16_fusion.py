@@ -617,7 +617,7 @@ show_fused_speeds(gelu_kernel, gate_kernel)
 # A module holds the interleaved weights. It makes them once, from a plain MLP. From then on the optimizer trains them
 # and `state_dict()` saves them: the two old matrices are gone.
 #
-# **Exercise 16.14** (about 9 lines). Write the class `GatedMLP`, an `nn.Module`. `GatedMLP(plain, gated_linear)` takes
+# **Exercise 16.14** (about 3 and about 1 line). Complete the module `GatedMLP`. `GatedMLP(plain, gated_linear)` takes
 # a `LlamaMLP`, whose layers `gate_proj`, `up_proj` and `down_proj` have no biases, and an operator. Its `forward(x)` is
 # `down_proj` of `gated_linear(x, gate_up)`. Its parameters are gate_up (2 · features, hidden), interleaved with width
 # 8, and what `plain.down_proj` has; it keeps nothing else of `plain`.
@@ -625,17 +625,18 @@ show_fused_speeds(gelu_kernel, gate_kernel)
 
 # %%
 class GatedMLP(nn.Module):
-    ### BEGIN SOLUTION (about 9 lines)
     def __init__(self, plain, gated_linear):
         super().__init__()
+        ### BEGIN SOLUTION (about 3 lines)
         gate, up = (layer.weight.detach().unflatten(0, (-1, 8)) for layer in (plain.gate_proj, plain.up_proj))
         self.gate_up = nn.Parameter(torch.stack((gate, up), 1).flatten(0, 2))
         self.gated_linear, self.down_proj = gated_linear, plain.down_proj
+        ### END SOLUTION
 
     def forward(self, x):
+        ### BEGIN SOLUTION (about 1 line)
         return self.down_proj(self.gated_linear(x, self.gate_up))
-
-    ### END SOLUTION
+        ### END SOLUTION
 
 
 # %%

@@ -42,6 +42,15 @@ def test_solving_only_adds_lines(name):
         assert bool(cell.regions) == (cell.unsolved != cell.text)
 
 
+@pytest.mark.parametrize("name", notebook_names())
+def test_the_cell_of_an_unwritten_answer_runs(name):
+    """Its placeholder raises when it is called: then `check` says "not written yet"."""
+    for cell in parse(SOLUTIONS / f"{name}.py"):
+        if cell.role == "answer":
+            bodies = (n.body for n in ast.walk(ast.parse(cell.unsolved)) if isinstance(n, ast.Module | ast.ClassDef))
+            assert not any(isinstance(line, ast.Raise) for body in bodies for line in body)
+
+
 def kinds(*short):
     """All notebooks; those whose numbers are not named here run only where there is time for them."""
     return [pytest.param(name, marks=() if name[:2] in short else pytest.mark.long) for name in notebook_names()]

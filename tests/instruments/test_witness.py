@@ -93,6 +93,13 @@ def test_a_distance_is_counted_in_steps_of_the_dtype_and_in_parts_of_the_bound()
     assert compare(problem, inputs, SHAPE, one, other).of_bound > 1
 
 
+def test_an_output_of_nan_agrees_with_nan_alone():
+    problem, inputs = gemm("fp32"), inputs_of(gemm("fp32"), SHAPE)
+    nothing = torch.full((48, 40), torch.nan)
+    assert compare(problem, inputs, SHAPE, exact(problem, inputs, SHAPE), nothing).of_bound == float("inf")
+    assert compare(problem, inputs, SHAPE, nothing, nothing).of_bound == 0
+
+
 def test_zeros_of_either_sign_are_one_number():
     problem, inputs = gemm("fp32"), inputs_of(gemm("fp32"), SHAPE)
     zero = torch.zeros(48, 40)

@@ -75,6 +75,11 @@ def test_an_exercise_and_its_answer_are_enough(capsys):
     assert capsys.readouterr().out.startswith("transpose 64×128: ✓ dst is right\n2 blocks, ")
 
 
+def test_a_size_that_takes_more_than_the_checks_budget_is_simulated_to_its_end(capsys):
+    explain("09.9", load_answers("09_gemm_baseline")["09.9"], shape=(264, 264, 328))
+    assert "✓ c is right" in capsys.readouterr().out
+
+
 def test_of_a_wrong_answer_it_says_what_is_wrong(capsys):
     barrier_missing = next(
         answer for answer in n05_copy_kernels.WRONG_WHEN_RUN["05.5"] if answer.__name__ == "never_commits"

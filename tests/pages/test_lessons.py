@@ -7,6 +7,8 @@ from tests.pages.brief import refuted
 from tutorlib.exercises import find, of_notebook
 from tutorlib.paths import notebook_names
 
+pytestmark = pytest.mark.usefixtures("no_gpu")  # a kernel that faults breaks CUDA's context for all later tests
+
 LESSONS = {id: lesson for module in modules("lesson") for id, lesson in module.LESSONS.items()}
 PAGES = {id[:2] for id in LESSONS}
 

@@ -11,6 +11,8 @@ from tests.pages.table import by_name
 from tutorlib.exercises import find, of_notebook
 from tutorlib.paths import notebook_names
 
+pytestmark = pytest.mark.usefixtures("no_gpu")  # a kernel that faults breaks CUDA's context for all later tests
+
 KINDS = kinds.read()
 ALL = {id: (*WRONG.get(id, ()), *WHEN_RUN.get(id, ())) for id in {**WRONG, **WHEN_RUN}}
 

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.served import Served
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find, of_notebook, rooms
 from tutorlib.machine import device
@@ -65,7 +67,8 @@ class Agreement:
     """How near two outputs are.
 
     differ: how many of `elements` differ. steps: the most by which one does, in steps of the output's dtype.
-    of_bound: the largest difference over the error that the problem allows there, 0 to 1 where both are right.
+    of_bound: the largest difference over the error that the problem allows there, 0 to 1 where both are right;
+    infinite where one of them alone is NaN.
     """
 
     elements: int
@@ -188,7 +191,8 @@ def run_simulated(exercise: KernelExercise, answer: Any, shape: Shape, inputs: "
     work = Work(exercise.problem, shape, "cpu")
     for there, here in zip(work.inputs, inputs, strict=True):
         there.copy_(here)
-    exercise.simulator(exercise.artifact(Served(answer))).on(work)()
+    unlimited = replace(exercise, limits=WorkLimits())  # a budget of instructions is for the check's sizes
+    unlimited.simulator(unlimited.artifact(Served(answer))).on(work)()
     return work.output.tensor
 
 
@@ -238,6 +242,7 @@ def compare(problem: Problem, inputs: "tuple[Tensor, ...]", shape: Shape, one: "
     steps = np.abs(ordinals(one) - ordinals(other))
     result, allowed = problem.expected(inputs, shape)
     apart = (one.double() - other.double()).abs()
+    apart[one.isnan() != other.isnan()] = inf
     part = (apart / allowed.double().expand_as(result).clamp_min(1e-300))[apart > 0]
     return Agreement(steps.size, int((steps > 0).sum()), int(steps.max()), float(part.max()) if len(part) else 0.0)
 

@@ -1,6 +1,7 @@
 """`explain`: a kernel simulated on any machine, as a report and a drawing."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import is_placeholder
@@ -75,6 +76,7 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     import torch
 
     from tutorlib.checking.kernel import KernelExercise
+    from tutorlib.checking.work_limits import WorkLimits
     from tutorlib.exercises import find
     from tutorlib.problems.differences import find_difference
     from tutorlib.problems.work import Work
@@ -83,6 +85,8 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     exercise = find(id)
     if not isinstance(exercise, KernelExercise):
         raise TypeError(f"{id} {exercise.title} asks for no kernel")
+    if shape:
+        exercise = replace(exercise, limits=WorkLimits())  # a budget of instructions is for the check's sizes
     launcher = exercise.simulator(exercise.artifact(Served(answer)))
     launcher.traced = True
     work = Work(exercise.problem, shape or exercise.sizes_simulated[0], "cpu")
