@@ -144,7 +144,9 @@ class Undefined:
             if name in self.held:
                 self.overwrite(name, active)
         if undefined:
-            self.give_on(results, undefined[0][0], np.logical_or.reduce([lanes for _, lanes in undefined]))
+            lanes = np.logical_or.reduce([lanes for _, lanes in undefined])
+            bytes_ = np.bitwise_or.reduce([origin.bytes for origin, _ in undefined])
+            self.give_on(results, undefined[0][0], lanes, int(bytes_))
 
     def stored(self, instruction: Instruction) -> list[Origin]:
         """The origins of what a store to shared memory stores, if all of it is undefined, and where it goes is not."""
@@ -173,9 +175,9 @@ class Undefined:
         says = partial("{} {} that {} never set".format, who, use, "were" if "registers" in use else "was")
         return replace(origin, site=site, message=says)
 
-    def give_on(self, names: list[str], origin: Origin, lanes: np.ndarray) -> None:
+    def give_on(self, names: list[str], origin: Origin, lanes: np.ndarray, bytes: int = ALL) -> None:
         for name in names:
-            self.held[name] = replace(origin, lanes=lanes, bytes=ALL)
+            self.held[name] = replace(origin, lanes=lanes, bytes=bytes)
 
     def overwrite(self, name: str, lanes: np.ndarray) -> None:
         left = self.held[name].lanes & ~lanes
