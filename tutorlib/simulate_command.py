@@ -142,11 +142,11 @@ def wrong_outputs(
 
 
 def last_store(report: Report, name: str, tensor: "Tensor", place: tuple[int, ...]) -> str:
-    """A sentence about the line that stored an element last; "" where no launch knows it."""
+    """A sentence about the line that stored the first wrong element last; "" where no launch knows it."""
     element = sum(n * stride for n, stride in zip(place, tensor.stride(), strict=True))
     stores = (launch.last_store(name, element) for launch in reversed(report.launches))
     store = next(filter(None, stores), None)
-    return f"It was stored at {store}." if store else ""
+    return f"The first was stored at {store}." if store else ""
 
 
 def save_picture(report: Report, file: Path) -> None:

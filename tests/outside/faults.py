@@ -8,7 +8,6 @@ import random
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -117,7 +116,8 @@ class FaultyGPU(PretendedGPU):
             report = self.simulated(replace(launch, module=module, kernel=module.kernels[launch.kernel.name]))
         except (NotSimulated, CannotLaunch) as error:
             return Mutant(fault, line, statement, False, [], str(error))
-        compared = next(filter(None, map(partial(first_difference, report), range(len(held)), held, after)), "")
+        numbers = sorted(range(len(held)), key=lambda n: held[n].may_hold_pointers)  # results before workspaces
+        compared = next(filter(None, (first_difference(report, n, held[n], after[n]) for n in numbers)), "")
         findings = [f"{finding.kind}: {finding}" for finding in report.findings]
         return Mutant(fault, line, statement, bool(compared), findings, compared=compared)
 
