@@ -352,6 +352,12 @@ class TestRegisters:
         )
         assert kinds(report) == ([] if set_bytes else ["unset"])
 
+    def test_lanes_differ_in_their_halves(self):
+        """Lanes from 8 on lack the lower half as well, and store nothing."""
+        body = f"""setp.lt.u32 %p1, %tid_x, 8; @%p1 cvt.u16.u32 %h1, %tid_x; mov.b32 %r8, {{%h1, %h2}};
+        mov.b32 {{%h3, %h4}}, %r8; cvt.u32.u16 %r9, %h3; @!%p1 mov.u32 %r9, 0; {OUT}"""
+        assert not run(body, threads=32)[0].findings
+
     def test_shared_memory_keeps_it(self):
         """A row that is not there is computed, put into shared memory and left there."""
         stored = f"{PLACE} add.u32 %r7, %r8, 1; st.shared.b32 [%r3], %r7; mov.b32 %r9, 1; bar.sync 0; {OUT}"
