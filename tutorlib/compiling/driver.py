@@ -81,7 +81,7 @@ def load(
 def current_stream() -> int:
     import torch
 
-    return torch.cuda.current_stream().cuda_stream  # type: ignore[no-any-return]
+    return torch.cuda.current_stream().cuda_stream
 
 
 def prepare(
