@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
-from tutorlib.problems.agreement import find_disagreement
+from tutorlib.problems.agreement import find_disagreement, first_disagreement
 from tutorlib.problems.wrong import count
 from tutorlib.simulate.arguments import Given, parse_arch, parse_argument, parse_sizes
 from tutorlib.simulate.poison import is_poison
@@ -77,7 +77,7 @@ def simulate_target(
         raise BadInput(f"{target} raises {one_line(error)}") from error
     if picture and not any(launch.trace for launch in report.launches):
         raise BadInput("--picture: cuTile's kernels are interpreted tile by tile, which gives no picture")
-    return SimulatedTarget(report, tuple(wrong_outputs(outputs, want, given)), reference)
+    return SimulatedTarget(report, tuple(wrong_outputs(report, outputs, want, given)), reference)
 
 
 def results_of(reference: str, given: Sequence[Given]) -> "list[Tensor]":
@@ -110,7 +110,7 @@ def marked_outputs(report: Report, names: Sequence[str], given: Sequence[Given])
 
 
 def wrong_outputs(
-    outputs: "dict[str, tuple[Tensor, Tensor]]", want: "Sequence[Tensor] | None", given: Sequence[Given]
+    report: Report, outputs: "dict[str, tuple[Tensor, Tensor]]", want: "Sequence[Tensor] | None", given: Sequence[Given]
 ) -> list[str]:
     """Sentences about the outputs that have elements which no thread wrote, or differ from what is wanted.
 
@@ -135,8 +135,18 @@ def wrong_outputs(
         if got.shape != wanted.shape:
             raise BadInput(f"{name} is {tuple(got.shape)}, and the reference gives {tuple(wanted.shape)}")
         found = find_disagreement(name, got, mask, wanted, kinds)
-        wrong += [" ".join(filter(None, (found.what, found.mistake)))] if found else []
+        if found:
+            stored = "" if mask.any() else last_store(report, name, got, first_disagreement(got, wanted, kinds))
+            wrong.append(" ".join(filter(None, (found.what, stored, found.mistake))))
     return wrong
+
+
+def last_store(report: Report, name: str, tensor: "Tensor", place: tuple[int, ...]) -> str:
+    """A sentence about the line that stored the first wrong element last; "" where no launch knows it."""
+    element = sum(n * stride for n, stride in zip(place, tensor.stride(), strict=True))
+    stores = (launch.last_store(name, element) for launch in reversed(report.launches))
+    store = next(filter(None, stores), None)
+    return f"The first was stored at {store}." if store else ""
 
 
 def save_picture(report: Report, file: Path) -> None:

@@ -152,23 +152,33 @@ def planted(faults: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
     yield f"In {len(faults)} of the cases one statement of the PTX was changed at a time. A mutant *shows* if its"
     yield "output differs, bit by bit, or if something is reported. Others change nothing: a barrier that another one"
     yield "follows, a wait for what has come already.\n"
-    rows = []
+    yield "The simulator reports a hazard from the accesses alone, without knowing what the result should be. The last"
+    yield "two columns add a comparison with the right result, as `tutor simulate --reference` makes one: it reports"
+    yield "the first wrong element and the line that stored it.\n"
     table_of = summed(mutants)
-    for fault, count in table_of.items():
-        share = f"{count['reported'] / count['show']:.0%}" if count["show"] else "–"
-        rows.append((fault, count["mutants"], count["show"], count["reported"], share))
-    yield from table("fault|mutants|show|reported with a line|share of those that show", rows)
-    ordering = [count for fault, count in table_of.items() if fault != INDEX]
-    show, reported = (sum(count[what] for count in ordering) for what in ("show", "reported"))
-    yield f"Of those that lack something or have a phase flipped, {reported} of the {show} that show are reported."
-    yield "An index that is off but stays inside of its memory is no hazard: the comparison with torch finds it.\n"
+    rows = [(fault, *shares_of(count)) for fault, count in [*table_of.items(), ("all", total(table_of.values()))]]
+    yield from table("fault|mutants|show|hazard reported|of those that show|with a comparison|of those that show", rows)
+    ordering = total(count for fault, count in table_of.items() if fault != INDEX)
+    yield f"Of those that lack something or have a phase flipped, {ordering['reported']} of the {ordering['show']} that"
+    yield "show are reported as hazards. An index that is off but stays inside of its memory is none: another kernel"
+    yield "may well mean that element.\n"
     silent = [(case, one) for case, each in faults.items() for one in each if one["changed"] and not one["findings"]]
     if silent:
-        yield "Only the result betrays these:\n"
+        yield "Only the comparison betrays these:\n"
         yield from table(
-            "case|fault|statement",
-            ((f"`{case.partition(' --')[0]}`", one["fault"], f"`{one['statement'][:80]}`") for case, one in silent),
+            "case|statement|the comparison",
+            ((f"`{case.partition(' --')[0]}`", f"`{one['statement'][:80]}`", one["compared"]) for case, one in silent),
         )
+
+
+def total(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    return sum(map(Counter, counts), Counter())
+
+
+def shares_of(count: Mapping[str, int]) -> tuple[int, int, int, str, int, str]:
+    show, reported, compared = (count[name] for name in ("show", "reported", "compared"))
+    shares = (f"{part / show:.0%}" if show else "–" for part in (reported, compared))
+    return count["mutants"], show, reported, next(shares), compared, next(shares)
 
 
 def families(data: dict[str, Any]) -> Iterator[str]:

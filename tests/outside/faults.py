@@ -1,6 +1,7 @@
 """Faults planted in others' kernels: one statement of the PTX changed at a time, and the launch simulated again.
 
 A mutant shows if its output differs from the kernel's own, bit by bit, or if the simulator reports something of it.
+What it reports comes from the accesses alone, and then from a comparison of the output with the kernel's own.
 """
 
 import random
@@ -17,6 +18,7 @@ from tests.outside.runs import apart, run_on
 from tests.outside.table import CAPABILITY, Case
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
 from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch
 
 SECONDS = 1200  # of all mutants of a case
@@ -59,7 +61,11 @@ FAULTS: dict[str, tuple[str, Change]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """What came of one. line: of the PTX. outcome: findings with their lines; changed: whether the output differs."""
+    """What came of one.
+
+    line: of the PTX. changed: whether the output differs. findings: with their lines; compared: the first element that
+    differs, and the line that stored it last.
+    """
 
     fault: str
     line: int
@@ -67,6 +73,7 @@ class Mutant:
     changed: bool
     findings: list[str]
     why: str = ""
+    compared: str = ""
 
 
 @dataclass
@@ -109,9 +116,10 @@ class FaultyGPU(PretendedGPU):
             report = self.simulated(replace(launch, module=module, kernel=module.kernels[launch.kernel.name]))
         except (NotSimulated, CannotLaunch) as error:
             return Mutant(fault, line, statement, False, [], str(error))
-        differs = any((one.bytes != want).any() for one, want in zip(held, after, strict=True))
+        numbers = sorted(range(len(held)), key=lambda n: held[n].may_hold_pointers)  # results before workspaces
+        compared = next(filter(None, (first_difference(report, n, held[n], after[n]) for n in numbers)), "")
         findings = [f"{finding.kind}: {finding}" for finding in report.findings]
-        return Mutant(fault, line, statement, bool(differs), findings)
+        return Mutant(fault, line, statement, bool(compared), findings, compared=compared)
 
 
 def planted_in(case: Case) -> list[dict[str, Any]]:
@@ -123,6 +131,16 @@ def planted_in(case: Case) -> list[dict[str, Any]]:
         return [asdict(mutant) for mutant in gpu.mutants]
 
     return apart(all_of_them, SECONDS)
+
+
+def first_difference(report: Report, number: int, one: Held, want: np.ndarray) -> str:
+    """Where a tensor differs from what is wanted, and the line that stored it; "" if it does not."""
+    different = one.bytes != want
+    if not different.any():
+        return ""
+    element = int(different.argmax()) // one.tensor.element_size()
+    store = report.last_store(f"tensor{number}", element)
+    return f"element {element} of tensor{number} differs: {f'stored at {store}' if store else 'it is never stored'}"
 
 
 def restore(held: list[Held], contents: list[np.ndarray]) -> None:
@@ -144,12 +162,13 @@ def mutants_of(text: str, kernel: str, each: int) -> Iterator[tuple[str, re.Matc
 
 
 def summed(mutants: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """By fault: how many mutants, how many show, how many of these are reported."""
+    """By fault: how many mutants, how many show, how many of these are reported without and with a comparison."""
     table: dict[str, dict[str, int]] = {}
     for one in mutants:
-        row = table.setdefault(one["fault"], {"mutants": 0, "show": 0, "reported": 0, "stop": 0})
+        row = table.setdefault(one["fault"], {"mutants": 0, "show": 0, "reported": 0, "compared": 0, "stop": 0})
         row["mutants"] += 1
         row["stop"] += bool(one["why"])
         row["show"] += one["changed"] or bool(one["findings"])
         row["reported"] += bool(one["findings"])
+        row["compared"] += bool(one["findings"] or " at " in one["compared"])
     return table

@@ -158,24 +158,24 @@ def count_all(programs: Sequence[Program]) -> dict[str, Any]:
 
 def main(folder: str) -> None:
     sanitizer, here = find_program(), this_machine()
+    version = subprocess.run([sanitizer, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     planted = json.loads(FAULTS_DATA.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as scratch:
-        groups = [
-            programs_of(file, planted, Path(scratch)) for file in sorted(Path(folder).resolve().glob("*.json.xz"))
-        ]
+        files = sorted(Path(folder).resolve().glob("*.json.xz"))
+        groups = [programs_of(file, planted, Path(scratch)) for file in files]
         rows = run_all(groups, sanitizer)
         kernels = [row for row in rows if "fault" not in row]
-        counts = count_all([g[0] for g, row in zip(groups, kernels, strict=True) if "error" not in row])
-    version = subprocess.run([sanitizer, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    data = {
-        "machine": here,
-        "date": date.today().isoformat(),
-        "compute_sanitizer": version.splitlines()[-1],
-        "kernels": kernels,
-        "mutants": [row for row in rows if "fault" in row],
-        **counts,
-    }
-    print(write_json(sweep_file(here["gpu"], NAME), data))
+        data = {
+            "machine": here,
+            "date": date.today().isoformat(),
+            "compute_sanitizer": version.splitlines()[-1],
+            "kernels": kernels,
+            "mutants": [row for row in rows if "fault" in row],
+        }
+        file = sweep_file(here["gpu"], NAME)
+        write_json(file, data | {"counted": [], "uncounted": "ncu did not come to an end"})
+        ran = [group[0] for group, row in zip(groups, kernels, strict=True) if "error" not in row]
+        print(write_json(file, data | count_all(ran)))
 
 
 if __name__ == "__main__":

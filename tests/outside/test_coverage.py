@@ -1,6 +1,7 @@
 """Which opcodes are known, which faults are planted, and the page that tells it."""
 
 import json
+import re
 
 import torch
 
@@ -38,8 +39,10 @@ def test_faults_planted_in_a_kernel():
     barrier = next(mutant for mutant in gpu.mutants if mutant.fault == "a barrier removed")
     assert (barrier.statement, [finding.partition(":")[0] for finding in barrier.findings]) == ("bar.sync 0;", ["race"])
     counted = summed([vars(mutant) for mutant in gpu.mutants])
-    assert counted["a barrier removed"] == {"mutants": 1, "show": 1, "reported": 1, "stop": 0}
+    assert counted["a barrier removed"] == {"mutants": 1, "show": 1, "reported": 1, "compared": 1, "stop": 0}
     assert counted["an index off by one"]["show"] == 2
+    wrong = next(one for one in gpu.mutants if one.changed)
+    assert re.fullmatch(r"element \d+ of tensor0 differs: stored at line \d+ of the PTX", wrong.compared)
 
 
 def test_a_phase_flipped():

@@ -14,6 +14,7 @@ OUT = "mul.wide.u32 %rd0, %tid_x, 4; add.s64 %rd1, %rd_out, %rd0; st.global.b32 
 PLACE = "mov.u32 %r1, smem; shl.b32 %r2, %tid_x, 2; add.u32 %r3, %r1, %r2;"  # %r3: this thread's word
 OTHER = "xor.b32 %r4, %r2, {0}; add.u32 %r4, %r1, %r4;"  # %r4: the word of the thread whose number differs by a bit
 ANOTHER_WARP, SAME_WARP = 4 * 32, 4
+SELECTED = "setp.lt.u32 %p1, %tid_x, 8; selp.b32 %r7, %r8, 0, %p1;"
 
 
 def run(body, threads=64, blocks=1, shared=1024, out=None, **more):
@@ -341,7 +342,8 @@ class TestRegisters:
         ("select", "set_bytes"),
         [("mov.b32 %r9, %r8; st.global.b16 [%rd_out], %r9;", True), ("prmt.b32 %r9, %r8, 0, 0x7710;", True),
          ("prmt.b32 %r9, %r8, 0, 0x7772;", False), ("mov.b32 {%h3, %h4}, %r8; cvt.u32.u16 %r9, %h3;", True),
-         ("mov.b32 {%h3, %h4}, %r8; cvt.u32.u16 %r9, %h4;", False), ("mov.b32 %r9, %r8;", False)],
+         ("mov.b32 {%h3, %h4}, %r8; cvt.u32.u16 %r9, %h4;", False), ("mov.b32 %r9, %r8;", False),
+         (f"{SELECTED} prmt.b32 %r9, %r7, 0, 0x7710;", True), (f"{SELECTED} prmt.b32 %r9, %r7, 0, 0x7772;", False)],
     )  # fmt: skip
     def test_the_half_of_a_pair_that_was_set(self, select, set_bytes):
         """Compilers fill up a register with a half that nobody looks at."""
@@ -349,6 +351,12 @@ class TestRegisters:
             f"cvt.u16.u32 %h1, %tid_x; mov.b32 %r8, {{%h1, %h2}}; {select} {'' if 'st.' in select else OUT}"
         )
         assert kinds(report) == ([] if set_bytes else ["unset"])
+
+    def test_lanes_differ_in_their_halves(self):
+        """Lanes from 8 on lack the lower half as well, and store nothing."""
+        body = f"""setp.lt.u32 %p1, %tid_x, 8; @%p1 cvt.u16.u32 %h1, %tid_x; mov.b32 %r8, {{%h1, %h2}};
+        mov.b32 {{%h3, %h4}}, %r8; cvt.u32.u16 %r9, %h3; @!%p1 mov.u32 %r9, 0; {OUT}"""
+        assert not run(body, threads=32)[0].findings
 
     def test_shared_memory_keeps_it(self):
         """A row that is not there is computed, put into shared memory and left there."""

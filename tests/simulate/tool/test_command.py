@@ -81,6 +81,14 @@ def test_a_wrong_output_ends_with_1(length, more, says):
     assert says in done.stdout
 
 
+def test_a_wrong_element_names_the_line_that_stored_it():
+    line = DOUBLE[: DOUBLE.index("st.global")].count("\n") + 1
+    done = of_ptx("doubled.ptx", 64, "--reference", "torch_functions.py::lambda x, n: 3 * x")
+    assert f"The first was stored at line {line} of the PTX." in done.stdout
+    unwritten = of_ptx("doubled.ptx", 70, "--reference", "torch_functions.py::twice")
+    assert "stored at" not in unwritten.stdout
+
+
 # formats --------------------------------------------------------------------------------------------------------
 
 

@@ -76,7 +76,8 @@ class Overlaps:
         if not self.has_flags:
             self.before_store(access, changes)
         else:
-            self.storer[self.spread(access, access.places // self.piece)] = ATOMIC
+            pieces = self.spread(access, access.places // self.piece)
+            self.storer[pieces], self.store_site[pieces] = ATOMIC, access.site
             self.knows_storers = False
 
     def after_store(self, access: GlobalAccess, lost: Callable[[], np.ndarray]) -> None:
@@ -152,7 +153,8 @@ class Overlaps:
     def on_atomic(self, access: GlobalAccess) -> None:
         if self.order:
             self.order.on_atomic(self.each(access), access.instruction)
-        self.storer[access.places // self.piece] = ATOMIC
+        pieces = access.places // self.piece
+        self.storer[pieces], self.store_site[pieces] = ATOMIC, access.site
 
     def unordered(self, access: GlobalAccess, pieces: np.ndarray, owners: np.ndarray) -> np.ndarray:
         """For each piece, whether another block stored to it and nothing orders that before this access."""
@@ -177,11 +179,20 @@ class Overlaps:
 
     def storers(self, allocation: Allocation) -> np.ndarray:
         """For each element, the block that stored it last, -1 where none did."""
+        return self.by_element(self.storer, allocation) - 1
+
+    def store_sites(self, allocation: Allocation) -> np.ndarray:
+        """For each element, the instruction that stored it last, -1 where none did."""
+        stored = self.by_element(self.storer, allocation) != NO_BLOCK
+        return np.where(stored, self.by_element(self.store_site, allocation), -1)
+
+    def by_element(self, kept: np.ndarray, allocation: Allocation) -> np.ndarray:
+        """Of what is kept by piece, the piece in which each element begins."""
         if allocation.width % self.piece:  # several elements in a piece
             places = np.arange(allocation.start, allocation.end, allocation.width)
-            return self.storer[places // self.piece] - 1
+            return kept[places // self.piece]
         first, last, step = (n // self.piece for n in (allocation.start, allocation.end, allocation.width))
-        return self.storer[first:last:step] - 1
+        return kept[first:last:step]
 
     def each(self, access: GlobalAccess) -> Iterable[tuple[int, int, int]]:
         """Block, warp and first piece of each access, in order, and once where a warp has several."""

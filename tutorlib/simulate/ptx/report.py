@@ -35,11 +35,15 @@ class MemoryAccess:
 
 @dataclass(frozen=True)
 class Issued:
-    """One instruction of the program, and how often a warp issued it over the whole launch."""
+    """One instruction of the program, and how often a warp issued it over the whole launch. ptx_line: in the PTX."""
 
     opcode: str
     place: SourceLine | None
     warps: int
+    ptx_line: int = 0
+
+    def __str__(self) -> str:
+        return str(self.place or f"line {self.ptx_line} of the PTX")
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,11 @@ class Report:
     repeats: what several blocks store alike, which is work done twice. zeros: what TMA loads of nothing but zeros.
     issued: every instruction of the program, in its order. printed: what the kernel printed, line by line.
     storers: tensor → for each element, in memory's order, the number of the block that stored it last, -1 for none; ()
-        where `Watch` has no overlaps. overlap: of the reads of shared memory, the share that went on while a cp.async
-        or a bulk copy was in flight. ahead: the largest share of shared memory that cp.async was filling during such a
-        read: 1/2 with two stages, 2/3 with three. trace: what the first block did, where that was asked for.
+        where `Watch` has no overlaps. store_sites: the same, with the number of the instruction that stored it.
+    overlap: of the reads of shared memory, the share that went on while a cp.async or a bulk copy was in flight.
+    ahead: the largest share of shared memory that cp.async was filling during such a read: 1/2 with two stages, 2/3
+        with three.
+    trace: what the first block did, where that was asked for.
     """
 
     findings: tuple[Finding, ...]
@@ -62,6 +68,7 @@ class Report:
     zeros: tuple[Finding, ...] = field(default=(), repr=False)
     printed: tuple[str, ...] = field(default=(), repr=False)
     storers: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+    store_sites: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     overlap: float = field(default=0.0, repr=False)
     ahead: float = field(default=0.0, repr=False)
     trace: BlockTrace | None = field(default=None, repr=False)
@@ -70,6 +77,11 @@ class Report:
     def instructions(self) -> int:
         """How many the warps issued."""
         return sum(one.warps for one in self.issued)
+
+    def last_store(self, tensor: str, element: int) -> Issued | None:
+        """What stored an element last; None if nothing did. element: its number in memory's order."""
+        sites = self.store_sites.get(tensor, ())
+        return self.issued[sites[element]] if element < len(sites) and sites[element] >= 0 else None
 
     def total(self, space: str, opcode: str = "") -> tuple[int, int]:
         """Taken and needed, over the accesses to a space by opcodes that begin so."""

@@ -140,12 +140,12 @@ def simulate(
         int(times) for block, times in zip(blocks, scheduler.runs, strict=True) for _ in range(block.start, block.end)
     ]
     report = make_report(launch, geometry, watch, places, runs, state.printed)
-    storers = {}
-    if (overlaps := watch.overlaps).knows_storers:
-        storers = {tensor.name: overlaps.storers(tensor) for tensor in arena.allocations if tensor.width}
+    overlaps, tensors = watch.overlaps, [tensor for tensor in arena.allocations if tensor.width]
+    storers = {tensor.name: overlaps.storers(tensor) for tensor in tensors if overlaps.knows_storers}
+    sites = {tensor.name: overlaps.store_sites(tensor) for tensor in tensors}
     overlap = copies.overlapped / copies.reads if copies.reads else 0.0
     ahead = copies.most_at_read / (min(geometry.batch, geometry.blocks) * max(smem, 1))
-    return replace(report, trace=trace, storers=storers, overlap=overlap, ahead=ahead)
+    return replace(report, trace=trace, storers=storers, store_sites=sites, overlap=overlap, ahead=ahead)
 
 
 def batch_of(launch: Launch, smem: int) -> int:
@@ -287,7 +287,7 @@ def make_report(
         findings=collected(watch.findings, launch.kernel, places),
         accesses=accesses,
         blocks=geometry.blocks,
-        issued=tuple(Issued(one.opcode, places.of(site), runs[site]) for site, one in enumerate(instructions)),
+        issued=tuple(Issued(one.opcode, places.of(n), runs[n], one.line) for n, one in enumerate(instructions)),
         repeats=collected(watch.overlaps.repeats, launch.kernel, places),
         zeros=collected(watch.zeros, launch.kernel, places),
         printed=lines,

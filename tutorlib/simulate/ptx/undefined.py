@@ -20,23 +20,28 @@ from tutorlib.simulate.ptx.types import bits_of, is_type
 from tutorlib.simulate.ptx.uses import has_result, read, register_names, written
 
 MMA = ("mma", "wmma")
-ALL = -1
+ALL = np.uint8(0xFF)  # bytes of a register
+CHOSEN = 2  # operands of which a selp takes one
 OF_WARPS = (*MMA, "shfl", "movmatrix", "redux", "vote", "match")  # each lane's result is of all lanes' values
 
 
 @dataclass
 class Origin:
-    """The source of undefined values: a finding, if they are used. lanes: whose registers hold them.
+    """The source of undefined values: a finding, if they are used.
 
     site: where they were read or, of registers that were never set, first computed with; -1: not yet.
-    bytes: which bytes of a register are undefined, one bit each.
+    bytes: for each lane, which bytes of its register are undefined, one bit each.
     """
 
     kind: Hazard
     site: int
     message: Callable[[], str]
-    lanes: np.ndarray
-    bytes: int = ALL
+    bytes: np.ndarray
+
+    @property
+    def lanes(self) -> np.ndarray:
+        """Whose registers hold them."""
+        return self.bytes != 0
 
 
 @dataclass
@@ -59,7 +64,7 @@ class Undefined:
     def restart(self, first: int, alive: np.ndarray) -> None:
         """A batch begins, of these lanes."""
         self.first = first
-        self.held = {name: Origin(Hazard.UNSET, -1, str, alive.copy()) for name in self.unset}
+        self.held = {name: Origin(Hazard.UNSET, -1, str, all_of(alive)) for name in self.unset}
 
     def note(
         self,
@@ -71,7 +76,7 @@ class Undefined:
     ) -> None:
         """An instruction has read memory never written into these registers, for these lanes (booleans)."""
         for name in names:
-            self.held[name] = Origin(kind, site, message, lanes)
+            self.held[name] = Origin(kind, site, message, all_of(lanes))
 
     def read_back(self, names: list[str], lanes: np.ndarray, stored_at: int) -> bool:
         """These registers hold what that store has put into memory, if that was undefined."""
@@ -91,7 +96,7 @@ class Undefined:
         used = [
             origin
             for origin in map(self.held.get, read(instruction))
-            if origin and origin.bytes & looked_at and (origin.lanes & active).any()
+            if origin and (origin.bytes[active] & looked_at).any()
         ]
         results = written(instruction)
         if instruction.guard and (decides := self.held.get(instruction.guard.name)):
@@ -121,13 +126,12 @@ class Undefined:
         known = dict(self.held)
         for name, sources in moved.items():
             undefined = [
-                (n, known[source])
+                (known[source], bits << n)
                 for n, (source, byte) in enumerate(sources)
-                if source in known and known[source].bytes >> byte & 1
+                if source in known and (bits := known[source].bytes >> byte & active).any()
             ]
             if undefined:
-                lanes = np.logical_or.reduce([origin.lanes & active for _, origin in undefined])
-                self.held[name] = replace(undefined[0][1], lanes=lanes, bytes=sum(1 << n for n, _ in undefined))
+                self.held[name] = joined(undefined)
             elif name in self.held:
                 self.overwrite(name, active)
 
@@ -135,8 +139,8 @@ class Undefined:
         """selp: what it does not take need not be determined; what decides must be."""
         taken = zip(instruction.operands[1:], (active & first, active & ~first, active), strict=True)
         undefined = [
-            (origin, origin.lanes & lanes)
-            for operand, lanes in taken
+            (origin, np.where(lanes, origin.bytes if n < CHOSEN else all_of(origin.lanes), 0))
+            for n, (operand, lanes) in enumerate(taken)
             for origin in map(self.held.get, register_names(operand, addresses=False))
             if origin and (origin.lanes & lanes).any()
         ]
@@ -144,7 +148,7 @@ class Undefined:
             if name in self.held:
                 self.overwrite(name, active)
         if undefined:
-            self.give_on(results, undefined[0][0], np.logical_or.reduce([lanes for _, lanes in undefined]))
+            self.held |= dict.fromkeys(results, joined(undefined))
 
     def stored(self, instruction: Instruction) -> list[Origin]:
         """The origins of what a store to shared memory stores, if all of it is undefined, and where it goes is not."""
@@ -175,20 +179,30 @@ class Undefined:
 
     def give_on(self, names: list[str], origin: Origin, lanes: np.ndarray) -> None:
         for name in names:
-            self.held[name] = replace(origin, lanes=lanes, bytes=ALL)
+            self.held[name] = replace(origin, bytes=all_of(lanes))
 
     def overwrite(self, name: str, lanes: np.ndarray) -> None:
-        left = self.held[name].lanes & ~lanes
+        left = np.where(lanes, 0, self.held[name].bytes)
         if left.any():
-            self.held[name] = replace(self.held[name], lanes=left)
+            self.held[name] = replace(self.held[name], bytes=left)
         else:
             del self.held[name]
 
 
-def bytes_read(instruction: Instruction) -> int:
+def joined(undefined: "list[tuple[Origin, np.ndarray]]") -> Origin:
+    """Of origins, each with what of a register comes from it, the first with all of that."""
+    return replace(undefined[0][0], bytes=np.bitwise_or.reduce([bytes_ for _, bytes_ in undefined]))
+
+
+def all_of(lanes: np.ndarray) -> np.ndarray:
+    """All bytes of these lanes' registers."""
+    return lanes * ALL
+
+
+def bytes_read(instruction: Instruction) -> np.uint8:
     """The bytes of a register that an instruction looks at: a narrow store or conversion takes the lowest ones."""
     if instruction.parts[0] in ("st", "cvt") and is_type(instruction.parts[-1]):
-        return (1 << bits_of(instruction.parts[-1]) // 8) - 1
+        return np.uint8((1 << bits_of(instruction.parts[-1]) // 8) - 1)
     return ALL
 
 
