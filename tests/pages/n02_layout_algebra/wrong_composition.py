@@ -150,11 +150,7 @@ WRONG = {
             "it sends index",
         ),
         in_coalesce(
-            "extents_added",
-            "adds extents",
-            "modes[-1][0] * extent,",
-            "modes[-1][0] + extent,",
-            "and should have",
+            "extents_added", "adds extents", "modes[-1][0] * extent,", "modes[-1][0] + extent,", "and should have"
         ),
         in_coalesce(
             "only_top",
@@ -164,11 +160,7 @@ WRONG = {
             "still nested",
         ),
         in_coalesce(
-            "stride_one_dropped",
-            "drops modes of stride 1",
-            "if extent == 1:",
-            "if stride == 1:",
-            "and should have",
+            "stride_one_dropped", "drops modes of stride 1", "if extent == 1:", "if stride == 1:", "and should have"
         ),
         in_coalesce(
             "zero_dropped",

@@ -137,7 +137,7 @@ WRONG = {
             "Leaves the kernel early, as one would in C++.",
             swap(GUARDED, "    if i >= cute.size(c):\n        return\n    c[i]"),
             within="add_any_kernel",
-        ),
+        )
     ],
     "04.6": [
         derive(one_element, "leaky_scalar", "Right, with one element a thread.", swap("4 * THREADS", "THREADS")),

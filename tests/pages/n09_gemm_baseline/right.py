@@ -325,11 +325,7 @@ RIGHT = {
         ),
     ],
     "09.3": [with_helper, fetches_all_first, loads_at_the_end, knows_its_thread],
-    "09.4": [
-        ordered,
-        lanes_in_pairs,
-        keyword_arguments,
-    ],
+    "09.4": [ordered, lanes_in_pairs, keyword_arguments],
     "09.5": [
         warps_across_first,
         from_an_atom,
