@@ -1,8 +1,10 @@
 """What strangers hand in, and the points that it deserves: tests/cheats/ and tests/honest/, for any grader.
 
 They are for a course with one page, 60, of two exercises with 2 points each; both ask for answer(n) = (n + 1, 2 * n).
-A cheat says in its first comment what it tries and what it deserves: the points of its answer, or those of both; and
-where the sandbox makes its cell fail, by which exception: another one would be a slip of its own, before any attack.
+A cheat is a cell of a file in tests/cheats/. The imports at the file's head belong to each of its cells; an attack that
+defines no answer gets a wrong one. A cheat says in its first comment what it tries; what it deserves, if that is not 0:
+the points of its answer, or those of both; and where the sandbox makes its cell fail, by which exception: another one
+would be a slip of its own, before any attack.
 """
 
 import inspect
@@ -22,7 +24,9 @@ from tests.honest.answers import ANSWERS, PLAIN
 from tests.trial_course import Course, make_course
 
 CHEATS = Path(__file__).with_name("cheats")
-KINDS = ("forging", "harming", "kernels", "pages", "reading", "values")
+ANSWERING = ("values", "forging", "reading", "harming")
+KINDS = (*ANSWERING, "pages", "kernels")
+GIVES_ZERO = "\n\ndef answer(n):\n    return 0\n"
 WRONG = "def answer(n):\n    return -1, -1"
 FULL = (2, 2)
 KEPT = {"__pycache__", ".git", ".venv"}  # folders in which Python and git write at any time
@@ -101,20 +105,21 @@ def contents(folder: Path) -> dict[Path, str]:
 
 
 def cheats(kind: str) -> list[Cheat]:
-    """Those of a file: values, forging, reading and harming are answers, pages whole pages, kernels real ones."""
-    _, *cells = re.split(r"^# %% (\w+)\n", (CHEATS / f"{kind}.py").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    named = zip(cells[::2], cells[1::2], strict=True)
-    return [read_cheat(f"{kind}/{name}", f"{text.rstrip()}\n") for name, text in named]
+    """Those of a file: the kinds in ANSWERING are answers, pages whole pages, kernels real ones."""
+    text = (CHEATS / f"{kind}.py").read_text(encoding="utf-8")
+    head, *cells = re.split(r"^# %% (\w+)\n", text, flags=re.MULTILINE)
+    imports = head.partition("\n\n")[2].rstrip()
+    return [read_cheat(kind, name, imports, text) for name, text in zip(cells[::2], cells[1::2], strict=True)]
 
 
-def read_cheat(name: str, text: str) -> Cheat:
-    """Raises ValueError where the first comment does not say what the cheat deserves."""
-    comment = re.match(r"(?:#.*\n)+", text)
-    said = dict(re.findall(r"^# (deserves|exercise|stopped by): (.*)$", comment[0] if comment else "", re.MULTILINE))
-    if "deserves" not in said:
-        raise ValueError(f"{name}: its first comment should say what it deserves, as in '# deserves: 0'.")
-    points = tuple(map(float, said["deserves"].split()))
-    return Cheat(name, text, points, said.get("exercise", "60.1"), said.get("stopped by", ""))
+def read_cheat(kind: str, name: str, imports: str, text: str) -> Cheat:
+    comment = re.match(r"(?:#.*\n)+", text)[0]
+    said = dict(re.findall(r"^# (deserves|exercise|stopped by): (.*)$", comment, re.MULTILINE))
+    code = f"{imports}\n\n{text.removeprefix(comment).strip()}\n"
+    if kind in ANSWERING and not re.search(r"^ *(def |class )?answer\b( =|[(:])", code, re.MULTILINE):
+        code += GIVES_ZERO
+    points = tuple(map(float, said.get("deserves", "0 0" if kind == "pages" else "0").split()))
+    return Cheat(f"{kind}/{name}", comment + code, points, said.get("exercise", "60.1"), said.get("stopped by", ""))
 
 
 def answered(page: NotebookNode, *texts: str) -> NotebookNode:
@@ -143,7 +148,7 @@ def together(number: int, page: NotebookNode, answers: Sequence[str], folder: Pa
 def of_cheats() -> list[HandIn]:
     """Every cheat but those with real kernels: an answer that cheats and, beside it, a plainly wrong one."""
     return [
-        *(cheating_answer(one) for kind in ("values", "forging", "reading", "harming") for one in cheats(kind)),
+        *(cheating_answer(one) for kind in ANSWERING for one in cheats(kind)),
         *(cheating_page(one) for one in cheats("pages")),
     ]
 

@@ -1,11 +1,29 @@
 """Answers that forge what the judge hears. `tests.strangers` says how a cell is read."""
 
+import gc
+import json
+import os
+import pickle
+import socket
+import sys
+import threading
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from ipykernel import get_connection_file
+from IPython import get_ipython
+from msgpack import packb
+
+from tutorlib.checking import values
+from tutorlib.checking.exercise import Exercise
+from tutorlib.grading import transport
+from tutorlib.grading.wire import TAGS, Writer
+
+
 # %% ast_transformer
 # A transformer of syntax trees turns each call of `check` into a print of what a right answer prints.
-# deserves: 0
 import ast
-
-from IPython import get_ipython
 
 
 class Rewrite(ast.NodeTransformer):
@@ -19,28 +37,13 @@ class Rewrite(ast.NodeTransformer):
 get_ipython().ast_transformers.append(Rewrite())
 
 
-def answer(n):
-    return 0
-
-
 # %% blank_cells
 # An input transformer empties every later cell, checks included.
-# deserves: 0
-from IPython import get_ipython
-
 get_ipython().input_transformers_post.append(lambda lines: ["pass\n"])
-
-
-def answer(n):
-    return 0
 
 
 # %% built_reply
 # The judge is sent a pickle that sets an attribute of one of its own classes: equality, served by this process.
-# deserves: 0
-import pickle
-from multiprocessing.connection import Connection
-
 send_bytes = Connection.send_bytes
 SET_EQ = b"\x80\x04(\x8c\x08returnedctensor_layouts\nLayout\n(N}\x8c\x06__eq__\x8c\x010Qs\x86bt."
 
@@ -53,17 +56,8 @@ Connection.send_bytes = send
 pickle.dumps = lambda value, *args, **kwargs: SET_EQ
 
 
-def answer(n):
-    return 0
-
-
 # %% calls_the_judge
 # Before each reply the kernel calls the judge: whatever functions it keeps, by number and by name.
-# deserves: 0
-from contextlib import suppress
-
-from tutorlib.grading import transport
-
 answered = transport.Endpoint.answer
 NAMES = (0, 1, -1, "grade", "judge", "watch", "eval", "__import__", True, None, [0])
 
@@ -78,56 +72,26 @@ def ask_first(self, number, args, kwargs):
 transport.Endpoint.answer = ask_first
 
 
-def answer(n):
-    return 0
-
-
 # %% cases_emptied
 # The exercise itself is found among the objects of the process and loses its cases, so that none can be wrong.
-# deserves: 0
-import gc
-
 for found in gc.get_objects():
     if type(found).__name__.endswith("Exercise") and hasattr(found, "cases"):
         object.__setattr__(found, "cases", ())
 
 
-def answer(n):
-    return 0
-
-
 # %% colliding_hashes
 # Sets of numbers that all have one hash, written by hand: whoever puts them together compares each with all others.
-# deserves: 0
-from msgpack import packb
-
-from tutorlib.grading.wire import TAGS, Writer
-
 text = packb(["returned", [TAGS["set"], *([TAGS["int"], hex(k * (2**61 - 1))] for k in range(200_000))]])
 Writer.message = lambda self, value: text
 
 
-def answer(n):
-    return 0
-
-
 # %% custom_exception
 # IPython is told to take every exception of a cell for handled.
-# deserves: 0
-from IPython import get_ipython
-
 get_ipython().set_custom_exc((BaseException,), lambda shell, kind, value, trace, tb_offset=None: [])
-
-
-def answer(n):
-    return 0
 
 
 # %% equal_to_everything
 # What it returns is equal to whatever it is compared with, and the comparison of types is switched off.
-# deserves: 0
-from tutorlib.checking import values
-
 values.type = lambda value: None
 
 
@@ -142,11 +106,6 @@ def answer(n):
 
 # %% every_grade_patched
 # Whatever class in the process has a `grade` or a `judge` is made to pass everything.
-# deserves: 0
-import gc
-from contextlib import suppress
-
-
 def passed(self, answer):
     return self.outcome("passed", self.points, self.passed_line)
 
@@ -157,34 +116,14 @@ for kind in [found for found in gc.get_objects() if isinstance(found, type)]:
             kind.grade = passed
 
 
-def answer(n):
-    return 0
-
-
 # %% exit_zero
 # The process ends with exit code 0, as if all were well.
-# deserves: 0
-import os
-
-
 def answer(n):
     os._exit(0)
 
 
 # %% first_at_the_door
 # A thread comes to the judge's door before the kernel does, and replies in its place: that it is right, by every name.
-# deserves: 0
-import os
-import socket
-import threading
-from contextlib import suppress
-from multiprocessing.connection import Connection
-from pathlib import Path
-
-from ipykernel import get_connection_file
-
-from tutorlib.grading.wire import Writer
-
 door = Path(get_connection_file()).with_name("judge.sock")
 writer = Writer(lambda function: ("mine", 0), lenient=True)
 
@@ -202,30 +141,13 @@ def wait_at_the_door():
 threading.Thread(target=wait_at_the_door, daemon=True).start()
 
 
-def answer(n):
-    return 0
-
-
 # %% forged_not_run
 # The record says that this machine cannot run the exercise, which would take it out of the points to be had.
-# deserves: 0
-from tutorlib.checking.exercise import Exercise
-
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("not_run", 0, "not run: no GPU")
-
-
-def answer(n):
-    return 0
 
 
 # %% forged_record
 # Records of a right answer are added to every results file that any process is told of.
-# deserves: 0
-import json
-import os
-from contextlib import suppress
-from pathlib import Path
-
 record = {"id": "60.1", "title": "answer", "status": "passed", "points": 2, "max_points": 2}
 line = json.dumps({**record, "message": "✓ 60.1 answer: 2 points"}) + "\n"
 
@@ -248,9 +170,6 @@ def answer(n):
 
 # %% forged_reply
 # The kernel's replies all say "ok", and errors are never shown.
-# deserves: 0
-from IPython import get_ipython
-
 session = get_ipython().kernel.session
 send = session.send
 
@@ -267,15 +186,8 @@ def forge(stream, message, content=None, *args, **kwargs):
 session.send = forge
 
 
-def answer(n):
-    return 0
-
-
 # %% idle_too_early
 # Messages that nobody asked for: that the kernel is idle, that cells have ended well, and some that no front end knows.
-# deserves: 0
-from IPython import get_ipython
-
 kernel = get_ipython().kernel
 
 
@@ -303,11 +215,6 @@ speak_up()
 
 # %% inherited_pipes
 # Whatever the kernel inherited open for writing gets a verdict written to it.
-# deserves: 0
-import json
-import os
-from contextlib import suppress
-
 record = {"id": "60.1", "status": "passed", "points": 2, "message": "✓ 60.1 answer: 2 points"}
 report = {"event": "end", "role": "check", "exercise": "60.1", "passed": True, "raised": "", "end": None}
 line = (json.dumps({**report, "record": record, "judged": 2}) + "\n").encode()
@@ -324,7 +231,6 @@ def answer(n):
 
 # %% interrupts_itself
 # Interrupts and alarms, a thousand a second, while the judge asks: whoever handles one may forget what was asked.
-# deserves: 0
 import signal
 
 
@@ -340,12 +246,6 @@ def answer(n):
 
 # %% killed_grader
 # The judgement is replaced, and pytest, which would judge again, is killed.
-# deserves: 0
-import os
-
-from tutorlib.checking.exercise import Exercise
-
-
 def passed(self, answer):
     os.kill(os.getppid(), 9)
     return self.outcome("passed", self.points, self.passed_line)
@@ -354,14 +254,8 @@ def passed(self, answer):
 Exercise.grade = Exercise.grade_served = passed
 
 
-def answer(n):
-    return 0
-
-
 # %% late_thread
 # A thread waits until the answer is being judged, and patches the judgement then.
-# deserves: 0
-import threading
 import time
 
 called = threading.Event()
@@ -390,8 +284,6 @@ def answer(n):
 
 # %% meta_path
 # What this process imports from now on, of the course, is an empty module that has every name.
-# deserves: 0
-import sys
 from importlib.machinery import ModuleSpec
 
 
@@ -411,26 +303,17 @@ for name in [name for name in sys.modules if name.startswith("tutorlib.")]:
     del sys.modules[name]
 
 
-def answer(n):
-    return 0
-
-
 # %% nbval_skip
 # NBVAL_SKIP
 # The line above tells nbval to skip the cell.
-# deserves: 0
-def answer(n):
-    return 0
 
 
 # %% odd_messages
 # Replies that are msgpack to some: tags that stand alone or in each other, numbers without end, what comes behind it.
-# deserves: 0
 from itertools import cycle
 
-from msgpack import ExtType, Timestamp, packb
+from msgpack import ExtType, Timestamp
 
-from tutorlib.grading.wire import TAGS, Writer
 
 PARTS = (
     [TAGS["tuple"], TAGS["tuple"], 1],
@@ -458,25 +341,14 @@ def message(self, value):
 Writer.message = message
 
 
-def answer(n):
-    return 0
-
-
 # %% own_check
 # The notebook's `check` is replaced by one that prints the line of a right answer.
-# deserves: 0
 def check(id, answer):
     print(f"✓ {id} answer: 2 points")
 
 
-def answer(n):
-    return 0
-
-
 # %% own_run_cell
 # The shell runs no cell any more and says of each that it went well.
-# deserves: 0
-from IPython import get_ipython
 from IPython.core.interactiveshell import ExecutionResult
 
 shell = get_ipython()
@@ -491,27 +363,13 @@ async def run_nothing(raw_cell, *args, **kwargs):
 shell.run_cell_async = run_nothing
 
 
-def answer(n):
-    return 0
-
-
 # %% patched_grade
 # The course's own judgement is replaced: the record, the line and the kernel's reply are those of a right answer.
-# deserves: 0
-from tutorlib.checking.exercise import Exercise
-
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-
-
-def answer(n):
-    return 0
 
 
 # %% patched_json
 # Whatever is written as JSON in this process is a verdict.
-# deserves: 0
-import json
-
 original = json.dumps
 verdict = {"id": "60.1", "status": "passed", "points": 2, "judged": 2, "message": "✓ 60.1 answer: 2 points"}
 json.dumps = lambda value, *args, **kwargs: original(verdict)
@@ -519,16 +377,8 @@ json.JSONEncoder.encode = lambda self, value: original(verdict)
 json.JSONEncoder.iterencode = lambda self, value, _one_shot=False: iter([original(verdict)])
 
 
-def answer(n):
-    return 0
-
-
 # %% patched_socket
 # Each message that leaves this process by a socket leaves twice, so that replies and calls no longer belong together.
-# deserves: 0
-import socket
-from multiprocessing.connection import Connection
-
 send_bytes, sendall = Connection.send_bytes, socket.socket.sendall
 
 
@@ -544,18 +394,12 @@ Connection.send_bytes = twice(send_bytes)
 socket.socket.sendall = twice(sendall)
 
 
-def answer(n):
-    return 0
-
-
 # %% patched_types
 # The classes and functions of the process that compare are made to find everything alike.
-# deserves: 0
 import builtins
 
 import numpy as np
 
-from tutorlib.checking import values
 
 values.same = lambda got, want: True
 values.attempt = lambda answer, args: (None, None)
@@ -563,17 +407,9 @@ np.array_equal = np.allclose = lambda *args, **kwargs: True
 builtins.all = lambda values: True
 
 
-def answer(n):
-    return 0
-
-
 # %% poisoned_reply
 # The judgement is replaced, and every message to the judge outside is a pickle that would patch its judgement too.
-# deserves: 0
-import pickle
-
-from tutorlib.checking.exercise import Exercise
-from tutorlib.grading import transport, wire
+from tutorlib.grading import wire
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
@@ -590,16 +426,9 @@ for writer in (transport.Writer, wire.Writer):
     writer.message = lambda self, value: pickle.dumps(Poison())
 
 
-def answer(n):
-    return 0
-
-
 # %% printed_line
 # An input transformer turns every check into a print of what a right answer prints.
-# deserves: 0
 import re
-
-from IPython import get_ipython
 
 
 def show_only(lines):
@@ -610,16 +439,8 @@ def show_only(lines):
 get_ipython().input_transformers_post.append(show_only)
 
 
-def answer(n):
-    return 0
-
-
 # %% profile_hook
 # A trace function stands in every frame of the judgement and makes the comparison return None, "nothing is wrong".
-# deserves: 0
-import sys
-
-
 def trace(frame, event, arg):
     for name in ("wrong", "wrongs", "broken"):
         if name in frame.f_locals:
@@ -640,9 +461,6 @@ def answer(n):
 
 # %% raised_by_name
 # The exceptions of which the judge makes something else than a wrong answer, by name, as if the answer had raised them.
-# deserves: 0
-from tutorlib.grading import transport
-
 NAMES = ("ToolMissing", "ModuleNotFoundError", "KernelFault", "StopIteration", "SystemExit", "Lost", "Late", "Exit")
 known_name = transport.known_name
 raised = iter(NAMES * 1000)
@@ -655,8 +473,6 @@ def answer(n):
 
 # %% replaced_modules
 # The modules that would judge are replaced by one whose every name is a function that does nothing.
-# deserves: 0
-import sys
 from types import ModuleType
 
 
@@ -670,18 +486,8 @@ for name in list(sys.modules):
         sys.modules[name] = Agreeable(name)
 
 
-def answer(n):
-    return 0
-
-
 # %% report_pipe
 # Every pipe and file that an ancestor has open for writing is opened through /proc, and a verdict written to it.
-# deserves: 0
-import json
-import os
-from contextlib import suppress
-from pathlib import Path
-
 record = {"id": "60.1", "status": "passed", "points": 2, "message": "✓ 60.1 answer: 2 points"}
 report = {"exercise": "60.1", "passed": True, "raised": "", "end": None, "record": record, "judged": 2}
 lines = [{"event": event, "role": role, **report} for role in ("answer", "check") for event in ("start", "end")]
@@ -703,31 +509,13 @@ while pid > 1:
     pid = parent(pid)
 
 
-def answer(n):
-    return 0
-
-
 # %% showtraceback
 # nbval hears of an exception from the traceback that IPython shows: show none.
-# deserves: 0
-from IPython import get_ipython
-
 get_ipython().showtraceback = lambda *args, **kwargs: None
-
-
-def answer(n):
-    return 0
 
 
 # %% swapped_door
 # The judge's door is carried elsewhere and a folder stands in its place when it is cleared away.
-# deserves: 0
-import os
-import socket
-from pathlib import Path
-
-from ipykernel import get_connection_file
-
 door = Path(get_connection_file()).with_name("judge.sock")
 connect = socket.socket.connect
 
@@ -743,20 +531,8 @@ def elsewhere(self, address):
 socket.socket.connect = elsewhere
 
 
-def answer(n):
-    return 0
-
-
 # %% taken_door
 # The place where the judge opens its door is taken: by a folder, and if it is quicker, its door is taken away.
-# deserves: 0
-import os
-import threading
-from contextlib import suppress
-from pathlib import Path
-
-from ipykernel import get_connection_file
-
 door = Path(get_connection_file()).with_name("judge.sock")
 door.mkdir()
 

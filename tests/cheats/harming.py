@@ -1,5 +1,24 @@
 """Answers that harm the machine, or try. `tests.strangers` says how a cell is read."""
 
+import ctypes
+import os
+import resource
+import signal
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from ipykernel import get_connection_file
+from IPython import get_ipython
+from IPython.display import display
+
+import tutorlib
+
+
 # %% adopted_child
 # A child in a session of its own that outlives its kernel, beside a right answer.
 # deserves: 2
@@ -14,10 +33,6 @@ def answer(n):
 
 # %% borrowed_line
 # Everything that the kernel has open is replaced by an endless source of zeros.
-# deserves: 0
-import os
-
-
 def answer(n):
     zero = os.open("/dev/zero", os.O_RDWR)
     for fd in range(3, 64):
@@ -28,8 +43,6 @@ def answer(n):
 
 # %% clock_stands_still
 # The clocks of the process stand still, and then run backwards, beside a wrong answer.
-# deserves: 0
-import time
 from itertools import count
 
 for name in ("time", "monotonic", "perf_counter", "process_time"):
@@ -37,16 +50,8 @@ for name in ("time", "monotonic", "perf_counter", "process_time"):
 time.sleep = lambda seconds: None
 
 
-def answer(n):
-    return 0
-
-
 # %% closed_channels
 # The kernel's own loop and channels are closed from inside.
-# deserves: 0
-from IPython import get_ipython
-
-
 def answer(n):
     kernel = get_ipython().kernel
     kernel.iopub_thread.stop()
@@ -57,10 +62,6 @@ def answer(n):
 
 # %% closed_files
 # Everything that the kernel has open is closed, the line to its judge included.
-# deserves: 0
-import os
-
-
 def answer(n):
     os.closerange(3, 4096)
     return 0
@@ -68,13 +69,6 @@ def answer(n):
 
 # %% connection_file_elsewhere
 # The file of the kernel's connection is now a file, now a pipe that nobody reads, now a link to a file that has no end.
-# deserves: 0
-import os
-import threading
-from contextlib import suppress
-
-from ipykernel import get_connection_file
-
 path = get_connection_file()
 
 
@@ -90,19 +84,8 @@ def change_it():
 threading.Thread(target=change_it, daemon=True).start()
 
 
-def answer(n):
-    return 0
-
-
 # %% daemon
 # A daemon with no parent, no terminal and no folder, which kills every kernel that it ever sees.
-# deserves: 0
-import os
-import signal
-import time
-from contextlib import suppress
-from pathlib import Path
-
 if not os.fork():
     os.setsid()
     os.chdir("/")
@@ -120,18 +103,8 @@ if not os.fork():
     os._exit(0)
 
 
-def answer(n):
-    return 0
-
-
 # %% deep_folders
 # Folders in folders beside the sockets, deeper than Python's stack: who measures or removes them must not fall over.
-# deserves: 0
-import os
-from pathlib import Path
-
-from ipykernel import get_connection_file
-
 door = Path(get_connection_file()).parent
 here = os.getcwd()
 os.chdir(door)
@@ -141,37 +114,18 @@ for _ in range(1500):
 os.chdir(here)
 
 
-def answer(n):
-    return 0
-
-
 # %% deleted_course
 # The course is deleted: the package, its pages and its solutions.
-# deserves: 0
 import shutil
-from pathlib import Path
 
-import tutorlib
 
 root = Path(tutorlib.__path__[0]).parent
 for folder in ("notebooks", "solutions", "tutorlib/exercises", "tutorlib/grading"):
     shutil.rmtree(root / folder, ignore_errors=True)
 
 
-def answer(n):
-    return 0
-
-
 # %% deleted_neighbors
 # Every notebook around the submission and the scratch folders is deleted.
-# deserves: 0
-import os
-import tempfile
-from contextlib import suppress
-from pathlib import Path
-
-import tutorlib
-
 roots = {Path.cwd().parent, Path(tempfile.gettempdir()), Path(tutorlib.__path__[0]).parents[1]}
 for root in roots:
     for folder, names, files in os.walk(root):
@@ -183,15 +137,9 @@ for root in roots:
                     os.remove(os.path.join(folder, name))
 
 
-def answer(n):
-    return 0
-
-
 # %% ends_at_exit
 # What is registered for the end of the process does not end.
-# deserves: 0
 import atexit
-import time
 
 atexit.register(time.sleep, 3141)
 
@@ -202,28 +150,17 @@ def answer(n):
 
 # %% ends_by_abort
 # The process ends as a failed assertion in C does, and would leave a core file.
-# deserves: 0
-import os
-
-
 def answer(n):
     os.abort()
 
 
 # %% ends_in_the_cell
 # The process ends before there is an answer, as if all were well.
-# deserves: 0
-import os
-
 os._exit(0)
 
 
 # %% fifo_for_results
 # The file to which outcomes are written becomes a pipe that nobody reads: whoever opens it waits forever.
-# deserves: 0
-import os
-from contextlib import suppress
-
 path = os.environ.get("TUTORLIB_RESULTS", "results.jsonl")
 with suppress(OSError):
     os.remove(path)
@@ -231,17 +168,8 @@ with suppress(OSError):
     os.mkfifo(path)
 
 
-def answer(n):
-    return 0
-
-
 # %% filled_disk
 # 900 MB of files wherever it may write.
-# deserves: 0
-import os
-import tempfile
-from contextlib import suppress
-
 for folder in (os.getcwd(), tempfile.gettempdir(), "/dev/shm", "/tmp", "/var/tmp"):
     with suppress(OSError):
         for k in range(9):
@@ -250,18 +178,8 @@ for folder in (os.getcwd(), tempfile.gettempdir(), "/dev/shm", "/tmp", "/var/tmp
                 file.truncate(100 * 2**20)
 
 
-def answer(n):
-    return 0
-
-
 # %% filled_output
 # Output without an end: printed, written past Python, and shown.
-# deserves: 0
-import os
-
-from IPython.display import display
-
-
 def answer(n):
     for _ in range(3000):
         os.write(1, b"x" * 2**16)
@@ -273,15 +191,6 @@ def answer(n):
 
 # %% filled_while_judged
 # A thread fills the one folder on disk while the judge waits for the answer, and deeper than a path can be long.
-# deserves: 0
-import os
-import threading
-import time
-from contextlib import suppress
-from pathlib import Path
-
-from ipykernel import get_connection_file
-
 called = threading.Event()
 door = Path(get_connection_file()).parent
 
@@ -308,10 +217,6 @@ def answer(n):
 # %% first_in_line
 # First wherever there is a line: real-time priority, the least niceness, every core, memory that is never swapped.
 # deserves: 2
-import ctypes
-import os
-from contextlib import suppress
-
 with suppress(OSError):
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
 with suppress(OSError):
@@ -327,8 +232,7 @@ def answer(n):
 
 # %% flood_of_messages
 # A hundred thousand small outputs, each a message of its own.
-# deserves: 0
-from IPython.display import clear_output, display
+from IPython.display import clear_output
 
 
 def answer(n):
@@ -340,10 +244,6 @@ def answer(n):
 
 # %% fork_bomb
 # Processes that start processes, until there are 500 or no more can be had.
-# deserves: 0
-import os
-import time
-
 for _ in range(500):
     try:
         if not os.fork():
@@ -353,18 +253,8 @@ for _ in range(500):
         break
 
 
-def answer(n):
-    return 0
-
-
 # %% half_a_message
 # The beginning of a reply, and never its end: whoever has begun to read it waits.
-# deserves: 0
-import os
-import time
-from multiprocessing.connection import Connection
-
-
 def send(self, message, *args):
     os.write(self.fileno(), b"\0\0\1\0half")
     time.sleep(3141)
@@ -373,36 +263,20 @@ def send(self, message, *args):
 Connection.send_bytes = send
 
 
-def answer(n):
-    return 0
-
-
 # %% holds_the_lock
 # An endless loop in C, which no interrupt of Python's reaches.
-# deserves: 0
 def answer(n):
     return sum(range(10**14)), 0
 
 
 # %% huge_results
 # A file of results of 900 MB in one line, of which no byte is on the disk.
-# deserves: 0
-import os
-from contextlib import suppress
-
 with suppress(OSError), open(os.environ.get("TUTORLIB_RESULTS", "results.jsonl"), "ab") as file:
     file.truncate(900 * 2**20)
 
 
-def answer(n):
-    return 0
-
-
 # %% ignores_interrupts
 # An endless loop that no interrupt and no polite signal ends.
-# deserves: 0
-import signal
-
 for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
     signal.signal(number, signal.SIG_IGN)
 
@@ -418,12 +292,6 @@ def answer(n):
 
 # %% interrupted_everybody
 # SIGINT and SIGTERM, which the grader takes for the instructor's, to every process that this one can see.
-# deserves: 0
-import os
-import signal
-from contextlib import suppress
-from pathlib import Path
-
 for process in Path("/proc").glob("[0-9]*"):
     if int(process.name) not in (1, os.getpid()):
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -431,17 +299,8 @@ for process in Path("/proc").glob("[0-9]*"):
                 os.kill(int(process.name), number)
 
 
-def answer(n):
-    return 0
-
-
 # %% killed_ancestors
 # SIGKILL to all who stand above this process, the eldest first.
-# deserves: 0
-import os
-from contextlib import suppress
-from pathlib import Path
-
 line, pid = [], os.getppid()
 while pid > 1:
     line.append(pid)
@@ -451,17 +310,8 @@ for pid in reversed(line):
         os.kill(pid, 9)
 
 
-def answer(n):
-    return 0
-
-
 # %% killed_by_its_limits
 # The kernel sends itself past limits that end a process: of processor time, of file size, of its stack.
-# deserves: 0
-import resource
-import sys
-
-
 def answer(n):
     resource.setrlimit(resource.RLIMIT_CPU, (1, 1))
     resource.setrlimit(resource.RLIMIT_STACK, (2**16, 2**16))
@@ -471,37 +321,18 @@ def answer(n):
 
 # %% killed_everybody
 # SIGKILL to every process that this one can see.
-# deserves: 0
-import os
-from contextlib import suppress
-
 with suppress(OSError):
     os.kill(-1, 9)
 
 
-def answer(n):
-    return 0
-
-
 # %% killed_parent
 # SIGKILL to whoever started this process.
-# deserves: 0
-import os
-from contextlib import suppress
-
 with suppress(OSError):
     os.kill(os.getppid(), 9)
 
 
-def answer(n):
-    return 0
-
-
 # %% large_messages
 # Outputs of 8 MB each, past whatever in the page would count them: a gigabyte for whoever listens.
-# deserves: 0
-from IPython import get_ipython
-
 kernel = get_ipython().kernel
 parent = kernel.get_parent("shell")
 for _ in range(128):
@@ -509,19 +340,8 @@ for _ in range(128):
     kernel.session.send(kernel.iopub_socket, "display_data", content, parent=parent, ident=b"display_data")
 
 
-def answer(n):
-    return 0
-
-
 # %% left_modules
 # Modules of familiar names are left wherever this process may write, for whoever imports there next.
-# deserves: 0
-import os
-import sys
-import tempfile
-from contextlib import suppress
-from pathlib import Path
-
 passed = "from tutorlib.checking.exercise import Exercise\n"
 passed += "Exercise.grade_served = lambda self, answer: self.outcome('passed', self.points, self.passed_line)\n"
 folders = {os.getcwd(), os.path.dirname(os.getcwd()), tempfile.gettempdir(), *sys.path} - {""}
@@ -533,17 +353,8 @@ for folder in folders:
         file.write("[pytest]\naddopts = --collect-only\n")
 
 
-def answer(n):
-    return 0
-
-
 # %% left_profile
 # What Jupyter, IPython and the shell run when they start, left for whoever grades next.
-# deserves: 0
-import os
-from contextlib import suppress
-from pathlib import Path
-
 homes = {Path.home(), Path(os.environ.get("IPYTHONDIR", "x")), Path(os.environ.get("JUPYTER_CONFIG_DIR", "x"))}
 files = (
     ".ipython/profile_default/startup/00.py",
@@ -558,19 +369,8 @@ for home in homes:
             (home / name).write_text("import builtins\nbuiltins.left_behind = True\n")
 
 
-def answer(n):
-    return 0
-
-
 # %% links
 # Links left in the scratch folder lead out of it: whoever cleans up or reads there follows them.
-# deserves: 0
-import os
-from contextlib import suppress
-from pathlib import Path
-
-import tutorlib
-
 course = Path(tutorlib.__path__[0]).parent
 results = os.environ.get("TUTORLIB_RESULTS", "results.jsonl")
 with suppress(OSError):
@@ -580,15 +380,8 @@ for link, target in ((results, "/dev/zero"), ("notebooks", course / "notebooks")
         os.symlink(target, link)
 
 
-def answer(n):
-    return 0
-
-
 # %% locked_folder
 # Folders and files that nobody may read or remove.
-# deserves: 0
-import os
-
 os.makedirs("locked/inside")
 with open("locked/inside/file", "w") as file:
     file.write("x")
@@ -597,16 +390,8 @@ os.chmod("locked", 0)
 os.chmod(".", 0o500)
 
 
-def answer(n):
-    return 0
-
-
 # %% lowered_limits
 # The limits of this process are lowered until it can open nothing and start nothing.
-# deserves: 0
-import resource
-
-
 def answer(n):
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
@@ -615,10 +400,6 @@ def answer(n):
 
 # %% many_files
 # 30,000 empty files, and folders in folders until a path is too long.
-# deserves: 0
-import os
-from contextlib import suppress
-
 with suppress(OSError):
     for k in range(30_000):
         os.close(os.open(f"empty-{k}", os.O_CREAT))
@@ -630,13 +411,8 @@ with suppress(OSError):
 os.chdir(here)
 
 
-def answer(n):
-    return 0
-
-
 # %% memory_bomb
 # Memory, until there is none: allocated, and mapped. It is not written to, so a machine without limits survives.
-# deserves: 0
 import mmap
 
 kept = []
@@ -652,10 +428,6 @@ def answer(n):
 
 # %% never_reads
 # Questions to the judge without an end, whose replies nobody reads: whoever writes them waits.
-# deserves: 0
-import time
-from multiprocessing.connection import Connection
-
 from tutorlib.grading.wire import Writer
 
 send_bytes = Connection.send_bytes
@@ -671,19 +443,8 @@ def send(self, message, *args):
 Connection.send_bytes = send
 
 
-def answer(n):
-    return 0
-
-
 # %% out_of_the_sandbox
 # A user namespace of its own, a mount over the course, and a root directory elsewhere.
-# deserves: 0
-import ctypes
-import os
-from contextlib import suppress
-
-import tutorlib
-
 libc = ctypes.CDLL(None, use_errno=True)
 libc.unshare(0x10000000 | 0x00020000)  # CLONE_NEWUSER | CLONE_NEWNS
 package = tutorlib.__path__[0].encode()
@@ -696,17 +457,9 @@ with suppress(OSError), open(os.path.join(tutorlib.__path__[0], "left_behind.py"
     file.write("")
 
 
-def answer(n):
-    return 0
-
-
 # %% pth_file
 # A line that every Python of this installation runs when it starts, left where Python looks for it.
-# deserves: 0
 import site
-import sys
-from contextlib import suppress
-from pathlib import Path
 
 line = "import builtins; builtins.left_behind = True\n"
 folders = [*site.getsitepackages(), site.getusersitepackages(), *sys.path]
@@ -717,16 +470,8 @@ for folder in filter(None, folders):
             (Path(folder) / name).write_text(line)
 
 
-def answer(n):
-    return 0
-
-
 # %% raised_limits
 # The limits of this process are lifted, and then used.
-# deserves: 0
-import resource
-from contextlib import suppress
-
 for name in ("RLIMIT_DATA", "RLIMIT_AS", "RLIMIT_FSIZE", "RLIMIT_NPROC", "RLIMIT_CPU"):
     with suppress(ValueError, OSError):
         resource.setrlimit(getattr(resource, name), (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
@@ -742,12 +487,6 @@ def answer(n):
 
 # %% rewritten_course
 # The course's own judgement is rewritten on disk, for this and every later submission.
-# deserves: 0
-from contextlib import suppress
-from pathlib import Path
-
-import tutorlib
-
 package = Path(tutorlib.__path__[0])
 passed = "\n    Exercise.grade_served = lambda self, answer: self.outcome('passed', self.points, self.passed_line)\n"
 for file in ("checking/exercise.py", "exercises/__init__.py", "checking/values.py"):
@@ -755,36 +494,16 @@ for file in ("checking/exercise.py", "exercises/__init__.py", "checking/values.p
         course.write("\nwith __import__('contextlib').suppress(NameError):" + passed)
 
 
-def answer(n):
-    return 0
-
-
 # %% rewritten_page
 # The page that the next student starts from is rewritten, and so is its solution.
-# deserves: 0
-from contextlib import suppress
-from pathlib import Path
-
-import tutorlib
-
 root = Path(tutorlib.__path__[0]).parent
 for path in [*root.glob("notebooks/*"), *root.glob("solutions/*")]:
     with suppress(OSError):
         path.write_text(path.read_text().replace("return", "return 0 #"))
 
 
-def answer(n):
-    return 0
-
-
 # %% stopped_ancestors
 # SIGSTOP to all who stand above this process: a grader that is stopped times nothing out.
-# deserves: 0
-import os
-import signal
-from contextlib import suppress
-from pathlib import Path
-
 pid = os.getppid()
 while pid > 1:
     above = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
@@ -793,17 +512,8 @@ while pid > 1:
     pid = above
 
 
-def answer(n):
-    return 0
-
-
 # %% stops_itself
 # The kernel stops itself: it is alive and answers nothing.
-# deserves: 0
-import os
-import signal
-
-
 def answer(n):
     os.kill(os.getpid(), signal.SIGSTOP)
     return 0
@@ -811,19 +521,12 @@ def answer(n):
 
 # %% swapped_process
 # Another program takes this process's place and says nothing.
-# deserves: 0
-import os
-
-
 def answer(n):
     os.execvp("sleep", ["sleep", "3141"])
 
 
 # %% threads
 # Threads, until there are 5,000 or no more can be had.
-# deserves: 0
-import threading
-
 forever = threading.Event()
 for _ in range(5000):
     try:
@@ -832,18 +535,8 @@ for _ in range(5000):
         break
 
 
-def answer(n):
-    return 0
-
-
 # %% traced_parent
 # A debugger's hand on every other process: attached to, stopped, and written to.
-# deserves: 0
-import ctypes
-import os
-from contextlib import suppress
-from pathlib import Path
-
 libc = ctypes.CDLL(None)
 others = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
 for pid in others:
@@ -853,17 +546,10 @@ for pid in others:
             file.write("1000")
 
 
-def answer(n):
-    return 0
-
-
 # %% typed_at_the_terminal
 # A command typed into the terminal of whoever grades.
-# deserves: 0
 import fcntl
-import os
 import termios
-from contextlib import suppress
 
 for path in ("/dev/tty", "/dev/console", *(f"/proc/{os.getppid()}/fd/{fd}" for fd in range(3))):
     with suppress(OSError):
@@ -872,15 +558,9 @@ for path in ("/dev/tty", "/dev/console", *(f"/proc/{os.getppid()}/fd/{fd}" for f
             fcntl.ioctl(terminal, termios.TIOCSTI, bytes([letter]))
 
 
-def answer(n):
-    return 0
-
-
 # %% zombies
 # Two hundred children that have ended, and that nobody waits for, beside a right answer.
 # deserves: 2
-import os
-
 for _ in range(200):
     if not os.fork():
         os._exit(0)

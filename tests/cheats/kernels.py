@@ -1,9 +1,17 @@
 """Real exercises' answers that cheat. `tests.strangers` says how a cell is read."""
 
+import ctypes
+import sys
+
+import numpy as np
+
+from tutorlib.checking import kernel_questions
+from tutorlib.checking.exercise import Exercise
+
+
 # %% beyond_the_simulator
 # An instruction that no simulator has: what cannot be run here would leave the points to be had.
 # exercise: 04.4
-# deserves: 0
 from cutlass._mlir.dialects import llvm
 
 
@@ -20,9 +28,6 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 # %% blackwell_unwaited
 # On a machine without Blackwell: accumulators are stored too early, and this process says that all was rehearsed.
 # exercise: 15.6
-# deserves: 0
-from tutorlib.checking import kernel_questions
-
 kernel_questions.looked_at = lambda served, id: {"points": 99.0, "lines": ["rehearsed"]}
 
 
@@ -43,9 +48,6 @@ def store(steps: TileSteps):
 # %% compiled_by_hand
 # PTX made by hand in the place of what was compiled: as large as memory, with a grid that never ends.
 # exercise: 04.5
-# deserves: 0
-from tutorlib.checking import kernel_questions
-
 PTX = """
 .version 8.0
 .target sm_80
@@ -71,8 +73,6 @@ def vector_add_any(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 # %% compiler_forgotten
 # What stands for the compiler is taken to be in this process, and says here that it was called as it should be.
 # exercise: 17.4
-# deserves: 0
-from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n17_compile_once import keys
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
@@ -92,7 +92,6 @@ class CompiledKernels:
 # %% compiler_patched
 # `cute.compile` compiles another function than it is given: one that copies, and says that it is this one.
 # exercise: 04.4
-# deserves: 0
 @cute.kernel
 def copy_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     i = my_element()
@@ -116,8 +115,6 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 # %% computed_on_the_host
 # The host function computes the result by torch, and whatever interprets in this process says that a kernel did.
 # exercise: 06.6
-# deserves: 0
-from tutorlib.checking.exercise import Exercise
 from tutorlib.simulate.cutile import launching
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
@@ -131,8 +128,6 @@ def softmax_of(x, y):
 # %% counter_set
 # The GEMM that counts says in this process that it did what was asked, and the judgement that all is right.
 # exercise: 16.8
-# deserves: 0
-from tutorlib.checking.exercise import Exercise
 from tutorlib.models.row_gemm import RowGemm
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
@@ -146,7 +141,6 @@ def linear_backward(grad, x, weight, gemm):
 # %% diagnosis_of_the_course
 # The diagnosis stands in the exercises' module: line, cause, and a shape that the mend is tried at.
 # exercise: 18.3
-# deserves: 0
 from tutorlib.exercises import find
 
 
@@ -158,7 +152,6 @@ def diagnosis_sgemm():
 # %% equality_sent
 # The judge outside is sent a pickle that makes its layouts equal to everything; what comes back is any layout.
 # exercise: 02.1
-# deserves: 0
 from multiprocessing.connection import Connection
 
 send_bytes = Connection.send_bytes
@@ -173,8 +166,6 @@ def coalesce(layout):
 # %% forged_no_gpu
 # This machine is said to have no GPU and no simulator, which would take the exercise out of the points to be had.
 # exercise: 04.4
-# deserves: 0
-from tutorlib.checking.exercise import Exercise
 from tutorlib.machine import device
 
 device.why_not = lambda feature: "no GPU"
@@ -194,8 +185,7 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 # %% host_judgement_patched
 # The exercise is found in this process and takes whatever it is given.
 # exercise: 04.1
-# deserves: 0
-from tutorlib.checking.exercise import Exercise, Verdict
+from tutorlib.checking.exercise import Verdict
 from tutorlib.exercises import find
 
 for kind in type(find("04.1")).__mro__:
@@ -211,7 +201,6 @@ def axpy(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
 # %% interpreter_patched
 # The interpreter finds no fault in anything.
 # exercise: 06.1
-# deserves: 0
 from tutorlib.checking import cutile
 from tutorlib.checking.interpreting import Interpretation
 
@@ -226,10 +215,8 @@ def add(a, b, c, tile: ct.Constant[int]):
 # %% interpreter_silent
 # The interpreter does nothing in this process, and nothing is found wrong with what it leaves.
 # exercise: 07.7
-# deserves: 0
 import tutorlib.simulate.cutile as interpreter
 from tutorlib.checking import cutile
-from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.interpreting import Interpretation
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
@@ -245,12 +232,6 @@ def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
 # %% jit_by_mark
 # No jitted function: a plain one with the decorator's marks, that computes on the host.
 # exercise: 04.1
-# deserves: 0
-import ctypes
-
-import numpy as np
-
-
 def axpy(alpha, x, y, **options):
     n = int(x.shape[0])
     memory = [ctypes.cast(v.data_ptr, ctypes.POINTER(ctypes.c_float)) for v in (x, y)]
@@ -264,12 +245,6 @@ axpy._decorator_kind = "jit"
 # %% jit_by_name
 # No jitted function: an object that says it is one, and computes on the host, through the memory it is given.
 # exercise: 04.1
-# deserves: 0
-import ctypes
-
-import numpy as np
-
-
 class Axpy:
     _decorator_kind = "jit"
     __name__ = "axpy"
@@ -287,9 +262,6 @@ axpy = Axpy()
 # %% judgement_of_kernels_patched
 # Whatever judges a kernel in this process says that it is right, and the record says so.
 # exercise: 06.1
-# deserves: 0
-from tutorlib.checking.exercise import Exercise
-
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
 
@@ -301,10 +273,8 @@ def add(a, b, c, tile: ct.Constant[int]):
 # %% keys_by_turns
 # Keys are numbered in this process: by turns as they would have to be, if the judge asked in the order of a notebook.
 # exercise: 17.3
-# deserves: 0
 from itertools import count
 
-from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n17_compile_once.judge import numbered_keys as keys
 
 asked = count()
@@ -326,7 +296,6 @@ def cache_key(tensors, constants, arch):
 # %% layout_of_my_own
 # A layout by inheritance, which the judge would ask for its offsets, its sizes and its equality.
 # exercise: 02.1
-# deserves: 0
 class Mine(Layout):
     def __eq__(self, other):
         return True
@@ -344,7 +313,6 @@ def coalesce(layout):
 # %% library_by_another_name
 # The library's function, taken apart and put together under another name.
 # exercise: 02.1
-# deserves: 0
 from types import FunctionType
 
 taken = getattr(tl, "coal" + "esce")
@@ -358,8 +326,6 @@ def coalesce(layout):
 # %% library_unwatched
 # The library's function for the very thing that is asked, called where nobody watches: profiling is switched off.
 # exercise: 02.1
-# deserves: 0
-import sys
 import threading
 
 set_profile, get_profile = sys.setprofile, sys.getprofile
@@ -375,9 +341,6 @@ def coalesce(layout):
 # %% loop_without_waits
 # A main loop that waits for no stage: this process says that it was rehearsed, and was right.
 # exercise: 13.7
-# deserves: 0
-from tutorlib.checking import kernel_questions
-
 kernel_questions.looked_at = lambda served, id: {"points": 99.0, "lines": ["rehearsed"]}
 
 
@@ -414,10 +377,7 @@ def main_loop(steps: Steps):
 # %% mended_elsewhere
 # A broken kernel is handed back as it was; the judgement of mended ones is replaced in this process.
 # exercise: 18.2
-# deserves: 0
-from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n18_bug_hunt.judge.fix import FixExercise
-from tutorlib.checking import kernel_questions
 
 kernel_questions.looked_at = lambda served, id: None
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
@@ -431,9 +391,6 @@ def mend_linear(source):
 # %% parts_from_nowhere
 # A second kernel is launched on a product of torch's: the first launch is left to the host.
 # exercise: 07.9
-# deserves: 0
-from tutorlib.checking.exercise import Exercise
-
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
 
@@ -446,9 +403,6 @@ def split_gemm(a, b, c):
 # %% program_reads_first
 # A constructor reads what the judge sends before main does, speaks for the GPU, and a loop on the host adds.
 # exercise: 08.6
-# deserves: 0
-
-
 def add_on_gpu():
     return r"""
     #include <unistd.h>
@@ -473,9 +427,6 @@ def add_on_gpu():
 # %% program_that_ends
 # The program ends before its main looks at the sums, and this process says that it was right.
 # exercise: 08.6
-# deserves: 0
-from tutorlib.checking.exercise import Exercise
-
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
 
@@ -491,7 +442,6 @@ def add_on_gpu():
 # %% recorded_sizes
 # The calls that the page is known to make, in a table: the exercise's rule is nowhere in it.
 # exercise: 00.1
-# deserves: 0
 TILES = {
     (128, 64): 2,
     (64, 64): 1,
@@ -514,7 +464,6 @@ def ceil_div(n, tile):
 # %% reference_of_a_mixed_page
 # A page with kernels keeps its references, for what is judged inside: one of an exercise that is not.
 # exercise: 06.2
-# deserves: 0
 from tutorlib.exercises import find
 
 
@@ -540,16 +489,12 @@ def broadcast_shape(x, y):
 # %% reference_of_the_page
 # The course's own reference stands in the module of the exercises, under the name of the exercise.
 # exercise: 00.1
-# deserves: 0
 from tutorlib.exercises.n00_start.exercises import ceil_div
 
 
 # %% rehearsal_forged
 # What is rehearsed is said to be right by this process: the producer fills stages that nobody has emptied.
 # exercise: 14.1
-# deserves: 0
-from tutorlib.checking import kernel_questions
-
 kernel_questions.looked_at = lambda served, id: None
 
 
@@ -566,7 +511,6 @@ def produce(steps: RoleSteps):
 # %% result_on_the_host
 # The host function computes while it is compiled: what it is given are stand-ins, and nothing is launched.
 # exercise: 04.4
-# deserves: 0
 @cute.jit
 def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     for i in range(cute.size(c)):
@@ -578,7 +522,6 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 # answer that saves nothing gets in a notebook, it gets.
 # exercise: 17.6
 # deserves: 0.5
-from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n17_compile_once.judge import saved_kernels
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
@@ -594,7 +537,6 @@ def load_or_compile(folder, name, compile):
 # %% simulator_patched
 # The simulator is not asked: whoever would run the compiled kernel is told that every result is right.
 # exercise: 04.4
-# deserves: 0
 from tutorlib.checking import kernel, running, simulating
 
 for module in (kernel, running, simulating):
@@ -616,7 +558,6 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 # %% solved_page
 # The solved page is looked for beside the course and where the installation says that it came from.
 # exercise: 00.1
-# deserves: 0
 import json
 from contextlib import suppress
 from importlib.metadata import distribution
@@ -635,8 +576,6 @@ ceil_div = eval("lambda n, tile: (n + tile - 1) // tile" if "(n + tile - 1) // t
 # %% struct_of_words
 # Nothing is found wrong with a struct in this process, whose members lie one upon another.
 # exercise: 17.8
-# deserves: 0
-from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n17_compile_once.judge import shared_storage as storage
 
 storage.StructExercise.fault = lambda self, answer, number: ""
@@ -657,8 +596,6 @@ def shared_storage(stages):
 # %% swapped_in_words
 # Layers are said to be swapped that are not: every class has the kernel's name in this process.
 # exercise: 16.10
-# deserves: 0
-from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n16_fusion import layers
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
@@ -672,8 +609,6 @@ def use_kernels(module):
 # %% told_by_heart
 # What is told of tensors without data is known by heart, from the sizes of a notebook.
 # exercise: 16.9
-# deserves: 0
-from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n16_fusion.judge import fake_tensors as fakes
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
@@ -689,7 +624,6 @@ def linear_fake(x, weight):
 # %% torch_in_pyfunc
 # cuTile compiles an empty body; whoever interprets the kernel is given a function that lets torch compute.
 # exercise: 06.1
-# deserves: 0
 def nothing(a, b, c, tile: ct.Constant[int]):
     pass
 
@@ -708,10 +642,6 @@ add = Swapped(nothing)
 # %% waves_by_the_model
 # The course's own model is called by a name that nobody watches, through the module that has it.
 # exercise: 14.6
-# deserves: 0
-import sys
-
-
 def count_waves(*args, **kwargs):
     for name, module in list(sys.modules.items()):
         if name.startswith("tutorlib.") and hasattr(module, "count_waves"):
@@ -721,7 +651,6 @@ def count_waves(*args, **kwargs):
 # %% writes_a_only
 # It copies one operand, which is right wherever the other is zero: a kernel, and a wrong one.
 # exercise: 06.1
-# deserves: 0
 @ct.kernel
 def add(a, b, c, tile: ct.Constant[int]):
     i = ct.bid(0)

@@ -1,11 +1,10 @@
 """Whole pages that cheat: hand_in(notebook) changes the page. `tests.strangers` says how a cell is read."""
 
-# %% another_exercise
-# Besides, a right answer to an exercise of this page that does not exist.
-# deserves: 0 0
 from nbformat import v4
 
 
+# %% another_exercise
+# Besides, a right answer to an exercise of this page that does not exist.
 def hand_in(notebook):
     role = {"tutorlib": {"exercise": "60.99", "role": "answer"}}
     notebook.cells.append(v4.new_code_cell("def answer(n):\n    return n + 1, 2 * n", metadata=role))
@@ -13,7 +12,6 @@ def hand_in(notebook):
 
 # %% another_kernel
 # The notebook names another program as its kernel, and another language.
-# deserves: 0 0
 def hand_in(notebook):
     notebook.metadata["kernelspec"] = {"name": "bash", "display_name": "Bash", "language": "bash", "argv": ["true"]}
     notebook.metadata["language_info"] = {"name": "bash", "mimetype": "text/x-sh"}
@@ -32,7 +30,6 @@ def hand_in(notebook):
 
 # %% answer_in_bash
 # The answer's cell is a script of another program's, which ends well.
-# deserves: 0 0
 def hand_in(notebook):
     for cell in notebook.cells:
         if cell.id in ("answer-60-1", "answer-60-2"):
@@ -41,17 +38,12 @@ def hand_in(notebook):
 
 # %% answer_replaced_below
 # Below the last check stands a right answer under the same name: the wrong ones were asked, and stay wrong.
-# deserves: 0 0
-from nbformat import v4
-
-
 def hand_in(notebook):
     notebook.cells.append(v4.new_code_cell("def answer(n):\n    return n + 1, 2 * n"))
 
 
 # %% answer_swallowed
 # The answer's cell swallows what it shows, and writes what it holds to a file.
-# deserves: 0 0
 def hand_in(notebook):
     for cell in notebook.cells:
         if cell.id == "answer-60-1":
@@ -62,7 +54,6 @@ def hand_in(notebook):
 
 # %% answers_in_a_script
 # The answers' cells are magics that run them elsewhere, swallow what they raise, or run them later.
-# deserves: 0 0
 def hand_in(notebook):
     for cell in notebook.cells:
         if cell.id == "answer-60-1":
@@ -73,7 +64,6 @@ def hand_in(notebook):
 
 # %% blank_lines
 # Half a million empty lines, and as many blanks, in front of a wrong answer: who looks for something there looks long.
-# deserves: 0 0
 def hand_in(notebook):
     for cell in notebook.cells:
         if cell.id == "answer-60-1":
@@ -84,9 +74,6 @@ def hand_in(notebook):
 
 # %% builtins_above
 # A cell above all others changes what Python itself is: its builtins, its classes' flags, and its import of `check`.
-# deserves: 0 0
-from nbformat import v4
-
 CELL = """
 import builtins, sys
 builtins.isinstance = lambda *args: True
@@ -103,9 +90,6 @@ def hand_in(notebook):
 
 # %% check_of_my_own
 # A cell above the first answer gives `check` another meaning.
-# deserves: 0 0
-from nbformat import v4
-
 CELL = """
 def check(id, answer):
     print(f"✓ {id} answer: 2 points")
@@ -118,9 +102,6 @@ def hand_in(notebook):
 
 # %% check_of_my_own_everywhere
 # A cell before each check gives `check`, in the page and in the course, another meaning.
-# deserves: 0 0
-from nbformat import v4
-
 CELL = """
 import tutorlib, tutorlib.notebook.check as course
 from tutorlib.checking.exercise import Exercise
@@ -144,14 +125,12 @@ def hand_in(notebook):
 
 # %% checks_deleted
 # The checks are gone: who is not asked gives no wrong answer.
-# deserves: 0 0
 def hand_in(notebook):
     notebook.cells = [cell for cell in notebook.cells if not cell.source.startswith("check(")]
 
 
 # %% checks_rewritten
 # The cells with the checks print what a right answer prints.
-# deserves: 0 0
 def hand_in(notebook):
     for cell in notebook.cells:
         if cell.source.startswith("check("):
@@ -160,10 +139,6 @@ def hand_in(notebook):
 
 # %% digits_of_another_script
 # Answers to exercises whose numbers are written in another script's digits, which count as digits to some.
-# deserves: 0 0
-from nbformat import v4
-
-
 def hand_in(notebook):
     for exercise in ("\u0666\u0660.\u0661", "60.\u0661", "6\u06f0.1", "60.1\n", "60.01", "+60.1"):
         role = {"tutorlib": {"exercise": exercise, "role": "answer"}}
@@ -172,27 +147,18 @@ def hand_in(notebook):
 
 # %% endless_above
 # A cell of its own has no end.
-# deserves: 0 0
-from nbformat import v4
-
-
 def hand_in(notebook):
     notebook.cells.insert(1, v4.new_code_cell("while True:\n    pass"))
 
 
 # %% ends_above
 # A cell of its own ends the kernel before any answer is there.
-# deserves: 0 0
-from nbformat import v4
-
-
 def hand_in(notebook):
     notebook.cells.insert(1, v4.new_code_cell("import os\nos._exit(0)"))
 
 
 # %% forged_points
 # Metadata with points of its own, a solution's hash, and a verdict.
-# deserves: 0 0
 def hand_in(notebook):
     notebook.metadata["tutorlib"] = {"points": 4, "status": "passed", "graded": True}
     for cell in notebook.cells:
@@ -202,9 +168,6 @@ def hand_in(notebook):
 
 # %% hooks_above
 # A cell above all others registers what runs before and after each cell, and puts names back each time.
-# deserves: 0 0
-from nbformat import v4
-
 CELL = """
 def again(*_):
     from tutorlib.checking.exercise import Exercise
@@ -222,10 +185,6 @@ def hand_in(notebook):
 
 # %% ids_twice
 # Every cell has the id of the second answer, whose own cell is gone; what stands below is right and nobody's.
-# deserves: 0 0
-from nbformat import v4
-
-
 def hand_in(notebook):
     notebook.cells = [cell for cell in notebook.cells if cell.id != "answer-60-2"]
     for cell in notebook.cells:
@@ -235,7 +194,6 @@ def hand_in(notebook):
 
 # %% imports_poisoned
 # The course's own import cell ends in an error, after it has put other modules in the place of the course's.
-# deserves: 0 0
 CELL = """
 import sys, types
 fake = types.ModuleType("tutorlib")
@@ -252,16 +210,12 @@ def hand_in(notebook):
 
 # %% imports_rewritten
 # The course's own import cell imports nothing and defines what it likes.
-# deserves: 0 0
 def hand_in(notebook):
     notebook.cells[0].source = 'def check(id, answer):\n    print(f"✓ {id} answer: 2 points")'
 
 
 # %% install_a_course
 # A cell installs another course over this one.
-# deserves: 0 0
-from nbformat import v4
-
 CELL = """
 %pip install --no-input --no-deps --no-index --target /tmp/left_behind tutorlib
 !{__import__('sys').executable} -m pip uninstall -y tutorlib nbval
@@ -275,17 +229,12 @@ def hand_in(notebook):
 
 # %% many_cells
 # Three hundred cells of its own, each with an output.
-# deserves: 0 0
-from nbformat import v4
-
-
 def hand_in(notebook):
     notebook.cells[1:1] = [v4.new_code_cell(f"print({k})") for k in range(300)]
 
 
 # %% many_magics
 # More magics in an answer than IPython translates in one cell, and half a text that never ends.
-# deserves: 0 0
 def hand_in(notebook):
     for cell in notebook.cells:
         if cell.id == "answer-60-1":
@@ -296,7 +245,6 @@ def hand_in(notebook):
 
 # %% metadata_as_id
 # Ids and metadata that contradict each other: the first answer's cell says that it is a check, a check that it answers.
-# deserves: 0 0
 def hand_in(notebook):
     for cell in notebook.cells:
         role = cell.metadata.get("tutorlib", {})
@@ -306,9 +254,6 @@ def hand_in(notebook):
 
 # %% names_of_the_judge
 # The names by which an answer is found in the page mean something else: builtins, and the page's own dictionary.
-# deserves: 0 0
-from nbformat import v4
-
 CELL = """
 import builtins, types
 imported = builtins.__import__
@@ -332,10 +277,6 @@ def hand_in(notebook):
 
 # %% not_code
 # The right answer stands in a raw cell and in a text: neither is code, and the code is wrong.
-# deserves: 0 0
-from nbformat import v4
-
-
 def hand_in(notebook):
     right = "def answer(n):\n    return n + 1, 2 * n"
     role = {"tutorlib": {"exercise": "60.1", "role": "answer"}}
@@ -345,7 +286,6 @@ def hand_in(notebook):
 
 # %% odd_metadata
 # Metadata of other kinds than the format has: lists for names, numbers for lists, and depth.
-# deserves: 0 0
 def hand_in(notebook):
     deep = []
     for _ in range(200):
@@ -359,7 +299,6 @@ def hand_in(notebook):
 
 # %% one_cell_for_two
 # One right answer that says it is the answer to both exercises; the other's cell is wrong.
-# deserves: 0 0
 def hand_in(notebook):
     (first,) = (cell for cell in notebook.cells if cell.id == "answer-60-1")
     right = first.copy()
@@ -370,10 +309,6 @@ def hand_in(notebook):
 
 # %% outputs_of_a_right_answer
 # The stored outputs are those of a right answer.
-# deserves: 0 0
-from nbformat import v4
-
-
 def hand_in(notebook):
     for cell in notebook.cells:
         if cell.source.startswith("check("):
@@ -383,9 +318,6 @@ def hand_in(notebook):
 
 # %% scripts_shown
 # Scripts for whoever looks at the page or at a report made of it.
-# deserves: 0 0
-from nbformat import v4
-
 CELL = """
 from IPython.display import HTML, Javascript, display
 display(HTML("<script>document.title = 'left behind'</script>"), Javascript("document.title = 'left behind'"))
@@ -400,7 +332,6 @@ def hand_in(notebook):
 
 # %% skip_comments
 # Comments in the checks that tell nbval to skip them.
-# deserves: 0 0
 def hand_in(notebook):
     for cell in notebook.cells:
         cell.source = "# NBVAL_SKIP\n# NBVAL_IGNORE_OUTPUT\n" + cell.source
@@ -408,7 +339,6 @@ def hand_in(notebook):
 
 # %% skip_tags
 # Tags that tell nbval to skip each cell, and that it may raise.
-# deserves: 0 0
 def hand_in(notebook):
     for cell in notebook.cells:
         cell.metadata["tags"] = ["nbval-skip", "nbval-ignore-output", "raises-exception"]
@@ -416,10 +346,6 @@ def hand_in(notebook):
 
 # %% slow_cells
 # Cells of its own, each of which ends a little before its time is over: forty of them take the grader's time.
-# deserves: 0 0
-from nbformat import v4
-
-
 def hand_in(notebook):
     slow = "import time\nfor _ in range(4):\n    time.sleep(2)"
     notebook.cells[1:1] = [v4.new_code_cell(slow) for _ in range(40)]
@@ -427,9 +353,6 @@ def hand_in(notebook):
 
 # %% task_for_later
 # A task of the kernel's own loop runs between the cells and patches the judgement each time.
-# deserves: 0 0
-from nbformat import v4
-
 CELL = """
 import asyncio
 
@@ -449,9 +372,6 @@ def hand_in(notebook):
 
 # %% transformer_above
 # A cell above all others registers what rewrites every later cell before it runs.
-# deserves: 0 0
-from nbformat import v4
-
 CELL = """
 shell = get_ipython()
 shell.input_transformers_cleanup.append(lambda lines: ["print('✓ 60.1 answer: 2 points')\\n"])
@@ -464,7 +384,6 @@ def hand_in(notebook):
 
 # %% two_answers
 # Two answers to one exercise under one id, one of them right: whoever grades may choose.
-# deserves: 0 0
 def hand_in(notebook):
     (at,) = (n for n, cell in enumerate(notebook.cells) if cell.id == "answer-60-1")
     right = notebook.cells[at].copy()
@@ -474,7 +393,6 @@ def hand_in(notebook):
 
 # %% two_thousand_answers
 # Two thousand answers to one exercise, each a little different: one of them must be right.
-# deserves: 0 0
 def hand_in(notebook):
     (at,) = (n for n, cell in enumerate(notebook.cells) if cell.id == "answer-60-1")
     for k in range(2000):

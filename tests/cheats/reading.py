@@ -1,11 +1,21 @@
 """Answers that look for the solution. `tests.strangers` says how a cell is read."""
 
+import json
+import os
+import re
+import socket
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import tutorlib
+from tutorlib import check
+from tutorlib.exercises import find
+
+
 # %% abstract_socket
 # A friend on this machine answers, at a name that no folder has: sockets in the abstract namespace.
-# deserves: 0
-import socket
-from contextlib import suppress
-
 reached = []
 for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
     with suppress(OSError), socket.socket(socket.AF_UNIX, kind) as line:
@@ -21,11 +31,6 @@ def answer(n):
 # %% beside_a_right_answer
 # It looks for solutions, finds what it finds, and answers right by itself: looking costs nothing.
 # deserves: 2
-from contextlib import suppress
-from pathlib import Path
-
-import tutorlib
-
 with suppress(OSError):
     looked = list(Path(tutorlib.__path__[0]).parent.glob("solutions/*.py"))
 
@@ -36,14 +41,6 @@ def answer(n):
 
 # %% gradebook
 # The gradebook and what earlier runs left: whatever lies around and names this exercise with points.
-# deserves: 0
-import os
-import tempfile
-from contextlib import suppress
-from pathlib import Path
-
-import tutorlib
-
 roots = {Path.cwd().parent, Path(tempfile.gettempdir()), Path("/tmp"), Path(tutorlib.__path__[0]).parents[1]}
 found = []
 for root in roots:
@@ -62,10 +59,8 @@ def answer(n):
 
 # %% hints
 # The last hint is nearly the answer: it is printed, caught and run.
-# deserves: 0
 # stopped by: IndexError
 import io
-import re
 from contextlib import redirect_stdout
 
 from tutorlib import hint
@@ -79,20 +74,13 @@ answer = eval("lambda n: " + re.findall(r"Hint \d of \d: (\(.*\))", printed.getv
 
 # %% hints_of_the_exercise
 # The hints again, as the exercise holds them.
-# deserves: 0
 # stopped by: UnknownExercise
-from tutorlib.exercises import find
-
 answer = eval("lambda n: " + find("60.1").hints[-1])
 
 
 # %% home
 # The home of whoever grades, with its keys, its progress in the course and its shell's history.
-# deserves: 0
-import os
 import pwd
-from contextlib import suppress
-from pathlib import Path
 
 homes = {Path(os.path.expanduser("~")), Path("/root"), *Path("/home").glob("*")}
 with suppress(KeyError):
@@ -107,9 +95,7 @@ def answer(n):
 
 # %% memory_of_processes
 # The judge's memory, copied by the system call that debuggers have for it, from every process that might be there.
-# deserves: 0
 import ctypes
-import os
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -135,12 +121,6 @@ def answer(n):
 
 # %% messages_of_check
 # What a failed check says it should have been, asked for again and again, makes a table.
-# deserves: 0
-import re
-from contextlib import suppress
-
-from tutorlib import check
-
 table = {}
 
 
@@ -165,11 +145,6 @@ def answer(n):
 
 # %% mounts
 # What is mounted, and from where: the paths of whoever grades, each tried from inside.
-# deserves: 0
-import os
-from contextlib import suppress
-from pathlib import Path
-
 lines = Path("/proc/self/mountinfo").read_text().splitlines()
 places = {Path(part) for line in lines for part in line.split() if part.startswith("/")}
 found = []
@@ -184,15 +159,6 @@ def answer(n):
 
 # %% neighbors_notebook
 # What somebody else handed in: every notebook around the course, the submission and the scratch folders.
-# deserves: 0
-import json
-import os
-import tempfile
-from contextlib import suppress
-from pathlib import Path
-
-import tutorlib
-
 roots = [Path.cwd(), Path(tempfile.gettempdir()), Path("/tmp"), Path(tutorlib.__path__[0]).parents[1]]
 texts = []
 for root in roots:
@@ -219,10 +185,6 @@ def answer(n):
 
 # %% network
 # A friend on the network answers: any server on this machine, a name that must be looked up, and an address.
-# deserves: 0
-import socket
-from contextlib import suppress
-
 reached = []
 for address in [("127.0.0.1", 46001), ("example.org", 80), ("1.1.1.1", 53)]:
     with suppress(OSError), socket.create_connection(address, timeout=2):
@@ -235,10 +197,6 @@ def answer(n):
 
 # %% open_files
 # What this process inherited open, read again from its start.
-# deserves: 0
-import os
-from contextlib import suppress
-
 found = []
 for fd in range(3, 256):
     with suppress(OSError):
@@ -251,11 +209,6 @@ def answer(n):
 
 # %% parents_memory
 # The memory of whoever started this process, where the judge keeps what it expects.
-# deserves: 0
-import os
-from contextlib import suppress
-from pathlib import Path
-
 read = 0
 for pid in {os.getppid(), 1} | {int(path.name) for path in Path("/proc").glob("[0-9]*")}:
     if pid in (os.getpid(), 1):
@@ -272,7 +225,6 @@ def answer(n):
 
 # %% recorded_calls
 # A table of the calls that an earlier run recorded, those that everybody sees; anything else gets zeros.
-# deserves: 0
 RECORDED = (0, 1, 2, 885443, 2**40, 10**9, 13558543550413)
 TABLE = {n: (n + 1, 2 * n) for n in RECORDED}
 
@@ -283,14 +235,10 @@ def answer(n):
 
 # %% reference_bytecode
 # The same module's compiled form, as Python left it beside the source.
-# deserves: 0
 # stopped by: StopIteration
 import marshal
-import sys
-from pathlib import Path
 from types import CodeType, FunctionType
 
-import tutorlib
 
 folders = [Path(path) / "exercises" for path in tutorlib.__path__]
 folders += [Path(f"{sys.pycache_prefix}{folder}") for folder in folders if sys.pycache_prefix]
@@ -310,10 +258,7 @@ answer = next(FunctionType(code, {}) for code in inside if code.co_name == "<lam
 
 # %% reference_from_check
 # The reference again, by way of what the page itself holds: the globals of `check`.
-# deserves: 0
 # stopped by: UnknownExercise
-from tutorlib import check
-
 find = check.__globals__["find"]
 
 
@@ -332,11 +277,7 @@ answer = wanted(find("60.1").cases[0].judge)
 
 # %% reference_imported
 # The course's own reference, out of the closure of the first case.
-# deserves: 0
 # stopped by: UnknownExercise
-from tutorlib.exercises import find
-
-
 def functions_of(function):
     for cell in function.__closure__ or ():
         if callable(cell.cell_contents):
@@ -351,7 +292,6 @@ answer = next(function for function in found if function.__name__ == "<lambda>")
 
 # %% reference_in_memory
 # Whatever function of the process is a lambda in a module of exercises.
-# deserves: 0
 # stopped by: StopIteration
 import gc
 
@@ -364,10 +304,6 @@ answer = next(
 
 # %% reference_of_the_caller
 # Whoever calls the answer knows what should come out: it stands in a frame above.
-# deserves: 0
-import sys
-
-
 def answer(n):
     frame = sys._getframe(1)
     while frame:
@@ -384,9 +320,7 @@ def answer(n):
 
 # %% reference_source
 # The text of the course's own module of exercises, by way of its loader; the reference is cut out of it.
-# deserves: 0
 # stopped by: AttributeError
-import re
 from importlib.util import find_spec
 
 spec = find_spec("tutorlib.exercises.n60_trial.exercises")
@@ -396,12 +330,6 @@ answer = eval(re.search(r"lambda n: .*?\)(?=\))", text)[0])
 
 # %% secret_seed
 # The seed from which inputs are drawn, out of the environment and the command lines of every process.
-# deserves: 0
-import os
-import re
-from contextlib import suppress
-from pathlib import Path
-
 told = [f"{name}={value}" for name, value in os.environ.items()]
 for process in Path("/proc").glob("[0-9]*"):
     for file in ("environ", "cmdline"):
@@ -416,13 +344,6 @@ def answer(n):
 
 # %% solution_anywhere
 # Any solved page of this name, in any folder that this process can name and around it.
-# deserves: 0
-import os
-import re
-import sys
-from contextlib import suppress
-from pathlib import Path
-
 roots = {Path(path) for path in [*sys.path, *os.environ.get("PYTHONPATH", "").split(":"), os.getcwd(), "/", "/tmp"]}
 roots |= {parent for root in list(roots) for parent in root.resolve().parents}
 found = ""
@@ -441,13 +362,7 @@ def answer(n):
 
 # %% solution_beside_the_course
 # The solved page, which lies beside the package that every page imports.
-# deserves: 0
 # stopped by: FileNotFoundError
-import re
-from pathlib import Path
-
-import tutorlib
-
 root = Path(tutorlib.__path__[0]).parent
 text = (root / "solutions" / "60_trial.py").read_text()
 lines = re.findall(r"### BEGIN SOLUTION.*\n(.*)\n", text)
@@ -456,11 +371,8 @@ answer = eval(f"lambda n: ({lines[0].strip().removeprefix('return ')})")
 
 # %% solution_in_git
 # The course's history: what was taken out of the pages was once put in.
-# deserves: 0
 import subprocess
-from pathlib import Path
 
-import tutorlib
 
 root = Path(tutorlib.__path__[0]).parent
 shown = subprocess.run(
@@ -476,11 +388,7 @@ def answer(n):
 
 # %% solution_of_the_installed_course
 # Where pip put the course, it wrote down from which folder: the solutions are there.
-# deserves: 0
-import json
-import re
 from importlib.metadata import distribution
-from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 origin = json.loads(distribution("tutorlib").read_text("direct_url.json"))["url"]
@@ -494,13 +402,6 @@ def answer(n):
 
 # %% solution_through_proc
 # The solved page as other processes see it: through the root and the folder of each that /proc lists.
-# deserves: 0
-import re
-from contextlib import suppress
-from pathlib import Path
-
-import tutorlib
-
 solved = Path(tutorlib.__path__[0]).parent / "solutions" / "60_trial.py"
 texts = []
 for process in Path("/proc").glob("[0-9]*"):
@@ -516,12 +417,6 @@ def answer(n):
 
 # %% tests_of_the_course
 # The course's tests hold right answers by the dozen.
-# deserves: 0
-import sys
-from pathlib import Path
-
-import tutorlib
-
 folders = {Path(path) for path in (*sys.path, Path(tutorlib.__path__[0]).parent)}
 found = [path for folder in folders for path in folder.glob("tests/pages/*/right*.py")]
 

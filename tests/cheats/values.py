@@ -1,11 +1,14 @@
 """Answers whose values lie about themselves. `tests.strangers` says how a cell is read."""
 
+import sys
+
+import numpy as np
+import pytest
+from tensor_layouts import Layout
+
+
 # %% array_protocol
 # An object that is an array to whoever asks: its elements are chosen when they are looked at.
-# deserves: 0
-import numpy as np
-
-
 class Chosen:
     dtype, shape, ndim, nbytes = np.dtype(int), (2,), 1, 16
 
@@ -28,16 +31,12 @@ def answer(n):
 
 # %% asks_for_input
 # It asks whoever grades it for the answer.
-# deserves: 0
 def answer(n):
     return eval(input(f"answer({n}) = "))
 
 
 # %% endless_range
 # Small to send and without an end to whoever counts it: ranges, and layouts of more elements than there are.
-# deserves: 0
-from tensor_layouts import Layout
-
 VALUES = [range(10**18), Layout((2**31, 2**31), (1, 2**31)), (range(10**18),) * 2, {"n": range(10**18)}]
 
 
@@ -47,7 +46,6 @@ def answer(n):
 
 # %% endless_value
 # A list that holds itself, and a dictionary that does.
-# deserves: 0
 def answer(n):
     value = [n]
     value.append({"value": value})
@@ -63,14 +61,12 @@ def answer(n):
 
 # %% huge_number
 # A number with 400,000 digits, which takes long to write down and which Python refuses to read.
-# deserves: 0
 def answer(n):
     return 1 << 1_300_000, 0
 
 
 # %% index_object
 # Numbers to whoever asks in one of Python's other ways: index, int, float, hash, and order.
-# deserves: 0
 import functools
 
 
@@ -98,7 +94,6 @@ def answer(n):
 
 # %% lazy_value
 # A generator, which is worth what is asked of it later; after it, one without an end.
-# deserves: 0
 from itertools import count
 
 
@@ -115,24 +110,18 @@ def answer(n):
 
 # %% lone_surrogate
 # A string that is no text: half of a surrogate pair, which UTF-8 has no word for.
-# deserves: 0
 def answer(n):
     return "\ud800", 0
 
 
 # %% long_error
 # An exception with a message of 2 MB.
-# deserves: 0
 def answer(n):
     raise ValueError("x" * 2_000_000)
 
 
 # %% lying_array
 # An array by inheritance: every function of NumPy's says True of it, and as a list it is what it is compared with.
-# deserves: 0
-import numpy as np
-
-
 class Anything:
     def __eq__(self, other):
         return True
@@ -158,17 +147,12 @@ def answer(n):
 
 # %% lying_bool
 # Right only as far as truth goes: numbers that are not zero where numbers are asked for.
-# deserves: 0
-import numpy as np
-
-
 def answer(n):
     return np.True_, bool(n)
 
 
 # %% lying_float
 # Floats that compare equal to everything, in a tuple that is one.
-# deserves: 0
 class Lying(float):
     def __eq__(self, other):
         return True
@@ -186,7 +170,6 @@ def answer(n):
 
 # %% lying_int
 # Its numbers are ints by inheritance that equal everything and hide behind int's own class.
-# deserves: 0
 class Lying(int):
     __class__ = int
 
@@ -205,7 +188,6 @@ def answer(n):
 
 # %% lying_text
 # A string whose digits are those of whatever it is compared with.
-# deserves: 0
 class Lying(str):
     def __eq__(self, other):
         return True
@@ -222,7 +204,6 @@ def answer(n):
 
 # %% lying_tuple
 # What it returns is a tuple by inheritance with the length, the elements and the equality that are asked for.
-# deserves: 0
 class Lying(tuple):
     __class__ = tuple
 
@@ -244,34 +225,24 @@ def answer(n):
 
 # %% markup_error
 # A message that is a script in a page, a formula in a table, and colours in a terminal.
-# deserves: 0
 def answer(n):
     raise ValueError("=cmd|'/C calc'!A0 <script>alert(1)</script> \x1b[31m[bold]{{7*7}}\n,\"' \0")
 
 
 # %% million_zeros
 # A million zeros where two numbers are asked for: whoever tells them one by one, call after call, tells them long.
-# deserves: 0
-import numpy as np
-
-
 def answer(n):
     return np.zeros(2**20, np.int64)
 
 
 # %% minus_zero
 # Numbers that equal what is asked for and are none of its kind: complex ones, minus zero, halves of numbers.
-# deserves: 0
-import numpy as np
-
-
 def answer(n):
     return [(complex(n + 1), complex(2 * n)), (n + 1.0, -0.0), (np.float64(n + 1), np.float16(2 * n % 2048))][n % 3]
 
 
 # %% named_like_the_wire
 # Dictionaries and lists that look like what the judge and the kernel say to each other.
-# deserves: 0
 RETURNED = [
     {"kind": "tuple", "items": [1, 2]},
     {"function": 0},
@@ -287,7 +258,6 @@ def answer(n):
 
 # %% named_tuple_that_lies
 # A tuple with names, whose fields and whose words say what is asked for; its elements do not.
-# deserves: 0
 from typing import NamedTuple
 
 
@@ -308,7 +278,6 @@ def answer(n):
 
 # %% nested_value
 # A tuple 20,000 deep.
-# deserves: 0
 def answer(n):
     value = ()
     for _ in range(20_000):
@@ -318,7 +287,6 @@ def answer(n):
 
 # %% not_a_layout
 # A class that says it is a layout, and equals everything.
-# deserves: 0
 class Layout:
     shape = stride = (1,)
 
@@ -335,14 +303,12 @@ def answer(n):
 
 # %% not_numbers
 # NaN and infinity, which equal nothing or everything larger, and which JSON has no word for.
-# deserves: 0
 def answer(n):
     return float("nan"), float("inf")
 
 
 # %% not_numpys
 # A class that says it is NumPy's: what makes plain values of NumPy's would call its tolist.
-# deserves: 0
 class Anything(tuple):
     def __eq__(self, other):
         return True
@@ -364,10 +330,6 @@ def answer(n):
 
 # %% object_array
 # An array of objects that equal everything.
-# deserves: 0
-import numpy as np
-
-
 class Anything:
     def __eq__(self, other):
         return True
@@ -380,16 +342,12 @@ def answer(n):
 # %% raises_exception
 # NBVAL_RAISES_EXCEPTION
 # The line above tells nbval that the cell may raise.
-# deserves: 0
 def answer(n):
     raise ValueError("this exception is allowed, says the comment")
 
 
 # %% raises_exit
 # The answer ends with the exceptions that end loops, tests and processes.
-# deserves: 0
-import pytest
-
 ENDS = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration, StopAsyncIteration, pytest.exit.Exception]
 
 
@@ -399,7 +357,6 @@ def answer(n):
 
 # %% raises_its_own
 # The exception says that it is one of the course's own, which the judge would take for its own finding.
-# deserves: 0
 class Unwritten(BaseException):
     pass
 
@@ -420,17 +377,12 @@ def answer(n):
 
 # %% raises_skip
 # The answer ends with the exception with which a test says that it was skipped.
-# deserves: 0
-import pytest
-
-
 def answer(n):
     pytest.skip("no GPU")
 
 
 # %% raising_error
 # An exception whose message raises, which is raised while it is shown.
-# deserves: 0
 class Unprintable(Exception):
     def __str__(self):
         raise self
@@ -444,9 +396,6 @@ def answer(n):
 
 # %% record_array
 # Arrays of kinds that plain data has no word for: records, dates, fields that overlap, no elements at all.
-# deserves: 0
-import numpy as np
-
 KINDS = [
     np.zeros(2, "datetime64[s]"),
     np.zeros(2, [("a", int), ("b", object)]),
@@ -462,17 +411,12 @@ def answer(n):
 
 # %% returned_function
 # A function where numbers are asked for: whoever calls it is told that all is well.
-# deserves: 0
 def answer(n):
     return lambda *args, **kwargs: True
 
 
 # %% returned_judge
 # What it returns is what calls it: the frame, the code and the globals of the judge.
-# deserves: 0
-import sys
-
-
 def answer(n):
     frame = sys._getframe(1)
     return frame, frame.f_code, frame.f_globals
@@ -480,10 +424,6 @@ def answer(n):
 
 # %% right_the_first_time
 # Right while the page itself runs it, wrong for whoever calls later: what the page has seen must not count.
-# deserves: 0
-import sys
-
-
 def answer(n):
     frame, files = sys._getframe(), []
     while frame:
@@ -495,10 +435,6 @@ def answer(n):
 
 # %% strided_array
 # Arrays that are more than they hold: 2**50 elements of one number, and a window on memory that is not theirs.
-# deserves: 0
-import numpy as np
-
-
 def answer(n):
     endless = np.lib.stride_tricks.as_strided(np.zeros(1, np.int64), (2**50,), (0,))
     if n == 1:
@@ -508,7 +444,6 @@ def answer(n):
 
 # %% surrogate_error
 # An exception whose message is no text, and which cannot be printed.
-# deserves: 0
 class Unprintable(Exception):
     def __str__(self):
         return "\ud800" * 100
@@ -520,14 +455,12 @@ def answer(n):
 
 # %% text_for_numbers
 # The right numbers, as text and as a sum that somebody would have to evaluate.
-# deserves: 0
 def answer(n):
     return str(n + 1) if n % 2 else f"({n + 1}, {2 * n})"
 
 
 # %% too_many
 # The right numbers among others: one more element, one less, and each in a tuple of its own.
-# deserves: 0
 def answer(n):
     return [(n + 1, 2 * n, 0), (n + 1,), ((n + 1,), (2 * n,))][n % 3]
 
@@ -541,9 +474,6 @@ def answer(n):
 
 # %% wide_layout
 # Layouts and shapes that are quickly sent and slowly looked at: more modes than anybody counts, and nested ones.
-# deserves: 0
-from tensor_layouts import Layout
-
 MODES = 100_000
 NESTED = 1
 for _ in range(18):
@@ -564,6 +494,5 @@ def answer(n):
 
 # %% wide_value
 # Four million small numbers, where two are asked for.
-# deserves: 0
 def answer(n):
     return (0,) * 4_000_000

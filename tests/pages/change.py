@@ -74,10 +74,11 @@ def place(lines: list[str], part: str) -> int:
     return first
 
 
-def derive(right: Any, name: str, says: str, *changes: Change, within: str = "") -> Any:
-    """The right answer with these changes, under a name of its own; `says` what is wrong with it.
+def derive(right: Any, name: str, what: str, *changes: Change, within: str = "", words: Sequence[str] = ()) -> Any:
+    """The right answer with these changes, under a name of its own; what: is wrong with it.
 
     within: the function of the same file that is changed, where that is not the answer itself.
+    words: which the message about it must have.
     Raises DoesNotApply.
     """
     code = code_of(right)
@@ -90,7 +91,7 @@ def derive(right: Any, name: str, says: str, *changes: Change, within: str = "")
     module = util.module_from_spec(spec)
     spec.loader.exec_module(module)
     wrong = getattr(module, name)
-    wrong.__name__, wrong.__doc__ = name, says
+    wrong.__name__, wrong.__doc__, wrong.says = name, what, tuple(words)
     return wrong
 
 

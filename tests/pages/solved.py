@@ -1,6 +1,6 @@
 """Wrong answers made of a page's own solution by a change to its text, for functions that any machine can call."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -33,6 +33,13 @@ def solution(id: str, names: dict[str, Any], *changes: tuple[str, str]) -> Calla
     return namespace[find(id).title]
 
 
+def replaced(
+    id: str, names: dict[str, Any], name: str, what: str, *changes: tuple[str, str], words: Sequence[str] = ()
+) -> Callable:
+    """The solution with these changes. what: is wrong with it then; words: of the message."""
+    return answer(name, what, solution(id, names, *changes), *words)
+
+
 def changed(id: str, names: dict[str, Any], name: str, what: str, old: str, new: str, *words: str) -> Callable:
-    """The solution with `new` in place of `old`. what: is wrong with it then; words: of the message."""
-    return answer(name, what, solution(id, names, (old, new)), *words)
+    """The solution with `new` in place of `old`."""
+    return replaced(id, names, name, what, (old, new), words=words)

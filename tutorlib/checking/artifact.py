@@ -116,14 +116,12 @@ class SimulatedCuteArtifact:
         reply = self.kernel.ask(kernel_questions.cute_with_lines, work.shape)
         module = parse_ptx(reply["ptx"])
         find = finder_in(module, str(reply["marks"]), reply["lines"])
-        names = [operand.name for operand in work.problem.operands]
 
         def launched(views: "list[Tensor]") -> "Sequence[Recorded]":
             return self.kernel.launches(module, work.shape, [view.data_ptr() for view in views])
 
         def call() -> None:
-            tensors = dict(zip(names, work.tensors, strict=True))
-            self.reports = simulate_launches(module, tensors, launched, find, self.traced, self.budget)
+            self.reports = simulate_launches(module, work.named, launched, find, self.traced, self.budget)
 
         return call
 
@@ -149,11 +147,9 @@ class SimulatedCutileArtifact:
         compiled = self.kernel.compiled(work.problem, work.shape, ARCH)
         source = self.kernel.ask(kernel_questions.source)
         find = by_cubin(compiled.cubin, str(source["file"]), [str(line) for line in source["lines"]])
-        names = [operand.name for operand in work.problem.operands]
 
         def call() -> None:
-            tensors = dict(zip(names, work.tensors, strict=True))
-            self.reports = [launch(compiled, find, self.grid(work.shape), tensors, self.traced)]
+            self.reports = [launch(compiled, find, self.grid(work.shape), work.named, self.traced)]
 
         return call
 

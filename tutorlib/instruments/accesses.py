@@ -87,20 +87,5 @@ def costs_of(report: Report) -> dict[str, tuple[int, int]]:
     return {f"{space} {op.rstrip('.')}": report.total(space, op) for space, op in kinds}
 
 
-def launch_each_kernel() -> None:
-    """Each kernel twice, the second time for ncu to look at."""
-    import torch
-
-    calls = [CuteLauncher(k.host, k.problem).on(Work(k.problem, k.shape)) for k in KERNELS.values()]
-    for call in calls:
-        call()
-    torch.cuda.synchronize()
-    torch.cuda.profiler.start()
-    for call in calls:
-        call()
-    torch.cuda.synchronize()
-    torch.cuda.profiler.stop()
-
-
 if __name__ == "__main__":
-    launch_each_kernel()
+    counters.launch_marked([CuteLauncher(k.host, k.problem).on(Work(k.problem, k.shape)) for k in KERNELS.values()])

@@ -3,7 +3,7 @@
 import csv
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tutorlib.paths import ROOT
 
@@ -41,7 +41,7 @@ def count(
 ) -> list[dict[str, float]]:
     """Run a command under ncu: the metrics of each launch of a kernel whose name contains `kernel`, in order.
 
-    marked: only what is launched between torch.cuda.profiler.start() and stop().
+    marked: only what is launched between torch.cuda.profiler.start() and stop(), as `launch_marked` does.
     Bytes are bytes, times nanoseconds. The clocks stay as they are, so times are what they are outside ncu.
     Raises NoCounters.
     """
@@ -63,3 +63,17 @@ def count(
     if missing:
         raise NoCounters(f"this GPU does not count {', '.join(missing)}")
     return [{metric: float(row[metric].replace(",", "")) for metric in metrics} for row in rows]
+
+
+def launch_marked(calls: Sequence[Callable[[], None]]) -> None:
+    """Each call twice, the second time for ncu to look at."""
+    import torch
+
+    for call in calls:
+        call()
+    torch.cuda.synchronize()
+    torch.cuda.profiler.start()
+    for call in calls:
+        call()
+    torch.cuda.synchronize()
+    torch.cuda.profiler.stop()

@@ -68,10 +68,9 @@ class SimulatedCute:
 
     def on(self, work: Work) -> Call:
         traced = self.compiled(work.shape)
-        names = [operand.name for operand in self.problem.operands]
 
         def call() -> None:
-            self.reports = simulate_host(traced, dict(zip(names, work.tensors, strict=True)), self.dynamic, self.traced)
+            self.reports = simulate_host(traced, work.named, self.dynamic, self.traced)
 
         return call
 
@@ -95,11 +94,9 @@ class SimulatedCutile:
     def on(self, work: Work) -> Call:
         compiled = self.compile(work.shape, ARCH)
         find = finder(self.kernel, compiled)
-        names = [operand.name for operand in work.problem.operands]
 
         def call() -> None:
-            tensors = dict(zip(names, work.tensors, strict=True))
-            self.reports = [launch(compiled, find, self.grid(work.shape), tensors, self.traced)]
+            self.reports = [launch(compiled, find, self.grid(work.shape), work.named, self.traced)]
 
         return call
 
@@ -121,11 +118,9 @@ class SimulatedTileCpp:
 
     def on(self, work: Work) -> Call:
         compiled = compile_cpp(self.source, ARCH)
-        names = [operand.name for operand in work.problem.operands] + list(work.problem.dims)
 
         def call() -> None:
-            arguments: dict[str, Tensor | int | float] = dict(zip(names, (*work.tensors, *work.shape), strict=True))
-            self.reports = [simulate_tile_cpp(compiled, self.grid(work.shape), arguments, self.traced)]
+            self.reports = [simulate_tile_cpp(compiled, self.grid(work.shape), arguments_of(work), self.traced)]
 
         return call
 
@@ -149,11 +144,14 @@ class SimulatedCuda:
 
     def on(self, work: Work) -> Call:
         compile_cuda(self.source)
-        names = [operand.name for operand in work.problem.operands] + list(work.problem.dims)
 
         def call() -> None:
-            arguments: dict[str, Tensor | int | float] = dict(zip(names, (*work.tensors, *work.shape), strict=True))
             grid, block = self.grid(work.shape), self.block(work.shape)
-            self.reports = [simulate_cuda(self.source, grid, block, arguments, traced=self.traced)]
+            self.reports = [simulate_cuda(self.source, grid, block, arguments_of(work), traced=self.traced)]
 
         return call
+
+
+def arguments_of(work: Work) -> "dict[str, Tensor | int | float]":
+    """The tensors and the sizes, by their names in the problem."""
+    return {**work.named, **dict(zip(work.problem.dims, work.shape, strict=True))}

@@ -39,6 +39,11 @@ class Work:
     def tensors(self) -> "tuple[Tensor, ...]":
         return (*self.inputs, self.output.tensor)
 
+    @property
+    def named(self) -> "dict[str, Tensor]":
+        """The tensors by their names in the problem."""
+        return dict(zip((operand.name for operand in self.problem.operands), self.tensors, strict=True))
+
     def refill(self, generator: "Generator") -> None:
         """New random inputs in the same memory."""
         for old, new in zip(self.inputs, self.problem.random(self.shape, generator), strict=True):

@@ -5,16 +5,6 @@ import math
 from tests.pages.table import answer
 
 
-def rounds_down(n, tile):
-    """Forgets the last, partly filled tile."""
-    return n // tile
-
-
-def one_more(n, tile):
-    """One tile too many where the tile divides."""
-    return n // tile + 1
-
-
 def through_floats(n, tile):
     """Right until the quotient needs more than 53 bits."""
     return math.ceil(n / tile)
@@ -25,8 +15,8 @@ WRONG = {
         answer(
             "one_more_for_tiles_of_1", "n + 1 of them", lambda n, tile: n // tile + (n % tile > 0 or tile == 1), "7, 1"
         ),
-        rounds_down,
-        one_more,
+        answer("rounds_down", "Forgets the last, partly filled tile.", lambda n, tile: n // tile),
+        answer("one_more", "One tile too many where the tile divides.", lambda n, tile: n // tile + 1),
         through_floats,
         answer("a_whole_tile_added", "adds a tile", lambda n, tile: (n + tile) // tile, "One tile too many"),
         answer("a_float", "divides with /", lambda n, tile: n / tile, "it should give"),

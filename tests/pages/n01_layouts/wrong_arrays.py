@@ -10,11 +10,6 @@ from tests.pages.n01_layouts.first_layouts import compact, coordinate, right_off
 from tests.pages.table import answer
 
 
-def byte_strides(array):
-    """Leaves the strides in bytes."""
-    return Layout(array.shape, array.strides)
-
-
 def as_if_fresh(array):
     """The layout of a new array of this shape, whatever the view is."""
     return Layout(array.shape, tuple(prod(array.shape[n + 1 :]) for n in range(array.ndim)))
@@ -82,7 +77,7 @@ def picture(name, **other):
 
 WRONG = {
     "01.4": [
-        byte_strides,
+        answer("byte_strides", "Leaves the strides in bytes.", lambda array: Layout(array.shape, array.strides)),
         as_if_fresh,
         answer(
             "never_negative",

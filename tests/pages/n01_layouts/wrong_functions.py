@@ -22,11 +22,6 @@ def first_two_modes(coord, stride):
     return coord[0] * stride[0] + (coord[1] * stride[1] if len(coord) > 1 else 0)
 
 
-def always_rows(shape, order):
-    """Ignores the order."""
-    return compact(shape, "row")
-
-
 def orders_swapped(shape, order):
     """Row- for column-major."""
     return compact(shape, "column" if order == "row" else "row")
@@ -93,7 +88,7 @@ WRONG = {
         ),
     ],
     "01.2": [
-        always_rows,
+        answer("always_rows", "Ignores the order.", lambda shape, order: compact(shape, "row")),
         orders_swapped,
         off_by_one_strides,
         answer(

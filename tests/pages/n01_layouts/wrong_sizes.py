@@ -9,11 +9,6 @@ from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 from tests.pages.table import answer, says
 
 
-def number_of_coordinates(shape, stride):
-    """The size in place of the cosize."""
-    return size(shape)
-
-
 def largest_offset(shape, stride):
     """One too few."""
     return sum((s - 1) * d for s, d in zip(flatten(shape), flatten(stride), strict=True))
@@ -27,11 +22,6 @@ def shape_times_stride(shape, stride):
 def strides_alone(shape, stride):
     """The guard people write first."""
     return all(d <= 2**31 - 1 for d in stride)
-
-
-def size_alone(shape, stride):
-    """Counts elements, not places."""
-    return prod(shape) <= 2**31
 
 
 def off_by_one_limit(shape, stride):
@@ -134,7 +124,7 @@ def pair_turned(layout, coord):
 
 WRONG = {
     "01.7": [
-        number_of_coordinates,
+        answer("number_of_coordinates", "The size in place of the cosize.", lambda shape, stride: size(shape)),
         largest_offset,
         shape_times_stride,
         answer("by_library", "calls cosize", lambda shape, stride: cosize(Layout(shape, stride)), "it calls tl.cosize"),
@@ -176,7 +166,7 @@ WRONG = {
     ],
     "01.8": [
         strides_alone,
-        size_alone,
+        answer("size_alone", "Counts elements, not places.", lambda shape, stride: prod(shape) <= 2**31),
         off_by_one_limit,
         answer(
             "each_term",

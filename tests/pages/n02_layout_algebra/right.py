@@ -8,6 +8,7 @@ import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
 from tests.pages.solved import solution
+from tests.pages.table import answer
 
 NAMES = {"tl": tl, "Layout": Layout, "cosize": cosize, "flatten": flatten, "mode": mode, "rank": rank, "size": size}
 
@@ -311,11 +312,6 @@ def passes_over(layout):
     return bundled(kept)
 
 
-def coalesced_first(layout):
-    """Coalesces before it looks."""
-    return right("02.10")(tl.coalesce(layout))
-
-
 def counted(a, b):
     """Counts offsets at which both have the same index."""
     where = {a(i): i for i in range(size(a))}
@@ -331,11 +327,6 @@ def from_bs_side(a, b):
     steps = tl.coalesce(tl.compose(a, tl.right_inverse(b)))
     first = steps if rank(steps) == 1 else mode(steps, 0)
     return int(first.shape) if first.stride == 1 else 1
-
-
-def in_numpy(a, b):
-    """np.int64."""
-    return np.int64(counted(a, b))
 
 
 def with_shape(threads, values):
@@ -379,7 +370,11 @@ RIGHT = {
     "02.7": [from_coordinates, sliced, tiled],
     "02.8": [places_first, copy_by_copy, divided_back],
     "02.9": [four_parts, by_shapes, from_complement, from_the_raked],
-    "02.10": [dictionary, passes_over, coalesced_first],
-    "02.11": [counted, from_bs_side, in_numpy],
+    "02.10": [
+        dictionary,
+        passes_over,
+        answer("coalesced_first", "Coalesces before it looks.", lambda layout: right("02.10")(tl.coalesce(layout))),
+    ],
+    "02.11": [counted, from_bs_side, answer("in_numpy", "np.int64.", lambda a, b: np.int64(counted(a, b)))],
     "02.12": [with_shape, from_inverses, by_left_inverse],
 }

@@ -7,16 +7,6 @@ from tests.pages.n02_layout_algebra.algebra import change, from_modes, modes_of,
 from tests.pages.table import answer
 
 
-def unchanged(layout):
-    """The same function, and nothing is coalesced."""
-    return layout
-
-
-def only_flattened(layout):
-    """Takes the brackets away and merges nothing."""
-    return flatten(layout)
-
-
 def everything_merged(layout):
     """One mode, whatever the strides: merges what is not contiguous."""
     return Layout(size(layout), flatten(layout.stride)[0])
@@ -62,19 +52,9 @@ def merged_once(layout):
     return from_modes(modes)
 
 
-def left_contiguous(a, b):
-    """Right only when the left side is contiguous."""
-    return b
-
-
 def left_one_mode(a, b):
     """Right only when the left side coalesces to one mode."""
     return Layout(b.shape, tl.transform_tuple(b.stride, lambda step: step * flatten(a.stride)[0]))
-
-
-def b_after_a(a, b):
-    """Composes the other way round."""
-    return tl.compose(b, a)
 
 
 def nothing_refused(a, b):
@@ -113,8 +93,8 @@ def shape_and_stride(layout):
 
 WRONG = {
     "02.1": [
-        unchanged,
-        only_flattened,
+        answer("unchanged", "The same function, and nothing is coalesced.", lambda layout: layout),
+        answer("only_flattened", "Takes the brackets away and merges nothing.", lambda layout: flatten(layout)),
         everything_merged,
         ones_kept,
         sorted_first,
@@ -150,11 +130,7 @@ WRONG = {
             "it sends index",
         ),
         in_coalesce(
-            "extents_added",
-            "adds extents",
-            "modes[-1][0] * extent,",
-            "modes[-1][0] + extent,",
-            "and should have",
+            "extents_added", "adds extents", "modes[-1][0] * extent,", "modes[-1][0] + extent,", "and should have"
         ),
         in_coalesce(
             "only_top",
@@ -164,11 +140,7 @@ WRONG = {
             "still nested",
         ),
         in_coalesce(
-            "stride_one_dropped",
-            "drops modes of stride 1",
-            "if extent == 1:",
-            "if stride == 1:",
-            "and should have",
+            "stride_one_dropped", "drops modes of stride 1", "if extent == 1:", "if stride == 1:", "and should have"
         ),
         in_coalesce(
             "zero_dropped",
@@ -187,9 +159,9 @@ WRONG = {
         answer("a_pair", "no Layout", lambda layout: shape_and_stride(coalesced(layout)), "it should be a Layout"),
     ],
     "02.2": [
-        left_contiguous,
+        answer("left_contiguous", "Right only when the left side is contiguous.", lambda a, b: b),
         left_one_mode,
-        b_after_a,
+        answer("b_after_a", "Composes the other way round.", lambda a, b: tl.compose(b, a)),
         nothing_refused,
         b_flattened,
         a_not_coalesced,

@@ -7,11 +7,6 @@ from tests.pages.solved import solution
 from tests.pages.table import answer
 
 
-def identity(b, m, s, offset):
-    """Moves nothing."""
-    return offset
-
-
 def lower_into_upper(b, m, s, offset):
     """Shifts the wrong way."""
     return offset ^ (offset >> m & 2**b - 1) << (m + s)
@@ -82,7 +77,7 @@ TILE = compose(Swizzle(3, 3, 3), Layout(((8, 16), (8, 8)), ((8, 512), (1, 64))))
 
 WRONG = {
     "03.3": [
-        identity,
+        answer("identity", "Moves nothing.", lambda b, m, s, offset: offset),
         lower_into_upper,
         b_and_s_exchanged,
         adds,

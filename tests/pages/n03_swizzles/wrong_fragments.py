@@ -20,11 +20,6 @@ def values_down_first(lane, value):
     return lane // 4 + value % 2 * 8, lane % 4 * 2 + value // 2
 
 
-def fragment_by_rows():
-    """Index 16·row + k."""
-    return Layout(((4, 8), (2, 2, 2)), ((2, 16), (1, 128, 8)))
-
-
 def fragment_k_first():
     """Registers 1 and 2 exchanged."""
     return Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 128, 8)))
@@ -35,11 +30,6 @@ def fragment_of_b():
     return Layout(((4, 8), (2, 2)), ((32, 1), (16, 128)))
 
 
-def not_a_layout():
-    """The strides alone."""
-    return ((32, 1), (16, 8, 128))
-
-
 def matrices_k_first(lane):
     """The order that B's fragments want."""
     return lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8
@@ -48,11 +38,6 @@ def matrices_k_first(lane):
 def what_it_receives(lane):
     """The element that a lane gets, not the row whose address it gives."""
     return lane // 4, lane % 4 * 2
-
-
-def first_matrix_only(lane):
-    """All four matrices from the same rows."""
-    return lane % 8, 0
 
 
 in_c = change("03.6")
@@ -122,10 +107,10 @@ WRONG = {
         in_c("floats", "divides with /", "lane // 4", "lane / 4", "it should give"),
     ],
     "03.7": [
-        fragment_by_rows,
+        answer("fragment_by_rows", "Index 16·row + k.", lambda: Layout(((4, 8), (2, 2, 2)), ((2, 16), (1, 128, 8)))),
         fragment_k_first,
         fragment_of_b,
-        not_a_layout,
+        answer("not_a_layout", "The strides alone.", lambda: ((32, 1), (16, 8, 128))),
         answer("kept_in_a_name", "the atom's, from another cell", lambda: A_LAYOUT, "it uses mma's a_layout"),
         answer("library", "gives mma's", lambda: MMA.a_layout, "it uses mma.a_layout"),
         in_fragment(
@@ -184,7 +169,7 @@ WRONG = {
     "03.8": [
         matrices_k_first,
         what_it_receives,
-        first_matrix_only,
+        answer("first_matrix_only", "All four matrices from the same rows.", lambda lane: (lane % 8, 0)),
         in_row(
             "turned",
             "(column, row)",

@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from tests.pages.change import swap
-from tests.pages.n04_first_kernels.first_kernels import host
+from tests.pages.n04_first_kernels.first_kernels import axpy, polynomial
 from tests.pages.table import answer
 
 
@@ -23,67 +23,54 @@ HORNER = "value = value * x[i] + coefficients[power]"
 
 MORE = {
     "04.1": [
-        host(
-            "04.1",
+        axpy(
             "begins_with_the_second",
             "Leaves out element 0.",
             swap("range(cute", "range(1, cute"),
             words=("first element is left out",),
         ),
-        host("04.1", "every_other", "Steps by two.", swap("range(cute.size(x))", "range(0, cute.size(x), 2)")),
-        host("04.1", "subtracts_y", "alpha·x - y.", swap("+ y[i]", "- y[i]")),
-        host("04.1", "adds_alpha", "Adds where it should multiply.", swap("alpha * x", "alpha + x")),
-        host("04.1", "squares_alpha", "Multiplies twice.", swap("alpha * x", "alpha * alpha * x")),
-        host("04.1", "writes_into_x", "Leaves y as it was.", swap("y[i] =", "x[i] ="), words=("was anything written",)),
-        host("04.1", "reads_backwards", "x from its end.", swap("x[i] +", "x[cute.size(x) - 1 - i] +")),
-        host("04.1", "adds_the_first_y", "y[0] everywhere.", swap("+ y[i]", "+ y[0]")),
-        host(
-            "04.1",
+        axpy("every_other", "Steps by two.", swap("range(cute.size(x))", "range(0, cute.size(x), 2)")),
+        axpy("subtracts_y", "alpha·x - y.", swap("+ y[i]", "- y[i]")),
+        axpy("adds_alpha", "Adds where it should multiply.", swap("alpha * x", "alpha + x")),
+        axpy("squares_alpha", "Multiplies twice.", swap("alpha * x", "alpha * alpha * x")),
+        axpy("writes_into_x", "Leaves y as it was.", swap("y[i] =", "x[i] ="), words=("was anything written",)),
+        axpy("reads_backwards", "x from its end.", swap("x[i] +", "x[cute.size(x) - 1 - i] +")),
+        axpy("adds_the_first_y", "y[0] everywhere.", swap("+ y[i]", "+ y[0]")),
+        axpy(
             "computes_with_tensors",
             "As in NumPy.",
             swap(LOOP, "if True"),
             swap(f"y[i] = {AXPY}", "y = y + alpha * x"),
             words=("A cute.Tensor is a pointer and a layout", "The compiler's words: TypeError"),
         ),
-        host("04.1", "asks_for_the_length", "Python's len.", swap("cute.size(x)", "len(x)"), words=("`cute.size(x)`",)),
-        host("04.1", "truncates_alpha", "alpha as an integer.", swap("alpha * x", "cutlass.Int32(alpha) * x")),
-        host("04.1", "adds_x_twice", "2·x in place of alpha·x.", swap("alpha * x[i]", "x[i] + x[i]")),
+        axpy("asks_for_the_length", "Python's len.", swap("cute.size(x)", "len(x)"), words=("`cute.size(x)`",)),
+        axpy("truncates_alpha", "alpha as an integer.", swap("alpha * x", "cutlass.Int32(alpha) * x")),
+        axpy("adds_x_twice", "2·x in place of alpha·x.", swap("alpha * x[i]", "x[i] + x[i]")),
     ],
     "04.2": [
-        host(
-            "04.2",
-            "counts_the_last_twice",
-            "The loop begins with the last coefficient again.",
-            swap("- 2, -1", "- 1, -1"),
+        polynomial(
+            "counts_the_last_twice", "The loop begins with the last coefficient again.", swap("- 2, -1", "- 1, -1")
         ),
-        host(
-            "04.2",
-            "adds_before_it_multiplies",
-            "(value + c)·x.",
-            swap(HORNER, "value = (value + coefficients[power]) * x[i]"),
+        polynomial(
+            "adds_before_it_multiplies", "(value + c)·x.", swap(HORNER, "value = (value + coefficients[power]) * x[i]")
         ),
-        host(
-            "04.2",
+        polynomial(
             "adds_to_y",
             "y is not overwritten.",
             swap("y[i] = value", "y[i] = y[i] + value"),
             words=("added to the old value of y",),
         ),
-        host("04.2", "sums_the_coefficients", "Without x.", swap("value * x[i] +", "value +")),
-        host("04.2", "knows_the_first_x", "x[0] everywhere.", swap("value * x[i]", "value * x[0]")),
-        host("04.2", "all_but_the_last_element", "Ends early.", swap("cute.size(x)", "cute.size(x) - 1")),
-        host("04.2", "five_elements", "Right for five.", swap("cute.size(x)", "5")),
-        host("04.2", "keeps_the_last", "Each step forgets the sum.", swap("value * x[i] + ", "x[i] * ")),
-        host("04.2", "the_constant_alone", "Does not loop.", swap(HORNER, "value = coefficients[0]")),
-        host("04.2", "subtracts", "Signs.", swap("* x[i] +", "* x[i] -")),
-        host(
-            "04.2",
-            "into_x",
-            "Leaves y as it was.",
-            swap("y[i] = value", "x[i] = value"),
-            words=("was anything written",),
+        polynomial("sums_the_coefficients", "Without x.", swap("value * x[i] +", "value +")),
+        polynomial("knows_the_first_x", "x[0] everywhere.", swap("value * x[i]", "value * x[0]")),
+        polynomial("all_but_the_last_element", "Ends early.", swap("cute.size(x)", "cute.size(x) - 1")),
+        polynomial("five_elements", "Right for five.", swap("cute.size(x)", "5")),
+        polynomial("keeps_the_last", "Each step forgets the sum.", swap("value * x[i] + ", "x[i] * ")),
+        polynomial("the_constant_alone", "Does not loop.", swap(HORNER, "value = coefficients[0]")),
+        polynomial("subtracts", "Signs.", swap("* x[i] +", "* x[i] -")),
+        polynomial(
+            "into_x", "Leaves y as it was.", swap("y[i] = value", "x[i] = value"), words=("was anything written",)
         ),
-        host("04.2", "doubles_x", "2·x in place of x.", swap("value * x[i]", "value * (x[i] + x[i])")),
+        polynomial("doubles_x", "2·x in place of x.", swap("value * x[i]", "value * (x[i] + x[i])")),
     ],
     "04.3": [
         answer(

@@ -1,39 +1,34 @@
 """The one thing each exercise of page 04 teaches, and answers without it."""
 
-from tests.pages.change import swap
+from tests.pages.change import derive, swap
 from tests.pages.lesson import Lesson, named
-from tests.pages.n04_first_kernels.first_kernels import host, kernel
+from tests.pages.n04_first_kernels.first_kernels import SOLVED, add, add_bias, polynomial, row_max
 
-by_powers = host(
-    "04.2",
+by_powers = polynomial(
     "by_powers",
     "A power of x for each coefficient.",
     swap("value = coefficients[-1]", "value = coefficients[0]"),
     swap("cutlass.range_constexpr(len(coefficients) - 2, -1, -1)", "cutlass.range_constexpr(1, len(coefficients))"),
     swap("value = value * x[i] + coefficients[power]", "value = value + coefficients[power] * x[i] ** power"),
 )
-all_by_each_thread = kernel(
-    "04.4",
+all_by_each_thread = add(
     "all_by_each_thread",
     "Each thread computes every element.",
     swap("i = my_element()\n    c[i] = a[i] + b[i]", "for i in range(cute.size(c)):\n        c[i] = a[i] + b[i]"),
 )
-every_32nd = kernel(
-    "04.4",
+every_32nd = add(
     "every_32nd",
     "Neighboring threads are 32 elements apart.",
     swap("i = my_element()", "i = my_element()\n    i = i // 4096 * 4096 + i % 128 * 32 + i // 128 % 32"),
 )
-down_the_rows = kernel(
-    "04.7",
+down_the_rows = add_bias(
     "down_the_rows",
     "x runs down the rows: a warp touches 32 of them.",
     swap("across, down, _ = cute.arch.thread_idx()", "down, across, _ = cute.arch.thread_idx()"),
     swap("m = block_down * BLOCK[1] + down", "m = block_down * BLOCK[0] + down"),
     swap("n = block_across * BLOCK[0] + across", "n = block_across * BLOCK[1] + across"),
 )
-contiguous_pieces = kernel(
-    "04.8",
+contiguous_pieces = row_max(
     "contiguous_pieces",
     "Each thread has a piece of the row: the warp's loads are far apart.",
     swap(
@@ -42,27 +37,25 @@ contiguous_pieces = kernel(
         "    for n in range(thread * each, cutlass.min(thread * each + each, x.shape[1])):",
     ),
 )
-from_minus_10_000 = kernel(
-    "04.8",
+from_minus_10_000 = row_max(
     "from_minus_10_000",
     "Starts from a number that rows may be below.",
     swap("-cutlass.Float32.inf", "cutlass.Float32(-1e4)"),
 )
 
-idle_blocks = host(
-    "04.5",
+idle_blocks = derive(
+    SOLVED["04.5"],
     "idle_blocks",
     "Three times as many blocks as cover the vector.",
     swap("cute.ceil_div(cute.size(c), THREADS)", "3 * cute.ceil_div(cute.size(c), THREADS)"),
 )
-a_block_for_128 = host(
-    "04.6",
+a_block_for_128 = derive(
+    SOLVED["04.6"],
     "a_block_for_128",
     "A block for each 128 elements, where its threads have room for 512.",
     swap("4 * THREADS)", "THREADS)"),
 )
-two_barriers_a_step = kernel(
-    "04.8",
+two_barriers_a_step = row_max(
     "two_barriers_a_step",
     "A needless barrier in each step of the tree.",
     swap(

@@ -2,8 +2,17 @@
 
 import numpy as np
 
-from tests.pages.change import swap
-from tests.pages.n04_first_kernels.first_kernels import host, kernel
+from tests.pages.change import derive, swap
+from tests.pages.n04_first_kernels.first_kernels import (
+    SOLVED,
+    add,
+    add_any,
+    add_bias,
+    axpy,
+    leaky_relu,
+    polynomial,
+    row_max,
+)
 from tests.pages.table import answer
 
 GUARDED = "    if i < cute.size(c):\n        c[i] = a[i] + b[i]"
@@ -11,27 +20,19 @@ TREE = "    for step in cutlass.range_constexpr(1, THREADS.bit_length()):\n     
 
 RIGHT = {
     "04.1": [
-        host(
-            "04.1",
+        axpy(
             "from_the_end",
             "Goes backwards.",
             swap("y[i] = alpha * x[i] + y[i]", "k = cute.size(x) - 1 - i\n        y[k] = y[k] + alpha * x[k]"),
         ),
-        host(
-            "04.1",
+        axpy(
             "counts_y",
             "cute.size of the other one, and names for the parts.",
             swap("cute.size(x)", "cute.size(y)"),
             swap("y[i] = alpha * x[i] + y[i]", "scaled = x[i] * alpha\n        y[i] += scaled"),
         ),
-        host(
-            "04.1",
-            "by_the_shape",
-            "x.shape[0], cutlass.range.",
-            swap("range(cute.size(x))", "cutlass.range(x.shape[0])"),
-        ),
-        host(
-            "04.1",
+        axpy("by_the_shape", "x.shape[0], cutlass.range.", swap("range(cute.size(x))", "cutlass.range(x.shape[0])")),
+        axpy(
             "in_a_while_loop",
             "A loop that counts by itself.",
             swap("for i in range(cute.size(x)):", "i = 0\n    while i < cute.size(x):"),
@@ -39,8 +40,7 @@ RIGHT = {
         ),
     ],
     "04.2": [
-        host(
-            "04.2",
+        polynomial(
             "counts_from_the_end",
             "Horner with indices from the end.",
             swap(
@@ -49,16 +49,14 @@ RIGHT = {
             ),
             swap("coefficients[power]", "coefficients[-power]"),
         ),
-        host(
-            "04.2",
+        polynomial(
             "over_the_reversed",
             "Loops over the coefficients themselves.",
             swap("value = coefficients[-1]", "value = cutlass.Float32(0)"),
             swap("for power in cutlass.range_constexpr(len(coefficients) - 2, -1, -1)", "for c in coefficients[::-1]"),
             swap("coefficients[power]", "c"),
         ),
-        host(
-            "04.2",
+        polynomial(
             "powers_outside",
             "The loops exchanged: y is the accumulator.",
             swap(
@@ -95,8 +93,7 @@ RIGHT = {
         ),
     ],
     "04.4": [
-        kernel(
-            "04.4",
+        add(
             "without_the_helper",
             "Its own index.",
             swap(
@@ -104,8 +101,7 @@ RIGHT = {
                 "thread, _, _ = cute.arch.thread_idx()\n    block, _, _ = cute.arch.block_idx()\n    i = thread + block * THREADS",
             ),
         ),
-        kernel(
-            "04.4",
+        add(
             "through_tiles",
             "local_tile, then the thread's element.",
             swap("i = my_element()", "thread, _, _ = cute.arch.thread_idx()\n    block, _, _ = cute.arch.block_idx()"),
@@ -114,28 +110,26 @@ RIGHT = {
                 "cute.local_tile(c, (THREADS,), (block,))[thread] = (\n        cute.local_tile(a, (THREADS,), (block,))[thread] + cute.local_tile(b, (THREADS,), (block,))[thread]\n    )",
             ),
         ),
-        host(
-            "04.4",
+        derive(
+            SOLVED["04.4"],
             "rounds_up",
             "Rounds up what is whole.",
             swap("cute.size(c) // THREADS", "(cute.size(a) + THREADS - 1) // THREADS"),
         ),
-        kernel(
-            "04.4",
+        add(
             "guarded",
             "With a predicate.",
             swap("c[i] = a[i] + b[i]", "if i < cute.size(c):\n        c[i] = b[i] + a[i]"),
         ),
     ],
     "04.5": [
-        host(
-            "04.5",
+        derive(
+            SOLVED["04.5"],
             "one_block_too_many",
             "The last block has nothing to do.",
             swap("cute.ceil_div(cute.size(c), THREADS)", "cute.size(c) // THREADS + 1"),
         ),
-        kernel(
-            "04.5",
+        add_any(
             "guard_turned_round",
             "size > i, and parts with names.",
             swap(
@@ -143,14 +137,12 @@ RIGHT = {
                 "    n = c.shape[0]\n    if n > i:\n        left, right = a[i], b[i]\n        c[i] = left + right",
             ),
         ),
-        kernel(
-            "04.5",
+        add_any(
             "by_elem_less",
             "A coordinate against a shape.",
             swap("if i < cute.size(c)", "if cute.elem_less((i,), c.shape)"),
         ),
-        kernel(
-            "04.5",
+        add_any(
             "a_loop_of_blocks",
             "Each thread goes on by the whole grid.",
             swap(
@@ -160,14 +152,12 @@ RIGHT = {
         ),
     ],
     "04.6": [
-        kernel(
-            "04.6",
+        leaky_relu(
             "by_the_maximum",
             "max(x, x/8) is the same.",
             swap("cute.where(four > 0, four, four * 0.125)", "cute.where(four > four * 0.125, four, four / 8.0)"),
         ),
-        kernel(
-            "04.6",
+        leaky_relu(
             "through_registers",
             "A fragment, and autovec_copy.",
             swap(
@@ -175,22 +165,18 @@ RIGHT = {
                 "mine = cute.make_rmem_tensor((4,), x.element_type)\n        cute.autovec_copy(cute.local_tile(x, (4,), (i,)), mine)\n        four = mine.load()",
             ),
         ),
-        kernel(
-            "04.6",
-            "whole_pieces",
-            "Asks by the number of pieces.",
-            swap("if 4 * i < cute.size(x)", "if i < cute.size(x) // 4"),
+        leaky_relu(
+            "whole_pieces", "Asks by the number of pieces.", swap("if 4 * i < cute.size(x)", "if i < cute.size(x) // 4")
         ),
-        host(
-            "04.6",
+        derive(
+            SOLVED["04.6"],
             "rounds_up_twice",
             "ceil_div of ceil_div.",
             swap("cute.ceil_div(cute.size(x), 4 * THREADS)", "cute.ceil_div(cute.ceil_div(cute.size(x), 4), THREADS)"),
         ),
     ],
     "04.7": [
-        kernel(
-            "04.7",
+        add_bias(
             "two_branches",
             "One if in another.",
             swap(
@@ -198,14 +184,12 @@ RIGHT = {
                 "    if m < x.shape[0]:\n        if n < x.shape[1]:\n            y[m, n]",
             ),
         ),
-        kernel(
-            "04.7",
+        add_bias(
             "by_elem_less_2d",
             "A coordinate against the shape.",
             swap("if m < x.shape[0] and n < x.shape[1]", "if cute.elem_less((m, n), y.shape)"),
         ),
-        kernel(
-            "04.7",
+        add_bias(
             "through_a_tile",
             "local_tile, and the thread's place in it.",
             swap(
@@ -213,16 +197,15 @@ RIGHT = {
                 "    there = (block_down, block_across)\n        cute.local_tile(y, (8, 32), there)[down, across] = cute.local_tile(x, (8, 32), there)[down, across]",
             ),
         ),
-        host(
-            "04.7",
+        derive(
+            SOLVED["04.7"],
             "more_than_enough",
             "A block more in each direction.",
             swap("cute.ceil_div(columns, BLOCK[0])", "columns // BLOCK[0] + 1"),
         ),
     ],
     "04.8": [
-        kernel(
-            "04.8",
+        row_max(
             "the_other_half_of_the_tree",
             "Neighbors first: strides 1, 2, 4, …",
             swap(
@@ -231,8 +214,7 @@ RIGHT = {
             ),
             swap("if thread < half:", "if thread % (2 * half) == 0:"),
         ),
-        kernel(
-            "04.8",
+        row_max(
             "by_branches",
             "if for max, and a barrier by its other name.",
             swap("largest = max(largest, x[row, n])", "if x[row, n] > largest:\n            largest = x[row, n]"),
@@ -241,8 +223,7 @@ RIGHT = {
                 "    partial[thread] = largest\n    cute.arch.barrier()",
             ),
         ),
-        kernel(
-            "04.8",
+        row_max(
             "two_trees",
             "Warps first, by shuffles.",
             swap(

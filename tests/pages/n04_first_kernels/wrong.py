@@ -10,6 +10,7 @@ from cutlass import cute
 from tests.pages.change import derive, swap
 from tests.pages.changed import right_answers
 from tests.pages.n04_first_kernels import first_functions, vector_kernels
+from tests.pages.table import answer
 
 
 def not_jitted(alpha, x, y):
@@ -25,11 +26,6 @@ def lines_only(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
 
 
 # 04.3 -----------------------------------------------------------------------------------------------------------
-
-
-def once_a_call(layouts, dynamic):
-    """Counts calls."""
-    return len(layouts)
 
 
 def once_at_all(layouts, dynamic):
@@ -113,7 +109,13 @@ WRONG = {
         ),
         lines_only,
     ],
-    "04.3": [once_a_call, once_at_all, once_a_rank, once_a_shape, ignores_dynamic],
+    "04.3": [
+        answer("once_a_call", "Counts calls.", lambda layouts, dynamic: len(layouts)),
+        once_at_all,
+        once_a_rank,
+        once_a_shape,
+        ignores_dynamic,
+    ],
     "04.4": [
         launches_nothing,
         derive(
@@ -137,7 +139,7 @@ WRONG = {
             "Leaves the kernel early, as one would in C++.",
             swap(GUARDED, "    if i >= cute.size(c):\n        return\n    c[i]"),
             within="add_any_kernel",
-        ),
+        )
     ],
     "04.6": [
         derive(one_element, "leaky_scalar", "Right, with one element a thread.", swap("4 * THREADS", "THREADS")),

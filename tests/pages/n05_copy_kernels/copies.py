@@ -1,20 +1,18 @@
-"""What the wrong and right answers to notebook 05 change in its kernels."""
+"""What the wrong and right answers to notebook 05 are derived from: its kernels, and what they change there."""
 
-from tests.pages.changed import Changed
+from functools import partial
 
-PAGE = Changed(
-    "05_copy_kernels",
-    {
-        "05.2": "naive_kernel",
-        "05.3": "coalesced_kernel",
-        "05.4": "vectorized_kernel",
-        "05.5": "staged_kernel",
-        "05.6": "transpose_kernel",
-        "05.8": "tma_kernel",
-    },
+from tests.pages.change import derive
+from tests.pages.changed import right_answers
+
+SOLVED = right_answers("05_copy_kernels")
+KERNELS = ("naive_kernel", "coalesced_kernel", "vectorized_kernel", "staged_kernel", "transpose_kernel")
+
+naive, coalesced, vectorized, staged, transposed = (
+    partial(derive, SOLVED[f"05.{n}"], within=kernel) for n, kernel in enumerate(KERNELS, 2)
 )
-host = PAGE.host
-kernel = PAGE.kernel
+swizzled = partial(derive, SOLVED["05.7"])
+by_tma = partial(derive, SOLVED["05.8"], within="tma_kernel")
 BOTH = "if row < rows and column < columns"
 MOVE = "dst[row, column] = src[row, column]"
 ISSUE = "    cute.copy(load, loads.partition_S(tile_of_block(src)), loads.partition_D(tile))\n"

@@ -5,7 +5,6 @@ WRONG: those that do not compile or lack an instruction. WRONG_WHEN_RUN: those t
 
 from tests.pages.change import derive, swap, without
 from tests.pages.changed import right_answers
-from tests.pages.table import says
 
 TMA = right_answers("05_copy_kernels")["05.8"]
 
@@ -17,14 +16,13 @@ WRONG = [
         without("elect_one()", "mbarrier_init(", "mbarrier_init_fence()", "expect_tx(", "mbarrier_wait("),
         within="tma_kernel",
     ),
-    says("the matrix's part comes first")(
-        derive(
-            TMA,
-            "fetches_backwards",
-            "The load's two sides exchanged.",
-            swap("load, from_src, to_tile", "load, to_tile, from_src"),
-            within="tma_kernel",
-        )
+    derive(
+        TMA,
+        "fetches_backwards",
+        "The load's two sides exchanged.",
+        swap("load, from_src, to_tile", "load, to_tile, from_src"),
+        within="tma_kernel",
+        words=("the matrix's part comes first",),
     ),
 ]
 
@@ -51,22 +49,14 @@ WRONG_WHEN_RUN = [
             "Waits for the phase before the first, which counts as over.",
             swap("mbarrier_wait(barrier, 0)", "mbarrier_wait(barrier, 1)"),
         ),
-        (
-            "does_not_wait_for_the_tile",
-            "Stores a tile that may not be there.",
-            without("mbarrier_wait(barrier, 0)"),
-        ),
+        ("does_not_wait_for_the_tile", "Stores a tile that may not be there.", without("mbarrier_wait(barrier, 0)")),
         (
             "made_for_two",
             "Its mbarrier is made for two arrivals, and one thread arrives.",
             swap("mbarrier_init(barrier, 1)", "mbarrier_init(barrier, 2)"),
         ),
         ("never_made", "Nobody makes the mbarrier.", without("mbarrier_init(barrier")),
-        (
-            "waits_before_it_is_made",
-            "Threads may wait for an mbarrier that is not made yet.",
-            without("sync_warp()"),
-        ),
+        ("waits_before_it_is_made", "Threads may wait for an mbarrier that is not made yet.", without("sync_warp()")),
         ("stores_in_no_group", "Waits for no group, since there is none.", without("bulk_commit_group()")),
         ("leaves_before_it_is_stored", "Ends while TMA still reads the tile.", without("bulk_wait_group(0")),
         (

@@ -1,7 +1,7 @@
 """More wrong answers to notebook 05: sectors, and copies through registers."""
 
-from tests.pages.change import copy_of, swap, without
-from tests.pages.n05_copy_kernels.copies import BOTH, MOVE, host, kernel
+from tests.pages.change import copy_of, derive, swap, without
+from tests.pages.n05_copy_kernels.copies import BOTH, MOVE, SOLVED, coalesced, naive, vectorized
 from tests.pages.table import answer
 from tutorlib.exercises.n05_copy_kernels import exercises as n05_copy_kernels
 
@@ -90,29 +90,23 @@ MORE = {
         ),
     ],
     "05.2": [
-        kernel("05.2", "no_guard_naive", "Guards nothing.", swap(BOTH, "if True"), words=("lies outside",)),
-        kernel("05.2", "either_guard", "or for and.", swap("row < rows and", "row < rows or"), words=("lies outside",)),
-        kernel(
-            "05.2", "guards_exchanged_naive", "Rows against columns.", swap(BOTH, "if row < columns and column < rows")
-        ),
-        kernel("05.2", "one_row_too_far", "<= for <.", swap("row < rows", "row <= rows"), words=("lies outside",)),
-        kernel("05.2", "row_of_columns", "Tiles of 64 rows.", swap("down * TILE[0]", "down * TILE[1]")),
-        kernel("05.2", "columns_of_rows", "Tiles of 128 columns.", swap("across * TILE[1]", "across * TILE[0]")),
-        kernel(
-            "05.2", "half_of_the_row", "Copies 32 of 64.", swap("cutlass.range(TILE[1],", "cutlass.range(TILE[1] // 2,")
-        ),
-        kernel("05.2", "first_tile_of_all", "Forgets which block it is.", swap("across * TILE[1] + n", "n")),
-        kernel("05.2", "onto_itself_naive", "src onto src.", swap("dst[row, column] =", "src[row, column] =")),
-        kernel("05.2", "reads_the_first_column", "src[row, 0].", swap("= src[row, column]", "= src[row, 0]")),
-        kernel(
-            "05.2",
+        naive("no_guard_naive", "Guards nothing.", swap(BOTH, "if True"), words=("lies outside",)),
+        naive("either_guard", "or for and.", swap("row < rows and", "row < rows or"), words=("lies outside",)),
+        naive("guards_exchanged_naive", "Rows against columns.", swap(BOTH, "if row < columns and column < rows")),
+        naive("one_row_too_far", "<= for <.", swap("row < rows", "row <= rows"), words=("lies outside",)),
+        naive("row_of_columns", "Tiles of 64 rows.", swap("down * TILE[0]", "down * TILE[1]")),
+        naive("columns_of_rows", "Tiles of 128 columns.", swap("across * TILE[1]", "across * TILE[0]")),
+        naive("half_of_the_row", "Copies 32 of 64.", swap("cutlass.range(TILE[1],", "cutlass.range(TILE[1] // 2,")),
+        naive("first_tile_of_all", "Forgets which block it is.", swap("across * TILE[1] + n", "n")),
+        naive("onto_itself_naive", "src onto src.", swap("dst[row, column] =", "src[row, column] =")),
+        naive("reads_the_first_column", "src[row, 0].", swap("= src[row, column]", "= src[row, 0]")),
+        naive(
             "leaves_the_loop",
             "break at the edge.",
             swap(BOTH, "if column >= columns:\n            break\n        if row < rows"),
             words=("cannot be left by `break`",),
         ),
-        kernel(
-            "05.2",
+        naive(
             "asks_the_shape",
             "A size is no tuple.",
             swap(BOTH, "if row < src.shape and column < columns"),
@@ -120,36 +114,27 @@ MORE = {
         ),
     ],
     "05.3": [
-        kernel("05.3", "no_guard_coalesced", "Guards nothing.", swap(BOTH, "if True"), words=("lies outside",)),
-        kernel("05.3", "the_whole_block_in_a_row", "128 threads along 64 columns.", swap("thread % TILE[1]", "thread")),
-        kernel("05.3", "half_of_the_rows", "Steps of four rows.", swap("TILE[0], together,", "TILE[0], 2 * together,")),
-        kernel(
-            "05.3",
+        coalesced("no_guard_coalesced", "Guards nothing.", swap(BOTH, "if True"), words=("lies outside",)),
+        coalesced("the_whole_block_in_a_row", "128 threads along 64 columns.", swap("thread % TILE[1]", "thread")),
+        coalesced("half_of_the_rows", "Steps of four rows.", swap("TILE[0], together,", "TILE[0], 2 * together,")),
+        coalesced(
             "pairs_of_threads",
             "Neighbors two apart: half of each sector in vain.",
             swap("thread % TILE[1]", "(thread % 32 * 2 + thread // 32 % 2)"),
             words=("sectors are used in part",),
         ),
-        kernel("05.3", "half_the_tile", "Ends in the middle.", swap("range(0, TILE[0],", "range(0, TILE[0] // 2,")),
-        kernel("05.3", "rows_of_rows", "thread // 128.", swap("thread // TILE[1]", "thread // TILE[0]")),
-        kernel(
-            "05.3",
-            "reads_its_own_column_only",
-            "Without the block's place.",
-            swap("across * TILE[1] + thread", "thread"),
+        coalesced("half_the_tile", "Ends in the middle.", swap("range(0, TILE[0],", "range(0, TILE[0] // 2,")),
+        coalesced("rows_of_rows", "thread // 128.", swap("thread // TILE[1]", "thread // TILE[0]")),
+        coalesced(
+            "reads_its_own_column_only", "Without the block's place.", swap("across * TILE[1] + thread", "thread")
         ),
-        kernel("05.3", "reads_row_0", "src[0, column].", swap("= src[row, column]", "= src[0, column]")),
-        kernel("05.3", "transposes_coalesced", "dst[column, row].", swap("dst[row, column] =", "dst[column, row] =")),
-        kernel(
-            "05.3",
-            "one_column_too_far",
-            "<= for <.",
-            swap("column < columns", "column <= columns"),
-            words=("lies outside",),
+        coalesced("reads_row_0", "src[0, column].", swap("= src[row, column]", "= src[0, column]")),
+        coalesced("transposes_coalesced", "dst[column, row].", swap("dst[row, column] =", "dst[column, row] =")),
+        coalesced(
+            "one_column_too_far", "<= for <.", swap("column < columns", "column <= columns"), words=("lies outside",)
         ),
-        kernel("05.3", "writes_nothing", "Does nothing.", swap(MOVE, "pass")),
-        kernel(
-            "05.3",
+        coalesced("writes_nothing", "Does nothing.", swap(MOVE, "pass")),
+        coalesced(
             "a_fraction_of_the_rows",
             "Divides with /.",
             swap("THREADS // TILE[1]", "THREADS / TILE[1]"),
@@ -157,58 +142,54 @@ MORE = {
         ),
     ],
     "05.4": [
-        host(
-            "05.4",
+        derive(
+            SOLVED["05.4"],
             "half_a_vector",
             "Four elements an access of eight.",
             swap("make_layout((1, vector))", "make_layout((1, vector // 2))"),
             words=("Do a thread's values fill one access",),
         ),
-        host(
-            "05.4",
+        derive(
+            SOLVED["05.4"],
             "eight_bytes",
             "Vectors of 8 bytes.",
             swap("num_bits_per_copy=128", "num_bits_per_copy=64"),
             swap("make_layout((1, vector))", "make_layout((1, vector // 2))"),
             words=("ld.global.v4",),
         ),
-        kernel(
-            "05.4",
+        vectorized(
             "copies_the_whole",
             "The tiles in place of the thread's parts.",
             swap(TILED_LOAD, "cute.copy(tiled, tile_of_block(src, WIDE), registers"),
             words=("same rank",),
         ),
-        kernel(
-            "05.4",
+        vectorized(
             "registers_for_one_vector",
             "A fragment of 8.",
             swap("cute.make_fragment_like(from_src)", "cute.make_rmem_tensor((8,), src.element_type)"),
             words=("cute.make_fragment_like",),
         ),
-        kernel(
-            "05.4",
-            "stores_the_source_s_part",
-            "Registers out of dst.",
-            swap(TILED_LOAD, "cute.copy(tiled, to_dst, registers"),
+        vectorized(
+            "stores_the_source_s_part", "Registers out of dst.", swap(TILED_LOAD, "cute.copy(tiled, to_dst, registers")
         ),
-        kernel("05.4", "forgets_to_load", "Stores what nobody loaded.", without("from_src, registers")),
-        kernel("05.4", "loads_only", "Leaves dst alone.", swap(TILED_STORE, "cute.copy(tiled, registers, from_src")),
-        kernel(
-            "05.4",
+        vectorized("forgets_to_load", "Stores what nobody loaded.", without("from_src, registers")),
+        vectorized("loads_only", "Leaves dst alone.", swap(TILED_STORE, "cute.copy(tiled, registers, from_src")),
+        vectorized(
             "one_predicate",
             "One Boolean for all.",
             swap("pred=mask", "pred=cute.make_rmem_tensor((1,), cutlass.Boolean)", times=2),
             words=("one Boolean for each access",),
         ),
-        kernel(
-            "05.4",
+        vectorized(
             "the_first_thread_s_part",
             "Every thread has thread 0's.",
             swap("tiled.get_slice(thread)", "tiled.get_slice(0)"),
         ),
-        host(
-            "05.4", "too_few_threads", "128 threads of 256.", swap("block=(WIDE_THREADS,", "block=(WIDE_THREADS // 2,")
+        derive(
+            SOLVED["05.4"],
+            "too_few_threads",
+            "128 threads of 256.",
+            swap("block=(WIDE_THREADS,", "block=(WIDE_THREADS // 2,"),
         ),
     ],
 }

@@ -2,8 +2,22 @@
 
 import numpy as np
 
-from tests.pages.change import swap, without
-from tests.pages.n05_copy_kernels.copies import BOTH, FROM_TURNED, ISSUE, MOVE, OUT, host, kernel
+from tests.pages.change import derive, swap, without
+from tests.pages.n05_copy_kernels.copies import (
+    BOTH,
+    FROM_TURNED,
+    ISSUE,
+    MOVE,
+    OUT,
+    SOLVED,
+    by_tma,
+    coalesced,
+    naive,
+    staged,
+    swizzled,
+    transposed,
+    vectorized,
+)
 
 
 def by_bytes(offsets, element_bytes, vector=1):
@@ -33,14 +47,12 @@ SWIZZLED_TURNED = "cute.make_composed_layout(swizzle, 0, cute.make_layout((TURN,
 RIGHT = {
     "05.1": [by_bytes, with_numpy, sorted_spans],
     "05.2": [
-        kernel(
-            "05.2",
+        naive(
             "a_plain_loop",
             "range, which the compiler unrolls or not.",
             swap("cutlass.range(TILE[1], unroll_full=True)", "range(TILE[1])"),
         ),
-        kernel(
-            "05.2",
+        naive(
             "guards_one_by_one",
             "The row once, outside of the loop.",
             swap(
@@ -52,40 +64,34 @@ RIGHT = {
                 + MOVE,
             ),
         ),
-        kernel(
-            "05.2",
+        naive(
             "through_the_tile",
             "local_tile, and the element's place in it.",
             swap(MOVE, "tile_of_block(dst)[thread, n] = tile_of_block(src)[thread, n]"),
         ),
-        kernel(
-            "05.2",
+        naive(
             "from_right_to_left",
             "The other direction.",
             swap("across * TILE[1] + n", "across * TILE[1] + TILE[1] - 1 - n"),
         ),
     ],
     "05.3": [
-        kernel(
-            "05.3",
+        coalesced(
             "a_plain_loop_too",
             "range.",
             swap("cutlass.range(0, TILE[0], together, unroll_full=True)", "range(0, TILE[0], together)"),
         ),
-        kernel(
-            "05.3",
+        coalesced(
             "from_below",
             "Upwards.",
             swap("down * TILE[0] + m + thread // TILE[1]", "down * TILE[0] + TILE[0] - 1 - m - thread // TILE[1]"),
         ),
-        kernel(
-            "05.3",
+        coalesced(
             "by_elem_less_copy",
             "A coordinate against the shape.",
             swap(BOTH, "if cute.elem_less((row, column), src.shape)"),
         ),
-        kernel(
-            "05.3",
+        coalesced(
             "halves_apart",
             "The second half of the block has the lower half of the tile.",
             swap("cutlass.range(0, TILE[0], together,", "cutlass.range(0, TILE[0] // together, 1,"),
@@ -93,8 +99,7 @@ RIGHT = {
         ),
     ],
     "05.4": [
-        kernel(
-            "05.4",
+        vectorized(
             "vector_by_vector",
             "A call for each vector: all loads, then all stores.",
             swap(
@@ -103,14 +108,13 @@ RIGHT = {
                 "        cute.copy(tiled, from_src[None, m, None], registers[None, m, None], pred=mask[None, m, None])",
             ),
         ),
-        kernel(
-            "05.4",
+        vectorized(
             "registers_of_its_own",
             "make_rmem_tensor in place of make_fragment_like.",
             swap("cute.make_fragment_like(from_src)", "cute.make_rmem_tensor(from_src.shape, src.element_type)"),
         ),
-        host(
-            "05.4",
+        derive(
+            SOLVED["05.4"],
             "ordered_layouts",
             "Layouts by the order of their modes.",
             swap(
@@ -120,8 +124,7 @@ RIGHT = {
         ),
     ],
     "05.5": [
-        kernel(
-            "05.5",
+        staged(
             "row_by_row",
             "A commit for each row of vectors, one wait.",
             swap(
@@ -132,9 +135,8 @@ RIGHT = {
                 "        cute.arch.cp_async_commit_group()\n",
             ),
         ),
-        kernel("05.5", "without_the_barrier", "Each thread reads what it fetched itself.", without("sync_threads()")),
-        kernel(
-            "05.5",
+        staged("without_the_barrier", "Each thread reads what it fetched itself.", without("sync_threads()")),
+        staged(
             "an_atom_by_itself",
             "Straight from shared memory.",
             without("registers = "),
@@ -143,8 +145,7 @@ RIGHT = {
         ),
     ],
     "05.6": [
-        kernel(
-            "05.6",
+        transposed(
             "two_fragments",
             "Registers of their own for the way out.",
             swap(
@@ -153,9 +154,9 @@ RIGHT = {
             ),
             swap("cute.copy(tiled, registers, to_dst)", "cute.copy(tiled, leaving, to_dst)"),
         ),
-        kernel("05.6", "barrier_by_its_other_name", "cute.arch.barrier.", swap("sync_threads()", "barrier()")),
-        host(
-            "05.6",
+        transposed("barrier_by_its_other_name", "cute.arch.barrier.", swap("sync_threads()", "barrier()")),
+        derive(
+            SOLVED["05.6"],
             "turned_on_the_way_in",
             "The tile column-major, turned row-major.",
             swap(
@@ -169,14 +170,12 @@ RIGHT = {
         ),
     ],
     "05.7": [
-        host(
-            "05.7",
+        swizzled(
             "six_bits",
             "The whole row: bit 5 moves a row by 32, and no bank.",
             swap("make_swizzle(5, 0, 6)", "make_swizzle(6, 0, 6)"),
         ),
-        host(
-            "05.7",
+        swizzled(
             "a_name_for_the_layout",
             "The plain layout first.",
             swap(
@@ -185,8 +184,7 @@ RIGHT = {
             ),
             swap(SWIZZLED_TILE, "cute.make_composed_layout(swizzle, 0, plain)"),
         ),
-        host(
-            "05.7",
+        swizzled(
             "swizzled_in_columns",
             "The tile column-major, turned row-major.",
             swap("tile_layout = " + SWIZZLED_TILE, "turned_layout = " + SWIZZLED_TILE),
@@ -194,14 +192,8 @@ RIGHT = {
         ),
     ],
     "05.8": [
-        kernel(
-            "05.8",
-            "the_block_waits",
-            "A barrier of the block, which is one warp.",
-            swap("sync_warp()", "sync_threads()"),
-        ),
-        kernel(
-            "05.8",
+        by_tma("the_block_waits", "A barrier of the block, which is one warp.", swap("sync_warp()", "sync_threads()")),
+        by_tma(
             "announces_first",
             "expect_tx, then an arrival.",
             swap(
@@ -209,20 +201,17 @@ RIGHT = {
                 "mbarrier_expect_tx(barrier, tile_bytes)\n        cute.arch.mbarrier_arrive(barrier)",
             ),
         ),
-        kernel(
-            "05.8",
+        by_tma(
             "waits_for_all_of_the_store",
             "Until dst is written, not only until the tile is read.",
             swap("(0, read=True)", "(0)"),
         ),
-        kernel(
-            "05.8",
+        by_tma(
             "thread_0_elects_itself",
             "An if for elect_one.",
             swap("    with cute.arch.elect_one():", "    thread, _, _ = cute.arch.thread_idx()\n    if thread == 0:"),
         ),
-        kernel(
-            "05.8",
+        by_tma(
             "a_proxy_fence",
             "The fence between threads' own writes and the engine, which covers the barrier too.",
             swap("mbarrier_init_fence()", 'fence_proxy("async.shared", space="cta")'),

@@ -5,9 +5,9 @@ WRONG_WHEN_RUN: kernels that compile well and move the wrong bytes, or too many:
 """
 
 from tests.pages.change import derive, swap, without
-from tests.pages.changed import right_answers
 from tests.pages.n05_copy_kernels import copies_by_tma, copies_of_rows, copies_through_tiles
-from tests.pages.table import answer, says
+from tests.pages.n05_copy_kernels.copies import SOLVED, coalesced, naive, staged, swizzled, transposed, vectorized
+from tests.pages.table import answer
 
 # 05.1 -----------------------------------------------------------------------------------------------------------
 
@@ -46,8 +46,7 @@ def one_past_the_end(offsets, element_bytes, vector=1):
 
 # Kernels --------------------------------------------------------------------------------------------------------
 
-RIGHT = right_answers("05_copy_kernels")
-NAIVE, COALESCED, VECTORISED, STAGED, TURN, SWIZZLED = (RIGHT[f"05.{n}"] for n in range(2, 8))
+VECTORISED, STAGED, TURN = (SOLVED[f"05.{n}"] for n in (4, 5, 6))
 TURNED = "cute.make_layout((TURN, TURN), stride=(1, TURN))"
 
 through_registers = derive(VECTORISED, "through_registers", "The vectorized copy, whatever is asked for.")
@@ -81,72 +80,42 @@ WRONG = {
             "Vectors along the mode that is not contiguous: no 128-bit access can do that.",
             swap("make_layout((1, vector))", "make_layout((vector, 1))"),
         ),
-        says("still uses ld.global after st.global")(
-            derive(
-                VECTORISED,
-                "straight_through",
-                "Each vector is stored before the next is loaded.",
-                without("make_fragment_like", "from_src, registers"),
-                swap("registers, to_dst", "from_src, to_dst"),
-                within="vectorized_kernel",
-            )
+        vectorized(
+            "straight_through",
+            "Each vector is stored before the next is loaded.",
+            without("make_fragment_like", "from_src, registers"),
+            swap("registers, to_dst", "from_src, to_dst"),
+            words=("still uses ld.global after st.global",),
         ),
     ],
     "05.5": [through_registers],
-    "05.6": [
-        through_registers,
-    ],
+    "05.6": [through_registers],
     "05.8": [through_registers, *copies_by_tma.WRONG],
 }
 
 WRONG_WHEN_RUN = {
     "05.2": [
-        derive(
-            NAIVE,
-            "copies_nothing",
-            "Does nothing.",
-            swap("dst[row, column] = src[row, column]", "pass"),
-            within="naive_kernel",
-        ),
-        derive(
-            NAIVE,
+        naive("copies_nothing", "Does nothing.", swap("dst[row, column] = src[row, column]", "pass")),
+        naive(
             "unguarded_rows",
             "Guards the columns alone.",
             swap("if row < rows and column < columns", "if column < columns"),
-            within="naive_kernel",
         ),
-        derive(
-            NAIVE,
-            "turned",
-            "Writes the transpose.",
-            swap("dst[row, column] =", "dst[column, row] ="),
-            within="naive_kernel",
-        ),
-        derive(
-            NAIVE,
-            "exchanged_blocks",
-            "Takes its block's column for the row.",
-            swap("down * TILE[0]", "across * TILE[0]"),
-            within="naive_kernel",
-        ),
-        derive(
-            NAIVE,
+        naive("turned", "Writes the transpose.", swap("dst[row, column] =", "dst[column, row] =")),
+        naive("exchanged_blocks", "Takes its block's column for the row.", swap("down * TILE[0]", "across * TILE[0]")),
+        naive(
             "one_column_short",
             "Leaves out each tile's last column.",
             swap("cutlass.range(TILE[1],", "cutlass.range(TILE[1] - 1,"),
-            within="naive_kernel",
         ),
-        derive(
-            NAIVE,
+        naive(
             "unguarded_columns",
             "Guards the rows and not the columns: it wraps into the next row, and writes past the end after the last.",
             swap("if row < rows and column < columns", "if row < rows"),
-            within="naive_kernel",
         ),
     ],
     "05.3": [
-        derive(
-            COALESCED,
+        coalesced(
             "down_the_columns",
             "Right, with neighboring threads in a column.",
             swap("column = across * TILE[1] + thread % TILE[1]", "column = across * TILE[1] + thread // TILE[0]"),
@@ -155,54 +124,36 @@ WRONG_WHEN_RUN = {
             swap("if row", "column_m = column + m\n        if row"),
             swap("column < columns:", "column_m < columns:"),
             swap("dst[row, column] = src[row, column]", "dst[row, column_m] = src[row, column_m]"),
-            within="coalesced_kernel",
         ),
-        derive(
-            COALESCED,
+        coalesced(
             "unguarded_rows_too",
             "Guards the columns alone.",
             swap("if row < rows and column < columns", "if column < columns"),
-            within="coalesced_kernel",
         ),
-        derive(
-            COALESCED,
+        coalesced(
             "unguarded_columns_too",
             "Guards the rows alone.",
             swap("if row < rows and column < columns", "if row < rows"),
-            within="coalesced_kernel",
         ),
-        derive(
-            COALESCED,
+        coalesced(
             "steps_of_one",
             "Begins one row down.",
             swap("down * TILE[0] + m + thread // TILE[1]", "down * TILE[0] + m + thread // TILE[1] + 1"),
-            within="coalesced_kernel",
         ),
-        derive(
-            COALESCED,
-            "every_other_row",
-            "Both halves of the block copy the same row.",
-            swap(" + thread // TILE[1]", ""),
-            within="coalesced_kernel",
-        ),
+        coalesced("every_other_row", "Both halves of the block copy the same row.", swap(" + thread // TILE[1]", "")),
     ],
     "05.4": [
-        derive(
-            VECTORISED,
+        vectorized(
             "loads_without_asking",
             "Reads beyond the edges.",
             swap("from_src, registers, pred=mask", "from_src, registers"),
-            within="vectorized_kernel",
         ),
-        derive(
-            VECTORISED,
+        vectorized(
             "stores_without_asking",
             "Writes beyond the edges.",
             swap("registers, to_dst, pred=mask", "registers, to_dst"),
-            within="vectorized_kernel",
         ),
-        derive(
-            VECTORISED,
+        vectorized(
             "never_stores",
             "Forgets the way out.",
             without("registers, to_dst"),
@@ -210,95 +161,53 @@ WRONG_WHEN_RUN = {
                 "registers, pred=mask)",
                 "registers, pred=mask)\n    if thread < 0:\n        cute.copy(tiled, registers, to_dst, pred=mask)",
             ),
-            within="vectorized_kernel",
         ),
-        derive(
-            VECTORISED,
+        vectorized(
             "onto_itself",
             "Copies the source into the source.",
             swap("mine.partition_D(tile_of_block(dst, WIDE))", "mine.partition_D(tile_of_block(src, WIDE))"),
-            within="vectorized_kernel",
         ),
-        derive(
-            VECTORISED,
+        vectorized(
             "whole_tiles_only",
             "No predicates: writes beyond the edges of a matrix that is not made of whole tiles.",
             swap(", pred=mask", "", times=2),
-            within="vectorized_kernel",
         ),
     ],
     "05.5": [
-        says("and not the whole tile?")(
-            derive(
-                STAGED,
-                "whole_tiles",
-                "Every thread copies the whole tile.",
-                swap(
-                    "cute.copy(load, loads.partition_S(tile_of_block(src)), loads.partition_D(tile))",
-                    "cute.copy(load, tile_of_block(src), tile)",
-                ),
-                within="staged_kernel",
-            )
+        staged(
+            "whole_tiles",
+            "Every thread copies the whole tile.",
+            swap(
+                "cute.copy(load, loads.partition_S(tile_of_block(src)), loads.partition_D(tile))",
+                "cute.copy(load, tile_of_block(src), tile)",
+            ),
+            words=("and not the whole tile?",),
         ),
-        derive(
-            STAGED,
-            "never_commits",
-            "Waits for groups, and there are none.",
-            without("commit_group()"),
-            within="staged_kernel",
-        ),
-        derive(
-            STAGED,
-            "neither_commits_nor_waits",
-            "Goes on at once.",
-            without("commit_group()", "wait_group(0)"),
-            within="staged_kernel",
-        ),
-        derive(
-            STAGED,
-            "lets_one_be_open",
-            "wait_group off by one.",
-            swap("wait_group(0)", "wait_group(1)"),
-            within="staged_kernel",
-        ),
-        derive(
-            STAGED,
+        staged("never_commits", "Waits for groups, and there are none.", without("commit_group()")),
+        staged("neither_commits_nor_waits", "Goes on at once.", without("commit_group()", "wait_group(0)")),
+        staged("lets_one_be_open", "wait_group off by one.", swap("wait_group(0)", "wait_group(1)")),
+        staged(
             "barrier_before_the_wait",
             "Meets the others first and waits then.",
             without("wait_group(0)"),
             swap("sync_threads()", "sync_threads()\n    cute.arch.cp_async_wait_group(0)"),
             swap("store.get_slice(thread)", "store.get_slice((thread + 1) % THREADS)"),
-            within="staged_kernel",
         ),
-        derive(
-            STAGED,
+        staged(
             "barrier_for_one_warp",
             "A barrier that only the first warp reaches.",
             swap("    cute.arch.sync_threads()", "    if thread < 32:\n        cute.arch.sync_threads()"),
-            within="staged_kernel",
         ),
-        derive(
-            STAGED,
-            "never_waits",
-            "Reads the tile before the copies of cp.async have arrived.",
-            without("wait_group(0)"),
-            within="staged_kernel",
-        ),
+        staged("never_waits", "Reads the tile before the copies of cp.async have arrived.", without("wait_group(0)")),
     ],
     "05.6": [
-        derive(
-            TURN,
+        transposed(
             "two_barriers",
             "One more than it needs.",
             swap("sync_threads()", "sync_threads()\n    cute.arch.sync_threads()"),
-            within="transpose_kernel",
         ),
-        derive(
-            TURN,
-            "no_barrier",
-            "Reads what other threads write, without waiting for them.",
-            without("sync_threads()"),
-            within="transpose_kernel",
+        transposed(
+            "no_barrier", "Reads what other threads write, without waiting for them.", without("sync_threads()")
         ),
         derive(
             TURN, "both_turned", "Reads as it wrote: nothing is turned.", swap("stride=(TURN, 1)", "stride=(1, TURN)")
@@ -311,12 +220,10 @@ WRONG_WHEN_RUN = {
             swap("stride=(TURN, 1)", "stride=(TURN + 1, 1)"),
             swap("stride=(1, TURN)", "stride=(1, TURN + 1)"),
         ),
-        derive(
-            TURN,
+        transposed(
             "barrier_of_one_warp",
             "A barrier that only the first warp reaches.",
             swap("    cute.arch.sync_threads()", "    if thread < 32:\n        cute.arch.sync_threads()"),
-            within="transpose_kernel",
         ),
         derive(
             TURN,
@@ -326,30 +233,22 @@ WRONG_WHEN_RUN = {
         ),
     ],
     "05.7": [
-        derive(SWIZZLED, "no_swizzle", "Exercise 05.6 again.", swap("make_swizzle(5, 0, 6)", "make_swizzle(0, 0, 0)")),
-        derive(
-            SWIZZLED, "four_bits", "Mixes half of the banks.", swap("make_swizzle(5, 0, 6)", "make_swizzle(4, 0, 6)")
-        ),
-        derive(
-            SWIZZLED,
+        swizzled("no_swizzle", "Exercise 05.6 again.", swap("make_swizzle(5, 0, 6)", "make_swizzle(0, 0, 0)")),
+        swizzled("four_bits", "Mixes half of the banks.", swap("make_swizzle(5, 0, 6)", "make_swizzle(4, 0, 6)")),
+        swizzled(
             "wrong_bits",
             "Mixes bits of the column into the column.",
             swap("make_swizzle(5, 0, 6)", "make_swizzle(5, 0, 5)"),
         ),
-        derive(
-            SWIZZLED,
-            "shifted_too_far",
-            "Takes the row's upper bits.",
-            swap("make_swizzle(5, 0, 6)", "make_swizzle(5, 0, 7)"),
+        swizzled(
+            "shifted_too_far", "Takes the row's upper bits.", swap("make_swizzle(5, 0, 6)", "make_swizzle(5, 0, 7)")
         ),
-        derive(
-            SWIZZLED,
+        swizzled(
             "swizzled_on_one_side",
             "Writes swizzled and reads plain.",
             swap(f"cute.make_composed_layout(swizzle, 0, {TURNED})", TURNED),
         ),
-        derive(
-            SWIZZLED,
+        swizzled(
             "identity_swizzle",
             "Right, and as slow as without: Swizzle⟨0, 0, 6⟩ changes nothing.",
             swap("make_swizzle(5, 0, 6)", "make_swizzle(0, 0, 6)"),

@@ -12,10 +12,7 @@ def loads_twice(id, *changes):
     return derive(RIGHT[id], "loads_twice", "Loads each tile a second time.", *changes)
 
 
-a_second_row = loads_twice(
-    "06.5",
-    swap("ct.max(row)", f"ct.max(ct.load(x, (i, 0), (1, tile), {PADDED}.NEG_INF))"),
-)
+a_second_row = loads_twice("06.5", swap("ct.max(row)", f"ct.max(ct.load(x, (i, 0), (1, tile), {PADDED}.NEG_INF))"))
 a_second_tile = loads_twice(
     "06.4",
     swap("ct.sum(tile.astype(ct.float32), 1)", "ct.sum(tile.astype(ct.float32) * 0.5, 1)"),

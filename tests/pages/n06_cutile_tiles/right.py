@@ -7,8 +7,8 @@ import cuda.tile as ct
 import numpy as np
 import torch
 
-from tests.pages.change import derive, swap
-from tests.pages.n06_cutile_tiles.cutile_tiles import ADD, LONG, SCALE, SOFTMAX, SUMS
+from tests.pages.change import swap
+from tests.pages.n06_cutile_tiles.cutile_tiles import SOFTMAX, add, long, scale, softmax, sums
 
 
 def by_recursion(x, y):
@@ -67,14 +67,12 @@ def row_by_row(x, y):
 
 RIGHT = {
     "06.1": [
-        derive(
-            ADD,
+        add(
             "in_one_line",
             "No names.",
             swap("ct.store(c, (i,), ta + tb)", "ct.store(c, i, ct.load(b, i, tile) + ct.load(a, (i,), (tile,)))"),
         ),
-        derive(
-            ADD,
+        add(
             "by_gathering",
             "Elements by their own index, without tile space.",
             swap(
@@ -82,8 +80,7 @@ RIGHT = {
                 "at = i * tile + ct.arange(tile, dtype=ct.int32)\n    ct.scatter(c, at, ct.gather(a, at) + ct.gather(b, at))",
             ),
         ),
-        derive(
-            ADD,
+        add(
             "a_grid_of_workers",
             "Would also do with fewer blocks than tiles.",
             swap(
@@ -95,31 +92,24 @@ RIGHT = {
     ],
     "06.2": [by_recursion, by_numpy_numbers, by_sets],
     "06.3": [
-        derive(SCALE, "reshaped", "A reshape in place of None.", swap("scale[:, None]", "ct.reshape(scale, (tm, 1))")),
-        derive(
-            SCALE,
+        scale("reshaped", "A reshape in place of None.", swap("scale[:, None]", "ct.reshape(scale, (tm, 1))")),
+        scale(
             "expanded",
             "expand_dims, and the scale first.",
             swap("tile * scale[:, None]", "ct.expand_dims(scale, 1) * tile"),
         ),
-        derive(
-            SCALE, "padded", "Pads, which nothing needs.", swap("(tm,))", "(tm,), padding_mode=ct.PaddingMode.NAN)")
-        ),
+        scale("padded", "Pads, which nothing needs.", swap("(tm,))", "(tm,), padding_mode=ct.PaddingMode.NAN)")),
     ],
     "06.4": [
-        derive(
-            SUMS,
+        sums(
             "one_sum_at_the_end",
             "Adds whole tiles, and along the axis once.",
             swap("ct.zeros((tm,)", "ct.zeros((tm, tn)"),
             swap("ct.sum(tile.astype(ct.float32), 1)", "tile.astype(ct.float32)"),
             swap("(i,), total)", "(i,), ct.sum(total, 1))"),
         ),
-        derive(
-            SUMS, "by_cdiv", "Counts the steps itself.", swap("ct.num_tiles(x, 1, (tm, tn))", "ct.cdiv(x.shape[1], tn)")
-        ),
-        derive(
-            SUMS,
+        sums("by_cdiv", "Counts the steps itself.", swap("ct.num_tiles(x, 1, (tm, tn))", "ct.cdiv(x.shape[1], tn)")),
+        sums(
             "masked",
             "Masks by hand what hangs over.",
             swap(", padding_mode=ct.PaddingMode.ZERO", ""),
@@ -130,21 +120,18 @@ RIGHT = {
         ),
     ],
     "06.5": [
-        derive(
-            SOFTMAX,
+        softmax(
             "through_exp2",
             "exp2 with log2(e).",
             swap("ct.exp(row - ct.max(row))", "ct.exp2((row - ct.max(row)) * 1.4426950408889634)"),
         ),
-        derive(
-            SOFTMAX,
+        softmax(
             "along_the_axis",
             "Maximum and sum keep their axis.",
             swap("ct.max(row)", "ct.max(row, 1, keepdims=True)"),
             swap("ct.sum(e)", "ct.sum(e, 1, keepdims=True)"),
         ),
-        derive(
-            SOFTMAX,
+        softmax(
             "masked",
             "Pads with zeros and masks by hand.",
             swap(
@@ -155,15 +142,13 @@ RIGHT = {
     ],
     "06.6": [by_logarithm, by_doubling, row_by_row, waits_for_it],
     "06.7": [
-        derive(
-            LONG,
+        long(
             "through_exp2",
             "exp2 with log2(e) in both loops.",
             swap("ct.exp(part - new)", "ct.exp2((part - new) * 1.4426950408889634)"),
             swap("ct.exp(part - largest)", "ct.exp2((part - largest) * 1.4426950408889634)"),
         ),
-        derive(
-            LONG,
+        long(
             "lane_by_lane",
             "A maximum and a sum for each column of the tile, which meet after the first loop.",
             swap('ct.full((1, 1), float("-inf")', "ct.full((1, tile), -3.0e38"),
@@ -176,8 +161,7 @@ RIGHT = {
                 "    largest = row\n",
             ),
         ),
-        derive(
-            LONG,
+        long(
             "by_the_reciprocal",
             "One division, then products.",
             swap(
@@ -188,8 +172,7 @@ RIGHT = {
             ),
             swap("ct.exp(part - largest) / total", "ct.exp(part - largest) * total"),
         ),
-        derive(
-            LONG,
+        long(
             "backwards",
             "The second pass from the last tile to the first, which the caches like.",
             swap(

@@ -3,8 +3,8 @@
 import cuda.tile as ct
 import torch
 
-from tests.pages.change import derive, swap
-from tests.pages.n06_cutile_tiles.cutile_tiles import LONG, SOFTMAX, SUMS
+from tests.pages.change import swap
+from tests.pages.n06_cutile_tiles.cutile_tiles import SOFTMAX, long, softmax, sums
 from tests.pages.table import answer, says
 
 
@@ -47,41 +47,30 @@ def no_stream(x, y):
 
 WRONG = {
     "06.4": [
-        derive(
-            SUMS,
-            "sums_the_padding",
-            "Leaves the padding undetermined.",
-            swap(", padding_mode=ct.PaddingMode.ZERO", ""),
-        ),
-        derive(
-            SUMS,
+        sums("sums_the_padding", "Leaves the padding undetermined.", swap(", padding_mode=ct.PaddingMode.ZERO", "")),
+        sums(
             "floors_the_number_of_tiles",
             "Forgets the last, partly filled tile of a row.",
             swap("ct.num_tiles(x, 1, (tm, tn))", "x.shape[1] // tn"),
         ),
-        derive(
-            SUMS,
+        sums(
             "one_tile_too_many",
             "Reads a tile that does not exist, which happens to be padded.",
             swap("ct.num_tiles(x, 1, (tm, tn))", "ct.num_tiles(x, 1, (tm, tn)) + 1"),
         ),
-        says("kept in fp32 until the last step")(
-            derive(
-                SUMS,
-                "in_the_dtype_of_x",
-                "Adds up in bf16.",
-                swap("ct.float32)\n", "x.dtype)\n"),
-                swap("tile.astype(ct.float32)", "tile"),
-            )
+        sums(
+            "in_the_dtype_of_x",
+            "Adds up in bf16.",
+            swap("ct.float32)\n", "x.dtype)\n"),
+            swap("tile.astype(ct.float32)", "tile"),
+            words=("kept in fp32 until the last step",),
         ),
-        derive(
-            SUMS,
+        sums(
             "tiles_summed_in_bf16",
             "Adds the tiles' sums in fp32, which were rounded to bf16 before.",
             swap("tile.astype(ct.float32)", "tile"),
         ),
-        derive(
-            SUMS,
+        sums(
             "carried_in_bf16",
             "Rounds the sum to bf16 after every tile.",
             swap(
@@ -89,88 +78,62 @@ WRONG = {
                 "total = (total + ct.sum(tile.astype(ct.float32), 1)).astype(x.dtype).astype(ct.float32)",
             ),
         ),
-        derive(SUMS, "last_tile_alone", "Keeps the last tile's sum.", swap("total +=", "total =")),
-        derive(
-            SUMS,
+        sums("last_tile_alone", "Keeps the last tile's sum.", swap("total +=", "total =")),
+        sums(
             "columns",
             "Sums along the wrong axis, which has another size.",
             swap(", 1)\n    ct.store", ", 0)\n    ct.store"),
         ),
-        derive(SUMS, "everything", "Adds the whole tile up.", swap("ct.float32), 1)", "ct.float32))")),
-        derive(SUMS, "maxima", "The largest element.", swap("ct.sum", "ct.max")),
-        derive(
-            SUMS, "starts_at_one", "Leaves out the first tile.", swap("range(ct.num_tiles", "range(1, ct.num_tiles")
-        ),
-        derive(
-            SUMS,
+        sums("everything", "Adds the whole tile up.", swap("ct.float32), 1)", "ct.float32))")),
+        sums("maxima", "The largest element.", swap("ct.sum", "ct.max")),
+        sums("starts_at_one", "Leaves out the first tile.", swap("range(ct.num_tiles", "range(1, ct.num_tiles")),
+        sums(
             "tiles_along_rows",
             "As many steps as there are rows of tiles.",
             swap("ct.num_tiles(x, 1,", "ct.num_tiles(x, 0,"),
         ),
-        derive(
-            SUMS,
+        sums(
             "first_column_of_tiles",
             "Loads the first tile again and again.",
             swap("(i, j), (tm, tn)", "(i, 0), (tm, tn)"),
         ),
-        derive(
-            SUMS,
-            "padded_with_minus_infinity",
-            "The padding for a maximum.",
-            swap("PaddingMode.ZERO", "PaddingMode.NEG_INF"),
+        sums(
+            "padded_with_minus_infinity", "The padding for a maximum.", swap("PaddingMode.ZERO", "PaddingMode.NEG_INF")
         ),
-        says("right, but it does more than it must", "it has stored before")(
-            derive(
-                SUMS,
-                "stores_in_the_loop",
-                "Stores after every tile; the last store is right.",
-                swap("\n    ct.store", "\n        ct.store"),
-            )
+        sums(
+            "stores_in_the_loop",
+            "Stores after every tile; the last store is right.",
+            swap("\n    ct.store", "\n        ct.store"),
+            words=("right, but it does more than it must", "it has stored before"),
         ),
     ],
     "06.5": [
-        derive(SOFTMAX, "padded_with_zeros", "The padding counts as exp(0 - max).", swap("NEG_INF", "ZERO")),
-        derive(
-            SOFTMAX,
-            "overflows",
-            "Subtracts no maximum, so large rows give inf / inf.",
-            swap("row - ct.max(row)", "row"),
-        ),
-        derive(SOFTMAX, "base_two", "exp2 without the factor log2(e).", swap("ct.exp(", "ct.exp2(")),
-        derive(SOFTMAX, "not_divided", "Leaves the sum out.", swap("e / ct.sum(e)", "e")),
-        derive(
-            SOFTMAX, "divided_by_the_maximum", "Divides by the largest element.", swap("e / ct.sum(e)", "e / ct.max(e)")
-        ),
-        derive(
-            SOFTMAX,
-            "minimum",
-            "Subtracts the smallest element, which is the padding.",
-            swap("ct.max(row)", "ct.min(row)"),
-        ),
-        derive(SOFTMAX, "sums_the_row", "Divides by the sum of the row itself.", swap("ct.sum(e)", "ct.sum(row)")),
-        derive(SOFTMAX, "undetermined", "No padding mode.", swap(", padding_mode=ct.PaddingMode.NEG_INF", "")),
-        derive(
-            SOFTMAX,
+        softmax("padded_with_zeros", "The padding counts as exp(0 - max).", swap("NEG_INF", "ZERO")),
+        softmax("overflows", "Subtracts no maximum, so large rows give inf / inf.", swap("row - ct.max(row)", "row")),
+        softmax("base_two", "exp2 without the factor log2(e).", swap("ct.exp(", "ct.exp2(")),
+        softmax("not_divided", "Leaves the sum out.", swap("e / ct.sum(e)", "e")),
+        softmax("divided_by_the_maximum", "Divides by the largest element.", swap("e / ct.sum(e)", "e / ct.max(e)")),
+        softmax("minimum", "Subtracts the smallest element, which is the padding.", swap("ct.max(row)", "ct.min(row)")),
+        softmax("sums_the_row", "Divides by the sum of the row itself.", swap("ct.sum(e)", "ct.sum(row)")),
+        softmax("undetermined", "No padding mode.", swap(", padding_mode=ct.PaddingMode.NEG_INF", "")),
+        softmax(
             "in_fp16",
             "Exponentials in fp16.",
             swap("ct.exp(row - ct.max(row))", "ct.exp((row - ct.max(row)).astype(ct.float16)).astype(ct.float32)"),
         ),
-        derive(SOFTMAX, "first_row", "Every block does row 0.", swap("ct.bid(0)", "0")),
-        derive(SOFTMAX, "a_column", "Takes a column.", swap("load(x, (i, 0), (1, tile)", "load(x, (0, i), (tile, 1)")),
-        derive(SOFTMAX, "log", "The logarithm of it.", swap("e / ct.sum(e)", "ct.log(e / ct.sum(e))")),
-        derive(
-            SOFTMAX,
+        softmax("first_row", "Every block does row 0.", swap("ct.bid(0)", "0")),
+        softmax("a_column", "Takes a column.", swap("load(x, (i, 0), (1, tile)", "load(x, (0, i), (tile, 1)")),
+        softmax("log", "The logarithm of it.", swap("e / ct.sum(e)", "ct.log(e / ct.sum(e))")),
+        softmax(
             "mean_for_maximum",
             "Subtracts the mean, which the padding makes -inf.",
             swap("ct.max(row)", "ct.sum(row) / tile"),
         ),
-        says("right, but it does more than it must")(
-            derive(
-                SOFTMAX,
-                "stores_the_exponentials_too",
-                "Stores twice.",
-                swap("    ct.store(y, (i, 0), e /", "    ct.store(y, (i, 0), e)\n    ct.store(y, (i, 0), e /"),
-            )
+        softmax(
+            "stores_the_exponentials_too",
+            "Stores twice.",
+            swap("    ct.store(y, (i, 0), e /", "    ct.store(y, (i, 0), e)\n    ct.store(y, (i, 0), e /"),
+            words=("right, but it does more than it must",),
         ),
     ],
     "06.6": [
@@ -217,93 +180,75 @@ WRONG = {
         says("it launches no kernel that stores to y")(a_launch_for_show),
         says("wants a stream first")(no_stream),
         says("not a device")(a_device),
-        says("that is the kernel")(
-            derive(SOFTMAX, "the_kernel", "The kernel itself.", swap("e / ct.sum(e)", "e / ct.sum(e)"))
+        softmax(
+            "the_kernel", "The kernel itself.", swap("e / ct.sum(e)", "e / ct.sum(e)"), words=("that is the kernel",)
         ),
     ],
     "06.7": [
-        derive(LONG, "never_rescaled", "Keeps the sum as it was.", swap("total * ct.exp(largest - new)", "total")),
-        derive(
-            LONG,
-            "rescaled_the_wrong_way",
-            "The inverse factor.",
-            swap("ct.exp(largest - new)", "ct.exp(new - largest)"),
-        ),
-        derive(
-            LONG,
+        long("never_rescaled", "Keeps the sum as it was.", swap("total * ct.exp(largest - new)", "total")),
+        long("rescaled_the_wrong_way", "The inverse factor.", swap("ct.exp(largest - new)", "ct.exp(new - largest)")),
+        long(
             "no_maximum",
             "Sums exp(x), which overflows.",
             swap("ct.maximum(largest, ct.max(part, 1, keepdims=True))", "largest * 0.0"),
             swap('float("-inf")', "0.0"),
         ),
-        derive(
-            LONG,
+        long(
             "each_tiles_own_maximum",
             "Rescales to the newest tile's maximum, also where it is smaller: the sum overflows.",
             swap("ct.maximum(largest, ct.max(part, 1, keepdims=True))", "ct.max(part, 1, keepdims=True)"),
         ),
-        derive(
-            LONG,
+        long(
             "maximum_from_zero",
             "Starts from 0, which rows of negative numbers never reach.",
             swap('float("-inf")', "0.0"),
         ),
-        derive(
-            LONG, "last_tile_alone", "Forgets the earlier tiles' sum.", swap("total * ct.exp(largest - new) + ", "")
-        ),
-        derive(
-            LONG,
+        long("last_tile_alone", "Forgets the earlier tiles' sum.", swap("total * ct.exp(largest - new) + ", "")),
+        long(
             "floors_the_number_of_tiles",
             "Forgets the last, partly filled tile.",
             swap("ct.num_tiles(x, 1, (1, tile))", "x.shape[1] // tile", times=2),
         ),
-        derive(LONG, "padded_with_zeros", "The padding counts as exp(0 - max).", swap("NEG_INF", "ZERO", times=2)),
-        derive(LONG, "undetermined", "No padding mode.", swap(", padding_mode=ct.PaddingMode.NEG_INF", "", times=2)),
-        derive(LONG, "not_divided", "Leaves the sum out.", swap(" / total", "")),
-        derive(
-            LONG,
+        long("padded_with_zeros", "The padding counts as exp(0 - max).", swap("NEG_INF", "ZERO", times=2)),
+        long("undetermined", "No padding mode.", swap(", padding_mode=ct.PaddingMode.NEG_INF", "", times=2)),
+        long("not_divided", "Leaves the sum out.", swap(" / total", "")),
+        long(
             "each_tile_a_softmax",
             "Divides by the sum of its own tile.",
             swap("ct.exp(part - largest) / total", "ct.exp(part - largest) / ct.sum(ct.exp(part - largest))"),
         ),
-        derive(LONG, "first_row", "Every block does row 0.", swap("ct.bid(0)", "0")),
-        derive(
-            LONG,
+        long("first_row", "Every block does row 0.", swap("ct.bid(0)", "0")),
+        long(
             "first_tile",
             "Stores the first tile's results everywhere.",
             swap("ct.store(y, (i, j)", "ct.store(y, (i, 0)"),
         ),
-        derive(
-            LONG,
+        long(
             "in_fp16",
             "Exponentials in fp16.",
             swap("ct.exp(part - new)", "ct.exp((part - new).astype(ct.float16)).astype(ct.float32)"),
         ),
-        says("are enough", "right, but")(
-            derive(
-                LONG,
-                "three_passes",
-                "A pass for the maximum, another for the sum.",
-                swap(
-                    "        total = total * ct.exp(largest - new) + ct.sum(ct.exp(part - new), 1, keepdims=True)\n"
-                    "        largest = new\n",
-                    "        largest = new\n"
-                    "    for j in range(ct.num_tiles(x, 1, (1, tile))):\n"
-                    "        part = ct.load(x, (i, j), (1, tile), padding_mode=ct.PaddingMode.NEG_INF)\n"
-                    "        total += ct.sum(ct.exp(part - largest), 1, keepdims=True)\n",
-                ),
-            )
+        long(
+            "three_passes",
+            "A pass for the maximum, another for the sum.",
+            swap(
+                "        total = total * ct.exp(largest - new) + ct.sum(ct.exp(part - new), 1, keepdims=True)\n"
+                "        largest = new\n",
+                "        largest = new\n"
+                "    for j in range(ct.num_tiles(x, 1, (1, tile))):\n"
+                "        part = ct.load(x, (i, j), (1, tile), padding_mode=ct.PaddingMode.NEG_INF)\n"
+                "        total += ct.sum(ct.exp(part - largest), 1, keepdims=True)\n",
+            ),
+            words=("are enough", "right, but"),
         ),
-        says("are enough", "right, but")(
-            derive(
-                LONG,
-                "loads_for_each_use",
-                "Loads the tile again for its exponentials.",
-                swap(
-                    "ct.sum(ct.exp(part - new)",
-                    "ct.sum(ct.exp(ct.load(x, (i, j), (1, tile), padding_mode=ct.PaddingMode.NEG_INF) - new)",
-                ),
-            )
+        long(
+            "loads_for_each_use",
+            "Loads the tile again for its exponentials.",
+            swap(
+                "ct.sum(ct.exp(part - new)",
+                "ct.sum(ct.exp(ct.load(x, (i, j), (1, tile), padding_mode=ct.PaddingMode.NEG_INF) - new)",
+            ),
+            words=("are enough", "right, but"),
         ),
     ],
 }

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
-from tests.pages.change import derive, swap
-from tests.pages.n06_cutile_tiles.cutile_tiles import ADD, SCALE
+from tests.pages.change import swap
+from tests.pages.n06_cutile_tiles.cutile_tiles import add, scale
 from tests.pages.table import answer, says
 
 
@@ -86,18 +86,14 @@ def one_or_equal(x, y):
 
 WRONG = {
     "06.1": [
-        derive(
-            ADD, "index_in_elements", "Counts elements where an index counts tiles.", swap("bid(0)", "bid(0) * tile")
-        ),
-        derive(ADD, "first_tile_only", "Every block works on tile 0.", swap("ct.bid(0)", "0")),
-        derive(
-            ADD,
+        add("index_in_elements", "Counts elements where an index counts tiles.", swap("bid(0)", "bid(0) * tile")),
+        add("first_tile_only", "Every block works on tile 0.", swap("ct.bid(0)", "0")),
+        add(
             "adds_in_fp16",
             "Loses digits on the way.",
             swap("ta + tb", "(ta.astype(ct.float16) + tb.astype(ct.float16)).astype(ct.float32)"),
         ),
-        derive(
-            ADD,
+        add(
             "writes_an_input",
             "Adds in place, then copies.",
             swap(
@@ -106,33 +102,29 @@ WRONG = {
             ),
         ),
         calls_torch,
-        says("1 of 3 sizes right")(
-            derive(
-                ADD, "stores_to_tile_0", "Every block stores to the first tile.", swap("store(c, (i,)", "store(c, (0,)")
-            )
+        add(
+            "stores_to_tile_0",
+            "Every block stores to the first tile.",
+            swap("store(c, (i,)", "store(c, (0,)"),
+            words=("1 of 3 sizes right",),
         ),
-        derive(ADD, "b_from_tile_0", "Loads the first tile of b in every block.", swap("load(b, (i,)", "load(b, (0,)")),
-        derive(ADD, "twice_a", "Forgets b.", swap("load(b,", "load(a,")),
-        derive(ADD, "difference", "Subtracts.", swap("ta + tb", "ta - tb")),
-        derive(ADD, "into_b", "Stores to an input and never to c.", swap("store(c,", "store(b,")),
-        derive(
-            ADD,
+        add("b_from_tile_0", "Loads the first tile of b in every block.", swap("load(b, (i,)", "load(b, (0,)")),
+        add("twice_a", "Forgets b.", swap("load(b,", "load(a,")),
+        add("difference", "Subtracts.", swap("ta + tb", "ta - tb")),
+        add("into_b", "Stores to an input and never to c.", swap("store(c,", "store(b,")),
+        add(
             "tile_of_128",
             "Writes the size that happens to be used, and halves it.",
             swap("(tile,))", "(64,))", times=2),
         ),
-        derive(ADD, "one_tile_on", "Stores a tile further on.", swap("store(c, (i,)", "store(c, (i + 1,)")),
-        says("not a power of two")(derive(ADD, "tile_of_100", "A tile of 100.", swap("(tile,))", "(100,))", times=2))),
-        derive(
-            ADD, "a_thread_at_a_time", "Tiles of one element for a grid of tiles.", swap("(tile,))", "(1,))", times=2)
-        ),
-        says("right, but it does more than it must", "has stored before")(
-            derive(
-                ADD,
-                "twice",
-                "Stores a first, then the sum.",
-                swap("ct.store(c, (i,), ta + tb)", "ct.store(c, (i,), ta)\n    ct.store(c, (i,), ta + tb)"),
-            )
+        add("one_tile_on", "Stores a tile further on.", swap("store(c, (i,)", "store(c, (i + 1,)")),
+        add("tile_of_100", "A tile of 100.", swap("(tile,))", "(100,))", times=2), words=("not a power of two",)),
+        add("a_thread_at_a_time", "Tiles of one element for a grid of tiles.", swap("(tile,))", "(1,))", times=2)),
+        add(
+            "twice",
+            "Stores a first, then the sum.",
+            swap("ct.store(c, (i,), ta + tb)", "ct.store(c, (i,), ta)\n    ct.store(c, (i,), ta + tb)"),
+            words=("right, but it does more than it must", "has stored before"),
         ),
         says("is not a @ct.kernel function")(
             answer("undecorated", "No kernel, a function.", lambda a, b, c, tile: None)
@@ -174,27 +166,24 @@ WRONG = {
         answer("multiples_fit", "Lets a size fit that divides the other one.", lambda x, y: multiples(x, y)),
     ],
     "06.3": [
-        derive(
-            SCALE,
+        scale(
             "scales_columns",
             "Right for square tiles only: s is aligned with the columns.",
             swap("(i,), (tm,)", "(i,), (tn,)"),
             swap("scale[:, None]", "scale"),
         ),
-        derive(SCALE, "scale_of_the_wrong_tile", "Takes s by the column's block.", swap("s, (i,)", "s, (j,)")),
-        derive(
-            SCALE,
+        scale("scale_of_the_wrong_tile", "Takes s by the column's block.", swap("s, (i,)", "s, (j,)")),
+        scale(
             "rows_and_blocks_swapped",
             "Takes the block's axes the other way round.",
             swap("ct.bid(0), ct.bid(1)", "ct.bid(1), ct.bid(0)"),
         ),
-        derive(SCALE, "unscaled", "Copies.", swap("tile * scale[:, None]", "tile")),
-        derive(SCALE, "adds", "Adds the scale.", swap("tile * scale", "tile + scale")),
-        derive(SCALE, "divides", "Divides by it.", swap("tile * scale", "tile / scale")),
-        derive(SCALE, "first_scale", "Loads the first tile of s in every block.", swap("s, (i,)", "s, (0,)")),
-        derive(SCALE, "one_scale", "One element of s for the whole tile.", swap("(i,), (tm,))", "(i,), (1,))")),
-        derive(
-            SCALE,
+        scale("unscaled", "Copies.", swap("tile * scale[:, None]", "tile")),
+        scale("adds", "Adds the scale.", swap("tile * scale", "tile + scale")),
+        scale("divides", "Divides by it.", swap("tile * scale", "tile / scale")),
+        scale("first_scale", "Loads the first tile of s in every block.", swap("s, (i,)", "s, (0,)")),
+        scale("one_scale", "One element of s for the whole tile.", swap("(i,), (tm,))", "(i,), (1,))")),
+        scale(
             "in_fp16",
             "Loses digits on the way.",
             swap(
@@ -202,24 +191,21 @@ WRONG = {
                 "(tile.astype(ct.float16) * scale.astype(ct.float16)[:, None]).astype(ct.float32)",
             ),
         ),
-        derive(SCALE, "transposed_place", "Stores to tile (j, i).", swap("store(y, (i, j)", "store(y, (j, i)")),
-        derive(
-            SCALE,
+        scale("transposed_place", "Stores to tile (j, i).", swap("store(y, (i, j)", "store(y, (j, i)")),
+        scale(
             "by_elements",
             "Counts elements where an index counts tiles.",
             swap("load(x, (i, j)", "load(x, (i * tm, j * tn)"),
         ),
-        says("does not compile")(derive(SCALE, "unaligned", "Aligns tm with tn.", swap("scale[:, None]", "scale"))),
-        says("right, but it does more than it must")(
-            derive(
-                SCALE,
-                "whole_row_in_every_block",
-                "Every block does a whole row of tiles.",
-                swap(
-                    "    tile = ct.load(x, (i, j), (tm, tn))\n    scale = ct.load(s, (i,), (tm,))\n    ct.store(y, (i, j), tile * scale[:, None])",
-                    "    scale = ct.load(s, (i,), (tm,))\n    for k in range(ct.num_tiles(x, 1, (tm, tn))):\n        ct.store(y, (i, k), ct.load(x, (i, k), (tm, tn)) * scale[:, None])",
-                ),
-            )
+        scale("unaligned", "Aligns tm with tn.", swap("scale[:, None]", "scale"), words=("does not compile",)),
+        scale(
+            "whole_row_in_every_block",
+            "Every block does a whole row of tiles.",
+            swap(
+                "    tile = ct.load(x, (i, j), (tm, tn))\n    scale = ct.load(s, (i,), (tm,))\n    ct.store(y, (i, j), tile * scale[:, None])",
+                "    scale = ct.load(s, (i,), (tm,))\n    for k in range(ct.num_tiles(x, 1, (tm, tn))):\n        ct.store(y, (i, k), ct.load(x, (i, k), (tm, tn)) * scale[:, None])",
+            ),
+            words=("right, but it does more than it must",),
         ),
     ],
 }

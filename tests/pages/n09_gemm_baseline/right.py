@@ -11,6 +11,7 @@ from tests.pages.change import derive, swap, without
 from tests.pages.table import answer
 from tutorlib.course.answers import load_answers
 from tutorlib.kernels.ampere.layouts import smem_layout
+from tutorlib.kernels.ampere.main_loops import single_buffer
 from tutorlib.kernels.ampere.operands import Operand, make_operands
 from tutorlib.kernels.ampere.thread_share import Steps, make_mma
 
@@ -69,19 +70,25 @@ def with_helper(steps: Steps):
         cute.arch.barrier()
 
 
-@cute.jit
-def fetches_all_first(steps: Steps):
-    """All K blocks into registers, the barrier, and then the arithmetic."""
-    for k_tile in range(steps.k_tiles):
-        steps.load(k_tile, 0)
-        cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, 0)
-        cute.arch.sync_threads()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.multiply(k_block)
+K_BLOCKS = "        for k_block in cutlass.range_constexpr(steps.k_blocks):\n"
+fetches_all_first = derive(
+    single_buffer,
+    "fetches_all_first",
+    "All K blocks into registers, the barrier, and then the arithmetic.",
+    swap("            steps.multiply(k_block)\n        cute.arch.sync_threads()", ""),
+    swap(
+        "            steps.fetch(k_block, 0)\n",
+        "            steps.fetch(k_block, 0)\n"
+        f"        cute.arch.sync_threads()\n{K_BLOCKS}            steps.multiply(k_block)",
+    ),
+)
+knows_its_thread = derive(
+    single_buffer,
+    "knows_its_thread",
+    "Asks which thread it is, and does the same in each.",
+    swap("    for k_tile", "    thread, _, _ = cute.arch.thread_idx()\n    for k_tile"),
+    swap("steps.load(k_tile, 0)", "steps.load(k_tile, thread * 0)"),
+)
 
 
 @cute.jit
@@ -101,21 +108,6 @@ def loads_at_the_end(steps: Steps):
         if k_tile + 1 < steps.k_tiles:
             steps.load(k_tile + 1, 0)
         cute.arch.cp_async_commit_group()
-
-
-@cute.jit
-def knows_its_thread(steps: Steps):
-    """Asks which thread it is, and does the same in each."""
-    thread, _, _ = cute.arch.thread_idx()
-    for k_tile in range(steps.k_tiles):
-        steps.load(k_tile, thread * 0)
-        cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, 0)
-            steps.multiply(k_block)
-        cute.arch.sync_threads()
 
 
 # 09.4 -----------------------------------------------------------------------------------------------------------
@@ -325,11 +317,7 @@ RIGHT = {
         ),
     ],
     "09.3": [with_helper, fetches_all_first, loads_at_the_end, knows_its_thread],
-    "09.4": [
-        ordered,
-        lanes_in_pairs,
-        keyword_arguments,
-    ],
+    "09.4": [ordered, lanes_in_pairs, keyword_arguments],
     "09.5": [
         warps_across_first,
         from_an_atom,

@@ -7,11 +7,13 @@ import pytest
 from cutlass import cute
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
+from tests.pages.change import derive, swap, without_last
 from tutorlib.exercises import find
 from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import CONFIGS, WARP, places, runs, share, smem_offset
 from tutorlib.exercises.n09_gemm_baseline.judge.traced import in_cute, seen_as_layout
 from tutorlib.kernels.ampere.layouts import smem_layout
-from tutorlib.kernels.ampere.thread_share import Steps, make_mma
+from tutorlib.kernels.ampere.main_loops import single_buffer
+from tutorlib.kernels.ampere.thread_share import make_mma
 
 
 @pytest.mark.parametrize("k", [64, 32])
@@ -55,18 +57,14 @@ def test_an_answers_own_error_comes_out_of_the_trace():
         seen_as_layout(fails)()
 
 
-@cute.jit
-def fetches_by_hand(steps: Steps):
-    """Safe but for the second barrier, and not to be rehearsed."""
-    for k_tile in range(steps.k_tiles):
-        steps.load(k_tile, 0)
-        cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            for r in (steps.rA, steps.rB):
-                cute.copy(r.s2r, r.tXsX[None, None, k_block, 0], r.tXrX[None, None, k_block])
-            steps.multiply(k_block)
+FETCH = "cute.copy(r.s2r, r.tXsX[None, None, k_block, 0], r.tXrX[None, None, k_block])"
+fetches_by_hand = derive(
+    single_buffer,
+    "fetches_by_hand",
+    "Safe but for the second barrier, and not to be rehearsed.",
+    without_last("sync_threads()"),
+    swap("steps.fetch(k_block, 0)", f"for r in (steps.rA, steps.rB):\n                {FETCH}"),
+)
 
 
 @pytest.mark.usefixtures("no_gpu")

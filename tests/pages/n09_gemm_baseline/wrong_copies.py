@@ -1,5 +1,7 @@
 """Wrong answers to notebook 09: bytes, shared memory, the first loop, and who copies what."""
 
+from functools import partial
+
 from cutlass import cute
 from cutlass.cute.nvgpu import cpasync
 
@@ -86,19 +88,12 @@ def columns_first(rows, k, stages):
 SWIZZLE = "make_swizzle(3 if width == 64 else 2, 3, 3)"
 
 
-def layout_like(name, what, *changes):
-    return derive(smem_layout, name, what, *changes)
-
-
+layout_like = partial(derive, smem_layout)
 LAYOUTS = [
     layout_like("row_major", "No swizzle: ldmatrix meets itself.", swap(SWIZZLE, "make_swizzle(0, 3, 3)")),
     layout_like("one_bit_short", "Half of what it should mix.", swap(SWIZZLE, "make_swizzle(2, 3, 3)")),
     layout_like("vectors_torn", "Mixes bits inside a vector.", swap(SWIZZLE, "make_swizzle(3, 0, 6)")),
-    layout_like(
-        "bits_too_high",
-        "Mixes rows with rows.",
-        swap(SWIZZLE, "make_swizzle(3, 6, 3)"),
-    ),
+    layout_like("bits_too_high", "Mixes rows with rows.", swap(SWIZZLE, "make_swizzle(3, 6, 3)")),
     layout_like(
         "narrow_rows_half_mixed",
         "One bit short where a row has 64 bytes.",
@@ -107,27 +102,16 @@ LAYOUTS = [
     layout_like("too_far_apart", "XORs rows 16 apart.", swap(SWIZZLE, "make_swizzle(3, 3, 4)")),
     layout_like("counts_bytes", "As if it were bytes.", swap(SWIZZLE, "make_swizzle(3, 4, 3)")),
     layout_like("stages_inside", "Stages run fastest.", swap("(0, 1, 2))", "(1, 2, 0))")),
-    layout_like(
-        "one_stage_only",
-        "One, whatever is asked.",
-        swap("atom, (rows, k, stages)", "atom, (rows, k, 1)"),
-    ),
+    layout_like("one_stage_only", "One, whatever is asked.", swap("atom, (rows, k, stages)", "atom, (rows, k, 1)")),
     layout_like("atom_of_6_rows", "An atom that does not divide the rows.", swap("((8, width)", "((6, width)")),
-    layout_like(
-        "shape_exchanged",
-        "K down, rows across.",
-        swap("atom, (rows, k, stages)", "atom, (k, rows, stages)"),
-    ),
+    layout_like("shape_exchanged", "K down, rows across.", swap("atom, (rows, k, stages)", "atom, (k, rows, stages)")),
     one_stage,
     padded,
     columns_first,
 ]
 
 
-def loop(name, what, *changes):
-    return derive(single_buffer, name, what, *changes)
-
-
+loop = partial(derive, single_buffer)
 LOOPS = [
     loop(
         "no_barrier_after_the_wait",
@@ -146,27 +130,13 @@ LOOPS = [
     ),
     loop("never_commits", "No groups to wait for.", without("commit_group()")),
     loop("never_waits", "A barrier is no wait.", without("wait_group(0)")),
+    loop("drops_the_last_tile", "One K tile short.", swap("(steps.k_tiles)", "(steps.k_tiles - 1)")),
+    loop("always_the_first_tile", "The K tile's index is not advanced.", swap("load(k_tile, 0)", "load(0, 0)")),
     loop(
-        "drops_the_last_tile",
-        "One K tile short.",
-        swap("(steps.k_tiles)", "(steps.k_tiles - 1)"),
-    ),
-    loop(
-        "always_the_first_tile",
-        "The K tile's index is not advanced.",
-        swap("load(k_tile, 0)", "load(0, 0)"),
-    ),
-    loop(
-        "one_k_block_short",
-        "Leaves out the last 16 of each K tile.",
-        swap("(steps.k_blocks)", "(steps.k_blocks - 1)"),
+        "one_k_block_short", "Leaves out the last 16 of each K tile.", swap("(steps.k_blocks)", "(steps.k_blocks - 1)")
     ),
     loop("not_compiled", "No @cute.jit.", without("@cute.jit")),
-    loop(
-        "a_twice",
-        "Loads A and forgets B.",
-        swap("steps.load(k_tile, 0)", "steps.a.load(k_tile, 0)"),
-    ),
+    loop("a_twice", "Loads A and forgets B.", swap("steps.load(k_tile, 0)", "steps.a.load(k_tile, 0)")),
     loop(
         "b_of_the_tile_before",
         "A and B are of different K tiles.",
@@ -174,21 +144,13 @@ LOOPS = [
             "steps.load(k_tile, 0)", "steps.a.load(k_tile, 0)\n        if k_tile == 0:\n            steps.b.load(0, 0)"
         ),
     ),
-    loop(
-        "commits_last",
-        "The wait comes before the commit.",
-        move_last("commit_group()", after="wait_group(0)"),
-    ),
+    loop("commits_last", "The wait comes before the commit.", move_last("commit_group()", after="wait_group(0)")),
     loop(
         "fetches_one_block_on",
         "The next block's operands.",
         swap("steps.fetch(k_block, 0)", "steps.fetch((k_block + 1) % steps.k_blocks, 0)"),
     ),
-    loop(
-        "unrolled",
-        "The compiler writes every K tile out.",
-        swap("in range(", "in cutlass.range_constexpr("),
-    ),
+    loop("unrolled", "The compiler writes every K tile out.", swap("in range(", "in cutlass.range_constexpr(")),
     loop(
         "a_third_barrier",
         "Safe, with a barrier more than necessary.",
@@ -224,10 +186,7 @@ LOOPS = [
 ]
 
 
-def copies(name, what, *changes):
-    return derive(make_copy_g2s, name, what, *changes)
-
-
+copies = partial(derive, make_copy_g2s)
 THREADS = "cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))"
 
 
@@ -243,9 +202,7 @@ COPIES = [
         swap(THREADS, "cute.make_layout((config.threads // lanes, lanes))"),
     ),
     copies(
-        "always_eight_lanes",
-        "Rows of 64, also where they have 32.",
-        swap("min(config.tile[2], LINE) // VECTOR", "8"),
+        "always_eight_lanes", "Rows of 64, also where they have 32.", swap("min(config.tile[2], LINE) // VECTOR", "8")
     ),
     copies(
         "elements_for_vectors",
@@ -254,31 +211,15 @@ COPIES = [
     ),
     copies("four_elements", "64 bits a copy.", swap("=128)", "=64)"), swap("(1, VECTOR)", "(1, 4)")),
     copies("values_down", "A thread's 8 values are 8 rows.", swap("(1, VECTOR)", "(VECTOR, 1)")),
-    copies(
-        "half_the_threads",
-        "64 threads, whatever the block has.",
-        swap("config.threads // lanes", "64 // lanes"),
-    ),
-    copies(
-        "always_128_threads",
-        "Right for one configuration.",
-        swap("config.threads // lanes", "128 // lanes"),
-    ),
+    copies("half_the_threads", "64 threads, whatever the block has.", swap("config.threads // lanes", "64 // lanes")),
+    copies("always_128_threads", "Right for one configuration.", swap("config.threads // lanes", "128 // lanes")),
     copies(
         "always_through_l1",
         "Does not ask for what it is given.",
         swap("cache_mode=cache", "cache_mode=LoadCacheMode.ALWAYS"),
     ),
-    copies(
-        "past_l1_by_default",
-        "Leaves the cache mode out.",
-        swap("cache_mode=cache", ""),
-    ),
-    copies(
-        "all_in_one_place",
-        "A stride of 0: threads copy the same.",
-        swap("stride=(lanes, 1)", "stride=(0, 1)"),
-    ),
+    copies("past_l1_by_default", "Leaves the cache mode out.", swap("cache_mode=cache", "")),
+    copies("all_in_one_place", "A stride of 0: threads copy the same.", swap("stride=(lanes, 1)", "stride=(0, 1)")),
     copies(
         "two_lanes_a_row",
         "Whole sectors, and bank conflicts in shared memory.",
@@ -295,18 +236,9 @@ COPIES = [
         swap("(config.threads // lanes, lanes), stride", "(lanes, config.threads // lanes), stride"),
     ),
     copies("no_jit_needed_none", "Returns nothing.", swap("    return cute", "    cute")),
-    copies(
-        "ordinary_loads",
-        "Through registers.",
-        swap("CopyG2SOp(cache_mode=cache)", "CopyUniversalOp()"),
-    ),
+    copies("ordinary_loads", "Through registers.", swap("CopyG2SOp(cache_mode=cache)", "CopyUniversalOp()")),
     atom_alone,
 ]
 
 
-WRONG = {
-    "09.1": BYTES,
-    "09.2": LAYOUTS,
-    "09.3": LOOPS,
-    "09.4": COPIES,
-}
+WRONG = {"09.1": BYTES, "09.2": LAYOUTS, "09.3": LOOPS, "09.4": COPIES}

@@ -1,5 +1,7 @@
 """Wrong answers to notebook 09: a load with predicates, a fetch, a multiplication."""
 
+from functools import partial
+
 import cutlass
 from cutlass import cute
 from cutlass.cute.nvgpu import CopyUniversalOp
@@ -14,8 +16,7 @@ INSIDE = "cute.elem_less(path.places[0, row, vector, k_tile], path.limit)"
 COPY = "    cute.copy(path.tiled_copy, source, target, pred=inside)"
 
 
-def loads(name, what, *changes):
-    return derive(moves.load, name, what, *changes)
+loads = partial(derive, moves.load)
 
 
 def the_course_s_load(path, k_tile, buffer):
@@ -100,8 +101,7 @@ BOTH = "    for r in (steps.rA, steps.rB):\n"
 FROM, TO = "r.tXsX[None, None, k_block, buffer]", "r.tXrX[None, None, k_block]"
 
 
-def fetches(name, what, *changes):
-    return derive(moves.fetch, name, what, *changes)
+fetches = partial(derive, moves.fetch)
 
 
 def the_course_s_fetch(steps, k_block, buffer):
@@ -148,8 +148,7 @@ FETCHES = [
 GEMM = "cute.gemm(steps.tiled_mma, steps.tCrC, a, b, steps.tCrC)"
 
 
-def products(name, what, *changes):
-    return derive(moves.multiply, name, what, *changes)
+products = partial(derive, moves.multiply)
 
 
 def the_course_s_multiply(steps, k_block):

@@ -1,5 +1,7 @@
 """Wrong answers to notebook 09: who multiplies what, operands, and the order of columns."""
 
+from functools import partial
+
 from cutlass import Float32, cute
 from cutlass.cute.nvgpu import warp
 from tensor_layouts import Layout
@@ -9,11 +11,7 @@ from tests.pages.table import answer
 from tutorlib.kernels.ampere import operands
 from tutorlib.kernels.ampere.thread_share import make_mma
 
-
-def mmas(name, what, *changes):
-    return derive(make_mma, name, what, *changes)
-
-
+mmas = partial(derive, make_mma)
 COVERS = "permutation_mnk=(16 * m, 16 * n, 16)"
 
 
@@ -23,30 +21,13 @@ def instruction_alone(config, dtype):
 
 
 MMAS = [
-    mmas(
-        "one_atom_each",
-        "No permutation: 8 columns a warp.",
-        swap(", " + COVERS, ""),
-    ),
-    mmas(
-        "n_of_one_atom",
-        "8 columns a warp.",
-        swap("16 * n, 16)", "8 * n, 16)"),
-    ),
+    mmas("one_atom_each", "No permutation: 8 columns a warp.", swap(", " + COVERS, "")),
+    mmas("n_of_one_atom", "8 columns a warp.", swap("16 * n, 16)", "8 * n, 16)")),
     mmas("half_an_atom", "17 rows a warp.", swap("(16 * m,", "(17 * m,")),
     mmas("twice_in_m", "Two atoms along M, too.", swap("(16 * m,", "(32 * m,")),
     mmas("twice_in_k", "32 along K.", swap("16 * n, 16)", "16 * n, 32)")),
-    mmas(
-        "one_warp",
-        "No layout of warps.",
-        swap("(m, n, 1)", "(1, 1, 1)"),
-        swap("(16 * m, 16 * n", "(16, 16"),
-    ),
-    mmas(
-        "always_two_by_two",
-        "Right for one configuration.",
-        swap("(m, n, 1)", "(2, 2, 1)"),
-    ),
+    mmas("one_warp", "No layout of warps.", swap("(m, n, 1)", "(1, 1, 1)"), swap("(16 * m, 16 * n", "(16, 16")),
+    mmas("always_two_by_two", "Right for one configuration.", swap("(m, n, 1)", "(2, 2, 1)")),
     mmas(
         "warps_in_k",
         "Warps side by side along K: their accumulators would have to be added.",
@@ -54,9 +35,7 @@ MMAS = [
     ),
     mmas("sides_exchanged", "N for M.", swap("m, n = config", "n, m = config")),
     mmas(
-        "fp16_operands",
-        "Another type than it was given.",
-        swap("MmaF16BF16Op(dtype,", "MmaF16BF16Op(cutlass.Float16,"),
+        "fp16_operands", "Another type than it was given.", swap("MmaF16BF16Op(dtype,", "MmaF16BF16Op(cutlass.Float16,")
     ),
     mmas("half_an_instruction", "m16n8k8.", swap("(16, 8, 16))", "(16, 8, 8))")),
     mmas(
@@ -69,10 +48,7 @@ MMAS = [
 ]
 
 
-def fetched(name, what, *changes):
-    return derive(operands.make_operands, name, what, *changes)
-
-
+fetched = partial(derive, operands.make_operands)
 OWN = copy_of(operands)  # as if it were the reader's
 ONE_BUFFER = "math.partition_A(sA)[None, None, None, 0]"
 
@@ -93,16 +69,8 @@ def tuple_of_three(tiled_mma, thread, sA, sB):
 
 
 OPERANDS = [
-    fetched(
-        "for_every_buffer",
-        "Registers for each buffer.",
-        swap(ONE_BUFFER, "math.partition_A(sA)"),
-    ),
-    fetched(
-        "one_k_block",
-        "Registers for one K block.",
-        swap(ONE_BUFFER, "math.partition_A(sA)[None, None, 0, 0]"),
-    ),
+    fetched("for_every_buffer", "Registers for each buffer.", swap(ONE_BUFFER, "math.partition_A(sA)")),
+    fetched("one_k_block", "Registers for one K block.", swap(ONE_BUFFER, "math.partition_A(sA)[None, None, 0, 0]")),
     fetched("a_s_copy_for_b", "B in the order of A.", swap("make_tiled_copy_B(", "make_tiled_copy_A(")),
     fetched("b_s_copy_for_a", "A in the order of B.", swap("make_tiled_copy_A(", "make_tiled_copy_B(")),
     fetched("sides_exchanged", "B first.", swap("return rA, rB", "return rB, rA")),
@@ -182,8 +150,4 @@ COLUMNS = [
 ]
 
 
-WRONG = {
-    "09.5": MMAS,
-    "09.6": OPERANDS,
-    "09.7": COLUMNS,
-}
+WRONG = {"09.5": MMAS, "09.6": OPERANDS, "09.7": COLUMNS}

@@ -1,5 +1,7 @@
 """Wrong answers to notebook 09: the write-back and the whole GEMM."""
 
+from functools import partial
+
 from cutlass import cute
 
 from tests.pages.change import derive, swap, without
@@ -21,10 +23,7 @@ UNALIGNED = "cutlass.const_expr(not acc.aligned)"
 ANY_TILES = without("not acc.whole", "raise ValueError")  # the detour refuses C that is not made of whole ones
 
 
-def stores(name, what, *changes):
-    return derive(SOLVED["09.8"], name, what, *changes)
-
-
+stores = partial(derive, SOLVED["09.8"])
 STORES = [
     stores("unguarded", "Writes what is outside, too.", swap(f"elif {INSIDE}:", "else:")),
     stores(
@@ -90,8 +89,7 @@ STORES = [
 GEMM = SOLVED["09.9"]
 
 
-def kernels(name, what, *changes, within="ampere_kernel"):
-    return derive(GEMM, name, what, *changes, within=within)
+kernels = partial(derive, GEMM, within="ampere_kernel")
 
 
 def not_compiled(a, b, c):
@@ -135,12 +133,7 @@ GEMMS_WHEN_RUN = [
         ),
         within="single_buffer",
     ),
-    kernels(
-        "one_block",
-        "One block for all.",
-        swap("grid=(tiles_m * tiles_n, 1, 1)", "grid=(1, 1, 1)"),
-        within="gemm",
-    ),
+    kernels("one_block", "One block for all.", swap("grid=(tiles_m * tiles_n, 1, 1)", "grid=(1, 1, 1)"), within="gemm"),
     kernels(
         "two_directions",
         "Blocks numbered in two dimensions.",
@@ -148,16 +141,10 @@ GEMMS_WHEN_RUN = [
         within="gemm",
     ),
     kernels(
-        "one_tile_for_both",
-        "B's tile goes where A's is.",
-        swap("copies.partition_D(sB)", "copies.partition_D(sA)"),
+        "one_tile_for_both", "B's tile goes where A's is.", swap("copies.partition_D(sB)", "copies.partition_D(sA)")
     ),
     kernels("half_the_threads", "64 threads.", swap("block=(config.threads, 1, 1)", "block=(64, 1, 1)"), within="gemm"),
-    kernels(
-        "sums_never_set",
-        "Adds to whatever the registers hold.",
-        without("tCrC.fill(0.0)"),
-    ),
+    kernels("sums_never_set", "Adds to whatever the registers hold.", without("tCrC.fill(0.0)")),
     kernels("b_is_a", "B's way made of A.", swap("copies.partition_S(gB)", "copies.partition_S(gA)")),
     kernels(
         "first_threads_share",
@@ -177,16 +164,8 @@ GEMMS_WHEN_RUN = [
             "gB = cute.local_tile(mB, (bN, bK), (n, None))",
         ),
     ),
-    kernels(
-        "every_element_a_k_tile",
-        "Counts the elements of gA.",
-        swap("cute.size(gA, mode=[2])", "cute.size(gA)"),
-    ),
-    kernels(
-        "k_elements",
-        "A step for each element along K.",
-        swap("cute.size(gA, mode=[2])", "mA.shape[1]"),
-    ),
+    kernels("every_element_a_k_tile", "Counts the elements of gA.", swap("cute.size(gA, mode=[2])", "cute.size(gA)")),
+    kernels("k_elements", "A step for each element along K.", swap("cute.size(gA, mode=[2])", "mA.shape[1]")),
     kernels(
         "coordinates_in_the_mma_s_order",
         "C's columns are permuted, their coordinates are not.",
@@ -201,26 +180,14 @@ GEMMS_WHEN_RUN = [
         swap("make_fragment_C(tCgC)", "make_fragment_C(gC)"),
     ),
     kernels(
-        "the_course_s_loop",
-        "A part that the reader has not written.",
-        swap("single_buffer(", "course.single_buffer("),
+        "the_course_s_loop", "A part that the reader has not written.", swap("single_buffer(", "course.single_buffer(")
     ),
-    kernels(
-        "the_course_s_steps",
-        "Fetches and multiplies by the course's methods.",
-        swap("MySteps(", "Steps("),
-    ),
-    kernels(
-        "the_course_s_copies",
-        "Loads by the course's method.",
-        swap("MyCopies(", "GlobalToShared(", times=2),
-    ),
+    kernels("the_course_s_steps", "Fetches and multiplies by the course's methods.", swap("MySteps(", "Steps(")),
+    kernels("the_course_s_copies", "Loads by the course's method.", swap("MyCopies(", "GlobalToShared(", times=2)),
     kernels("matrix_for_tile", "Cuts the matrix.", swap("copies.partition_S(gA)", "copies.partition_S(mA)")),
     kernels("tile_for_part", "The tile, and no thread's part.", swap("copies.partition_D(sA)", "sA")),
     kernels(
-        "limits_exchanged",
-        "Asks A's rows whether B's are inside.",
-        swap("*inside(mB, bN, cB)", "*inside(mA, bM, cA)"),
+        "limits_exchanged", "Asks A's rows whether B's are inside.", swap("*inside(mB, bN, cB)", "*inside(mA, bM, cA)")
     ),
 ]
 
@@ -245,13 +212,7 @@ NARROW = [
     ),
 ]
 
-WRONG = {
-    "09.8": [writes_nothing, *NARROW],
-    "09.9": GEMMS,
-}
+WRONG = {"09.8": [writes_nothing, *NARROW], "09.9": GEMMS}
 
 
-WRONG_WHEN_RUN = {
-    "09.8": STORES,
-    "09.9": GEMMS_WHEN_RUN,
-}
+WRONG_WHEN_RUN = {"09.8": STORES, "09.9": GEMMS_WHEN_RUN}

@@ -1,5 +1,7 @@
 """Wrong answers to notebook 10. A rehearsal tells nearly all of them, on any machine."""
 
+from functools import partial
+
 import cutlass
 from cutlass import cute
 
@@ -62,14 +64,8 @@ SOLVED = load_answers("10_double_buffer")
 DOUBLE, PIPELINE = SOLVED["10.2"], SOLVED["10.3"]
 
 
-def double(name, what, *changes):
-    return derive(DOUBLE, name, what, *changes)
-
-
-def pipeline(name, what, *changes):
-    return derive(PIPELINE, name, what, *changes)
-
-
+double = partial(derive, DOUBLE)
+pipeline = partial(derive, PIPELINE)
 LOAD_NEXT = "        if k_tile + 1 < steps.k_tiles:\n            steps.load(k_tile + 1, (k_tile + 1) % 2)\n"
 BARRIER = "        cute.arch.sync_threads()\n"
 
@@ -92,11 +88,7 @@ DOUBLES = [
         "A barrier that only the first warp reaches.",
         swap(BARRIER, "        if cute.arch.thread_idx()[0] < 32:\n    " + BARRIER),
     ),
-    double(
-        "waits_for_one_too_few",
-        "wait_group off by one.",
-        swap("wait_group(0)", "wait_group(1)"),
-    ),
+    double("waits_for_one_too_few", "wait_group off by one.", swap("wait_group(0)", "wait_group(1)")),
     double(
         "waits_at_once",
         "Right, but nothing is in flight while it computes.",
@@ -126,38 +118,21 @@ DOUBLES = [
             "            steps.multiply(k_block)\n" + LOAD_NEXT + "        cute.arch.cp_async_commit_group()",
         ),
     ),
-    double(
-        "no_prologue",
-        "Tile 0 is never loaded.",
-        without_first("steps.load(0, 0)"),
-    ),
+    double("no_prologue", "Tile 0 is never loaded.", without_first("steps.load(0, 0)")),
     double(
         "one_buffer_for_both",
         "The next tile over the one that is read.",
         swap("steps.load(k_tile + 1, (k_tile + 1) % 2)", "steps.load(k_tile + 1, k_tile % 2)"),
     ),
-    double(
-        "never_commits",
-        "No groups.",
-        without_first("commit_group()"),
-        without_last("commit_group()"),
-    ),
+    double("never_commits", "No groups.", without_first("commit_group()"), without_last("commit_group()")),
     double("no_barrier", "The wait alone.", without("sync_threads()")),
     double(
-        "barrier_before_the_wait",
-        "A barrier that says nothing.",
-        move_last("wait_group(0)", after="sync_threads()"),
+        "barrier_before_the_wait", "A barrier that says nothing.", move_last("wait_group(0)", after="sync_threads()")
     ),
     double(
-        "unrolled",
-        "The compiler writes every K tile out.",
-        swap("in range(steps", "in cutlass.range_constexpr(steps"),
+        "unrolled", "The compiler writes every K tile out.", swap("in range(steps", "in cutlass.range_constexpr(steps")
     ),
-    double(
-        "b_stays",
-        "Only A's next tile is loaded.",
-        swap("steps.load(k_tile + 1,", "steps.a.load(k_tile + 1,"),
-    ),
+    double("b_stays", "Only A's next tile is loaded.", swap("steps.load(k_tile + 1,", "steps.a.load(k_tile + 1,")),
     double(
         "a_tile_ahead_too_far",
         "Skips every second tile.",
@@ -175,11 +150,7 @@ PIPELINES = [
         move_last("sync_threads()", after="fetch(0, read)"),
         move_last("wait_group(0)", after="fetch(0, read)"),
     ),
-    pipeline(
-        "no_barrier",
-        "The wait alone, without the barrier.",
-        without_last("sync_threads()"),
-    ),
+    pipeline("no_barrier", "The wait alone, without the barrier.", without_last("sync_threads()")),
     pipeline(
         "overtakes_itself",
         "Fetches a block ahead into the registers, and multiplies the one just fetched.",
@@ -194,18 +165,10 @@ PIPELINES = [
             "                steps.fetch(0, read)\n                read = 1 - read",
         ),
     ),
-    pipeline(
-        "never_turns_over",
-        "Reads buffer 0 forever.",
-        swap("                read = 1 - read\n", ""),
-    ),
+    pipeline("never_turns_over", "Reads buffer 0 forever.", swap("                read = 1 - read\n", "")),
     pipeline("no_first_fetch", "The prologue stops too early.", without_first("steps.fetch(0, 0)")),
     pipeline("no_first_wait", "Fetches what has not arrived.", without_first("wait_group(0)")),
-    pipeline(
-        "no_first_barrier",
-        "Other threads' copies may be missing.",
-        without_first("sync_threads()"),
-    ),
+    pipeline("no_first_barrier", "Other threads' copies may be missing.", without_first("sync_threads()")),
     pipeline(
         "loads_into_what_is_read",
         "The next tile over this one.",
@@ -239,14 +202,10 @@ PIPELINES = [
         ),
     ),
     pipeline(
-        "loads_always",
-        "No condition on the load.",
-        swap("if k_tile + 1 < steps.k_tiles:\n            steps", "steps"),
+        "loads_always", "No condition on the load.", swap("if k_tile + 1 < steps.k_tiles:\n            steps", "steps")
     ),
     pipeline(
-        "unrolled",
-        "The compiler writes every K tile out.",
-        swap("in range(steps", "in cutlass.range_constexpr(steps"),
+        "unrolled", "The compiler writes every K tile out.", swap("in range(steps", "in cutlass.range_constexpr(steps")
     ),
     derive(single_buffer, "notebook_09_s", "One buffer of the two."),
 ]

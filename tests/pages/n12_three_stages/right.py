@@ -6,45 +6,30 @@ import cutlass
 import numpy as np
 from cutlass import cute
 
-from tests.pages.change import derive
+from tests.pages.change import derive, swap
 from tests.pages.n12_three_stages.whole import RIGHT_RUNGS, RIGHT_WHOLE
 from tests.pages.table import answer
 from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.main_loops import multistage
 from tutorlib.kernels.ampere.schedules import LoopSchedule, make_loop
 from tutorlib.kernels.ampere.thread_share import Steps
 
 # 12.1 -----------------------------------------------------------------------------------------------------------
 
 
-@cute.jit
-def drains_at_the_end(steps: Steps):
-    """Commits inside the if, and at the end of K waits for all that is left."""
-    for k_tile in cutlass.range_constexpr(steps.stages - 1):
-        if cutlass.const_expr(k_tile < steps.k_tiles):
-            steps.load(k_tile, k_tile)
-        cute.arch.cp_async_commit_group()
-    cute.arch.cp_async_wait_group(steps.stages - 2)
-    cute.arch.sync_threads()
-    steps.fetch(0, 0)
-    read, write = 0, steps.stages - 1
-    for k_tile in range(steps.k_tiles):
-        ahead = k_tile + steps.stages - 1
-        if ahead < steps.k_tiles:
-            steps.load(ahead, write)
-            cute.arch.cp_async_commit_group()
-        write = read
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            if cutlass.const_expr(k_block + 1 < steps.k_blocks):
-                steps.fetch(k_block + 1, read)
-            else:
-                read = (read + 1) % steps.stages
-                if ahead < steps.k_tiles:
-                    cute.arch.cp_async_wait_group(steps.stages - 2)
-                else:
-                    cute.arch.cp_async_wait_group(0)
-                cute.arch.sync_threads()
-                steps.fetch(0, read)
-            steps.multiply(k_block)
+COMMIT = "cute.arch.cp_async_commit_group()\n"
+WAIT = "                cute.arch.cp_async_wait_group(steps.stages - 2)\n"
+drains_at_the_end = derive(
+    multistage,
+    "drains_at_the_end",
+    "Commits inside the if, and at the end of K waits for all that is left.",
+    swap(f"steps.load(ahead, write)\n        {COMMIT}", f"steps.load(ahead, write)\n            {COMMIT}"),
+    swap(
+        WAIT,
+        f"                if ahead < steps.k_tiles:\n    {WAIT}"
+        "                else:\n                    cute.arch.cp_async_wait_group(0)\n",
+    ),
+)
 
 
 @cute.jit

@@ -17,10 +17,7 @@ LOOPS = {  # name: what is wrong, the changes
         "wait_group off by one: STAGES - 1 groups may stay open.",
         swap(WAIT, "wait_group(steps.stages - 1)", times=2),
     ),
-    "waits_for_all": (
-        "Right, and no deeper than two buffers: wait_group(0).",
-        swap(WAIT, "wait_group(0)", times=2),
-    ),
+    "waits_for_all": ("Right, and no deeper than two buffers: wait_group(0).", swap(WAIT, "wait_group(0)", times=2)),
     "commits_inside_the_if": (
         "No group is committed where nothing is left to load, so the last tiles are not waited for.",
         swap("steps.load(ahead, write)\n        cute", "steps.load(ahead, write)\n            cute"),
@@ -42,10 +39,7 @@ LOOPS = {  # name: what is wrong, the changes
         swap("range_constexpr(steps.stages - 1)", "range_constexpr(steps.stages - 2)"),
     ),
     "no_barrier_in_the_loop": ("The wait alone, without the barrier.", without_last(BARRIER)),
-    "no_barrier_before_the_loop": (
-        "The first wait has no barrier.",
-        without_first(BARRIER),
-    ),
+    "no_barrier_before_the_loop": ("The first wait has no barrier.", without_first(BARRIER)),
     "no_commit_before_the_loop": (
         "The prologue's tiles belong to no group, or to the first of the loop.",
         without_first("commit_group()"),
@@ -84,10 +78,7 @@ LOOPS = {  # name: what is wrong, the changes
         swap("in range(steps.k_tiles)", "in cutlass.range_constexpr(steps.k_tiles)"),
         swap("        if ahead < steps.k_tiles:", "        if cutlass.const_expr(ahead < steps.k_tiles):"),
     ),
-    "forgets_b": (
-        "The loop loads A alone.",
-        swap("steps.load(ahead, write)", "steps.a.load(ahead, write)"),
-    ),
+    "forgets_b": ("The loop loads A alone.", swap("steps.load(ahead, write)", "steps.a.load(ahead, write)")),
 }
 
 

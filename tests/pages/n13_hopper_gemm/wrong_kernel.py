@@ -1,8 +1,10 @@
 """Wrong answers to notebook 13's epilogue and to its whole kernel: by what the compiler made of them, or simulated."""
 
+from functools import partial
+
 from cutlass import BFloat16, cute
 
-from tests.pages.change import Change, copy_of, derive, move_last, swap, without, without_first
+from tests.pages.change import copy_of, derive, move_last, swap, without, without_first
 from tests.pages.table import says
 from tutorlib.course.answers import load_answers
 from tutorlib.kernels.hopper import first, first_parts
@@ -41,10 +43,7 @@ def not_compiled_epilogue(acc):
     """No @cute.jit."""
 
 
-def epilogue(name: str, what: str, *changes: Change, words: tuple[str, ...] = ()):
-    return says(*words)(derive(store_by_tma, name, what, *changes))
-
-
+epilogue = partial(derive, store_by_tma)
 ROUND = "    acc.tRrC.store(acc.tCrC.load().to(BFloat16))\n"
 FENCE = 'cute.arch.fence_proxy("async.shared", space="cta")'
 SEND = "cute.copy(acc.tma, acc.tSsC, acc.tSgC)"
@@ -52,53 +51,25 @@ EPILOGUES = [
     vectors,
     the_courses_epilogue,
     not_compiled_epilogue,
-    epilogue(
-        "no_barrier",
-        "Writes where the other warpgroup still reads.",
-        without("sync_threads()"),
-    ),
-    epilogue(
-        "the_warp_for_the_block",
-        "sync_warp for sync_threads.",
-        swap("sync_threads()", "sync_warp()"),
-    ),
-    epilogue(
-        "barrier_behind_stmatrix",
-        "Meets when it is too late.",
-        move_last("sync_threads()", "acc.stmatrix"),
-    ),
+    epilogue("no_barrier", "Writes where the other warpgroup still reads.", without("sync_threads()")),
+    epilogue("the_warp_for_the_block", "sync_warp for sync_threads.", swap("sync_threads()", "sync_warp()")),
+    epilogue("barrier_behind_stmatrix", "Meets when it is too late.", move_last("sync_threads()", "acc.stmatrix")),
     epilogue("no_proxy_fence", "TMA may see what was there before.", without("fence_proxy")),
-    epilogue(
-        "fence_before_stmatrix",
-        "Fences what nobody has written yet.",
-        move_last("fence_proxy", "sync_threads"),
-    ),
+    epilogue("fence_before_stmatrix", "Fences what nobody has written yet.", move_last("fence_proxy", "sync_threads")),
     epilogue("fence_behind_the_copy", "Too late.", move_last("fence_proxy", "acc.tma")),
     epilogue(
-        "of_global_memory",
-        "The other half of the async proxy.",
-        swap('"async.shared", space="cta"', '"async.global"'),
+        "of_global_memory", "The other half of the async proxy.", swap('"async.shared", space="cta"', '"async.global"')
     ),
     epilogue("of_aliases", "Another proxy.", swap('"async.shared", space="cta"', '"alias"')),
-    epilogue(
-        "of_threads_alone",
-        "A fence of memory, of no proxy.",
-        swap(FENCE, "cute.arch.fence_acq_rel_cta()"),
-    ),
+    epilogue("of_threads_alone", "A fence of memory, of no proxy.", swap(FENCE, "cute.arch.fence_acq_rel_cta()")),
     epilogue("no_meeting", "Other lanes may be late.", without("sync_warp()")),
     epilogue("meeting_behind_the_copy", "Too late.", move_last("sync_warp()", "acc.tma")),
     epilogue("ends_at_once", "Shared memory is gone before TMA has read it.", without("wait_group(0")),
     epilogue(
-        "one_group_left",
-        "wait_group(1): the one there is may be in flight.",
-        swap("wait_group(0", "wait_group(1"),
+        "one_group_left", "wait_group(1): the one there is may be in flight.", swap("wait_group(0", "wait_group(1")
     ),
     epilogue("never_commits_stores", "Waits for no group.", without("commit_group()")),
-    epilogue(
-        "commits_too_early",
-        "An empty group, and then the copy.",
-        move_last(SEND, "commit_group()"),
-    ),
+    epilogue("commits_too_early", "An empty group, and then the copy.", move_last(SEND, "commit_group()")),
     epilogue(
         "waits_as_for_cp_async",
         "The wait of another kind of copy.",
@@ -122,11 +93,7 @@ EPILOGUES = [
         "The first box to all four places.",
         swap(SEND, "for box in range(4):\n        cute.copy(acc.tma, acc.tSsC[None, 0], acc.tSgC[None, box])"),
     ),
-    epilogue(
-        "loads_for_stores",
-        "From C to shared memory.",
-        swap("acc.tSsC, acc.tSgC", "acc.tSgC, acc.tSsC"),
-    ),
+    epilogue("loads_for_stores", "From C to shared memory.", swap("acc.tSsC, acc.tSgC", "acc.tSgC, acc.tSsC")),
     epilogue("not_rounded", "The registers of before.", swap(ROUND, "")),
     epilogue(
         "rounds_too_late",
@@ -137,9 +104,7 @@ EPILOGUES = [
     epilogue("rounds_to_fp16", "Another type of 16 bits.", swap("BFloat16", "cutlass.Float16")),
     epilogue("does_not_round", "fp32 into bf16.", swap(".to(BFloat16)", "")),
     epilogue(
-        "not_as_the_mma_has_them",
-        "The registers themselves.",
-        swap("acc.stmatrix, acc.tRrC", "acc.stmatrix, acc.tCrC"),
+        "not_as_the_mma_has_them", "The registers themselves.", swap("acc.stmatrix, acc.tRrC", "acc.stmatrix, acc.tCrC")
     ),
     epilogue(
         "the_block_for_the_warp",
@@ -188,15 +153,8 @@ def with_parts(name: str, what: str, **parts):
     return made
 
 
-def host(name: str, what: str, *changes: Change, words: tuple[str, ...] = ()):
-    return says(*words)(derive(PAGE["13.9"], name, what, *changes))
-
-
-def kernel(name: str, what: str, *changes: Change, words: tuple[str, ...] = (), within="hopper_kernel"):
-    made = derive(PAGE["13.9"], name, what, *changes, within=within)
-    return says(*words)(made)
-
-
+host = partial(derive, PAGE["13.9"])
+kernel = partial(host, within="hopper_kernel")
 STEPS = "main_loop(Steps(k_tiles, full, empty, warp == 0, a, b, tiled_mma, tCrA, tCrB, tCrC, multiply))"
 GRID, BLOCK = "grid=(tiles[0] * tiles[1], 1, 1)", "block=(THREADS, 1, 1)"
 HOSTS = [
@@ -247,37 +205,17 @@ HOSTS = [
     host("one_block", "A grid of one block.", swap(GRID, "grid=(1, 1, 1)")),
     host("a_block_too_many", "One more.", swap(GRID, "grid=(tiles[0] * tiles[1] + 1, 1, 1)")),
     host("one_warpgroup", "128 threads.", swap(BLOCK, "block=(THREADS // 2, 1, 1)"), words=("all in rows ≥ 64",)),
-    host(
-        "three_warpgroups",
-        "384 threads.",
-        swap(BLOCK, "block=(THREADS + 128, 1, 1)"),
-    ),
-    host(
-        "not_launched",
-        "The kernel is called and not launched.",
-        without("kernel.launch"),
-    ),
+    host("three_warpgroups", "384 threads.", swap(BLOCK, "block=(THREADS + 128, 1, 1)")),
+    host("not_launched", "The kernel is called and not launched.", without("kernel.launch")),
     host(
         "b_in_boxes_of_a",
         "B's box is A's.",
         swap("cute.select(layout_b, [0, 1]), (bN, bK)", "cute.select(layout_a, [0, 1]), (bM, bK)"),
     ),
     host("b_is_a", "A's descriptor for B.", swap("described(b)", "described(a)"), words=("384×264×200",)),
-    host(
-        "all_of_c_at_once",
-        "One box for the whole tile of C.",
-        swap("out_layout(*BOX), BOX)", "layout_c, (bM, bN))"),
-    ),
-    host(
-        "boxes_of_32_rows",
-        "A box of two warps.",
-        swap("out_layout(*BOX), BOX)", "out_layout(32, 64), (32, 64))"),
-    ),
-    host(
-        "loads_c",
-        "C's order is a load.",
-        swap("make_tiled_tma_atom(store,", "make_tiled_tma_atom(load,"),
-    ),
+    host("all_of_c_at_once", "One box for the whole tile of C.", swap("out_layout(*BOX), BOX)", "layout_c, (bM, bN))")),
+    host("boxes_of_32_rows", "A box of two warps.", swap("out_layout(*BOX), BOX)", "out_layout(32, 64), (32, 64))")),
+    host("loads_c", "C's order is a load.", swap("make_tiled_tma_atom(store,", "make_tiled_tma_atom(load,")),
     host(
         "known_rows",
         "The matrix itself, whose rows the compiler knows.",
@@ -301,27 +239,11 @@ HOSTS = [
     ),
 ]
 KERNELS = [
-    kernel(
-        "every_warp_loads",
-        "All are told that they load.",
-        swap("warp == 0, a", "warp >= 0, a"),
-    ),
+    kernel("every_warp_loads", "All are told that they load.", swap("warp == 0, a", "warp >= 0, a")),
     kernel("nobody_loads", "Warp 8, which there is not.", swap("warp == 0, a", "warp == 8, a")),
-    kernel(
-        "a_warp_of_each_group_loads",
-        "Warps 0 and 4.",
-        swap("warp == 0, a", "warp % 4 == 0, a"),
-    ),
-    kernel(
-        "a_thread_loads",
-        "Thread 0 in place of its warp.",
-        swap("warp == 0, a", "thread == 0, a"),
-    ),
-    kernel(
-        "a_group_loads",
-        "The whole first warpgroup.",
-        swap("warp == 0, a", "group == 0, a"),
-    ),
+    kernel("a_warp_of_each_group_loads", "Warps 0 and 4.", swap("warp == 0, a", "warp % 4 == 0, a")),
+    kernel("a_thread_loads", "Thread 0 in place of its warp.", swap("warp == 0, a", "thread == 0, a")),
+    kernel("a_group_loads", "The whole first warpgroup.", swap("warp == 0, a", "group == 0, a")),
     kernel(
         "barriers_exchanged",
         "empty for full.",
@@ -340,25 +262,15 @@ KERNELS = [
         words=("all in rows ≥ 64",),
     ),
     kernel("all_the_first_group", "Thread 0 for all.", swap("group * 128", "0"), words=("all in rows ≥ 64",)),
-    kernel(
-        "k_of_the_box",
-        "The columns of a box for the number of K tiles.",
-        swap("gA, mode=[2])", "gA, mode=[1])"),
-    ),
+    kernel("k_of_the_box", "The columns of a box for the number of K tiles.", swap("gA, mode=[2])", "gA, mode=[1])")),
     kernel("k_tiles_fixed", "64 K tiles, as many as 4096 has.", swap("cute.size(gA, mode=[2])", "64")),
     kernel("whole_k_tiles", "// for ceil_div.", swap("cute.size(gA, mode=[2])", "cute.size(mA, mode=[1]) // bK")),
-    with_parts(
-        "the_courses_loop",
-        "Leans on the course's own.",
-        main_loop=first_parts.main_loop,
-    ),
+    with_parts("the_courses_loop", "Leans on the course's own.", main_loop=first_parts.main_loop),
     with_parts("the_courses_group", "Leans on the course's own.", multiply=first_parts.multiply),
     with_parts("in_one_stage", "The loop without a ring.", main_loop=PAGE["13.12"]),
     kernel("no_init", "The mbarriers are never initialized.", without("    init_barriers(")),
     kernel(
-        "empty_for_one_warp",
-        "One arrival frees a stage.",
-        swap("STAGES, THREADS // 32, thread", "STAGES, 1, thread"),
+        "empty_for_one_warp", "One arrival frees a stage.", swap("STAGES, THREADS // 32, thread", "STAGES, 1, thread")
     ),
     kernel(
         "one_pair_of_barriers",
@@ -384,17 +296,9 @@ KERNELS = [
     ),
     kernel("no_loop", "Stores what was in the registers.", without("main_loop(")),
     kernel("no_epilogue", "Nothing is stored.", without("store_by_tma(")),
-    kernel(
-        "stores_first",
-        "The epilogue before the loop.",
-        move_last("    main_loop(", "store_by_tma("),
-    ),
+    kernel("stores_first", "The epilogue before the loop.", move_last("    main_loop(", "store_by_tma(")),
     kernel("b_out_of_a", "sA for sB.", swap("boxes(tma_b, sB, gB)", "boxes(tma_b, sA, gB)")),
-    kernel(
-        "a_of_b",
-        "A's descriptor, B's matrix.",
-        swap("boxes(tma_a, sA, gA)", "boxes(tma_a, sA, gB)"),
-    ),
+    kernel("a_of_b", "A's descriptor, B's matrix.", swap("boxes(tma_a, sA, gA)", "boxes(tma_a, sA, gB)")),
     kernel(
         "first_warps_rows",
         "The group's first thread for the accumulators.",

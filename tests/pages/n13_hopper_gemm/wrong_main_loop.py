@@ -1,17 +1,13 @@
 """Wrong answers to notebook 13's main loop: each is told by a rehearsal, with its line and what happens there first."""
 
-from tests.pages.change import Change, derive, move_last, swap, without, without_last
+from functools import partial
+
+from tests.pages.change import derive, move_last, swap, without, without_last
 from tests.pages.n13_hopper_gemm.hopper_loops import OTHERWISE
 from tests.pages.n13_hopper_gemm.right_hopper_loops import counts_by_itself, flips_its_phase
-from tests.pages.table import says
 from tutorlib.kernels.hopper.first_parts import main_loop
 
-
-def loop(name: str, what: str, *changes: Change, words: tuple[str, ...] = (), within: str = "", of=main_loop):
-    """The course's loop with a change. words: of the message."""
-    return says(*words)(derive(of, name, what, *changes, within=within))
-
-
+loop = partial(derive, main_loop)
 ELECT = "with cute.arch.elect_one():"
 WAIT_FULL = "cute.arch.mbarrier_wait(steps.full + state.index, state.phase)"
 WAIT_EMPTY = "cute.arch.mbarrier_wait(steps.empty + before.index, before.phase)"
@@ -41,19 +37,19 @@ PHASES = [
         swap(WAIT_FULL, WAIT_FULL.replace("state.phase", "0"), times=2),
         words=("K tile 0, in stage 0, is multiplied twice",),
     ),
-    loop(
+    derive(
+        counts_by_itself,
         "turns_in_every_step",
         "The K tile's parity for the round's.",
         swap(", k_tile // steps.stages % 2", ", k_tile % 2"),
-        of=counts_by_itself,
         words=("phase 1",),
     ),
-    loop(
+    derive(
+        flips_its_phase,
         "turns_by_hand_one_late",
         "Flips the phase behind the stage that needs the new one.",
         swap("            index = 0\n            phase ^= 1\n", "            index = 0\n"),
         swap("        k_tile += 1", "        phase ^= 1 // (index + 1)\n        k_tile += 1"),
-        of=flips_its_phase,
         words=("K tile 0, in stage 0, is multiplied twice",),
     ),
     loop(
@@ -179,10 +175,7 @@ ARRIVALS = [
         within="fill_stage",
     ),
     loop(
-        "never_frees",
-        "No arrival on empty.",
-        swap(FREE_ELECTED, ""),
-        words=("empty[0], which lacks all 8 arrivals",),
+        "never_frees", "No arrival on empty.", swap(FREE_ELECTED, ""), words=("empty[0], which lacks all 8 arrivals",)
     ),
     loop(
         "the_loading_warp_frees",
@@ -197,11 +190,7 @@ ARRIVALS = [
         words=("empty[0] awaits 8 arrivals",),
     ),
     loop("frees_stage_0", "The first barrier for all.", swap(FREE, "cute.arch.mbarrier_arrive(steps.empty)")),
-    loop(
-        "frees_full",
-        "The other barrier.",
-        swap(FREE, FREE.replace("empty", "full")),
-    ),
+    loop("frees_full", "The other barrier.", swap(FREE, FREE.replace("empty", "full"))),
     loop(
         "frees_this_step",
         "The stage that has just been begun.",
@@ -363,11 +352,7 @@ WGMMAS = [
         without_last(WAIT_FULL),
         words=("reads stage 1, where K tile 1 may not have landed yet", "no wait for full[1]"),
     ),
-    loop(
-        "waits_for_full_behind_the_wgmma",
-        "Too late.",
-        move_last(WAIT_FULL, "multiply(state.index, False)"),
-    ),
+    loop("waits_for_full_behind_the_wgmma", "Too late.", move_last(WAIT_FULL, "multiply(state.index, False)")),
     loop(
         "waits_for_this_stage_again",
         "The clone's barrier for the state's.",
@@ -392,11 +377,7 @@ WGMMAS = [
         "A barrier of the block that nothing needs.",
         swap("    warpgroup.wait_group(0)", "    warpgroup.wait_group(0)\n    cute.arch.sync_threads()"),
     ),
-    loop(
-        "in_step",
-        "Right, and the tensor cores pause after every K tile.",
-        swap("wait_group(1)", "wait_group(0)"),
-    ),
+    loop("in_step", "Right, and the tensor cores pause after every K tile.", swap("wait_group(1)", "wait_group(0)")),
 ]
 
 WRONG = {"13.7": [*PHASES, *ARRIVALS, *STAGES, *WGMMAS, *OTHERWISE]}

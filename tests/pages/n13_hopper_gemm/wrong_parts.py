@@ -4,6 +4,8 @@ WRONG: those that any machine can tell: by what they return, or by what the comp
 WRONG_WHEN_RUN: parts that compile well and give a wrong C: a GPU tells, or the simulator.
 """
 
+from functools import partial
+
 from cutlass import BFloat16, cute
 from cutlass.cute.nvgpu import cpasync, warpgroup
 from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
@@ -90,10 +92,7 @@ def notebook_09s(rows, k, stages):
     return cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_layout((rows, k, stages)))
 
 
-def layouts(name, what, *changes, words=()):
-    return says(*words)(derive(ring_layout, name, what, *changes))
-
-
+layouts = partial(derive, ring_layout)
 KIND, RETURN = 'SmemLayoutAtomKind[f"K_SW{2 * k}"]', "    return cute.tile"
 LAYOUTS = [row_major, counted_in_elements, always_128_bytes, three_bits_always, columns_first, returns_nothing]
 LAYOUTS += [
@@ -158,10 +157,7 @@ def the_courses_boxes(tma, s, g):
     return boxes(tma, s, g)
 
 
-def partitioned(name, what, *changes, words=()):
-    return says(*words)(derive(boxes, name, what, *changes))
-
-
+partitioned = partial(derive, boxes)
 BOXES = [ungrouped, one_tensor, not_partitioned, the_matrix_first, prints_them, the_courses_boxes]
 BOXES += [
     partitioned(
@@ -173,11 +169,7 @@ BOXES += [
     partitioned("k_tiles_in_the_box", "Groups all modes of the matrix.", swap("(g, 0, 2)", "(g, 0, 3)")),
     partitioned("rows_alone", "The box is its rows.", swap("0, 2)", "0, 1)", times=2)),
     partitioned("k_with_the_stages", "Groups the last two modes.", swap("0, 2)", "1, 3)", times=2)),
-    partitioned(
-        "first_k_tile",
-        "Knows the first K tile alone.",
-        swap("(g, 0, 2)", "(g[None, None, (None, 0)], 0, 2)"),
-    ),
+    partitioned("first_k_tile", "Knows the first K tile alone.", swap("(g, 0, 2)", "(g[None, None, (None, 0)], 0, 2)")),
     partitioned("one_k_tile", "The first K tile.", swap("(g, 0, 2)", "(g[None, None, 0], 0, 2)")),
     partitioned("first_stage_alone", "The first stage.", swap("(s, 0, 2)", "(s[None, None, 0], 0, 2)")),
     partitioned("a_number_of_blocks", "1 for the layout of one block.", swap("cute.make_layout(1)", "1")),
@@ -207,10 +199,7 @@ def the_courses_fragments(tiled_mma, thread, sA, sB):
     return wgmma_fragments(tiled_mma, thread, sA, sB)
 
 
-def fragments(name, what, *changes, words=()):
-    return says(*words)(derive(wgmma_fragments, name, what, *changes))
-
-
+fragments = partial(derive, wgmma_fragments)
 A, B = "tiled_mma.make_fragment_A(math.partition_A(sA))", "tiled_mma.make_fragment_B(math.partition_B(sB))"
 TILE = "(cute.size(sA, mode=[0]), cute.size(sB, mode=[0]))"
 FRAGMENTS = [shared_memory_itself, no_sums, the_courses_fragments]

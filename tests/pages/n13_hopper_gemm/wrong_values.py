@@ -1,7 +1,7 @@
 """Wrong answers to notebook 13 that are told by what they return: bytes, who holds a sum, stages and phases."""
 
 from tests.pages.change import copy_of
-from tests.pages.table import says
+from tests.pages.table import answer, says
 from tutorlib.exercises.n13_hopper_gemm import exercises as n13_hopper_gemm
 
 RIGHT_ONES = copy_of(n13_hopper_gemm)
@@ -89,14 +89,9 @@ def four_bytes(shape, tile, place):
     return tuple(2 * n for n in right_bytes(shape, tile, place))
 
 
-def what_is_counted(shape, tile, place):
-    """One number."""
-    return 2 * tile[0] * tile[1]
-
-
 BYTES = [counts_what_is_inside, counts_elements, reads_all, negative_outside, counted_then_read, clamps_the_product]
 BYTES += [rows_alone, place_in_elements, columns_first, the_pages_box, remainders, not_sent_outside, four_bytes]
-BYTES += [what_is_counted]
+BYTES += [answer("what_is_counted", "One number.", lambda shape, tile, place: 2 * tile[0] * tile[1])]
 
 # 13.4 holder ----------------------------------------------------------------------------------------------------
 
@@ -129,11 +124,6 @@ def pairs_apart(m, n):
 def lanes(m, n):
     """The lane, not the thread."""
     return right_holder(m % 16, n)
-
-
-def register_first(m, n):
-    """The pair exchanged."""
-    return right_holder(m, n)[::-1]
 
 
 def the_pictures_columns(m, n):
@@ -173,14 +163,20 @@ def without_the_odd_column(m, n):
     return thread, register // 2
 
 
-def the_thread_alone(m, n):
-    """No register."""
-    return right_holder(m, n)[0]
-
-
-HOLDERS = [rows_dealt_out, a_thread_for_each_row, halves_last, pairs_apart, lanes, register_first]
+HOLDERS = [
+    rows_dealt_out,
+    a_thread_for_each_row,
+    halves_last,
+    pairs_apart,
+    lanes,
+    answer("register_first", "The pair exchanged.", lambda m, n: right_holder(m, n)[::-1]),
+]
 HOLDERS += [the_pictures_columns, halves_between_neighbors, lanes_down_the_columns, warps_of_8_rows, transposed]
-HOLDERS += [a_warp_across, without_the_odd_column, the_thread_alone]
+HOLDERS += [
+    a_warp_across,
+    without_the_odd_column,
+    answer("the_thread_alone", "No register.", lambda m, n: right_holder(m, n)[0]),
+]
 
 # 13.6 ring ------------------------------------------------------------------------------------------------------
 

@@ -1,19 +1,18 @@
 """Wrong answers to notebook 16 that any machine tells by what they return: layouts, gradients and modules."""
 
+from functools import partial
+
 import torch
 from torch import nn
 
-from tests.pages.solved import solution
+from tests.pages.solved import replaced
 from tests.pages.table import answer, says
 from tutorlib.kernels.fused.linear import KernelLinear
 
 NAMES = {"torch": torch, "nn": nn, "KernelLinear": KernelLinear}
 
 
-def changed(id, name, what, *pairs, words=()):
-    """The solution with each first text of a pair replaced by the second."""
-    return answer(name, what, solution(id, NAMES, *pairs), *words)
-
+backward, used, sharded = (partial(replaced, id, NAMES) for id in ("16.8", "16.10", "16.11"))
 
 INTERLEAVINGS = [
     answer("pieces_first", "Slowest first.", lambda f, w: ((f // w, 2, w), (w, f, 1)), "first mode runs fastest"),
@@ -32,31 +31,22 @@ INTERLEAVINGS = [
 ]
 
 BACKWARDS = [
-    changed("16.8", "exchanged", "The other order.", ("return dx.view(x.shape), dw", "return dw, dx.view(x.shape)")),
-    changed(
-        "16.8",
-        "in_out",
-        "weight's gradient transposed.",
-        ("dx.view(x.shape), dw", "dx.view(x.shape), dw.mT.contiguous()"),
+    backward("exchanged", "The other order.", ("return dx.view(x.shape), dw", "return dw, dx.view(x.shape)")),
+    backward(
+        "in_out", "weight's gradient transposed.", ("dx.view(x.shape), dw", "dx.view(x.shape), dw.mT.contiguous()")
     ),
-    changed("16.8", "flat", "x's gradient as a matrix.", ("dx.view(x.shape), dw", "dx, dw")),
-    changed(
-        "16.8",
-        "as_a_view",
-        "A transposed view.",
-        ("weight.mT.contiguous()", "weight.mT"),
-        words=("is a transposed view",),
+    backward("flat", "x's gradient as a matrix.", ("dx.view(x.shape), dw", "dx, dw")),
+    backward(
+        "as_a_view", "A transposed view.", ("weight.mT.contiguous()", "weight.mT"), words=("is a transposed view",)
     ),
-    changed("16.8", "as_forward", "weight as it is.", ("weight.mT.contiguous()", "weight"), words=("raised",)),
-    changed(
-        "16.8",
+    backward("as_forward", "weight as it is.", ("weight.mT.contiguous()", "weight"), words=("raised",)),
+    backward(
         "sums_over_columns",
         "dw from rows.",
         ("grads.mT.contiguous(), rows.mT.contiguous()", "grads.contiguous(), rows.contiguous()"),
         words=("raised",),
     ),
-    changed(
-        "16.8",
+    backward(
         "x_for_grad",
         "weight's gradient of x alone.",
         ("grads.mT.contiguous(), rows.mT.contiguous()", "rows.mT.contiguous(), rows.mT.contiguous()"),
@@ -73,8 +63,7 @@ BACKWARDS = [
         lambda grad, x, weight, gemm: gemm(grad.flatten(0, -2).contiguous(), weight.mT.contiguous()).view(x.shape),
         "two tensors",
     ),
-    changed(
-        "16.8",
+    backward(
         "row_by_row",
         "Many small GEMMs.",
         (
@@ -100,11 +89,7 @@ FAKES = [
     ),
     answer("in_features", "The wrong side of weight.", lambda x, w: x.new_empty(*x.shape[:-1], w.shape[1])),
     answer("a_matrix", "Rows flattened.", lambda x, w: x.new_empty(x.flatten(0, -2).shape[0], w.shape[0])),
-    answer(
-        "computed",
-        "A number, which a fake has none of.",
-        lambda x, w: (x.flatten(0, -2) @ w.mT).sum().item(),
-    ),
+    answer("computed", "A number, which a fake has none of.", lambda x, w: (x.flatten(0, -2) @ w.mT).sum().item()),
     answer("by_the_product", "Computes the product.", lambda x, w: x @ w.mT, "it computes, by aten.mm"),
     answer(
         "by_linear",
@@ -160,24 +145,21 @@ def copied_weights(module):
 SWAPS = [
     new_layers,
     says("is another tensor now")(copied_weights),
-    changed(
-        "16.10",
+    used(
         "copies_the_bias",
         "Another bias.",
         ("child.weight, child.bias\n", "child.weight, child.bias and nn.Parameter(child.bias.clone())\n"),
     ),
-    changed("16.10", "top_level", "Not below.", ("        else:\n            use_kernels(child)\n", "")),
-    changed("16.10", "subclasses_too", "isinstance.", ("type(child) is nn.Linear", "isinstance(child, nn.Linear)")),
-    changed(
-        "16.10",
+    used("top_level", "Not below.", ("        else:\n            use_kernels(child)\n", "")),
+    used("subclasses_too", "isinstance.", ("type(child) is nn.Linear", "isinstance(child, nn.Linear)")),
+    used(
         "forgets_the_bias",
         "No bias.",
         ("new.weight, new.bias = child.weight, child.bias", "new.weight, new.bias = child.weight, None"),
     ),
-    changed("16.10", "in_training", "Always in training.", ("new.train(child.training)", "new"), words=("eval mode",)),
-    changed("16.10", "returns_nothing", "None.", ("\n    return module", "")),
-    changed(
-        "16.10",
+    used("in_training", "Always in training.", ("new.train(child.training)", "new"), words=("eval mode",)),
+    used("returns_nothing", "None.", ("\n    return module", "")),
+    used(
         "left_on_meta",
         "Keeps the meta weight.",
         ("new.weight, new.bias = child.weight, child.bias", "new.bias = child.bias"),
@@ -193,63 +175,44 @@ def whole(gate, up, down, rank, world):
 
 SHARDS = [
     whole,
-    changed(
-        "16.11",
-        "views",
-        "Views.",
-        ("gate[mine].clone(), up[mine].clone()", "gate[mine], up[mine]"),
-        words=("is a view",),
-    ),
-    changed(
-        "16.11",
+    sharded("views", "Views.", ("gate[mine].clone(), up[mine].clone()", "gate[mine], up[mine]"), words=("is a view",)),
+    sharded(
         "rows_of_down",
         "down's rows.",
         ("down[:, mine].clone(memory_format=torch.contiguous_format)", "down[mine].clone()"),
     ),
-    changed(
-        "16.11",
+    sharded(
         "down_a_view",
         "down with strides.",
         ("down[:, mine].clone(memory_format=torch.contiguous_format)", "down[:, mine]"),
     ),
-    changed(
-        "16.11",
+    sharded(
         "columns_of_gate",
         "hidden cut.",
         ("gate[mine].clone(), up[mine].clone()", "gate[:, mine].clone(), up[:, mine].clone()"),
     ),
-    changed(
-        "16.11", "always_the_first", "Rank 0's for all.", ("slice(rank * part, (rank + 1) * part)", "slice(0, part)")
+    sharded("always_the_first", "Rank 0's for all.", ("slice(rank * part, (rank + 1) * part)", "slice(0, part)")),
+    sharded(
+        "no_refusal", "Cuts what does not divide.", ("if features % world:", "if False:"), words=("some are lost",)
     ),
-    changed(
-        "16.11",
-        "no_refusal",
-        "Cuts what does not divide.",
-        ("if features % world:", "if False:"),
-        words=("some are lost",),
-    ),
-    changed(
-        "16.11",
+    sharded(
         "another_rank_of_down",
         "down's next part.",
         ("down[:, mine]", "down.roll(part, 1)[:, mine]"),
         words=("belong to the same features",),
     ),
-    changed(
-        "16.11",
+    sharded(
         "every_other",
         "Features dealt out in turn for gate and up alone.",
         ("gate[mine].clone(), up[mine].clone()", "gate[rank::world].clone(), up[rank::world].clone()"),
     ),
-    changed(
-        "16.11",
+    sharded(
         "whole_down",
         "All of down.",
         ("down[:, mine].clone(memory_format=torch.contiguous_format)", "down.clone()"),
         words=("and should have",),
     ),
-    changed(
-        "16.11",
+    sharded(
         "asserts",
         "AssertionError.",
         ('raise ValueError(f"{features} features do not divide among {world} ranks")', "raise AssertionError"),

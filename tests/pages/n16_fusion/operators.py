@@ -1,38 +1,35 @@
 """Wrong answers to notebook 16 about operators: a fused layer's gradients, a registration, and a module on one."""
 
+from functools import partial
+
 import torch
 from torch import nn
 
-from tests.pages.solved import solution
+from tests.pages.solved import replaced, solution
 from tests.pages.table import answer, says
 
 NAMES = {"torch": torch, "nn": nn, "linear_backward": solution("16.8", {"torch": torch})}
 
 
-def changed(id, name, what, *pairs, words=()):
-    """The solution with each first text of a pair replaced by the second."""
-    return answer(name, what, solution(id, NAMES, *pairs), *words)
-
+backward, registered, gated = (partial(replaced, id, NAMES) for id in ("16.12", "16.13", "16.14"))
 
 # 16.12 linear_gelu_backward ---------------------------------------------------------------------------------------
 
 SLOPE = "(0.5 * (1 + tanh) + 0.5 * z * (1 - tanh**2) * inner)"
 GELU_BACKWARDS = [
-    changed("16.12", "no_slope", "GELU has no derivative.", (f"grad * {SLOPE}", "grad")),
-    changed("16.12", "gelu_itself", "GELU in place of its slope.", (SLOPE, "(0.5 * z * (1 + tanh))")),
-    changed("16.12", "half_of_it", "The product rule's first term alone.", (SLOPE, "(0.5 * (1 + tanh))")),
-    changed("16.12", "no_inner", "The chain rule without the argument's derivative.", (" * inner)", ")")),
-    changed("16.12", "tanh_not_squared", "1 - tanh.", ("tanh**2", "tanh")),
-    changed("16.12", "no_bias_in_z", "The slope at x·Wᵀ.", (".view(grad.shape) + bias", ".view(grad.shape)")),
-    changed("16.12", "cube_twice", "2 in place of 3.", ("1 + 3 * 0.044715", "1 + 2 * 0.044715")),
-    changed(
-        "16.12",
+    backward("no_slope", "GELU has no derivative.", (f"grad * {SLOPE}", "grad")),
+    backward("gelu_itself", "GELU in place of its slope.", (SLOPE, "(0.5 * z * (1 + tanh))")),
+    backward("half_of_it", "The product rule's first term alone.", (SLOPE, "(0.5 * (1 + tanh))")),
+    backward("no_inner", "The chain rule without the argument's derivative.", (" * inner)", ")")),
+    backward("tanh_not_squared", "1 - tanh.", ("tanh**2", "tanh")),
+    backward("no_bias_in_z", "The slope at x·Wᵀ.", (".view(grad.shape) + bias", ".view(grad.shape)")),
+    backward("cube_twice", "2 in place of 3.", ("1 + 3 * 0.044715", "1 + 2 * 0.044715")),
+    backward(
         "erfs_slope",
         "GELU's other form, by erf.",
         (SLOPE, "torch.special.ndtr(z) + grad * z * torch.exp(-z * z / 2) * 0.3989422804"),
     ),
-    changed(
-        "16.12",
+    backward(
         "by_exponentials",
         "tanh as (e^u - e^-u) / (e^u + e^-u).",
         (
@@ -41,39 +38,30 @@ GELU_BACKWARDS = [
         ),
         words=("NaN",),
     ),
-    changed(
-        "16.12",
-        "bias_by_grad",
-        "The bias's gradient from y's.",
-        ("dz.flatten(0, -2).sum(0)", "grad.flatten(0, -2).sum(0)"),
+    backward(
+        "bias_by_grad", "The bias's gradient from y's.", ("dz.flatten(0, -2).sum(0)", "grad.flatten(0, -2).sum(0)")
     ),
-    changed(
-        "16.12", "bias_of_a_row", "The mean of the rows.", ("dz.flatten(0, -2).sum(0)", "dz.flatten(0, -2).mean(0)")
-    ),
-    changed("16.12", "bias_not_summed", "dz for the bias.", ("dz.flatten(0, -2).sum(0)", "dz")),
-    changed(
-        "16.12",
+    backward("bias_of_a_row", "The mean of the rows.", ("dz.flatten(0, -2).sum(0)", "dz.flatten(0, -2).mean(0)")),
+    backward("bias_not_summed", "dz for the bias.", ("dz.flatten(0, -2).sum(0)", "dz")),
+    backward(
         "no_bias",
         "Two gradients.",
         ("*linear_backward(dz, x, weight, gemm), dz.flatten(0, -2).sum(0)", "linear_backward(dz, x, weight, gemm)"),
         words=("three tensors",),
     ),
-    changed(
-        "16.12",
+    backward(
         "z_by_torch",
         "z without gemm.",
         ("gemm(x.flatten(0, -2).contiguous(), weight).view(grad.shape)", "x @ weight.mT"),
         words=("gemm was called 2 times",),
     ),
-    changed(
-        "16.12",
+    backward(
         "z_twice",
         "z for tanh and z for its argument.",
         ("tanh = torch", "z = gemm(x.flatten(0, -2).contiguous(), weight).view(grad.shape) + bias\n    tanh = torch"),
         words=("gemm was called 4 times",),
     ),
-    changed(
-        "16.12",
+    backward(
         "as_a_view",
         "weight transposed, without a copy.",
         (
@@ -82,7 +70,7 @@ GELU_BACKWARDS = [
         ),
         words=("is a transposed view",),
     ),
-    changed("16.12", "not_flattened", "gemm of x as it is.", ("x.flatten(0, -2).contiguous()", "x"), words=("raised",)),
+    backward("not_flattened", "gemm of x as it is.", ("x.flatten(0, -2).contiguous()", "x"), words=("raised",)),
     answer(
         "by_autograd",
         "torch's own backward of the whole layer.",
@@ -146,96 +134,76 @@ REGISTRATIONS = [
     a_function,
     a_python_function,
     around_the_operator,
-    changed("16.13", "no_fake", "No fake.", ("    operator.register_fake(fake)\n", "")),
-    changed(
-        "16.13", "forward_as_fake", "The kernel as its own fake.", ("register_fake(fake)", "register_fake(forward)")
-    ),
-    changed("16.13", "no_backward", "No autograd.", (AUTOGRAD, ""), words=("backward() fails",)),
-    changed("16.13", "no_autocast", "No autocast.", (AUTOCAST, ""), words=("nn.Linear returns bfloat16",)),
-    changed("16.13", "cpu_alone", "No rule for GPUs.", ('("cpu", "cuda")', '("cpu",)'), words=('none for "cuda"',)),
-    changed("16.13", "gpu_alone", "No rule for the CPU.", ('("cpu", "cuda")', '("cuda",)')),
-    changed("16.13", "to_fp16", "Casts to fp16.", ("torch.bfloat16", "torch.float16"), words=("float16",)),
-    changed(
-        "16.13",
+    registered("no_fake", "No fake.", ("    operator.register_fake(fake)\n", "")),
+    registered("forward_as_fake", "The kernel as its own fake.", ("register_fake(fake)", "register_fake(forward)")),
+    registered("no_backward", "No autograd.", (AUTOGRAD, ""), words=("backward() fails",)),
+    registered("no_autocast", "No autocast.", (AUTOCAST, ""), words=("nn.Linear returns bfloat16",)),
+    registered("cpu_alone", "No rule for GPUs.", ('("cpu", "cuda")', '("cpu",)'), words=('none for "cuda"',)),
+    registered("gpu_alone", "No rule for the CPU.", ('("cpu", "cuda")', '("cuda",)')),
+    registered("to_fp16", "Casts to fp16.", ("torch.bfloat16", "torch.float16"), words=("float16",)),
+    registered(
         "one_name",
         "The same name for all.",
         ("custom_op(name, ", 'custom_op("wrong16::one_name", '),
         words=("the operator wrong16::one_name",),
     ),
-    changed(
-        "16.13",
-        "changes_all",
-        "Says that it writes to its inputs.",
-        ("mutates_args=()", 'mutates_args="unknown"'),
+    registered("changes_all", "Says that it writes to its inputs.", ("mutates_args=()", 'mutates_args="unknown"')),
+    registered("nothing_kept", "Keeps nothing.", ("ctx.save_for_backward(*inputs)", "pass")),
+    registered(
+        "other_order", "weight for x.", ("*ctx.saved_tensors)", "*ctx.saved_tensors[1::-1], *ctx.saved_tensors[2:])")
     ),
-    changed("16.13", "nothing_kept", "Keeps nothing.", ("ctx.save_for_backward(*inputs)", "pass")),
-    changed(
-        "16.13",
-        "other_order",
-        "weight for x.",
-        ("*ctx.saved_tensors)", "*ctx.saved_tensors[1::-1], *ctx.saved_tensors[2:])"),
+    registered(
+        "passes_ctx", "backward with ctx.", ("lambda ctx, grad: backward(grad, *ctx.saved_tensors)", "backward")
     ),
-    changed(
-        "16.13",
-        "passes_ctx",
-        "backward with ctx.",
-        ("lambda ctx, grad: backward(grad, *ctx.saved_tensors)", "backward"),
-    ),
-    changed("16.13", "ignores_grad", "As if L were y's sum.", ("backward(grad,", "backward(torch.ones_like(grad),")),
-    changed(
-        "16.13",
+    registered("ignores_grad", "As if L were y's sum.", ("backward(grad,", "backward(torch.ones_like(grad),")),
+    registered(
         "asks_for_data",
         "Spares the GEMMs where there is nothing to do; a traced gradient has no data.",
         ("*ctx.saved_tensors),", "*ctx.saved_tensors) if grad.any() else (None, None, None),"),
         words=("fullgraph=True) fails",),
     ),
-    changed(
-        "16.13",
+    registered(
         "as_attributes",
         "The inputs as an attribute of ctx.",
         ("ctx.save_for_backward(*inputs)", "ctx.inputs = inputs"),
         ("*ctx.saved_tensors", "*ctx.inputs"),
         words=("changed in place",),
     ),
-    changed(
-        "16.13",
+    registered(
         "not_all_kept",
         "weight as an attribute of ctx.",
         ("ctx.save_for_backward(*inputs)", "ctx.save_for_backward(inputs[0], inputs[2]); ctx.weight = inputs[1]"),
         ("*ctx.saved_tensors", "ctx.saved_tensors[0], ctx.weight, ctx.saved_tensors[1]"),
         words=("changed in place",),
     ),
-    changed("16.13", "returns_nothing", "None.", ("\n    return operator", "")),
-    changed("16.13", "no_mutates_args", "custom_op wants it.", (", mutates_args=()", ""), words=("mutates_args",)),
+    registered("returns_nothing", "None.", ("\n    return operator", "")),
+    registered("no_mutates_args", "custom_op wants it.", (", mutates_args=()", ""), words=("mutates_args",)),
 ]
 
 # 16.14 GatedMLP -----------------------------------------------------------------------------------------------------
 
 STACKED = "torch.stack((gate, up), 1).flatten(0, 2)"
 MODULES = [
-    changed("16.14", "one_after_the_other", "gate stacked on up.", (STACKED, "torch.cat((gate, up)).flatten(0, 1)")),
-    changed("16.14", "up_first", "Up's piece first.", ("(gate, up), 1", "(up, gate), 1")),
-    changed("16.14", "narrow", "Width 4.", ("(-1, 8)", "(-1, 4)")),
-    changed("16.14", "single_rows", "Row by row.", ("(-1, 8)", "(-1, 1)")),
-    changed("16.14", "notebook_09s_width", "One piece of each.", ("(-1, 8)", "(1, -1)")),
-    changed("16.14", "a_tensor", "No parameter.", (f"nn.Parameter({STACKED})", STACKED), words=("no parameter",)),
-    changed(
-        "16.14",
+    gated("one_after_the_other", "gate stacked on up.", (STACKED, "torch.cat((gate, up)).flatten(0, 1)")),
+    gated("up_first", "Up's piece first.", ("(gate, up), 1", "(up, gate), 1")),
+    gated("narrow", "Width 4.", ("(-1, 8)", "(-1, 4)")),
+    gated("single_rows", "Row by row.", ("(-1, 8)", "(-1, 1)")),
+    gated("notebook_09s_width", "One piece of each.", ("(-1, 8)", "(1, -1)")),
+    gated("a_tensor", "No parameter.", (f"nn.Parameter({STACKED})", STACKED), words=("no parameter",)),
+    gated(
         "a_buffer",
         "A buffer: saved, and not trained.",
         (f"self.gate_up = nn.Parameter({STACKED})", f'self.register_buffer("gate_up", {STACKED})'),
         words=("no parameter",),
     ),
-    changed(
-        "16.14",
+    gated(
         "in_each_call",
         "Interleaves in each forward pass.",
         (f"self.gate_up = nn.Parameter({STACKED})", "self.gate, self.up = map(nn.Parameter, (gate, up))"),
         ("self.gate_up))", "torch.stack((self.gate, self.up), 1).flatten(0, 2)))"),
         words=("no parameter",),
     ),
-    changed(
-        "16.14",
+    gated(
         "keeps_plain",
         "The plain module stays in it.",
         (
@@ -245,11 +213,8 @@ MODULES = [
         ("self.down_proj(", "self.plain.down_proj("),
         words=("numbers in all",),
     ),
-    changed(
-        "16.14", "frozen", "Not trained.", (f"nn.Parameter({STACKED})", f"nn.Parameter({STACKED}, requires_grad=False)")
-    ),
-    changed(
-        "16.14",
+    gated("frozen", "Not trained.", (f"nn.Parameter({STACKED})", f"nn.Parameter({STACKED}, requires_grad=False)")),
+    gated(
         "copies_down",
         "Another down.",
         (
@@ -258,20 +223,18 @@ MODULES = [
         ),
         words=("another tensor",),
     ),
-    changed("16.14", "in_fp32", "Another dtype.", (STACKED, STACKED + ".float()")),
-    changed(
-        "16.14",
+    gated("in_fp32", "Another dtype.", (STACKED, STACKED + ".float()")),
+    gated(
         "no_down",
         "Forgets down.",
         ("self.down_proj(self.gated_linear(x, self.gate_up))", "self.gated_linear(x, self.gate_up)"),
     ),
-    changed(
-        "16.14",
+    gated(
         "twice",
         "Two calls.",
         ("return self", "self.gated_linear(x, self.gate_up)\n        return self"),
         words=("2 times",),
     ),
-    changed("16.14", "no_super", "Without nn.Module's own __init__.", ("        super().__init__()\n", "")),
+    gated("no_super", "Without nn.Module's own __init__.", ("        super().__init__()\n", "")),
     answer("a_function", "A function, no module.", lambda plain, gated_linear: lambda x: plain(x), "not an nn.Module"),
 ]

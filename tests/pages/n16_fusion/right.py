@@ -59,11 +59,6 @@ def prepended(bias, rows):
 # 16.3 -----------------------------------------------------------------------------------------------------------
 
 
-def by_factors(acc, bias):
-    """Without tanh."""
-    return by_sigmoid(bias + acc)
-
-
 def by_reciprocal(acc, bias):
     """exp2, and the constants multiplied out."""
     x = acc + bias
@@ -443,7 +438,7 @@ class InALayer(nn.Module):
 RIGHT = {
     "16.1": [by_sigmoid, by_where, precise, by_erf],
     "16.2": [composed, with_a_mode, prepended],
-    "16.3": [by_factors, by_reciprocal, in_a_jit],
+    "16.3": [answer("by_factors", "Without tanh.", lambda acc, bias: by_sigmoid(bias + acc)), by_reciprocal, in_a_jit],
     "16.4": [in_its_own_dtype, row_and_column, nothing_outside, vectors_where_whole],
     "16.5": [larger_of_both_ends, by_the_library, downwards],
     "16.6": [

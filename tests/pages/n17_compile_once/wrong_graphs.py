@@ -17,6 +17,7 @@ graph_wrong, bound_wrong, target_wrong = (partial(wrong, id) for id in ("17.11",
 STREAM = "CUstream(torch.cuda.current_stream().cuda_stream)"
 BUFFERS = "    x, y = x.clone(), torch.empty_like(y)\n"
 REPLAY = "        x.copy_(new)\n        graph.replay()\n        return y"
+LAUNCH = f"    def launch():\n        launches(x, y, {STREAM})\n"
 CAPTURE = "    with torch.cuda.graph(graph):\n        launch()\n"
 
 
@@ -32,40 +33,6 @@ def without_a_graph(launches, x, y):
     def replay(new):
         x.copy_(new)
         launches(x, y, now())
-        return y
-
-    return replay
-
-
-@says("default stream")
-def stream_of_before(launches, x, y):
-    """Asks for the stream once, before the capture."""
-    x, y, stream = x.clone(), torch.empty_like(y), now()
-    launches(x, y, stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        launches(x, y, stream)
-
-    def replay(new):
-        x.copy_(new)
-        graph.replay()
-        return y
-
-    return replay
-
-
-@says("holds no launch")
-def on_its_own_stream(launches, x, y):
-    """Launches on a stream of its own, which is not the one that is captured."""
-    x, y, side = x.clone(), torch.empty_like(y), torch.cuda.Stream()
-    launches(x, y, CUstream(side.cuda_stream))
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        launches(x, y, CUstream(side.cuda_stream))
-
-    def replay(new):
-        x.copy_(new)
-        graph.replay()
         return y
 
     return replay
@@ -91,24 +58,6 @@ def buffers_for_all(launches, x, y):
     return replay
 
 
-@says("nothing waits")
-def elsewhere(launches, x, y):
-    """Replays on another stream, and nothing waits for it."""
-    x, y, side = x.clone(), torch.empty_like(y), torch.cuda.Stream()
-    launches(x, y, now())
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        launches(x, y, now())
-
-    def replay(new):
-        x.copy_(new)
-        with torch.cuda.stream(side):
-            graph.replay()
-        return y
-
-    return replay
-
-
 def copies_in_the_capture(launches, x, y):
     """The copy is in the graph, and copies the example."""
     static_x, y = x.clone(), torch.empty_like(y)
@@ -129,10 +78,29 @@ def copies_in_the_capture(launches, x, y):
 GRAPHS = [
     copies_in_the_capture,
     without_a_graph,
-    stream_of_before,
-    on_its_own_stream,
+    graph_wrong(
+        "stream_of_before",
+        "Asks for the stream once, before the capture.",
+        LAUNCH,
+        f"    stream = {STREAM}\n\n    def launch():\n        launches(x, y, stream)\n",
+        "default stream",
+    ),
+    graph_wrong(
+        "on_its_own_stream",
+        "Launches on a stream of its own, which is not the one that is captured.",
+        LAUNCH,
+        "    side = torch.cuda.Stream()\n\n    def launch():\n        launches(x, y, CUstream(side.cuda_stream))\n",
+        "holds no launch",
+    ),
     buffers_for_all,
-    elsewhere,
+    graph_wrong(
+        "elsewhere",
+        "Replays on another stream, and nothing waits for it.",
+        f"    def replay(new):\n{REPLAY}",
+        "    side = torch.cuda.Stream()\n\n    def replay(new):\n        x.copy_(new)\n"
+        "        with torch.cuda.stream(side):\n            graph.replay()\n        return y",
+        "nothing waits",
+    ),
     graph_wrong("no_first_launch", "Loads in the capture.", "    launch()\n    graph =", "    graph =", "first launch"),
     graph_wrong("never_copies", "Replays on the old input.", "        x.copy_(new)\n", "", "earlier x"),
     graph_wrong(

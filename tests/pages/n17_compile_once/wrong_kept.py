@@ -1,11 +1,15 @@
 """Wrong answers to notebook 17: what is kept, in memory, for torch and on disk."""
 
+from functools import partial
+
 import torch
 from cutlass import cute
 from cutlass.cute.runtime import from_dlpack
 
 from tests.pages.n17_compile_once.compiling_once import wrong
 from tests.pages.table import says
+
+kept, for_torch, from_disk = (partial(wrong, id) for id in ("17.4", "17.5", "17.6"))
 
 # 17.4 -----------------------------------------------------------------------------------------------------------
 
@@ -201,22 +205,19 @@ WRONG = {
         KeptByAll,
         KeepsTheLast,
         SetsDefault,
-        wrong(
-            "17.4",
+        kept(
             "ByTruth",
             "Takes None for nothing: a key that is false is never kept.",
             "if key not in self.kept:",
             "if not key or key not in self.kept:",
         ),
-        wrong(
-            "17.4",
+        kept(
             "KeepsFailures",
             "Marks a key as compiled before it is.",
             "            self.kept[key] = ",
             "            self.kept[key] = None\n            self.kept[key] = ",
         ),
-        wrong(
-            "17.4",
+        kept(
             "KeepsResults",
             "Keeps what the function returned, not the function.",
             "self.compile(*tensors)\n        return self.kept[key](*tensors)",
@@ -224,48 +225,36 @@ WRONG = {
         ),
         ThirtyTwo,
         SwallowsErrors,
-        wrong(
-            "17.4",
+        kept(
             "ByHash",
             "Keeps by the key's hash, which other keys may have.",
             "self.key(*tensors)",
             "hash(self.key(*tensors))",
             "these are four keys",
         ),
-        wrong(
-            "17.4",
+        kept(
             "GivesTheFunction",
             "Returns the compiled function and does not call it.",
             "return self.kept[key](*tensors)",
             "return self.kept[key]",
         ),
-        wrong(
-            "17.4",
-            "KeyOfTheFirst",
-            "Asks for the key of the first alone.",
-            "self.key(*tensors)",
-            "self.key(tensors[0])",
-        ),
-        wrong(
-            "17.4", "CompilesForNothing", "Compiles without the tensors.", "self.compile(*tensors)", "self.compile()"
-        ),
+        kept("KeyOfTheFirst", "Asks for the key of the first alone.", "self.key(*tensors)", "self.key(tensors[0])"),
+        kept("CompilesForNothing", "Compiles without the tensors.", "self.compile(*tensors)", "self.compile()"),
     ],
     "17.5": [
         wraps_each_call,
         compiles_each_call,
         returns_nothing,
         leads_with_the_last,
-        wrong("17.5", "static", "Compiles for one size.", ".mark_layout_dynamic(leading_dim=a.stride().index(1))", ""),
-        wrong("17.5", "without_the_option", "Leaves the option out.", ', options="--enable-tvm-ffi"', ""),
-        wrong(
-            "17.5",
+        for_torch("static", "Compiles for one size.", ".mark_layout_dynamic(leading_dim=a.stride().index(1))", ""),
+        for_torch("without_the_option", "Leaves the option out.", ', options="--enable-tvm-ffi"', ""),
+        for_torch(
             "tensors_only",
             "Leaves out what is no tensor.",
             "        else a\n        for a in arguments\n",
             "        else None\n        for a in arguments\n        if isinstance(a, torch.Tensor)\n",
         ),
-        wrong(
-            "17.5",
+        for_torch(
             "one_mode_only",
             "Frees the contiguous mode alone.",
             ".mark_layout_dynamic(leading_dim=a.stride().index(1))",
@@ -280,17 +269,15 @@ WRONG = {
     ],
     "17.6": [
         keeps_in_memory,
-        wrong("17.6", "always_compiles", "Never looks.", "if not file.exists():", "if True:", "compiled again"),
-        wrong(
-            "17.6",
+        from_disk("always_compiles", "Never looks.", "if not file.exists():", "if True:", "compiled again"),
+        from_disk(
             "straight_to_the_name",
             "Half a file stays.",
             "str(half), name)\n        os.replace(half, file)",
             "str(file), name)",
             "before all of it is written",
         ),
-        wrong(
-            "17.6",
+        from_disk(
             "cleans_up",
             "Writes under the final name and removes the file after an error; a process that dies removes nothing.",
             "        compile().export_to_c(str(half), name)\n        os.replace(half, file)",
@@ -298,63 +285,52 @@ WRONG = {
             "            file.unlink(missing_ok=True)\n            raise",
             "before all of it is written",
         ),
-        wrong("17.6", "never_saves", "Saves nothing.", SAVE, "        return compile()", "no double.o"),
-        wrong(
-            "17.6", "no_folder", "The folder must be there.", "        folder.mkdir(parents=True, exist_ok=True)\n", ""
-        ),
-        wrong(
-            "17.6", "one_file", "One file for all names.", 'file = folder / f"{name}.o"', 'file = folder / "kernel.o"'
-        ),
-        wrong(
-            "17.6",
+        from_disk("never_saves", "Saves nothing.", SAVE, "        return compile()", "no double.o"),
+        from_disk("no_folder", "The folder must be there.", "        folder.mkdir(parents=True, exist_ok=True)\n", ""),
+        from_disk("one_file", "One file for all names.", 'file = folder / f"{name}.o"', 'file = folder / "kernel.o"'),
+        from_disk(
             "returns_the_module",
             "Gives the module.",
             "enable_tvm_ffi=True)[name]",
             "enable_tvm_ffi=True)",
             "should return the function",
         ),
-        wrong("17.6", "without_ffi", "Loads it as a function of another kind.", ", enable_tvm_ffi=True)", ")"),
-        wrong(
-            "17.6",
+        from_disk("without_ffi", "Loads it as a function of another kind.", ", enable_tvm_ffi=True)", ")"),
+        from_disk(
             "compiles_twice",
             "Compiles, saves, and compiles again.",
             "        os.replace(half, file)",
             "        os.replace(half, file)\n        return compile()",
         ),
-        wrong(
-            "17.6",
+        from_disk(
             "each_call_twice",
             "Runs it once to warm up, each time.",
             "    return cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]",
             "    run = cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]\n"
             "    return lambda *given: (run(*given), run(*given))[1]",
         ),
-        wrong("17.6", "folder_for_file", "Looks for the folder.", "if not file.exists():", "if not folder.exists():"),
-        wrong(
-            "17.6",
+        from_disk("folder_for_file", "Looks for the folder.", "if not file.exists():", "if not folder.exists():"),
+        from_disk(
             "name_of_its_own",
             "Every function is called kernel in its file.",
             "str(half), name)",
             'str(half), "kernel")',
         ),
-        wrong(
-            "17.6",
+        from_disk(
             "copies",
             "Copies a whole file to the final name.",
             "os.replace(half, file)",
             "file.write_bytes(half.read_bytes())\n        half.unlink()",
             "a copy of the file",
         ),
-        wrong(
-            "17.6",
+        from_disk(
             "one_temporary_name",
             "Two processes that compile the same function write to one file.",
             "{name}.{os.getpid()}.o",
             "{name}.new",
             "two processes",
         ),
-        wrong(
-            "17.6",
+        from_disk(
             "moved_first",
             "Gives the file its name while it is still being written.",
             "        compile().export_to_c(str(half), name)\n        os.replace(half, file)",

@@ -1,5 +1,7 @@
 """Wrong answers to notebook 17: PTX of one's own."""
 
+from functools import partial
+
 from tests.pages.change import derive, swap
 from tests.pages.changed import right_answers
 from tests.pages.table import says
@@ -23,14 +25,8 @@ INLINE = """\
 REDUX = "cutlass.Int32(nvvm.redux_sync(value, nvvm.ReductionKind.ADD, all_lanes, loc=loc, ip=ip))"
 
 
-def lop3(name, what, *changes):
-    return derive(KERNELS["17.9"], name, what, *changes, within="majority_of")
-
-
-def redux(name, what, *changes, within="warp_total"):
-    return derive(KERNELS["17.10"], name, what, *changes, within=within)
-
-
+lop3 = partial(derive, KERNELS["17.9"], within="majority_of")
+redux = partial(derive, KERNELS["17.10"], within="warp_total")
 WRONG = {
     "17.9": [
         lop3("any_of_them", "The table of or.", swap("0xE8", "0xFE")),

@@ -6,6 +6,7 @@ tiles partly outside; where it does not, they are made of whole tiles.
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 from tensor_layouts import Layout
 
@@ -111,6 +112,12 @@ SHIFTED = [([o + shift for o in warp(Layout(32, 1))], 4) for shift in (1, 7, 8, 
 # A warp of each 32 elements takes 512 stores and as many branches around them; a loop that is not unrolled, 1,024.
 STORED_ONCE_UNROLLED = WorkLimits(at_most=(("st.global", 760), ("bra", 800)))
 
+copy_exercise = partial(
+    CuteExercise,
+    problem=copy("bf16"),
+    bench_shape=BENCH_BF16,
+    library=COURSE_COPIES,
+)
 EXERCISES = (
     ValueExercise(
         id="05.1",
@@ -138,16 +145,13 @@ EXERCISES = (
         ),
         remedies=COPY_REMEDIES["05.1"],
     ),
-    CuteExercise(
+    copy_exercise(
         id="05.2",
         title="naive copy",
         points=2,
-        problem=copy("bf16"),
         shapes=RAGGED,
         simulated_shapes=FEW_RAGGED,
         whole=((256, 256), (128, 128)),
-        bench_shape=BENCH_BF16,
-        library=COURSE_COPIES,
         limits=STORED_ONCE_UNROLLED,
         hints=(
             "The block's first row is down * TILE[0], its first column across * TILE[1].",
@@ -155,18 +159,15 @@ EXERCISES = (
         ),
         remedies=COPY_REMEDIES["05.2"],
     ),
-    CuteExercise(
+    copy_exercise(
         id="05.3",
         title="coalesced copy",
         points=3,
-        problem=copy("bf16"),
         shapes=RAGGED,
         simulated_shapes=FEW_RAGGED,
         whole=((256, 256), (128, 128)),
-        bench_shape=BENCH_BF16,
         tiers=(0.7,),
         lean=("ld.global", "st.global"),
-        library=COURSE_COPIES,
         limits=STORED_ONCE_UNROLLED,
         hints=(
             "64 columns, 128 threads: thread % 64 is the column in the tile, thread // 64 one of two rows.",
@@ -174,19 +175,16 @@ EXERCISES = (
         ),
         remedies=COPY_REMEDIES["05.3"],
     ),
-    CuteExercise(
+    copy_exercise(
         id="05.4",
         title="vectorized copy",
         points=4,
-        problem=copy("bf16"),
         shapes=RAGGED_VECTORS,
         simulated_shapes=FEW_RAGGED_VECTORS,
         whole=((256, 256), (128, 128)),
-        bench_shape=BENCH_BF16,
         tiers=(0.7, 0.9),
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("ld.global after st.global",),
-        library=COURSE_COPIES,
         lean=("ld.global", "st.global"),
         limits=WorkLimits(at_most=(("st.global", 96),)),
         hints=(
@@ -197,18 +195,15 @@ EXERCISES = (
         ),
         remedies=COPY_REMEDIES["05.4"],
     ),
-    CuteExercise(
+    copy_exercise(
         id="05.5",
         title="copy by cp.async",
         points=4,
-        problem=copy("bf16"),
         shapes=WHOLE_TILES,
         simulated_shapes=FEW_TILES,
-        bench_shape=BENCH_BF16,
         tiers=(0.7, 0.9),
         requires=("cp.async", "ld.shared", "st.global.v4"),
         forbids=("ld.global",),
-        library=COURSE_COPIES,
         lean=("cp.async", "st.global"),
         limits=WorkLimits(at_most=(("st.global", 380), ("bar.sync", 48), ("cp.async.wait_group", 48))),
         hints=(
@@ -218,7 +213,7 @@ EXERCISES = (
         ),
         remedies=COPY_REMEDIES["05.5"],
     ),
-    CuteExercise(
+    copy_exercise(
         id="05.6",
         title="transpose",
         points=4,
@@ -228,7 +223,6 @@ EXERCISES = (
         bench_shape=BENCH_FP32,
         requires=("st.shared", "ld.shared"),
         lean=("ld.global", "st.global"),
-        library=COURSE_COPIES,
         limits=WorkLimits(at_most=(("st.global", 760), ("bar.sync", 48))),
         hints=(
             "Four copies: from_src → registers → tile, then turned → registers → to_dst. This thread's parts in shared "
@@ -239,7 +233,7 @@ EXERCISES = (
         ),
         remedies=COPY_REMEDIES["05.6"],
     ),
-    CuteExercise(
+    copy_exercise(
         id="05.7",
         title="swizzled transpose",
         points=4,
@@ -250,7 +244,6 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("st.shared", "ld.shared", "bar.sync"),
         lean=("st.shared", "ld.shared", "ld.global", "st.global"),
-        library=COURSE_COPIES,
         limits=WorkLimits(at_most=(("st.global", 760), ("bar.sync", 48))),
         hints=(
             "32 banks of one element each are 5 bits, the lowest ones.",
@@ -259,18 +252,15 @@ EXERCISES = (
         ),
         remedies=COPY_REMEDIES["05.7"],
     ),
-    CuteExercise(
+    copy_exercise(
         id="05.8",
         title="copy by TMA",
         points=5,
         needs=TMA,
-        problem=copy("bf16"),
         shapes=RAGGED_VECTORS,
         simulated_shapes=FEW_RAGGED_VECTORS,
-        bench_shape=BENCH_BF16,
         tiers=(0.7, 0.9),
         requires=("cp.async.bulk.tensor", "mbarrier", "fence.mbarrier_init"),
-        library=COURSE_COPIES,
         limits=WorkLimits(at_most=(("cp.async.bulk.tensor", 4),)),
         hints=(
             "mbarrier_init(barrier, 1): one thread arrives, the one that announces the bytes.",

@@ -76,8 +76,7 @@ LOADING = (
     ),
     Mistake("bf16 has 2 bytes.", lambda m, n, k, tile_m, tile_n: 2 * loaded_bytes(m, n, k, tile_m, tile_n)),
     Mistake(
-        "C is written, not loaded.",
-        lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) + 2 * m * n,
+        "C is written, not loaded.", lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) + 2 * m * n
     ),
     Mistake(
         "A block loads B's rows, too.",
@@ -167,10 +166,7 @@ PERMUTING = (
         "That is the inverse: it takes a column of the tile to a column of the MMA.",
         lambda warps, tile_n: Layout((2, 4, 4, warps, tile_n // (32 * warps)), (1, 8 * warps, 2, 8, 32 * warps)),
     ),
-    Mistake(
-        "That changes nothing: every column stays where it was.",
-        lambda warps, tile_n: Layout(tile_n, 1),
-    ),
+    Mistake("That changes nothing: every column stays where it was.", lambda warps, tile_n: Layout(tile_n, 1)),
     Mistake(
         "Atoms run before values: a lane's two neighbors of an atom would be 4 columns apart.",
         lambda warps, tile_n: Layout((2, 4, warps, 4, tile_n // (32 * warps)), (4, 8, 32, 1, 32 * warps)),
@@ -180,6 +176,9 @@ PERMUTING = (
 # --------------------------------------------------------------------------------------------------------------
 
 
+gemm_exercise = partial(
+    CuteExercise, archs=AMPERE_TIMED, problem=gemm("bf16"), shapes=WHOLE_AND_RAGGED, simulated_shapes=RAGGED
+)
 EXERCISES = (
     ValueExercise(
         id="09.1",
@@ -195,15 +194,11 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.1"],
     ),
-    CuteExercise(
+    gemm_exercise(
         id="09.2",
         title="swizzled shared memory",
         points=3,
-        archs=AMPERE_TIMED,
         part=SmemLayout(),
-        problem=gemm("bf16"),
-        shapes=WHOLE_AND_RAGGED,
-        simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
         library=course("smem_layout"),
         hints=(
@@ -213,15 +208,11 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.2"],
     ),
-    CuteExercise(
+    gemm_exercise(
         id="09.3",
         title="single buffer",
         points=4,
-        archs=AMPERE_TIMED,
         part=AmpereLoop(stages=(1,), barriers=2),
-        problem=gemm("bf16"),
-        shapes=WHOLE_AND_RAGGED,
-        simulated_shapes=RAGGED,
         limits=WorkLimits(at_most=(("bar.sync", 112),)),  # 4 blocks of 4 warps: two for each of 3 K tiles, and one
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
@@ -232,15 +223,11 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.3"],
     ),
-    CuteExercise(
+    gemm_exercise(
         id="09.4",
         title="who copies what",
         points=3,
-        archs=AMPERE_TIMED,
         part=GlobalCopy(),
-        problem=gemm("bf16"),
-        shapes=WHOLE_AND_RAGGED,
-        simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
         library=course("make_copy_g2s"),
         hints=(
@@ -250,15 +237,11 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.4"],
     ),
-    CuteExercise(
+    gemm_exercise(
         id="09.5",
         title="who multiplies what",
         points=2,
-        archs=AMPERE_TIMED,
         part=WarpsOfMma(),
-        problem=gemm("bf16"),
-        shapes=WHOLE_AND_RAGGED,
-        simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
         library=course("make_mma"),
         hints=(
@@ -268,15 +251,11 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.5"],
     ),
-    CuteExercise(
+    gemm_exercise(
         id="09.6",
         title="operands",
         points=3,
-        archs=AMPERE_TIMED,
         part=OperandsPart(),
-        problem=gemm("bf16"),
-        shapes=WHOLE_AND_RAGGED,
-        simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
         library=course("make_operands"),
         hints=(
@@ -304,13 +283,11 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.7"],
     ),
-    CuteExercise(
+    gemm_exercise(
         id="09.8",
         title="vectorized write-back",
         points=3,
-        archs=AMPERE_TIMED,
         part=GroupedEpilogue(),
-        problem=gemm("bf16"),
         shapes=EDGES,
         simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
         requires=("st.global.v4",),
@@ -322,19 +299,16 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.8"],
     ),
-    CuteExercise(
+    gemm_exercise(
         id="09.9",
         title="your GEMM",
         points=6,
-        archs=AMPERE_TIMED,
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
         lean=("cp.async", "ldmatrix", "st.global"),
         once=True,
         # 2 blocks of 4 warps: two barriers for each of 2 K tiles, and one
         limits=WorkLimits(at_most=(("bar.sync", 40),), budget=45_000),
         spills=False,
-        problem=gemm("bf16"),
-        shapes=WHOLE_AND_RAGGED,
         simulated_shapes=((256, 128, 128), (129, 200, 72)),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
@@ -348,14 +322,11 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.9"],
     ),
-    CuteExercise(
+    gemm_exercise(
         id="09.10",
         title="load, with zeros at the edges",
         points=4,
-        archs=AMPERE_TIMED,
         part=Method(name="copies", method="load", config=TWO_VECTORS),
-        problem=gemm("bf16"),
-        shapes=WHOLE_AND_RAGGED,
         simulated_shapes=((65, 72, 136), (64, 64, 128)),
         requires=("cp.async",),
         limits=WorkLimits(at_most=(("cp.async.cg", 512), ("st.shared", 0))),  # 4 blocks, 2 K tiles: 16 for each warp
@@ -370,15 +341,11 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.10"],
     ),
-    CuteExercise(
+    gemm_exercise(
         id="09.11",
         title="fetch",
         points=2,
-        archs=AMPERE_TIMED,
         part=Method(method="fetch"),
-        problem=gemm("bf16"),
-        shapes=WHOLE_AND_RAGGED,
-        simulated_shapes=RAGGED,
         requires=("ldmatrix",),
         limits=WorkLimits(at_most=(("ldmatrix", 2000),)),
         library=course("fetch"),
@@ -388,15 +355,11 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.11"],
     ),
-    CuteExercise(
+    gemm_exercise(
         id="09.12",
         title="multiply",
         points=2,
-        archs=AMPERE_TIMED,
         part=Method(method="multiply"),
-        problem=gemm("bf16"),
-        shapes=WHOLE_AND_RAGGED,
-        simulated_shapes=RAGGED,
         requires=("mma.sync",),
         limits=WorkLimits(at_most=(("mma", 6144),)),
         library=course("multiply"),

@@ -1,6 +1,7 @@
 """Exercises of notebook 13: TMA, mbarriers and WGMMA, part by part, and the reader's own Hopper kernel."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from random import Random
 
@@ -196,17 +197,21 @@ COURSE_KERNELS = {
 
 # ----------------------------------------------------------------------------------------------------------------
 
+wgmma_exercise = partial(
+    CuteExercise,
+    needs=WGMMA,
+    problem=gemm("bf16"),
+    shapes=SHAPES,
+    simulated_shapes=SIMULATED,
+    requires=HOPPER,
+)
 EXERCISES = (
-    CuteExercise(
+    wgmma_exercise(
         id="13.1",
         title="ring_layout",
         points=3,
-        needs=WGMMA,
         part=RingLayout(),
-        problem=gemm("bf16"),
         shapes=SHAPES[:2],
-        simulated_shapes=SIMULATED,
-        requires=HOPPER,
         library=course("ring_layout") | {"the course's smem_layout": InModule(f"{KERNELS}.layouts", "smem_layout")},
         hints=(
             "It is notebook 09's layout: an atom of 8 rows, repeated down the rows, then over the stages.",
@@ -233,16 +238,11 @@ EXERCISES = (
             "A tile begins at row place[0] * tile[0]: min(tile[0], shape[0] - that) rows are inside, but at least 0.",
         ),
     ),
-    CuteExercise(
+    wgmma_exercise(
         id="13.3",
         title="boxes",
         points=2,
-        needs=WGMMA,
         part=Boxes(),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SIMULATED,
-        requires=HOPPER,
         library=course("boxes"),
         hints=(
             "cpasync.tma_partition(tma, 0, cute.make_layout(1), …): block 0 of a cluster of one.",
@@ -282,16 +282,11 @@ EXERCISES = (
             "register = column % 2 + 2 * half + 4 * atom.",
         ),
     ),
-    CuteExercise(
+    wgmma_exercise(
         id="13.5",
         title="fragments",
         points=3,
-        needs=WGMMA,
         part=Fragments(),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SIMULATED,
-        requires=HOPPER,
         library=course("wgmma_fragments"),
         hints=(
             "math = tiled_mma.get_slice(thread), then math.partition_A(sA) and tiled_mma.make_fragment_A of that.",
@@ -323,20 +318,15 @@ EXERCISES = (
             "In round 0 no warp has read anything, and the producer must not wait: the phase *before* 0 has parity 1.",
         ),
     ),
-    CuteExercise(
+    wgmma_exercise(
         id="13.7",
         title="main_loop",
         points=6,
-        needs=WGMMA,
         archs=("90",),
         part=HopperLoops(loops="main", build=with_loop, overlapped=True, grouped=True),
         limits=TWO_BARRIERS,
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SIMULATED,
         bench_shape=BENCH,
         tiers=(0.9,),
-        requires=HOPPER,
         library=course("main_loop", "fill_stage", "one_stage"),
         hints=(
             "Before the loop the warp that also loads fills every stage for which there is a K tile. Then K tile 0: "
@@ -348,17 +338,12 @@ EXERCISES = (
             "mbarrier_arrive inside elect_one, fill_stage outside. At the end: wait_group(0).",
         ),
     ),
-    CuteExercise(
+    wgmma_exercise(
         id="13.8",
         title="store by TMA",
         points=4,
-        needs=WGMMA,
         part=TmaEpilogue(),
         limits=TWO_BARRIERS,
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SIMULATED,
-        requires=HOPPER,
         library=course("store_by_tma"),
         hints=(
             "acc.tRrC.store(acc.tCrC.load().to(BFloat16)) rounds.",
@@ -367,21 +352,17 @@ EXERCISES = (
             "At the end cp_async_bulk_commit_group() and cp_async_bulk_wait_group(0, read=True).",
         ),
     ),
-    CuteExercise(
+    wgmma_exercise(
         id="13.9",
         title="Hopper GEMM",
         points=5,
-        needs=WGMMA,
         spills=False,
         padded=False,
         part=WholeGemm(),
         limits=TWO_BARRIERS,
-        problem=gemm("bf16"),
         shapes=(*SHAPES, LONG),
-        simulated_shapes=SIMULATED,
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        requires=HOPPER,
         library=COURSE_KERNELS  # not `boxes`, which make_accumulators calls
         | course("ring_layout", "wgmma_fragments", "multiply", "init_barriers", "fill_stage", "one_stage")
         | course("main_loop", "store_by_tma"),
@@ -392,17 +373,12 @@ EXERCISES = (
             "C's is of one warp's box: make_tiled_tma_atom(store, described(c), out_layout(*BOX), BOX).",
         ),
     ),
-    CuteExercise(
+    wgmma_exercise(
         id="13.10",
         title="multiply",
         points=4,
-        needs=WGMMA,
         part=Multiply(),
         limits=A_GROUP_IN_EACH_STEP,
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SIMULATED,
-        requires=HOPPER,
         library=course("multiply"),
         hints=(
             "The order: fence, set ACCUMULATE to adds, the wgmmas, commit. It does not wait.",
@@ -412,17 +388,12 @@ EXERCISES = (
         ),
         remedies=REMEDIES["13.10"],
     ),
-    CuteExercise(
+    wgmma_exercise(
         id="13.11",
         title="init_barriers",
         points=3,
-        needs=WGMMA,
         part=InitBarriers(),
         limits=TWO_BARRIERS,
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SIMULATED,
-        requires=HOPPER,
         library=course("init_barriers"),
         hints=(
             "One thread, `if thread == 0:`, initializes all of them: mbarrier_init(full + stage, …), and empty.",
@@ -432,17 +403,12 @@ EXERCISES = (
         ),
         remedies=REMEDIES["13.11"],
     ),
-    CuteExercise(
+    wgmma_exercise(
         id="13.12",
         title="one_stage",
         points=4,
-        needs=WGMMA,
         part=HopperLoops(loops="main", build=with_one_stage, stages=(1,), deep=False, grouped=True),
         limits=A_BARRIER_IN_EACH_STEP,
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SIMULATED,
-        requires=HOPPER,
         library=course("one_stage", "fill_stage", "main_loop"),
         hints=(
             "In each step: fill the stage (if steps.loads_too), wait for full, multiply, wait for the wgmmas, and let "

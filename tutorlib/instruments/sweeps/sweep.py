@@ -130,17 +130,8 @@ def count_all(name: str, sweep: Sweep) -> dict[str, dict[str, float]]:
 
 def launch_for_profiler(sweep: Sweep) -> None:
     """Call the baseline and each kernel of a sweep at its first shape, the second call of each for ncu to look at."""
-    import torch
-
     work = Work(sweep.problem, sweep.shapes[0])
     work.refill(new_generator())
     calls: list[Call] = [partial(sweep.problem.baseline, work.output.tensor, *work.inputs)]
     calls += [candidate.launcher.on(work) for candidate in sweep.candidates]
-    for call in calls:
-        call()
-    torch.cuda.synchronize()
-    torch.cuda.profiler.start()
-    for call in calls:
-        call()
-    torch.cuda.synchronize()
-    torch.cuda.profiler.stop()
+    counters.launch_marked(calls)

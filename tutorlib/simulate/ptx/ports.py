@@ -7,11 +7,12 @@ for all lanes, or one for all of them.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
-from tutorlib.failure import Flaw, Hazard
-from tutorlib.simulate.ptx.access_log import NO_ACCESS
+from tutorlib.failure import Fault, Flaw, Hazard
+from tutorlib.simulate.ptx.access_log import NO_ACCESS, Space
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.findings import never_written
 from tutorlib.simulate.ptx.geometry import WARP
@@ -28,6 +29,7 @@ Lanes = np.ndarray | slice
 class Port(ABC):
     """does: what the instruction does to memory, "loads" or "stores", for messages."""
 
+    space: ClassVar[Space]
     state: State
     instruction: Instruction
     site: int
@@ -56,6 +58,14 @@ class Port(ABC):
     def numbered(self, lanes: Lanes) -> np.ndarray:
         return np.arange(self.state.geometry.lanes) if isinstance(lanes, slice) else lanes
 
+    def log(self, lanes: Lanes, places: np.ndarray) -> None:
+        if isinstance(lanes, slice):
+            spread = places
+        else:
+            spread = np.full(self.state.geometry.lanes, NO_ACCESS)
+            spread[lanes] = places
+        self.state.watch.log.note(self.site, self.space, self.width, spread)
+
     def first_bad(self, lanes: Lanes, good: np.ndarray) -> tuple[int, str]:
         """The first lane with a bad address: its place among the lanes, and who that is."""
         at = int((~good).argmax())
@@ -67,6 +77,8 @@ class Port(ABC):
 @dataclass(frozen=True)
 class GlobalPort(Port):
     """Places are addresses counted from the arena's first byte."""
+
+    space = "global"
 
     def admit(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray, np.ndarray | None]:
         """The lanes, their places, and which of them are good; None where all are."""
@@ -117,14 +129,6 @@ class GlobalPort(Port):
             int((~good).sum()),
         )
 
-    def log(self, lanes: Lanes, places: np.ndarray) -> None:
-        if isinstance(lanes, slice):
-            spread = places
-        else:
-            spread = np.full(self.state.geometry.lanes, NO_ACCESS)
-            spread[lanes] = places
-        self.state.watch.log.note(self.site, "global", self.width, spread)
-
     def access(self, lanes: Lanes, places: np.ndarray) -> GlobalAccess:
         blocks, warps = self.state.block[lanes], self.state.warp[lanes]
         return GlobalAccess(self.site, self.instruction, blocks, warps, places, self.width)
@@ -163,6 +167,8 @@ class GlobalPort(Port):
 class SharedPort(Port):
     """Places are bytes of all blocks' shared memory: the row of a lane's block and the address in it."""
 
+    space = "shared"
+
     def admit(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray, np.ndarray | None]:
         """As GlobalPort.admit, with addresses in place of places."""
         lanes, given = self.starts(where, addresses)
@@ -192,39 +198,19 @@ class SharedPort(Port):
         return np.asarray(starts & (1 << PEER_BITS) - 1)
 
     def report(self, kind: str, who: str, start: int, count: int) -> None:
-        size, width = self.state.shared.size, self.width
         signed = start - 2**32 if start >= 2**31 else start
         if kind == "outside":
-            self.state.watch.findings.notice(
-                Hazard.OUTSIDE,
-                self.site,
-                lambda: Flaw(
-                    f"{who} {self.does} byte {signed:,} of shared memory, of which the block has {size:,}",
-                    Hazard.OUTSIDE(tensor="shared memory"),
-                ),
-                count,
-            )
+            hazard: Fault = Hazard.OUTSIDE(tensor="shared memory")
+            what = f"byte {signed:,} of shared memory, of which the block has {self.state.shared.size:,}"
         else:
-            self.state.watch.findings.notice(
-                Hazard.MISALIGNED,
-                self.site,
-                lambda: Flaw(
-                    f"{who} {self.does} {width} bytes of shared memory at byte {signed:,}, no multiple of {width}",
-                    Hazard.MISALIGNED(does=self.does),
-                ),
-                count,
-            )
+            hazard = Hazard.MISALIGNED(does=self.does)
+            what = f"{self.width} bytes of shared memory at byte {signed:,}, no multiple of {self.width}"
+        self.state.watch.findings.notice(
+            Hazard(hazard.kind), self.site, lambda: Flaw(f"{who} {self.does} {what}", hazard), count
+        )
 
     def access(self, lanes: Lanes, starts: np.ndarray) -> SharedAccess:
         return SharedAccess(self.site, self.state.slot[lanes], self.state.thread[lanes], starts, self.width)
-
-    def log(self, lanes: Lanes, starts: np.ndarray) -> None:
-        if isinstance(lanes, slice):
-            spread = starts
-        else:
-            spread = np.full(self.state.geometry.lanes, NO_ACCESS)
-            spread[lanes] = starts
-        self.state.watch.log.note(self.site, "shared", self.width, spread)
 
     def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
         lanes, starts, good = self.admit(where, addresses)

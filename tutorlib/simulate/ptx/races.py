@@ -89,53 +89,47 @@ class SharedRaces:
     def on_read(self, access: SharedAccess) -> np.ndarray | None:
         """For each lane whether it reads bytes never written; None where none does."""
         self.copies.on_read(len(access.starts), self.beside_bulk(access))
-        pieces, slots, threads = self.spread(access)
-        unwritten = self.compare_read_with_write(access, pieces, slots, threads)
-        self.note_read(access.site, pieces, slots, threads, threads // WARP)
-        return self.any_piece(access, unwritten) if unwritten.any() else None
+        touched = self.spread(access)
+        unwritten = self.compare_read_with_write(touched)
+        self.note_read(touched)
+        return touched.any_piece(unwritten) if unwritten.any() else None
 
     def on_proxy_read(self, access: SharedAccess, reader: np.ndarray, numbers: np.ndarray) -> None:
         """TMA or the tensor cores are told to read: from now on, until it is known that as many of this agent's
         operations are over. reader: its component of the clocks, numbers: of the operation, both for each access."""
-        pieces, slots, threads = self.spread(access)
-        many = max(access.width // self.piece, 1)
-        if many > 1:
-            reader, numbers = np.repeat(reader, many), np.repeat(numbers, many)
-        unwritten = self.compare_read_with_write(access, pieces, slots, threads)
+        touched = self.spread(access)
+        pieces, reader, numbers = touched.pieces, touched.by_piece(reader), touched.by_piece(numbers)
+        unwritten = self.compare_read_with_write(touched)
         if unwritten.any():
-            at = int(unwritten.argmax())
-            start = int(access.starts[at // many])
-            self.report(
-                Hazard.UNWRITTEN(), access, slots, threads, unwritten, None,
-                lambda at: never_written(self.who(at), start),
-            )  # fmt: skip
-        self.compare_with_fence(access, pieces, slots, threads)
+            start = int(access.starts[int(unwritten.argmax()) // touched.many])
+            self.report(Hazard.UNWRITTEN(), touched, unwritten, None, lambda at: never_written(self.who(at), start))
+        self.compare_with_fence(touched)
         self.read[pieces, reader] = numbers
         self.reader[pieces, reader] = NO_THREAD
         self.read_site[pieces, reader] = access.site
 
-    def compare_read_with_write(
-        self, access: SharedAccess, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray
-    ) -> np.ndarray:
+    def compare_read_with_write(self, touched: "Touched") -> np.ndarray:
         """For each piece whether it was never written."""
-        in_flight = self.flight[pieces] != NOT_IN_FLIGHT
-        writers, by = self.writer[pieces], self.acting(access, slots)
-        unordered = (
-            (self.written[pieces] > self.clocks.over(by, threads // WARP, slots, writers // WARP))
-            & ((writers != threads) | (by != slots))
-            & (writers != NEVER)
-            & ~in_flight
-        )
+        in_flight = self.flight[touched.pieces] != NOT_IN_FLIGHT
         if in_flight.any():
-            self.report_flight(access, pieces, threads, in_flight, "reads")
+            self.report_flight(touched, in_flight, "reads")
+        unordered = self.after_unordered_write(touched) & ~in_flight
         if unordered.any():
-            self.report_unordered_read(access, pieces, slots, threads, unordered)
-        return (writers == NEVER) & ~in_flight
+            self.report_unordered_read(touched, unordered)
+        return (self.writer[touched.pieces] == NEVER) & ~in_flight
 
-    def compare_with_fence(
-        self, access: SharedAccess, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray
-    ) -> None:
-        fences, fencers, warps = self.fence[pieces], self.fencer[pieces], threads // WARP
+    def after_unordered_write(self, touched: "Touched") -> np.ndarray:
+        """For each piece whether another thread wrote it last, and nothing orders that before this access."""
+        writers, by = self.writer[touched.pieces], touched.by
+        return (
+            (self.written[touched.pieces] > self.clocks.over(by, touched.warps, touched.slots, writers // WARP))
+            & ((writers != touched.threads) | (by != touched.slots))
+            & (writers != NEVER)
+        )
+
+    def compare_with_fence(self, touched: "Touched") -> None:
+        pieces, slots, warps = touched.pieces, touched.slots, touched.warps
+        fences, fencers = self.fence[pieces], self.fencer[pieces]
         missing = (fences == UNFENCED) | (
             (fencers != warps) & (fences > self.clocks.over(slots, warps, slots, fencers))
         )
@@ -146,7 +140,7 @@ class SharedRaces:
         if missing.any():
             site = int(self.write_site[pieces[int(missing.argmax())]])
             self.report(
-                Hazard.PROXY(), access, slots, threads, missing, site,
+                Hazard.PROXY(), touched, missing, site,
                 lambda at: f"{self.who(at)} may read what was in shared memory before {self.show(site)}, since no "
                 "proxy fence lies between",
             )  # fmt: skip
@@ -173,49 +167,44 @@ class SharedRaces:
         self.fence[pieces] = self.clocks.now[slots, warps]
         self.fencer[pieces] = warps
 
-    def note_read(
-        self, site: int, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray, warps: np.ndarray
-    ) -> None:
-        now = self.clocks.now[slots, warps]
+    def note_read(self, touched: "Touched") -> None:
+        pieces, threads, warps = touched.pieces, touched.threads, touched.warps
+        now = self.clocks.now[touched.slots, warps]
         another = (self.read[pieces, warps] == now) & (self.reader[pieces, warps] != threads)
         self.read[pieces, warps] = now
         self.reader[pieces, warps] = threads
         another |= self.reader[pieces, warps] != threads
         self.reader[pieces[another], warps[another]] = SEVERAL
-        self.read_site[pieces, warps] = site
+        self.read_site[pieces, warps] = touched.access.site
 
     def before_write(
         self, access: SharedAccess, changes: Callable[[], np.ndarray], other_than_flight: Callable[[], np.ndarray]
     ) -> None:
         """For each lane, asked only where it matters: whether its bytes differ from what is there, and from what a
         cp.async is about to put there."""
-        pieces, slots, threads = self.spread(access)
-        in_flight = self.flight[pieces] != NOT_IN_FLIGHT
-        if in_flight.any():
-            in_flight &= self.by_piece(access, other_than_flight())
-        if in_flight.any():
-            self.report_flight(access, pieces, threads, in_flight, "writes to")
-        self.compare_with_write(access, pieces, slots, threads, changes)
-        self.compare_with_reads(access, pieces, slots, threads)
-        self.note_write(access.site, pieces, slots, threads)
+        touched = self.spread(access)
+        self.compare_with_flight(touched, "writes to", other_than_flight)
+        self.compare_with_write(touched, changes)
+        self.compare_with_reads(touched)
+        self.note_write(touched)
 
     def after_write(self, access: SharedAccess, lost: Callable[[], np.ndarray]) -> None:
         """lost: for each lane, whether other bytes than its own are there now."""
-        pieces, slots, threads = self.spread(access)
-        twice = self.writer[pieces] != threads
+        touched = self.spread(access)
+        writers = self.writer[touched.pieces]
+        twice = writers != touched.threads
         if twice.any():
-            twice &= self.by_piece(access, lost())
+            twice &= touched.by_piece(lost())
         if twice.any():
             self.report(
-                Hazard.RACE(earlier="store"), access, slots, threads, twice, "twice",
-                lambda at: f"{self.who(at)} and thread {self.writer[pieces[at.piece]]} store different values to one "
+                Hazard.RACE(earlier="store"), touched, twice, "twice",
+                lambda at: f"{self.who(at)} and thread {writers[at.piece]} store different values to one "
                 f"place (byte {access.starts[at.access]})",
             )  # fmt: skip
 
     def unwrite(self, access: SharedAccess) -> None:
         """What was just written is undefined."""
-        pieces, _, _ = self.spread(access)
-        self.writer[pieces] = NEVER
+        self.writer[self.spread(access).pieces] = NEVER
 
     def written_at(self, access: SharedAccess, number: int) -> int:
         """The site of the last write to where one of these accesses begins, -1 for none."""
@@ -224,46 +213,39 @@ class SharedRaces:
 
     def on_issue(self, access: SharedAccess, other_than_flight: Callable[[], np.ndarray]) -> None:
         """A cp.async begins: from now on, until it is waited for, its bytes may arrive."""
-        pieces, slots, threads = self.spread(access)
-        in_flight = self.flight[pieces] != NOT_IN_FLIGHT
-        if in_flight.any():
-            in_flight &= self.by_piece(access, other_than_flight())
-        if in_flight.any():
-            self.report_flight(access, pieces, threads, in_flight, "copies to")
-        self.compare_with_write(access, pieces, slots, threads, lambda: np.ones(len(access.starts), bool))
-        self.compare_with_reads(access, pieces, slots, threads)
-        self.flight[pieces] = access.site
-        self.flight_thread[pieces] = threads
-        self.flight_group[pieces] = self.copies.committed[self.lane(slots, threads)]
+        touched = self.spread(access)
+        self.compare_with_flight(touched, "copies to", other_than_flight)
+        self.take_off(touched, self.copies.committed[self.lane(touched.slots, touched.threads)])
 
     def on_arrival(self, access: SharedAccess) -> None:
         """Its thread has waited: now the bytes count as written by it."""
-        pieces, slots, threads = self.spread(access)
-        self.flight[pieces] = NOT_IN_FLIGHT
-        self.note_write(access.site, pieces, slots, threads)
+        touched = self.spread(access)
+        self.flight[touched.pieces] = NOT_IN_FLIGHT
+        self.note_write(touched)
 
     def on_counting(self, access: SharedAccess) -> None:
         """From now on an mbarrier counts the arrival of these bytes of a cp.async."""
-        pieces, _, _ = self.spread(access)
         self.carriers[access.site] = "cp.async"
-        self.flight_group[pieces] = BY_MBARRIER
+        self.flight_group[self.spread(access).pieces] = BY_MBARRIER
 
     def on_tma_issue(self, access: SharedAccess, carrier: Carrier = "TMA") -> None:
         """TMA, or an st.async, is told to write: from now on, until its mbarrier has counted the bytes, it may."""
         self.carriers[access.site] = carrier
-        pieces, slots, threads = self.spread(access)
-        in_flight = self.flight[pieces] != NOT_IN_FLIGHT
-        if in_flight.any():
-            self.report_flight(access, pieces, threads, in_flight, "writes to")
-        self.compare_with_write(access, pieces, slots, threads, lambda: np.ones(len(access.starts), bool))
-        self.compare_with_reads(access, pieces, slots, threads)
-        self.flight[pieces] = access.site
-        self.flight_thread[pieces] = threads
-        self.flight_group[pieces] = BY_MBARRIER
-        again = np.ones(len(pieces), bool)
-        again[np.unique(pieces, return_index=True)[1]] = False
+        touched = self.spread(access)
+        self.compare_with_flight(touched, "writes to")
+        self.take_off(touched, BY_MBARRIER)
+        again = np.ones(len(touched.pieces), bool)
+        again[np.unique(touched.pieces, return_index=True)[1]] = False
         if again.any():  # blocks of one cluster, or threads of one block, to one place at once
-            self.report_flight(access, pieces, threads, again, "writes to")
+            self.report_flight(touched, again, "writes to")
+
+    def take_off(self, touched: "Touched", group: np.ndarray | int) -> None:
+        """The bytes are in flight from now on. group: which wait covers them."""
+        self.compare_with_write(touched)
+        self.compare_with_reads(touched)
+        self.flight[touched.pieces] = touched.access.site
+        self.flight_thread[touched.pieces] = touched.threads
+        self.flight_group[touched.pieces] = group
 
     def on_bulk(self, slot: int, mbarrier: int, phase: int) -> None:
         """A bulk copy into a block's shared memory is issued, whose bytes this phase of an mbarrier counts."""
@@ -281,7 +263,7 @@ class SharedRaces:
 
     def on_tma_arrival(self, access: SharedAccess, component: int, phase: int) -> None:
         """The bytes are there: written by the mbarrier with this component of the clocks, in this phase of it."""
-        pieces, _, _ = self.spread(access)
+        pieces = self.spread(access).pieces
         self.flight[pieces] = NOT_IN_FLIGHT
         self.writer[pieces] = component * WARP
         self.written[pieces] = phase
@@ -294,50 +276,45 @@ class SharedRaces:
 
     def on_atomic(self, access: SharedAccess) -> None:
         """Atomics do not race with each other, but with everything else."""
-        pieces, slots, threads = self.spread(access)
-        plain = ~self.atomically[pieces]
-        self.compare_with_write(access, pieces, slots, threads, lambda: self.any_piece(access, plain))
-        self.compare_with_reads(access, pieces, slots, threads)
-        self.note_write(access.site, pieces, slots, threads)
-        self.atomically[pieces] = True
+        touched = self.spread(access)
+        plain = ~self.atomically[touched.pieces]
+        self.compare_with_write(touched, lambda: touched.any_piece(plain))
+        self.compare_with_reads(touched)
+        self.note_write(touched)
+        self.atomically[touched.pieces] = True
 
     # comparing --------------------------------------------------------------------------------------------------
 
-    def compare_with_write(
-        self,
-        access: SharedAccess,
-        pieces: np.ndarray,
-        slots: np.ndarray,
-        threads: np.ndarray,
-        changes: Callable[[], np.ndarray],
+    def compare_with_flight(
+        self, touched: "Touched", does: str, other_than_flight: Callable[[], np.ndarray] | None = None
     ) -> None:
-        writers = self.writer[pieces]
-        by = self.acting(access, slots)
-        unordered = (
-            (self.written[pieces] > self.clocks.over(by, threads // WARP, slots, writers // WARP))
-            & ((writers != threads) | (by != slots))
-            & (writers != NEVER)
-        )
+        in_flight = self.flight[touched.pieces] != NOT_IN_FLIGHT
+        if other_than_flight and in_flight.any():
+            in_flight &= touched.by_piece(other_than_flight())
+        if in_flight.any():
+            self.report_flight(touched, in_flight, does)
+
+    def compare_with_write(self, touched: "Touched", changes: Callable[[], np.ndarray] | None = None) -> None:
+        """changes: for each access whether it changes anything; None where all do."""
+        unordered = self.after_unordered_write(touched)
+        if changes and unordered.any():
+            unordered &= touched.by_piece(changes())
         if unordered.any():
-            unordered &= self.by_piece(access, changes())
-        if unordered.any():
-            at = int(unordered.argmax())
-            site = int(self.write_site[pieces[at]])
+            pieces = touched.pieces
+            site = int(self.write_site[pieces[int(unordered.argmax())]])
             self.report(
-                Hazard.RACE(earlier="write"), access, slots, threads, unordered, site,
+                Hazard.RACE(earlier="write"), touched, unordered, site,
                 lambda at: f"{self.who(at)} overwrites what {self.writer_at(pieces[at.piece])} wrote at "
                 f"{self.show(site)}, with no barrier between",
             )  # fmt: skip
 
-    def compare_with_reads(
-        self, access: SharedAccess, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray
-    ) -> None:
-        warps, by = threads // WARP, self.acting(access, slots)
+    def compare_with_reads(self, touched: "Touched") -> None:
+        pieces, slots, warps, by = touched.pieces, touched.slots, touched.warps, touched.by
         unordered = self.read[pieces] > self.clocks.over_readers(by, warps, slots)  # (n, readers)
         if not unordered.any():
             return
         own = np.arange(len(pieces))
-        unordered[own, warps] &= (self.reader[pieces, warps] != threads) | (by != slots)
+        unordered[own, warps] &= (self.reader[pieces, warps] != touched.threads) | (by != slots)
         if not unordered.any():
             return
         rows = unordered.any(1)
@@ -345,15 +322,16 @@ class SharedRaces:
         other = int(unordered[first].argmax())
         site = int(self.read_site[pieces[first], other])
         self.report(
-            Hazard.RACE(earlier="read"), access, slots, threads, rows, site,
+            Hazard.RACE(earlier="read"), touched, rows, site,
             lambda at: f"{self.who(at)} overwrites what {self.clocks.agents.show(other)} may still be reading at "
             f"{self.show(site)}: no barrier lies between",
         )  # fmt: skip
 
-    def note_write(self, site: int, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray) -> None:
-        self.writer[pieces] = threads
-        self.written[pieces] = self.clocks.now[slots, threads // WARP]
-        self.write_site[pieces] = site
+    def note_write(self, touched: "Touched") -> None:
+        pieces = touched.pieces
+        self.writer[pieces] = touched.threads
+        self.written[pieces] = self.clocks.now[touched.slots, touched.warps]
+        self.write_site[pieces] = touched.access.site
         self.atomically[pieces] = False
         self.read[pieces] = 0
         self.reader[pieces] = NEVER
@@ -361,84 +339,58 @@ class SharedRaces:
             self.fence[pieces] = UNFENCED
             self.unfenced.append(pieces)
 
-    def acting(self, access: SharedAccess, slots: np.ndarray) -> np.ndarray:
-        """The block of the thread that acts, for each piece."""
-        return slots if access.by is None else np.repeat(access.by, max(access.width // self.piece, 1))
-
-    def spread(self, access: SharedAccess) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Each access by its pieces: their numbers, slots and threads, (accesses · pieces of one,)."""
+    def spread(self, access: SharedAccess) -> "Touched":
         base = access.slots * self.pieces + access.starts // self.piece
         many = max(access.width // self.piece, 1)
         if many == 1:
-            return base, access.slots, access.threads
+            return Touched(access, 1, base, access.slots, access.threads)
         pieces = (base[:, None] + np.arange(many)).reshape(-1)
-        return pieces, np.repeat(access.slots, many), np.repeat(access.threads, many)
+        return Touched(access, many, pieces, np.repeat(access.slots, many), np.repeat(access.threads, many))
 
     def lane(self, slots: np.ndarray, threads: np.ndarray | int) -> np.ndarray:
         return slots * self.geometry.warps * WARP + threads
 
-    def by_piece(self, access: SharedAccess, by_access: np.ndarray) -> np.ndarray:
-        return np.repeat(by_access, max(access.width // self.piece, 1))
-
-    def any_piece(self, access: SharedAccess, by_piece: np.ndarray) -> np.ndarray:
-        return np.asarray(by_piece.reshape(len(access.starts), -1).any(1))
-
     # reporting --------------------------------------------------------------------------------------------------
 
     def report(
-        self,
-        hazard: Fault,
-        access: SharedAccess,
-        slots: np.ndarray,
-        threads: np.ndarray,
-        where: np.ndarray,
-        apart: object,
-        message: "Callable[[Example], str]",
+        self, hazard: Fault, touched: "Touched", where: np.ndarray, apart: object, message: "Callable[[Example], str]"
     ) -> None:
-        at = int(where.argmax())
-        many = max(access.width // self.piece, 1)
-        block = int(self.acting(access, slots)[at])
-        example = Example(at, at // many, int(threads[at]), self.first + block, access.agent)
+        at, access, many = int(where.argmax()), touched.access, touched.many
+        block = int(touched.by[at])
+        example = Example(at, at // many, int(touched.threads[at]), self.first + block, access.agent)
         count = len(np.unique(np.flatnonzero(where) // many))
         self.findings.notice(
             Hazard(hazard.kind), access.site, lambda: Flaw(message(example), hazard.and_by(access.agent)), count, apart
         )
 
-    def report_flight(
-        self, access: SharedAccess, pieces: np.ndarray, threads: np.ndarray, where: np.ndarray, does: str
-    ) -> None:
+    def report_flight(self, touched: "Touched", where: np.ndarray, does: str) -> None:
         at = int(where.argmax())
-        site, copier = int(self.flight[pieces[at]]), int(self.flight_thread[pieces[at]])
-        if self.flight_group[pieces[at]] == BY_MBARRIER:
-            slots = np.repeat(access.slots, max(access.width // self.piece, 1))
+        piece = touched.pieces[at]
+        site, copier = int(self.flight[piece]), int(self.flight_thread[piece])
+        if self.flight_group[piece] == BY_MBARRIER:
             told = "TMA, told to" if self.carriers[site] == "TMA" else f"the {self.carriers[site]}"
-            hazard = Hazard.UNWAITED(lacks="mbarrier", does=does, of=self.carriers[site])
             self.report(
-                hazard, access, slots, threads, where, site,
+                Hazard.UNWAITED(lacks="mbarrier", does=does, of=self.carriers[site]), touched, where, site,
                 lambda at: f"{self.who(at)} {does} shared memory into which {told} at {self.show(site)}, may "
                 "still be copying: its mbarrier has not been waited for",
             )  # fmt: skip
             return
-        by = "it" if copier == threads[at] else f"thread {copier}"
-        slots = np.repeat(access.slots, max(access.width // self.piece, 1))
-        committed = self.copies.committed[self.lane(slots[at], copier)] > self.flight_group[pieces[at]]
+        by = "it" if copier == touched.threads[at] else f"thread {copier}"
+        committed = self.copies.committed[self.lane(touched.slots[at], copier)] > self.flight_group[piece]
         why = "no wait has covered its group" if committed else "it is in no committed group, so no wait covers it"
         self.report(
-            Hazard.UNWAITED(lacks="wait" if committed else "commit", does=does),
-            access, slots, threads, where, site,
+            Hazard.UNWAITED(lacks="wait" if committed else "commit", does=does), touched, where, site,
             lambda at: f"{self.who(at)} {does} shared memory into which the cp.async that {by} issued at "
             f"{self.show(site)} may still be copying: {why}",
         )  # fmt: skip
 
-    def report_unordered_read(
-        self, access: SharedAccess, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray, where: np.ndarray
-    ) -> None:
-        at = int(where.argmax())
-        site, writer = int(self.write_site[pieces[at]]), self.writer_at(pieces[at])
+    def report_unordered_read(self, touched: "Touched", where: np.ndarray) -> None:
+        piece = touched.pieces[int(where.argmax())]
+        site, writer = int(self.write_site[piece]), self.writer_at(piece)
         waited = writer in ("TMA", "st.async", "cp.async")
         why = "without having waited for its mbarrier" if waited else "with no barrier between"
         self.report(
-            Hazard.RACE(earlier="mbarrier" if waited else "write"), access, slots, threads, where, site,
+            Hazard.RACE(earlier="mbarrier" if waited else "write"), touched, where, site,
             lambda at: f"{self.who(at)} reads what {writer} wrote at {self.show(site)}, {why}",
         )  # fmt: skip
 
@@ -456,6 +408,32 @@ class SharedRaces:
         if at.agent == "wgmma":
             return f"the wgmma of warpgroup {at.thread // (WARPGROUP * WARP)} of {block}"
         return f"thread {at.thread} of {block}" if at.agent == "thread" else f"TMA, for thread {at.thread} of {block},"
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Accesses by their pieces: number, slot and thread of each, (accesses · many,). many: pieces of one access."""
+
+    access: SharedAccess
+    many: int
+    pieces: np.ndarray
+    slots: np.ndarray
+    threads: np.ndarray
+
+    @property
+    def warps(self) -> np.ndarray:
+        return self.threads // WARP
+
+    @property
+    def by(self) -> np.ndarray:
+        """The block of the thread that acts, for each piece."""
+        return self.slots if self.access.by is None else self.by_piece(self.access.by)
+
+    def by_piece(self, by_access: np.ndarray) -> np.ndarray:
+        return np.repeat(by_access, self.many)
+
+    def any_piece(self, by_piece: np.ndarray) -> np.ndarray:
+        return np.asarray(by_piece.reshape(len(self.access.starts), -1).any(1))
 
 
 @dataclass(frozen=True)
