@@ -16,7 +16,7 @@ from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import address_of
 from tutorlib.simulate.ptx.ports import SharedPort
 from tutorlib.simulate.ptx.state import State, Where, of_warps
-from tutorlib.simulate.ptx.tensor_cores import SIGNIFICANT, add_products
+from tutorlib.simulate.ptx.tensor_cores import MODELED, add_products
 from tutorlib.simulate.ptx.types import bits_of, numpy_type
 
 ROWS = 8  # of a matrix that ldmatrix moves, each of 16 bytes
@@ -206,7 +206,7 @@ def product(
     ]
     outs = registers(instruction.operands[0], f"b{max(bits_of(d_kind), 32)}", instruction, state)
     d_type = np.dtype(numpy_type(d_kind))
-    cuts_off = a_kind == b_kind and a_kind in SIGNIFICANT and d_kind == c_kind == "f32"
+    cuts_off = a_kind == b_kind and a_kind in MODELED and d_kind == c_kind == "f32"
 
     def step(where: Where) -> None:
         warps = whole_warps(where, instruction, site, state)
@@ -214,7 +214,7 @@ def product(
             matrix(words, piece, kind, warps, where is True)
             for words, piece, kind in zip(given, pieces, kinds[1:], strict=True)
         )
-        d = add_products(a, b, c, a_kind) if cuts_off else a @ b + c
+        d = add_products(a, b, c) if cuts_off else a @ b + c
         d = d.reshape(len(warps), m * n).astype(d_type, copy=False).take(inverse, axis=1)
         bits = d.view(outs[0].dtype).reshape(len(warps), WARP, len(outs))
         running = slice(None) if where is True else warps

@@ -18,7 +18,7 @@ from tutorlib.simulate.ptx.opcodes.matrices import whole_warps
 from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places_of
 from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, SharedOperand, registers_of
 from tutorlib.simulate.ptx.state import State, Where
-from tutorlib.simulate.ptx.tensor_cores import SIGNIFICANT, add_products
+from tutorlib.simulate.ptx.tensor_cores import MODELED, add_products
 from tutorlib.simulate.ptx.tensor_memory import LANES, column_of
 
 Values = Callable[[np.ndarray], np.ndarray]  # of these lanes
@@ -145,9 +145,9 @@ def product_of(
     acc = []
     for units, slot, there in zip(units_a, slots, before, strict=True):
         left = numbers(a, units, slot)
-        if a.kind == b.kind and a.kind in SIGNIFICANT:
+        if a.kind == b.kind and a.kind in MODELED:
             one, two, three = (x.astype(np.float64)[None] for x in (left, right.T, there))
-            acc.append(add_products(one, two, three, a.kind)[0])
+            acc.append(add_products(one, two, three)[0])
         else:
             acc.append((left @ right.T + there).astype(np.float32))
     return acc
