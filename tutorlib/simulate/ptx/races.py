@@ -87,11 +87,15 @@ class SharedRaces:
     # accesses ---------------------------------------------------------------------------------------------------
 
     def on_read(self, access: SharedAccess) -> np.ndarray | None:
-        """For each lane whether it reads bytes never written; None where none does."""
+        """For each lane whether it reads bytes never written; None where none does.
+
+        Of reads by another block no record is kept: that they are over no write asks.
+        """
         self.copies.on_read(len(access.starts), self.beside_bulk(access))
         pieces, slots, threads = self.spread(access)
         unwritten = self.compare_read_with_write(access, pieces, slots, threads)
-        self.note_read(access.site, pieces, slots, threads, threads // WARP)
+        if access.by is None:
+            self.note_read(access.site, pieces, slots, threads, threads // WARP)
         return self.any_piece(access, unwritten) if unwritten.any() else None
 
     def on_proxy_read(self, access: SharedAccess, reader: np.ndarray, numbers: np.ndarray) -> None:
@@ -293,13 +297,14 @@ class SharedRaces:
             self.fence[pieces] = 0
 
     def on_atomic(self, access: SharedAccess) -> None:
-        """Atomics do not race with each other, but with everything else."""
+        """Atomics do not race with each other, but with everything else. Of another block's no record is kept."""
         pieces, slots, threads = self.spread(access)
         plain = ~self.atomically[pieces]
         self.compare_with_write(access, pieces, slots, threads, lambda: self.any_piece(access, plain))
         self.compare_with_reads(access, pieces, slots, threads)
-        self.note_write(access.site, pieces, slots, threads)
-        self.atomically[pieces] = True
+        if access.by is None:
+            self.note_write(access.site, pieces, slots, threads)
+            self.atomically[pieces] = True
 
     # comparing --------------------------------------------------------------------------------------------------
 
