@@ -38,15 +38,13 @@ def column_of(address: int) -> tuple[int, int]:
 class TensorProduct:
     """One tcgen05.mma. lane: whose thread issued it. slots: the blocks whose tensor memory it adds to, in order.
 
-    lanes, column, columns: of the accumulators, in each; the lanes by row. adds: whether to what is there. multiply:
-    takes what is there, for each block, gives the accumulators. number: among those that add to these blocks' tensor
-    memory.
+    column, columns: of the accumulators, in each. adds: whether to what is there. multiply: takes what is there, for
+    each block, gives the accumulators. number: among those that add to these blocks' tensor memory.
     """
 
     site: int
     lane: int
     slots: tuple[int, ...]
-    lanes: np.ndarray
     column: int
     columns: int
     adds: bool
@@ -222,7 +220,6 @@ class TensorMemory:
         site: int,
         lane: int,
         slots: tuple[int, ...],
-        lanes: np.ndarray,
         column: int,
         columns: int,
         units: Sequence[np.ndarray],
@@ -230,10 +227,8 @@ class TensorMemory:
         adds: bool,
         of_a: np.ndarray,
     ) -> None:
-        """A thread tells the tensor cores of these blocks to multiply. lanes: of the accumulators, by row. units: of
-        each block's shared memory, the addresses of the 16 bytes each that they will read. of_a: the columns of tensor
-        memory that A is read from.
-        """
+        """A thread tells the tensor cores of these blocks to multiply. units: of each block's shared memory, the
+        addresses of the 16 bytes each that they will read. of_a: the columns of tensor memory that A is read from."""
         own, warp = int(self.slot[lane]), int(self.thread[lane]) // WARP
         clocks = self.races.clocks
         number = int(self.issued[list(slots)].max()) + 1
@@ -261,7 +256,7 @@ class TensorMemory:
             )  # fmt: skip
             cores = np.full(count, int(clocks.agents.tensor_cores(np.array(0))))
             self.races.on_proxy_read(access, cores, np.full(count, number))
-        self.queue.append(TensorProduct(site, lane, slots, lanes, column, columns, adds, multiply, number))
+        self.queue.append(TensorProduct(site, lane, slots, column, columns, adds, multiply, number))
 
     def notice_outside(self, site: int, slot: int, warp: int, columns: np.ndarray) -> None:
         self.findings.notice(
@@ -338,11 +333,13 @@ class TensorMemory:
 
     def carry_out(self, product: TensorProduct) -> None:
         assert self.values is not None
-        where = product.lanes[:, None], np.arange(product.column, product.column + product.columns)
-        shape = len(product.lanes), product.columns
-        before = [self.values[slot][where] if product.adds else np.zeros(shape, np.float32) for slot in product.slots]
+        where = slice(product.column, product.column + product.columns)
+        before = [
+            self.values[slot, :, where] if product.adds else np.zeros((LANES, product.columns), np.float32)
+            for slot in product.slots
+        ]
         for slot, acc in zip(product.slots, product.multiply(before), strict=True):
-            self.values[slot][where] = acc
+            self.values[slot, :, where] = acc
 
     def tell(self, commit: TensorCommit) -> None:
         clocks = self.races.clocks

@@ -29,10 +29,6 @@ KINDS = {  # by the instruction's kind and its descriptor's code
     "f8f6f4": {0: "e4m3", 1: "e5m2"},
 }
 COLUMN = 4  # bytes of a lane
-ACCUMULATORS = {  # rows of C in a block → the lane of each; of 64 each warp has sixteen
-    128: np.arange(LANES),
-    64: np.arange(64) // 16 * WARP + np.arange(64) % 16,
-}
 
 
 def pair_of(instruction: Instruction) -> bool:
@@ -115,7 +111,7 @@ def multiply(instruction: Instruction, site: int, state: State) -> Step:
         for lane, address in zip(lanes.tolist(), to(lanes).tolist(), strict=True):
             shape = of(shapes, lane)
             rows, columns = (shape >> 24 & 31) << 4, (shape >> 17 & 63) << 3
-            if rows not in ((2 * LANES,) if pair else ACCUMULATORS) or shape >> 4 & 3 != 1:
+            if rows != LANES * (1 + pair) or shape >> 4 & 3 != 1:
                 raise NotSimulated(f"{instruction} with M = {rows}", instruction.line)
             codes = [shape >> place & 7 for place in (7, 10)]
             if not set(codes) <= set(KINDS[kind]):
@@ -126,15 +122,14 @@ def multiply(instruction: Instruction, site: int, state: State) -> Step:
             slot = int(state.slot[lane])
             first = slot - slot % state.geometry.cluster_size % 2 if pair else slot
             slots = (first, first + 1) if pair else (slot,)
-            to_lanes = ACCUMULATORS[rows // len(slots)]
-            sizes = len(to_lanes), columns // len(slots)
+            sizes = LANES, columns // len(slots)
             one, two = (SharedOperand(state, *each) for each in zip((a, b), sizes, kinds, k_major, signs, strict=True))
             parts_b = [two.units_of(matrix_of(of(b, lane)))] * len(slots)
             units = [part.reshape(-1) for part in parts_b]
             if from_columns:
                 _, start = column_of(int(from_columns(np.array([lane]))[0]))
                 of_a = np.arange(start, start + BYTES_OF_K // COLUMN)
-                left = partial(numbers_in_columns, state, one, to_lanes, of_a)
+                left = partial(numbers_in_columns, state, one, of_a)
             else:
                 of_a = np.arange(0)
                 units_a = one.units_of(matrix_of(of(a, lane)))
@@ -142,9 +137,7 @@ def multiply(instruction: Instruction, site: int, state: State) -> Step:
                 left = partial(numbers_of, one, units_a)
             work = partial(product_of, left, one.kind, two, parts_b, slots)
             _, column = column_of(address)
-            state.units.tensor.issue(
-                site, lane, slots, to_lanes, column, columns, units, work, of(adds(), lane) != 0, of_a
-            )
+            state.units.tensor.issue(site, lane, slots, column, columns, units, work, of(adds(), lane) != 0, of_a)
 
     return step
 
@@ -155,12 +148,10 @@ def numbers_of(operand: SharedOperand, units: np.ndarray, slot: int) -> np.ndarr
     return values
 
 
-def numbers_in_columns(
-    state: State, operand: SharedOperand, lanes: np.ndarray, columns: np.ndarray, slot: int
-) -> np.ndarray:
-    """(rows, K) of an operand in these lanes, by row, and columns of a block's tensor memory."""
+def numbers_in_columns(state: State, operand: SharedOperand, columns: np.ndarray, slot: int) -> np.ndarray:
+    """(lanes, K) of an operand in these columns of a block's tensor memory."""
     assert state.units.tensor.values is not None
-    raw = np.ascontiguousarray(state.units.tensor.values[slot][lanes[:, None], columns]).view(np.uint8)
+    raw = np.ascontiguousarray(state.units.tensor.values[slot][:, columns]).view(np.uint8)
     return operand.sign * NUMBERS[operand.kind](raw)
 
 
