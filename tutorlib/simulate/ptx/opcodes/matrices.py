@@ -105,6 +105,7 @@ def store_matrix(instruction: Instruction, site: int, state: State) -> Step:
         warps = whole_warps(where, instruction, site, state)
         writes = givers if where is True else givers & np.repeat(of_warps(where).any(1), WARP)
         pairs = np.stack([v[warps] for v in given], axis=1)  # (warps, matrices, lanes)
+        tiles: np.ndarray
         if bytewise:
             tiles = pairs.view(np.uint8).reshape(len(warps), count, 8, 4, 2, 2).transpose(0, 1, 3, 5, 4, 2)
         else:
