@@ -24,6 +24,7 @@ FOUND = {  # what the simulator reports of the kernels as their authors wrote th
     "tma_pipeline_single_warp.py": "a stage is filled again before the barrier that those who read it come by",
     "tutorial_tma/tma_v": "the block ends without a `cp.async.bulk.wait_group`",
     "slicek_m32n8k128.py": "no proxy fence lies between its cp.async and the tcgen05.mma that reads what they bring",
+    "1cta_mma_a_from_tmem.py": "all four warps name lane 0, and the PTX ISA gives each 32 lanes of its own",
     "primitives/tcgen05": "the block ends without a wait for its last commits, which arrive at mbarriers that are gone",
     **dict.fromkeys(
         ("blackwell/kernel/dense_gemm", "tutorial_gemm/fp16_gemm"),

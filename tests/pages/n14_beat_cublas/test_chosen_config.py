@@ -1,12 +1,14 @@
 """Exercises that choose a configuration: who counts, what is refused, what is compiled."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from tests.stand_ins import H200, copied
 from tutorlib.checking import kernel
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.exercises.n14_beat_cublas.judge import chosen_config
 from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import ChosenExercise, compile_chosen, shown
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
@@ -78,6 +80,20 @@ class TestWithoutGpu:
     def test_a_rule_that_is_broken_is_the_message(self):
         message = EXERCISE.grade(lambda m, n, k: HopperConfig(tile=(100, 256, 64))).message
         assert "tile M = 100: a wgmma computes 64 rows" in message
+
+    def test_of_those_that_are_timed_the_one_with_the_fewest_registers_to_spare_is_compiled(self, monkeypatch):
+        compiled = []
+
+        def spilling(config):
+            compiled.append(config)
+            return SimpleNamespace(spill_bytes=8)
+
+        monkeypatch.setattr(chosen_config, "compile_chosen", spilling)
+        message = EXERCISE.grade(lambda m, n, k: choose(m, n, k)).message
+        roomy, tight = (choose(*shape) for shape in TIMED)
+        assert tight.spare_registers < roomy.spare_registers
+        assert compiled == [tight]
+        assert message.endswith(f"for 512×768×8192: {shown(tight)} spills 8 bytes in each thread.")
 
     def test_not_a_function(self):
         assert "is not a function" in EXERCISE.grade(HopperConfig()).message

@@ -220,14 +220,18 @@ def test_a_block_that_never_comes_to_the_clusters_barrier():
     assert "barrier" in kinds
 
 
-def test_shared_memory_of_another_block_is_not_simulated_and_its_own_is():
-    body = START + WHERE + "@%p1 st.shared.b32 [%r1], 5; bar.sync 0; mapa.shared::cluster.u32 %r14, %r1, {0};"
-    body += "ld.shared::cluster.b32 %r9, [%r14];" + OUT
-    report, out = clusters(body.replace("{0}", "%r12"))
+@pytest.mark.parametrize("rank", ["%r12", "%r13"])
+def test_shared_memory_of_a_cluster_is_read_by_all_of_its_blocks(rank):
+    body = START + WHERE + "@%p1 st.shared.b32 [%r1], 5; barrier.cluster.arrive; barrier.cluster.wait;"
+    body += f"mapa.shared::cluster.u32 %r14, %r1, {rank}; ld.shared::cluster.b32 %r9, [%r14];" + OUT
+    report, out = clusters(body)
     assert not report.findings
     assert out.unique().tolist() == [5]
+
+
+def test_a_plain_store_to_another_blocks_shared_memory_is_not_simulated():
     with pytest.raises(NotSimulated, match="of another block's shared memory"):
-        clusters(body.replace("{0}", "%r13"))
+        clusters(START + WHERE + "mapa.shared::cluster.u32 %r14, %r1, %r13; st.shared::cluster.b32 [%r14], 5;" + OUT)
 
 
 def test_places_in_a_cluster_of_two_dimensions():

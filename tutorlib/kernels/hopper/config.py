@@ -276,6 +276,21 @@ class HopperConfig:
         """Registers of a thread that multiplies."""
         return self.register_split[1] if self.moves_registers else self.launch_registers
 
+    @property
+    def result_registers(self) -> int:
+        """Registers of a thread that hold accumulators: its own, deferred ones, and another block's."""
+        count = self.accumulators + self.defer_stores * self.accumulators // 2
+        if self.split_k > 1:
+            count += self.accumulators // self.receivers  # a part of them, from another block
+        if self.block_scaled:
+            count += self.accumulators + self.tile[1] // 4  # accumulators beside a K tile's, and the columns' scales
+        return count
+
+    @property
+    def spare_registers(self) -> int:
+        """Registers of a thread that multiplies beyond its need: the fewer, the likelier ptxas spills some."""
+        return self.multiply_registers - self.result_registers - REGISTERS_BESIDE_RESULTS
+
     # Rules -----------------------------------------------------------------------------------------------------
 
     def broken_rules(self) -> Iterator[str]:
@@ -321,12 +336,8 @@ class HopperConfig:
             yield f"split_k = {self.split_k}: the other blocks' accumulators do not fit into a matrix's stages"
         if self.smem_bytes > self.room:
             yield f"shared memory: {self.smem_bytes:,} bytes, and a block can have {self.room:,}"
-        results = self.accumulators + self.defer_stores * self.accumulators // 2
-        if self.split_k > 1:
-            results += self.accumulators // self.receivers  # a part of them, from another block
-        if self.block_scaled:
-            results += self.accumulators + n // 4  # accumulators beside a K tile's, and the columns' scales
-        if results + REGISTERS_BESIDE_RESULTS > self.multiply_registers:
+        results = self.result_registers
+        if self.spare_registers < 0:
             yield (
                 f"registers: {results} for results and {REGISTERS_BESIDE_RESULTS} others do not fit in "
                 f"the {self.multiply_registers} that a thread can have"

@@ -170,14 +170,27 @@ class SharedPort(Port):
     space = "shared"
 
     def admit(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray, np.ndarray | None]:
-        """As GlobalPort.admit, with addresses in place of places."""
+        """As GlobalPort.admit, with addresses in place of places. Raises NotSimulated for another block's memory."""
+        lanes, slots, starts, good = self.find(where, addresses)
+        if slots is not self.state.slot and (slots != self.state.slot[lanes]).any():
+            raise NotSimulated(f"{self.instruction} of another block's shared memory", self.instruction.line)
+        return lanes, starts, good
+
+    def find(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray, np.ndarray, np.ndarray | None]:
+        """The lanes; for each the slot of the block whose memory its address lies in, and the address there; and which
+        of them are good, None where all are."""
         lanes, given = self.starts(where, addresses)
-        starts = self.own(lanes, given.astype(np.int64))
-        width, size = self.width, self.state.shared.size
+        starts, slots = given.astype(np.int64), self.state.slot[lanes]
+        width, size, cluster = self.width, self.state.shared.size, self.state.geometry.cluster_size
         if not len(starts):
-            return lanes, starts, None
+            return lanes, slots, starts, None
+        if cluster > 1 and starts.max() >= 1 << PEER_BITS:
+            rank = starts >> PEER_BITS
+            named = (rank > 0) & (rank <= cluster)
+            slots = np.where(named, slots - slots % cluster + rank - 1, slots)
+            starts = np.where(named, starts & (1 << PEER_BITS) - 1, starts)
         if (width == 1 or not (starts & (width - 1)).any()) and starts.max() + width <= size:
-            return lanes, starts, None
+            return lanes, slots, starts, None
         inside = starts + width <= size
         straight = starts % width == 0
         for kind, good in (("outside", inside), ("misaligned", straight | ~inside)):
@@ -185,17 +198,7 @@ class SharedPort(Port):
                 at, who = self.first_bad(lanes, good)
                 self.report(kind, who, int(starts[at]), int((~good).sum()))
         good = inside & straight
-        return lanes, starts, None if good.all() else good
-
-    def own(self, lanes: Lanes, starts: np.ndarray) -> np.ndarray:
-        """Addresses in the cluster's shared memory as those in the block's own. Raises NotSimulated for others."""
-        if self.state.geometry.cluster_size == 1 or not len(starts) or starts.max() < 1 << PEER_BITS:
-            return starts
-        ranks = starts >> PEER_BITS
-        if ((ranks > 0) & (ranks != self.state.rank[lanes] + 1)).any():
-            what = f"{self.instruction} of another block's shared memory"
-            raise NotSimulated(what, self.instruction.line)
-        return np.asarray(starts & (1 << PEER_BITS) - 1)
+        return lanes, slots, starts, None if good.all() else good
 
     def report(self, kind: str, who: str, start: int, count: int) -> None:
         signed = start - 2**32 if start >= 2**31 else start
@@ -209,26 +212,33 @@ class SharedPort(Port):
             Hazard(hazard.kind), self.site, lambda: Flaw(f"{who} {self.does} {what}", hazard), count
         )
 
-    def access(self, lanes: Lanes, starts: np.ndarray) -> SharedAccess:
-        return SharedAccess(self.site, self.state.slot[lanes], self.state.thread[lanes], starts, self.width)
+    def access(self, lanes: Lanes, starts: np.ndarray, slots: np.ndarray | None = None) -> SharedAccess:
+        """slots: of the blocks whose memory it is; None: each lane's own."""
+        own, thread = self.state.slot[lanes], self.state.thread[lanes]
+        if slots is None or (slots == own).all():
+            return SharedAccess(self.site, own, thread, starts, self.width)
+        return SharedAccess(self.site, slots, thread, starts, self.width, own)
 
     def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
-        lanes, starts, good = self.admit(where, addresses)
+        lanes, slots, starts, good = self.find(where, addresses)
         if good is None:
             self.log(lanes, starts)
-            self.look(lanes, starts)
-            return lanes, self.rows[(self.state.shared_row[lanes] + starts) // self.width]
+            self.look(lanes, self.access(lanes, starts, slots))
+            return lanes, self.rows[self.row_of(slots, starts)]
         some = self.numbered(lanes)[good]
         self.log(some, starts[good])
-        self.look(some, starts[good])
+        self.look(some, self.access(some, starts[good], slots[good]))
         data = np.full((len(starts), self.count), 0xEB, f"u{self.element}")
-        data[good] = self.rows[(self.state.shared_row[some] + starts[good]) // self.width]
+        data[good] = self.rows[self.row_of(slots[good], starts[good])]
         return lanes, data
 
-    def look(self, lanes: Lanes, starts: np.ndarray) -> None:
+    def row_of(self, slots: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        return np.asarray((slots * self.state.shared.stride + starts) // self.width)
+
+    def look(self, lanes: Lanes, access: SharedAccess) -> None:
         """Compare a read with all that went before. Bytes never written taint the lanes that read them; where
         lanes read for others of their warp, as in ldmatrix, the whole warp."""
-        unwritten = self.state.watch.races.on_read(self.access(lanes, starts))
+        unwritten = self.state.watch.races.on_read(access)
         if unwritten is None:
             return
         at, who = self.first_bad(lanes, ~unwritten)
@@ -236,9 +246,9 @@ class SharedPort(Port):
         reaches[self.numbered(lanes)[unwritten]] = True
         if self.instruction.parts[0] == "ldmatrix":
             reaches = np.repeat(of_warps(reaches).any(1), WARP)
-        start = int(starts[at])
+        start = int(access.starts[at])
         undefined = self.state.watch.undefined
-        stored_at = self.state.watch.races.written_at(self.access(lanes, starts), at)
+        stored_at = self.state.watch.races.written_at(access, at)
         if undefined.read_back(written(self.instruction), reaches, stored_at):
             return
         undefined.note(

@@ -87,11 +87,15 @@ class SharedRaces:
     # accesses ---------------------------------------------------------------------------------------------------
 
     def on_read(self, access: SharedAccess) -> np.ndarray | None:
-        """For each lane whether it reads bytes never written; None where none does."""
+        """For each lane whether it reads bytes never written; None where none does.
+
+        Of reads by another block no record is kept: that they are over no write asks.
+        """
         self.copies.on_read(len(access.starts), self.beside_bulk(access))
         touched = self.spread(access)
         unwritten = self.compare_read_with_write(touched)
-        self.note_read(touched)
+        if access.by is None:
+            self.note_read(touched)
         return touched.any_piece(unwritten) if unwritten.any() else None
 
     def on_proxy_read(self, access: SharedAccess, reader: np.ndarray, numbers: np.ndarray) -> None:
@@ -275,13 +279,14 @@ class SharedRaces:
             self.fence[pieces] = 0
 
     def on_atomic(self, access: SharedAccess) -> None:
-        """Atomics do not race with each other, but with everything else."""
+        """Atomics do not race with each other, but with everything else. Of another block's no record is kept."""
         touched = self.spread(access)
         plain = ~self.atomically[touched.pieces]
         self.compare_with_write(touched, lambda: touched.any_piece(plain))
         self.compare_with_reads(touched)
-        self.note_write(touched)
-        self.atomically[touched.pieces] = True
+        if access.by is None:
+            self.note_write(touched)
+            self.atomically[touched.pieces] = True
 
     # comparing --------------------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ from tutorlib.simulate.ptx.trace import BlockTrace
 
 POLLS = 100  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
 HOPELESS = 1000  # such polls by the only cohort that can run, while TMA has nothing to do
-EFFECTS = {"st", "red", "atom", "cp", "mbarrier", "bar", "barrier", "wgmma", "stmatrix"}
+EFFECTS = {"st", "red", "atom", "cp", "mbarrier", "bar", "barrier", "wgmma", "stmatrix", "clusterlaunchcontrol"}
 PATIENCE = 1000  # blocks of the program that a cohort runs while others are ready, before one of those has a turn
 
 

@@ -127,8 +127,8 @@ def simulate(
     trace = BlockTrace(geometry.warps, smem) if traced else None
     with np.errstate(all="ignore"):
         scheduler = Scheduler(program_of(kernel, blocks, state), state, LIMIT, budget, trace)
-        for first in range(0, geometry.blocks, geometry.batch):
-            state.enter(first)
+        while state.upcoming < geometry.blocks:
+            state.enter(state.upcoming)
             try:
                 scheduler.run()
             except OverBudget:
@@ -149,8 +149,10 @@ def simulate(
 
 
 def batch_of(launch: Launch, smem: int) -> int:
-    """How many blocks run together: whole clusters."""
+    """How many blocks run together: whole clusters, and only one if it may take over those that have not started."""
     one, cluster = Geometry(launch.grid, launch.block, 1), volume(launch.cluster)
+    if any(instruction.parts[0] == "clusterlaunchcontrol" for instruction in launch.kernel.instructions):
+        return cluster
     blocks = min(one.blocks, LANES_AT_ONCE // one.lanes, SHARED_AT_ONCE // max(smem, 1))
     return max(blocks // cluster, 1) * cluster
 
@@ -225,7 +227,7 @@ def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents
     multiplies = any(name.startswith("wgmma.mma_async") for name in opcodes)
     has_mbarriers = any(name.startswith("mbarrier.init") for name in opcodes)
     warpgroups = -(-geometry.warps // WARPGROUP) if multiplies else 0
-    if any(name.startswith("tcgen05.mma") for name in opcodes):
+    if any(name.startswith("tcgen05") for name in opcodes):
         warpgroups = 1  # one queue of multiplications for all threads
     return Agents(geometry.warps, stores, warpgroups, MOST if has_mbarriers else 0)
 

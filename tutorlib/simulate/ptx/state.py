@@ -28,7 +28,7 @@ UNSET = 0x7FFF7FFF7FFF7FFF  # a NaN, or several, in every format from fp8 to fp6
 
 @dataclass
 class State:
-    """One batch. first: the number of its first block.
+    """One batch. first: the place of its first block. upcoming: of the first block that has not started.
 
     symbols: the address of each variable, in its own space. static_shared: bytes of shared memory before the dynamic.
     alive: lanes whose thread has not ended. poisoned: registers that hold UNSET until they are set; others hold 0.
@@ -48,6 +48,7 @@ class State:
     poisoned: frozenset[str] = frozenset()
     printed: list[str] = field(default_factory=list)
     first: int = 0
+    upcoming: int = 0
 
     def __post_init__(self) -> None:
         lanes = self.geometry.lanes
@@ -67,7 +68,7 @@ class State:
 
     def enter(self, first: int) -> None:
         """Make ready for the blocks from this one on."""
-        self.first = first
+        self.first, self.upcoming = first, first + self.geometry.batch
         self.shared.clear()
         self.copies.restart()
         self.watch.clocks.restart()
@@ -82,6 +83,14 @@ class State:
         for name, values in self.special.items():
             values[:] = self.special_values(name)
 
+    def cancel_launch(self) -> int | None:
+        """Drop the next cluster that has not started. Its first block's number in the grid, or None if none is left."""
+        if self.upcoming >= self.geometry.blocks:
+            return None
+        block = int(self.geometry.number(np.array(self.upcoming)))
+        self.upcoming += self.geometry.cluster_size
+        return block
+
     # operands ---------------------------------------------------------------------------------------------------
 
     def storage(self, register: Register) -> np.ndarray:
@@ -94,6 +103,16 @@ class State:
             dtype = np.bool_ if kind == "pred" else f"u{bits_of(kind) // 8}"
             self.registers[name] = np.full(self.geometry.lanes, self.at_first(name, np.dtype(dtype)), dtype)
         return self.registers[name]
+
+    def halves(self, register: Register) -> tuple[np.ndarray, np.ndarray]:
+        """The lower and the upper 64 bits of a register of 128."""
+        if bits_of(self.kernel.type_of(register)) != 128:
+            raise NotSimulated(f"the register {register.name} as one of 128 bits")
+        low, high = (
+            self.registers.setdefault(f"{register.name}.{half}", np.zeros(self.geometry.lanes, np.uint64))
+            for half in ("low", "high")
+        )
+        return low, high
 
     def at_first(self, name: str, dtype: np.dtype) -> int:
         """A register's value before it is set."""

@@ -9,58 +9,57 @@ Mikaitis and Pranesh, Numerical behavior of NVIDIA tensor cores, PeerJ Computer 
 model this is).
 """
 
-from typing import Any
-
 import numpy as np
 
 KEPT = 25  # binary places under the leading one's
-SIGNIFICANT = {"bf16": 8, "f16": 11, "tf32": 11}  # bits of a factor
+MODELED = {"bf16", "f16", "tf32"}  # types of a factor; a product of two is exact in fp32, unless it is too small
 SUM_BITS = 24  # of fp32
 BIAS = 1023  # of float64's exponents
 EXPONENT = np.uint64(0x7FF << 52)  # its bits in a float64
 BELOW_SUM = np.uint64(2 ** (53 - SUM_BITS) - 1)  # the last bits of a float64, which fp32 lacks
 NORMAL = np.finfo(np.float32).tiny, np.finfo(np.float32).max
+OF_ZERO = -(2**13)  # stands for the exponent of 0: below all sums of two exponents
+LEAST = -300  # below the exponents of all products and of all of fp32
+NARROW = 100  # exponents of either sign with which the products, and their unit, are normal numbers of fp32
+AT_ONCE = 2**17  # products: more would not stay in a core's cache
 
 
-def add_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str) -> np.ndarray:
-    """A·B + C in fp32. a: (batch, M, K), b: (batch, K, N), c: (batch, M, N), all in float64; kind: of a and b.
+def add_products(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """A·B + C in fp32. a: (batch, M, K), b: (batch, K, N), c: (batch, M, N), all in float64, A and B of MODELED types.
 
-    K: of one instruction, at most 16. Where nothing is cut off, as most often, the exact sum serves. Something may be
-    where the powers of two of the largest and of the least term lie too far apart.
+    K: of one instruction, at most 16, so that 32 bits hold a sum of products in units of the last place kept.
     """
-    sums: np.ndarray = a @ b + c
-    of_a, of_b, of_c = (fifth(powers(x)) for x in (a, b, c))
-    largest = np.maximum(of_a @ of_b, of_c)  # at least the fifth power of the largest, and less than 32 times that
-    spread = inverses(of_a) @ inverses(of_b)
-    spread *= largest
-    far = ~(spread < fifth(2.0 ** (KEPT - 2 * (SIGNIFICANT[kind] - 1) + 1)))
-    far |= (largest >= of_c * fifth(2.0 ** (KEPT - SUM_BITS + 2))) & (of_c != 0)
-    far &= np.isfinite(sums) & np.isfinite(largest)
-    cut = np.nonzero(far)
-    if len(cut[0]):
-        batch, row, column = cut
-        top = ((largest[cut].view(np.int64) >> 52) - BIAS) // 5
-        scale = np.ldexp(1.0, KEPT - top)
-        terms = a[batch, row]  # (sums, K); what follows is done in place: memory is what takes the time
-        terms *= b[batch, :, column]
-        terms *= scale[:, None]
-        np.trunc(terms, out=terms)
-        sums[cut] = (terms.sum(1) + np.trunc(c[cut] * scale)) / scale
+    left, right = (
+        np.ascontiguousarray(a.transpose(2, 0, 1))[..., None],
+        np.ascontiguousarray(b.swapaxes(0, 1))[:, :, None],
+    )
+    of_left, of_right, top = map(exponents, (left, right, np.ascontiguousarray(c)))
+    finite = max(each.max(initial=0) for each in (of_left, of_right, top)) <= BIAS
+    count = max(AT_ONCE // max(c.size, 1), 1)
+    parts = [slice(k, k + count) for k in range(0, len(left), count)]
+    for k in parts:
+        np.maximum(top, (of_left[k] + of_right[k]).max(0), out=top)
+    top[top < LEAST] = 0  # nothing but zeros
+    real = np.float32 if np.abs(top).max(initial=0) < NARROW else np.float64
+    scale = np.ldexp(real(1), KEPT - top.astype(np.int32))
+    left, right = left.astype(real), right.astype(real)
+    total = np.zeros(c.shape, np.int32)
+    for k in parts:
+        terms = left[k] * right[k]  # (K, batch, M, N)
+        terms *= scale
+        total += terms.astype(np.int32).sum(0, dtype=np.int32)
+    sums: np.ndarray = (total + np.trunc(c * scale)) / scale
+    if not finite:
+        plain = a @ b + c
+        sums = np.where(np.isfinite(plain), sums, plain)
     return towards_zero(sums)
 
 
-def powers(values: np.ndarray) -> np.ndarray:
-    """2^floor(log2 |x|), and 0 of 0, of numbers that float64 has in full: their exponents' bits alone."""
-    return (np.ascontiguousarray(values).view(np.uint64) & EXPONENT).view(np.float64)
-
-
-def fifth(values: Any) -> Any:
-    return np.square(np.square(values)) * values
-
-
-def inverses(powers: np.ndarray) -> np.ndarray:
-    """1 / x, and 0 of 0."""
-    return np.divide(1, powers, out=np.zeros_like(powers), where=powers != 0)
+def exponents(values: np.ndarray) -> np.ndarray:
+    """floor(log2 |x|) of a normal float64, OF_ZERO of 0, more than BIAS of infinities and NaNs."""
+    found = ((values.view(np.uint64) & EXPONENT) >> np.uint64(52)).astype(np.int16) - np.int16(BIAS)
+    found[found == -BIAS] = OF_ZERO
+    return found
 
 
 def towards_zero(values: np.ndarray) -> np.ndarray:

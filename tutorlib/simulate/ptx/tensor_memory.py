@@ -7,6 +7,7 @@ an mbarrier it cannot know the accumulators. Reads of earlier accumulators must 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -24,6 +25,7 @@ POISON = np.float32(np.nan)  # in columns never written
 UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's clock: its tcgen05.ld may be in flight
 LANE_BITS = 16  # of an address: the column below, the lane above
 COLUMNS_OF = Hazard.OUTSIDE(tensor="tensor memory")
+READS = "reads tensor memory"
 SumProducts = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
 
 
@@ -65,13 +67,40 @@ class TensorCommit:
 
 
 @dataclass(frozen=True)
-class TensorLoad:
-    """A warp's tcgen05.ld that it has not waited for. warp: its number in the batch."""
+class Fragment:
+    """Where a tcgen05.ld or .st has what (PTX ISA, 9.7.16.2.3): (threads, registers), from the address on."""
+
+    lanes: np.ndarray
+    columns: np.ndarray
+
+
+@cache
+def fragment(shape: str, times: int, second: int = 0) -> Fragment:
+    """shape: "32x32b". times: of .xN. second: of 16x32bx2, the column of the upper sixteen threads.
+
+    Raises KeyError for shapes that do not exist.
+    """
+    across = {"32x32b": 1, "16x32bx2": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4}[shape]  # registers
+    thread, register = np.indices((WARP, across * times))
+    repeat, number = register // across, register % across
+    lanes, columns = {
+        "32x32b": (thread, register),
+        "16x32bx2": (thread % 16, thread // 16 * second + register),
+        "16x64b": (thread % 2 * 8 + thread // 4, thread // 2 % 2 + 2 * repeat),
+        "16x128b": (number * 8 + thread // 4, thread % 4 + 4 * repeat),
+        "16x256b": (number // 2 * 8 + thread // 4, thread % 4 * 2 + number % 2 + 8 * repeat),
+    }[shape]
+    return Fragment(lanes, columns)
+
+
+@dataclass(frozen=True)
+class TensorAccess:
+    """A warp's tcgen05.ld or, if it stores, .st that it has not waited for. warp: its number in the batch."""
 
     warp: int
     slot: int
-    column: int
-    columns: int
+    columns: np.ndarray
+    stores: bool
 
 
 @dataclass
@@ -85,7 +114,7 @@ class TensorMemory:
     show: Callable[[int], str]
     first: int = 0
     queue: list[TensorProduct | TensorCommit] = field(default_factory=list)
-    loads: list[TensorLoad] = field(default_factory=list)
+    open: list[TensorAccess] = field(default_factory=list)
     allocated: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)  # slot → start → (columns, site)
 
     def __post_init__(self) -> None:
@@ -97,18 +126,20 @@ class TensorMemory:
         self.by_lane: dict[int, dict[int, int]] = {}  # lane → slot → the number of its last
         self.written = np.zeros((batch, COLUMNS), np.int32)  # the number of the last multiplication into a column
         self.write_site = np.zeros((batch, COLUMNS), np.int32)
-        self.read = np.zeros((batch, COLUMNS, warps), np.int32)  # each warp's clock when it had waited for its reads
+        self.used = np.zeros((batch, COLUMNS), np.int32)  # and of the last that takes A from a column
+        # Each warp's clock when it had waited for its reads of a column, and for its stores to it.
+        self.read, self.stored = (np.zeros((batch, COLUMNS, warps), np.int32) for _ in range(2))
         self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
 
     def restart(self, first: int) -> None:
         self.first = first
         self.queue.clear()
-        self.loads.clear()
+        self.open.clear()
         self.allocated.clear()
         self.by_lane.clear()
         self.issued.fill(0)
-        self.written.fill(0)
-        self.read.fill(0)
+        for record in (self.written, self.used, self.read, self.stored):
+            record.fill(0)
         if self.values is not None:
             self.values.fill(POISON)
 
@@ -129,9 +160,7 @@ class TensorMemory:
                 ),
             )
             return 0
-        taken = np.zeros(COLUMNS, bool)
-        for start, (count, _) in mine.items():
-            taken[start : start + count] = True
+        taken = self.taken(slot)
         for start in range(0, COLUMNS, columns):
             if not taken[start : start + columns].any():
                 mine[start] = columns, site
@@ -174,11 +203,15 @@ class TensorMemory:
             )
         del mine[start]
 
-    def holds(self, slot: int, column: int, columns: int) -> bool:
-        return any(
-            start <= column and column + columns <= start + count
-            for start, (count, _) in self.allocated.get(slot, {}).items()
-        )
+    def taken(self, slot: int) -> np.ndarray:
+        """Which columns of a block are allocated."""
+        taken = np.zeros(COLUMNS, bool)
+        for start, (count, _) in self.allocated.get(slot, {}).items():
+            taken[start : start + count] = True
+        return taken
+
+    def holds(self, slot: int, columns: np.ndarray) -> bool:
+        return int(columns.max()) < COLUMNS and bool(self.taken(slot)[columns].all())
 
     # multiplying --------------------------------------------------------------------------------------------------
 
@@ -192,15 +225,17 @@ class TensorMemory:
         units: Sequence[np.ndarray],
         multiply: SumProducts,
         adds: bool,
+        of_a: np.ndarray,
     ) -> None:
         """A thread tells the tensor cores of these blocks to multiply. units: of each block's shared memory, the
-        addresses of the 16 bytes each that they will read."""
+        addresses of the 16 bytes each that they will read. of_a: the columns of tensor memory that A is read from."""
         own, warp = int(self.slot[lane]), int(self.thread[lane]) // WARP
         clocks = self.races.clocks
         number = int(self.issued[list(slots)].max()) + 1
+        touched = np.union1d(np.arange(column, column + columns), of_a)
         for slot, of in zip(slots, units, strict=True):
-            if not self.holds(slot, column, columns):
-                self.notice_outside(site, own, warp, column, columns)
+            if not self.holds(slot, touched):
+                self.notice_outside(site, own, warp, touched)
                 return
             known = clocks.known[own, warp, clocks.base[slot] : clocks.base[slot] + self.geometry.warps]
             late = np.asarray((self.read[slot, column : column + columns] > known).any(0))
@@ -208,7 +243,9 @@ class TensorMemory:
                 late[warp] = False
             if late.any():
                 self.notice_overwritten(site, own, warp, slot, int(late.argmax()))
+            self.look_for_stores(site, (own, warp), slot, touched, "lets tcgen05.mma use tensor memory")
             self.issued[slot] = number
+            self.used[slot, of_a] = number
             self.written[slot, column : column + columns] = number
             self.write_site[slot, column : column + columns] = site
             self.by_lane.setdefault(lane, {})[slot] = number
@@ -221,14 +258,46 @@ class TensorMemory:
             self.races.on_proxy_read(access, cores, np.full(count, number))
         self.queue.append(TensorProduct(site, lane, slots, column, columns, adds, multiply, number))
 
-    def notice_outside(self, site: int, slot: int, warp: int, column: int, columns: int) -> None:
+    def notice_outside(self, site: int, slot: int, warp: int, columns: np.ndarray) -> None:
         self.findings.notice(
             Hazard.OUTSIDE,
             site,
             lambda: Flaw(
-                f"{self.who(slot, warp)} uses columns {column} to {column + columns - 1} of tensor memory, which "
+                f"{self.who(slot, warp)} uses columns {columns.min()} to {columns.max()} of tensor memory, which "
                 "are not allocated",
                 COLUMNS_OF,
+            ),
+        )
+
+    def look_for_stores(self, site: int, by: tuple[int, int], slot: int, columns: np.ndarray, does: str) -> None:
+        """A finding if a block's warps may still be storing to these columns. by: slot and warp that use them."""
+        own, warp = by
+        clocks = self.races.clocks
+        stored = self.stored[slot, columns]
+        late = (stored > clocks.known[own, warp, clocks.base[slot] : clocks.base[slot] + self.geometry.warps]).any(0)
+        if slot == own:
+            late[warp] = (stored[:, warp] == UNAWAITED).any()
+            if does == READS:  # its own lanes, which warps of other quarters cannot store to
+                late[np.arange(len(late)) % 4 != warp % 4] = False
+        if not late.any():
+            return
+        other = int(late.argmax())
+        if (slot, other) == by:
+            self.findings.notice(
+                Hazard.UNWAITED,
+                site,
+                lambda: Flaw(
+                    f"{self.who(*by)} {does} to which its tcgen05.st may still be storing: no tcgen05.wait::st lies "
+                    "between",
+                    Hazard.UNWAITED(by="tcgen05"),
+                ),
+            )
+            return
+        self.findings.notice(
+            Hazard.RACE,
+            site,
+            lambda: (
+                f"{self.who(*by)} {does} to which {self.who(slot, other)} may still be storing: no barrier lies between"
             ),
         )
 
@@ -291,69 +360,117 @@ class TensorMemory:
                 seen[clocks.base[slot] + cores] = number
             self.mbarriers.arrive_later(commit.site, mbarrier, seen)
 
-    # reading ------------------------------------------------------------------------------------------------------
+    # the warps' own accesses ----------------------------------------------------------------------------------------
 
-    def load(self, site: int, warp: int, addresses: np.ndarray, registers: tuple[np.ndarray, ...]) -> None:
-        """A warp, by its number in the batch, begins to read its 32 lanes. addresses: its threads', one for all.
+    def begin(
+        self, site: int, warp: int, addresses: np.ndarray, where: Fragment, stores: bool
+    ) -> tuple[int, np.ndarray, np.ndarray] | None:
+        """A warp, by its number in the batch, begins to read or store. addresses: its threads', one for all.
 
-        The registers hold the numbers at once, since compilers compute with them before the wait. That the load is over
-        only the wait tells.
+        The slot, the lanes and the columns that its threads' registers are for; None and a finding where it cannot.
         """
         slot, number = divmod(warp, self.geometry.warps)
         lane, column = column_of(int(addresses[0]))
-        if wrong := self.wrong_lanes(lane, number % 4 * QUARTER, bool((addresses == addresses[0]).all())):
+        lanes, columns = lane + where.lanes, column + where.columns
+        own, does = number % 4 * QUARTER, "stores to" if stores else "reads"
+        wrong = ""
+        if not (addresses == addresses[0]).all():
+            wrong = f"names another address in each thread; tcgen05.{'st' if stores else 'ld'} takes one for the warp"
+        elif lane < own or lanes.max() >= own + QUARTER:
+            wrong = f"{does} lanes from {lane} on; its own begin at {own}"
+        if wrong:
             self.findings.notice(
                 Hazard.OUTSIDE,
                 site,
                 lambda: Flaw(f"{self.who(slot, number)} {wrong}", Hazard.OUTSIDE(tensor="lanes")),
             )
-            return
-        if not self.holds(slot, column, len(registers)):
-            self.notice_outside(site, slot, number, column, len(registers))
-            return
+            return None
+        touched = np.unique(columns)
+        if not self.holds(slot, touched):
+            self.notice_outside(site, slot, number, touched)
+            return None
+        self.look_for_products(site, slot, number, touched, stores)
+        if not stores:
+            self.look_for_stores(site, (slot, number), slot, touched, READS)
+        (self.stored if stores else self.read)[slot, touched, number] = UNAWAITED
+        self.open.append(TensorAccess(warp, slot, touched, stores))
+        return slot, lanes, columns
+
+    def look_for_products(self, site: int, slot: int, number: int, columns: np.ndarray, stores: bool) -> None:
+        """A finding if multiplications may still use columns that a warp reads or stores to."""
         clocks = self.races.clocks
-        where = slice(column, column + len(registers))
         cores = int(clocks.agents.tensor_cores(np.array(0)))
-        unknown = self.written[slot, where] > clocks.known[slot, number, clocks.base[slot] + cores]
+        over = clocks.known[slot, number, clocks.base[slot] + cores]
+        unknown = self.written[slot, columns] > over
         if unknown.any():
-            told = int(self.write_site[slot, column + int(unknown.argmax())])
+            told = int(self.write_site[slot, columns[unknown.argmax()]])
+            does = "stores over accumulators" if stores else "reads accumulators"
             self.findings.notice(
                 Hazard.UNWAITED,
                 site,
                 lambda: Flaw(
-                    f"{self.who(slot, number)} reads accumulators that the tcgen05.mma at {self.show(told)} may "
-                    "still be adding to: it has waited for no mbarrier to which that was committed",
+                    f"{self.who(slot, number)} {does} that the tcgen05.mma at {self.show(told)} may still be adding "
+                    "to: it has waited for no mbarrier to which that was committed",
                     Hazard.UNWAITED(lacks="commit", by="tcgen05"),
                 ),
                 apart=told,
             )
-        if not self.written[slot, where].all():
+        elif stores and (self.used[slot, columns] > over).any():
+            self.findings.notice(
+                Hazard.UNWAITED,
+                site,
+                lambda: Flaw(
+                    f"{self.who(slot, number)} stores over an A that a tcgen05.mma may still be reading: it has waited "
+                    "for no mbarrier to which that was committed",
+                    Hazard.UNWAITED(lacks="commit", by="tcgen05"),
+                ),
+            )
+
+    def load(
+        self, site: int, warp: int, addresses: np.ndarray, registers: Sequence[np.ndarray], where: Fragment
+    ) -> None:
+        """A warp begins to read. registers: of all lanes of the batch.
+
+        The registers hold the numbers at once, since compilers compute with them before the wait. That the load is over
+        only the wait tells.
+        """
+        if (begun := self.begin(site, warp, addresses, where, False)) is None:
+            return
+        slot, lanes, columns = begun
+        number = warp % self.geometry.warps
+        if not (self.written[slot, columns] | self.stored[slot, columns].any(2)).all():
             self.findings.notice(
                 Hazard.UNWRITTEN,
                 site,
                 lambda: f"{self.who(slot, number)} reads tensor memory to which no tcgen05.mma has been issued yet",
             )
-        self.read[slot, where, number] = UNAWAITED
         assert self.values is not None
-        held = self.values[slot, lane : lane + QUARTER].view(np.uint32)
-        for at, register in enumerate(registers, column):
+        held = self.values[slot].view(np.uint32)[lanes, columns]
+        for at, register in enumerate(registers):
             register[warp * WARP : (warp + 1) * WARP] = held[:, at]
-        self.loads.append(TensorLoad(warp, slot, column, len(registers)))
 
-    def wrong_lanes(self, lane: int, own: int, alike: bool) -> str:
-        """Why a warp whose own lanes begin at `own` cannot read from `lane` on. alike: its threads name one address."""
-        if not alike:
-            return "names another address in each thread; tcgen05.ld takes one for the warp"
-        return f"reads lanes from {lane} on; its own begin at {own}" if lane != own else ""
+    def store(
+        self, site: int, warp: int, addresses: np.ndarray, registers: Sequence[np.ndarray], where: Fragment
+    ) -> None:
+        """A warp begins to store its part of these registers, which tensor memory has at once."""
+        if (begun := self.begin(site, warp, addresses, where, True)) is None:
+            return
+        slot, lanes, columns = begun
+        assert self.values is not None
+        mine = slice(warp * WARP, (warp + 1) * WARP)
+        held = self.values[slot].view(np.uint32)
+        for at, register in enumerate(registers):
+            held[lanes[:, at], columns[:, at]] = register[mine]
 
-    def wait(self, warps: np.ndarray) -> None:
-        """These warps' loads are over."""
-        waited, self.loads = ([load for load in self.loads if (load.warp in warps) is over] for over in (True, False))
-        for load in waited:
-            number = load.warp % self.geometry.warps
-            self.read[load.slot, load.column : load.column + load.columns, number] = self.races.clocks.now[
-                load.slot, number
-            ]
+    def wait(self, warps: np.ndarray, stores: bool) -> None:
+        """These warps' loads are over, or their stores."""
+        waited, self.open = (
+            [one for one in self.open if (one.stores is stores and one.warp in warps) is over] for over in (True, False)
+        )
+        for one in waited:
+            number = one.warp % self.geometry.warps
+            record = self.stored if stores else self.read
+            record[one.slot, one.columns, number] = self.races.clocks.now[one.slot, number]
 
     def leave(self, slot: int) -> None:
         """All threads of a block have ended."""

@@ -58,12 +58,14 @@ class ChosenExercise(KernelExercise):
     by_shape: the answer takes (m, n, k); otherwise it takes nothing, and its configuration is for every shape.
     timed: the shapes that are timed; the slowest of them, beside cuBLAS, counts.
     drawn: of (M, N, K) the least and the most, for shapes drawn at random, of which no answer can have a list.
+    patterned: the kernel is the course's, so no answer can transpose its result: random inputs suffice.
     """
 
     needs: Feature = WGMMA
     by_shape: bool = False
     timed: tuple[Shape, ...] = ()
     drawn: tuple[tuple[Shape, Shape], ...] = ()
+    patterned: bool = False
 
     @property
     def shapes_timed(self) -> tuple[Shape, ...]:
@@ -84,10 +86,10 @@ class ChosenExercise(KernelExercise):
         return self.accept(served)
 
     def examine(self, artifact: AnswerLauncher) -> Verdict | None:
-        """Every shape has a configuration: where it is timed or drawn, one that is not far off by the model, and where
-        it is timed one that compiles.
+        """Every shape has a configuration: where it is timed or drawn, one that is not far off by the model.
+
+        Of the timed ones, that with the fewest registers to spare is compiled, and may not spill.
         """
-        chosen: dict[HopperConfig, Shape] = {}
         others = shapes_between(self.drawn)
         for shape in (*self.sizes, *others):
             config, fault = attempt(artifact.choose, shape)
@@ -96,15 +98,13 @@ class ChosenExercise(KernelExercise):
             if not_one := why_not_one(config):
                 return wrong(f"for {by(shape)} it returns {shorten(config)}: " + not_one + ".")
             artifact.kept[shape] = config
-            if shape in self.timed:
-                chosen.setdefault(config, shape)
             limit = FAR_OFF_TIMED if shape in self.timed else FAR_OFF
             if shape in (*self.timed, *others) and (what := far_off(shape, config, limit)):
                 return wrong(what)
-        for config, shape in chosen.items():
-            compiled = compile_chosen(config)
-            if compiled.spill_bytes:
-                return wrong(f"for {by(shape)}: {shown(config)} spills {compiled.spill_bytes} bytes in each thread.")
+        tightest = min(self.timed, key=lambda shape: artifact.kept[shape].spare_registers)
+        compiled = compile_chosen(config := artifact.kept[tightest])
+        if compiled.spill_bytes:
+            return wrong(f"for {by(tightest)}: {shown(config)} spills {compiled.spill_bytes} bytes in each thread.")
         return None
 
     def compile_for(self, artifact: AnswerLauncher, arch: str) -> Compiled:

@@ -13,6 +13,7 @@ from tutorlib.simulate.ptx.opcodes import (
     copies,
     floats,
     integers,
+    launch_control,
     loads,
     matrices,
     mbarriers,
@@ -42,6 +43,7 @@ ANY_TYPE: dict[str, Decoder] = {
     **tcgen05.OPCODES,
     **tensormaps.OPCODES,
     **control.OPCODES,
+    **launch_control.OPCODES,
 }
 FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES
 

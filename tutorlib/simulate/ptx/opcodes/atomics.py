@@ -91,17 +91,22 @@ def atomic(instruction: Instruction, site: int, state: State) -> Step:
 def reach(port: Port, where: Where, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The lanes whose address is good, the memory as rows, and each lane's row. Others look on as at an atomic."""
     assert isinstance(port, GlobalPort | SharedPort)
-    lanes, starts, good = port.admit(where, at)
-    numbers = port.numbered(lanes)
-    if good is not None:
-        numbers, starts = numbers[good], starts[good]
-    port.log(numbers, starts)
     state = port.state
     if isinstance(port, GlobalPort):
+        lanes, starts, good = port.admit(where, at)
+        numbers = port.numbered(lanes)
+        if good is not None:
+            numbers, starts = numbers[good], starts[good]
+        port.log(numbers, starts)
         state.watch.overlaps.on_atomic(port.access(numbers, starts))
         return numbers, state.arena.rows(port.width, 1), starts // port.width
-    state.watch.races.on_atomic(port.access(numbers, starts))
-    return numbers, port.rows, (state.shared_row[numbers] + starts) // port.width
+    lanes, slots, starts, good = port.find(where, at)
+    numbers = port.numbered(lanes)
+    if good is not None:
+        numbers, slots, starts = numbers[good], slots[good], starts[good]
+    port.log(numbers, starts)
+    state.watch.races.on_atomic(port.access(numbers, starts, slots))
+    return numbers, port.rows, port.row_of(slots, starts)
 
 
 def atomic_step(

@@ -16,7 +16,7 @@ from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import address_of
 from tutorlib.simulate.ptx.ports import SharedPort
 from tutorlib.simulate.ptx.state import State, Where, of_warps
-from tutorlib.simulate.ptx.tensor_cores import SIGNIFICANT, add_products
+from tutorlib.simulate.ptx.tensor_cores import MODELED, add_products
 from tutorlib.simulate.ptx.types import bits_of, numpy_type
 
 ROWS = 8  # of a matrix that ldmatrix moves, each of 16 bytes
@@ -61,6 +61,10 @@ def values(operand: Operand, instruction: Instruction, state: State) -> list[np.
 def matrices_of(instruction: Instruction) -> int:
     if "m8n8" not in instruction.parts or instruction.parts[-1] != "b16":
         raise NotSimulated(str(instruction), instruction.line)
+    return matrices_in(instruction)
+
+
+def matrices_in(instruction: Instruction) -> int:
     return next(int(part[1:]) for part in instruction.parts if part in ("x1", "x2", "x4"))
 
 
@@ -88,8 +92,10 @@ def load_matrix(instruction: Instruction, site: int, state: State) -> Step:
 
 
 def store_matrix(instruction: Instruction, site: int, state: State) -> Step:
-    """ldmatrix in reverse."""
-    count = matrices_of(instruction)
+    """ldmatrix in reverse. Of m16n8.trans.b8 lane l has rows l / 4 and, in its upper half, l / 4 + 8 of each matrix, of
+    both the elements 2·(l % 4) and the next; memory has its columns, each 16 bytes long."""
+    bytewise = {"m16n8", "trans", "b8"} <= set(instruction.parts)
+    count = matrices_in(instruction) if bytewise else matrices_of(instruction)
     given = values(instruction.operands[1], instruction, state)
     addresses = address_of(instruction.operands[0], instruction, state)
     port = SharedPort(state, instruction, site, 8, 2, "writes")
@@ -99,11 +105,16 @@ def store_matrix(instruction: Instruction, site: int, state: State) -> Step:
         warps = whole_warps(where, instruction, site, state)
         writes = givers if where is True else givers & np.repeat(of_warps(where).any(1), WARP)
         pairs = np.stack([v[warps] for v in given], axis=1)  # (warps, matrices, lanes)
-        tiles = pairs.view(np.uint16).reshape(len(warps), count, ROWS, 8)
-        if "trans" in instruction.parts:
-            tiles = tiles.swapaxes(2, 3)
+        tiles: np.ndarray
+        if bytewise:
+            tiles = pairs.view(np.uint8).reshape(len(warps), count, 8, 4, 2, 2).transpose(0, 1, 3, 5, 4, 2)
+        else:
+            tiles = pairs.view(np.uint16).reshape(len(warps), count, ROWS, 8)
+            tiles = tiles.swapaxes(2, 3) if "trans" in instruction.parts else tiles
         port.write(
-            True if writes.all() else writes, addresses(), np.ascontiguousarray(tiles).view(np.uint64).reshape(-1, 2)
+            True if writes.all() else writes,
+            addresses(),
+            np.ascontiguousarray(tiles).reshape(-1, 8).view(np.uint64).reshape(-1, 2),
         )
 
     return step
@@ -206,7 +217,7 @@ def product(
     ]
     outs = registers(instruction.operands[0], f"b{max(bits_of(d_kind), 32)}", instruction, state)
     d_type = np.dtype(numpy_type(d_kind))
-    cuts_off = a_kind == b_kind and a_kind in SIGNIFICANT and d_kind == c_kind == "f32"
+    cuts_off = a_kind == b_kind and a_kind in MODELED and d_kind == c_kind == "f32"
 
     def step(where: Where) -> None:
         warps = whole_warps(where, instruction, site, state)
@@ -214,7 +225,7 @@ def product(
             matrix(words, piece, kind, warps, where is True)
             for words, piece, kind in zip(given, pieces, kinds[1:], strict=True)
         )
-        d = add_products(a, b, c, a_kind) if cuts_off else a @ b + c
+        d = add_products(a, b, c) if cuts_off else a @ b + c
         d = d.reshape(len(warps), m * n).astype(d_type, copy=False).take(inverse, axis=1)
         bits = d.view(outs[0].dtype).reshape(len(warps), WARP, len(outs))
         running = slice(None) if where is True else warps
