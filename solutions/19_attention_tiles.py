@@ -432,9 +432,13 @@ show_source(tiles.persistent_forward)
 show_sweep("attention_tuning")
 
 # %% [markdown]
+# One tile wins for both d. The persistent twin loses a tenth: its blocks take every n-th tile, however long the tiles
+# before were, while the hardware gives the next block of a grid to whichever SM is free. (Notebook 20's persistent
+# kernel draws its tiles from a counter.)
+#
 # The course's kernel takes the fastest tile for each d, with and without a mask. How fast is it at other lengths, and
 # does it matter whether eight heads share K and V (16×2 heads against 16×16)? The CuTe kernel is the subject of
-# notebook 20.
+# notebook 20. (The rows of cuTile for d = 128 without a mask were measured with a tile of 256×128 in a cluster of two.)
 
 # %%
 show_sweep("attention_full")
@@ -523,6 +527,9 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 show_sweep("decode")
 
 # %% [markdown]
+# A block for each SM is enough for a few long sequences. Four leave a thread a quarter of the registers that one block
+# has: they spill, and the kernel is half as fast.
+#
 # ## What to remember
 #
 # - Attention never stores S: Q stays in the block, K and V stream past it.

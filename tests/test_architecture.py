@@ -58,6 +58,7 @@ def test_importing_a_module_imports_nothing_heavy(module, may):
 SEVERAL = {
     "Answer": "what an exercise is given; what the real CuTe says",
     "Names": "notebooks on the command line; a dtype's names",
+    "Block": "of attention; of Blackwell's GEMM",
     "Operand": "a tensor of a problem; of a PTX instruction",
     "Order": "the same thing, with a block that a kernel or that Python knows",
     "State": "an exercise's, for the reader; a simulated batch's",
@@ -82,6 +83,8 @@ SEVERAL = {
     "hopper_k": "a figure has the name of the sweep that it draws",
     "hopper_levers": "a figure has the name of the sweep that it draws",
     "hopper_timeline": "a figure has the name of the sweep that it draws",
+    "load_tiles": "the producer's loop, of Hopper's GEMM, of attention",
+    "current_stream": "torch's, of the GPU at hand; of a matrix's GPU",
     "linear": "torch's operator; one of the broken kernels",
     "linear_swiglu": "of torch tensors; the problem that exercises set",
     "load": "read with its module: targets.load, submission.load, driver.load",

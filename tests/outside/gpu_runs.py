@@ -25,7 +25,7 @@ from tests.outside.faults import mutants_of
 from tests.outside.packed import Packed
 from tutorlib.compiling import ptxas
 from tutorlib.instruments import accesses
-from tutorlib.instruments.sanitizing import OPTIONS, find_program, read_verdict, watch
+from tutorlib.instruments.sanitizing import OPTIONS, find_program, read_verdict, run_within
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring import counters
 from tutorlib.measuring.results import sweep_file, write_json
@@ -92,7 +92,7 @@ def run_alone(program: Program) -> dict[str, Any]:
     """What came of the launch without a tool: its distance from the simulator's result, or an error."""
     if refused := assemble(program):
         return {"error": refused}
-    output, hung = watch(program.command, ALONE_S)
+    output, hung = run_within(program.command, ALONE_S)
     return {"error": HUNG} if hung else last_json(output)
 
 
@@ -106,7 +106,7 @@ def last_json(output: str) -> dict[str, Any]:
 
 def run_under(sanitizer: str, tool: str, program: Program, seconds: float) -> dict[str, Any]:
     """A tool's verdict. line: whether what it reports names a line of the source."""
-    output, hung = watch([sanitizer, "--tool", tool, *OPTIONS.get(tool, ()), *program.command], seconds)
+    output, hung = run_within([sanitizer, "--tool", tool, *OPTIONS.get(tool, ()), *program.command], seconds)
     verdict = read_verdict(output)
     first = re.sub(r"/\S*/", "", verdict["first"])
     verdict |= {"first": first, "line": bool(verdict["errors"] and LINE_NUMBER.search(output))}

@@ -63,7 +63,7 @@ def test_all_that_a_gpu_is_asked(packed, tmp_path, monkeypatch):
     packed.write(folder / "one.json.xz")
     mutants = list(mutants_of(packed.ptx, "k", 3))
 
-    def watch(command, seconds):
+    def run_within(command, seconds):
         if "--tool" in command:
             return (REPORT if "racecheck" in command and "one_" in command[-1] else CLEAN), False
         changed = "one_" in command[-1]
@@ -71,7 +71,7 @@ def test_all_that_a_gpu_is_asked(packed, tmp_path, monkeypatch):
 
     monkeypatch.setattr(gpu_runs, "FAULTS_DATA", tmp_path / "planted.json")
     gpu_runs.FAULTS_DATA.write_text(json.dumps({CASE: []}))
-    monkeypatch.setattr(gpu_runs, "watch", watch)
+    monkeypatch.setattr(gpu_runs, "run_within", run_within)
     monkeypatch.setattr(gpu_runs, "find_program", lambda: "echo")
     monkeypatch.setattr(gpu_runs, "this_machine", lambda: {"gpu": "NVIDIA H100"})
     monkeypatch.setattr(gpu_runs, "sweep_file", lambda gpu, name: tmp_path / f"{name}.json")

@@ -33,7 +33,7 @@ def attention_grid(cartoon: AttentionCartoon, ticks: int) -> CellGrid:
         for span in cartoon.spans
     ]
     timeline = [(row, label, span.block, span.begin, span.end) for row, label, span in bars]
-    return timeline_grid(cartoon.schedule, ("wg 0", "wg 1", "mma"), timeline, cartoon.total, ticks)
+    return cartoon_grid(cartoon.schedule, ("wg 0", "wg 1", "mma"), timeline, cartoon.total, ticks)
 
 
 def tiles_grid(cartoon: SmCartoon, ticks: int) -> CellGrid:
@@ -43,10 +43,10 @@ def tiles_grid(cartoon: SmCartoon, ticks: int) -> CellGrid:
         timeline.append((row, labels.get(span.kind, str(span.tile)), span.tile, span.begin, span.end))
         if span.kind == "steps":
             timeline.append((3, "", span.tile, span.begin, span.end))
-    return timeline_grid(cartoon.blocks, ("loads", "wg 0", "wg 1", "mma"), timeline, cartoon.total, ticks)
+    return cartoon_grid(cartoon.blocks, ("loads", "wg 0", "wg 1", "mma"), timeline, cartoon.total, ticks)
 
 
-def timeline_grid(
+def cartoon_grid(
     name: str, rows: tuple[str, ...], timeline: Iterable[tuple[int, str, int, int, int]], total: int, ticks: int
 ) -> CellGrid:
     """timeline: (row, label, color, begin, end) of each bar. The last row is hatched where it has none."""

@@ -32,7 +32,7 @@ OFF = 2**-4  # of the largest element, that a result may be off
 
 
 @dataclass(frozen=True)
-class Case:
+class AttentionSizes:
     batch: int
     heads: int
     kv_heads: int
@@ -42,15 +42,18 @@ class Case:
     causal: bool = False
 
 
-def cases_of(kernel: str, d: int, causal: bool) -> tuple[Case, ...]:
+def cases_of(kernel: str, d: int, causal: bool) -> tuple[AttentionSizes, ...]:
     """With as much work at d = 64 as at 128; of gradients, many heads of K and V and few."""
     more = 128 // d
     if kernel == "decode_parts":
         return tuple(
-            Case(more * batch, heads, kv, 1, n, d) for batch, heads, kv, n in ((16, 16, 16, 4096), (8, 64, 8, 16384))
+            AttentionSizes(more * batch, heads, kv, 1, n, d)
+            for batch, heads, kv, n in ((16, 16, 16, 4096), (8, 64, 8, 16384))
         )
     heads = 16 * more
-    return tuple(Case(16384 // n, heads, kv, n, n, d, causal) for kv, n in ((heads, 4096), (heads // 8, 1024)))
+    return tuple(
+        AttentionSizes(16384 // n, heads, kv, n, n, d, causal) for kv, n in ((heads, 4096), (heads // 8, 1024))
+    )
 
 
 # Kernel → the fp32 elements of a block's accumulators, for tm, tn and d.
@@ -91,10 +94,10 @@ def milliseconds(call: Callable[[], Any], calls: int = CALLS) -> float:
     return start.elapsed_time(end) / calls
 
 
-class Bench:
+class TileBench:
     """A case's tensors, and what a kernel has to compute."""
 
-    def __init__(self, kernel: str, case: Case) -> None:
+    def __init__(self, kernel: str, case: AttentionSizes) -> None:
         def random(heads: int, tokens: int) -> Tensor:
             return torch.randn(case.batch, heads, tokens, case.d, device="cuda", dtype=torch.bfloat16)
 
@@ -153,7 +156,7 @@ class Bench:
 def tried(kernel: str, d: int, causal: bool) -> list[dict[str, Any]]:
     """Every configuration, from the fastest on: `slower` is the geometric mean, over the cases, of its time over the
     fastest one's."""
-    benches = [Bench(kernel, case) for case in cases_of(kernel, d, causal)]
+    benches = [TileBench(kernel, case) for case in cases_of(kernel, d, causal)]
 
     def compiles(tile: Tile) -> str:
         try:

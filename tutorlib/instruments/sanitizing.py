@@ -53,7 +53,7 @@ def sanitize(program: str, tool: str, name: str) -> dict[str, Any]:
     """One tool's verdict on one bug, as JSON has it: how the run ended, how many errors, the first of them."""
     launch = [sys.executable, "-m", "tutorlib.instruments.sanitizing", "--launch", name]
     environment = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}  # else all tensors are one allocation
-    output, hung = watch([program, "--tool", tool, *OPTIONS.get(tool, ()), *launch], TIME_LIMIT_S, environment)
+    output, hung = run_within([program, "--tool", tool, *OPTIONS.get(tool, ()), *launch], TIME_LIMIT_S, environment)
     if hung:
         return read_verdict(output) | {"ended": f"it hung: stopped after {TIME_LIMIT_S} s"}
     if REFUSED in output:
@@ -61,7 +61,9 @@ def sanitize(program: str, tool: str, name: str) -> dict[str, Any]:
     return read_verdict(output)
 
 
-def watch(command: Sequence[str], seconds: float, environment: Mapping[str, str] | None = None) -> tuple[str, bool]:
+def run_within(
+    command: Sequence[str], seconds: float, environment: Mapping[str, str] | None = None
+) -> tuple[str, bool]:
     """What a command prints, and whether it had to be stopped after so many seconds, with the processes it started."""
     with subprocess.Popen(
         command, cwd=ROOT, env=os.environ | (environment or {}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -120,7 +120,7 @@ class SimulatedTileCpp:
         compiled = compile_cpp(self.source, ARCH)
 
         def call() -> None:
-            self.reports = [simulate_tile_cpp(compiled, self.grid(work.shape), arguments_of(work), self.traced)]
+            self.reports = [simulate_tile_cpp(compiled, self.grid(work.shape), named_arguments(work), self.traced)]
 
         return call
 
@@ -147,11 +147,11 @@ class SimulatedCuda:
 
         def call() -> None:
             grid, block = self.grid(work.shape), self.block(work.shape)
-            self.reports = [simulate_cuda(self.source, grid, block, arguments_of(work), traced=self.traced)]
+            self.reports = [simulate_cuda(self.source, grid, block, named_arguments(work), traced=self.traced)]
 
         return call
 
 
-def arguments_of(work: Work) -> "dict[str, Tensor | int | float]":
+def named_arguments(work: Work) -> "dict[str, Tensor | int | float]":
     """The tensors and the sizes, by their names in the problem."""
     return {**work.named, **dict(zip(work.problem.dims, work.shape, strict=True))}

@@ -38,7 +38,7 @@ from tutorlib.kernels.attention.roles import (
     make_mmas,
     make_tma_load,
 )
-from tutorlib.kernels.attention.schedule import Drawn, Order, Tile
+from tutorlib.kernels.attention.schedule import DrawnTile, Order, Tile
 from tutorlib.kernels.attention.slots import COURSE, AttentionParts
 from tutorlib.kernels.hopper.layouts import Tma, smem_layout
 
@@ -210,7 +210,7 @@ def load_tiles(block: Block, order: Order, counter: cute.Tensor) -> None:
     state = make_pipeline_state(PipelineUserType.Producer, block.config.q_stages)
     before, number = Int32(0), order.draw(counter)
     while number < order.tiles:
-        tile = order.numbered(number, Drawn(state, before))
+        tile = order.numbered(number, DrawnTile(state, before))
         load_tile(block, tile)
         before += tile.n_blocks
         state.advance()
@@ -227,7 +227,7 @@ def attend_tiles(block: Block, order: Order) -> None:
     m_block, head, batch, before = block.q_ring.take(state)
     first_turn(block)
     while batch < order.batches:
-        tile = order.tile(m_block, head, batch, Drawn(state, before))
+        tile = order.tile(m_block, head, batch, DrawnTile(state, before))
         attend_tile(block, tile)
         block.q_ring.release(state.index)
         state.advance()

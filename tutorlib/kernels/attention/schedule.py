@@ -15,7 +15,7 @@ from tutorlib.kernels.attention.roles import AttentionConfig
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnTile:
     """q_state: of a tile's Q in the ring. before: blocks of keys that went through the rings for earlier tiles."""
 
     q_state: PipelineState
@@ -34,7 +34,7 @@ class Tile:
     batch: Int32
     n_blocks: Int32
     unmasked: Int32
-    drawn: Drawn | None
+    drawn: DrawnTile | None
 
     @property
     def q_stage(self) -> Int32 | int:
@@ -74,7 +74,7 @@ class Order:
         return self.m_blocks - 1 - step if self.config.causal and self.config.longest_first else step
 
     @cute.jit
-    def tile(self, m_block: Int32, head: Int32, batch: Int32, drawn: Drawn | None = None) -> Tile:
+    def tile(self, m_block: Int32, head: Int32, batch: Int32, drawn: DrawnTile | None = None) -> Tile:
         config = self.config
         bM, bN = config.tile_m, config.tile_n
         n_blocks = cute.ceil_div(self.keys, bN)
@@ -84,7 +84,7 @@ class Order:
             unmasked = cutlass.min(n_blocks - 1, m_block * bM // bN) if cutlass.const_expr(config.few_masks) else 0
         return Tile(m_block, head, batch, n_blocks, unmasked, drawn)
 
-    def numbered(self, number: Int32, drawn: Drawn) -> Tile:
+    def numbered(self, number: Int32, drawn: DrawnTile) -> Tile:
         rest, head = number // self.heads, number % self.heads
         return self.tile(self.m_block(rest % self.m_blocks), head, rest // self.m_blocks, drawn)
 

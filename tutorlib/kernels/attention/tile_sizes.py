@@ -36,8 +36,11 @@ ANYWHERE = {
 
 
 @cache
-def on_hopper() -> dict[tuple[str, int, bool], Tile]:
-    """(kernel, head_dim, causal) → the fastest that `python -m tutorlib.instruments.attention_tiles` measured."""
+def measured_tiles() -> dict[tuple[str, int, bool], Tile]:
+    """(kernel, head_dim, causal) → the tile that was fastest on an H100 or an H200.
+
+    `python -m tutorlib.instruments.attention_tiles` writes the file.
+    """
     chosen = json.loads(FILE.read_text(encoding="utf-8"))["chosen"]
     return {(row.pop("kernel"), row.pop("d"), row.pop("causal")): Tile(**row) for row in chosen}
 
@@ -45,7 +48,7 @@ def on_hopper() -> dict[tuple[str, int, bool], Tile]:
 def tile_of(kernel: str, head_dim: int, causal: bool) -> Tile:
     """For this kernel on the GPU at hand."""
     found = device.gpu()
-    measured = on_hopper() if found and found.arch == "90" else {}
+    measured = measured_tiles() if found and found.arch == "90" else {}
     return measured.get((kernel, head_dim, causal), ANYWHERE[kernel])
 
 

@@ -64,7 +64,7 @@ class Undefined:
     def restart(self, first: int, alive: np.ndarray) -> None:
         """A batch begins, of these lanes."""
         self.first = first
-        self.held = {name: Origin(Hazard.UNSET, -1, str, all_of(alive)) for name in self.unset}
+        self.held = {name: Origin(Hazard.UNSET, -1, str, every_byte(alive)) for name in self.unset}
 
     def note(
         self,
@@ -76,7 +76,7 @@ class Undefined:
     ) -> None:
         """An instruction has read memory never written into these registers, for these lanes (booleans)."""
         for name in names:
-            self.held[name] = Origin(kind, site, message, all_of(lanes))
+            self.held[name] = Origin(kind, site, message, every_byte(lanes))
 
     def read_back(self, names: list[str], lanes: np.ndarray, stored_at: int) -> bool:
         """These registers hold what that store has put into memory, if that was undefined."""
@@ -139,7 +139,7 @@ class Undefined:
         """selp: what it does not take need not be determined; what decides must be."""
         taken = zip(instruction.operands[1:], (active & first, active & ~first, active), strict=True)
         undefined = [
-            (origin, np.where(lanes, origin.bytes if n < CHOSEN else all_of(origin.lanes), 0))
+            (origin, np.where(lanes, origin.bytes if n < CHOSEN else every_byte(origin.lanes), 0))
             for n, (operand, lanes) in enumerate(taken)
             for origin in map(self.held.get, register_names(operand, addresses=False))
             if origin and (origin.lanes & lanes).any()
@@ -179,7 +179,7 @@ class Undefined:
 
     def give_on(self, names: list[str], origin: Origin, lanes: np.ndarray) -> None:
         for name in names:
-            self.held[name] = replace(origin, bytes=all_of(lanes))
+            self.held[name] = replace(origin, bytes=every_byte(lanes))
 
     def overwrite(self, name: str, lanes: np.ndarray) -> None:
         left = np.where(lanes, 0, self.held[name].bytes)
@@ -194,7 +194,7 @@ def joined(undefined: "list[tuple[Origin, np.ndarray]]") -> Origin:
     return replace(undefined[0][0], bytes=np.bitwise_or.reduce([bytes_ for _, bytes_ in undefined]))
 
 
-def all_of(lanes: np.ndarray) -> np.ndarray:
+def every_byte(lanes: np.ndarray) -> np.ndarray:
     """All bytes of these lanes' registers."""
     return lanes * ALL
 
