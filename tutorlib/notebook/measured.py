@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from IPython.display import Image
     from pandas import DataFrame
 
+WIDE = 6  # columns: tables that have more of them than rows are shown turned
 NBSP = "\N{NO-BREAK SPACE}"  # an indentation that HTML keeps
 ROUGHLY = "≈"  # before a ratio that is too noisy to rely on
 NOTHING = "Nothing was measured yet: `tutor evidence {}` on a machine with a GPU does it."
@@ -92,7 +93,7 @@ def show_sweep(name: str, **counters: str) -> "DataFrame | None":
     """A sweep as a table: a row for each kernel and, if one shape was timed, for the baseline.
 
     counters: names of columns → counters of Nsight Compute, e.g. busy=TENSOR_BUSY; shown if one shape was timed.
-    With several shapes, each has a column with the ratio to the baseline.
+    With several shapes, each has a column with the ratio to the baseline; with many, a row.
     If nothing was measured, it prints a line that says so.
     """
     return tables(name, lambda swept: one_shape(swept, counters) if len(swept.shapes) == 1 else by_shape(swept))
@@ -108,7 +109,8 @@ def tables(name: str, table: "Callable[[SweepResults], DataFrame]") -> "DataFram
         print(f"{name}: {error}")
         return None
     made = {f"{swept.gpu}, {swept.date}, {swept.regime}": table(swept) for swept in everything}
-    return explained(pandas.concat(made, axis="columns").fillna(""))
+    found = pandas.concat(made, axis="columns").fillna("")
+    return explained(found.T if found.shape[1] > max(WIDE, len(found)) else found)
 
 
 def show_levers(name: str = "hopper_levers") -> "DataFrame | None":
