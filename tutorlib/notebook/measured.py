@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from IPython.display import Image
     from pandas import DataFrame
 
-WIDE = 6  # columns: tables that have more of them than rows are shown turned
+WIDE = 8  # columns: tables that have more of them than rows are shown turned
 NBSP = "\N{NO-BREAK SPACE}"  # an indentation that HTML keeps
 ROUGHLY = "≈"  # before a ratio that is too noisy to rely on
 NOTHING = "Nothing was measured yet: `tutor evidence {}` on a machine with a GPU does it."

@@ -84,11 +84,6 @@ PART_EXERCISES = (
                 Hazard.DEADLOCK,
                 "Each block waits for the bytes of whole tiles. Which slices does it get, and from which blocks?",
             ),
-            Remedy(
-                Hazard.MBARRIER,
-                "Each block announces the bytes of both whole tiles. A slice that arrives twice, or in a block that "
-                "has no use for it, is counted there, too.",
-            ),
             Remedy(Difference.WRONG, "Which slice of the tile does this block load, and for which row or column?"),
         ),
     ),
