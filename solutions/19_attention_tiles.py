@@ -528,7 +528,7 @@ show_sweep("decode")
 
 # %% [markdown]
 # A block for each SM is enough for a few long sequences. Four leave a thread a quarter of the registers that one block
-# has: they spill, and the kernel is half as fast.
+# has: they spill, and the kernel is little more than half as fast.
 #
 # ## What to remember
 #
