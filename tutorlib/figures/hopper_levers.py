@@ -46,4 +46,12 @@ def draw_levers(axes: "Axes", swept: SweepResults, named: Callable[[Shape], str]
     axes.set_yticks(range(len(stacks)), [stack.label for stack in stacks], ha="left")
     axes.tick_params(axis="y", pad=POINTS_A_LETTER * max(len(stack.label) for stack in stacks))
     axes.set_title(f"{swept.gpu}, bf16, {swept.regime}", loc="left", color=INK)
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.3, ncols=3, frameon=False)
+    axes.legend(
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        borderaxespad=0.3,
+        ncols=3,
+        columnspacing=1,
+        handletextpad=0.3,
+        frameon=False,
+    )
