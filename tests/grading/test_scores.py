@@ -18,6 +18,7 @@ GRADE = ["grade", "--no-sandbox"] if sandbox.why_open() else ["grade"]
 
 def test_unsolved_notebooks_have_no_points():
     result = CliRunner().invoke(app, [*GRADE, str(NOTEBOOKS), "--format", "json"])
+    assert result.stdout, (result.stderr, result.exception)
     scores = json.loads(result.stdout)
     assert result.exit_code == 1
     assert scores["points"] == 0
@@ -37,6 +38,7 @@ def test_half_of_the_answers_give_their_points(tmp_path):
         wanted[exercise.id] = exercise.points if int(exercise.id[3:]) % 2 else 0
     nbformat.write(notebook, tmp_path / "a.ipynb")
     result = CliRunner().invoke(app, [*GRADE, str(tmp_path), "--format", "json"])
+    assert result.stdout, (result.stderr, result.exception)
     scores = json.loads(result.stdout)
     assert result.exit_code == 1
     assert {one["id"]: one["points"] for one in scores["exercises"]} == wanted

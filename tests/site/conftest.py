@@ -42,8 +42,9 @@ def site(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """For one file: while it is open, Playwright's event loop runs, and a test of another file can run none."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=1000 * PATIENCE_S)
