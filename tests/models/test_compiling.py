@@ -1,6 +1,5 @@
 """What compiles again, and where members lie: held to the real CuTe."""
 
-import gc
 from itertools import product
 
 import cutlass
@@ -9,7 +8,7 @@ import torch
 from cutlass import cute
 from cutlass.cute.runtime import from_dlpack
 
-from tutorlib.compiling.cute import compilations
+from tutorlib.dsl.cute.compiler import counted_compilations
 from tutorlib.exercises.n17_compile_once import cost_counts as costs
 from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
 
@@ -51,15 +50,10 @@ def view(call):
 @pytest.mark.parametrize("name", LISTS)
 def test_cute_compiles_as_often(name):
     function = FUNCTIONS[name]
-    gc.collect()  # or what other tests compiled is forgotten, and no longer counted, between the two counts
-    gc.disable()
-    try:
-        before = compilations()
+    with counted_compilations() as counts:  # `compilations()` falls as well: CuTe forgets functions that are gone
         for call in LISTS[name]:
             function(view(call), call[-1])
-        assert compilations() - before == compilations_of(LISTS[name])
-    finally:
-        gc.enable()
+    assert counts["compile"] == compilations_of(LISTS[name])
 
 
 def test_structs_are_laid_out_as_cute_does():
