@@ -57,7 +57,7 @@ def all_together(course, tmp_path_factory) -> dict[str, dict]:
     return {outcome["id"]: outcome for outcome in json.loads(done.stdout)["exercises"]}
 
 
-@pytest.mark.parametrize(("k", "name"), enumerate(SHARED, 1), ids=str)
+@pytest.mark.parametrize(("k", "name"), list(enumerate(SHARED, 1)), ids=str)
 def test_an_odd_answer_among_others_has_full_points(all_together, k, name):
     outcome = all_together[f"{TOGETHER}.{k}"]
     assert outcome["points"] == 2, f"{name}: {outcome['message']}"

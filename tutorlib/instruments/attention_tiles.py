@@ -1,10 +1,13 @@
-"""Tiles and hints of the cuTile attention kernels, timed: python -m tutorlib.instruments.attention_tiles
+"""Tiles and hints of the cuTile attention kernels, timed: python -m tutorlib.instruments.attention_tiles [KERNEL …]
 
 Each configuration is compiled, on all cores, and timed at several sizes, its results compared with torch's. The fastest
 for each head dimension, with and without a mask, go to kernels/attention/tiles.json, which the kernels use, and all of
-them to figures/data/explored/GPU_attention_tiles.json. It takes some minutes of a GPU.
+them to figures/data/explored/GPU_attention_tiles.json. Both files are written after each problem, which takes about a
+minute of a GPU, and keep what they have of others.
 """
 
+import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -12,6 +15,8 @@ from datetime import date
 from functools import partial
 from itertools import product
 from math import exp, inf, log
+from operator import itemgetter
+from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
@@ -188,19 +193,29 @@ def tried(kernel: str, d: int, causal: bool) -> list[dict[str, Any]]:
     return rows
 
 
+def keep(file: Path, key: str, rows: list[dict[str, Any]], by: dict[str, str]) -> None:
+    """Put a problem's rows in place of those that the file has of it."""
+    had = json.loads(file.read_text(encoding="utf-8"))[key] if file.exists() else []
+    problem = itemgetter("kernel", "d", "causal")
+    others = [row for row in had if problem(row) != problem(rows[0])]
+    write_json(file, by | {key: others + rows})
+
+
 def main() -> None:
+    kernels = sys.argv[1:] or list(KERNELS)
+    if unknown := [name for name in kernels if name not in KERNELS]:
+        raise SystemExit(f"no kernel is called {unknown[0]}; there are {', '.join(KERNELS)}")
     torch.cuda.init()
     gpu = torch.cuda.get_device_name()
-    found = [
-        tried(kernel, d, causal)
-        for kernel in KERNELS for d, causal in product((128, 64), (False, True))
-        if not (kernel == "decode_parts" and causal)
-    ]  # fmt: skip
     by = {"gpu": gpu, "date": date.today().isoformat()}
+    explored = DATA / "explored" / f"{file_stem(gpu)}_attention_tiles.json"
     names = ("kernel", "d", "causal", "tm", "tn", *Tile(0, 0).hints)
-    write_json(FILE, by | {"chosen": [{name: rows[0][name] for name in names} for rows in found]})
-    rows = [row | {"slower": None if row["slower"] == inf else row["slower"]} for rows in found for row in rows]
-    print(write_json(DATA / "explored" / f"{file_stem(gpu)}_attention_tiles.json", by | {"tried": rows}))
+    for kernel, d, causal in product(kernels, (128, 64), (False, True)):
+        if kernel == "decode_parts" and causal:
+            continue
+        rows = tried(kernel, d, causal)
+        keep(FILE, "chosen", [{name: rows[0][name] for name in names}], by)
+        keep(explored, "tried", [row | {"slower": None if row["slower"] == inf else row["slower"]} for row in rows], by)
 
 
 if __name__ == "__main__":
