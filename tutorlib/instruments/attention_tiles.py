@@ -65,6 +65,7 @@ def cases_of(kernel: str, d: int, causal: bool) -> tuple[AttentionSizes, ...]:
 KERNELS: dict[str, Callable[[int, int, int], int]] = {
     "tile_forward": lambda tm, tn, d: tm * (tn + d),
     "backward_keys": lambda tm, tn, d: tn * (tm + 2 * d),
+    "backward_together": lambda tm, tn, d: tn * (tm + 2 * d) + tm * d,
     "backward_queries": lambda tm, tn, d: tm * (tn + d),
     "decode_parts": lambda tm, tn, d: tm * (tn + d),
 }
@@ -112,6 +113,7 @@ class TileBench:
         self.o = attend("MATH" if kernel == "decode_parts" else "CUDNN_ATTENTION", self.causal, self.q, self.k, self.v)
         self.lse = torch.empty(self.q.shape[:3], device="cuda")
         self.outputs: tuple[Tensor, ...] = (torch.empty_like(self.o),)
+        self.dq_acc = torch.zeros(self.q.shape, device="cuda")
         self.exact: tuple[Tensor, ...] = (self.o,)
         if kernel.startswith("backward"):
             launch.forward_by_tiles(self.outputs[0], self.lse, self.q, self.k, self.v, self.scale, self.causal)
@@ -119,7 +121,7 @@ class TileBench:
             self.inputs = self.q, self.k, self.v, self.do, self.lse, delta
             leaves = [x.clone().requires_grad_() for x in (self.q, self.k, self.v)]
             dq, dk, dv = torch.autograd.grad(attend("CUDNN_ATTENTION", self.causal, *leaves), leaves, self.do)
-            self.exact = (dk, dv) if kernel == "backward_keys" else (dq,)
+            self.exact = (dq,) if kernel == "backward_queries" else (dk, dv)
             self.outputs = tuple(map(torch.empty_like, self.exact))
 
     def call(self, tile: Tile) -> None:
@@ -128,6 +130,8 @@ class TileBench:
             launch.forward_by_tiles(out, self.lse, self.q, self.k, self.v, self.scale, self.causal, tile)
         elif self.kernel == "backward_keys":
             launch.keys_gradients_into(out, others[0], self.inputs, self.scale, self.causal, tile)
+        elif self.kernel == "backward_together":  # dQ is not looked at: it grows from call to call
+            launch.keys_gradients_into(out, others[0], self.inputs, self.scale, self.causal, tile, self.dq_acc)
         elif self.kernel == "backward_queries":
             launch.queries_gradients_into(out, self.inputs, self.scale, self.causal, tile)
         else:
