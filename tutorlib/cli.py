@@ -30,6 +30,9 @@ def build(
     names: Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a notebook is stale.")] = False,
     run: Annotated[bool, typer.Option("--run", help="Also execute the solved notebooks.")] = False,
+    fill: Annotated[
+        bool, typer.Option("--fill", help="Execute them, and keep the outputs of cells that have been executed.")
+    ] = False,
 ) -> None:
     """Write the notebooks, the contents page, the glossary and README's table from solutions/*.py."""
     from tutorlib.course import build, execute, readme, source
@@ -38,9 +41,9 @@ def build(
     try:
         for name in wanted:
             write_stale(build.build(name), check)
-            if run:
+            if run or fill:
                 out.print(f"running {name}")
-                execute.run(name)
+                execute.run(name, fill=fill)
         write_stale(readme.build(), check)
     except source.BuildError as error:
         raise fail(str(error), 1) from None

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
@@ -15,20 +16,26 @@ from tutorlib.paths import SOLUTIONS
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-def run(name: str, solutions: Path = SOLUTIONS) -> None:
+def run(name: str, solutions: Path = SOLUTIONS, fill: bool = False) -> None:
     """Execute the solved notebook in place, without recording points.
 
+    fill: keep the outputs of cells that have been executed, for example on a GPU that is not at hand.
     Raises nbclient's CellExecutionError if a cell fails.
     """
     from nbclient import NotebookClient
 
     path = solutions / f"{name}.ipynb"
-    notebook = nbformat.read(path, as_version=4)
+    before = nbformat.read(path, as_version=4)
+    notebook = deepcopy(before)
     with environment(**{PROGRESS: ""}):
         NotebookClient(
             notebook, timeout=600, coalesce_streams=True, resources={"metadata": {"path": str(solutions)}}
         ).execute()
-    path.write_text(text_of(notebook_of([without_traces(cell) for cell in notebook.cells])), encoding="utf-8")
+    cells = [without_traces(cell) for cell in notebook.cells]
+    if fill:
+        had = {cell.id: cell for cell in before.cells if cell.get("execution_count") is not None}
+        cells = [had.get(cell.id, cell) for cell in cells]
+    path.write_text(text_of(notebook_of(cells)), encoding="utf-8")
 
 
 def without_traces(cell: NotebookNode) -> NotebookNode:
