@@ -24,7 +24,7 @@ def not_composed(layout, tile):
 
 def tile_taken_as_contiguous(layout, tile):
     """Uses the tile's size and forgets its stride."""
-    return tl.logical_divide(layout, size(tile))
+    return right("02.5")(layout, Layout(size(tile), 1))
 
 
 def complement_forgotten(layout, tile):
@@ -39,7 +39,7 @@ def not_zipped(layout, tiler):
 
 def grid_first(layout, tiler):
     """The grid of tiles first, the tile second."""
-    zipped = tl.zipped_divide(layout, tuple(tiler))
+    zipped = right("02.6")(layout, tiler)
     return Layout(mode(zipped, 1), mode(zipped, 0))
 
 
@@ -51,7 +51,7 @@ def grid_strides_unscaled(layout, tiler):
 
 def last_tile_dropped(layout, tiler):
     """Rounds the number of tiles down."""
-    zipped = tl.zipped_divide(layout, tuple(tiler))
+    zipped = right("02.6")(layout, tiler)
     counts = [size(mode(layout, n)) // tile for n, tile in enumerate(tiler)]
     return Layout(mode(zipped, 0), tl.compose(mode(zipped, 1), tuple(counts)))
 
