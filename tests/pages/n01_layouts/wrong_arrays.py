@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 import tensor_layouts as tl
+import torch
 from tensor_layouts import Layout, flatten, size
 
 from tests.pages.n01_layouts.first_layouts import compact, coordinate, right_offset
@@ -91,6 +92,7 @@ def picture(name, **other):
 
 WRONG = {
     "01.4": [
+        answer("by_torch", "torch's", lambda a: Layout(a.shape, torch.from_numpy(a).stride()), "it uses .stride"),
         answer("byte_strides", "Leaves the strides in bytes.", lambda array: Layout(array.shape, array.strides)),
         as_if_fresh,
         answer(

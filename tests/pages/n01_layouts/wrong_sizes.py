@@ -72,6 +72,13 @@ def library_slices(layout, coord):
     return offset, free
 
 
+@says("it calls tl.slice_modes")
+def shape_and_stride_sliced(layout, coord):
+    """Has tensor_layouts drop the fixed modes."""
+    kept = (tl.unwrap(tl.slice_modes(coord, part)) for part in (layout.shape, layout.stride))
+    return layout(*(at or 0 for at in coord)), Layout(*kept)
+
+
 @says("it calls tl.Tensor's slices")
 def by_a_tensor(layout, coord):
     """Has a Tensor do it."""
@@ -257,6 +264,7 @@ WRONG = {
         zero_kept,
         by_the_strides,
         library_slices,
+        shape_and_stride_sliced,
         by_a_tensor,
         ones_in_place,
         rows_only,

@@ -19,7 +19,8 @@ LESSONS = {
     ),
     "02.6": Lesson("division mode by mode, tiles gathered", named("02.6", "not_zipped", "grid_first", "tile_counts")),
     "02.7": Lesson(
-        "a block's tile by division and slice", named("02.7", "block_as_element", "grid_returned", "fresh_tile")
+        "a block's tile by division and slice",
+        named("02.7", "block_as_element", "grid_returned", "fresh_tile", "two_strides"),
     ),
     "02.8": Lesson(
         "product: a layout repeated by another", named("02.8", "copies_on_top", "copies_by_size", "grid_forgotten")

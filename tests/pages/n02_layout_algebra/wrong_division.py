@@ -4,7 +4,7 @@ import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, mode, size
 
 from tests.pages.n02_layout_algebra.algebra import change, right
-from tests.pages.table import answer
+from tests.pages.table import answer, says
 
 
 def modes_swapped(layout, tile):
@@ -66,6 +66,13 @@ def plain_numbers(layout, tiler):
     """Divides the first part of a nested mode only, as tensor_layouts does by a plain number."""
     parts = [tl.logical_divide(mode(layout, n), tile) for n, tile in enumerate(tiler)]
     return Layout(*(Layout(*(mode(part, half) for part in parts)) for half in (0, 1)))
+
+
+@says("element (4, 0) of the tile")
+def two_strides(layout, tile, block):
+    """Takes the first step in each mode for its stride, though the mode may be nested."""
+    start = layout(*(b * t for b, t in zip(block, tile, strict=True)))
+    return start, Layout(tile, (layout(1, 0), layout(0, 1)))
 
 
 def block_as_element(layout, tile, block):
@@ -238,6 +245,7 @@ WRONG = {
     ],
     "02.7": [
         block_as_element,
+        two_strides,
         grid_returned,
         block_turned,
         every_block_the_first,

@@ -187,6 +187,7 @@ EXERCISES = (
         id="01.4",
         title="layout_of",
         points=2,
+        library={".stride": "stride"},
         cases=tuple(law(name, views(name), describes, [IN_BYTES, FRESH]) for name in VIEWS),
         remedies=(
             Remedy(ViewFlaw.SHAPE, "array.shape, whatever its rank."),

@@ -199,5 +199,9 @@ SLICING = (
     ),
 )
 
-SLICES = {"tl.slice_and_offset": tl.slice_and_offset, "tl.Tensor's slices": tl.Tensor.__getitem__}
+SLICES = {
+    "tl.slice_and_offset": tl.slice_and_offset,
+    "tl.slice_modes": tl.slice_modes,
+    "tl.Tensor's slices": tl.Tensor.__getitem__,
+}
 TENSOR = {"a Tensor": tl.Tensor.__call__, **SLICES}
