@@ -10,7 +10,7 @@
 #
 # You will write matrix kernels for the GPU in Python, and check each one in its notebook. By notebook 14 your GEMM runs
 # on Hopper's tensor cores and is timed against cuBLAS. Notebooks 01 to 03 prepare for the kernels: they are about
-# *layouts*, the small algebra with which every one of those kernels assigns elements to threads.
+# *layouts*, the small algebra with which a kernel in CuTe assigns elements to threads.
 #
 # > **After this page you can** solve an exercise with the help of its check and its hints.
 # >

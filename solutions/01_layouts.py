@@ -310,9 +310,10 @@ last = big(69999, 69999)
 print(f"{last:,} against {2**31 - 1:,}; squeezed into 32 bits: {np.int64(last).astype(np.int32):,}")
 
 # %% [markdown]
-# A kernel that computes this address crashes or silently reads another matrix. CuTe does not protect you. Below, CuTe
-# makes the same layout three times on your CPU: with everything known at compile time, with a 32-bit stride known only
-# at run time, and with a 64-bit one. (The import takes a few seconds.) Which of them overflow?
+# A kernel that uses the wrapped offset silently reads another element of the matrix. Other offsets wrap to negative
+# numbers: there it reads in front of the matrix, or crashes. CuTe does not protect you. Below, CuTe makes the same
+# layout three times on your CPU: with everything known at compile time, with a 32-bit stride known only at run time,
+# and with a 64-bit one. (The import takes a few seconds.) Which of them overflow?
 
 # %%
 import cutlass

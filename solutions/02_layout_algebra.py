@@ -44,7 +44,7 @@ from tutorlib.layouts.tiled_copy import tiled_copy_view
 # %% [markdown]
 # `tl` is a library with all the operators. You can use the earlier ones in later exercises whether or not you have
 # solved them: where an exercise needs `coalesce`, use `tl.coalesce`. An answer may not call the operator that the
-# exercise asks for; the check detects that.
+# exercise asks for, nor one that is built on it; the check detects both.
 #
 # The checks test your answers in two ways. They test the operator's law on random layouts, and they compare with CuTe
 # itself, whose layout algebra runs on the CPU. You can ask it, too: `cute("name", arguments)`. The first question
@@ -296,11 +296,10 @@ show_complement("4:2", 24)
 print(text(tl.complement(layout("8:1"), 24)), " ", text(tl.complement(layout("8:3"), 24)))
 
 # %% [markdown]
-# **Exercise 02.4** (about 9 lines). Write `complement(layout, bound)` with as few modes as possible. Sort the modes by
-# stride, and fill the gap below each stride with copies, from the smallest stride up; at the end repeat all of it as
-# often as the bound needs, rounded up. Modes of extent 1 and of stride 0 add no offset. Raise `ValueError` if the
-# copies cannot fill a gap exactly, as in `(4,2):(2,3)`: the mode 4:2 and its copy fill offsets 0 to 7, and 3 is no
-# multiple of 8.
+# **Exercise 02.4** (about 9 lines). Write `complement(layout, bound)`. Sort the modes by stride, and fill the gap below
+# each stride with copies, from the smallest stride up; at the end repeat all of it as often as the bound needs, rounded
+# up. Modes of extent 1 and of stride 0 add no offset. Raise `ValueError` if the copies cannot fill a gap exactly, as in
+# `(4,2):(2,3)`: the mode 4:2 and its copy fill offsets 0 to 7, and 3 is no multiple of 8.
 
 
 # %%
@@ -629,8 +628,8 @@ print("right:", text(tl.right_inverse(padded)), "  left:", text(tl.left_inverse(
 # **Exercise 02.10** (about 9 lines). Write `right_inverse(layout)`, for layouts that map no two indices to one offset.
 # List the flat modes, each with its distance *in indices*, the product of the extents before it. Sort them by stride,
 # and keep them as long as they fill memory without a gap: the first has stride 1, and each further one the stride
-# extent · stride of the one before. A kept mode contributes extent : distance. Skip modes of extent 1, and coalesce at
-# the end. If no mode is kept, return `Layout(1, 0)`.
+# extent · stride of the one before. A kept mode contributes extent : distance. Skip modes of extent 1. If no mode is
+# kept, return `Layout(1, 0)`.
 
 
 # %%
@@ -717,7 +716,8 @@ print(text(tl.raked_product(threads, values)))
 # > TV(t, v) = the index in the tile, first mode fastest, at which the raked product has t + size(threads) · v
 #
 # **Exercise 02.12** (about 2 lines). Write `layout_tv(threads, values)` for two matrices that are compact: their cells
-# have the numbers from 0 on, without a gap. In the next picture T is the thread, V the number of its value.
+# have the numbers from 0 on, without a gap. (The next picture draws the course's own answer: T is the thread, V the
+# number of its value.)
 
 
 # %%

@@ -502,8 +502,8 @@ def a_fragment():
 check("03.7", a_fragment)
 
 # %% [markdown]
-# CuTe describes B as an N×K matrix, like A with half the rows. In the picture a row is an n, the column n of B as
-# multiplied: n = lane // 4. Each lane has four values along K.
+# CuTe describes B as an N×K matrix, the transpose of the 16×8 factor: like A with half the rows. So row n of the
+# picture is column n of that factor, and n = lane // 4. Each lane has four values along K.
 
 # %%
 show_tv(mma.b_layout, (8, 16))

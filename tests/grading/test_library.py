@@ -354,12 +354,25 @@ def test_torch_imports_on_the_page_whose_algebra_it_has_too(evasions):
 
 
 HONEST = {
-    "02.1": """
-        def coalesce(layout):
-            found = tl.compose(layout, Layout(size(layout)))
-            modes = zip(flatten((found.shape,)), flatten((found.stride,)))
-            kept = [one for one in modes if one[0] > 1] or [(1, 0)]
-            return Layout(*kept[0]) if len(kept) == 1 else Layout(*zip(*kept))
+    "02.2": """
+        def compose(a, b):
+            if isinstance(b.shape, tuple):
+                return Layout(*(compose(a, mode(b, n)) for n in range(rank(b))))
+            if b.shape == 1 or b.stride == 0:
+                return Layout(b.shape, 0)
+            found, left, step = [], b.shape, b.stride
+            *modes, (_, last) = zip(*(flatten((part,)) for part in (tl.coalesce(a).shape, tl.coalesce(a).stride)))
+            for extent, stride in modes:
+                if step % extent == 0:
+                    step //= extent
+                elif (left - 1) * step < extent:
+                    return Layout(*zip(*found, (left, step * stride))) if found else Layout(left, step * stride)
+                elif extent % step or left % (extent // step):
+                    raise ValueError
+                else:
+                    found.append((extent // step, step * stride))
+                    left, step = left // (extent // step), 1
+            return Layout(*zip(*found, (left, step * last))) if found else Layout(left, step * last)
         """,
     "02.3": """
         from concurrent.futures import ThreadPoolExecutor

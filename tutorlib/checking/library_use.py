@@ -8,7 +8,7 @@ import dis
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -73,11 +73,12 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
         raise used_library(f"uses {read}")
     written = {code: name for name, function in functions.items() for code in codes_of(function)[:1]}
     compiled = {id(function): name for name, function in functions.items() if not codes_of(function)}
+    wrappers = {code for function in functions.values() for code in wrappers_of(function)}
 
     @wraps(answer)
     def watched(*args: Any, **kwargs: Any) -> Any:
         exhausted = False
-        with calls_of(written, compiled, objects) as called:
+        with calls_of(written, wrappers, compiled, objects) as called:
             try:
                 got = answer(*args, **kwargs)
                 if id(got) in objects:
@@ -176,12 +177,16 @@ def used_checks(name: str) -> WrongKind:
 
 @contextmanager
 def calls_of(
-    written: Mapping[CodeType, str], compiled: Mapping[int, str], objects: Mapping[int, str]
+    written: Mapping[CodeType, str],
+    wrappers: Container[CodeType],
+    compiled: Mapping[int, str],
+    objects: Mapping[int, str],
 ) -> Iterator[list[WrongKind]]:
     """Collects an error for each call in the block: of these functions, by their code or their ids, of these objects,
     by their ids, and of functions that know the answers.
 
-    A call counts if it comes from outside of the function's package, or from the caller of this function.
+    A call counts if it comes from outside of the function's package, or from the caller of this function; one by a
+    wrapper, as decorators leave around a function, counts as the call of the wrapper.
     """
     names = {code.co_name for code in written} | ({"__call__"} if objects else set())
     called: list[WrongKind] = []
@@ -192,7 +197,10 @@ def calls_of(
             code, module = frame.f_code, str(frame.f_globals.get("__name__"))
             if code.co_name not in names and not module.startswith(CHECKS):
                 return
-            if package(frame) == package(frame.f_back) and frame.f_back is not by:
+            caller = frame.f_back
+            while caller is not None and caller.f_code in wrappers:
+                caller = caller.f_back
+            if package(frame) == package(caller) and caller is not by:
                 return
             if code.co_name == "__call__" and id(frame.f_locals.get("self")) in objects:
                 called.append(used_library(f"uses {objects[id(frame.f_locals['self'])]}"))
@@ -211,6 +219,13 @@ def calls_of(
     finally:
         sys.setprofile(before)
         threading.setprofile(before)
+
+
+def wrappers_of(value: Any) -> Iterator[CodeType]:
+    """The code of each function that decorators have put around a function."""
+    while isinstance(inside := getattr(value, "__wrapped__", None), FunctionType) and isinstance(value, FunctionType):
+        yield value.__code__
+        value = inside
 
 
 def package(frame: FrameType | None) -> str:

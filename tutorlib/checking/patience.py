@@ -21,7 +21,7 @@ from tutorlib.checking import library_use
 from tutorlib.checking.exercise import Answer, Exercise, Outcome, Verdict
 from tutorlib.checking.library_use import plain_function
 
-SECONDS = 30.0  # of computing on this thread: 15 times the slowest right answer of the course
+SECONDS = 10.0  # of computing on this thread: five times the slowest right answer of the course
 WAITING = 300.0  # seconds that may pass while the answer sleeps or waits for another thread
 MEMORY = 2**32  # bytes that an answer may allocate
 LOOK_S = 0.25  # between two looks
@@ -145,7 +145,8 @@ class Patience:
     def question(self) -> str:
         if self.computed <= SECONDS:
             return "Which loop there never ends, or what does it wait for?"
-        return "Which loop there never ends?" if self.place else "Which loop never ends, of it or of what it returns?"
+        where = "there" if self.place else "in it, or in what it returns,"
+        return f"Which loop {where} never ends, or takes too many steps?"
 
     def place_in(self, answer: Answer) -> str:
         """ " (line 4 of your answer)", where the code ran that was ended; "" where it was not the reader's."""

@@ -78,10 +78,10 @@ def table(course: Course) -> "Table":
     from rich.table import Table
 
     shown = Table(box=box.SIMPLE_HEAD, show_footer=True, pad_edge=False)
-    shown.add_column("Notebook", "Total")
+    shown.add_column("Notebook", "Total", min_width=16)
     shown.add_column("Points", points(course), justify="right", no_wrap=True)
     shown.add_column("Exercises", no_wrap=True)
-    shown.add_column("", no_wrap=True)
+    shown.add_column("")
     for one in course.notebooks:
         signs = "".join(SIGNS[one.state(exercise)] for exercise in one.exercises)
         begun = one.latest or (course.next and course.next[0] is one)

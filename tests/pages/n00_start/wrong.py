@@ -2,6 +2,9 @@
 
 import math
 
+from cuda import tile as ct
+from cutlass import cute
+
 from tests.pages.table import answer
 
 
@@ -34,6 +37,8 @@ WRONG = {
         ),
         answer("minus_lost", "negates once", lambda n, tile: -(-n) // tile, "// rounds down"),
         answer("elements", "how many elements the tiles hold", lambda n, tile: -(-n // tile) * tile, "gives 128"),
+        answer("by_cute", "CuTe's own", lambda n, tile: cute.ceil_div(n, tile), "it calls cute.ceil_div"),
+        answer("by_cutile", "cuTile's own", lambda n, tile: ct.cdiv(n, tile), "it calls ct.cdiv"),
         answer("nothing", "forgets to return", lambda n, tile: None, "gives None: it should give 2"),
     ]
 }

@@ -18,7 +18,8 @@ LESSONS = {
         named("01.4", "as_if_fresh", "byte_strides", "no_broadcast"),
     ),
     "01.5": Lesson(
-        "nested modes take coordinates and indices", named("01.5", "only_flat", "not_nested", "inner_turned")
+        "nested modes take coordinates and indices",
+        named("01.5", "only_flat", "not_nested", "inner_turned", "two_levels"),
     ),
     "01.6": Lesson("a layout read from its drawing", named("01.6", "compact_a", "b_unnested", "c_by_rows")),
     "01.7": Lesson(

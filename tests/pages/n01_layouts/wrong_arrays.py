@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 import tensor_layouts as tl
+import torch
 from tensor_layouts import Layout, flatten, size
 
 from tests.pages.n01_layouts.first_layouts import compact, coordinate, right_offset
@@ -21,6 +22,20 @@ def only_flat(index, shape, stride):
     for part, step in zip(shape, stride, strict=True):
         total += index % size(part) * flatten((step,))[0]
         index //= size(part)
+    return total
+
+
+def two_levels(index, shape, stride):
+    """Goes into a mode, and into the modes in it, and no further."""
+    if isinstance(shape, int):
+        return index * stride
+    total = 0
+    for part, step in zip(shape, stride, strict=True):
+        for inner, inner_step in zip(part, step, strict=True) if isinstance(part, tuple) else [(part, step)]:
+            pairs = zip(inner, inner_step, strict=True) if isinstance(inner, tuple) else [(inner, inner_step)]
+            for extent, apart in pairs:
+                total += index % extent * apart
+                index //= extent
     return total
 
 
@@ -77,6 +92,7 @@ def picture(name, **other):
 
 WRONG = {
     "01.4": [
+        answer("by_torch", "torch's", lambda a: Layout(a.shape, torch.from_numpy(a).stride()), "it uses .stride"),
         answer("byte_strides", "Leaves the strides in bytes.", lambda array: Layout(array.shape, array.strides)),
         as_if_fresh,
         answer(
@@ -151,6 +167,19 @@ WRONG = {
         answer("by_layout", "calls a Layout", lambda i, shape, stride: Layout(shape, stride)(i), "it calls a Layout"),
         answer("by_tensor", "calls a Tensor", lambda i, s, d: tl.Tensor(Layout(s, d))(i), "it calls a Tensor"),
         answer("by_library", "calls crd2offset", lambda i, s, d: tl.crd2offset(i, s, d), "it calls tl.crd2offset"),
+        answer(
+            "by_a_slice",
+            "slices a layout of one mode",
+            lambda i, s, d: tl.slice_and_offset((i,), Layout((s,), (d,)))[1],
+            "it calls tl.slice_and_offset",
+        ),
+        answer(
+            "by_listing_offsets",
+            "has iter_layout count",
+            lambda i, s, d: [at for _, at in tl.iter_layout(Layout(s, d))][i],
+            "it uses tl.iter_layout",
+        ),
+        two_levels,
         answer(
             "last_fastest",
             "the last mode fastest",

@@ -86,6 +86,14 @@ WRONG = {
         answer(
             "by_library", "calls crd2offset", lambda c, d: tl.crd2offset(c, (99,) * len(c), d), "it calls tl.crd2offset"
         ),
+        answer("by_crd2idx", "calls crd2idx", lambda c, d: tl.crd2idx(c, (99,) * len(c), d), "it calls tl.crd2idx"),
+        answer("up_to_three_modes", "drops the fourth", lambda c, d: right_offset(c[:3], d[:3]), "it should give"),
+        answer(
+            "magnitudes",
+            "a stride without its sign",
+            lambda c, d: right_offset(c, tuple(map(abs, d))),
+            "it should give",
+        ),
     ],
     "01.2": [
         answer("always_rows", "Ignores the order.", lambda shape, order: compact(shape, "row")),
@@ -154,6 +162,20 @@ WRONG = {
         last_mode_fastest,
         no_wrap,
         answer("by_library", "calls idx2crd", lambda i, shape: tl.idx2crd(i, shape), "it calls tl.idx2crd"),
+        answer(
+            "by_layouts",
+            "calls a Layout that leaves one mode",
+            lambda i, shape: tuple(
+                Layout(shape, tuple(int(n == at) for n in range(len(shape))))(i) for at in range(len(shape))
+            ),
+            "it calls a Layout",
+        ),
+        answer(
+            "by_listing",
+            "has iter_layout count",
+            lambda i, shape: [coord for coord, _ in tl.iter_layout(Layout(shape))][i],
+            "it uses tl.iter_layout",
+        ),
         answer(
             "by_numpy",
             "unravel_index in Fortran's order",

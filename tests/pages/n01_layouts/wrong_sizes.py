@@ -24,6 +24,7 @@ def strides_alone(shape, stride):
     return all(d <= 2**31 - 1 for d in stride)
 
 
+@says("one more than the largest offset")
 def off_by_one_limit(shape, stride):
     """Takes cosize for the largest offset."""
     return cosize(Layout(shape, stride)) <= 2**31 - 1
@@ -71,6 +72,13 @@ def library_slices(layout, coord):
     return offset, free
 
 
+@says("it calls tl.slice_modes")
+def shape_and_stride_sliced(layout, coord):
+    """Has tensor_layouts drop the fixed modes."""
+    kept = (tl.unwrap(tl.slice_modes(coord, part)) for part in (layout.shape, layout.stride))
+    return layout(*(at or 0 for at in coord)), Layout(*kept)
+
+
 @says("it calls tl.Tensor's slices")
 def by_a_tensor(layout, coord):
     """Has a Tensor do it."""
@@ -108,6 +116,13 @@ def strides_lost(layout, coord):
     """The free shape as if it were stored alone."""
     offset, free = slice_of(layout, coord)
     return offset, Layout(free.shape)
+
+
+@says("the free modes have")
+def free_modes_flat(layout, coord):
+    """The free modes without their brackets."""
+    offset, free = slice_of(layout, coord)
+    return offset, flatten(free)
 
 
 @says("the free modes have")
@@ -197,13 +212,13 @@ WRONG = {
             "forward_alone",
             "Looks at the largest offset alone.",
             lambda s, d: sum((e - 1) * f for e, f in zip(s, d, strict=True) if f > 0) <= 2**31 - 1,
-            "it should give False",
+            "where modes run backward, has to fit too",
         ),
         answer(
             "net_offset",
             "Adds modes of both directions up.",
             lambda s, d: -(2**31) <= sum((e - 1) * f for e, f in zip(s, d, strict=True)) <= 2**31 - 1,
-            "it should give False",
+            "the offset of the last element",
         ),
         answer(
             "symmetric",
@@ -211,7 +226,13 @@ WRONG = {
             lambda s, d: all(
                 sum((e - 1) * max(sign * f, 0) for e, f in zip(s, d, strict=True)) <= 2**31 - 1 for sign in (1, -1)
             ),
-            "it should give True",
+            "-2**31 fits",
+        ),
+        answer(
+            "all_up",
+            "Adds magnitudes.",
+            lambda s, d: sum((e - 1) * abs(f) for e, f in zip(s, d, strict=True)) <= 2**31 - 1,
+            "That adds magnitudes",
         ),
         answer("always", "never says no", lambda s, d: True, "it should give False"),
         answer("never", "never says yes", lambda s, d: False, "it should give True"),
@@ -243,6 +264,7 @@ WRONG = {
         zero_kept,
         by_the_strides,
         library_slices,
+        shape_and_stride_sliced,
         by_a_tensor,
         ones_in_place,
         rows_only,
@@ -250,6 +272,7 @@ WRONG = {
         fixed_kept,
         strides_lost,
         first_free_mode,
+        free_modes_flat,
         pair_turned,
     ],
 }

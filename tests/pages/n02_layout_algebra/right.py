@@ -46,10 +46,16 @@ def by_recursion(layout):
     return bundled(modes)
 
 
-def by_composing(layout):
-    """Lets the composition with the identity do it: a use of another operator."""
-    found = tl.compose(layout, Layout(size(layout)))
-    return Layout(1, 0) if size(layout) == 1 else bundled([kind for kind in modes_of(found) if kind[0] > 1])
+def from_offsets(layout):
+    """Reads all offsets and finds how often the ones so far repeat."""
+    offsets, modes, done = [layout(n) for n in range(size(layout))], [], 1
+    while done < len(offsets):
+        step, extent = offsets[done], 1
+        while extent * done < len(offsets) and offsets[extent * done] == extent * step:
+            extent += 1
+        modes.append((extent, step))
+        done *= extent
+    return bundled(modes)
 
 
 def by_steps_over_indices(a, b):
@@ -361,7 +367,7 @@ def from_the_raked(block, grid):
 
 
 RIGHT = {
-    "02.1": [from_the_right, by_recursion, by_composing],
+    "02.1": [from_the_right, by_recursion, from_offsets],
     "02.2": [by_steps_over_indices, with_numpy, in_a_helper],
     "02.3": [mode_by_mode, by_inverse, in_brackets],
     "02.4": [rounded_by_adding, recursive_complement, not_coalesced],

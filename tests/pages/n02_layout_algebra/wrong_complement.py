@@ -1,15 +1,28 @@
 """Wrong answers to notebook 02: the transpose and the complement."""
 
 import tensor_layouts as tl
-from tensor_layouts import Layout, cosize, size
+from tensor_layouts import Layout, cosize, mode, size
 
-from tests.pages.n02_layout_algebra.algebra import change, from_modes, modes_of
-from tests.pages.table import answer
+from tests.pages.n02_layout_algebra.algebra import change, from_modes, modes_of, right
+from tests.pages.table import answer, says
+
+complemented, in_complement = right("02.4"), change("02.4")
 
 
 def cosize_forgotten(layout, bound):
     """Fills the holes up to the layout's own cosize and forgets the bound."""
-    return tl.complement(layout, cosize(layout))
+    return complemented(layout, cosize(layout))
+
+
+@says("it calls tl.logical_divide")
+def which_tile(layout, bound):
+    """Refuses by itself, and lets a division list the starts."""
+    reach = 1
+    for stride, extent in sorted((stride, extent) for extent, stride in modes_of(layout) if extent > 1 and stride > 0):
+        if stride % reach:
+            raise ValueError
+        reach = extent * stride
+    return mode(tl.logical_divide(Layout(bound, 1), layout), 1)
 
 
 def after_the_layout(layout, bound):
@@ -43,11 +56,6 @@ def not_sorted(layout, bound):
     return tl.coalesce(from_modes([*gaps, (-(-bound // reach), reach)]))
 
 
-def never_refused(layout, bound):
-    """Answers also where the modes get in each other's way, as CuTe does."""
-    return tl.complement(layout, bound)
-
-
 def broadcast_counted(layout, bound):
     """Takes a mode of stride 0 for one that fills something."""
     gaps, reach = [], 1
@@ -57,9 +65,6 @@ def broadcast_counted(layout, bound):
         gaps.append((max(stride // reach, 1), reach))
         reach = max(reach, extent * max(stride, 1))
     return tl.coalesce(from_modes([*gaps, (-(-bound // reach), reach)]))
-
-
-in_complement = change("02.4")
 
 
 WRONG = {
@@ -85,9 +90,9 @@ WRONG = {
         apart_by_size,
         rounded_down,
         not_sorted,
-        never_refused,
         broadcast_counted,
         answer("library", "has tensor_layouts do it", tl.complement, "it calls tl.complement"),
+        which_tile,
         in_complement(
             "bound_ignored",
             "ends with the layout",

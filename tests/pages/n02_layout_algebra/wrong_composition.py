@@ -1,10 +1,13 @@
 """Wrong answers to notebook 02: coalesce and composition."""
 
 import tensor_layouts as tl
-from tensor_layouts import Layout, flatten, size
+from tensor_layouts import Layout, flatten, mode, size
 
 from tests.pages.n02_layout_algebra.algebra import change, from_modes, modes_of, right
-from tests.pages.table import answer
+from tests.pages.table import answer, says
+
+coalesced, composed = right("02.1"), right("02.2")
+in_coalesce, in_compose = change("02.1"), change("02.2")
 
 
 def everything_merged(layout):
@@ -25,7 +28,7 @@ def ones_kept(layout):
 
 def sorted_first(layout):
     """Sorts by stride before merging: the same offsets in another order."""
-    return tl.coalesce(from_modes(sorted(modes_of(layout), key=lambda mode: mode[1])))
+    return coalesced(from_modes(sorted(modes_of(layout), key=lambda kind: kind[1])))
 
 
 def merged_by_cosize(layout):
@@ -43,13 +46,20 @@ def merged_by_cosize(layout):
 
 def merged_once(layout):
     """Merges neighbors in pairs only."""
-    modes, rest = [], [mode for mode in modes_of(layout) if mode[0] > 1]
+    modes, rest = [], [kind for kind in modes_of(layout) if kind[0] > 1]
     while rest:
         extent, stride = rest.pop(0)
         if rest and rest[0][1] == extent * stride:
             extent *= rest.pop(0)[0]
         modes.append((extent, stride))
     return from_modes(modes)
+
+
+@says("it calls tl.compose")
+def by_composing(layout):
+    """Lets the composition with the identity merge the modes."""
+    found = tl.compose(layout, Layout(size(layout)))
+    return Layout(1, 0) if size(layout) == 1 else from_modes([kind for kind in modes_of(found) if kind[0] > 1])
 
 
 def left_one_mode(a, b):
@@ -60,14 +70,14 @@ def left_one_mode(a, b):
 def nothing_refused(a, b):
     """Puts together an answer also where there is none."""
     try:
-        return tl.compose(a, b)
+        return composed(a, b)
     except ValueError:
         return left_one_mode(a, b)
 
 
 def b_flattened(a, b):
     """The right function, without B's modes: a coordinate of B is no longer one of the result's."""
-    return tl.coalesce(tl.compose(a, b))
+    return tl.coalesce(composed(a, b))
 
 
 def a_not_coalesced(a, b):
@@ -78,12 +88,7 @@ def a_not_coalesced(a, b):
 
 def a_cut_to_size(a, b):
     """Ignores B's strides: the first size(B) elements of A."""
-    return tl.compose(a, Layout(b.shape))
-
-
-coalesced = right("02.1")
-in_coalesce = change("02.1")
-in_compose = change("02.2")
+    return composed(a, Layout(b.shape))
 
 
 def shape_and_stride(layout):
@@ -156,17 +161,30 @@ WRONG = {
             "it calls tl.coalesce",
         ),
         answer("library", "has tensor_layouts do it", tl.coalesce, "it calls tl.coalesce"),
+        by_composing,
+        answer(
+            "one_tile",
+            "divides into one tile",
+            lambda layout: mode(tl.logical_divide(layout, Layout(size(layout), 1)), 0),
+            "it calls tl.logical_divide",
+        ),
         answer("a_pair", "no Layout", lambda layout: shape_and_stride(coalesced(layout)), "it should be a Layout"),
     ],
     "02.2": [
         answer("left_contiguous", "Right only when the left side is contiguous.", lambda a, b: b),
         left_one_mode,
-        answer("b_after_a", "Composes the other way round.", lambda a, b: tl.compose(b, a)),
+        answer("b_after_a", "Composes the other way round.", lambda a, b: composed(b, a)),
         nothing_refused,
         b_flattened,
         a_not_coalesced,
         a_cut_to_size,
         answer("library", "has tensor_layouts do it", lambda a, b: tl.compose(a, b), "it calls tl.compose"),
+        answer(
+            "first_tile",
+            "divides by B",
+            lambda a, b: mode(tl.logical_divide(a, b), 0),
+            "it calls tl.logical_divide",
+        ),
         in_compose(
             "left_not_divided",
             "forgets to take off what is placed",

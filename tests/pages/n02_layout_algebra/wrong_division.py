@@ -4,7 +4,7 @@ import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, mode, size
 
 from tests.pages.n02_layout_algebra.algebra import change, right
-from tests.pages.table import answer
+from tests.pages.table import answer, says
 
 
 def modes_swapped(layout, tile):
@@ -24,7 +24,7 @@ def not_composed(layout, tile):
 
 def tile_taken_as_contiguous(layout, tile):
     """Uses the tile's size and forgets its stride."""
-    return tl.logical_divide(layout, size(tile))
+    return right("02.5")(layout, Layout(size(tile), 1))
 
 
 def complement_forgotten(layout, tile):
@@ -39,7 +39,7 @@ def not_zipped(layout, tiler):
 
 def grid_first(layout, tiler):
     """The grid of tiles first, the tile second."""
-    zipped = tl.zipped_divide(layout, tuple(tiler))
+    zipped = right("02.6")(layout, tiler)
     return Layout(mode(zipped, 1), mode(zipped, 0))
 
 
@@ -51,7 +51,7 @@ def grid_strides_unscaled(layout, tiler):
 
 def last_tile_dropped(layout, tiler):
     """Rounds the number of tiles down."""
-    zipped = tl.zipped_divide(layout, tuple(tiler))
+    zipped = right("02.6")(layout, tiler)
     counts = [size(mode(layout, n)) // tile for n, tile in enumerate(tiler)]
     return Layout(mode(zipped, 0), tl.compose(mode(zipped, 1), tuple(counts)))
 
@@ -66,6 +66,13 @@ def plain_numbers(layout, tiler):
     """Divides the first part of a nested mode only, as tensor_layouts does by a plain number."""
     parts = [tl.logical_divide(mode(layout, n), tile) for n, tile in enumerate(tiler)]
     return Layout(*(Layout(*(mode(part, half) for part in parts)) for half in (0, 1)))
+
+
+@says("element (4, 0) of the tile")
+def two_strides(layout, tile, block):
+    """Takes the first step in each mode for its stride, though the mode may be nested."""
+    start = layout(*(b * t for b, t in zip(block, tile, strict=True)))
+    return start, Layout(tile, (layout(1, 0), layout(0, 1)))
 
 
 def block_as_element(layout, tile, block):
@@ -238,6 +245,7 @@ WRONG = {
     ],
     "02.7": [
         block_as_element,
+        two_strides,
         grid_returned,
         block_turned,
         every_block_the_first,

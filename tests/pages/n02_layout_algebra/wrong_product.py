@@ -31,14 +31,14 @@ def copies_in_order(block, grid):
 
 def copies_first(block, grid):
     """Which copy first, inside the block second."""
-    product = tl.logical_product(block, grid)
+    product = right("02.8")(block, grid)
     return Layout(mode(product, 1), mode(product, 0))
 
 
 def first_mode_repeated(block, grid):
     """Repeats the block's first mode only."""
     first = mode(block, 0) if rank(block) > 1 else block
-    return tl.logical_product(first, grid)
+    return right("02.8")(first, grid)
 
 
 together = right("02.11")
@@ -185,6 +185,12 @@ WRONG = {
     "02.10": [
         answer("asks_cute", "asks CuTe", lambda layout: ask([("right_inverse", layout)])[0], "it calls ask"),
         answer("library", "has tensor_layouts do it", tl.right_inverse, "it calls tl.right_inverse"),
+        answer(
+            "common_with_itself",
+            "what a layout has in common with itself",
+            lambda layout: tl.max_common_layout(layout, layout),
+            "it calls tl.max_common_layout",
+        ),
         answer(
             "left_library", "has tensor_layouts invert it from the left", tl.left_inverse, "it calls tl.left_inverse"
         ),

@@ -4,7 +4,7 @@ from tensor_layouts import Layout, Swizzle, compose
 
 from tests.pages.n03_swizzles.swizzles import NAMES, change
 from tests.pages.solved import solution
-from tests.pages.table import answer
+from tests.pages.table import answer, says
 
 
 def lower_into_upper(b, m, s, offset):
@@ -62,6 +62,13 @@ def tile_without_a_swizzle(row, column):
 def row_major_atom(row, column):
     """Swizzles (8,64):(64,1) in place of (8,(8,8)):(8,(1,64))."""
     return row * 64 + (row % 8 ^ column // 8) * 8 + column % 8
+
+
+@says("it calls a Layout")
+def plain_by_layout(row, column):
+    """Has a Layout compute all but the XOR."""
+    offset = Layout(((8, 16), (8, 8)), ((8, 512), (1, 64)))(row, column)
+    return offset ^ (offset >> 6 & 7) << 3
 
 
 def one_atom(row, column):
@@ -182,6 +189,7 @@ WRONG = {
             lambda row, column: TILE(row, column),
             "it calls the swizzled layout",
         ),
+        plain_by_layout,
         in_offset("no_swizzle", "the atom alone", "r ^ chunk", "r", "The swizzle is missing"),
         in_offset(
             "row_of_tile", "the tile's row XORed", "r ^ chunk", "row ^ chunk", "Only the row inside the atom is XORed"

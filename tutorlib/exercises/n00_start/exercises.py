@@ -4,6 +4,7 @@ from random import Random
 
 from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.failure import Fail
 
@@ -45,6 +46,7 @@ EXERCISES = (
         id="00.1",
         title="ceil_div",
         points=2,
+        library={"cute.ceil_div": InModule("cutlass.cute", "ceil_div"), "ct.cdiv": InModule("cuda.tile", "cdiv")},
         cases=(
             equals("the tile divides n", Drawn(divided, 0), ceil_div, TILES),
             equals("a last tile partly filled", Drawn(partly_filled, 0), ceil_div, TILES),

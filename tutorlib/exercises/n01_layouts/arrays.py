@@ -29,9 +29,9 @@ def random_nested(rng: random.Random, depth: int = 2) -> tuple[tuple, tuple]:
     return shapes, strides
 
 
-def nested_cases(seed: int, n: int = 40) -> list[tuple[tuple, tuple]]:
+def nested_cases(seed: int, n: int = 40, depth: int = 2) -> list[tuple[tuple, tuple]]:
     rng = random.Random(seed)
-    return [random_nested(rng) for _ in range(n)]
+    return [random_nested(rng, depth) for _ in range(n)]
 
 
 # 01.4 a NumPy view as a layout ----------------------------------------------------------------------------------

@@ -47,9 +47,10 @@ from tutorlib.exercises.n01_layouts.functions import (
     random_shapes,
 )
 from tutorlib.exercises.n01_layouts.sizes import (
-    FORWARD_ONLY,
+    DIRECTIONS,
     LIMITS,
     REACHES,
+    SLICES,
     SLICING,
     TENSOR,
     at_the_edge,
@@ -92,6 +93,7 @@ EXERCISES = (
         title="offset",
         points=2,
         library={
+            "tl.crd2idx": tl.crd2idx,
             "tl.crd2offset": tl.crd2offset,
             "tl.inner_product": tl.inner_product,
             "a Layout": Layout.__call__,
@@ -162,7 +164,13 @@ EXERCISES = (
         id="01.3",
         title="coordinate",
         points=2,
-        library={"tl.idx2crd": tl.idx2crd, "tl.crd2crd": tl.crd2crd, "unravel_index": "unravel_index"},
+        library={
+            "tl.idx2crd": tl.idx2crd,
+            "tl.crd2crd": tl.crd2crd,
+            "tl.iter_layout": "iter_layout",
+            "a Layout": Layout.__call__,
+            "unravel_index": "unravel_index",
+        },
         cases=(
             equals(
                 "(4,3)", beside([(n, (4, 3)) for n in range(12)], in_a_matrix), coordinate, [NUMPY_ORDER, UNDIVIDED]
@@ -179,6 +187,7 @@ EXERCISES = (
         id="01.4",
         title="layout_of",
         points=2,
+        library={".stride": "stride"},
         cases=tuple(law(name, views(name), describes, [IN_BYTES, FRESH]) for name in VIEWS),
         remedies=(
             Remedy(ViewFlaw.SHAPE, "array.shape, whatever its rank."),
@@ -196,7 +205,13 @@ EXERCISES = (
         id="01.5",
         title="offset_at",
         points=3,
-        library={"tl.crd2offset": tl.crd2offset, "tl.crd2idx": tl.crd2idx, "a Layout": Layout.__call__, **TENSOR},
+        library={
+            "tl.crd2offset": tl.crd2offset,
+            "tl.crd2idx": tl.crd2idx,
+            "tl.iter_layout": "iter_layout",
+            "a Layout": Layout.__call__,
+            **TENSOR,
+        },
         cases=(
             equals("flat shapes", beside([(n, (4, 3), (3, 1)) for n in range(12)], flat_call), offset_at, PEELING),
             equals(
@@ -207,7 +222,7 @@ EXERCISES = (
             ),
             equals(
                 "random nested shapes",
-                Drawn(lambda seed: flat_calls(nested_cases(seed), seed + 1), 51),
+                Drawn(lambda seed: flat_calls(nested_cases(seed, depth=5), seed + 1), 51),
                 offset_at,
                 PEELING,
             ),
@@ -319,13 +334,15 @@ EXERCISES = (
                         ((2,), (-(2**31) - 1,)),
                         ((2, 2), (-(2**31), 2**31 - 1)),
                         ((2, 2), (-(2**30), 2**31)),
+                        ((2, 2), (-(2**31) - 7, 2**31 - 1)),
                         ((2, 2), (-(2**30) - 5, -(2**30) - 5)),
+                        ((2, 2), (-(2**30) - 5, 2**30 + 5)),
                         ((3, 4), (-1, 3)),
                     ],
                     both_ways,
                 ),
                 fits_int32,
-                (FORWARD_ONLY,),
+                DIRECTIONS,
             ),
         ),
         hints=(
@@ -338,7 +355,7 @@ EXERCISES = (
         id="01.9",
         title="sliced",
         points=3,
-        library={"tl.slice_and_offset": tl.slice_and_offset, "tl.Tensor's slices": tl.Tensor.__getitem__},
+        library=SLICES,
         cases=(
             law(
                 "a row, a column",
@@ -372,6 +389,7 @@ EXERCISES = (
                         (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (3, None)),
                         (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (None, 5)),
                         (Layout(((4, 4), (2, 4)), ((8, 32), (1, 128))), (None, 6)),
+                        (Layout(((2, 2), 3, (2, 4)), ((1, 16), 128, (2, 32))), (None, 1, None)),
                     ]
                 ),
                 is_slice,
@@ -391,7 +409,7 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                Fail.CASE(name="nested modes"),
+                Fail.RAISED(error="TypeError"),
                 "Don't multiply by a stride: call the mode with its coordinate, nested or not.",
             ),
         ),

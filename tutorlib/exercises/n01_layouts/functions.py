@@ -48,8 +48,8 @@ OFFSETS = (SWAPPED, FROM_ONE, TO_ZERO)
 def offset_calls(seed: int) -> list[tuple]:
     rng = random.Random(seed)
     return [
-        (tuple(rng.randrange(extent) for extent in shape), tuple(rng.randint(0, 64) for _ in shape))
-        for shape in random_shapes(seed, largest=9)
+        (tuple(rng.randrange(extent) for extent in shape), tuple(rng.randint(-16, 64) for _ in shape))
+        for shape in random_shapes(seed, rank=5, largest=9)
     ]
 
 

@@ -64,10 +64,6 @@ def fits_int32(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
     return smallest >= -INT32_MAX - 1 and largest <= INT32_MAX
 
 
-def forward_alone(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
-    return span(shape, stride) - 1 <= INT32_MAX
-
-
 def both_ways(rng: Random) -> tuple:
     """Calls with a mode that runs backward and one that runs forward, each near the end of its range."""
     back, ahead = rng.randint(2**31 - 2**20, 2**31 + 2**20), rng.randint(2**31 - 2**20, 2**31 + 2**20)
@@ -112,6 +108,34 @@ SIZE_ONLY = Mistake(
     "The size says how many elements there are, not how far apart: a slice of a large tensor is small and far-flung.",
     lambda shape, stride: prod(shape) - 1 <= INT32_MAX,
 )
+
+COSIZE = Mistake(
+    "That compares the cosize, which is one more than the largest offset.",
+    lambda shape, stride: span(shape, stride) <= INT32_MAX,
+)
+
+SYMMETRIC = Mistake(
+    "An int32 reaches one further down than up: -2**31 fits.",
+    lambda shape, stride: fits_int32(shape, stride) and fits_int32(shape, tuple(-d for d in stride)),
+)
+
+MAGNITUDES = Mistake(
+    "That adds magnitudes. A mode that runs backward lowers the smallest offset; it does not raise the largest.",
+    lambda shape, stride: span(shape, stride) - 1 <= INT32_MAX,  # cosize adds up magnitudes
+)
+
+FORWARD_ONLY = Mistake(
+    "The smallest offset, where modes run backward, has to fit too.",
+    lambda shape, stride: sum(max((s - 1) * d, 0) for s, d in zip(shape, stride, strict=True)) <= INT32_MAX,
+)
+
+LAST_ONLY = Mistake(
+    "That is the offset of the last element. Where some modes run backward, the extremes are other elements.",
+    lambda shape, stride: -INT32_MAX - 1 <= sum((s - 1) * d for s, d in zip(shape, stride, strict=True)) <= INT32_MAX,
+)
+
+DIRECTIONS = (COSIZE, SYMMETRIC, MAGNITUDES, FORWARD_ONLY, LAST_ONLY)
+LIMITS = (STRIDES_ONLY, TERMS_ONLY, SIZE_ONLY, *DIRECTIONS)
 
 # 01.9 a slice ---------------------------------------------------------------------------------------------------
 
@@ -175,7 +199,9 @@ SLICING = (
     ),
 )
 
-LIMITS = (STRIDES_ONLY, TERMS_ONLY, SIZE_ONLY)
-FORWARD_ONLY = Mistake("The smallest offset, where modes run backward, has to fit too.", forward_alone)
-
-TENSOR = {"a Tensor": tl.Tensor.__call__, "tl.Tensor's slices": tl.Tensor.__getitem__}
+SLICES = {
+    "tl.slice_and_offset": tl.slice_and_offset,
+    "tl.slice_modes": tl.slice_modes,
+    "tl.Tensor's slices": tl.Tensor.__getitem__,
+}
+TENSOR = {"a Tensor": tl.Tensor.__call__, **SLICES}

@@ -5,6 +5,7 @@ from functools import wraps
 from random import Random
 from typing import Any
 
+import tensor_layouts as tl
 from tensor_layouts import Layout, size
 
 from tutorlib.checking.drawn import stretched
@@ -39,6 +40,18 @@ def agrees_with_cute(
         return f"CuTe writes it {text(want)}" if as_written and got != want else None
 
     return law("the same as CuTe", calls, of_layouts(holds), mistakes)
+
+
+OPERATORS = (  # in the page's order: each may be written with those before it, and many of the later ones call it
+    *("coalesce", "compose", "complement", "logical_divide", "zipped_divide", "tiled_divide", "flat_divide"),
+    *("logical_product", "zipped_product", "tiled_product", "flat_product", "blocked_product", "raked_product"),
+    *("right_inverse", "left_inverse", "max_common_layout", "max_common_vector"),
+)
+
+
+def from_here_on(operator: str) -> dict[str, Answer]:
+    """The library of the exercise that asks for this operator: it and the later ones."""
+    return {f"tl.{name}": getattr(tl, name) for name in OPERATORS[OPERATORS.index(operator) :]}
 
 
 class Refusal:

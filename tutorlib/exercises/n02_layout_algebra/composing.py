@@ -3,14 +3,13 @@
 from functools import partial
 from random import Random
 
-import tensor_layouts as tl
 from tensor_layouts import Layout
 
 from tutorlib.checking.drawn import stretched
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, law
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
-from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute, refuses
+from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute, from_here_on, refuses
 from tutorlib.exercises.n02_layout_algebra.laws import Lawbreak
 from tutorlib.exercises.n02_layout_algebra.random_layouts import (
     a_few_beside,
@@ -35,7 +34,7 @@ COALESCE = ValueExercise(
     id="02.1",
     title="coalesce",
     points=3,
-    library={"tl.coalesce": tl.coalesce},
+    library=from_here_on("coalesce"),
     cases=(
         coalescing(
             "modes that continue each other become one",
@@ -96,7 +95,7 @@ COMPOSE = ValueExercise(
     id="02.2",
     title="compose",
     points=4,
-    library={"tl.compose": tl.compose},
+    library=from_here_on("compose"),
     cases=(
         composition(
             "B stays inside A's first mode",
@@ -186,7 +185,8 @@ COMPOSE = ValueExercise(
         ),
         Remedy(
             Fail.CASE(name="B runs through several modes of A"),
-            "Over a whole mode step becomes step // extent; in a filled mode it becomes 1, and left is left // take.",
+            "Over a whole mode, step becomes step // extent. A filled mode takes extent // step elements: left is "
+            "divided by that number, and step becomes 1.",
         ),
     ),
     hints=(
@@ -236,7 +236,7 @@ COMPLEMENT = ValueExercise(
     id="02.4",
     title="complement",
     points=3,
-    library={"tl.complement": tl.complement},
+    library=from_here_on("complement"),
     cases=(
         complementing(
             "holes after the layout",
@@ -294,7 +294,8 @@ COMPLEMENT = ValueExercise(
         Remedy(Fail.CASE(name="modes in any order, nested"), "Fill the smallest gap first: sort by stride."),
         Remedy(
             Lawbreak.COPIES_MEET,
-            "A gap of d // reach copies, reach apart, comes before the mode; after it reach is extent · d.",
+            "With `reach` offsets filled, the gap before a mode of stride d takes d // reach copies, reach apart; then "
+            "extent · d offsets are filled.",
         ),
     ),
     hints=(

@@ -8,7 +8,7 @@ from tensor_layouts import Layout
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
-from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute
+from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute, from_here_on
 from tutorlib.exercises.n02_layout_algebra.laws import Lawbreak
 from tutorlib.exercises.n02_layout_algebra.random_layouts import (
     a_few_beside,
@@ -158,7 +158,7 @@ RIGHT_INVERSE = ValueExercise(
     id="02.10",
     title="right_inverse",
     points=3,
-    library={"tl.right_inverse": tl.right_inverse, "tl.left_inverse": tl.left_inverse},
+    library=from_here_on("right_inverse"),
     cases=(
         inversion(
             "compact layouts",
@@ -208,7 +208,10 @@ RIGHT_INVERSE = ValueExercise(
             Fail.CASE(name="modes of extent 1"),
             "A mode of extent 1 contributes nothing, whatever its stride: leave it out before sorting.",
         ),
-        Remedy(Lawbreak.TOO_SHORT, "Don't stop early: after a mode is kept, reach is multiplied by its extent."),
+        Remedy(
+            Lawbreak.TOO_SHORT,
+            "Don't stop early: after a mode extent:stride, look for one of stride extent · stride, wherever it is.",
+        ),
         Remedy(
             Fail.CASE(name="memory with holes"), "Stop at the first stride that differs from the range reached so far."
         ),

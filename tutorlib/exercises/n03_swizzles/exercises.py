@@ -4,7 +4,7 @@ Swizzles, layouts and the fragments of mma are tensor_layouts'; wavefronts are c
 them with the real CuTe DSL and with the formulas of the PTX ISA.
 """
 
-from tensor_layouts import ComposedLayout, Swizzle
+from tensor_layouts import ComposedLayout, Layout, Swizzle
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
 from tutorlib.checking.drawn import beside
@@ -195,7 +195,11 @@ EXERCISES = (
         id="03.5",
         title="tile_offset",
         points=3,
-        library={"the swizzled layout": ComposedLayout.__call__, "a Swizzle": Swizzle.__call__},
+        library={
+            "the swizzled layout": ComposedLayout.__call__,
+            "a Layout": Layout.__call__,
+            "a Swizzle": Swizzle.__call__,
+        },
         cases=(
             equals(
                 "row 0",
