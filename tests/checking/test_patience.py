@@ -32,6 +32,7 @@ DOUBLE = ValueExercise(
 @pytest.fixture
 def impatient(monkeypatch):
     monkeypatch.setattr(patience, "SECONDS", 0.2)
+    monkeypatch.setattr(patience, "KERNEL", 1)
 
 
 def endless(n):

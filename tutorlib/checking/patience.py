@@ -21,7 +21,8 @@ from tutorlib.checking import library_use
 from tutorlib.checking.exercise import Answer, Exercise, Outcome, Verdict
 from tutorlib.checking.library_use import plain_function
 
-SECONDS = 10.0  # of computing on this thread: five times the slowest right answer of the course
+SECONDS = 10.0  # of computing on this thread: several times the slowest right answer of the course
+KERNEL = 3  # times as many where the answer may call a compiler
 WAITING = 300.0  # seconds that may pass while the answer sleeps or waits for another thread
 MEMORY = 2**32  # bytes that an answer may allocate
 LOOK_S = 0.25  # between two looks
@@ -61,13 +62,14 @@ class Patience:
     """While its block runs, this thread computes for SECONDS and waits for WAITING, and no more.
 
     whole: whether all of the block counts, and not only while code of the reader's runs; memory then has a limit too.
+        Otherwise it is a kernel's answer, which may compute KERNEL times as long.
     Raises OutOfPatience in the block, and MemoryError. Like the reader's own interrupt, which is a KeyboardInterrupt,
     it is raised again for as long as code of the reader's catches it and goes on. On any other thread than the main one
     nothing is raised.
     """
 
     def __init__(self, whole: bool) -> None:
-        self.whole = whole
+        self.whole, self.seconds = whole, SECONDS * (1 if whole else KERNEL)
         self.main = threading.current_thread() is threading.main_thread()
         self.ending: type[BaseException] | None = None
         self.raised = False
@@ -135,15 +137,15 @@ class Patience:
             self.computed += self.looked[0] - computed
         if own and not any(file.endswith(DEBUGGERS) for file, _ in running):
             self.passed += self.looked[1] - passed
-        return self.computed > SECONDS or self.passed > WAITING
+        return self.computed > self.seconds or self.passed > WAITING
 
     @property
     def used(self) -> str:
-        return f"{SECONDS:g} s of computing" if self.computed > SECONDS else f"{WAITING:g} s"
+        return f"{self.seconds:g} s of computing" if self.computed > self.seconds else f"{WAITING:g} s"
 
     @property
     def question(self) -> str:
-        if self.computed <= SECONDS:
+        if self.computed <= self.seconds:
             return "Which loop there never ends, or what does it wait for?"
         where = "there" if self.place else "in it, or in what it returns,"
         return f"Which loop {where} never ends, or takes too many steps?"
