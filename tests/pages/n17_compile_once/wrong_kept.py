@@ -226,6 +226,13 @@ WRONG = {
         ThirtyTwo,
         SwallowsErrors,
         kept(
+            "RunsToWarmUp",
+            "Runs a new function once more, on the caller's tensors.",
+            "self.kept[key] = self.compile(*tensors)",
+            "self.kept[key] = self.compile(*tensors)\n            self.kept[key](*tensors)",
+            "runs the compiled function 2 times",
+        ),
+        kept(
             "ByHash",
             "Keeps by the key's hash, which other keys may have.",
             "self.key(*tensors)",
@@ -329,6 +336,13 @@ WRONG = {
             "{name}.{os.getpid()}.o",
             "{name}.new",
             "two processes",
+        ),
+        from_disk(
+            "in_another_folder",
+            "Renames a file from the system's folder for temporary files.",
+            "half = folder /",
+            "half = Path(tempfile.mkdtemp()) /",
+            "another file system",
         ),
         from_disk(
             "moved_first",
