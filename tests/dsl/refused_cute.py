@@ -44,6 +44,21 @@ def refused_host(words, at=VECTOR):
     return add
 
 
+# loops ----------------------------------------------------------------------------------------------------------
+
+
+@refused("need a function with @cute.jit")
+def constexpr_range_in_a_plain_function(x, y):
+    for i in cutlass.range_constexpr(4):
+        y[i] = x[i]
+
+
+@refused("loop with Python's range")
+def range_in_a_plain_function(x, y):
+    for i in cutlass.range(4):
+        y[i] = x[i]
+
+
 # tensors --------------------------------------------------------------------------------------------------------
 
 

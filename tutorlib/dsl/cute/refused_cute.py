@@ -26,6 +26,11 @@ def in_bytes(found: re.Match[str]) -> str:
 
 
 CUTE = (
+    Refusal(
+        r"(range_constexpr|dynamic range) should be (always )?preprocessed",
+        "cutlass.range and cutlass.range_constexpr need a function with @cute.jit or @cute.kernel. Decorate this one, or "
+        "loop with Python's range, which unrolls.",
+    ),
     # tensors
     Refusal(
         r"unsupported operand type\(s\) for .*_Tensor",
