@@ -5,6 +5,7 @@ Here: tensors, types, names and launches. refused_arguments, refused_copies and 
 REFUSED: host functions of two tensors. `at` says of which kind: VECTOR or TILE.
 """
 
+import cutlass
 import torch
 from cutlass import BFloat16, Float32, cute
 from cutlass.memory import SmemAllocator
