@@ -106,6 +106,23 @@ def compiles_each_call(host, *arguments):
     return lambda *given: compiled(given)(*given)
 
 
+@says("in the first call")
+def compiles_when_called(host, *arguments):
+    """Puts the compilation off to the first call."""
+    made = []
+
+    def call(*given):
+        if not made:
+            views = [
+                from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a
+                for a in arguments
+            ]
+            made.append(cute.compile(host, *views, options="--enable-tvm-ffi"))
+        return made[0](*given)
+
+    return call
+
+
 def returns_nothing(host, *arguments):
     """Forgets to return what it compiled."""
     views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
@@ -251,6 +268,7 @@ WRONG = {
     "17.5": [
         wraps_each_call,
         compiles_each_call,
+        compiles_when_called,
         returns_nothing,
         leads_with_the_last,
         for_torch("static", "Compiles for one size.", ".mark_layout_dynamic(leading_dim=a.stride().index(1))", ""),
