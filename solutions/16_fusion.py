@@ -63,7 +63,7 @@ from tutorlib.notebook.source import show_source
 # | `x + y`, `0.5 * x`, `-x` | element by element; a scalar is broadcast |
 # | `x > 0.0` | a boolean per element; no branch |
 # | `cute.where(x > 0.0, x, y)` | selects, element by element |
-# | `cute.math.tanh(x)`, `exp`, `rsqrt` | of each element |
+# | `cute.math.tanh(x)`, `exp`, `rsqrt` | of each element; `fastmath=True` makes them faster and less accurate |
 # | `x.to(BFloat16)` | converted, rounded to nearest even |
 # | `x.reduce(cute.ReductionOp.ADD, 0.0, 0)` | reduces all elements to one number, starting from 0.0 |
 # | `x.broadcast_to(shape)`, `x.reshape(shape)` | as in NumPy |
@@ -318,8 +318,8 @@ show_costs("fused_epilogues")
 # So an epilogue can change which configuration is best. In the rows without a comma in their names, the course's
 # function chose it, by notebook 14's model plus your estimate of the epilogue: the whole epilogue for cooperative
 # warpgroups, and nothing for ping-pong as long as the epilogue is shorter than a tile's main loop. If two
-# configurations differ by less than the model's accuracy, ping-pong wins. The op's registers count too: at K = 4096 the
-# plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill.
+# configurations differ by less than the model's accuracy, it takes ping-pong. The op's registers count too: at K = 4096
+# the plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill.
 #
 # One row is there as a warning. The model alone predicts that *residual, ping-pong, no clusters* is the fastest
 # configuration for the residual, and it is the slowest row of all. A likely reason, not tested here: blocks without a
@@ -677,6 +677,8 @@ for name, module in {"swapped": use_kernels(plain), "gated": fused}.items():
 # ### Measured
 #
 # The table compares the 8B model's MLP in bf16 with torch's in eager mode. Each result is checked before it is timed.
+# Below it are the largest differences to torch's result when the module with swapped layers is compiled, under autocast
+# or in a CUDA graph, and the host time of a call.
 # Where do you expect the gain, and how large can it be? (Three GEMMs of 4,096 tokens are 1.44 · 10¹² operations, about
 # 2 ms. The traffic that fusion saves is 470 + 235 MB, at notebook 05's bandwidth.)
 

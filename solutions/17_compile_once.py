@@ -9,9 +9,9 @@
 # %% [markdown]
 # # 17 · Compile once
 #
-# The first call of a GEMM costs the host about half a second, and a later one can still cost 45 µs. The host issues
-# launches ahead of the GPU, so its time is hidden as long as each kernel runs longer than its launch takes. A 5 µs
-# kernel whose launch takes 45 µs leaves the GPU idle for 40 of them.
+# The first call of a GEMM costs the host about half a second, and a later call of even the smallest kernel can cost 45
+# µs. The host issues launches ahead of the GPU, so its time is hidden as long as each kernel runs longer than its
+# launch takes. A 5 µs kernel whose launch takes 45 µs leaves the GPU idle for 40 of them.
 #
 # Notebooks 05 to 16 were about GPU time; this one is about host time. Where does the first call spend its time, how
 # much of that does the second call repeat, and how cheap can a launch be?
@@ -391,7 +391,8 @@ for dtype in (torch.float32, torch.float16):
 # - An insertion beyond `most` evicts the least recently used function. A hit counts as a use.
 # - If `compile` raises, so does the call; nothing is inserted or evicted, and the next call compiles again.
 # - Threads that call with the same new key at the same time cause one compilation.
-# - A call whose function is in the cache waits neither for a compilation nor for another thread's call.
+# - No call waits while another thread's function runs, and a call whose function is in the cache waits for no
+#   compilation.
 
 
 # %%
@@ -690,16 +691,17 @@ with tempfile.TemporaryDirectory() as folder:
 #
 # The kernel reaches the GPU later. The object file holds the cubin as data, and its host code passes it to the driver
 # in the first call. By default (`CUDA_MODULE_LOADING=LAZY`) the driver then only records the kernel, and copies its
-# code to the GPU at the first launch; with `EAGER` it copies at once. The table has the recorded steps of CuTe, and of
-# a process that loads the same cubin with the driver's own functions, under both settings. What is left of the load
-# once CUDA runs and `tvm_ffi` is imported? Which step does `EAGER` lengthen, and which does it shorten?
+# code to the GPU at the first launch; with `EAGER` it copies at once. On a machine with a GPU,
+# `python -m tutorlib.instruments.launches` records the steps of CuTe, and of a process that loads the same cubin with
+# the driver's own functions, under both settings. The next cell shows the records, if there are any. **Predict** which
+# step `EAGER` lengthens, and which it shortens.
 
 # %%
 show_first_load()
 
 # %% [markdown]
-# So a first load takes long because a process does so much for the first time. Do it before the service takes requests:
-# import, load, and call each kernel once.
+# A process pays for these steps once. Let it pay before the service takes requests: import, load, and call each kernel
+# once.
 #
 # ## For a GPU that you do not have
 #

@@ -140,7 +140,8 @@ print({(0, n): y[0, n].item() for n in range(32) if y[0, n] != 0})
 
 # %% [markdown]
 # **Exercises 18.1 and 18.2** (about 5 lines and 1). The shape is (M, N, K). A `Diagnosis` can also have `data=`, a list
-# of NumPy arrays, one for each input; without it, the inputs are random.
+# of tensors (or NumPy arrays), one for each input, for which the right result is finite; without it, the inputs are
+# random.
 
 
 # %%
@@ -464,10 +465,10 @@ def fix_sum_parts(source):
 check("18.14", fix_sum_parts)
 
 # %% [markdown]
-# This is notebook 12's rule: commit one group in every step, even an empty one. Otherwise "all but the newest two"
-# groups refers to a different tile once no copies are left to issue. Even S = 1 exposes the bug: the prologue commits
-# two groups, the loop none, and a wait that leaves two groups in flight waits for nothing. The result is right only if
-# the copy happens to land before the read.
+# Every copy is committed here, but the last ones are not waited for. The remedy is notebook 12's rule: commit one group
+# in every step, even an empty one. Otherwise "all but the newest two" groups refers to a different tile once no copies
+# are left to issue. Even S = 1 exposes the bug: the prologue commits two groups, the loop none, and a wait that leaves
+# two groups in flight waits for nothing. The result is right only if the copy happens to land before the read.
 #
 # ### Bug 8: an epilogue
 #

@@ -5,6 +5,7 @@ Here: tensors, types, names and launches. refused_arguments, refused_copies and 
 REFUSED: host functions of two tensors. `at` says of which kind: VECTOR or TILE.
 """
 
+import cutlass
 import torch
 from cutlass import BFloat16, Float32, cute
 from cutlass.memory import SmemAllocator
@@ -42,6 +43,21 @@ def refused_host(words, at=VECTOR):
         return host
 
     return add
+
+
+# loops ----------------------------------------------------------------------------------------------------------
+
+
+@refused("need a function with @cute.jit")
+def constexpr_range_in_a_plain_function(x, y):
+    for i in cutlass.range_constexpr(4):
+        y[i] = x[i]
+
+
+@refused("loop with Python's range")
+def range_in_a_plain_function(x, y):
+    for i in cutlass.range(4):
+        y[i] = x[i]
 
 
 # tensors --------------------------------------------------------------------------------------------------------

@@ -23,3 +23,9 @@ def reads_no_register(x, y):
 @cute.jit
 def has_one_operand(x, y):
     y[0] = lane("mov.u32 $0, $1;", "=r").to(y.element_type)
+
+
+@refused("end with a semicolon")
+@cute.jit
+def has_no_semicolon(x, y):
+    y[0] = lane("mov.u32 $0, %laneid", "=r").to(y.element_type)

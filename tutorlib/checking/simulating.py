@@ -100,6 +100,7 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the firs
         Hazard.PROXY(),
         "Threads and TMA access shared memory through different proxies: fence_proxy, a barrier, then TMA or wgmma.",
     ),
+    (Hazard.DIVERGENT(lanes="unnamed"), "The mask needs a bit for each lane that executes the instruction."),
     (Hazard.DIVERGENT(), "All threads of a warp must execute it: move it out of the branch."),
 )
 UNITS = {"shared": "wavefront", "global": "sector"}

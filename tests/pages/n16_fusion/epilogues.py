@@ -66,8 +66,14 @@ def row_major(bias, rows):
     return cute.make_tensor(bias.iterator, cute.make_layout((rows, columns), stride=(columns, 1)))
 
 
+def of_one_tile(bias, rows):
+    """As many rows as a tile has, whatever is asked for."""
+    return cute.make_tensor(bias.iterator, cute.make_layout((64, cute.size(bias)), stride=(0, 1)))
+
+
 ROWS = [
     row_major,
+    of_one_tile,
     columns_first,
     one_further,
     bias_matrix("every_column", "The row's number picks.", (1, 0)),
@@ -141,6 +147,20 @@ FETCHES = [
         "Fetches the accumulators.",
         without("fill(0.0)"),
         swap(LOOP, "    registers.store(acc.tCrC.load())\n"),
+    ),
+    derive(
+        FETCH,
+        "twice",
+        "Loads each element twice, with a barrier in between.",
+        swap(LOOP, LOOP + "    cute.arch.sync_threads()\n" + LOOP),
+        words=("ld.global",),
+    ),
+    derive(
+        FETCH,
+        "needless_barrier",
+        "A barrier of the block, where each thread loads for itself.",
+        swap(LOOP, LOOP + "    cute.arch.sync_threads()\n"),
+        words=("bar.sync",),
     ),
     derive(FETCH, "only_zeros", "Fetches nothing.", swap(LOOP, "")),
     derive(FETCH, "out_of_c", "Reads C, which is not written yet.", swap("acc.tCgD", "acc.tCgC")),
@@ -300,8 +320,20 @@ def barrier_in_each_step(values, partial: cute.Tensor, thread):
     return of_all(partial)
 
 
+@says("bar.sync")
+@cute.jit
+def twice_over(values, partial: cute.Tensor, thread):
+    """The whole reduction, and once more."""
+    for _ in cutlass.range_constexpr(2):
+        cute.arch.sync_threads()
+        partial[thread // 32] = of_a_warp(of_a_thread(values))
+        cute.arch.sync_threads()
+    return of_all(partial)
+
+
 LARGEST = [
     in_turns,
+    twice_over,
     from_every_lane,
     barrier_in_each_step,
     without_a_barrier,

@@ -35,6 +35,12 @@ BACKWARDS = [
     backward(
         "in_out", "weight's gradient transposed.", ("dx.view(x.shape), dw", "dx.view(x.shape), dw.mT.contiguous()")
     ),
+    backward(
+        "in_fp32",
+        "Converted.",
+        ("dx.view(x.shape), dw", "dx.view(x.shape).float(), dw.float()"),
+        words=("should be float64",),
+    ),
     backward("flat", "x's gradient as a matrix.", ("dx.view(x.shape), dw", "dx, dw")),
     backward(
         "as_a_view", "A transposed view.", ("weight.mT.contiguous()", "weight.mT"), words=("is a transposed view",)
@@ -158,6 +164,12 @@ SWAPS = [
         ("new.weight, new.bias = child.weight, child.bias", "new.weight, new.bias = child.weight, None"),
     ),
     used("in_training", "Always in training.", ("new.train(child.training)", "new"), words=("eval mode",)),
+    used(
+        "of_one_feature",
+        "Layers that say they have one input and one output.",
+        ("child.in_features, child.out_features", "1, 1"),
+        words=("in_features",),
+    ),
     used("returns_nothing", "None.", ("\n    return module", "")),
     used(
         "left_on_meta",

@@ -4,9 +4,9 @@ from tests.pages.lesson import Lesson, named
 
 LESSONS = {
     "16.1": Lesson("GELU by tanh, in numbers that do not overflow", named("16.1", "relu", "sigmoid", "overflows")),
-    "16.2": Lesson("a vector broadcast by a stride of 0", named("16.2", "row_major", "one_number")),
+    "16.2": Lesson("a vector broadcast by a stride of 0", named("16.2", "row_major", "one_number", "of_one_tile")),
     "16.3": Lesson("bias and activation on the fp32 accumulators", named("16.3", "no_bias", "no_gelu", "rounds_first")),
-    "16.4": Lesson("an operand of the epilogue, edges guarded", named("16.4", "no_edges", "rows_alone")),
+    "16.4": Lesson("an operand of the epilogue, edges guarded", named("16.4", "no_edges", "rows_alone", "twice")),
     "16.5": Lesson(
         "a maximum over a block: shuffles, shared memory, a barrier",
         named("16.5", "no_shuffles", "in_turns", "from_every_lane", "without_a_barrier", "its_own_warp"),
@@ -36,6 +36,6 @@ LESSONS = {
     ),
     "16.14": Lesson(
         "weights interleaved once, and trained as they are",
-        named("16.14", "one_after_the_other", "in_each_call", "a_tensor", "keeps_plain"),
+        named("16.14", "one_after_the_other", "in_each_call", "a_tensor", "keeps_plain", "keeps_a_list"),
     ),
 }

@@ -213,6 +213,15 @@ MODULES = [
         ("self.down_proj(", "self.plain.down_proj("),
         words=("numbers in all",),
     ),
+    gated(
+        "keeps_a_list",
+        "The old weights stay in a list, which no parameter's count shows.",
+        (
+            "gated_linear, plain.down_proj\n",
+            "gated_linear, plain.down_proj\n        self.old = [plain.gate_proj, plain.up_proj]\n",
+        ),
+        words=("a second time",),
+    ),
     gated("frozen", "Not trained.", (f"nn.Parameter({STACKED})", f"nn.Parameter({STACKED}, requires_grad=False)")),
     gated(
         "copies_down",

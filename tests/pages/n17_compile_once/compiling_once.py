@@ -1,8 +1,10 @@
 """Wrong answers to notebook 17 that are made of its page's by a change."""
 
 import os
+import tempfile
 from collections import OrderedDict
 from collections.abc import Callable
+from pathlib import Path
 from threading import Lock
 
 import cutlass
@@ -15,7 +17,7 @@ from tests.pages.solved import changed
 
 NAMES = {
     **{"torch": torch, "cute": cute, "cutlass": cutlass, "from_dlpack": from_dlpack, "os": os},
-    **{"CUstream": CUstream, "OrderedDict": OrderedDict, "Lock": Lock},
+    **{"CUstream": CUstream, "OrderedDict": OrderedDict, "Lock": Lock, "Path": Path, "tempfile": tempfile},
 }
 
 

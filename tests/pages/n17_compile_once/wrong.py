@@ -117,6 +117,9 @@ WRONG = {
         compilations(
             "equal_numbers", "2, 2.0 and True are one.", "type(factor), factor", "factor", "not the same code"
         ),
+        compilations(
+            "hashed_constants", "-1 and -2 have one hash.", "type(factor), factor", "type(factor), hash(factor)"
+        ),
         compilations("no_dtype", "Forgets the dtype.", "(dtype, align", "(align", "element type"),
         compilations("no_alignment", "Forgets the alignment.", "(dtype, align", "(dtype", "alignment"),
         compilations("no_factor", "Forgets the constant.", "type(factor), factor", "0", "Constexpr"),
@@ -178,6 +181,20 @@ WRONG = {
             "-1 and -2",
         ),
         says("which tensor is aligned")(one_flag_for_all),
+        cache_key(
+            "remainders",
+            "Tells unaligned tensors apart by how far off they are.",
+            ALIGNED,
+            "max(start % 16 for start in starts)",
+            "one compilation serves both",
+        ),
+        cache_key(
+            "order_of_strides",
+            "Keeps the order of all strides, though only the one that is 1 stays in the type.",
+            "t.ndim, leading",
+            "t.ndim, tuple(sorted(range(t.ndim), key=t.stride().__getitem__))",
+            "one compilation serves both",
+        ),
         cache_key("no_rank", "Leaves the rank out.", "t.ndim, ", "", "the rank"),
         cache_key("no_leading", "Rows or columns are one.", "t.ndim, leading", "t.ndim", "contiguous"),
         cache_key("no_alignment", "Forgets alignment.", f", {ALIGNED}", "", "16 bytes"),

@@ -25,7 +25,7 @@ def now():
     return CUstream(torch.cuda.current_stream().cuda_stream)
 
 
-@says("no graph is captured")
+@says("before it has captured a graph")
 def without_a_graph(launches, x, y):
     """Launches for every input."""
     x, y = x.clone(), torch.empty_like(y)
@@ -266,6 +266,13 @@ BOUNDED = [
     LooksOnce,
     ByLruCache,
     Reentrant,
+    bound_wrong(
+        "CallsAtOnce",
+        "Calls a new function before it releases the lock for compiling.",
+        EVICT,
+        EVICT + "                return compiled(*tensors)\n",
+        "another thread's compilation waits",
+    ),
     bound_wrong("Unbounded", "Evicts nothing.", EVICT, "", "should have been evicted"),
     bound_wrong(
         "FirstIn",

@@ -106,6 +106,23 @@ def compiles_each_call(host, *arguments):
     return lambda *given: compiled(given)(*given)
 
 
+@says("in the first call")
+def compiles_when_called(host, *arguments):
+    """Puts the compilation off to the first call."""
+    made = []
+
+    def call(*given):
+        if not made:
+            views = [
+                from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a
+                for a in arguments
+            ]
+            made.append(cute.compile(host, *views, options="--enable-tvm-ffi"))
+        return made[0](*given)
+
+    return call
+
+
 def returns_nothing(host, *arguments):
     """Forgets to return what it compiled."""
     views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
@@ -226,6 +243,13 @@ WRONG = {
         ThirtyTwo,
         SwallowsErrors,
         kept(
+            "RunsToWarmUp",
+            "Runs a new function once more, on the caller's tensors.",
+            "self.kept[key] = self.compile(*tensors)",
+            "self.kept[key] = self.compile(*tensors)\n            self.kept[key](*tensors)",
+            "runs the compiled function 2 times",
+        ),
+        kept(
             "ByHash",
             "Keeps by the key's hash, which other keys may have.",
             "self.key(*tensors)",
@@ -244,6 +268,7 @@ WRONG = {
     "17.5": [
         wraps_each_call,
         compiles_each_call,
+        compiles_when_called,
         returns_nothing,
         leads_with_the_last,
         for_torch("static", "Compiles for one size.", ".mark_layout_dynamic(leading_dim=a.stride().index(1))", ""),
@@ -329,6 +354,13 @@ WRONG = {
             "{name}.{os.getpid()}.o",
             "{name}.new",
             "two processes",
+        ),
+        from_disk(
+            "in_another_folder",
+            "Renames a file from the system's folder for temporary files.",
+            "half = folder /",
+            "half = Path(tempfile.mkdtemp()) /",
+            "another file system",
         ),
         from_disk(
             "moved_first",

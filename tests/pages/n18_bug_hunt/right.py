@@ -261,7 +261,7 @@ FIXES = {
     "row_sums": (
         fix("four_bytes_each", "the padding stays; copies are of one element", ("VECTOR = 4;", "VECTOR = 1;")),
         fix("four_more", "16 bytes of padding: rows of 16 bytes at a time, in all banks", ("COLUMNS + 1", "COLUMNS + 4")),
-        fix("eight_more", "32 bytes: two threads to a bank", ("COLUMNS + 1", "COLUMNS + 8")),
+        fix("twelve_more", "48 bytes: an odd multiple of 16, too", ("COLUMNS + 1", "COLUMNS + 12")),
     ),
     "channels_last": (
         fix(

@@ -70,7 +70,45 @@ def test_data_of_ones_own():
     """Shared memory is read before it is written whatever is counted; the data only have to fit."""
     assert outcome(LINE, CAUSE, (1, 4, 64), data=[np.zeros((1, 4), int)]).points == 4
     assert "the inputs should be x (1, 4)." in outcome(LINE, CAUSE, (1, 4, 64), data=[np.zeros(4)]).message
-    assert "should be NumPy arrays" in outcome(LINE, CAUSE, (1, 4, 64), data=[torch.zeros(1, 4)]).message
+    assert "should be a list of torch tensors" in outcome(LINE, CAUSE, (1, 4, 64), data=[[[0, 1, 2, 3]]]).message
+
+
+@pytest.mark.parametrize("data", [torch.zeros(1, 4), [torch.zeros(1, 4)], [torch.zeros(1, 4, dtype=torch.int32)]])
+def test_torchs_tensors_are_data_too(data):
+    assert outcome(LINE, CAUSE, (1, 4, 64), data=data).points == 4
+
+
+def test_numpys_line_number_is_a_number():
+    assert outcome(np.int64(11), CAUSE, SHAPE).points == 4
+
+
+@pytest.mark.parametrize(
+    ("id", "shape", "data"),
+    [
+        ("18.1", (1, 1, 1), ((1, 1), (1, 1), (1,))),
+        ("18.3", (2, 2, 16), ((2, 16), (2, 16))),
+        ("18.7", (1, 1, 1), ((1, 1), (1, 1))),
+        ("18.17", (1, 1), ((1, 1),)),
+        ("18.23", (1, 32), ((1, 32),)),
+        ("18.25", (1, 1), ((1, 1),)),
+        ("18.29", (1, 2), ((1, 2),)),
+    ],
+)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_data_without_a_finite_right_result_show_nothing(id, shape, data, value):
+    """A softmax of equal infinities is NaN, and so is whatever any kernel makes of NaN."""
+    exercise = find(id)
+    given = [np.full(size, value) for size in data]
+    found = exercise.grade(lambda: Diagnosis(line=exercise.lines[0], cause=exercise.cause, shape=shape, data=given))
+    assert found.points == 0
+    assert "NaN or infinite elements" in found.message
+
+
+@pytest.mark.parametrize("value", [256, -1])
+def test_data_outside_the_contract_show_nothing(value):
+    found = outcome(LINE, CAUSE, (1, 4, 64), data=[np.full((1, 4), value)])
+    assert found.points == 0
+    assert "outside the kernel's contract" in found.message
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,12 @@ FIXES = {
             ("if (t < BINS) mine[t] = 0;", "for (int bin = 4 * t; bin < 4 * t + 4; bin++) mine[bin] = 0;"),
         ),
         fix(
+            "every_thread_clears_all",
+            "each bin is cleared as many times as there are threads",
+            ("if (t < BINS) mine[t] = 0;", "for (int bin = 0; bin < BINS; bin++) mine[bin] = 0;"),
+            says=("st.shared",),
+        ),
+        fix(
             "no_barrier",
             "zeros that come when others count already",
             ("if (t < BINS) mine[t] = 0;\n  __syncthreads();", "for (int bin = t; bin < BINS; bin += blockDim.x) mine[bin] = 0;"),
@@ -163,6 +169,12 @@ FIXES = {
             "no_branch",
             "all threads compute, beyond the end and while others do",
             (TREE, "        largest[t] = cute.arch.fmax(largest[t], largest[t + half])\n        cute.arch.sync_threads()\n"),
+        ),
+        fix(
+            "twice_in_each_turn",
+            "a second barrier right behind the first",
+            ("            cute.arch.sync_threads()\n", "        cute.arch.sync_threads()\n        cute.arch.sync_threads()\n"),
+            says=("orders nothing",),
         ),
         fix("one_turn_fewer", "the last turn left out", ("range_constexpr(7)", "range_constexpr(6)"), ("            cute.arch.sync_threads()", "        cute.arch.sync_threads()")),
     ),
@@ -238,6 +250,14 @@ FIXES = {
     ),
     "rms_norm": (
         fix(
+            "each_thread_for_itself",
+            "no sharing to go wrong: every thread adds up the whole row",
+            ("for (int i = t; i < columns; i += THREADS) squares += in[i] * in[i];", "for (int i = 0; i < columns; i++) squares += in[i] * in[i];"),
+            ("    squares = warp_sum(squares);\n    if (t % 32 == 0) partial[t / 32] = squares;\n    __syncthreads();\n", ""),
+            ("    for (int warp = 0; warp < WARPS; warp++) total += partial[warp];\n", "    total = squares;\n"),
+            says=("ld.global",),
+        ),
+        fix(
             "barrier_too_early",
             "two barriers before the sums are read, none behind",
             ("    float total = 0.0f;\n", "    __syncthreads();\n    float total = 0.0f;\n"),
@@ -279,6 +299,8 @@ FIXES = {
     "row_sums": (
         fix("eight_bytes", "rows begin at multiples of 8 bytes", ("COLUMNS + 1", "COLUMNS + 2"), says=("multiple of 16",)),
         fix("no_padding", "aligned, and all rows begin in one bank", ("COLUMNS + 1", "COLUMNS"), says=("threads meet in a bank",)),
+        fix("eight_more", "32 bytes: two threads to a bank", ("COLUMNS + 1", "COLUMNS + 8"), says=("threads meet in a bank",)),
+        fix("sixteen_more", "64 bytes: four threads to a bank", ("COLUMNS + 1", "COLUMNS + 16"), says=("threads meet in a bank",)),
         fix("a_row_more", "two rows in one: aligned, and in one bank", ("COLUMNS + 1", "2 * COLUMNS"), says=("threads meet in a bank",)),
         fix("first_of_four", "four bytes of sixteen are copied", ("VECTOR * sizeof(float))", "sizeof(float))")),
         fix(

@@ -26,6 +26,11 @@ def in_bytes(found: re.Match[str]) -> str:
 
 
 CUTE = (
+    Refusal(
+        r"(range_constexpr|dynamic range) should be (always )?preprocessed",
+        "cutlass.range and cutlass.range_constexpr need a function with @cute.jit or @cute.kernel. Decorate this one, "
+        "or loop with Python's range, which unrolls.",
+    ),
     # tensors
     Refusal(
         r"unsupported operand type\(s\) for .*_Tensor",
@@ -304,8 +309,13 @@ INLINED = (
         RefusalKind.CTA_GROUP,
     ),
     Refusal(
+        r"Parsing error near '([^']+)'",
+        r"ptxas cannot parse the PTX near `\1`. Does each instruction of the inlined text end with a semicolon?",
+        RefusalKind.INLINED,
+    ),
+    Refusal(
         r"error\s+: ((?:(?!error\s+:).)+) ptxas fatal",
-        r"ptxas refuses the PTX: \1. Is it in the inlined text?",
+        r"ptxas refuses the PTX: \1. Is it in the inlined text, or in its constraints?",
         RefusalKind.INLINED,
     ),
     Refusal(r"invalid operand in inline asm: '([^']+)'", r"`\1` names an operand too many: \"=r,r\" are $0 and $1."),

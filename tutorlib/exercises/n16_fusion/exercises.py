@@ -50,7 +50,7 @@ EXERCISES = (
         points=2,
         problem=linear_gelu(),
         shapes=SHAPES,
-        simulated_shapes=FITTING,
+        simulated_shapes=(*FITTING, (65, 64, 32)),  # `rows` is not always a tile's
         whole=WHOLE,
         part=Inside(build=host_functions.with_bias_matrix),
         library=course(FUSED, "every_row"),
@@ -85,6 +85,7 @@ EXERCISES = (
         simulated_shapes=SHAPES[:1],
         whole=WHOLE,
         part=Inside(build=host_functions.with_fetch),
+        limits=WorkLimits(at_most=(("ld.global", 400), ("bar.sync", 64))),  # each element once, no barrier of its own
         library=course(FUSED, "fetch_beside"),
         hints=(
             "cute.make_rmem_tensor(acc.tCrC.shape, Float32) makes fp32 registers of the right shape; fill them with 0.",
@@ -104,7 +105,7 @@ EXERCISES = (
         whole=WHOLE,
         part=Inside(build=host_functions.with_reduction),
         requires=("bar.sync",),
-        limits=WorkLimits(at_most=(("bar.sync", 200), ("shfl", 400))),  # a barrier in each of five steps takes 240
+        limits=WorkLimits(at_most=(("bar.sync", 144), ("shfl", 270))),  # one barrier and five shuffles take 120 and 144
         library=course(FUSED, "largest"),
         hints=(
             "Reduce in three steps: a thread's values, a warp's threads, the block's warps.",

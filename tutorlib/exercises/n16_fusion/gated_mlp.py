@@ -82,6 +82,9 @@ def wrong_module(answer: Served, rng: Random, dtype: str) -> Wrong | None:
     if not told["down"]:
         what = "down's weight is another tensor now. It is used as it was: keep the layer, down_proj."
         return Wrong(Flaw(what, GatedFlaw.DOWN))
+    if told["kept"]:
+        what = "it keeps the plain module's gate_proj or up_proj, whose weights then take memory a second time."
+        return Wrong(Flaw(what, GatedFlaw.PARAMETERS))
     if not (told["trained"] and told["trains_down"]):
         return Wrong(Flaw("some of its parameters get no gradient.", GatedFlaw.PARAMETERS))
     return None

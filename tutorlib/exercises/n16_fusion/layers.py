@@ -83,6 +83,7 @@ class SwapFlaw(FailureKind):
     MODE = "mode of a module"
     PARAMETERS = "names of parameters"
     TENSOR = "another tensor"
+    SIZES = "sizes of a layer"
 
 
 def wrong_swap(answer: Served, model: Model, compiled: bool) -> Wrong | None:
@@ -138,6 +139,8 @@ def wrong_swap(answer: Served, model: Model, compiled: bool) -> Wrong | None:
                     SwapFlaw.TENSOR,
                 )
             )
+    if not told["sizes"]:
+        return Wrong(Flaw("a layer's in_features and out_features are not those of its weight.", SwapFlaw.SIZES))
     if not told["trained"]:
         return Wrong("it changes requires_grad of some parameters.")
     with products_by(multiply):

@@ -31,6 +31,7 @@ class GradientFlaw(FailureKind):
 
     NO_PAIR = "no two tensors"
     SHAPE = "shape of a gradient"
+    DTYPE = "dtype of a gradient"
     TRANSPOSED = "transposed gradient"
     GEMMS = "number of GEMMs"
     VALUE = "value of a gradient"
@@ -101,6 +102,9 @@ def unlike(mine: Any, want: "Tensor", name: str) -> str:
     if mine.shape != want.shape:
         shapes = f"has the shape {tuple(mine.shape)}, and {name} has {tuple(want.shape)}"
         return Flaw(shapes, GradientFlaw.SHAPE)
+    if mine.dtype != want.dtype:
+        dtypes = (str(one.dtype).removeprefix("torch.") for one in (mine, want))
+        return Flaw(f"is {' and should be '.join(dtypes)}", GradientFlaw.DTYPE)
     if want.ndim > 1 and mine.mT.shape == want.shape and torch.allclose(mine.mT, want):
         return "" if torch.allclose(mine, want) else Flaw("is transposed", GradientFlaw.TRANSPOSED)
     if mine.isnan().any():
@@ -139,4 +143,4 @@ def are_tensors(got: Any) -> bool:
 
 
 def is_close(got: "Tensor", wanted: "Tensor") -> bool:
-    return got.shape == wanted.shape and got.allclose(wanted)
+    return (got.shape, got.dtype) == (wanted.shape, wanted.dtype) and got.allclose(wanted)

@@ -26,14 +26,9 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "16.2": (
         Remedy(
-            Hazard.OUTSIDE,
-            "The bias has only N numbers: in every row, column n is the n-th. So a step down does not move the offset, "
-            "and a step to the right moves it by one.",
-        ),
-        Remedy(
-            Difference.WRONG(at="c[0, 1]"),
-            "Element (0, 1) should have the second number of the bias. Shape (rows, columns): which of the two "
-            "strides is 0?",
+            Fail.DOES_NOT_COMPILE,
+            "The shape is (rows, N), and in every row column n is the n-th number of the bias: a step down does not "
+            "move the offset, and a step to the right moves it by one.",
         ),
     ),
     "16.3": (
@@ -47,6 +42,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "16.4": (
+        Remedy(Fail.TOO_MANY, "One loop over the accumulators, one load for each that is inside, and no barrier."),
         Remedy(
             Hazard.OUTSIDE,
             "Test each n before its load, row and column both: cute.elem_less(acc.coordinates[n], acc.shape).",
@@ -119,6 +115,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(NotRow.VIEW, "gemm needs contiguous rows, and .mT changes only the strides: use .mT.contiguous()."),
         Remedy(GradientFlaw.GEMMS, "Call gemm once per gradient, with whole matrices, and multiply nothing elsewhere."),
         Remedy(GradientFlaw.NO_PAIR, "Return (dx, dweight)."),
+        Remedy(GradientFlaw.DTYPE, "gemm's results have the dtype of its operands; return them without a conversion."),
         Remedy(
             Fail.RAISED,
             "gemm sums over the last mode of both operands. For dx that is `out`: B is weight with `in` as its rows. "
@@ -151,6 +148,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(SwapFlaw.CLASS(got="Linear"), "Any other child may have children: call use_kernels(child)."),
         Remedy(SwapFlaw.MODE, "A new module starts in training mode: call new.train(child.training)."),
         Remedy(SwapFlaw.RETURNS, "Return the module."),
+        Remedy(SwapFlaw.SIZES, "KernelLinear(child.in_features, child.out_features, …), as the old layer was made."),
         Remedy(SwapFlaw.PARAMETERS, "Assign weight and bias both; a layer without a bias has bias None."),
     ),
     "16.11": (
@@ -232,6 +230,9 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(GatedFlaw.DOWN, "self.down_proj = plain.down_proj keeps the layer with its parameter."),
         Remedy(GatedFlaw.CALLS, "One call of gated_linear(x, self.gate_up) computes gate, up and their product."),
         Remedy(GatedFlaw.RESULT, "forward is self.down_proj(self.gated_linear(x, self.gate_up))."),
-        Remedy(Fail.RAISED, "x may have any number of modes: pass it on as it is."),
+        Remedy(
+            Fail.RAISED,
+            "x may have any number of modes: pass it on as it is. down_proj is plain's own layer, in plain's dtype.",
+        ),
     ),
 }

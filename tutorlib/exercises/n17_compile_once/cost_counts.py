@@ -77,7 +77,7 @@ TYPES = plain(
 CONSTANTS = plain(
     [*rows((8, 16), factor=2), *rows((8, 16), factor=3), *rows((12, 16), factor=2), *rows((8, 16), factor=3)]
 )
-EQUAL_NUMBERS = plain([call for factor in (1, 1.0, True, 1, 2, 2.0) for call in rows((8, 16), factor=factor)])
+EQUAL_NUMBERS = plain([call for factor in (1, 1.0, True, 1, 2, 2.0, -1, -2) for call in rows((8, 16), factor=factor)])
 MIXED = plain(rows(*SIZES) + rows(*SIZES, marked="layout") + rows(*SIZES, marked=0) + rows(*SIZES, marked=1))
 
 

@@ -136,7 +136,7 @@ EXERCISES = (
             ),
             equals(
                 "constants that Python takes for equal",
-                beside([(EQUAL_NUMBERS,)], some_calls(factor=(1, 1.0, True, 2, 2.0))),
+                beside([(EQUAL_NUMBERS,)], some_calls(factor=(1, 1.0, True, 2, 2.0, -1, -2))),
                 compilations_of,
                 COUNT_MISTAKES,
             ),
@@ -160,7 +160,7 @@ EXERCISES = (
         title="cache_key",
         points=4,
         cases=(
-            keys_case("what one compilation serves", alike, equal=True, unlike=dtypes),
+            keys_case("calls that share a compilation, and others", alike, equal=True, unlike=dtypes),
             keys_case("dtypes", dtypes, equal=False),
             keys_case("layouts", layouts, equal=False),
             keys_case("alignment", alignments, equal=False),

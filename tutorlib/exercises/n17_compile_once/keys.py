@@ -54,6 +54,13 @@ def alike(rng: Random) -> list[Pair]:
         ("the pitch of the rows", given(matrix()), given(matrix(pitch=longer))),
         ("the pitch of the rows", given(matrix()), given(matrix(pitch=longer + 8))),
         ("the address", given(matrix()), given(matrix(skip=8 * rng.randint(1, 3)))),
+        ("an odd address", given(vector(dtype="float32", skip=1)), given(vector(dtype="float32", skip=3))),
+        ("an odd pitch", given(matrix(pitch=66)), given(matrix(pitch=70))),
+        (
+            "the order of the strides that are not 1",
+            given(matrix(columns=longer).unflatten(0, (2, 4))),
+            given(matrix(columns=longer).unflatten(0, (4, 2)).transpose(0, 1)),
+        ),
         ("the number of columns", given(matrix(few, 64).T), given(matrix(many, 64).T)),
         ("the length", given(vector(longer), vector(longer)), given(vector(odd), vector(odd))),
         ("the tensors themselves", given(vector(), constants=(few, "relu")), given(vector(), constants=(few, "relu"))),
@@ -139,6 +146,7 @@ class KeepingFlaw(FailureKind):
     KEYS = "keys"
     SHARED = "shared"
     TENSORS = "tensors of the first call"
+    RUNS = "runs more than once"
 
 
 def keys_case(name: str, pairs: Pairs, equal: bool, unlike: Pairs | None = None) -> Case:
@@ -220,7 +228,7 @@ class Compiler:
     def __init__(self, failures: int = 0) -> None:
         self.made: list[tuple] = []
         self.numbers: list[int] = []
-        self.failures = failures
+        self.failures, self.runs = failures, 0
 
     def __call__(self, *tensors: Any) -> Callable[..., tuple]:
         if self.failures:
@@ -229,7 +237,12 @@ class Compiler:
         number = new_seed()
         self.made.append(tensors)
         self.numbers.append(number)
-        return lambda *given: (number, *given)
+
+        def compiled(*given: Any) -> tuple:
+            self.runs += 1
+            return number, *given
+
+        return compiled
 
 
 def by_length(*tensors: Vector) -> tuple:
@@ -270,6 +283,9 @@ def calls(answer: Answer) -> str:
         return f"After one call the compiler was called {count(len(compiler.made), 'time')}; once, with the tensors."
     if got != (*compiler.numbers, x, y):
         return "A call should return what the compiled function returns when it is called with the same tensors."
+    if compiler.runs != 1:
+        what = f"The first call with a key runs the compiled function {count(compiler.runs, 'time')}; once is right."
+        return Flaw(what, KeepingFlaw.RUNS)
     other = Vector(2)
     if kernels(other, y) != (*compiler.numbers, other, y):
         return Flaw(

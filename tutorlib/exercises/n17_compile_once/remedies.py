@@ -98,6 +98,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             KeepingFlaw.KEYS,
             "Any hashable value can be a key, also None, 0 and (). Test `key in self.kept`.",
         ),
+        Remedy(KeepingFlaw.RUNS, "Insert the function at a miss. One line after that calls it, hit or miss."),
         Remedy(KeepingFlaw.TENSORS, "Keep the function, not its result: the result belongs to one call's tensors."),
         Remedy(
             Fail.CASE(name="a compilation that fails"),
@@ -133,6 +134,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             SavingFlaw.TORN,
             "Save under another name in that folder, then call os.replace: only a complete file gets the final name.",
         ),
+        Remedy(SavingFlaw.ELSEWHERE, "Write it to `folder` as well; the functions of tempfile take dir=folder."),
         Remedy(
             SavingFlaw.SAME_NAME,
             "Put os.getpid() into the temporary name, or let tempfile make one in the same folder.",

@@ -91,7 +91,7 @@ EXERCISES = (
         cause="uninitialized",
         look=("Which bins are wrong?", "Which thread clears bin 200 if a block has 128 threads?"),
         fix=("The last loop of the kernel visits every bin, too, with any number of threads.",),
-        limits=WorkLimits(at_most=(("bar.sync", 56),)),
+        limits=WorkLimits(at_most=(("bar.sync", 56), ("st.shared", 48))),
         requires=("ld.shared",),
     ),
     *pair(
@@ -174,7 +174,7 @@ EXERCISES = (
             "Follow the fastest and the slowest warp from line 25 on.",
         ),
         fix=("A barrier of all threads belongs between the last read of `partial` and its next write.",),
-        limits=WorkLimits(at_most=(("bar.sync", 108),)),
+        limits=WorkLimits(at_most=(("bar.sync", 108), ("ld.global", 336))),
     ),
     *pair(
         10,
@@ -210,11 +210,10 @@ EXERCISES = (
         lines=("constexpr int PITCH", "float tile[ROWS][PITCH];", "__pipeline_memcpy_async("),
         cause="misaligned",
         look=("At which byte does row 1 of the tile begin?",),
-        fix=("A pitch that is a multiple of 16 bytes and not of 32 banks; or copies of 4 bytes.",),
+        fix=("A pitch that is an odd multiple of 16 bytes; or copies of 4 bytes.",),
         limits=WorkLimits(at_most=(("bar.sync", 20),)),
         requires=("cp.async", "ld.shared"),
         lean=("ld.shared",),
-        slack=4,  # a pitch of 40 takes twice what it must, one of 32 eight times
     ),
     *pair(
         13,

@@ -1,5 +1,7 @@
 """Describes a module that an answer makes of a plain MLP. Runs in the answer's process."""
 
+import gc
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.served import Served
@@ -33,12 +35,17 @@ def told_of_gated(
     module = answer(plain, called)
     if not isinstance(module, torch.nn.Module):
         return {"instead": type(module).__name__}
+    down, old = plain.down_proj.weight, [weakref.ref(one.weight) for one in (plain.gate_proj, plain.up_proj)]
+    del plain
+    gc.collect()
+    kept = any(one() is not None for one in old)
     y = module(x)
     parameters = dict(module.named_parameters())
     return {
         "parameters": {name: one.detach() for name, one in parameters.items()},
         "trained": all(one.requires_grad for one in parameters.values()),
-        "down": any(one is plain.down_proj.weight for one in parameters.values()),
+        "kept": kept,
+        "down": any(one is down for one in parameters.values()),
         "given": ["".join(name for name, one in parameters.items() if one is mine) for mine in given],
         "result": y.detach(),
         "trains_down": y.requires_grad,

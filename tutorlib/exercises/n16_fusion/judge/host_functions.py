@@ -19,7 +19,13 @@ def with_bias_matrix(answer: Answer) -> Callable[..., None]:
     from tutorlib.kernels.fused.ops import bias_gelu
 
     def as_matrix(bias: cute.Tensor, rows: int) -> cute.Tensor:
-        return require_extents(answer(bias, rows), (rows, cute.size(bias)))
+        got = require_extents(answer(bias, rows), (rows, cute.size(bias)))
+        for row, column in ((1, 0), (0, 1)):
+            at = cute.crd2idx((row, column), got.layout)
+            if isinstance(at, int) and at != column:
+                what = f"in the matrix that it returns, element {(row, column)} is at offset {at} of the bias"
+                raise ValueError(f"{what}; it should be at offset {column}, as in every row")
+        return got
 
     return make_fused(Fusion(bias_gelu, as_matrix=as_matrix))
 

@@ -74,7 +74,8 @@ def told_of_swapped(
 ) -> dict[str, Any]:
     """Describes a model with these parameters after the answer, and its result for x. Raises what the answer raises.
 
-    modules: path → kind and whether it is in training. parameters: path → its path before.
+    modules: path → kind and whether it is in training. parameters: path → its path before. sizes: whether each layer's
+    in_features and out_features are its weight's.
     """
     import torch
 
@@ -94,6 +95,11 @@ def told_of_swapped(
         "parameters": {
             path: next((old for old, one in before.items() if one is now[path]), "") for path in sorted(now)
         },
+        "sizes": all(
+            tuple(layer.weight.shape) == (layer.out_features, layer.in_features)
+            for layer in made.modules()
+            if isinstance(layer, torch.nn.Linear)
+        ),
         "trained": all(one.requires_grad is model.trained for one in now.values()),
         "result": result,
         "breaks": torch._dynamo.explain(made)(x).graph_break_count if compiled else 0,

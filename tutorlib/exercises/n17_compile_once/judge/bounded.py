@@ -214,6 +214,11 @@ def wrong_in_threads(answer: Served) -> str:
         except TimeoutError:
             what = "while one thread's function runs, another thread's call waits: a lock is held during the call."
             return Flaw(what, CacheFlaw.CALLS_WAIT)
+        try:
+            in_a_thread(lambda: kernels(NEW))(PATIENCE_S)
+        except TimeoutError:
+            what = "while one thread's function runs, another thread's compilation waits: a lock is held in the call."
+            return Flaw(what, CacheFlaw.CALLS_WAIT)
         finish.set()
         long(PATIENCE_S)
     finally:
@@ -222,7 +227,7 @@ def wrong_in_threads(answer: Served) -> str:
     return ""
 
 
-KEPT, SLOW, LONG = range(3)  # keys of `wrong_in_threads`
+KEPT, SLOW, LONG, NEW = range(4)  # keys of `wrong_in_threads`
 
 
 # In the judge's process -----------------------------------------------------------------------------------------------

@@ -83,9 +83,12 @@ class Calls:
         x, y = self.pairs()[0]
         with counted_compilations() as during:
             compiled = compiled_by(answer, self.function, *self.before(), x, y)
+            at_once = during["compile"]
             if y.count_nonzero():
                 return Flaw("it runs the function on the example tensors: they only say how to compile.", CallFlaw.RUNS)
             said = self.wrong_calls(compiled)
+        if said == ANEW and during["compile"] == 1 and not at_once:
+            return Flaw("it compiles in the first call; for_torch itself should do that.", CallFlaw.COMPILES)
         if said not in ("", ANEW) or during["compile"] == 1:
             return said
         if not during["compile"]:

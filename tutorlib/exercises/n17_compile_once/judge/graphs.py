@@ -129,7 +129,7 @@ def raised(who: str, error: Exception) -> str:
 
 def wrong_capture(cuda: RecordedCuda) -> str:
     if not cuda.graphs:
-        return Flaw("no graph is captured.", GraphFlaw.NOT_CAPTURED)
+        return Flaw("graphed returns before it has captured a graph.", GraphFlaw.NOT_CAPTURED)
     if len(cuda.graphs) > 1:
         return Flaw(f"{len(cuda.graphs)} graphs are captured; one holds all launches.", GraphFlaw.TOO_MANY)
     found = cuda.graphs[0].launches

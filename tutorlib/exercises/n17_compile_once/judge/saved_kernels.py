@@ -108,6 +108,7 @@ class SavingFlaw(FailureKind):
     AGAIN = "compiled again"
     TORN = "torn file"
     SAME_NAME = "one temporary name for all processes"
+    ELSEWHERE = "temporary file in another folder"
 
 
 class Folder:
@@ -153,6 +154,10 @@ class Folder:
         """Whether this file is one that was written first under another name."""
         file = self.folder / name
         return any(inode == file.stat().st_ino and path != str(file) for path, inode in self.written)
+
+    def writes_elsewhere(self) -> bool:
+        """Whether a file was written first outside the folder, from where it cannot always be renamed."""
+        return any(self.folder not in Path(path).parents for path, _ in self.written)
 
     def reuses_a_name(self) -> bool:
         """Whether two files were written first under one name."""
@@ -204,6 +209,9 @@ class Shelf:
 
     def reuses_a_name(self) -> bool:
         return self.answer.ask(in_folder, self.number, "reuses_a_name") is not False
+
+    def writes_elsewhere(self) -> bool:
+        return self.answer.ask(in_folder, self.number, "writes_elsewhere") is not False
 
     def put(self, name: str, raw: bytes) -> None:
         self.answer.ask(in_folder, self.number, "put", name, raw)
@@ -295,6 +303,9 @@ def torn(shelf: Shelf, n: int, other: int) -> str:
     if not shelf.is_renamed("double.o"):
         what = "double.o is a copy of the file that was exported, and copying can be cut short. Rename that file."
         return Flaw(what, SavingFlaw.TORN)
+    if shelf.writes_elsewhere():
+        what = "the temporary file is in another folder, which can be on another file system: then os.replace fails."
+        return Flaw(what, SavingFlaw.ELSEWHERE)
     if shelf.reuses_a_name():
         what = "two processes that save at one time write to one temporary file: give it a name of its own."
         return Flaw(what, SavingFlaw.SAME_NAME)

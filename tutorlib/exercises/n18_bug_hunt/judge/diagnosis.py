@@ -63,13 +63,13 @@ class Diagnosis(TypedDict, total=False):
         line next to the gap. None: not known.
     cause: of CAUSES. None: not known.
     shape: at which it shows, by the dims of the problem.
-    data: the inputs, as NumPy arrays; where there are none, they are random.
+    data: the inputs, as NumPy arrays or torch tensors; where there are none, they are random.
     """
 
     line: int | str | None
     cause: str | None
     shape: Required[Shape]
-    data: "Sequence[np.ndarray]"
+    data: "Sequence[np.ndarray | Tensor]"
 
 
 class DiagnosisFlaw(FailureKind):
@@ -140,7 +140,8 @@ class DiagnosisExercise(Exercise):
         listing = self.bug.source.splitlines()
         if line is None:
             return None
-        if isinstance(line, int):
+        if isinstance(line, Integral):
+            line = int(line)
             if not 1 <= line <= len(listing) or not listing[line - 1].strip():
                 raise WrongKind(f"the listing has no line {line} with anything in it.")
             return line
@@ -173,6 +174,7 @@ class DiagnosisExercise(Exercise):
         work.refill(fresh_generator())
         if found.get("data") is not None:
             put_inputs(work, arrays(found["data"]))
+            need_right_result(work)
         work.output.poison()
         try:
             simulator = simulator_of(self.bug, self.bug.source)
@@ -212,14 +214,26 @@ def diagnosis_of(answer: Answer) -> Diagnosis:
 
 
 def arrays(data: Any) -> "tuple[Tensor, ...]":
-    """NumPy's arrays as tensors. Raises WrongKind where they are something else."""
+    """The inputs as tensors. Raises WrongKind where they are something else."""
     import numpy as np
     import torch
 
     given = data if isinstance(data, tuple | list) else (data,)
-    if not all(isinstance(x, np.ndarray) and x.dtype.kind in "fiub" for x in given):
-        raise WrongKind("the data should be NumPy arrays of numbers: of a tensor x they are x.float().numpy().")
-    return tuple(torch.from_numpy(np.ascontiguousarray(x)) for x in given)
+    if not all(isinstance(x, torch.Tensor) or (isinstance(x, np.ndarray) and x.dtype.kind in "fiub") for x in given):
+        raise WrongKind("the data should be a list of torch tensors or NumPy arrays of numbers, one for each input.")
+    return tuple(x.cpu() if isinstance(x, torch.Tensor) else torch.from_numpy(np.ascontiguousarray(x)) for x in given)
+
+
+def need_right_result(work: Work) -> None:
+    """Raises WrongKind where the inputs have no finite right result, from which a wrong one could differ."""
+    try:
+        right, _ = work.expected()
+    except (IndexError, RuntimeError) as error:  # an index beyond the histogram's bins
+        raise WrongKind("the data are outside the kernel's contract.") from error
+    if not right.isfinite().all():
+        raise WrongKind(
+            "for these data even the right result has NaN or infinite elements, so it shows nothing about the kernel."
+        )
 
 
 def put_inputs(work: Work, given: "Sequence[Tensor]") -> None:

@@ -25,6 +25,25 @@ if TYPE_CHECKING:
     Artifact = CudaLauncher | CuteArtifact | CutileArtifact
 
 
+BARRIER = re.compile(r"\bbar(rier)?(\.cta)?\.sync\b")
+BETWEEN = re.compile(  # a label, a jump, or an access to memory
+    r"\s*(\$\S+:|(@\S+\s+)?(bra|call|ret|ldu?|ldmatrix|st|atom|red|cp|wmma|mma|wgmma|mbarrier|fence|membar)\b)"
+)
+
+
+def barriers_in_a_row(ptx: str) -> bool:
+    """Whether straight-line code has two barriers of the block and no access to memory between them."""
+    waiting = False
+    for line in ptx.splitlines():
+        if BARRIER.search(line):
+            if waiting:
+                return True
+            waiting = True
+        elif BETWEEN.match(line):
+            waiting = False
+    return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class FixExercise(KernelExercise):
     """The answer takes the broken kernel's source, a string, and returns the fixed one.
@@ -141,6 +160,13 @@ class FixExercise(KernelExercise):
         if isinstance(artifact, CuteArtifact):
             return artifact.compiled(self.sizes[-1], arch)
         return artifact.compiled(self.problem, self.sizes[-1], f"sm_{arch}")
+
+    def judge_artifact(self, artifact: "Artifact") -> Verdict:
+        verdict = super().judge_artifact(artifact)
+        if verdict.points < self.points or not barriers_in_a_row(self.compile_for(artifact, str(self.needs.since)).ptx):
+            return verdict
+        what = "two barriers follow each other with no access to memory between them, so the second orders nothing."
+        return self.more_than_it_must(Flaw(what, Fail.TOO_MANY(instruction="bar.sync")))
 
     def unrun(self, why: str) -> Verdict:
         return compiled_not_run((cute_target(str(self.needs.since)),), why)
