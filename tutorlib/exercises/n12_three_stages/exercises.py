@@ -150,7 +150,7 @@ EMPTY_CELL = (
     ),
     Remedy(HostFlaw.ALIGNMENT, "from_dlpack(x, assumed_align=16)"),
     Remedy(
-        (Fail.TOO_MANY(instruction="cp.async.ca"), Fail.TOO_MANY(instruction="cp.async.cg")),
+        Fail.TOO_MANY(instruction="cp.async"),
         "A row of blocks loads all of B once more, a column of blocks all of A: make C's tile 128×128 or larger.",
     ),
     IN_GROUPS,
@@ -355,7 +355,7 @@ EXERCISES = (
         simulated_shapes=((128, 256, 64), (256, 512, 192)),  # fewer K tiles than stages; more, and 2×2 tiles
         counted=(256, 512, 192),
         limits=WorkLimits(
-            at_most=(("mma.sync", 12_288), ("cp.async.ca", 1536), ("cp.async.cg", 1536)),  # in tiles of 128×128
+            at_most=(("mma.sync", 12_288), ("cp.async", 2_560)),  # 1,536 copies in tiles of 128×128, commits and waits
             in_step=(("bar.sync", "cp.async.commit_group"),),
             overlap=0.4,
             ahead=0.6,
