@@ -52,7 +52,7 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for 
 # %% [markdown]
 # With two buffers, the copy of tile 1 is issued right at the start, and the copy of tile 2 as soon as tile 0 has been
 # multiplied. In this example the arithmetic still waits at times. Move the sliders: when are two buffers enough? When
-# does a third one help, and when does none?
+# does a third one help, and when does no number of buffers?
 
 # %%
 explore_timeline(stages=2, latency=4, transfer=2, compute=3)
@@ -130,8 +130,8 @@ fragments()
 # is safe, and it costs half the points.)
 #
 # **Exercise 10.2** (about 12 lines). The main loop for two buffers, `double_buffer(steps)`. Tile *k* + 1 may not exist:
-# inside a `@cute.jit` function `if` works with a condition that is known only at run time. The rehearsal counts the
-# copies in flight while you compute, so it also catches a loop whose results are right but which waits too early.
+# inside a `@cute.jit` function `if` works with a condition that is known only at run time. The rehearsal looks at each
+# multiplication for a copy in flight. So it also catches a loop whose results are right but which waits too early.
 
 
 # %%
@@ -194,7 +194,8 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 # Are there enough registers? Each of four K blocks takes 16 for A and 16 for B, and there are 128 accumulators: 256 in
 # all, and a thread can have 255. It fits all the same, because not all are live at once. A block's operands are dead
 # once its mmas are issued, so two blocks are live: the one being multiplied and the one being fetched. The compiler
-# sees that; below, it reports the number of registers.
+# sees that; below, it reports the number of registers. Fetch all four before the first multiplication, and it
+# cannot: compiled for sm_80, that loop spills.
 #
 # The last block of a tile is special. The block after it is block 0 of the *next tile*, so that tile must have arrived
 # before the fetch. The wait and the barrier therefore move to the last block, in front of its multiplication: its

@@ -196,12 +196,13 @@ show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n 
 #
 # Here the block's number is known only at run time. Python's `if`, `min`, `divmod` and `int()` would need its value at
 # compile time. Arithmetic is traced into the kernel: `//`, `%`, `*`, and `cutlass.min`. If you need a branch, decorate
-# the function with `@cute.jit`: then its `if` becomes one of the kernel's. (For these, `import cutlass` and `import
-# cutlass.cute as cute`; this page has not.)
+# the function with `@cute.jit`: then its `if` becomes one of the kernel's. (Both need `import cutlass` and `import
+# cutlass.cute as cute`, which the first cell of this page lacks.)
 #
 # **Exercise 11.4** (about 2 lines). Write `in_groups(block, rows, columns)`, for the kernel: `l2.grouped` with the
 # group that you think best. `rows` and `columns` are known while the kernel is compiled, so the group may depend on
-# them, and you may call your `best_group`. The check first tries it on whole grids, with a block's number that is known
+# them, and you may call your `best_group`. On every large grid its first wave must read far less than raster order's,
+# and not only where 8 divides the rows. The check first tries it on whole grids, with a block's number that is known
 # only at run time. Then it compiles it into the two-stage kernel of page 10, which a GPU times at 8192³.
 
 
@@ -312,7 +313,7 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 
 # %% [markdown]
 # At 8192 the bytes are your footprints times the 128 steps: a wave reads more than L2 holds, so the next one finds
-# nothing that it needs. Groups of 8 raise the hit rate from 86 to 92 %, which sounds like little, and take more than a
+# nothing that it needs. Groups of 8 raise the hit rate from 87 to 92 %, which sounds like little, and take more than a
 # third off the bytes: look at the misses.
 #
 # Real blocks do not stay in lockstep. `l2.traffic` is your function with one refinement: the paces of the blocks differ
@@ -523,7 +524,7 @@ show_figure("gemm_ladder_11")
 # <details><summary>3. You time a kernel at 4096 only, where C has 32×32 tiles, and two blocks fit on each of 132 SMs.
 # What does that hide?</summary>
 #
-# 1024 tiles are 3.88 waves of 264: nearly full. A size with 4.1 waves takes at least as long as 4.5, for hardly more
-# work. And an order of blocks that is wrong where 8 does not divide the rows would pass.
+# 1024 tiles are 3.88 waves of 264: nearly full. At 4.1 waves some SMs have nine blocks instead of eight, for hardly
+# more work. And an order of blocks that is wrong where 8 does not divide the rows would pass.
 #
 # </details>

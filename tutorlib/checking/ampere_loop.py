@@ -1,5 +1,7 @@
 """Answers that replace one part of the GEMM in `kernels.ampere`: any part, and its main loop."""
 
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -10,6 +12,7 @@ from tutorlib.checking.exercise import Answer, Verdict
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.checking.rehearsed import first_weakness
+from tutorlib.checking.rehearsing.call_site import CallSite
 from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.failure import Flaw
@@ -18,6 +21,7 @@ from tutorlib.problems.wrong import count
 
 K_TILES = (1, 2, 3, 8)  # a loop must work where it is shorter than its pipeline, too
 K_BLOCKS = 4
+LIVE = 3  # K blocks in registers at most: one that is multiplied, and one or two fetched ahead
 ONE_BUFFER = GemmConfig()
 AMPERE_TIMED = ("80", "90")  # the GPUs that the published ladder and this one are timed on
 COURSE_LOOPS = {
@@ -63,8 +67,9 @@ class AmpereLoop(AmperePart):
     """A main loop: rehearsed on the CPU, where every hazard shows, before it is compiled and run.
 
     stages: the numbers of buffers in shared memory that it must work with; all but one of them must be in flight
-        while a tile is multiplied.
-    prefetched: whether a K block's registers must be fetched before the one before it is multiplied.
+        while half of a tile's K blocks or more are multiplied.
+    prefetched: whether a K block's registers must be fetched before the one before it is multiplied, and not all of a
+        tile's at once.
     barriers: as many as a step along K needs; one more is allowed before the loop.
     A loop that is safe and not as good as that has half the points for right results.
     """
@@ -96,23 +101,63 @@ class AmpereLoop(AmperePart):
                 "range.",
                 LoopFlaw.UNROLLED,
             )
-        return self.find_weakness(stage)
+        return self.find_weakness(answer, stage)
 
-    def find_weakness(self, stage: Stage) -> str:
+    def find_weakness(self, answer: Answer, stage: Stage) -> str:
         """The weakness of a right loop, or ""."""
-        wanted = stage.stages - 1
-        for tile, in_flight in sorted(stage.in_flight.items()):
-            if in_flight < wanted and tile + wanted < stage.k_tiles:  # at the end of K a loop may drain as it likes
-                what = f"it is safe, but while tile {tile} is multiplied {in_flight} of {wanted} others are in flight."
-                return Flaw(what, LoopFlaw.IDLE)
+        for tile, loaded in sorted(stage.in_flight.items()):
+            if tile + stage.stages <= stage.k_tiles and (idle := find_idle(tile, loaded, stage.stages - 1)):
+                return idle  # at the end of K a loop may drain as it likes
         if self.prefetched and not stage.prefetched:
             what = "it is safe, but it multiplies a K block before it has fetched the next one's registers."
             return Flaw(what, LoopFlaw.PREFETCH)
+        if stage.again:
+            what = f"it is safe, but {stage.again}, fetches a K block that is in its registers already."
+            return Flaw(what, LoopFlaw.FETCHED_AGAIN)
+        if self.prefetched and stage.live > LIVE:
+            what = f"it is safe, but it holds {stage.live} K blocks' operands in registers at a time; two are enough."
+            return Flaw(what, LoopFlaw.LIVE)
         if len(stage.barriers) > self.barriers * stage.k_tiles + 1:
             return Flaw(
                 f"it is safe, but threads meet at {len(stage.barriers)} barriers for {count(stage.k_tiles, 'K tile')}: "
                 f"{count(self.barriers, 'barrier')} a K tile would do. At each, fast warps are idle until the "
-                f"last is there. Which of {', '.join(dict.fromkeys(map(str, stage.barriers)))} is not needed?",
+                f"last is there.{self.needless(answer, stage)}",
                 LoopFlaw.BARRIERS,
             )
         return ""
+
+    def needless(self, answer: Answer, stage: Stage) -> str:
+        """The barriers of a safe loop without which it is safe, too, as a sentence; "" if there are none."""
+
+        def is_safe_without(line: CallSite) -> bool:
+            with suppress(Unsafe):
+                rehearse(answer, max(K_TILES), K_BLOCKS, stage.stages, line)
+                return True
+            return False
+
+        match [str(line) for line in dict.fromkeys(stage.barriers) if is_safe_without(line)]:
+            case []:
+                return ""
+            case [line]:
+                return f" It is as safe without {line}."
+            case lines:
+                return f" It is as safe without one of these: {', '.join(lines)}."
+
+
+def find_idle(tile: int, loaded: Sequence[Mapping[int, bool]], wanted: int) -> str:
+    """The weakness of a loop that has too little in flight while it multiplies a tile, or "".
+
+    loaded: at each multiplication, the tiles in shared memory, and whether each is in flight; at half of them `wanted`
+    must be.
+    """
+    idle = [tiles for tiles in loaded if sum(tiles.values()) < wanted]
+    if 2 * len(idle) <= len(loaded):
+        return ""
+    during = (
+        f"tile {tile} is" if len(idle) == len(loaded) else f"{len(idle)} of tile {tile}'s {len(loaded)} K blocks are"
+    )
+    missing = next(ahead for ahead in range(tile + 1, tile + 1 + wanted) if not idle[0].get(ahead))
+    late = missing not in idle[0]
+    why = "its load is issued later" if late else "it has been waited for already"
+    what = f"it is safe, but while {during} multiplied, tile {missing} is not in flight: {why}."
+    return Flaw(what, LoopFlaw.IDLE(why="late" if late else "waited"))

@@ -73,6 +73,44 @@ def sends_again(steps: Steps):
         in_pairs(steps, k_tile % 2)
 
 
+@cute.jit
+def two_blocks_ahead(steps: Steps):
+    """Registers of three K blocks: they fit."""
+    steps.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    wait_for_it()
+    steps.fetch(0, 0)
+    steps.fetch(1, 0)
+    for k_tile in range(steps.k_tiles):
+        if k_tile + 1 < steps.k_tiles:
+            steps.load(k_tile + 1, (k_tile + 1) % 2)
+        cute.arch.cp_async_commit_group()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            if cutlass.const_expr(k_block + 2 == steps.k_blocks):
+                wait_for_it()
+            if cutlass.const_expr(k_block + 2 < steps.k_blocks):
+                steps.fetch(k_block + 2, k_tile % 2)
+            else:
+                steps.fetch(k_block + 2 - steps.k_blocks, (k_tile + 1) % 2)
+            steps.multiply(k_block)
+
+
+@cute.jit
+def loads_after_a_block(steps: Steps):
+    """Issues the next load behind the first K block."""
+    steps.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    for k_tile in range(steps.k_tiles):
+        wait_for_it()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            steps.fetch(k_block, k_tile % 2)
+            steps.multiply(k_block)
+            if cutlass.const_expr(k_block == 0):
+                if k_tile + 1 < steps.k_tiles:
+                    steps.load(k_tile + 1, (k_tile + 1) % 2)
+                cute.arch.cp_async_commit_group()
+
+
 RIGHT = {
     "10.1": [
         answer("an_integer", "max of integers and a float.", lambda s, w, t, c: max(c, t, (w + t + c) / s)),
@@ -81,8 +119,9 @@ RIGHT = {
         answer("by_fractions", "An exact fraction.", lambda s, w, t, c: max(Fraction(w + t + c, s), c, t)),
         answer("part_by_part", "Accumulators of quotients.", lambda s, w, t, c: max(c, t, w / s + t / s + c / s)),
     ],
-    "10.2": [with_typed_helpers, last_tile_apart, sends_again],
+    "10.2": [with_typed_helpers, last_tile_apart, sends_again, loads_after_a_block],
     "10.3": [
+        two_blocks_ahead,
         derive(multistage, "any_number_of_stages", "Notebook 12's loop."),
         derive(
             PIPELINE,

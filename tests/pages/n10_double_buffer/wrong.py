@@ -118,6 +118,33 @@ DOUBLES = [
             "            steps.multiply(k_block)\n" + LOAD_NEXT + "        cute.arch.cp_async_commit_group()",
         ),
     ),
+    double(
+        "waits_in_the_middle",
+        "Waits for the next tile after the first K block of this one.",
+        swap(
+            "            steps.multiply(k_block)",
+            "            if cutlass.const_expr(k_block == 1):\n                cute.arch.cp_async_wait_group(0)\n"
+            "            steps.multiply(k_block)",
+        ),
+    ),
+    double(
+        "loads_before_the_last_block",
+        "The copy begins when most of the tile before is multiplied.",
+        swap(LOAD_NEXT + "        cute.arch.cp_async_commit_group()\n", ""),
+        swap(
+            "            steps.fetch(k_block, k_tile % 2)",
+            "            if cutlass.const_expr(k_block + 1 == steps.k_blocks):\n"
+            "                if k_tile + 1 < steps.k_tiles:\n"
+            "                    steps.load(k_tile + 1, (k_tile + 1) % 2)\n"
+            "                cute.arch.cp_async_commit_group()\n"
+            "            steps.fetch(k_block, k_tile % 2)",
+        ),
+    ),
+    double(
+        "fetches_twice",
+        "Two fetches of each K block.",
+        swap("            steps.fetch(", "            steps.fetch(k_block, k_tile % 2)\n            steps.fetch("),
+    ),
     double("no_prologue", "Tile 0 is never loaded.", without_first("steps.load(0, 0)")),
     double(
         "one_buffer_for_both",
@@ -199,6 +226,38 @@ PIPELINES = [
         swap(
             "        for k_block in cutlass.range_constexpr(steps.k_blocks):\n",
             "        for k_block in cutlass.range_constexpr(steps.k_blocks):\n            steps.multiply(k_block)\n",
+        ),
+    ),
+    pipeline(
+        "fetches_again",
+        "Fetches ahead, and once more just before the multiplication.",
+        swap(
+            "steps.fetch(k_block + 1, read)",
+            "steps.fetch(k_block + 1, read)\n                steps.fetch(k_block, read)",
+        ),
+    ),
+    pipeline(
+        "all_four_at_once",
+        "Fetches all of a tile's K blocks before it multiplies the first: the compiler spills.",
+        swap(
+            "        for k_block in cutlass.range_constexpr(steps.k_blocks):\n",
+            "        for k_block in cutlass.range_constexpr(1, steps.k_blocks):\n            steps.fetch(k_block, read)\n"
+            "        for k_block in cutlass.range_constexpr(steps.k_blocks):\n",
+        ),
+        swap(
+            "            if cutlass.const_expr(k_block + 1 < steps.k_blocks):\n"
+            "                steps.fetch(k_block + 1, read)\n            else:",
+            "            if cutlass.const_expr(k_block + 1 == steps.k_blocks):",
+        ),
+    ),
+    pipeline(
+        "too_early_and_again",
+        "Fetches the next tile's first block before its wait, which is useless, and again after it.",
+        move_last("steps.multiply(k_block)", after="read = 1 - read"),
+        swap(
+            "                read = 1 - read\n            steps.multiply(k_block)\n",
+            "                read = 1 - read\n                steps.fetch(0, read)\n            steps.multiply(k_block)\n"
+            "            if cutlass.const_expr(k_block + 1 == steps.k_blocks):\n",
         ),
     ),
     pipeline(

@@ -14,7 +14,9 @@ LESSONS = {
     ),
     "11.4": Lesson(
         "the order in the kernel, in integers of the DSL",
-        named("11.4", "no_groups", "visits_twice", "last_group_too_high"),
+        named(
+            "11.4", "no_groups", "groups_where_8_divides", "groups_at_8192_alone", "visits_twice", "last_group_too_high"
+        ),
     ),
     "11.5": Lesson(
         "what L2 still holds decides on the traffic",

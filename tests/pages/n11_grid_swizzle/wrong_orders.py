@@ -111,7 +111,7 @@ def whole_waves_alone(rows, columns, in_flight):
 AT_RUN_TIME = "In the kernel the block's number is known at run time only"
 
 
-@says("in raster order it is 69, and groups read far fewer")
+@says("raster order reads 69, and groups of 8 read 41")
 def no_groups(block, rows, columns):
     """Right, and no better than raster order."""
     return l2.raster(block, rows, columns)
@@ -189,7 +189,25 @@ def nothing(block, rows, columns):
     l2.grouped(block, rows, columns)
 
 
-@says("groups read far fewer")
+@says("blocks of 64×64 tiles read 72", "groups of 8 read 41")
+def groups_of_four(block, rows, columns):
+    """Groups that are too low for 264 blocks."""
+    return l2.grouped(block, rows, columns, 4)
+
+
+@says("blocks of 61×67 tiles")
+def groups_where_8_divides(block, rows, columns):
+    """Raster order where 8 does not divide the rows."""
+    return l2.grouped(block, rows, columns, 8 if rows % 8 == 0 else rows)
+
+
+@says("blocks of 61×67 tiles")
+def groups_at_8192_alone(block, rows, columns):
+    """Groups for the size that is timed."""
+    return l2.grouped(block, rows, columns, 8 if rows == 64 else rows)
+
+
+@says("groups of 8 read 41")
 def groups_of_one(block, rows, columns):
     """Groups that are one row high."""
     return l2.grouped(block, rows, columns, 1)
@@ -237,6 +255,9 @@ ORDERS = [
     one_number,
     nothing,
     groups_of_one,
+    groups_of_four,
+    groups_where_8_divides,
+    groups_at_8192_alone,
     rows_for_columns,
     remainder_forgotten,
     a_jit_function_that_is_wrong,

@@ -11,7 +11,7 @@ SHARED = "Blocks in one row share their tile of A"
 
 @says(SHARED)
 def each_for_itself(tiles):
-    """Nobody shares."""
+    """Shares nothing."""
     return 2 * len(tiles)
 
 
@@ -36,7 +36,8 @@ FOOTPRINTS = [
     answer(
         "bounding_box",
         "All rows and columns between the first and the last.",
-        lambda tiles: max(m for m, _ in tiles) - min(m for m, _ in tiles) + 1 + len({n for _, n in tiles}),
+        lambda tiles: sum(max(mode) - min(mode) + 1 for mode in zip(*tiles, strict=True)),
+        "need not be neighbors",
     ),
     answer("product", "Rows times columns.", lambda tiles: len({m for m, _ in tiles}) * len({n for _, n in tiles})),
     answer(
@@ -88,6 +89,14 @@ def one_block_short(order, rows, columns):
     """Leaves out the last block."""
     taken = Counter(order(block, rows, columns) for block in range(rows * columns - 1))
     return never_of(taken, rows, columns), sorted(tile for tile, times in taken.items() if times > 1)
+
+
+@says("A tile outside the grid that one block computes")
+def all_tiles_outside(order, rows, columns):
+    """Counts a tile outside of the grid as computed too often."""
+    times = Counter(order(block, rows, columns) for block in range(rows * columns))
+    missing = [(m, n) for m in range(rows) for n in range(columns) if (m, n) not in times]
+    return missing, sorted(tile for tile, n in times.items() if n > 1 or not (tile[0] < rows and tile[1] < columns))
 
 
 @says("Several blocks may compute the same tile outside the grid")
@@ -176,6 +185,7 @@ VISITS = [
     exchanged,
     one_block_short,
     inside_only,
+    all_tiles_outside,
     counts_only,
     sets,
     unsorted,

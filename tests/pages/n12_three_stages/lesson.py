@@ -5,7 +5,7 @@ from tests.pages.lesson import Lesson, named
 LESSONS = {
     "12.1": Lesson(
         "stages - 1 tiles in flight, counted in groups",
-        named("12.1", "waits_for_all", "two_buffers_only", "unrehearsed"),
+        named("12.1", "waits_for_all", "two_buffers_only", "fetches_again", "unrehearsed"),
     ),
     "12.2": Lesson(
         "the smallest of four limits, registers by partition of the SM",
@@ -24,6 +24,7 @@ LESSONS = {
             "kept_in_raster_order",
             "loop_of_the_course",
             "a_needless_barrier",
+            "launched_twice_by_the_host",
         ),
     ),
     "12.5": Lesson("a row of 16 bytes is one k", named("12.5", "as_03_8", "matrices_exchanged")),
@@ -39,6 +40,9 @@ LESSONS = {
             "order_of_its_own",
             "compiles_each_time",
             "shares_of_the_course",
+            "small_tiles_of_c",
+            "every_product_twice",
+            "written_by_torch",
         ),
     ),
 }

@@ -79,6 +79,21 @@ def the_largest(sm, smem_bytes, registers, threads):
     return max(by_smem, by_partition(sm, warp_registers(sm, registers), threads), sm.threads // threads, sm.blocks)
 
 
+@says("32 * registers, to a multiple of `sm.piece`")
+def not_rounded(sm, smem_bytes, registers, threads):
+    """A warp's registers as they are."""
+    by_registers = by_partition(sm, 32 * registers, threads)
+    return min(sm.shared // (smem_bytes + sm.reserved), by_registers, sm.threads // threads, sm.blocks)
+
+
+@says("may be in any of the partitions")
+def a_block_in_equal_parts(sm, smem_bytes, registers, threads):
+    """Every partition takes an equal part of each block."""
+    warps = sm.registers // sm.partitions // warp_registers(sm, registers)
+    by_registers = warps // -(-threads // 32 // sm.partitions)
+    return min(sm.shared // (smem_bytes + sm.reserved), by_registers, sm.threads // threads, sm.blocks)
+
+
 def rounded_down(sm, smem_bytes, registers, threads):
     """A warp's registers rounded down to pieces."""
     of_a_warp = max(1, 32 * registers // sm.piece) * sm.piece
@@ -159,4 +174,12 @@ def by_the_course(sm, smem_bytes, registers, threads):
 BLOCKS = [forgets_what_is_reserved, registers_one_by_one, shared_memory_alone, registers_alone, as_many_as_you_like]
 BLOCKS += [no_limit_on_blocks, no_limit_on_threads, the_largest, rounded_down, reserved_once, fractions]
 BLOCKS += [divides_by_nothing, warps_in_place_of_blocks, of_an_h100, rounded_by_block, by_the_course]
-BLOCKS += [one_register_file, constants_of_an_h100, reserves_1024, handed_on, asks_the_checks]
+BLOCKS += [
+    not_rounded,
+    a_block_in_equal_parts,
+    one_register_file,
+    constants_of_an_h100,
+    reserves_1024,
+    handed_on,
+    asks_the_checks,
+]

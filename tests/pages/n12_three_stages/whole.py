@@ -60,6 +60,13 @@ RUNGS = [
         made_of("tuned()", "multistage, lambda block, rows, across: l2.grouped(block, rows, across, 4)"),
     ),
     rung("one_tile", "Every block computes the same.", swap(ORDER, "return 0 * block, 0 * block"), within="in_groups"),
+    rung(
+        "groups_at_8192_alone",
+        "Raster order, but for the size that is timed.",
+        swap(ORDER, "return l2.grouped(block, rows, across, 8 if rows == 64 else rows)"),
+        within="in_groups",
+    ),
+    rung("launched_twice_by_the_host", "The same C twice.", swap(MADE, f"{MADE}\n    {MADE}")),
     rung("not_called", "Makes the host function, and does not call it.", made_of("tuned()", call="")),
     rung("exchanged", "B for A.", made_of("tuned()", call="(b, a, c)")),
     rung("loop_of_the_course", "The course's loop.", made_of("tuned()", "course.multistage, in_groups")),
@@ -240,6 +247,33 @@ WHOLE = [
         swap(COMPILED, "KEPT[shape] = cute.compile(m_major_kernel, *views)"),
     ),
     in_host("raises", "Squeezes a matrix.", swap("*c.shape, a.shape[1]", "c.shape[2], a.shape[1]")),
+    in_host("written_by_torch", "PyTorch's product over the kernel's.", swap(CALL, f"{CALL}\n    c.copy_(a @ b.mT)")),
+    in_host("zeroed_by_torch", "Sets C to zero first.", swap(CALL, f"    c.zero_()\n{CALL}")),
+    m_major(
+        "launches_twice",
+        "Two launches by the host function.",
+        swap(
+            "    m_major_kernel(",
+            "    m_major_kernel(a, b, c, config).launch("
+            "grid=(rows * across, 1, 1), block=(config.threads, 1, 1))\n    m_major_kernel(",
+        ),
+        within="m_major_host",
+    ),
+    m_major(
+        "small_tiles_of_c",
+        "Loads twice as much as tiles of 128×128 do.",
+        swap("config = tuned()", "config = GemmConfig((64, 64, 32), (2, 2), 4)"),
+        within="m_major_host",
+    ),
+    in_kernel(
+        "every_product_twice",
+        "Multiplies each K block twice, and halves the result.",
+        swap(
+            LOOP,
+            INLINE.replace("share.multiply(k_block)", "share.multiply(k_block)\n            share.multiply(k_block)"),
+        ),
+        swap("tCrC.load()", "(tCrC.load() * 0.5)"),
+    ),
     in_kernel(
         "no_barrier",
         "A loop of its own, without a barrier after the wait.",
@@ -299,6 +333,12 @@ RIGHT_WHOLE = [
         "config_as_an_argument",
         "The configuration is an argument of the @cute.jit function.",
         swap(COMPILED, "KEPT[shape] = cute.compile(m_major_host, *views, tuned())"),
+    ),
+    derive(
+        TAKES_A_CONFIG,
+        "config_by_name",
+        "The configuration is an argument by name.",
+        swap(COMPILED, "KEPT[shape] = cute.compile(m_major_host, *views, config=tuned())"),
     ),
     m_major(
         "by_strides",

@@ -78,6 +78,13 @@ LOOPS = {  # name: what is wrong, the changes
         swap("in range(steps.k_tiles)", "in cutlass.range_constexpr(steps.k_tiles)"),
         swap("        if ahead < steps.k_tiles:", "        if cutlass.const_expr(ahead < steps.k_tiles):"),
     ),
+    "fetches_again": (
+        "Fetches ahead, and once more just before the multiplication.",
+        swap(
+            "steps.fetch(k_block + 1, read)",
+            "steps.fetch(k_block + 1, read)\n                steps.fetch(k_block, read)",
+        ),
+    ),
     "forgets_b": ("The loop loads A alone.", swap("steps.load(ahead, write)", "steps.a.load(ahead, write)")),
 }
 

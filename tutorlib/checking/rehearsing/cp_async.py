@@ -51,16 +51,20 @@ class Fetched:
 class Stage(RecordedSteps):
     """Stands in for kernels.ampere.thread_share.Steps: the same attributes and methods, without data.
 
-    in_flight: for each K tile, the most tiles that were in flight at one of its multiplications.
+    in_flight: for each K tile, at each of its multiplications, the tiles in shared memory: whether each is in flight.
     prefetched: whether at each multiplication but the last the next one's registers had been fetched before.
+    again: a line that fetches a K block which is in its registers already.
+    live: the most K blocks that were in registers at a multiplication, multiplied then or later.
     unrolled: the most K tiles that were multiplied in one loop of the compiler's.
     """
 
     buffers: dict[str, list[Buffer]] = field(init=False)
     registers: dict[int, Fetched] = field(default_factory=dict)  # by K block
     done: list[tuple[int, int]] = field(default_factory=list)  # (K tile, K block) in the order of multiplication
-    in_flight: dict[int, int] = field(default_factory=dict)
+    in_flight: dict[int, list[dict[int, bool]]] = field(default_factory=dict)
     prefetched: bool = True
+    again: CallSite | None = None
+    live: int = 0
     unrolled: int = 0
     groups: int = 0
 
@@ -103,10 +107,17 @@ class Stage(RecordedSteps):
         at, block = self.number(buffer, f"{line}: fetch({k_block}, {buffer})"), int(k_block)
         existing(block, self.k_blocks, f"{line}: fetch({block}, {at})", f"{self.k_blocks} K blocks")
         sources = [self.buffers[matrix][at] for matrix in MATRICES]
+        if self.is_live(block) and self.registers[block].tile == sources[0].tile:
+            self.again = self.again or line
         self.registers[block] = Fetched(sources[0].tile, at, line, self.why_not(at))
         for source in sources:
             source.read = True
             source.fetched.add(block)
+
+    def is_live(self, block: int) -> bool:
+        """Whether this K block is in registers, and not multiplied yet."""
+        held = self.registers.get(block)
+        return held is not None and not held.why_not and (held.tile, block) not in self.done
 
     def multiply(self, k_block: int) -> None:
         super().multiply(k_block)
@@ -120,17 +131,18 @@ class Stage(RecordedSteps):
             raise Unsafe(what + held.why_not + f". It was fetched by {held.line}.")
         if (held.tile, block) in self.done:
             raise Unsafe(self.why_twice(line, block, held), LoopFlaw.TWICE)
+        self.live = max(self.live, sum(map(self.is_live, self.registers)))
         self.done.append((held.tile, block))
         self.note(held.tile, block)
 
     def note(self, tile: int, block: int) -> None:
         """Note how much is in flight and prefetched at this multiplication."""
-        in_flight = sum(b.tile != NOTHING and not b.waited for b in self.buffers[MATRICES[0]])
-        self.in_flight[tile] = max(in_flight, self.in_flight.get(tile, 0))
+        loaded = {buffer.tile: not buffer.waited for buffer in self.buffers[MATRICES[0]] if buffer.tile != NOTHING}
+        self.in_flight.setdefault(tile, []).append(loaded)
         following = (tile, block + 1) if block + 1 < self.k_blocks else (tile + 1, 0)
         if following[0] < self.k_tiles:
             held = self.registers.get(following[1])
-            self.prefetched &= held is not None and held.tile == following[0]
+            self.prefetched &= held is not None and held.tile == following[0] and not held.why_not
         for tiles in self.open_loops:
             tiles.add(tile)
             self.unrolled = max(self.unrolled, len(tiles))
@@ -151,6 +163,8 @@ class Stage(RecordedSteps):
 
     def barrier(self, barrier_id: Any = None, number_of_threads: Any = None) -> None:
         super().barrier(barrier_id, number_of_threads)
+        if self.is_skipped:
+            return
         for buffer in self.all_buffers:
             buffer.visible, buffer.read = buffer.waited, False
 
@@ -204,15 +218,17 @@ class Stage(RecordedSteps):
             raise Unsafe(what, LoopFlaw.MISSING)
 
 
-def rehearse(main_loop: Callable[..., None], k_tiles: int, k_blocks: int, stages: int) -> Stage:
+def rehearse(
+    main_loop: Callable[..., None], k_tiles: int, k_blocks: int, stages: int, skipped: CallSite | None = None
+) -> Stage:
     """Run a @cute.jit main loop on a Stage, once for each kind of thread where it asks which thread it is.
 
-    Raises Unsafe, DifferentThreads, and what the loop itself raises.
+    skipped: the line of a barrier that is left out. Raises Unsafe, DifferentThreads, and what the loop itself raises.
     """
 
     def play(thread: int) -> Stage:
-        stage = Stage(k_tiles, k_blocks, stages, thread).run(main_loop)
+        stage = Stage(k_tiles, k_blocks, stages, thread, skipped).run(main_loop)
         stage.finish()
         return stage
 
-    return compare_threads(main_loop, RecordedSteps(k_tiles, k_blocks, stages), play)
+    return compare_threads(main_loop, RecordedSteps(k_tiles, k_blocks, stages, skipped=skipped), play)

@@ -36,6 +36,7 @@ class OneMatrix:
 class RecordedSteps:
     """Stands in for kernels.ampere.thread_share.Steps, for one thread, and records its instructions.
 
+    skipped: the line of a barrier that is left out, to see whether the loop needs it.
     asked: whether the loop read the thread's index.
     log: the instructions, each with its numbers. barriers: the lines of the barriers.
     """
@@ -44,6 +45,7 @@ class RecordedSteps:
     k_blocks: int
     stages: int
     thread: int = 0
+    skipped: CallSite | None = None
     asked: bool = field(default=False, init=False)
     log: list[tuple[Any, ...]] = field(default_factory=list, init=False)
     barriers: list[CallSite] = field(default_factory=list, init=False)
@@ -80,6 +82,11 @@ class RecordedSteps:
             raise DifferentThreads(f"a barrier of {number_of_threads} threads")
         self.count("barrier")
         self.barriers.append(calling_line())
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether the barrier that was recorded last is the one to leave out."""
+        return self.barriers[-1] == self.skipped
 
     def unrolling(self, *args: Any) -> Iterator[int]:
         """A loop of the compiler's."""

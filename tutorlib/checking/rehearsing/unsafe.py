@@ -26,7 +26,8 @@ class LoopFlaw(FailureKind):
     LEADER: the block that does not lead; AT_ONCE: a thread arrives in place of a commit; COMMIT: of the other kind.
     PARITY: a wait is for none; FENCE: warpgroup.fence() or tcgen05's is missing; ENDLESS; UNROLLED: for all K tiles.
     OUT_OF_RANGE; WRITTEN_AS [part, tile]: a part of the accumulators at another's place; FREED: an accumulator, too
-    early. What is safe and too slow: IDLE, PREFETCH, BARRIERS, FREED_LATE.
+    early. What is safe and too slow: IDLE [why: of a main loop, "late": the load, or "waited": too early], PREFETCH,
+    FETCHED_AGAIN, LIVE: too many K blocks in registers, BARRIERS, FREED_LATE.
     """
 
     EMPTY = "nothing loaded"
@@ -66,5 +67,7 @@ class LoopFlaw(FailureKind):
     FREED = "freed too early"
     IDLE = "idle"
     PREFETCH = "no prefetch"
+    FETCHED_AGAIN = "fetched again"
+    LIVE = "too many in registers"
     BARRIERS = "barriers"
     FREED_LATE = "freed late"

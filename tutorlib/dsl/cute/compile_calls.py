@@ -33,14 +33,13 @@ def compile_calls(host: Callable[..., None]) -> Iterator[list[dict[str, Any]]]:
     calls: list[dict[str, Any]] = []
 
     def recording(self: CompileCallable, function: Any, *args: Any, **options: Any) -> Any:
-        named = {name: value for name, value in options.items() if name not in CONTROLS}
         compiled = does(self, function, *args, **options)
         calls.append(
             {
                 "host": function is host,
                 "tvm_ffi": isinstance(compiled, TVMFFIJitCompiledFunctionBase),
                 "arguments": [argument_in_words(argument) for argument in args],
-                "named": {name: argument_in_words(argument) for name, argument in named.items()},
+                "named": {name: argument_in_words(argument) for name, argument in own(options).items()},
             }
         )
         return compiled
@@ -63,6 +62,11 @@ class Requested:
     calls: list[tuple[Any, ...]] | None = field(default_factory=list)
     compiled: Any = None
 
+    @property
+    def named(self) -> dict[str, Any]:
+        """The options that are arguments of the host function."""
+        return own(self.options)
+
     def __call__(self, *args: Any) -> None:
         from cutlass import cute
 
@@ -72,6 +76,11 @@ class Requested:
         if self.compiled is None:
             self.compiled = cute.compile(self.host, *self.arguments, **self.options)
         self.compiled(*args)
+
+
+def own(options: dict[str, Any]) -> dict[str, Any]:
+    """Of the arguments that cute.compile takes by name, those of the host function."""
+    return {name: value for name, value in options.items() if name not in CONTROLS}
 
 
 @contextmanager

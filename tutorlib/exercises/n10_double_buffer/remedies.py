@@ -35,10 +35,10 @@ DOUBLE_BUFFER_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "In the last step there is no next tile: load if k_tile + 1 < steps.k_tiles, and commit in any case.",
         ),
         Remedy(
-            LoopFlaw.IDLE,
-            "Issue the load of tile k + 1 before you multiply tile k, after the barrier, and wait for it at the top "
-            "of the next step.",
+            LoopFlaw.IDLE(why="late"), "Issue the load of tile k + 1 before you multiply tile k, after the barrier."
         ),
+        Remedy(LoopFlaw.IDLE(why="waited"), "Wait for tile k + 1 at the top of step k + 1, when tile k is multiplied."),
+        Remedy(LoopFlaw.FETCHED_AGAIN, "One fetch of each K block, just before its multiplication."),
         Remedy(
             LoopFlaw.BARRIERS,
             "The barrier after the wait says two things: tile k has arrived, and no thread reads the other buffer.",
@@ -69,9 +69,12 @@ DOUBLE_BUFFER_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             LoopFlaw.OUT_OF_RANGE,
             "In the last step there is no next tile: load if k_tile + 1 < steps.k_tiles, and commit in any case.",
         ),
+        Remedy(LoopFlaw.IDLE(why="late"), "Issue the load of tile k + 1 at the top of the step."),
+        Remedy(LoopFlaw.IDLE(why="waited"), "Wait at the last K block only."),
+        Remedy(LoopFlaw.FETCHED_AGAIN, "One fetch of each K block, while the block before it is multiplied."),
         Remedy(
-            LoopFlaw.IDLE,
-            "Wait at the last K block only, and issue the load of tile k + 1 at the top of the step.",
+            LoopFlaw.LIVE,
+            "Fetch block b + 1, multiply block b, and so on: a tile's four blocks at once take all registers.",
         ),
         Remedy(
             LoopFlaw.PREFETCH, "In K block b the fetch of block b + 1 comes first, then the multiplication of block b."

@@ -117,7 +117,7 @@ EXERCISES = (
         title="blocks in groups",
         points=3,
         archs=AMPERE_TIMED,
-        part=BlockOrder(config=GemmConfig(stages=2), grids=GRIDS, footprint=footprint),
+        part=BlockOrder(config=GemmConfig(stages=2), grids=GRIDS),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=((640, 264, 72),),  # 5×3 tiles: which block does which was tried before
@@ -135,7 +135,11 @@ EXERCISES = (
                 OrderFlaw.OUTSIDE,
                 "The last group is lower where `group` does not divide the rows: l2.grouped shows one way.",
             ),
-            Remedy(OrderFlaw.TRAFFIC, "Down a few rows, next column, down again: until the group is done."),
+            Remedy(
+                OrderFlaw.TRAFFIC,
+                "Down `group` rows, next column, down again: until the group is done. `best_group` says how high it "
+                "should be, on every grid.",
+            ),
         ),
     ),
     ValueExercise(

@@ -31,7 +31,11 @@ MIXED = Mistake(
 )
 B_FORGOTTEN = Mistake("B is read, too: its columns of tiles.", lambda tiles: len({m for m, _ in tiles}))
 A_FORGOTTEN = Mistake("A is read, too: its rows of tiles.", lambda tiles: len({n for _, n in tiles}))
-READING = (TILES, OF_C, MIXED, B_FORGOTTEN, A_FORGOTTEN)
+BOX = Mistake(
+    "The tiles of a wave need not be neighbors: count the rows that occur, and the columns.",
+    lambda tiles: sum(max(mode) - min(mode) + 1 for mode in zip(*tiles, strict=True)),
+)
+READING = (TILES, OF_C, MIXED, B_FORGOTTEN, A_FORGOTTEN, BOX)
 
 
 def waves() -> list[tuple[list[Tile]]]:
@@ -119,7 +123,17 @@ INSIDE = Mistake(
 )
 
 
-VISITS = (EXCHANGED, INSIDE)
+def all_outside(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
+    never, often = visits(order, rows, columns)
+    outside = {(m, n) for m, n in l2.blocks((rows, columns), order) if not (m < rows and n < columns)}
+    return never, sorted({*often, *outside})
+
+
+BEYOND_IT = Mistake(
+    "A tile outside the grid that one block computes is in neither list: the second is for tiles that several compute.",
+    all_outside,
+)
+VISITS = (EXCHANGED, INSIDE, BEYOND_IT)
 
 
 def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:

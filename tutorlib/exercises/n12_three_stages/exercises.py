@@ -14,6 +14,7 @@ from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.dsl.refusal import RefusalKind
+from tutorlib.exercises.n11_grid_swizzle.judge.block_order import OrderFlaw
 from tutorlib.exercises.n12_three_stages.judge.configured import Configured
 from tutorlib.exercises.n12_three_stages.judge.limits import four_limits
 from tutorlib.exercises.n12_three_stages.judge.torch_host import HostFlaw, TorchHost
@@ -54,6 +55,23 @@ LIMITS = (
         "sm.partitions`, then those of all partitions.",
         lambda sm, smem_bytes, registers, threads: min(
             sm.registers // (threads // 32 * (-(-32 * registers // sm.piece) * sm.piece)),
+            without_limit(1)(sm, smem_bytes, registers, threads),
+        ),
+    ),
+    Mistake(
+        "A warp's registers are rounded up: 32 * registers, to a multiple of `sm.piece`.",
+        lambda sm, smem_bytes, registers, threads: min(
+            sm.registers // sm.partitions // (32 * registers) * sm.partitions // (threads // 32),
+            without_limit(1)(sm, smem_bytes, registers, threads),
+        ),
+    ),
+    Mistake(
+        "A block's warps may be in any of the partitions: count warps on the SM, then divide by those of a block.",
+        lambda sm, smem_bytes, registers, threads: min(
+            sm.registers
+            // sm.partitions
+            // (-(-32 * registers // sm.piece) * sm.piece)
+            // -(-threads // 32 // sm.partitions),
             without_limit(1)(sm, smem_bytes, registers, threads),
         ),
     ),
@@ -108,6 +126,9 @@ TRANSPOSED = (
     ),
 )
 
+IN_GROUPS = Remedy(
+    OrderFlaw.TRAFFIC, "in_groups is 11.4: groups of 8 rows wherever there are many rows of tiles, on every grid."
+)
 EMPTY_CELL = (
     Remedy(
         Fail.WASTE(space="shared"),
@@ -128,6 +149,11 @@ EMPTY_CELL = (
         "The key of a kept kernel is all that was known when it was compiled: M, N and K.",
     ),
     Remedy(HostFlaw.ALIGNMENT, "from_dlpack(x, assumed_align=16)"),
+    Remedy(
+        Fail.TOO_MANY(instruction="cp.async"),
+        "A row of blocks loads all of B once more, a column of blocks all of A: make C's tile 128×128 or larger.",
+    ),
+    IN_GROUPS,
     Remedy(WholeFlaw.RASTER, "m, n = in_groups(block, tiles in M, tiles in N), with your in_groups of 12.4."),
 )
 
@@ -153,8 +179,15 @@ LOOPING = (
         "the end of step k - 1 freed it.",
     ),
     Remedy(
-        LoopFlaw.IDLE, "wait_group(stages - 2), and not 0, before and in the loop: the newest groups stay in flight."
+        LoopFlaw.IDLE(why="waited"),
+        "wait_group(stages - 2), and not 0, before and in the loop: the newest groups stay in flight.",
     ),
+    Remedy(
+        LoopFlaw.IDLE(why="late"),
+        "stages - 1 tiles are ahead: the prologue issues the loads of tiles 0 to stages - 2, and step k that of tile "
+        "k + stages - 1, before it multiplies.",
+    ),
+    Remedy(LoopFlaw.FETCHED_AGAIN, "One fetch of each K block, while the block before it is multiplied."),
     Remedy(LoopFlaw.TWICE, "When does the buffer to read change? Once in a step, before its last fetch."),
 )
 
@@ -263,7 +296,11 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
         simulated_shapes=((256, 512, 192),),  # 2×2 tiles, more K tiles than stages: 12.1 and 12.3 have seen the rest
-        limits=WorkLimits(in_step=(("bar.sync", "cp.async.commit_group"),), overlap=0.4),
+        limits=WorkLimits(
+            at_most=(("mma.sync", 18_432),),  # 12,288 where tiles divide C
+            in_step=(("bar.sync", "cp.async.commit_group"),),
+            overlap=0.4,
+        ),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         library={"in_eights": InModule("tutorlib.kernels.ampere.block_order", "in_eights"), **COURSE_LOOPS},
@@ -274,6 +311,7 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(WholeFlaw.NOT_TUNED, "The first argument of make_gemm is tuned(), called in my_gemm."),
+            IN_GROUPS,
             Remedy(WholeFlaw.RASTER, "The third argument of make_gemm is the order: in_groups."),
         ),
     ),
@@ -316,7 +354,12 @@ EXERCISES = (
         shapes=((128, 256, 64), (256, 512, 192), (384, 768, 320)),
         simulated_shapes=((128, 256, 64), (256, 512, 192)),  # fewer K tiles than stages; more, and 2×2 tiles
         counted=(256, 512, 192),
-        limits=WorkLimits(in_step=(("bar.sync", "cp.async.commit_group"),), overlap=0.4, ahead=0.6),
+        limits=WorkLimits(
+            at_most=(("mma.sync", 12_288), ("cp.async", 2_560)),  # 1,536 copies in tiles of 128×128, commits and waits
+            in_step=(("bar.sync", "cp.async.commit_group"),),
+            overlap=0.4,
+            ahead=0.6,
+        ),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         library={**COURSE_KERNEL, **COURSE_LOOPS, **COURSE_SHARES},

@@ -1,7 +1,6 @@
 """Answers that map a block's number to its tile."""
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.wrong import count
 
 IN_FLIGHT = 264  # blocks on 132 SMs, two on each
+LARGE = ((64, 64), (61, 67))  # tiles: 8 rows divide the first grid, and nothing the second
 
 
 class NotATile(Exception):
@@ -70,12 +70,11 @@ class OrderFlaw(FailureKind):
 class BlockOrder(AmperePart):
     """A function (block, rows, columns) → tile: tried on whole grids as a kernel would, then used in one.
 
-    grids: rows and columns of tiles. footprint: how many rows of A and of B the tiles of some blocks read.
+    grids: rows and columns of tiles.
     """
 
     name: PartName = "order"
     grids: tuple[Tile, ...]
-    footprint: Callable[[list[Tile]], int]
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         need_callable(answer)
@@ -83,20 +82,36 @@ class BlockOrder(AmperePart):
             for rows, columns in self.grids:
                 if flaw := find_flaw(in_a_kernel(answer, rows, columns), rows, columns):
                     return wrong(f"of {rows}×{columns} tiles, " + flaw)
-            first = in_a_kernel(answer, 64, 64)[:IN_FLIGHT]
+            wasteful = little_saved(answer)
         except CompileFailed as failed:
             if refused := first_cause(failed, NotATile):
                 return wrong(Flaw(str(refused), OrderFlaw.NO_TILE))
             unknown = Flaw("with a block that is known at run time only, CuTe refuses it.", Fail.DOES_NOT_COMPILE)
             return wrong(unknown, AT_RUN_TIME, str(failed))
-        in_raster, read = self.footprint(l2.waves((64, 64), l2.raster, IN_FLIGHT)[0]), self.footprint(first)
+        return wrong(Flaw(wasteful, OrderFlaw.TRAFFIC)) if wasteful else None
+
+
+def little_saved(order: Order) -> str:
+    """A large grid whose first wave reads nearly as many tiles as in raster order, as a sentence; "" if there is none.
+
+    Raises CompileFailed.
+    """
+    for rows, columns in LARGE:
+        read = tiles_read(in_a_kernel(order, rows, columns)[:IN_FLIGHT])
+        in_raster, in_eights = (
+            tiles_read(l2.waves((rows, columns), known, IN_FLIGHT)[0]) for known in (l2.raster, l2.grouped)
+        )
         if read > 0.75 * in_raster:
-            what = (
-                f"the first {IN_FLIGHT} blocks of 64×64 tiles read {read} rows and columns of tiles; "
-                f"in raster order it is {in_raster}, and groups read far fewer."
+            return (
+                f"the first {IN_FLIGHT} blocks of {rows}×{columns} tiles read {read} rows and columns of tiles; "
+                f"raster order reads {in_raster}, and groups of 8 read {in_eights}."
             )
-            return wrong(Flaw(what, OrderFlaw.TRAFFIC))
-        return None
+    return ""
+
+
+def tiles_read(tiles: list[Tile]) -> int:
+    """The rows of A's tiles and the columns of B's that these tiles of C read."""
+    return sum(len(set(of_a_mode)) for of_a_mode in zip(*tiles, strict=True))
 
 
 def find_flaw(tiles: list[Tile], rows: int, columns: int) -> str:

@@ -47,6 +47,7 @@ class HostFlaw(FailureKind):
     OTHER_SHAPE = "compiled for another shape"
     ANEW = "compiled anew"
     NARROW = "narrow copies"
+    BY_TORCH = "written by torch"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +61,13 @@ class TorchHost(Part):
         with compile_requests() as requests:
             if flaw := first_flaw(need_callable(answer), TRIED, requests):
                 raise WrongKind(flaw)
-        host, constants = requests[-1].host, requests[-1].arguments[3:]
+        host, constants, named = requests[-1].host, requests[-1].arguments[3:], requests[-1].named
 
         @cute.jit
         def with_constants(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
-            host(a, b, c, *constants)
+            host(a, b, c, *constants, **named)
 
-        return with_constants if constants else host
+        return with_constants if constants or named else host
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         """Calls it as a program would: one shape twice, in other memory, then other shapes, then the first again."""
@@ -101,6 +102,7 @@ def first_flaw(answer: Answer, shape: Shape, requests: list[Requested]) -> str:
     requests: the list that the surrounding `compile_requests` fills.
     """
     tensors = tensors_of(shape)
+    versions = [tensor._version for tensor in tensors]
     known, before = len(requests), [len(one.calls or ()) for one in requests]
     try:
         answer(*tensors)
@@ -118,6 +120,10 @@ def first_flaw(answer: Answer, shape: Shape, requests: list[Requested]) -> str:
         return Flaw(what, Fail.RAISED(error=type(error).__name__))
     if flaw := next(filter(None, (bad_request(request) for request in requests[known:])), ""):
         return flaw
+    for name, tensor, version in zip("abc", tensors, versions, strict=True):
+        if tensor._version != version:
+            what = f"called at {by(shape)}, it writes to {name} with torch, too; the kernel alone should write, to c."
+            return Flaw(what, HostFlaw.BY_TORCH)
     before += [0] * (len(requests) - known)
     calls = [(one, call) for one, n in zip(requests, before, strict=True) for call in (one.calls or [])[n:]]
     if len(calls) != 1:

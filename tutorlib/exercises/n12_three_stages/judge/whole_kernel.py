@@ -11,17 +11,15 @@ from tutorlib.checking.part import Part
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.exercises.n11_grid_swizzle.judge.block_order import in_a_kernel
+from tutorlib.exercises.n11_grid_swizzle.judge.block_order import OrderFlaw, in_a_kernel, little_saved
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.models import l2
 from tutorlib.models.l2 import Tile
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.work import Work
 
 SMALL = GemmConfig((32, 32, 32), (1, 1), 2)  # compiles fast; no tuned() returns it
 TALL = (36, 2)  # tiles: more rows than L2 needs groups for
-SQUARE, IN_FLIGHT = (64, 64), 264  # tiles, and blocks on 132 SMs
 
 
 class WholeFlaw(FailureKind):
@@ -70,22 +68,14 @@ def with_small(answer: Answer, points: float) -> Verdict | None:
 
 
 def in_raster(names: dict[str, Any]) -> str:
-    """Whether `in_groups` is missing, or reads as much as raster order, as a sentence; or ""."""
+    """Whether `in_groups` is missing, or reads nearly as much as raster order, as a sentence; or ""."""
     if not callable(order := names.get("in_groups")):
         return Flaw("there is no in_groups of 11.4 that it could take the order of its blocks from.", WholeFlaw.RASTER)
     try:
-        first = in_a_kernel(order, *SQUARE)[:IN_FLIGHT]
+        wasteful = little_saved(order)
     except CompileFailed:
         return ""  # the kernel does not compile either
-    raster = l2.waves(SQUARE, l2.raster, IN_FLIGHT)[0]
-    read, least = (len({m for m, _ in wave}) + len({n for _, n in wave}) for wave in (first, raster))
-    if read <= 0.75 * least:
-        return ""
-    what = (
-        f"in_groups is no better than raster order: the first {IN_FLIGHT} blocks of {SQUARE[0]}×{SQUARE[1]} tiles read "
-        f"{read} rows and columns of tiles. Bring 11.4's."
-    )
-    return Flaw(what, WholeFlaw.RASTER)
+    return Flaw(f"with in_groups, {wasteful} Bring 11.4's.", OrderFlaw.TRAFFIC) if wasteful else ""
 
 
 def tiles_stored(answer: Answer) -> list[Tile | None]:
