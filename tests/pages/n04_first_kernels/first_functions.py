@@ -83,18 +83,10 @@ MORE = {
             "into_x", "Leaves y as it was.", swap("y[i] = value", "x[i] = value"), words=("was anything written",)
         ),
         polynomial(
-            "in_memory",
-            "Keeps the value in y from step to step.",
-            swap("value = coefficients[-1]", "y[i] = cutlass.Float32(coefficients[-1])"),
-            swap(HORNER, "y[i] = y[i] * x[i] + coefficients[power]"),
-            swap("y[i] = value", "pass"),
-            words=("stores each element of y 6 times",),
-        ),
-        polynomial(
             "all_of_it_twice",
             "Goes over the elements twice.",
             swap(LOOP, f"for again in range(2):\n      {LOOP}"),
-            words=("stores each element of y 2 times",),
+            words=("takes 10 multiplications",),
         ),
         polynomial("doubles_x", "2·x in place of x.", swap("value * x[i]", "value * (x[i] + x[i])")),
     ],

@@ -71,7 +71,7 @@ LESSONS = {
         named("04.1", "six_elements", "one_past", "a_hundred", "by_halves", "scales_x"),
     ),
     "04.2": Lesson(
-        "Horner's rule, unrolled while compiling", (by_powers, *named("04.2", "run_time_loop", "in_memory"))
+        "Horner's rule, unrolled while compiling", (by_powers, *named("04.2", "run_time_loop", "all_of_it_twice"))
     ),
     "04.3": Lesson("the type of a tensor decides on a compilation", named("04.3", "once_a_call", "once_a_rank")),
     "04.4": Lesson(

@@ -136,7 +136,6 @@ EXERCISES = (
             stored_once(
                 "dynamic layouts of three sizes",
                 on_cpu("values", (ALPHA, (1, 5, 8)), some_alpha, axpy, axpy_mistakes),
-                ALPHA,
             ),
         ),
         hints=(
@@ -199,7 +198,8 @@ EXERCISES = (
         title="vector_add",
         points=3,
         problem=vector_add("fp32"),
-        shapes=((128,), (4096,), (128 * 250,)),
+        shapes=((128,), (4096,), (128 * 1001,)),
+        simulated_shapes=((128,), (4096,), (128 * 250,)),  # where each block adds all, the work grows with the square
         counted=(4096,),
         lean=("ld.global", "st.global"),
         once=True,
@@ -215,7 +215,8 @@ EXERCISES = (
         title="vector_add of any size",
         points=4,
         problem=vector_add("fp32"),
-        shapes=((1,), (127,), (904,), (30_003,)),
+        shapes=((1,), (127,), (1000,), (100_003,)),
+        simulated_shapes=((1,), (127,), (904,), (30_003,)),
         counted=(904,),
         lean=("ld.global", "st.global"),
         once=True,

@@ -12,7 +12,7 @@ from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, Mistake
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises.n04_first_kernels.judge.host_calls import call_on_vectors
-from tutorlib.exercises.n04_first_kernels.judge.work import work_each
+from tutorlib.exercises.n04_first_kernels.judge.work import Work, work_each
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import Wrong, count
 
@@ -123,27 +123,20 @@ def vectors(n: int, rng: Random | None = None) -> "tuple[Tensor, Tensor]":
     return x, y
 
 
-def stored_once(
-    name: str, values: Case, lead: Any, besides: "Callable[[Served, float], Wrong | None]" = lambda answer, each: None
-) -> Case:
-    """A case that is right when the values are, and each element of y is stored once.
+def counted(name: str, values: Case, lead: Any, fault: Callable[[str, Work], Wrong | None]) -> Case:
+    """A case that is right when the values are, and the work for each element is.
 
-    besides: takes the multiplications for each element, finds something wrong with them, or None.
+    fault: takes the answer's name and that work, finds something wrong with it, or None.
     """
 
     def judge(answer: Served) -> Wrong | None:
         if wrong := values.judge(answer):
             return wrong
         try:
-            multiplications, stores = answer.ask(work_each, lead)
+            work = Work(*answer.ask(work_each, lead))
         except CompileFailed as failed:
             return Wrong(f"called in a kernel, {answer.__name__} does not compile: {failed.lines[0]}")
-        if stores <= 1:
-            return besides(answer, multiplications)
-        what = f"{answer.__name__} stores each element of y {stores:g} times; once is enough."
-        return Wrong(
-            Flaw(what, VectorFlaw.STORED_AGAIN), "Compute y[i] in a variable, and store it when it is complete."
-        )
+        return fault(answer.__name__, work)
 
     return Case(name, judge)
 
@@ -179,6 +172,18 @@ def up_to(n: int, x: "Tensor") -> "Tensor":
     return (torch.arange(len(x)) < n).float()
 
 
+def stored_once(name: str, values: Case) -> Case:
+    """A case that is right when the values are, and each element of y is stored once."""
+
+    def fault(answer: str, work: Work) -> Wrong | None:
+        if work.stores <= 1:
+            return None
+        what = f"{answer} stores each element of y {work.stores:g} times; once is enough."
+        return Wrong(Flaw(what, VectorFlaw.STORED_AGAIN), "Compute the whole of y[i] before you store it.")
+
+    return counted(name, values, ALPHA, fault)
+
+
 # 04.2 polynomial ------------------------------------------------------------------------------------------------
 
 
@@ -206,14 +211,13 @@ def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
 
 def by_horner(coefficients: tuple[float, ...]) -> Case:
     """A case that is right when the values are, and an element takes at most a multiplication for each coefficient."""
-    values, least = polynomial_case("values", coefficients), len(coefficients) - 1
 
-    def powers(answer: Served, multiplications: float) -> Wrong | None:
-        if multiplications <= len(coefficients):
+    def fault(answer: str, work: Work) -> Wrong | None:
+        if work.multiplications <= len(coefficients):
             return None
         what = (
-            f"{answer.__name__} takes {multiplications:g} multiplications for each element where there are "
-            f"{len(coefficients)} coefficients; Horner's rule takes {least}."
+            f"{answer} takes {work.multiplications:g} multiplications for each element where there are "
+            f"{len(coefficients)} coefficients; Horner's rule takes {len(coefficients) - 1}."
         )
         return Wrong(
             Flaw(what, VectorFlaw.POWERS),
@@ -221,7 +225,7 @@ def by_horner(coefficients: tuple[float, ...]) -> Case:
             "computed.",
         )
 
-    return stored_once("by Horner's rule", values, coefficients, powers)
+    return counted("by Horner's rule", polynomial_case("values", coefficients), coefficients, fault)
 
 
 # 04.3 compilations ----------------------------------------------------------------------------------------------
