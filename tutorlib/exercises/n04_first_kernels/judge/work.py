@@ -14,8 +14,8 @@ class Work(NamedTuple):
     stores: float
 
 
-def work_each(served: Served, lead: Any) -> Work:
-    """The work of a @cute.jit function answer(lead, x, y), counted while a thread that calls it is simulated.
+def work_each(served: Served, lead: Any) -> tuple[float, float]:
+    """Work, as plain data, of a @cute.jit function answer(lead, x, y), counted while one thread of it is simulated.
 
     Raises CompileFailed and what the answer raises.
     """
@@ -43,4 +43,4 @@ def work_each(served: Served, lead: Any) -> Work:
     def each(*opcodes: str, of: str = "") -> float:
         return sum(one.warps for one in issued if one.opcode.startswith(opcodes) and of in one.opcode) / ELEMENTS
 
-    return Work(each("mul.", "fma.", of="f32"), each("st.global"))
+    return each("mul.", "fma.", of="f32"), each("st.global")
