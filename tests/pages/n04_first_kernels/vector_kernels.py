@@ -265,7 +265,7 @@ MORE = {
             swap(
                 TREE
                 + "\n        if thread < half:\n            partial[thread] = max(partial[thread], partial[thread + half])\n        cute.arch.sync_threads()\n    if thread == 0:\n        maxima[row] = partial[0]",
-                "    for n in cutlass.range_constexpr(THREADS):\n        largest = max(largest, partial[n])\n    if thread == 0:\n        maxima[row] = largest",
+                "    best = partial[0]\n    for n in cutlass.range_constexpr(1, THREADS):\n        best = max(best, partial[n])\n    if thread == 0:\n        maxima[row] = best",
             ),
             words=("4,500 are enough",),
         ),

@@ -90,9 +90,7 @@ def on_cpu(
         wrong = find_wrong_element(answer, lead, x, old, y)
         if not wrong and (changed := np.flatnonzero(x_left != x.numpy())).size:
             at = changed[0]
-            what = (
-                f"{answer.__name__} changes x, which is only to be read: x[{at}] was {x[at]:g} and is {x_left[at]:g}."
-            )
+            what = f"{answer.__name__} changes x, its input: x[{at}] was {x[at]:g} and is {x_left[at]:g}."
             return Wrong(Flaw(what, VectorFlaw.CHANGED))
         return wrong
 

@@ -126,12 +126,12 @@ FIRST_KERNEL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "04.8": (
         Remedy(
-            Difference.WRONG(want="-inf"),
-            "A row of -inf: the number that a thread starts from must not be larger than that.",
-        ),
-        Remedy(
             Difference.WRONG(got="0", sign="-"),
             "In a row of negative numbers, 0 is larger than the maximum. Which number is not larger than any other?",
+        ),
+        Remedy(
+            Difference.WRONG(want="-inf"),
+            "A row of -inf: the number that a thread starts from must not be larger than that.",
         ),
         Remedy(
             Difference.WRONG(got="-inf"),
