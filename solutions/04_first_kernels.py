@@ -800,9 +800,9 @@ _ = run_on_gpu(every_third)
 
 # %% [markdown]
 # **Exercise 04.8** (about 12 lines). Write `row_max`: maxima[m] = the largest number of row m, for x of any M×N. Block
-# m has 128 threads for row m. Rows may be shorter than that: with which number should a thread without an element
-# start? (`cutlass.Float32(…)` turns a Python float into a run-time one.) The steps of the tree are known at compile
-# time: use `range_constexpr`. `max(a, b)` compares two run-time numbers.
+# m has 128 threads for row m. Rows may be shorter than that, and -∞ is a number too: with which one should a thread
+# without an element start? (`cutlass.Float32(…)` turns a Python float into a run-time one.) The steps of the tree are
+# known at compile time: use `range_constexpr`. `max(a, b)` compares two run-time numbers.
 
 
 # %%

@@ -174,9 +174,9 @@ for host in (loop, unrolled):
     print(compile_cute(host, [TensorSpec((4, 32))]).body)
 
 # %% [markdown]
-# **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element, the loop unrolled. Blocks are
-# numbered as in `tile_of_block`. Tiles at the edge are partly outside the matrix: load and store an element (`row`,
-# `column`) only if it exists.
+# **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element, the loop fully unrolled. (A
+# plain `range` is not enough: the compiler unrolls a part of it.) Blocks are numbered as in `tile_of_block`. Tiles at
+# the edge are partly outside the matrix: load and store an element (`row`, `column`) only if it exists.
 
 
 # %%
@@ -280,9 +280,9 @@ show_counts(
 # %% [markdown]
 # Follow the row *naive* from left to right. Loads and stores touch sixteen times the sectors, as counted by hand. L1
 # hits are rare: nearly as many sectors come from L2. And device memory moves *more* than sixteen times the bytes, a
-# factor close to that of the time. That fits an L2 that every SM writes 2 bytes at a time: a thread returns to its
-# sector only after its slow store, and by then L2 has evicted the sector. It goes out with 2 of its 32 bytes new, and
-# has to come in again for the next 2.
+# factor close to that of the time. That fits an L2 into which every SM writes 2 bytes at a time: a thread returns to
+# its sector only after its slow store, and by then L2 has evicted the sector. It goes out with 2 of its 32 bytes new,
+# and has to come in again for the next 2.
 #
 # The kernels that go through shared memory issue all their loads at once, and then all their stores. They touch as many
 # sectors, but return to each while L2 still has it: device memory moves hardly more than it must, and the remaining

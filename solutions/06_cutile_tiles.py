@@ -399,9 +399,9 @@ show_sweep("softmax_rows")
 # One tile per row reads memory once, and beats the loops as long as a row fits in the registers; a row of 65,536
 # elements cannot, so the compiler has to spill. There the online kernel leads. Its lead over three passes is small for
 # a third of the loads saved: it adds arithmetic, and the third pass may find part of its row in L2; the table cannot
-# tell the two apart. Short rows are slow in all of them: 4 KB of work hardly pay for starting a block, and a tile of
-# 4,096 elements is three quarters empty. Several rows in one tile help the short rows most. `torch` has a kernel of its
-# own for short rows, and is ahead at every length; notebook 07 shows how to tune tiles and hints.
+# tell the two apart. Short rows are slow in all of them: 4 KB of work hardly repay the cost of starting a block, and a
+# tile of 4,096 elements is three quarters empty. Several rows in one tile help the short rows most. `torch` has a
+# kernel of its own for short rows, and is ahead at every length; notebook 07 shows how to tune tiles and hints.
 #
 # ## The compiler's output
 #

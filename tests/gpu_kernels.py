@@ -334,7 +334,7 @@ WRONG = (
     (COPY, launches_nothing, "launches no kernel"),
     (COPY, asks_for_too_many_threads, "could not be launched"),
     (GEMM, right_for_square_sizes, "It is right at 64×64×64, where all sizes agree"),
-    (GEMM, accumulates_in_fp16, "kept in fp32 until the last step"),
+    (GEMM, accumulates_in_fp16, "Is every intermediate value in fp32"),
 )
 
 FATAL = (

@@ -19,7 +19,7 @@ def part_of(op, x, threads, values, bits):
     return tiled, tiled.get_slice(thread).partition_S(x)
 
 
-@refused("The 8 elements of one access must lie side by side", TILE)
+@refused("The 8 elements of one access must be contiguous in memory", TILE)
 @cute.jit
 def vectors_down_a_column(x, y):
     tiled, part = part_of(CopyUniversalOp(), x, (16, 8), (8, 1), 128)

@@ -58,7 +58,7 @@ def adds_up_in_a_number(x, y):
     ct.store(y, (0, 0), ct.mma(a, a, 0))
 
 
-@refused("sides must agree, or one of them be 1")
+@refused("two sizes must be equal, or one of them 1")
 @ct.kernel
 def adds_sixteen_to_thirty_two(x, y):
     ct.store(y, (0, 0), ct.load(x, (0, 0), (16, 16)) + ct.load(x, (0, 0), (32, 16)))

@@ -1,4 +1,4 @@
-"""CuTe functions that take what only the run knows for what the compiler knows, or the other way round.
+"""CuTe functions that take a run-time value for a compile-time one, or the other way round.
 
 They join `refused_cute.REFUSED`.
 """
@@ -71,7 +71,7 @@ def calls_math(x, y):
     y[0] = math.exp(x[0])
 
 
-@refused("What only the run knows needs an `if`")
+@refused("A condition that is known only at run time needs an `if`")
 @cute.jit
 def asserts(x, y):
     thread, _, _ = cute.arch.thread_idx()

@@ -34,6 +34,8 @@ def test_the_solution_is_near_each_limit(id):
     ((_, reports),) = each_launch(exercise.problem, simulator, [exercise.size_counted])
     for opcode, most in exercise.limits.at_most:
         assert count_issued(reports, opcode) <= most <= 4 * count_issued(reports, opcode), opcode
+    for opcode, most in exercise.limits.unrolled:
+        assert most == max(one.warps for report in reports for one in report.issued if one.opcode.startswith(opcode))
     for opcode, least in exercise.limits.at_least:
         assert count_issued(reports, opcode) / 2 <= least <= count_issued(reports, opcode), opcode
     if exercise.limits.budget < inf:
@@ -56,6 +58,7 @@ def launch(blocks=4, overlap=0.5, **issued):
     [
         (WorkLimits(at_most=(("bar", 7),)), "too many"),
         (WorkLimits(at_most=(("", 24),)), "too many"),
+        (WorkLimits(unrolled=(("bar", 4),)), "too many"),
         (WorkLimits(budget=24), "too many"),
         (WorkLimits(at_least=(("mma", 1),)), "too few"),
         (WorkLimits(blocks=5), "too few blocks"),

@@ -52,6 +52,8 @@ class CutileExercise(KernelExercise):
     placed: takes a shape and, for each element of the output, the number of the block that stored it; returns a
         sentence about a misplaced block, or None. On a GPU only the time shows that.
     loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load.
+    tiles: takes a shape; gives, by an operand's number, the most elements that a tile loaded from it may have.
+    all_blocks: whether every block of the grid must store a part of the output.
     """
 
     grid: Callable[[Shape], tuple[int, ...]]
@@ -61,6 +63,8 @@ class CutileExercise(KernelExercise):
     inspected: Shape | None = None
     placed: "Callable[[Shape, Tensor], str | None] | None" = None
     loads: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
+    tiles: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
+    all_blocks: bool = False
     besides: Look = field(default_factory=Look)
 
     def accept(self, answer: Answer) -> CutileLauncher:
@@ -83,8 +87,17 @@ class CutileExercise(KernelExercise):
             return self.wrong_at(wrongs, self.shapes)
         repeated = next((one.repeated for one in seen.values() if self.once and one.repeated), "")
         wasted = repeated or next(filter(None, (self.loaded_again(shape, one) for shape, one in seen.items())), "")
+        wasted = wasted or next(filter(None, (self.idle(shape, one) for shape, one in seen.items())), "")
         wasted = wasted or self.besides.waste(kernel)
         return self.more_than_it_must(wasted) if wasted else None
+
+    def idle(self, shape: Shape, found: Interpretation) -> str:
+        """A sentence about blocks that store nothing, or ""."""
+        (report,) = found.reports
+        idle = report.blocks - len(set(self.storers(report).flatten().tolist()))
+        if not self.all_blocks or idle <= 0:
+            return ""
+        return Flaw(f"at {by(shape)}, {idle} of {report.blocks} blocks store nothing.", Fail.TOO_FEW_BLOCKS)
 
     def loaded_again(self, shape: Shape, found: Interpretation) -> str:
         """A sentence about an operand that its blocks load more often than needed, or ""."""
@@ -150,10 +163,25 @@ class CutileExercise(KernelExercise):
         found = interpret(self.problem, shape, launches, self.mistakes(shape))
         if not (found.wrong or found.repeated) and self.placed and (misplaced := self.misplaced(shape, found)):
             return Interpretation(Wrong("right, but blocks are not in the order that is asked for.", f"{misplaced}."))
+        if not found.wrong and (large := self.too_large(shape, found)):
+            return Interpretation(Wrong(large, "Loop over tiles of the size that the kernel is given."))
         return found
+
+    def too_large(self, shape: Shape, found: Interpretation) -> str:
+        """A sentence about an operand of which a tile is larger than the exercise's, or ""."""
+        (report,) = found.reports
+        for number, most in self.tiles(shape).items():
+            name = list(report.writers)[number]
+            if (size := report.largest.get(name, 0)) > most:
+                what = f"right, but it loads a tile of {size:,} elements of {name}; the given tile has {most:,}."
+                return Flaw(what, Fail.TOO_MANY(instruction="tile"))
+        return ""
 
     def misplaced(self, shape: Shape, found: Interpretation) -> str | None:
         """The verdict of `placed` on the last launch."""
         (report,) = found.reports
-        writers = list(report.writers.values())[len(self.problem.inputs)]
-        return self.placed(shape, writers) if self.placed else None
+        return self.placed(shape, self.storers(report)) if self.placed else None
+
+    def storers(self, report: "Report") -> "Tensor":
+        """For each element of the output, the number of the block that stored it."""
+        return list(report.writers.values())[len(self.problem.inputs)]

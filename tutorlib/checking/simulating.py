@@ -84,7 +84,7 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the firs
         Hazard.OUTSIDE(tensor="tensor memory"),
         "Compare the columns that are allocated, used and freed, and when.",
     ),
-    (Hazard.OUTSIDE(), "Compare each index with the tensor's size before the access: an edge tile extends past it."),
+    (Hazard.OUTSIDE(), "Compare each index with the tensor's size before the access."),
     (
         Hazard.MISALIGNED(does="copies to"),
         "A vector's address must be a multiple of its size. Is it this thread's part (partition_S, partition_D) that "

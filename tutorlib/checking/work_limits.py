@@ -21,6 +21,8 @@ class WorkLimits:
     at_most, at_least: (the beginning of an opcode, the number of times that warps issue it); "" is every instruction,
         "bar.sync" every barrier of a block, "mma" the tensor cores' work. `tests/pages/test_limits.py` holds each
         number to at most four times what the solution issues, or at least half of it.
+    unrolled: (an opcode, the most often that warps may issue any single instruction of it): once for each warp where
+        the instruction is in no loop.
     in_step: (an opcode, another): the first may not be issued more often than the second, such as "bar.sync" than
         "cp.async.commit_group" in a pipeline that needs one barrier for each step along K.
     blocks: the fewest blocks that may share the work. most_blocks: where set, the most that may be launched.
@@ -33,6 +35,7 @@ class WorkLimits:
 
     at_most: tuple[tuple[str, int], ...] = ()
     at_least: tuple[tuple[str, int], ...] = ()
+    unrolled: tuple[tuple[str, int], ...] = ()
     in_step: tuple[tuple[str, str], ...] = ()
     blocks: int = 1
     most_blocks: int | None = None
@@ -65,6 +68,14 @@ class WorkLimits:
                 if not opcode and issued > FAR * most:
                     what = f"every thread does far more than its share: {what}"
                     return Flaw(what, Fail.TOO_MANY(instruction=opcode, share="all"))
+                return Flaw(what, Fail.TOO_MANY(instruction=opcode))
+        for opcode, most in self.unrolled:
+            ones = (one for report in reports for one in report.issued if one.opcode.startswith(opcode))
+            if looped := next((one for one in ones if one.warps > most), None):
+                what = (
+                    f"{looped}: the loop around it is not unrolled: warps issue one {looped.opcode} "
+                    f"{looped.warps:,} times, and {most:,} are enough."
+                )
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
         for opcode, other in self.in_step:
             if (issued := count_issued(reports, opcode)) > (enough := count_issued(reports, other)):

@@ -45,6 +45,18 @@ MORE = {
         ),
         axpy("asks_for_the_length", "Python's len.", swap("cute.size(x)", "len(x)"), words=("`cute.size(x)`",)),
         axpy("truncates_alpha", "alpha as an integer.", swap("alpha * x", "cutlass.Int32(alpha) * x")),
+        axpy(
+            "by_halves",
+            "Adds half of it, then the other half.",
+            swap(f"y[i] = {AXPY}", f"y[i] = 0.5 * {AXPY}\n    {LOOP}:\n        y[i] = 0.5 * {AXPY}"),
+            words=("stores each element of y 2 times",),
+        ),
+        axpy(
+            "scales_x",
+            "Multiplies in x's own memory.",
+            swap(f"y[i] = {AXPY}", "x[i] = alpha * x[i]\n        y[i] = x[i] + y[i]"),
+            words=("changes x, its input",),
+        ),
         axpy("adds_x_twice", "2·x in place of alpha·x.", swap("alpha * x[i]", "x[i] + x[i]")),
     ],
     "04.2": [
@@ -69,6 +81,12 @@ MORE = {
         polynomial("subtracts", "Signs.", swap("* x[i] +", "* x[i] -")),
         polynomial(
             "into_x", "Leaves y as it was.", swap("y[i] = value", "x[i] = value"), words=("was anything written",)
+        ),
+        polynomial(
+            "all_of_it_twice",
+            "Goes over the elements twice.",
+            swap(LOOP, f"for again in range(2):\n      {LOOP}"),
+            words=("takes 10 multiplications",),
         ),
         polynomial("doubles_x", "2·x in place of x.", swap("value * x[i]", "value * (x[i] + x[i])")),
     ],

@@ -66,22 +66,37 @@ two_barriers_a_step = row_max(
 )
 
 LESSONS = {
-    "04.1": Lesson("a loop over as many elements as there are", named("04.1", "six_elements", "one_past", "a_hundred")),
-    "04.2": Lesson("Horner's rule, unrolled while compiling", (by_powers, *named("04.2", "run_time_loop"))),
-    "04.3": Lesson("the type of a tensor decides on a compilation", named("04.3", "once_a_call", "once_a_rank")),
-    "04.4": Lesson("one element for each thread, by block and thread", (all_by_each_thread, every_32nd)),
-    "04.5": Lesson("a predicate before every access", (idle_blocks, *named("04.5", "guards_the_store", "unguarded"))),
-    "04.6": Lesson(
-        "one 16-byte access for four elements", (a_block_for_128, *named("04.6", "leaky_scalar", "leaky_strided"))
+    "04.1": Lesson(
+        "a loop over as many elements as there are",
+        named("04.1", "six_elements", "one_past", "a_hundred", "by_halves", "scales_x"),
     ),
-    "04.7": Lesson("coalesced access: x runs along the contiguous mode", (down_the_rows,)),
+    "04.2": Lesson(
+        "Horner's rule, unrolled while compiling", (by_powers, *named("04.2", "run_time_loop", "all_of_it_twice"))
+    ),
+    "04.3": Lesson("the type of a tensor decides on a compilation", named("04.3", "once_a_call", "once_a_rank")),
+    "04.4": Lesson(
+        "one element for each thread, by block and thread",
+        (all_by_each_thread, every_32nd, *named("04.4", "every_block_adds_all", "in_two_stores")),
+    ),
+    "04.5": Lesson(
+        "a predicate before every access",
+        (idle_blocks, *named("04.5", "guards_the_store", "unguarded", "clamps_both", "two_workers")),
+    ),
+    "04.6": Lesson(
+        "one 16-byte access for four elements",
+        (a_block_for_128, *named("04.6", "leaky_scalar", "leaky_strided", "leaks_in_memory")),
+    ),
+    "04.7": Lesson(
+        "coalesced access: x runs along the contiguous mode",
+        (down_the_rows, *named("04.7", "a_launch_of_one_direction")),
+    ),
     "04.8": Lesson(
         "a coalesced loop, then a tree in shared memory",
         (
             contiguous_pieces,
             from_minus_10_000,
             two_barriers_a_step,
-            *named("04.8", "thread_0_alone", "no_barrier_in_the_tree"),
+            *named("04.8", "thread_0_alone", "no_tree", "looks_twice", "no_barrier_in_the_tree", "starts_from_a_float"),
         ),
     ),
 }

@@ -63,6 +63,19 @@ MORE = {
             swap(INDEX, "i = cute.arch.thread_idx()"),
             words=("that is a tuple of three",),
         ),
+        add(
+            "in_two_stores",
+            "Stores a, then the sum.",
+            swap(ADD, "c[i] = a[i]\n    c[i] = c[i] + b[i]"),
+            words=("256 st.global instructions; 128 are enough",),
+        ),
+        add(
+            "every_block_adds_all",
+            "Coalesced, and every block does all of the work.",
+            swap(INDEX, "thread, _, _ = cute.arch.thread_idx()"),
+            swap(ADD, f"for i in range(thread, cute.size(c), THREADS):\n        {ADD}"),
+            words=("stores too",),
+        ),
         add("from_the_end", "Writes backwards.", swap("c[i] =", "c[cute.size(c) - 1 - i] =")),
         add("multiplies", "a·b.", swap("a[i] + b[i]", "a[i] * b[i]")),
         add("keeps_c", "Adds to what c held.", swap(ADD, "c[i] = c[i] + a[i] + b[i]")),
@@ -91,6 +104,23 @@ MORE = {
             "The threads without an element write the last one, all of them, of other numbers.",
             swap(GUARD, "if True"),
             swap(ADD, "c[min(i, cute.size(c) - 1)] = a[min(i, cute.size(c) - 1)]"),
+        ),
+        add_any(
+            "clamps_both",
+            "No predicate: the threads without an element all compute the last one.",
+            swap(f"    {GUARD}:\n        {ADD}", f"    i = min(i, cute.size(c) - 1)\n    {ADD}"),
+            words=("32 st.global instructions; 29 are enough",),
+        ),
+        derive(
+            add_any(
+                "workers",
+                "A loop over elements a grid apart.",
+                swap(f"    {GUARD}:\n", "    for i in range(i, cute.size(c), 2 * THREADS):\n"),
+            ),
+            "two_workers",
+            "Two blocks, whatever the size.",
+            swap("cute.ceil_div(cute.size(c), THREADS)", "2"),
+            words=("most SMs are idle",),
         ),
         add_any("subtracts_any", "a - b.", swap("a[i] + b[i]", "a[i] - b[i]")),
         derive(
@@ -137,6 +167,16 @@ MORE = {
             "One piece beyond the end.",
             swap(PIECE, "if 4 * i <= cute.size(x)"),
             words=("lies outside",),
+        ),
+        leaky_relu(
+            "leaks_in_memory",
+            "Stores x / 8 everywhere, reads it again and stores the rest.",
+            swap(
+                "cute.local_tile(y, (4,), (i,)).store(leaked)",
+                "mine, again = cute.local_tile(y, (4,), (i,)), cute.local_tile(x, (4,), (i,))\n        "
+                "mine.store(four * 0.125)\n        mine.store(cute.where(again.load() > 0, again.load(), mine.load()))",
+            ),
+            words=("are enough",),
         ),
         leaky_relu("guards_too_much", "Leaves out the last piece.", swap(PIECE, "if 4 * i + 4 < cute.size(x)")),
         leaky_relu(
@@ -192,6 +232,20 @@ MORE = {
             swap("cute.ceil_div(columns, BLOCK[0])", "columns // BLOCK[0]"),
         ),
         derive(
+            add_bias(
+                "by_division",
+                "One number for each thread, taken apart.",
+                swap("across, down, _ =", "thread, _, _ ="),
+                swap("block_across, block_down, _ =", "block, _, _ ="),
+                swap("m = block_down * BLOCK[1] + down", "m = (block * 256 + thread) // x.shape[1]"),
+                swap("n = block_across * BLOCK[0] + across", "n = (block * 256 + thread) % x.shape[1]"),
+            ),
+            "a_launch_of_one_direction",
+            "A row of blocks of 256 threads.",
+            swap("grid=grid, block=BLOCK", "grid=(cute.ceil_div(cute.size(x), 256), 1, 1), block=(256, 1, 1)"),
+            words=("without what the exercise is about", "8 rows of 32 columns"),
+        ),
+        derive(
             SOLVED["04.7"], "blocks_of_one_direction", "A block of 256 in x.", swap("block=BLOCK", "block=(256, 1, 1)")
         ),
     ],
@@ -204,6 +258,52 @@ MORE = {
                 + "\n        if thread < half:\n            partial[thread] = max(partial[thread], partial[thread + half])\n        cute.arch.sync_threads()\n    if thread == 0:\n",
                 "    if thread == 0:\n        for n in cutlass.range(1, THREADS):\n            partial[0] = max(partial[0], partial[n])\n",
             ),
+        ),
+        row_max(
+            "no_tree",
+            "After the barrier one thread reads all, unrolled: four numbers with each load.",
+            swap(
+                TREE
+                + "\n        if thread < half:\n            partial[thread] = max(partial[thread], partial[thread + half])\n        cute.arch.sync_threads()\n    if thread == 0:\n        maxima[row] = partial[0]",
+                "    best = partial[0]\n    for n in cutlass.range_constexpr(1, THREADS):\n        best = max(best, partial[n])\n    if thread == 0:\n        maxima[row] = best",
+            ),
+            words=("4,500 are enough",),
+        ),
+        row_max(
+            "looks_twice",
+            "Goes through the row a second time.",
+            swap(
+                "    partial[thread] = largest\n",
+                "    for n in range(thread, x.shape[1], THREADS):\n        largest = max(largest, x[row, n])\n"
+                "    partial[thread] = largest\n",
+            ),
+            words=("320 ld.global instructions",),
+        ),
+        row_max(
+            "all_store_the_maximum",
+            "128 threads store the same number.",
+            swap("if thread == 0", "if thread >= 0"),
+            words=("20 st.global instructions; 5 are enough",),
+        ),
+        row_max(
+            "starts_from_a_float",
+            "The lowest finite number, and rows of -inf.",
+            swap("-cutlass.Float32.inf", "cutlass.Float32(-3.4e38)"),
+            words=("should be -inf",),
+        ),
+        row_max(
+            "threads_far_apart",
+            "A tree with strides between its threads: bank conflicts.",
+            swap(
+                TREE,
+                "    for step in cutlass.range_constexpr(1, THREADS.bit_length()):\n        half = 1 << (step - 1)",
+            ),
+            swap("if thread < half:", "if thread < (THREADS >> step):\n            i = 2 * half * thread"),
+            swap(
+                "partial[thread] = max(partial[thread], partial[thread + half])",
+                "partial[i] = max(partial[i], partial[i + half])",
+            ),
+            words=("threads meet in a bank",),
         ),
         row_max("starts_from_zero", "A row of negative numbers.", swap("-cutlass.Float32.inf", "cutlass.Float32(0)")),
         row_max(

@@ -91,6 +91,21 @@ MORE = {
     ],
     "05.2": [
         naive("no_guard_naive", "Guards nothing.", swap(BOTH, "if True"), words=("lies outside",)),
+        naive(
+            "a_plain_loop",
+            "range: the compiler unrolls a part of it.",
+            swap("cutlass.range(TILE[1], unroll_full=True)", "range(TILE[1])"),
+            words=("the loop around it is not unrolled",),
+        ),
+        naive(
+            "clamped_rows",
+            "No predicate: the threads outside copy the last row and column again.",
+            swap(
+                "if row < rows and column < columns:\n            dst[row, column] = src[row, column]",
+                "at = (min(row, rows - 1), min(column, columns - 1))\n        dst[at] = src[at]",
+            ),
+            words=("1,536 st.global instructions; 1,000 are enough",),
+        ),
         naive("either_guard", "or for and.", swap("row < rows and", "row < rows or"), words=("lies outside",)),
         naive("guards_exchanged_naive", "Rows against columns.", swap(BOTH, "if row < columns and column < rows")),
         naive("one_row_too_far", "<= for <.", swap("row < rows", "row <= rows"), words=("lies outside",)),
@@ -115,6 +130,12 @@ MORE = {
     ],
     "05.3": [
         coalesced("no_guard_coalesced", "Guards nothing.", swap(BOTH, "if True"), words=("lies outside",)),
+        coalesced(
+            "a_plain_loop_down",
+            "range: the compiler unrolls a part of it.",
+            swap("cutlass.range(0, TILE[0], together, unroll_full=True)", "range(0, TILE[0], together)"),
+            words=("the loop around it is not unrolled",),
+        ),
         coalesced("the_whole_block_in_a_row", "128 threads along 64 columns.", swap("thread % TILE[1]", "thread")),
         coalesced("half_of_the_rows", "Steps of four rows.", swap("TILE[0], together,", "TILE[0], 2 * together,")),
         coalesced(

@@ -32,10 +32,13 @@ LESSONS = {
         "memory bills sectors of 32 bytes, whole",
         named("05.1", "one_sector_each", "bytes_over_32", "first_and_last_sector"),
     ),
-    "05.2": Lesson("a thread copies its row, unrolled", (looped("05.2", "naive_loop", "naive_kernel"),)),
+    "05.2": Lesson(
+        "a thread copies its row, unrolled",
+        (looped("05.2", "naive_loop", "naive_kernel"), *named("05.2", "a_plain_loop", "clamped_rows")),
+    ),
     "05.3": Lesson(
         "neighboring threads take neighboring columns, unrolled",
-        (looped("05.3", "coalesced_loop", "coalesced_kernel"), *named("05.3", "down_the_columns")),
+        (looped("05.3", "coalesced_loop", "coalesced_kernel"), *named("05.3", "down_the_columns", "a_plain_loop_down")),
     ),
     "05.4": Lesson(
         "16 bytes an access, all loads before the first store",

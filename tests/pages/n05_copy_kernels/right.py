@@ -48,11 +48,6 @@ RIGHT = {
     "05.1": [by_bytes, with_numpy, sorted_spans],
     "05.2": [
         naive(
-            "a_plain_loop",
-            "range, which the compiler unrolls or not.",
-            swap("cutlass.range(TILE[1], unroll_full=True)", "range(TILE[1])"),
-        ),
-        naive(
             "guards_one_by_one",
             "The row once, outside of the loop.",
             swap(
@@ -60,7 +55,7 @@ RIGHT = {
                 + BOTH
                 + ":\n            "
                 + MOVE,
-                "    if row < rows:\n        for n in cutlass.range(TILE[1]):\n            column = across * TILE[1] + n\n            if column < columns:\n                "
+                "    if row < rows:\n        for n in cutlass.range_constexpr(TILE[1]):\n            column = across * TILE[1] + n\n            if column < columns:\n                "
                 + MOVE,
             ),
         ),
@@ -77,9 +72,19 @@ RIGHT = {
     ],
     "05.3": [
         coalesced(
-            "a_plain_loop_too",
-            "range.",
-            swap("cutlass.range(0, TILE[0], together, unroll_full=True)", "range(0, TILE[0], together)"),
+            "all_loads_first",
+            "As rung 3 will do it: registers between the loads and the stores.",
+            swap(
+                MOVE,
+                "registers[m // together] = src[row, column]\n    for m in cutlass.range_constexpr(0, TILE[0], together):\n"
+                "        row = down * TILE[0] + m + thread // TILE[1]\n        if row < rows and column < columns:\n"
+                "            dst[row, column] = registers[m // together]",
+            ),
+            swap(
+                "    for m in cutlass.range(0, TILE[0], together, unroll_full=True):",
+                "    registers = cute.make_rmem_tensor(TILE[0] // together, src.element_type)\n"
+                "    for m in cutlass.range_constexpr(0, TILE[0], together):",
+            ),
         ),
         coalesced(
             "from_below",

@@ -11,7 +11,7 @@ from tutorlib.machine.features import TMA as HAS_TMA
 pytestmark = pytest.mark.skipif(device.why_not(HAS_TMA) is None, reason="a GPU runs it here")
 
 SAYS = {
-    "expects_half": ("8,192 bytes are announced", "may be over before all are there", "tile_bytes // 2"),
+    "expects_half": ("8,192 bytes are announced", "may be over before all of them have arrived", "tile_bytes // 2"),
     "expects_twice": ("waits forever", "lacks 16,384 of 32,768 bytes", "mbarrier_wait(barrier, 0)"),
     "announces_nothing": ("its mbarrier has not been waited for", "cute.copy(store, from_tile, to_dst)"),
     "waits_for_the_other_phase": ("its mbarrier has not been waited for", "cute.copy(store, from_tile, to_dst)"),

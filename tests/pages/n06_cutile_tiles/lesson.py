@@ -26,22 +26,29 @@ a_second_tile = loads_twice(
 )
 
 LESSONS = {
-    "06.1": Lesson("indices count tiles, not elements", named("06.1", "index_in_elements", "first_tile_only")),
+    "06.1": Lesson(
+        "indices count tiles, not elements",
+        named("06.1", "index_in_elements", "first_tile_only", "tiles_of_128", "block_0_alone"),
+    ),
     "06.2": Lesson("shapes are broadcast from the right", named("06.2", "joined_at_the_left", "never_refuses")),
     "06.3": Lesson("a row's scale broadcast over its tile", named("06.3", "scales_columns", "by_elements")),
     "06.4": Lesson(
         "padding that does not count, accumulators in fp32",
-        (a_second_tile, *named("06.4", "sums_the_padding", "tiles_summed_in_bf16", "floors_the_number_of_tiles")),
+        (
+            a_second_tile,
+            *named("06.4", "sums_the_padding", "tiles_summed_in_bf16", "floors_the_number_of_tiles", "a_tile_for_all"),
+        ),
     ),
     "06.5": Lesson(
         "softmax in one tile, the maximum subtracted",
-        (a_second_row, *named("06.5", "overflows", "padded_with_zeros", "undetermined")),
+        (a_second_row, *named("06.5", "overflows", "padded_with_zeros", "undetermined", "no_negative_maximum")),
     ),
     "06.6": Lesson(
-        "the host chooses tile and grid and launches", named("06.6", "exact_width", "always_4096", "torch_does_it")
+        "the host chooses tile and grid and launches",
+        named("06.6", "exact_width", "always_4096", "torch_does_it", "launched_twice"),
     ),
     "06.7": Lesson(
         "an online softmax: the sum is rescaled, the row loaded twice",
-        named("06.7", "three_passes", "never_rescaled", "each_tiles_own_maximum", "no_maximum"),
+        named("06.7", "a_tile_for_every_row", "three_passes", "never_rescaled", "each_tiles_own_maximum", "no_maximum"),
     ),
 }

@@ -19,6 +19,11 @@ def launching(
     return softmax_of
 
 
+def launched_twice(x, y):
+    launching()(x, y)
+    launching()(x, y)
+
+
 def calls_the_kernel(x, y):
     """Calls it as a function."""
     SOFTMAX(x, y, 1 << (x.shape[1] - 1).bit_length())
@@ -63,7 +68,7 @@ WRONG = {
             "Adds up in bf16.",
             swap("ct.float32)\n", "x.dtype)\n"),
             swap("tile.astype(ct.float32)", "tile"),
-            words=("kept in fp32 until the last step",),
+            words=("Is every intermediate value in fp32",),
         ),
         sums(
             "tiles_summed_in_bf16",
@@ -77,6 +82,13 @@ WRONG = {
                 "total += ct.sum(tile.astype(ct.float32), 1)",
                 "total = (total + ct.sum(tile.astype(ct.float32), 1)).astype(x.dtype).astype(ct.float32)",
             ),
+        ),
+        sums(
+            "a_tile_for_all",
+            "A tile that is wide enough for every row, and no loop.",
+            swap("ct.num_tiles(x, 1, (tm, tn))", "1"),
+            swap("(i, j), (tm, tn)", "(i, j), (tm, 256)"),
+            words=("right, but it loads a tile of", "Loop over tiles"),
         ),
         sums("last_tile_alone", "Keeps the last tile's sum.", swap("total +=", "total =")),
         sums(
@@ -110,6 +122,11 @@ WRONG = {
     "06.5": [
         softmax("padded_with_zeros", "The padding counts as exp(0 - max).", swap("NEG_INF", "ZERO")),
         softmax("overflows", "Subtracts no maximum, so large rows give inf / inf.", swap("row - ct.max(row)", "row")),
+        softmax(
+            "no_negative_maximum",
+            "Subtracts a maximum of at least 0.",
+            swap("row - ct.max(row)", "row - ct.maximum(ct.max(row), 0.0)"),
+        ),
         softmax("base_two", "exp2 without the factor log2(e).", swap("ct.exp(", "ct.exp2(")),
         softmax("not_divided", "Leaves the sum out.", swap("e / ct.sum(e)", "e")),
         softmax("divided_by_the_maximum", "Divides by the largest element.", swap("e / ct.sum(e)", "e / ct.max(e)")),
@@ -147,6 +164,7 @@ WRONG = {
             "never wrote",
         ),
         answer("blocks_of_columns", "A block for each column.", launching(grid=lambda x: (x.shape[1],))),
+        answer("launched_twice", "Launches the kernel a second time.", launched_twice, "blocks for"),
         answer("exact_width", "The row's own width for a tile.", launching(tile=lambda n: n), "not a power of two"),
         answer("always_64", "A tile for the first size alone.", launching(tile=lambda n: 64)),
         answer(
@@ -186,6 +204,13 @@ WRONG = {
     ],
     "06.7": [
         long("never_rescaled", "Keeps the sum as it was.", swap("total * ct.exp(largest - new)", "total")),
+        long(
+            "a_tile_for_every_row",
+            "One tile that is wide enough for every row.",
+            swap("ct.num_tiles(x, 1, (1, tile))", "1", times=2),
+            swap("(1, tile)", "(1, 2048)", times=2),
+            words=("right, but it loads a tile of 2,048 elements", "Loop over tiles"),
+        ),
         long("rescaled_the_wrong_way", "The inverse factor.", swap("ct.exp(largest - new)", "ct.exp(new - largest)")),
         long(
             "no_maximum",

@@ -118,6 +118,16 @@ WRONG = {
             swap("(tile,))", "(64,))", times=2),
         ),
         add("one_tile_on", "Stores a tile further on.", swap("store(c, (i,)", "store(c, (i + 1,)")),
+        add("tiles_of_128", "The first size that is used.", swap("(tile,))", "(128,))", times=2)),
+        add(
+            "block_0_alone",
+            "One block walks over all tiles.",
+            swap("i = ct.bid(0)", "if ct.bid(0) == 0:\n     for i in range(ct.num_tiles(a, 0, (tile,))):"),
+            swap("    ta =", "        ta ="),
+            swap("    tb =", "        tb ="),
+            swap("    ct.store(", "        ct.store("),
+            words=("7 of 8 blocks store nothing",),
+        ),
         add("tile_of_100", "A tile of 100.", swap("(tile,))", "(100,))", times=2), words=("not a power of two",)),
         add("a_thread_at_a_time", "Tiles of one element for a grid of tiles.", swap("(tile,))", "(1,))", times=2)),
         add(

@@ -129,14 +129,19 @@ def test_bytes_that_never_come():
 
 def test_fewer_bytes_announced_than_come():
     body = START + MAKE.format(1) + FETCH.replace("512;", "256;") + WAIT.format(0) + READ + OUT
-    only(go(body, of=NUMBERS)[0], "mbarrier", "256 bytes are announced", "it may be over before all are there")
+    only(
+        go(body, of=NUMBERS)[0],
+        "mbarrier",
+        "256 bytes are announced",
+        "its phase may be over before all of them have arrived",
+    )
 
 
 def test_a_parity_that_is_over_already():
     body = START + MAKE.format(1) + FETCH + WAIT.format(1) + READ + OUT
     reads, late = told(go(body, of=NUMBERS)[0])
     assert reads[0] == late[0] == "unwaited"
-    assert "thread 0 of block 0 reads shared memory into which TMA, told to at line" in reads[1]
+    assert "thread 0 of block 0 reads shared memory into which the TMA copy issued at line" in reads[1]
     assert "may still be copying: its mbarrier has not been waited for" in reads[1]
     assert "TMA may write to shared memory of block 0, which has ended" in late[1]
 

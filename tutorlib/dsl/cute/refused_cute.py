@@ -9,7 +9,7 @@ def keep_its_type(found: re.Match[str]) -> str:
     name, before, after = found.groups()
     if "list" in before:
         return (
-            f"`{name}` is a Python list, and a loop of the run cannot make it longer. Unroll the loop with "
+            f"`{name}` is a Python list, which a run-time loop cannot extend. Unroll the loop with "
             "cutlass.range_constexpr, or keep the values in cute.make_rmem_tensor."
         )
     begin = f"`{name}` is {before} before and {after} after. Begin with the type that it keeps: `cutlass.{after}(…)`"
@@ -123,7 +123,7 @@ CUTE = (
     ),
     Refusal(
         r"loop of ufunc does not support argument \d of type \w+ which has no callable (\w+) method",
-        r"NumPy computes before the kernel runs, and this number only the run knows: cute.math has such functions.",
+        "NumPy computes at compile time, and this number is known only at run time: cute.math has such functions.",
     ),
     Refusal(r"`(\w+)` has type `(.*?)` on one path and `(.*?)` on another", keep_its_type),
     Refusal(
@@ -171,33 +171,35 @@ CUTE = (
     # two times
     Refusal(
         r"`range_constexpr\(\)` requires",
-        "range_constexpr unrolls while compiling, and this number only the run knows: use `range`.",
+        "range_constexpr unrolls at compile time, and this number is known only at run time: use `range`.",
     ),
     Refusal(
-        r"`const_expr\(\)` requires", "const_expr decides while compiling, and this only the run knows: a plain `if`."
+        r"`const_expr\(\)` requires",
+        "const_expr decides at compile time, and this is known only at run time: use a plain `if`.",
     ),
     Refusal(
         r"boolean is required \(e.g. in plain Python control flow\)",
-        "This function is plain Python, which must know the condition, and only the run does. Put @cute.jit above it, "
-        "if it is yours; what NumPy and math do, cute.math does here.",
+        "This function is plain Python, which needs the condition at compile time; it is known only at run time. Put "
+        "@cute.jit above it, if it is yours; what NumPy and math do, cute.math does here.",
     ),
     Refusal(
         r"as a list index or for loop range in plain Python",
-        "Python itself wants a number here that only the run knows. A helper with loops takes @cute.jit; a list "
-        "becomes cute.make_rmem_tensor; math.exp is cute.math.exp; int() can go.",
+        "Plain Python needs this number at compile time; it is known only at run time. Loop over a Python tuple or "
+        "list with cutlass.range_constexpr, or keep its values in cute.make_rmem_tensor. A helper with loops takes "
+        "@cute.jit; math.exp is cute.math.exp; int() can go.",
     ),
     Refusal(
         r"`assert` requires",
-        "An assert looks at what the compiler knows. What only the run knows needs an `if`.",
+        "An assert is evaluated at compile time. A condition that is known only at run time needs an `if`.",
     ),
     Refusal(
         r"Early exit \((\w+)\)",
-        r"A branch or loop of the run cannot be left by `\1`: put what is to be done under a condition instead.",
+        r"A run-time branch or loop cannot be left by `\1`: put the rest of the work under a condition instead.",
     ),
     Refusal(
         r"name '(\w+)' is not defined",
-        r"`\1` has no value here: is it misspelled, or made only inside a branch or a loop of the run? Then give it a "
-        "value before.",
+        r"`\1` has no value here: is it misspelled, or assigned only inside a run-time branch or loop? Then assign it "
+        "before.",
     ),
     Refusal(r"for divmod\(\)", "divmod wants numbers that are known while compiling: write `a // b` and `a % b`."),
     Refusal(r"std::bad_cast", "This instruction has a number in its own code, so the compiler must know it."),
@@ -221,7 +223,7 @@ CUTE = (
     # copies and MMAs
     Refusal(
         r"cannot vectorize copy to (\d+) elements",
-        r"The \1 elements of one access must lie side by side in memory. Do the values run along the contiguous mode, "
+        r"The \1 elements of one access must be contiguous in memory. Do the values run along the contiguous mode, "
         "and is it one thread's part (partition_S, partition_D) that is copied?",
     ),
     Refusal(

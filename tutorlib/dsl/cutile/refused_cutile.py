@@ -87,7 +87,7 @@ CUTILE = (
     Refusal(r"Expect acc shape to be (\(.*?\)), got", r"The accumulator needs its own tile: ct.zeros(\1, ct.float32)."),
     Refusal(
         r"Shapes are not broadcastable: (\(.*?\)), (\(.*?\))",
-        r"\1 and \2: sides must agree, or one of them be 1, counted from the last.",
+        r"\1 and \2: aligned at the right, two sizes must be equal, or one of them 1.",
     ),
     Refusal(
         r"Type of `(\w+)` depends on path taken: .*vs\. (.*?) \(",

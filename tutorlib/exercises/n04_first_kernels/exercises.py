@@ -31,13 +31,16 @@ from tutorlib.exercises.n04_first_kernels.host_functions import (
     on_cpu,
     polynomial_case,
     some_alpha,
+    stored_once,
 )
 from tutorlib.exercises.n04_first_kernels.remedies import FIRST_KERNEL_REMEDIES
+from tutorlib.failure import Fail, Flaw
 from tutorlib.problems.bounds import one_rounding
 from tutorlib.problems.catalogue import vector_add
-from tutorlib.problems.problem import Operand, Problem
+from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
 # 04.6 leaky_relu ------------------------------------------------------------------------------------------------
@@ -89,6 +92,17 @@ def add_bias() -> Problem:
     )
 
 
+def in_blocks_of_8_by_32(shape: Shape, storers: "np.ndarray") -> str | None:
+    """A sentence about blocks that do not have 8 rows and 32 columns each, or None. storers: (M, N)."""
+    (rows, columns), (height, width) = shape, (8, 32)
+    tiles = storers.reshape(rows // height, height, columns // width, width)
+    first = tiles[:, 0, :, 0]
+    if (tiles == first[:, None, :, None]).all() and len(set(first.flat)) == first.size:
+        return None
+    what = "a block of 32×8 threads owns 8 rows of 32 columns; the blocks of this launch store others."
+    return Flaw(what, Fail.TOO_FEW(instruction="block"))
+
+
 # 04.8 row_max ---------------------------------------------------------------------------------------------------
 
 
@@ -103,9 +117,7 @@ def row_max() -> Problem:
     return Problem(
         name="row_max",
         dims="MN",
-        inputs=(
-            Operand("x", "MN", "fp32", scale=1e6, pattern="identity"),
-        ),  # rows below any guess at a smallest number
+        inputs=(Operand("x", "MN", "fp32", scale=1e6, pattern="masked"),),
         output=Operand("maxima", "M", "fp32"),
         reference=lambda x: x.amax(-1),
         bound=None,
@@ -121,10 +133,13 @@ EXERCISES = (
         points=2,
         cases=(
             on_cpu("a static layout", (ALPHA, (6,)), some_alpha, axpy, axpy_mistakes, dynamic=False),
-            on_cpu("dynamic layouts of three sizes", (ALPHA, (1, 5, 8)), some_alpha, axpy, axpy_mistakes),
+            stored_once(
+                "dynamic layouts of three sizes",
+                on_cpu("values", (ALPHA, (1, 5, 8)), some_alpha, axpy, axpy_mistakes),
+            ),
         ),
         hints=(
-            "How many elements are there? cute.size(x) says it, also where only the run knows.",
+            "How many elements are there? cute.size(x), also where that is known only at run time.",
             "A loop over range(cute.size(x)), whose one line reads and writes y[i].",
         ),
         remedies=FIRST_KERNEL_REMEDIES["04.1"],
@@ -140,8 +155,8 @@ EXERCISES = (
             by_horner((3.0, 1.0, 4.0, 1.0, 5.0, 9.0)),
         ),
         hints=(
-            "Two loops: over the elements, which only the run counts, and over the coefficients, which the compiler "
-            "has in its hands.",
+            "Two loops: over the elements, whose number is known only at run time, and over the coefficients, known at "
+            "compile time.",
             "A Python tuple has no element number ?: the loop over coefficients must be range_constexpr.",
             "Horner: start with the last coefficient, then for each one before it, multiply by x[i] and add.",
         ),
@@ -184,10 +199,11 @@ EXERCISES = (
         points=3,
         problem=vector_add("fp32"),
         shapes=((128,), (4096,), (128 * 1001,)),
+        simulated_shapes=((128,), (4096,), (128 * 250,)),  # where each block adds all, the work grows with the square
         counted=(4096,),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(blocks=8, most_blocks=32, at_most=(("", 4096),)),
+        limits=WorkLimits(blocks=8, most_blocks=32, at_most=(("st.global", 128), ("", 4096))),
         hints=(
             "Which element is this thread's? Its block begins at element block · 128.",
             "grid is the number of blocks, one for each 128 elements.",
@@ -200,10 +216,13 @@ EXERCISES = (
         points=4,
         problem=vector_add("fp32"),
         shapes=((1,), (127,), (1000,), (100_003,)),
-        counted=(1000,),
+        simulated_shapes=((1,), (127,), (904,), (30_003,)),
+        counted=(904,),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(blocks=2, most_blocks=8, at_most=(("", 2400),)),
+        limits=WorkLimits(  # of 32 warps, the last 3 have no element
+            blocks=4, most_blocks=8, at_most=(("st.global", 29), ("", 2400))
+        ),
         dynamic=True,
         hints=(
             "Two changes: one more block for the residue, and a predicate for its threads that have no element.",
@@ -221,7 +240,7 @@ EXERCISES = (
         counted=(2048,),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(blocks=2, most_blocks=4, at_most=(("", 1750),)),
+        limits=WorkLimits(blocks=2, most_blocks=4, at_most=(("ld.global", 16), ("st.global", 16), ("", 1750))),
         dynamic=True,
         divisible=4,
         requires=("ld.global.v4", "st.global.v4"),
@@ -241,8 +260,9 @@ EXERCISES = (
         whole=((64, 64),),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(blocks=8, at_most=(("", 8500),)),
+        limits=WorkLimits(blocks=8, at_most=(("st.global", 128), ("", 8500))),
         dynamic=True,
+        order=in_blocks_of_8_by_32,
         hints=(
             "Which row and which column? Each is block · (threads of a block in this direction) + thread.",
             "The grid counts columns first: (blocks across, blocks down, 1), each rounded up.",
@@ -257,10 +277,12 @@ EXERCISES = (
         problem=row_max(),
         shapes=((4, 6), (5, 1000), (7, 129), (40, 1)),
         counted=(5, 1000),
-        lean=("ld.global",),
+        lean=("ld.global", "ld.shared", "st.shared"),
         once=True,
-        limits=WorkLimits(  # one thread that reads all takes 640 ld.shared
-            blocks=5, most_blocks=5, at_most=(("ld.shared", 255), ("bar.sync", 160), ("", 6000))
+        limits=WorkLimits(  # without a tree, one thread's 128 reads take 640 ld.shared, or 160 and more of all else
+            blocks=5,
+            most_blocks=5,
+            at_most=(("st.global", 5), ("ld.global", 240), ("ld.shared", 255), ("bar.sync", 160), ("", 4500)),
         ),
         dynamic=True,
         requires=("st.shared", "ld.shared", "bar.sync"),

@@ -12,9 +12,9 @@ from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, Mistake
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises.n04_first_kernels.judge.host_calls import call_on_vectors
-from tutorlib.exercises.n04_first_kernels.judge.multiplications import multiplications_each
+from tutorlib.exercises.n04_first_kernels.judge.work import Work, work_each
 from tutorlib.failure import FailureKind, Flaw
-from tutorlib.problems.wrong import Wrong
+from tutorlib.problems.wrong import Wrong, count
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,6 +30,8 @@ class VectorFlaw(FailureKind):
     OUTSIDE = "written outside"
     ELEMENT = "wrong element"
     POWERS = "not by Horner's rule"
+    STORED_AGAIN = "an element is stored again"
+    CHANGED = "the input is changed"
 
 
 def on_cpu(
@@ -72,19 +74,25 @@ def on_cpu(
                 raise Unwritten from None
             return Wrong(f"{answer.__name__} raised NotImplementedError: {error}.")
         if told is None:
-            what = f"{answer.__name__} crashes, or never ends: does it stay within x and y, which have {n} elements?"
+            size = count(n, "element")
+            what = f"{answer.__name__} crashes, or never ends: does it stay within x and y, which have {size}?"
             return Wrong(Flaw(what, VectorFlaw.OUTSIDE))
-        left = np.asarray(told)
-        if left.shape != before.shape or left.dtype != np.float32:
+        x_left, left = map(np.asarray, told)
+        if left.shape != before.shape or x_left.shape != x.shape or {x_left.dtype, left.dtype} != {np.dtype("f4")}:
             return Wrong(f"{answer.__name__} gives y back as something else.")
         memory = torch.from_numpy(left)
         old, y = before[MARGIN : MARGIN + n], memory[MARGIN : MARGIN + n]
         outside = before.clone()
         outside[MARGIN : MARGIN + n] = y
         if not memory.equal(outside):
-            what = f"{answer.__name__} writes outside y, which has {n} elements."
+            what = f"{answer.__name__} writes outside y, which has {count(n, 'element')}."
             return Wrong(Flaw(what, VectorFlaw.OUTSIDE))
-        return find_wrong_element(answer, lead, x, old, y)
+        wrong = find_wrong_element(answer, lead, x, old, y)
+        if not wrong and (changed := np.flatnonzero(x_left != x.numpy())).size:
+            at = changed[0]
+            what = f"{answer.__name__} changes x, its input: x[{at}] was {x[at]:g} and is {x_left[at]:g}."
+            return Wrong(Flaw(what, VectorFlaw.CHANGED))
+        return wrong
 
     def find_wrong_element(answer: Served, lead: Any, x: "Tensor", old: "Tensor", y: "Tensor") -> Wrong | None:
         want = formula(lead)(x, old)
@@ -96,7 +104,7 @@ def on_cpu(
             f"x[{at}] is {x[at]:g}, and y[{at}] was {old[at]:g}."
         )
         return Wrong(
-            Flaw(what, VectorFlaw.ELEMENT),
+            Flaw(what, VectorFlaw.ELEMENT(case=name)),
             next((says for says, wrong in mistakes(lead).items() if y.equal(wrong(x, old))), ""),
         )
 
@@ -111,6 +119,24 @@ def vectors(n: int, rng: Random | None = None) -> "tuple[Tensor, Tensor]":
         return torch.arange(n, dtype=torch.float32) % 5 - 2, torch.arange(n, dtype=torch.float32) % 3
     x, y = (torch.tensor([float(rng.randint(-9, 9)) for _ in range(n)]) for _ in range(2))
     return x, y
+
+
+def counted(name: str, values: Case, lead: Any, fault: Callable[[str, Work], Wrong | None]) -> Case:
+    """A case that is right when the values are, and the work for each element is.
+
+    fault: takes the answer's name and that work, finds something wrong with it, or None.
+    """
+
+    def judge(answer: Served) -> Wrong | None:
+        if wrong := values.judge(answer):
+            return wrong
+        try:
+            work = Work(*answer.ask(work_each, lead))
+        except CompileFailed as failed:
+            return Wrong(f"called in a kernel, {answer.__name__} does not compile: {failed.lines[0]}")
+        return fault(answer.__name__, work)
+
+    return Case(name, judge)
 
 
 # 04.1 axpy ------------------------------------------------------------------------------------------------------
@@ -144,6 +170,18 @@ def up_to(n: int, x: "Tensor") -> "Tensor":
     return (torch.arange(len(x)) < n).float()
 
 
+def stored_once(name: str, values: Case) -> Case:
+    """A case that is right when the values are, and each element of y is stored once."""
+
+    def fault(answer: str, work: Work) -> Wrong | None:
+        if work.stores <= 1:
+            return None
+        what = f"{answer} stores each element of y {work.stores:g} times; once is enough."
+        return Wrong(Flaw(what, VectorFlaw.STORED_AGAIN), "Compute the whole of y[i] before you store it.")
+
+    return counted(name, values, ALPHA, fault)
+
+
 # 04.2 polynomial ------------------------------------------------------------------------------------------------
 
 
@@ -171,20 +209,13 @@ def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
 
 def by_horner(coefficients: tuple[float, ...]) -> Case:
     """A case that is right when the values are, and an element takes at most a multiplication for each coefficient."""
-    values = polynomial_case("values", coefficients)
 
-    def judge(answer: Served) -> Wrong | None:
-        if wrong := values.judge(answer):
-            return wrong
-        try:
-            each, least = answer.ask(multiplications_each, coefficients), len(coefficients) - 1
-        except CompileFailed as failed:
-            return Wrong(f"called in a kernel, {answer.__name__} does not compile: {failed.lines[0]}")
-        if each <= len(coefficients):
+    def fault(answer: str, work: Work) -> Wrong | None:
+        if work.multiplications <= len(coefficients):
             return None
         what = (
-            f"{answer.__name__} takes {each:g} multiplications for each element where there are {len(coefficients)} "
-            f"coefficients; Horner's rule takes {least}."
+            f"{answer} takes {work.multiplications:g} multiplications for each element where there are "
+            f"{len(coefficients)} coefficients; Horner's rule takes {len(coefficients) - 1}."
         )
         return Wrong(
             Flaw(what, VectorFlaw.POWERS),
@@ -192,7 +223,7 @@ def by_horner(coefficients: tuple[float, ...]) -> Case:
             "computed.",
         )
 
-    return Case("by Horner's rule", judge)
+    return counted("by Horner's rule", polynomial_case("values", coefficients), coefficients, fault)
 
 
 # 04.3 compilations ----------------------------------------------------------------------------------------------

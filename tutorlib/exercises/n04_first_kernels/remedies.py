@@ -20,12 +20,12 @@ FIRST_KERNEL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "04.2": (
         Remedy(VectorFlaw.OUTSIDE, "The number of elements differs from case to case: loop over cute.size(x)."),
         Remedy(
-            Fail.CASE(name="a line"),
+            VectorFlaw.ELEMENT(case="a line"),
             "The polynomial is 2 - 3·x. Execute your loop by hand with these two coefficients and the x of the "
             "message: in which step is each added?",
         ),
         Remedy(
-            Fail.CASE(name="a cubic"),
+            VectorFlaw.ELEMENT(case="a cubic"),
             "Two coefficients are right and four are not: does the number of steps depend on len(coefficients)?",
         ),
     ),
@@ -130,6 +130,10 @@ FIRST_KERNEL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "In a row of negative numbers, 0 is larger than the maximum. Which number is not larger than any other?",
         ),
         Remedy(
+            Difference.WRONG(want="-inf"),
+            "A row of -inf: the number that a thread starts from must not be larger than that.",
+        ),
+        Remedy(
             Difference.WRONG(got="-inf"),
             "In a row of six elements, which threads hold one, and in which steps of the tree does their number reach "
             "maxima[row]?",
@@ -155,8 +159,8 @@ FIRST_KERNEL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             Fail.SIZE(shape="4×6"),
-            "Six elements are in partial[0] to partial[5], and -inf in the others. Follow the steps, 64, 32, …, "
-            "1: does partial[1] reach partial[0]?",
+            "Six threads have an element. Which number do the other 122 put into partial? Then follow the steps, 64, "
+            "32, …, 1: does partial[1] reach partial[0]?",
         ),
     ),
 }

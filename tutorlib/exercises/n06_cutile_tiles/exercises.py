@@ -164,11 +164,29 @@ def each_once(shape: Shape) -> dict[int, int]:
     return {0: math.prod(shape)}
 
 
+def square_tiles(shape: Shape) -> tuple[int, int]:
+    """tm and tn, which differ from size to size."""
+    return (16, 32) if shape == WHOLE_AND_RAGGED[0] else (8, 64)
+
+
+def long_tiles(shape: Shape) -> tuple[int, int]:
+    """tm and tn; tm sums are a multiple of 16 bytes."""
+    return (8, 32) if shape == ROWS_IN_FOURS[0] else (16, 64)
+
+
+def vector_tile(shape: Shape) -> int:
+    return 128 if shape[0] > 1000 else 64
+
+
+def row_tile(shape: Shape) -> int:
+    return 256 if shape[1] >= 1024 else 128
+
+
 def more_than_needed(shape: Shape, launched: "Sequence[Launched | Planned]") -> str | None:
-    """A launch with more blocks than rows, or with a tile larger than a row needs, as a sentence."""
+    """Launches with more blocks than rows, or one with a tile larger than a row needs, as a sentence."""
+    if (blocks := sum(math.prod(launch.grid) for launch in launched)) > shape[0]:
+        return f"there are {blocks} blocks for {count(shape[0], 'row')}"
     for launch in launched:
-        if (blocks := math.prod(launch.grid)) > shape[0]:
-            return f"there are {blocks} blocks for {count(shape[0], 'row')}"
         for tile in (arg for arg in launch.args if isinstance(arg, int)):
             if tile >= 2 * shape[1] and tile > 1:
                 return f"a tile of {tile} for a row of {shape[1]}: the smallest power of two that holds it will do"
@@ -188,8 +206,9 @@ EXERCISES = (
         problem=vector_add("fp32"),
         once=True,
         shapes=((1024,), (1000,), (37,)),
-        grid=lambda shape: (tiles(shape[0], 128),),
-        constants=lambda shape: (128,),
+        all_blocks=True,
+        grid=lambda shape: (tiles(shape[0], vector_tile(shape)),),
+        constants=lambda shape: (vector_tile(shape),),
         hints=(
             "Which tile of each array does block number ct.bid(0) work on?",
             "ct.load(a, (i,), (tile,)) gives the tile with index i. An index counts tiles, not elements.",
@@ -241,8 +260,9 @@ EXERCISES = (
         problem=scale_rows("fp32"),
         once=True,
         shapes=WHOLE_AND_RAGGED,
-        grid=lambda shape: (tiles(shape[0], 16), tiles(shape[1], 32)),
-        constants=lambda shape: (16, 32),
+        all_blocks=True,
+        grid=lambda shape: tuple(map(tiles, shape, square_tiles(shape))),
+        constants=square_tiles,
         loads=each_once,
         hints=(
             "The tile of s has shape (tm,), that of x (tm, tn). Aligned at the right, tm is under tn.",
@@ -256,9 +276,11 @@ EXERCISES = (
         problem=row_sums("bf16"),
         once=True,
         shapes=ROWS_IN_FOURS,
-        grid=lambda shape: (tiles(shape[0], 8),),
-        constants=lambda shape: (8, 32),
+        all_blocks=True,
+        grid=lambda shape: (tiles(shape[0], long_tiles(shape)[0]),),
+        constants=long_tiles,
         loads=each_once,
+        tiles=lambda shape: {0: math.prod(long_tiles(shape))},
         hints=(
             "A block owns tm rows and walks along them: ct.num_tiles is the number of its tiles.",
             "The last tile of a row extends past the edge. Which padding leaves a sum unchanged?",
@@ -270,7 +292,7 @@ EXERCISES = (
         id="06.5",
         title="softmax",
         points=4,
-        problem=softmax("fp32"),
+        problem=softmax("fp32", "falling"),
         library=COURSE_SOFTMAX,
         once=True,
         shapes=((5, 64), (100, 100), (3, 1)),
@@ -281,6 +303,16 @@ EXERCISES = (
             "A block computes one row, in one tile of shape (1, tile) that holds the whole row and some padding.",
             "The padding must change neither the maximum nor the sum. Which value satisfies both?",
             "exp(-inf) is 0, and nothing is less than -inf: ct.PaddingMode.NEG_INF.",
+        ),
+        remedies=(
+            Remedy(
+                Fail.SIZE(shape="100×100"),
+                "A row of 64 fills its tile; a row of 100 leaves 28 elements of padding. What does the padding "
+                "change in the maximum, and in the sum?",
+            ),
+            Remedy(
+                Difference.WRONG(got="nan"), "0 / 0 or inf / inf: subtract the row's largest element before ct.exp."
+            ),
         ),
     ),
     HostExercise(
@@ -299,6 +331,10 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(Hazard.OUTSIDE, "The grid has more blocks than x has rows."),
+            Remedy(
+                Difference.UNWRITTEN(along="column"),
+                "The tile is too narrow for the row: it needs the smallest power of two that is at least x.shape[1].",
+            ),
             Remedy(Difference.UNWRITTEN, "Is there a block for each row?"),
         ),
     ),
@@ -311,7 +347,8 @@ EXERCISES = (
         once=True,
         shapes=((3, 2000), (5, 1024), (4, 100), (2, 257)),
         grid=lambda shape: (shape[0],),
-        constants=lambda shape: (256,),
+        constants=lambda shape: (row_tile(shape),),
+        tiles=lambda shape: {0: row_tile(shape)},
         loads=lambda shape: {0: 2 * shape[0] * shape[1]},  # maximum and sum in one pass, the results in another
         hints=(
             "Two loops over the row's tiles: the first finds maximum and sum, the second stores the results.",
@@ -320,6 +357,11 @@ EXERCISES = (
             "total * ct.exp(largest - new) + ct.sum(ct.exp(part - new)), and only then largest = new.",
         ),
         remedies=(
+            Remedy(
+                Difference.WRONG(got="nan"),
+                "Is each tile of the first loop padded with NEG_INF, and is the largest element so far subtracted "
+                "before each ct.exp?",
+            ),
             Remedy(Fail.TOO_MANY, "Two passes are enough if the first one carries the maximum and the sum together."),
         ),
     ),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import cuda.tile as ct
 import torch
@@ -56,6 +57,8 @@ class Box:
         memory.notice_race(self.inside, self)
         data = fit(memory.data[self.inside], memory.dtype)
         memory.launch.loaded[memory.name] += data.numel()
+        largest = memory.launch.largest
+        largest[memory.name] = max(largest[memory.name], prod(self.size))
         if self.whole:
             return data.clone()
         padded = torch.full(self.size, padding_value(padding, memory), dtype=CARRIER[memory.dtype])

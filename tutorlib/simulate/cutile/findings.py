@@ -49,7 +49,7 @@ class Launch:
     number: the running block's place in the order of execution.
     synchronised: whether the kernel used atomics or memory orders; what blocks may then do to each other's elements
         is up to the reader's own protocol, which is not modelled.
-    loaded: of each array, how many elements were loaded as tiles.
+    loaded: of each array, how many elements were loaded as tiles. largest: the elements of the largest such tile.
     """
 
     grid: tuple[int, int, int]
@@ -59,6 +59,7 @@ class Launch:
     synchronised: bool = False
     seen: dict[tuple[Kind, str, int], Finding] = field(default_factory=dict)
     loaded: Counter[str] = field(default_factory=Counter)
+    largest: Counter[str] = field(default_factory=Counter)
 
     def blocks(self) -> Iterator[None]:
         """Runs through the grid, x fastest; block and number are those of the step."""

@@ -230,8 +230,8 @@ class Mbarriers:
                 Hazard.MBARRIER,
                 mbarrier.announced_at if mbarrier.announced_at >= 0 else site,
                 lambda: Flaw(
-                    f"{announced:,} bytes are announced to the mbarrier at {self.where(mbarrier.place)}, and what "
-                    f"is to come from {self.show(site)} makes it more: it may be over before all are there",
+                    f"{announced:,} bytes are announced to the mbarrier at {self.where(mbarrier.place)}, and "
+                    f"{self.show(site)} delivers more: its phase may be over before all of them have arrived",
                     Hazard.MBARRIER(lacks="bytes"),
                 ),
             )

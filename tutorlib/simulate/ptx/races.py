@@ -373,10 +373,10 @@ class SharedRaces:
         piece = touched.pieces[at]
         site, copier = int(self.flight[piece]), int(self.flight_thread[piece])
         if self.flight_group[piece] == BY_MBARRIER:
-            told = "TMA, told to" if self.carriers[site] == "TMA" else f"the {self.carriers[site]}"
+            carrier = "the TMA copy issued" if self.carriers[site] == "TMA" else f"the {self.carriers[site]}"
             self.report(
                 Hazard.UNWAITED(lacks="mbarrier", does=does, of=self.carriers[site]), touched, where, site,
-                lambda at: f"{self.who(at)} {does} shared memory into which {told} at {self.show(site)}, may "
+                lambda at: f"{self.who(at)} {does} shared memory into which {carrier} at {self.show(site)} may "
                 "still be copying: its mbarrier has not been waited for",
             )  # fmt: skip
             return

@@ -19,8 +19,10 @@ COMPUTING_S = 5  # of a call, a hundred times what a right one takes
 
 def call_on_vectors(
     served: Served, lead: Any, x: np.ndarray, memory: np.ndarray, margin: int, dynamic: bool
-) -> np.ndarray | None:
-    """Call the @cute.jit function answer(lead, x, y) where y is `memory` but for a margin at either end; the memory.
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Call the @cute.jit function answer(lead, x, y), where y is `memory` but for a margin at either end.
+
+    Returns x and the memory as they are then.
 
     The call is a fork's: what it writes elsewhere is lost with it. None where that crashes or does not end.
     dynamic: whether the layouts are. Raises WrongKind, CompileFailed and what the answer raises while it is compiled.
@@ -28,14 +30,15 @@ def call_on_vectors(
     from cutlass.cute.runtime import from_dlpack
 
     require_jit(served.answer)
-    after = np.frombuffer(mmap(-1, memory.nbytes), memory.dtype)
-    after[:] = memory
-    around_x = np.full(len(x) + 2 * margin, BESIDE_X, x.dtype)
+    after, around_x = (np.frombuffer(mmap(-1, memory.nbytes), memory.dtype) for _ in range(2))
+    after[:], around_x[:] = memory, BESIDE_X
     around_x[margin:-margin] = x
     views = [from_dlpack(room[margin:-margin]) for room in (around_x, after)]
     arguments = [view.mark_layout_dynamic() for view in views] if dynamic else views
     compile_host(served.answer, lead, *arguments)
-    return after.copy() if ends_well(lambda: call_host(served.answer, lead, *arguments)) else None
+    if not ends_well(lambda: call_host(served.answer, lead, *arguments)):
+        return None
+    return around_x[margin:-margin].copy(), after.copy()
 
 
 def ends_well(call: Callable[[], None]) -> bool:
