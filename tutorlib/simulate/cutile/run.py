@@ -29,7 +29,7 @@ class Report:
     findings: in the order in which they were seen. blocks: how many ran. repeats: what was stored more than once, which
     is no fault. writers: for each tensor among the arguments, by the parameter's name, the number of the block that
     stored each element last, -1 where none did. loaded: by the same names, the elements that all blocks together
-    loaded as tiles, the padding left out.
+    loaded as tiles, the padding left out. factors: the dtypes that ct.mma multiplied, such as "bfloat16".
     """
 
     findings: tuple[Finding, ...]
@@ -37,6 +37,7 @@ class Report:
     repeats: tuple[Finding, ...] = ()
     writers: dict[str, Tensor] = field(default_factory=dict)
     loaded: dict[str, int] = field(default_factory=dict)
+    factors: frozenset[str] = frozenset()
 
 
 def run(
@@ -74,7 +75,8 @@ def run(
                 raise
     unwritten = (Finding("unwritten", a.name, None, 0, text) for a in arrays if (text := never_stored(a)))
     writers = {a.name: a.writer for a in arrays}
-    return Report((*launch.findings(), *unwritten), launch.number + 1, launch.repeats(), writers, dict(launch.loaded))
+    findings, loaded = (*launch.findings(), *unwritten), dict(launch.loaded)
+    return Report(findings, launch.number + 1, launch.repeats(), writers, loaded, frozenset(launch.factors))
 
 
 def value(parameter: Parameter, arg: Any, launch: Launch, arrays: list[Array]) -> Any:
