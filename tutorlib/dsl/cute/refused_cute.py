@@ -169,6 +169,11 @@ CUTE = (
         "range_constexpr unrolls while compiling, and this number only the run knows: use `range`.",
     ),
     Refusal(
+        r"range_constexpr should be preprocessed",
+        "This function is plain Python, which runs while the kernel is compiled, so a plain `range` is unrolled here; "
+        "cutlass.range_constexpr is for functions below @cute.jit.",
+    ),
+    Refusal(
         r"`const_expr\(\)` requires", "const_expr decides while compiling, and this only the run knows: a plain `if`."
     ),
     Refusal(
