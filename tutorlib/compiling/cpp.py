@@ -74,14 +74,14 @@ class CompiledCpp(Compiled):
 
     @property
     def unmasked(self) -> tuple[int, ...]:
-        """The numbers of the parameters of whose tiles not one is loaded or stored with a mask. From the Tile IR."""
+        """The numbers of the parameters whose tiles are never loaded or stored with a mask. From the Tile IR."""
         spans = dict(re.findall(r"%(\w+) = make_tensor_view %(\w+)", self.ptx))
-        masked: dict[int, bool] = {}
+        named, masked = self.assumed, dict[int, bool]()
         for span, mask in re.findall(
             r"make_partition_view %(\w+) : partition_view<tile=\([^)]*\)(, padding_value)?", self.ptx
         ):
-            if (of := spans.get(span)) in self.assumed:
-                number, _ = self.assumed[of]
+            if spans.get(span) in named:
+                number, _ = named[spans[span]]
                 masked[number] = masked.get(number, False) or bool(mask)
         return tuple(sorted(number for number, any_mask in masked.items() if not any_mask))
 
