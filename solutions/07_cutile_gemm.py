@@ -145,8 +145,8 @@ show_block_order(small, {"down the columns": raster, "strips of 4 rows": partial
 #
 # **Exercise 07.2** (about 3 lines). Write `grouped(block, rows, columns, group)`: return the tile (m, n) that the block
 # computes when C has rows×columns tiles and blocks traverse strips of `group` rows, each strip column by column. The
-# last strip may have fewer rows. Kernels will call your function with sizes known only at run time, so use only
-# arithmetic and `min`.
+# last strip may have fewer rows. Exercise 07.4 calls your function in a kernel, with sizes known only at run
+# time, so use only arithmetic and `min`.
 
 
 # %%
@@ -411,10 +411,10 @@ show_figure("tile_heatmap")
 
 # %% [markdown]
 # Look for the cliffs. Tiles with a side of 64 load the most per operation, and none of them reaches the speed of
-# 128×128. And 128×256 loses more than a quarter of its speed from a depth of 64 to 128. `fits` accepts that depth with
-# eight warps on one CTA, so ask the compiler: `print(compiled(Config(128, 256, 128, num_worker_warps=8)))` reports a
-# stack. A search shows *that* a configuration is slow, the report shows *why*, and only the reason carries over to the
-# next kernel.
+# 128×128. And 128×256 loses more than a quarter of its speed from a depth of 64 to 128: the hints that win at 64, eight
+# warps on one CTA, are so slow at 128 that two CTAs beat them. `fits` accepts them at both depths, so ask the compiler:
+# `print(compiled(Config(128, 256, 128, num_worker_warps=8)))` reports a stack. A search shows *that* a configuration is
+# slow, the report shows *why*, and only the reason carries over to the next kernel.
 
 # %% [markdown]
 # ## The ladder, measured
@@ -783,8 +783,8 @@ show_sweep("tile_split_k")
 #
 # Was your prediction right? The first two rows, with one part, show the cost of a second pass that has nothing to add.
 # For 512×512×16384 the gain grows up to 8 parts, 128 blocks in one wave; 16 parts take two waves and write twice as
-# much. 1024×1024×4096 has 64 tiles, and two parts lead by little. At 2048×2048×2048 one part is best: the SMs were
-# already busy.
+# much. At 1024×1024×4096, 64 tiles, two parts lead by less than the spread. At 2048×2048×2048 one part is best: the SMs
+# were already busy.
 #
 # **Keep this:** parallelism comes from the modes you cut. M and N give independent tiles; K gives partial results that
 # must be added. With atomics, the order of the additions changes from run to run, and so do the last bits of the

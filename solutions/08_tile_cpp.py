@@ -63,8 +63,7 @@ print(HEADER)
 #   are powers of two here as well.
 # - `X.load_masked(i)` loads tile i and pads elements outside the span, with zeros by default. `Y.store_masked(tile, i)`
 #   drops elements outside the span. With the plain `load` and `store` you promise that the tile is entirely inside the
-#   span, and nothing checks it. (CUDA 13.4 compiles `store` and `store_masked` to the same code here, so `check` cannot
-#   tell them apart. The language does not guarantee that.)
+#   span. At run time nothing checks it; `check` refuses a kernel that never masks a tensor.
 #
 # The host launches one **tile block** per tile; in C++ that is the usual CUDA syntax:
 #
@@ -379,8 +378,8 @@ race(WAYS, "cpp_ways")
 # The accumulators of a 128×256 tile spill with four consumer warps, which makes the kernel sixteen times slower; with
 # eight warps they fit. Persistence gains more at 4096 than at 8192: the fewer steps a tile has, the larger the share of
 # the time between tiles. Two blocks on an SM hide part of that time, too, but each has half of the registers and of the
-# shared memory; at 8192 they lose. A stage of 128 along K is twice as large, so shared memory has room for half as
-# many, and the kernel loses more than a quarter. Only 256×256 over two CTAs passes cuBLAS, by 1%, and only at 8192.
+# shared memory; at 8192 they gain nothing. A stage of 128 along K is twice as large, so shared memory has room for half
+# as many, and the kernel loses more than a quarter. Only 256×256 over two CTAs passes cuBLAS, by 1%, and only at 8192.
 #
 # **Exercise 08.5** (about 28 lines). Write the persistent `gemm`, with the parameters and promises of 08.4 and in
 # strips of 8 rows. It is launched with one block per SM, or with one per two SMs if you hint `num_cta_in_cga=2`: a grid

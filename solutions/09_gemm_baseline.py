@@ -167,7 +167,8 @@ show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
 # no group is in flight, barrier; then for each K block fetch and multiply. The calls are those of page 05:
 # `cute.arch.cp_async_commit_group()`, `cute.arch.cp_async_wait_group(0)` and `cute.arch.sync_threads()`. This list
 # lacks one step: compare it with the last sentence above the picture. Loops over K tiles are plain `range`. Loops over
-# K blocks are `cutlass.range_constexpr`: a K block selects registers, and the compiler must know which.
+# K blocks are `cutlass.range_constexpr`, which unrolls them: a K block selects registers, and an instruction names its
+# registers.
 #
 # The check **rehearses** your loop before it compiles it: it executes the loop on the CPU, without data, in the worst
 # order that your instructions allow. A copy arrives when a thread waits for it, and no sooner; the other warps fall as

@@ -26,6 +26,17 @@ def decides_too_early(x, y):
         y[thread] = x[thread]
 
 
+def unrolled_by_itself(x, y):
+    for i in range_constexpr(4):
+        y[i] = x[i]
+
+
+@refused("a plain `range` is unrolled here")
+@cute.jit
+def calls_a_unrolled_by_itself(x, y):
+    unrolled_by_itself(x, y)
+
+
 def plain_branch(x):
     thread, _, _ = cute.arch.thread_idx()
     if thread < 5:

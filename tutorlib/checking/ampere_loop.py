@@ -71,6 +71,7 @@ class AmpereLoop(AmperePart):
     prefetched: whether a K block's registers must be fetched before the one before it is multiplied, and not all of a
         tile's at once.
     barriers: as many as a step along K needs; one more is allowed before the loop.
+    k_blocks: the numbers of K blocks in a K tile that it must work with.
     A loop that is safe and not as good as that has half the points for right results.
     """
 
@@ -78,22 +79,25 @@ class AmpereLoop(AmperePart):
     stages: tuple[int, ...]
     prefetched: bool = False
     barriers: int = 1
+    k_blocks: tuple[int, ...] = (K_BLOCKS,)
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         require_jit(answer)
         return first_weakness(
             (
                 (
-                    f"{count(k_tiles, 'K tile')}, {count(stages, 'buffer')}",
-                    partial(self.rehearse, answer, k_tiles, stages),
+                    f"{count(k_tiles, 'K tile')}"
+                    + (f" of {k_blocks} K blocks" if k_blocks != K_BLOCKS else "")
+                    + f", {count(stages, 'buffer')}",
+                    partial(self.rehearse, answer, k_tiles, stages, k_blocks),
                 )
-                for stages, k_tiles in product(self.stages, K_TILES)
+                for k_blocks, stages, k_tiles in product(self.k_blocks, self.stages, K_TILES)
             ),
             safe=points / 2,
         )
 
-    def rehearse(self, answer: Answer, k_tiles: int, stages: int) -> str:
-        stage = rehearse(answer, k_tiles, K_BLOCKS, stages)
+    def rehearse(self, answer: Answer, k_tiles: int, stages: int, k_blocks: int) -> str:
+        stage = rehearse(answer, k_tiles, k_blocks, stages)
         if stage.unrolled > stages + 1:
             raise Unsafe(
                 f"{stage.unrolled} K tiles are multiplied in one range_constexpr, a loop that the compiler unrolls. "

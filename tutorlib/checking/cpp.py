@@ -29,6 +29,7 @@ LOAD_AND_WAIT = "cp.async.mbarrier.arrive"
 
 class PromiseFlaw(FailureKind):
     FALSE = "false promise"
+    INSIDE = "unmasked"  # a promise as well: that every tile is inside the span
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +73,10 @@ class CppExercise(KernelExercise):
             return misfit + "."
         if false := self.false_promise(compiled):
             return false
+        if compiled.unmasked:
+            name = self.problem.operands[compiled.unmasked[0]].name.lower()
+            what = f"no load or store of {name} has a mask, which promises that every tile is inside the span. "
+            return Flaw(what + "A tile at the edge is not: load_masked, store_masked.", PromiseFlaw.INSIDE)
         if lacks := self.lacking(compiled.instructions):
             return lacks
         if self.tma and any(remark.text.startswith("Failed to select TMA") for remark in compiled.remarks):

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 class Look:
     """An inspection of a kernel in the answer's process, which receives it as plain data."""
 
+    def fault(self, kernel: CutileLauncher) -> Wrong | None:
+        """What is wrong in a kernel that is right for the exercise's own problem, or None."""
+        return None
+
     def waste(self, kernel: CutileLauncher) -> str:
         """Needless work of a right kernel, as a sentence, or ""."""
         return ""
@@ -54,6 +58,7 @@ class CutileExercise(KernelExercise):
     loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load.
     tiles: takes a shape; gives, by an operand's number, the most elements that a tile loaded from it may have.
     all_blocks: whether every block of the grid must store a part of the output.
+    factors: the dtype in which ct.mma must multiply; "": any.
     """
 
     grid: Callable[[Shape], tuple[int, ...]]
@@ -65,6 +70,7 @@ class CutileExercise(KernelExercise):
     loads: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
     tiles: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
     all_blocks: bool = False
+    factors: str = ""
     besides: Look = field(default_factory=Look)
 
     def accept(self, answer: Answer) -> CutileLauncher:
@@ -85,9 +91,12 @@ class CutileExercise(KernelExercise):
             return wrong(str(error)) if device.why_not(self.needs) else None
         if wrongs := {shape: one.wrong for shape, one in seen.items() if one.wrong}:
             return self.wrong_at(wrongs, self.shapes)
+        if fault := self.besides.fault(kernel):
+            return wrong(fault.what, *filter(None, [fault.mistake]))
         repeated = next((one.repeated for one in seen.values() if self.once and one.repeated), "")
         wasted = repeated or next(filter(None, (self.loaded_again(shape, one) for shape, one in seen.items())), "")
         wasted = wasted or next(filter(None, (self.idle(shape, one) for shape, one in seen.items())), "")
+        wasted = wasted or next(filter(None, (multiplied_in(self.factors, one) for one in seen.values())), "")
         wasted = wasted or self.besides.waste(kernel)
         return self.more_than_it_must(wasted) if wasted else None
 
@@ -185,3 +194,13 @@ class CutileExercise(KernelExercise):
     def storers(self, report: "Report") -> "Tensor":
         """For each element of the output, the number of the block that stored it."""
         return list(report.writers.values())[len(self.problem.inputs)]
+
+
+def multiplied_in(dtype: str, found: Interpretation) -> str:
+    """A sentence about factors of ct.mma in another dtype than this, or ""; "" asks for none."""
+    others = sorted(set().union(*(report.factors for report in found.reports)) - {dtype}) if dtype else []
+    if not others:
+        return ""
+    return Flaw(
+        f"ct.mma multiplies tiles in {others[0]}, where {dtype} is asked for.", Fail.USES(instruction=others[0])
+    )

@@ -70,13 +70,29 @@ class CompiledCpp(Compiled):
 
         From the Tile IR that the PTX has as comments.
         """
-        parameters = {f"arg{n}": n for n in range(len(self.parameters))}
-        found = []
+        return tuple((number, divisor) for number, divisor in self.assumed.values() if divisor)
+
+    @property
+    def unmasked(self) -> tuple[int, ...]:
+        """The numbers of the parameters whose tiles are never loaded or stored with a mask. From the Tile IR."""
+        spans = dict(re.findall(r"%(\w+) = make_tensor_view %(\w+)", self.ptx))
+        named, masked = self.assumed, dict[int, bool]()
+        for span, mask in re.findall(
+            r"make_partition_view %(\w+) : partition_view<tile=\([^)]*\)(, padding_value)?", self.ptx
+        ):
+            if spans.get(span) in named:
+                number, _ = named[spans[span]]
+                masked[number] = masked.get(number, False) or bool(mask)
+        return tuple(sorted(number for number, any_mask in masked.items() if not any_mask))
+
+    @property
+    def assumed(self) -> dict[str, tuple[int, int]]:
+        """By each name that the Tile IR has for a parameter: its number, and the divisor that it is given, or 0."""
+        named = {f"arg{n}": (n, 0) for n in range(len(self.parameters))}
         for name, divisor, of in re.findall(r"%(\w+) = assume div_by<(\d+)[^>]*>, %(\w+)", self.ptx):
-            if of in parameters:
-                parameters[name] = parameters[of]
-                found.append((parameters[of], int(divisor)))
-        return tuple(found)
+            if of in named:
+                named[name] = named[of][0], int(divisor)
+        return named
 
     @property
     def remarked(self) -> str:

@@ -52,8 +52,14 @@ LESSONS = {
     "07.3": Lesson("the accumulators of a thread decide on warps and CTAs", named("07.3", "none_ever", "by_n_alone")),
     "07.4": Lesson("a grid of workers that walks all tiles, in strips", named("07.4", "one_tile_each", "raster_order")),
     "07.5": Lesson("registers and two stages decide on a configuration", named("07.5", "registers_only", "one_stage")),
-    "07.6": Lesson("fp32 rounded to tf32, other types as they are", named("07.6", "never_cast", "cast_to_bf16")),
-    "07.7": Lesson("two accumulators in registers, one tile of B used twice", (b_loaded_twice, known_zero, two_sets)),
+    "07.6": Lesson(
+        "fp32 rounded to tf32, other types as they are",
+        named("07.6", "never_cast", "cast_to_bf16", "three_products_in_bf16"),
+    ),
+    "07.7": Lesson(
+        "two accumulators in registers, one tile of B used twice",
+        (b_loaded_twice, known_zero, two_sets, *named("07.7", "multiplied_in_fp16", "stored_by_tma")),
+    ),
     "07.8": Lesson("a slice of K for each block", named("07.8", "one_does_it_all", "all_do_it_all", "part_zero")),
     "07.9": Lesson("slices where tiles are few, added by a second kernel", named("07.9", "one_part", "always_three")),
 }

@@ -262,6 +262,8 @@ WRONG = {
         answer("strictly_less", "Refuses what just fits.", in_doubt(at_most=127)),
         answer("three_stages", "Asks for three stages.", in_doubt(stages=3)),
         answer("all_of_l1", "256 KiB of shared memory.", in_doubt(room=256 * 1024)),
+        answer("all_of_an_sm", "228 KiB, of which the system keeps one.", in_doubt(room=228 * 1024)),
+        answer("thousands", "Takes a KiB for 1,000 bytes.", in_doubt(room=227 * 1000)),
         answer("a_block_of_48", "The 48 KiB that need no opting in.", in_doubt(room=48 * 1024)),
         answer(
             "threads_of_one_cta",

@@ -17,6 +17,23 @@ WRONG = {
                 ),
             )
         ),
+        says("in tfloat32, where bfloat16 is asked for")(
+            derive(
+                GEMM,
+                "multiplied_in_tf32",
+                "Casts bf16 to tf32: right, at half the tensor cores' speed.",
+                swap("padding_mode=ZERO)", "padding_mode=ZERO).astype(ct.tfloat32)", times=2),
+            )
+        ),
+        says("mma.sync instructions; 432 are enough")(
+            derive(
+                GEMM,
+                "multiplied_twice",
+                "Computes everything a second time, and takes half of the sum.",
+                swap("(columns), total)", "(columns), ct.mma(rows, ct.transpose(columns), total))"),
+                swap("total.astype(c.dtype)", "(0.5 * total).astype(c.dtype)"),
+            )
+        ),
         derive(GEMM, "no_padding", "Adds up what is beyond the end of K.", swap(", padding_mode=ZERO", "", times=2)),
         derive(
             GEMM,

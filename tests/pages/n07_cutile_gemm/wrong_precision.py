@@ -9,6 +9,30 @@ DTYPE = "ct.tfloat32 if a.dtype == ct.float32 else a.dtype"
 
 WRONG = {
     "07.6": [
+        says("given matrices in bf16: ")(
+            derive(
+                TF32,
+                "accumulators_through_tf32",
+                "Rounds the accumulators to tf32 in each step.",
+                swap("ct.transpose(y), total)", "ct.transpose(y), total).astype(ct.tfloat32).astype(ct.float32)"),
+            )
+        ),
+        says("in bfloat16, where tfloat32 is asked for")(
+            derive(
+                TF32,
+                "three_products_in_bf16",
+                "Splits fp32 into two numbers in bf16, and never uses tf32.",
+                swap(DTYPE, "ct.bfloat16"),
+                swap("padding_mode=ZERO).astype(dtype)", "padding_mode=ZERO).astype(ct.float32)", times=2),
+                swap(
+                    "total = ct.mma(x, ct.transpose(y), total)",
+                    "y = ct.transpose(y)\n"
+                    "            x0, y0 = x.astype(dtype), y.astype(dtype)\n"
+                    "            x1, y1 = (x - x0.astype(ct.float32)).astype(dtype), (y - y0.astype(ct.float32)).astype(dtype)\n"
+                    "            total = ct.mma(x1, y0, ct.mma(x0, y1, ct.mma(x0, y0, total)))",
+                ),
+            )
+        ),
         derive(TF32, "through_fp32", "Leaves fp32 as it is: right, and without tensor cores.", swap(DTYPE, "a.dtype")),
         derive(TF32, "through_bf16", "Loses three bits more than tf32 does.", swap(DTYPE, "ct.bfloat16")),
         derive(TF32, "through_fp16", "Has tf32's bits and not its range.", swap(DTYPE, "ct.float16")),
@@ -84,6 +108,23 @@ WRONG = {
             "stored_to_row_1",
             "Counts C's tiles in 256 rows.",
             swap("(4, n), ct.transpose", "(1, n), ct.transpose"),
+        ),
+        says("a store goes by TMA")(
+            derive(FP8, "stored_by_tma", "Takes the loop's shared memory.", swap(", allow_tma=False", "", times=2))
+        ),
+        says("in float16, where float8_e4m3fn is asked for")(
+            derive(
+                FP8,
+                "multiplied_in_fp16",
+                "Casts before it multiplies.",
+                swap(
+                    "(slab, ct.transpose(first), ", "(slab.astype(ct.float16), ct.transpose(first).astype(ct.float16), "
+                ),
+                swap(
+                    "(slab, ct.transpose(rest), ", "(slab.astype(ct.float16), ct.transpose(rest).astype(ct.float16), "
+                ),
+                swap(", use_fast_acc=True", "", times=2),
+            )
         ),
         derive(FP8, "upper_alone", "Never stores the second accumulator.", without("(4, n)")),
         derive(

@@ -3,7 +3,10 @@
 from tests.pages.lesson import Lesson, named
 
 LESSONS = {
-    "08.1": Lesson("a tile kernel in C++, on views of memory", named("08.1", "threads", "simt", "no_view")),
+    "08.1": Lesson(
+        "a tile kernel in C++, on views of memory",
+        named("08.1", "threads", "simt", "no_view", "loads_unmasked", "all_in_every_block"),
+    ),
     "08.2": Lesson(
         "one accumulator tile, edges masked, rounded once",
         named("08.2", "elementwise", "sums_in_bf16", "a_unmasked", "stores_in_the_loop", "promises"),
@@ -19,5 +22,7 @@ LESSONS = {
         "persistent blocks in strips, with promises",
         named("08.5", "unpromised", "aliased", "column_by_column", "row_by_row"),
     ),
-    "08.6": Lesson("allocate, copy, launch, copy back", named("08.6", "loop", "never_asks", "keeps_memory")),
+    "08.6": Lesson(
+        "allocate, copy, launch, copy back", named("08.6", "loop", "never_asks", "asks_in_vain", "keeps_memory")
+    ),
 }

@@ -80,6 +80,14 @@ RIGHT = {
             "m = ct::assume_divisible(m, 8_ic);",
             "",
         ),
+        answer(
+            "masked_at_the_edge",
+            "Masks only the stores of tiles that are not whole.",
+            PROMISING,
+            "C.store_masked(ct::element_cast<bf16>(acc), i, j);",
+            "auto tile = ct::element_cast<bf16>(acc);\n"
+            "if (128 * (i + 1) <= m && 128 * (j + 1) <= n) C.store(tile, i, j); else C.store_masked(tile, i, j);",
+        ),
         answer("small_steps", "Steps of 32.", Variant((128, 128, 32)).source),
     ],
     "08.5": [
@@ -98,6 +106,13 @@ RIGHT = {
         ),
     ],
     "08.6": [
+        answer(
+            "nothing_to_add",
+            "Launches nothing where there is nothing to add.",
+            HOST,
+            "float *x, *y, *z;",
+            "if (n == 0) return;\n    float *x, *y, *z;",
+        ),
         answer("managed", "One piece of memory that both sides may follow.", MANAGED),
         answer(
             "default_kind",

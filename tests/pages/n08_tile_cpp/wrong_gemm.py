@@ -78,6 +78,14 @@ WRONG = {
         ),
     ],
     "08.4": [
+        answer(
+            "c_unmasked",
+            "Promises that every tile of C is whole.",
+            PROMISING,
+            "C.store_masked",
+            "C.store",
+            says="no load or store of c has a mask",
+        ),
         answer("silent", "Promises nothing.", FIRST),
         answer("pointers_only", "Promises nothing of the sizes.", Variant(divisible=0).source),
         answer("sizes_only", "Promises nothing of the pointers.", Variant(aligned=False).source),
@@ -230,12 +238,28 @@ def in_order(row: str, column: str) -> str:
 WRONG_WHEN_RUN = {
     "08.2": [
         answer(
+            "a_step_too_many",
+            "Goes on beyond K, where all is zero.",
+            FIRST,
+            "(k + 63) / 64",
+            "(k + 127) / 64",
+            says="mma.sync instructions; 2,048 are enough",
+        ),
+        answer(
+            "multiplied_twice",
+            "Adds each product twice, and halves the sum.",
+            FIRST.replace("element_cast<bf16>(acc)", "element_cast<bf16>(0.5f * acc)"),
+            "acc = ct::mma(x, ct::transpose(y), acc);",
+            "acc = ct::mma(x, ct::transpose(y), ct::mma(x, ct::transpose(y), acc));",
+            says="mma.sync instructions; 2,048 are enough",
+        ),
+        answer(
             "stores_in_the_loop",
             "Stores the accumulators after each step.",
             FIRST,
             STEP,
             STORED,
-            says="st.global instructions; 2,048 are enough (most of them at line 12",
+            says="st.global instructions; 1,024 are enough (most of them at line 12",
         ),
         answer(
             "stores_zeros",
@@ -284,8 +308,22 @@ WRONG_WHEN_RUN = {
             "ct::irange(1,",
             says="The first step along K is missing",
         ),
-        answer("a_unmasked", "Beyond K, A is undefined.", FIRST, "A.load_masked", "A.load", says="nan"),
-        answer("b_unmasked", "Beyond K, B is undefined.", FIRST, "B.load_masked", "B.load", says="nan"),
+        answer(
+            "a_unmasked",
+            "Beyond K, A is undefined.",
+            FIRST,
+            "A.load_masked",
+            "A.load",
+            says="no load or store of a has a mask",
+        ),
+        answer(
+            "b_unmasked",
+            "Beyond K, B is undefined.",
+            FIRST,
+            "B.load_masked",
+            "B.load",
+            says="no load or store of b has a mask",
+        ),
     ],
     "08.4": [
         answer(

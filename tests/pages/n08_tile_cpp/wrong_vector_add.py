@@ -48,6 +48,31 @@ def pitches(a, b, c, size=None):
 
 WRONG = {
     "08.1": [
+        answer(
+            "loads_unmasked",
+            "Promises that every tile of A is whole.",
+            ADD,
+            "A.load_masked",
+            "A.load",
+            says="no load or store of a has a mask",
+        ),
+        answer("tiles_of_2048", "Leaves half of the blocks idle.", ADD, "1024_ic", "2048_ic", says="3 of 5 blocks"),
+        answer(
+            "all_in_every_block",
+            "Every block adds everything.",
+            ADD,
+            "int i = ct::bid().x;",
+            "for (int i : ct::irange(0, (n + 1023) / 1024))",
+            says="which block 4 stores too",
+        ),
+        answer(
+            "tiles_of_8",
+            "A block of 1,024 elements, eight at a time.",
+            ADD.replace("1024_ic", "8_ic"),
+            "int i = ct::bid().x;",
+            "for (int i : ct::irange(128 * int(ct::bid().x), 128 * int(ct::bid().x) + 128))",
+            says="320 are enough",
+        ),
         answer("nothing", "Returns no source.", None),
         answer("a_thousand", "A tile of 1000 elements.", ADD, "1024_ic", "1000_ic"),
         answer("no_size", "Leaves out the parameter n.", ADD.replace("{n}", "{1024_ic}"), ", int n", ""),
@@ -150,6 +175,23 @@ WRONG = {
         answer(
             "a_block_for_each", "A block for each element.", HOST, "(n + 1023) / 1024", "n", says="have no elements"
         ),
+        answer(
+            "to_stdout",
+            "Prints the error to stdout.",
+            HOST,
+            "std::fprintf(stderr, ",
+            "std::printf(",
+            says="nothing to stderr",
+        ),
+        answer(
+            "asks_in_vain",
+            "Asks for the error and ignores it.",
+            HOST,
+            'if (cudaError_t error = cudaGetLastError()) std::fprintf(stderr, "%s\\n", cudaGetErrorString(error));',
+            "cudaGetLastError();",
+            says="nothing to stderr",
+        ),
+        answer("launched_twice", "Adds twice.", HOST, LAUNCH, LAUNCH + LAUNCH, says="two launches write the same sums"),
         answer("one_block", "One block.", HOST, "(n + 1023) / 1024", "1"),
         answer(
             "keeps_memory", "Frees two of three.", HOST, "cudaFree(z);", "", says="1 of the allocations are never freed"

@@ -135,6 +135,7 @@ LOOPS = [
     loop(
         "one_k_block_short", "Leaves out the last 16 of each K tile.", swap("(steps.k_blocks)", "(steps.k_blocks - 1)")
     ),
+    loop("four_k_blocks", "Counts on K tiles of 64.", swap("(steps.k_blocks)", "(4)")),
     loop("not_compiled", "No @cute.jit.", without("@cute.jit")),
     loop("a_twice", "Loads A and forgets B.", swap("steps.load(k_tile, 0)", "steps.a.load(k_tile, 0)")),
     loop(

@@ -26,7 +26,7 @@ from tutorlib.exercises.n07_cutile_gemm.choices import (
 )
 from tutorlib.exercises.n07_cutile_gemm.judge.in_registers import InRegisters
 from tutorlib.exercises.n07_cutile_gemm.judge.partial_products import parts_of_gemm
-from tutorlib.exercises.n07_cutile_gemm.judge.through_tf32 import NoTf32
+from tutorlib.exercises.n07_cutile_gemm.judge.through_tf32 import InTheirOwn
 from tutorlib.exercises.n07_cutile_gemm.orders import GRIDS, RAGGED_GRIDS, in_strips, ragged, strip_after_strip, whole
 from tutorlib.exercises.n07_cutile_gemm.shapes import (
     BENCH,
@@ -92,7 +92,8 @@ def skinny_tile(shape: Shape) -> tuple[int, int]:
 
 # The ladder -------------------------------------------------------------------------------------------------------
 
-ON_TENSOR_CORES = WorkLimits(at_least=(("mma.sync", 216),))  # half of the number for 136×72×40 in 16×8×16
+# 432 mma of 16×8×16 are all the work at 136×72×40, in tiles of 64×32 and steps of 16.
+ON_TENSOR_CORES = WorkLimits(at_least=(("mma.sync", 216),), at_most=(("mma.sync", 432),))
 
 EXERCISES = (
     CutileExercise(
@@ -105,6 +106,7 @@ EXERCISES = (
         whole=WHOLE,
         simulated_shapes=SMALL[2:3],
         once=True,
+        factors="bfloat16",
         limits=ON_TENSOR_CORES,
         mistakes=cut_short,
         bench_shape=BENCH,
@@ -157,6 +159,7 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.7, 0.9),
         once=True,
+        factors="bfloat16",
         limits=ON_TENSOR_CORES,
         mistakes=cut_short,
         placed=in_strips,
@@ -196,7 +199,8 @@ EXERCISES = (
         title="gemm through tf32",
         points=3,
         problem=gemm_tf32(),
-        besides=NoTf32(problem=gemm("bf16"), shape=WHOLE[0]),
+        factors="tfloat32",
+        besides=InTheirOwn(problem=gemm("bf16"), shape=WHOLE[0]),
         shapes=SMALL,
         whole=WHOLE,
         once=True,
@@ -222,6 +226,7 @@ EXERCISES = (
         needs=FP8_MMA,
         problem=gemm_fp8(),
         once=True,
+        factors="float8_e4m3fn",
         mistakes=cut_short,
         shapes=((320, 96, 64), (320, 68, 72), (257, 40, 56)),
         bench_shape=BENCH_FP8,
@@ -249,6 +254,7 @@ EXERCISES = (
         shapes=((2, 64, 64, 64), (3, 136, 72, 40), (4, 70, 104, 168), (5, 64, 40, 88)),  # 6 steps in 5 parts: runs of 2
         simulated_shapes=((3, 136, 72, 40),),
         once=True,
+        factors="bfloat16",
         limits=ON_TENSOR_CORES,
         grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
         constants=lambda shape: (64, 32, STEP),

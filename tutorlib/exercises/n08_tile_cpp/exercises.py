@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from random import Random
 
+import numpy as np
+
 from tutorlib.checking.cpp import CppExercise, PromiseFlaw
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
@@ -10,7 +12,7 @@ from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n08_tile_cpp.judge.program import ProgramExercise
 from tutorlib.exercises.n08_tile_cpp.tile_order import OrderFlaw, not_in_strips
-from tutorlib.failure import Difference, Fail
+from tutorlib.failure import Difference, Fail, Flaw
 from tutorlib.kernels.cpp.gemm import Variant
 from tutorlib.kernels.cpp.grids import blocks_of, persistent_grid, tile_grid
 from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_vectors, program
@@ -25,10 +27,12 @@ RAGGED = (CUBE, (300, 200, 129), (70, 513, 96))
 RAGGED_VECTORS = (CUBE, (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
 # Two steps along K, and more rows of tiles than a strip has, two columns of them, for tiles of up to 256×256.
 TALL = (2064, 264, 72)
-STORES = WorkLimits(at_most=(("st.global", 2048),))  # as many as 256×256 elements take, if each thread stores one
+VECTORS = WorkLimits(at_most=(("ld.global", 320), ("st.global", 160)))  # of 5 tiles of 1,024 elements
+# As many stores as 256×128 elements take, if each thread stores one; and mma of 16×8×16.
+FIRST = WorkLimits(at_most=(("st.global", 1024), ("mma.sync", 2048)))
 BENCH = (4096, 4096, 4096)
 # Beyond the edge of the first step's tile, registers are unset; in later steps, the step before has set them.
-SHORT = (*RAGGED[:2], (70, 513, 40))
+SHORT = ((256, 128, 128), (200, 136, 129), (70, 257, 40))
 
 STORED_ONCE = Remedy(
     Fail.TOO_MANY(instruction="st.global"),
@@ -45,6 +49,13 @@ PROMISED = (
 
 def along_k(shape: Shape) -> tuple[WrongResult, ...]:
     return mistakes_along_k(shape[-1], 64, "ct::mma")
+
+
+def idle_blocks(shape: Shape, storers: np.ndarray) -> str | None:
+    """08.1's blocks without a tile of their own, as a sentence, or None."""
+    (blocks,), busy = blocks_of(VECTOR_TILE)(shape), len(np.unique(storers))
+    what = f"{busy} of {blocks} blocks store all elements, and the others none: a tile has {VECTOR_TILE:,}."
+    return Flaw(what, Fail.TOO_FEW_BLOCKS) if busy < blocks else None
 
 
 # 08.3 tma_carries -----------------------------------------------------------------------------------------------
@@ -93,6 +104,10 @@ EXERCISES = (
         points=3,
         problem=vector_add("fp32"),
         shapes=((1024,), (1,), (5000,)),
+        counted=(5000,),
+        once=True,
+        limits=VECTORS,
+        order=idle_blocks,
         bench_shape=(2**27,),
         tiers=(0.9,),
         grid=blocks_of(VECTOR_TILE),
@@ -108,12 +123,12 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         mistakes=along_k,
-        whole=(CUBE,),
+        whole=(CUBE, SHORT[0]),
         shapes=RAGGED,
         simulated_shapes=SHORT,
         patterned=False,
         once=True,
-        limits=STORES,
+        limits=FIRST,
         requires=("wgmma",),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
@@ -122,13 +137,7 @@ EXERCISES = (
             "The steps along K: for (int step : ct::irange(0, (k + 63) / 64)).",
             "x = A.load_masked(i, step), y = B.load_masked(j, step): acc = ct::mma(x, ct::transpose(y), acc).",
         ),
-        remedies=(
-            Remedy(
-                Difference.WRONG(got="nan"),
-                "load leaves elements past the edge undefined; load_masked makes them zeros.",
-            ),
-            STORED_ONCE,
-        ),
+        remedies=(STORED_ONCE,),
     ),
     ValueExercise(
         id="08.3",
@@ -160,7 +169,7 @@ EXERCISES = (
         tma=True,
         pipelined=True,
         once=True,
-        limits=WorkLimits(at_most=(("st.global", 512),)),
+        limits=WorkLimits(at_most=(("st.global", 512), ("mma.sync", 8192))),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
         hints=(
@@ -182,7 +191,7 @@ EXERCISES = (
         counted=TALL,
         patterned=False,
         order=not_in_strips,
-        limits=WorkLimits(at_most=(("st.global", 6192),)),
+        limits=WorkLimits(at_most=(("st.global", 6192), ("mma.sync", 73728))),  # in tiles of up to 256×256
         bench_shape=BENCH,
         tiers=(0.7, 0.9),
         requires=("wgmma",),

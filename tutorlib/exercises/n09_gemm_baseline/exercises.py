@@ -212,7 +212,7 @@ EXERCISES = (
         id="09.3",
         title="single buffer",
         points=4,
-        part=AmpereLoop(stages=(1,), barriers=2),
+        part=AmpereLoop(stages=(1,), barriers=2, k_blocks=(4, 2)),
         limits=WorkLimits(at_most=(("bar.sync", 112),)),  # 4 blocks of 4 warps: two for each of 3 K tiles, and one
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,

@@ -26,11 +26,15 @@ CRASHED = Flaw("it crashes: host code can neither read nor write memory of the G
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """wrong: with how it ended, as a clause; "" for nothing. printed: to stdout. noticed: by the runtime library."""
+    """wrong: with how it ended, as a clause; "" for nothing. printed: to stdout. noticed: by the runtime library.
+
+    said: whether the program itself printed to stderr.
+    """
 
     wrong: str = ""
     printed: bytes = b""
     noticed: str = ""
+    said: bool = False
     endless: bool = False
 
 
@@ -70,7 +74,8 @@ def run_of(command: list[str], gpu: AddingGpu | None, limit_s: float = TIME_LIMI
         return ProgramRun(TOO_MUCH[status])
     if status < 0 or status > 128:  # of a signal; bubblewrap tells it so
         return ProgramRun(noticed or CRASHED)
-    return ProgramRun(f"it ends with status {status}" if status else "", printed, noticed)
+    own = any(not line.startswith(NOTICED) for line in lines)
+    return ProgramRun(f"it ends with status {status}" if status else "", printed, noticed, said=own)
 
 
 @contextmanager

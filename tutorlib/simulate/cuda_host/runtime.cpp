@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -29,6 +30,7 @@ dim3 grid, block;
 size_t dynamic;
 cudaStream_t stream_of_launch;
 
+std::set<const void*> written;  // by the kernel, as long as they are allocated
 bool unasked = false;  // whether the error of a launch has not been asked for
 char password[16];     // only with it does the GPU add: a program that speaks to it past this library has none
 
@@ -60,6 +62,7 @@ cudaError_t release(void* pointer, const char* by) {
     auto address = reinterpret_cast<uintptr_t>(pointer);
     auto found = blocks.find(address);
     if (found == blocks.end()) return fail(cudaErrorInvalidValue, std::string(by) + " gets what was not allocated, or was freed before");
+    written.erase(pointer);
     std::free(reinterpret_cast<void*>(found->second.far ? address - FAR : address));
     blocks.erase(found);
     return cudaSuccess;
@@ -120,6 +123,7 @@ cudaError_t add(void** args) {
         if (!holder(pointer, bytes))
             return fail(cudaErrorIllegalAddress, is_far(pointer) ? "the kernel reaches beyond an allocation: n counts elements, cudaMalloc bytes" : "the kernel gets a pointer to the host's memory, or one that was not allocated");
     }
+    if (!written.insert(c).second) notice("two launches write the same sums");
     if (covered > 0 && !add_there(near(a), near(b), near(c), covered))
         return fail(cudaErrorNoDevice, "there is no GPU at the other end of stdin");
     return cudaSuccess;

@@ -50,6 +50,7 @@ class Launch:
     synchronised: whether the kernel used atomics or memory orders; what blocks may then do to each other's elements
         is up to the reader's own protocol, which is not modelled.
     loaded: of each array, how many elements were loaded as tiles. largest: the elements of the largest such tile.
+    factors: the dtypes of the tiles that ct.mma multiplied.
     """
 
     grid: tuple[int, int, int]
@@ -60,6 +61,7 @@ class Launch:
     seen: dict[tuple[Kind, str, int], Finding] = field(default_factory=dict)
     loaded: Counter[str] = field(default_factory=Counter)
     largest: Counter[str] = field(default_factory=Counter)
+    factors: set[str] = field(default_factory=set)
 
     def blocks(self) -> Iterator[None]:
         """Runs through the grid, x fastest; block and number are those of the step."""

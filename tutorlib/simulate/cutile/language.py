@@ -36,9 +36,14 @@ class Language:
     """`ct` for one launch: cuTile's functions as this package has them, its dtypes and enums as they are."""
 
     def __init__(self, launch: Launch) -> None:
+        def mma(x: Tile, y: Tile, /, acc: Tile, *, use_fast_acc: bool = False) -> Tile:
+            launch.factors.update((x.dtype.name, y.dtype.name))
+            return ops.mma(x, y, acc, use_fast_acc=use_fast_acc)
+
         self._functions = FUNCTIONS | {
             "bid": lambda axis: scalar(launch.block[int(axis)]),
             "num_blocks": lambda axis: scalar(launch.grid[int(axis)]),
+            "mma": mma,
             "static_eval": lambda expr, /: expr,
             "static_assert": static_assert,
             "static_iter": static_iter,

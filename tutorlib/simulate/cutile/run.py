@@ -30,6 +30,7 @@ class Report:
     is no fault. writers: for each tensor among the arguments, by the parameter's name, the number of the block that
     stored each element last, -1 where none did. loaded: by the same names, the elements that all blocks together
     loaded as tiles, the padding left out. largest: the elements of the largest such tile, with its padding.
+    factors: the dtypes that ct.mma multiplied, such as "bfloat16".
     """
 
     findings: tuple[Finding, ...]
@@ -38,6 +39,7 @@ class Report:
     writers: dict[str, Tensor] = field(default_factory=dict)
     loaded: dict[str, int] = field(default_factory=dict)
     largest: dict[str, int] = field(default_factory=dict)
+    factors: frozenset[str] = frozenset()
 
 
 def run(
@@ -75,8 +77,8 @@ def run(
                 raise
     unwritten = (Finding("unwritten", a.name, None, 0, text) for a in arrays if (text := never_stored(a)))
     writers = {a.name: a.writer for a in arrays}
-    loads = dict(launch.loaded), dict(launch.largest)
-    return Report((*launch.findings(), *unwritten), launch.number + 1, launch.repeats(), writers, *loads)
+    findings, loads = (*launch.findings(), *unwritten), (dict(launch.loaded), dict(launch.largest))
+    return Report(findings, launch.number + 1, launch.repeats(), writers, *loads, frozenset(launch.factors))
 
 
 def value(parameter: Parameter, arg: Any, launch: Launch, arrays: list[Array]) -> Any:

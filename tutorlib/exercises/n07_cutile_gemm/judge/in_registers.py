@@ -1,5 +1,6 @@
 """Looks whether the accumulators of a kernel fit into a thread's registers: the compilers' reports tell."""
 
+import re
 from dataclasses import dataclass
 
 from tutorlib.checking.cutile import Look
@@ -11,7 +12,9 @@ from tutorlib.problems.problem import Problem, Shape
 
 @dataclass(frozen=True, kw_only=True)
 class InRegisters(Look):
-    """Compiled for this architecture at this size, the kernel may neither spill nor issue one wgmma at a time."""
+    """Compiled for this architecture at this size, the kernel may not spill, issue one wgmma at a time, or store by
+    TMA.
+    """
 
     problem: Problem
     shape: Shape
@@ -25,4 +28,7 @@ class InRegisters(Look):
         if reason := serialized(compiled.ptx):
             what = f"each wgmma waits for the one before it. ptxas gives the reason: {reason}."
             return Flaw(f"compiled for {self.arch} at full size, {what}", Fail.NO_OVERLAP)
+        if re.search(r"cp\.async\.bulk\.tensor\S*\.global\.shared", compiled.ptx):
+            what = "a store goes by TMA: it takes shared memory for a whole tile from the loop's stages."
+            return Flaw(f"compiled for {self.arch} at full size, {what}", Fail.USES(instruction="TMA"))
         return ""

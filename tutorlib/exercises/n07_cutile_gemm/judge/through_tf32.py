@@ -1,22 +1,39 @@
-"""Looks for tf32 in a kernel that multiplies only fp32 matrices in it."""
+"""Looks at a kernel that multiplies fp32 matrices in tf32: it leaves matrices of other dtypes as they are."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.cutile import Look
-from tutorlib.failure import Fail, Flaw
+from tutorlib.checking.cutile import Look, multiplied_in
+from tutorlib.checking.interpreting import Interpretation, interpret
+from tutorlib.failure import Flaw
 from tutorlib.measuring.launchers import CutileLauncher
 from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from tutorlib.simulate.cutile import Report
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoTf32(Look):
-    """problem, shape: of matrices that are multiplied in their own dtype."""
+class InTheirOwn(Look):
+    """problem, shape: of matrices in bf16. Their products are exact in fp32, so accumulators that are rounded show."""
 
     problem: Problem
     shape: Shape
 
+    def fault(self, kernel: CutileLauncher) -> Wrong | None:
+        found = self.seen(kernel).wrong
+        return found and Wrong(Flaw("given matrices in bf16: ") + found.what, found.mistake)
+
     def waste(self, kernel: CutileLauncher) -> str:
-        if ".tf32" in kernel.compiled(self.problem, self.shape, "sm_80").ptx:  # of an instruction: no name has a dot
-            what = "matrices in bf16 are multiplied in tf32, too, and not in their own dtype."
-            return Flaw(what, Fail.USES(instruction="tf32"))
-        return ""
+        found = multiplied_in("bfloat16", self.seen(kernel))
+        return found and Flaw("given matrices in bf16, ") + found
+
+    def seen(self, kernel: CutileLauncher) -> Interpretation:
+        from tutorlib.simulate.cutile import run
+
+        def launches(*tensors: Any, **options: Any) -> "list[Report]":
+            arguments = (*tensors, *kernel.constants(self.shape))
+            return [run(kernel.kernel, kernel.grid(self.shape), arguments, **options)]
+
+        return interpret(self.problem, self.shape, launches)

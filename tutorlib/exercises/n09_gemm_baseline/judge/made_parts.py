@@ -290,7 +290,7 @@ class OperandsPart(MadePart):
         shapes = (8, m, bK // 16), (4, n, bK // 16)
         for name, operand, shape, s in zip("AB", got, shapes, (sA, sB), strict=True):
             if not all(hasattr(operand, field) for field in Operand._fields):
-                what = f"for {name} it returns {shorten(operand)}; it should be an Operand(tCrX, s2r, tXsX, tXrX)."
+                what = f"for {name} it returns a {type(operand).__name__}; Operand(tCrX, s2r, tXsX, tXrX) is wanted."
                 return Flaw(what, MadeFlaw.PARTS)
             if flaw := self.find_bad_operand(name, operand, shape, s, mma):
                 return flaw
