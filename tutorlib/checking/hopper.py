@@ -8,7 +8,7 @@ from typing import Any, Literal
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import BY_NAME, HostFunction, Inside
-from tutorlib.checking.rehearsed import first_weakness
+from tutorlib.checking.rehearsed import first_weakness, waits_again
 from tutorlib.checking.rehearsing.hopper_block import HopperBlock, one_function, rehearse_roles, specialized
 from tutorlib.checking.rehearsing.hopper_messages import last_freed_early
 from tutorlib.checking.rehearsing.hopper_warps import WarpgroupWarps
@@ -99,6 +99,14 @@ class HopperLoops(Inside):
                 "stands still until all others have read the stage. Only the warp that overwrites a stage must know "
                 "that it has been read.",
                 LoopFlaw.BARRIERS,
+            )
+        if again := waits_again(block):
+            return again
+        if self.loops == "consume" and (line := block.never_freed()):
+            return Flaw(
+                f"it is safe, but the stage that {line} reads is never freed. A producer that loads into it for the "
+                "next tile would wait forever: arrive at `empty` once for every K tile, the last one included.",
+                LoopFlaw.NEVER_FREED,
             )
         if self.overlapped and block.alone:
             return Flaw(

@@ -46,6 +46,7 @@ DATA_CENTER = ("100", "103")  # Blackwell's GPUs with tensor memory
 WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
 WHOLE_K_TILES = (200, 328, 128)  # no load of it is padding alone
 ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
+TWO_BARRIERS = WorkLimits(at_most=(("bar.sync", 24),))  # 12 warps in 2 blocks
 LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
 EXERCISES = (
@@ -126,6 +127,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
+        limits=TWO_BARRIERS,
         library=course("parts", "allocate", "release", "pair_allocate", "pair_release"),
         hints=(
             "One whole warp allocates and relinquishes: `if warp == 4:`, without elect_one().",
@@ -190,7 +192,12 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("loops", "store_tiles"),
-        limits=WorkLimits(at_most=(("bar.sync", 36), ("barrier", 0), ("cp.async.bulk.wait_group", 80))),
+        limits=WorkLimits(
+            at_most=(
+                *(("bar.sync", 36), ("barrier", 0), ("cp.async.bulk.wait_group", 80)),
+                *(("tcgen05.wait::ld", 48), ("tcgen05.fence::before_thread_sync", 48)),
+            )
+        ),
         hints=(
             "For each tile, wait for ready. For each part, read, wait for the tcgen05.ld, write. Then advance.",
             "cute.arch.fence_view_async_tmem_load() waits for the tcgen05.ld.",
@@ -331,7 +338,7 @@ EXERCISES = (
         counted=WHOLE_K_TILES,
         padded=False,
         library=WHOLE,
-        limits=WorkLimits(blocks=2, most_blocks=2),  # of 2 SMs
+        limits=WorkLimits(blocks=2, most_blocks=2, at_most=TWO_BARRIERS.at_most),  # of 2 SMs
         limits_at={ONE_TILE: WorkLimits(most_blocks=1)},
         hints=(
             "Every warp calls parts.allocate and parts.release; between them are three branches on block.warp.",
@@ -356,7 +363,12 @@ EXERCISES = (
         counted=WHOLE_K_TILES,
         padded=False,
         library=WHOLE | course("parts", "pair_allocate", "pair_release"),
-        limits=WorkLimits(blocks=4, most_blocks=4),  # of 4 SMs
+        limits=WorkLimits(  # 4 SMs: 24 warps
+            blocks=4,
+            most_blocks=4,
+            at_most=(("bar.sync", 0), ("barrier.cluster.arrive", 48)),
+            at_least=(("tcgen05.relinquish_alloc_permit", 4),),
+        ),
         limits_at={ONE_TILE: WorkLimits(most_blocks=2)},
         hints=(
             "All three functions for tensor memory take is_two_cta=True; a cluster barrier replaces sync_threads().",
