@@ -21,7 +21,7 @@ from tutorlib.checking import library_use
 from tutorlib.checking.exercise import Answer, Exercise, Outcome, Verdict
 from tutorlib.checking.library_use import plain_function
 
-SECONDS = 30.0  # of computing on this thread: 15 times the slowest right answer of the course
+SECONDS = 10.0  # of computing on this thread: 5 times the slowest right answer of the course
 WAITING = 300.0  # seconds that may pass while the answer sleeps or waits for another thread
 MEMORY = 2**32  # bytes that an answer may allocate
 LOOK_S = 0.25  # between two looks

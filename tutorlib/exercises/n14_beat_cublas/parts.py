@@ -43,7 +43,10 @@ SMALL: dict[str, tuple[tuple[Shape, Settings], ...]] = {
     ),
     "produce": (((200, 136, 264), RING), ((136, 72, 264), RING | SPLIT | {"cluster": (2, 1)})),
     "consume": (((200, 136, 264), RING | {"defer_stores": True}), ((136, 72, 136), RING)),
-    "store": (((136, 512, 72), {"tile": (64, 256, 64), "stages": 2, "store_stages": 2}),),
+    "store": (
+        ((136, 512, 72), {"tile": (64, 256, 64), "stages": 2, "store_stages": 2}),
+        ((136, 128, 72), {"tile": (64, 128, 64), "stages": 2, "store_stages": 1}),
+    ),
     "load": (((256, 136, 200), RING | {"cluster": (2, 2)}), ((64, 200, 136), RING | {"cluster": (1, 4)})),
     "free": (((256, 136, 328), RING | {"cluster": (2, 2)}), ((64, 136, 520), RING | SPLIT | {"cluster": (1, 2)})),
     # One tile of 3 slices. The giver has 5 K tiles, the adder 4, as many as stages: so the adder is there first.
