@@ -156,10 +156,10 @@ check("14.1", produce)
 # between. So issue the next group while one is in flight, and then free the stage of the *earlier* one.
 #
 # **Exercise 14.2** (about 20 lines). Write `consume(steps)`, which every consumer warp runs. One lane of each warp
-# arrives at `empty`, once for every K tile, the last one included, and never before the wgmmas that read the stage are
-# known to be complete. When `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators
-# next. The rehearsal runs your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst timing that the
-# mbarriers allow.
+# arrives at `empty` once for every K tile, and never before the wgmmas that read the stage are known to be complete.
+# (Only here, where each tile has mbarriers of its own, could the arrival after the last one be left out.) When
+# `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators next. The rehearsal runs
+# your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst timing that the mbarriers allow.
 
 
 # %%

@@ -102,12 +102,6 @@ class HopperLoops(Inside):
             )
         if again := waits_again(block):
             return again
-        if self.loops == "consume" and (line := block.never_freed()):
-            return Flaw(
-                f"it is safe, but the stage that {line} reads is never freed. A producer that loads into it for the "
-                "next tile would wait forever: arrive at `empty` once for every K tile, the last one included.",
-                LoopFlaw.NEVER_FREED,
-            )
         if self.overlapped and block.alone:
             return Flaw(
                 f"it is safe, but before the wgmma of K tile {min(block.alone)} is issued, all others are over: "

@@ -187,14 +187,6 @@ WRONG = {
                 swap(f"    warpgroup.wait_group(0)\n{LAST_FREE}", f"{LAST_FREE}\n    warpgroup.wait_group(0)"),
             )
         ),
-        says("never freed")(
-            derive(
-                multiply_steps,
-                "keeps_the_last_stage_for_itself",
-                "Harmless in this kernel alone, where each tile has mbarriers of its own.",
-                swap(f"\n{LAST_FREE}", ""),
-            )
-        ),
         derive(
             multiply_steps,
             "fences_twice",

@@ -44,7 +44,6 @@ MEMORY = [
         frees=[swap(FREE, "        pass")],
     ),
     memory("never_relinquishes", "Keeps its right to allocate.", "keeps its right", allocates=[swap(GIVE_UP, "")]),
-    memory("meets_twice", "A second barrier.", allocates=[swap(BARRIER, f"{BARRIER}\n    {BARRIER}")]),
     memory(
         "half_the_columns",
         "Too few columns.",

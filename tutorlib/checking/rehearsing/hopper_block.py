@@ -240,14 +240,6 @@ class HopperBlock(HopperScene):
         what = f"{line}: {me.name} arrives too often at {barrier.name}, whose phase lacks {barrier.lacks()}."
         return Flaw(what, LoopFlaw.TOO_OFTEN(barrier=barrier.kind))
 
-    def never_freed(self) -> CallSite | None:
-        """The multiplication of a K tile after which some warp did not arrive at the stage's `empty`, or None."""
-        for stage, empty in enumerate(self.barriers["empty"][0]):
-            reads = [load for load in self.loads() if load.stage == stage]
-            if empty.complete < len(reads):
-                return next(each.line for warps in self.warps for each in warps.issued if each.load is reads[-1])
-        return None
-
     # The end ----------------------------------------------------------------------------------------------------
 
     def give_up(self) -> None:

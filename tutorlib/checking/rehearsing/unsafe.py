@@ -26,8 +26,7 @@ class LoopFlaw(FailureKind):
     LEADER: the block that does not lead; AT_ONCE: a thread arrives in place of a commit; COMMIT: of the other kind.
     PARITY: a wait is for none; FENCE: warpgroup.fence() or tcgen05's is missing; ENDLESS; UNROLLED: for all K tiles.
     OUT_OF_RANGE; WRITTEN_AS [part, tile]: a part of the accumulators at another's place; FREED: an accumulator, too
-    early. What is safe and too slow: IDLE, PREFETCH, BARRIERS, FREED_LATE. NEVER_FREED: a stage that the next
-    tile needs.
+    early. What is safe and too slow: IDLE, PREFETCH, BARRIERS, FREED_LATE.
     """
 
     EMPTY = "nothing loaded"
@@ -69,4 +68,3 @@ class LoopFlaw(FailureKind):
     PREFETCH = "no prefetch"
     BARRIERS = "barriers"
     FREED_LATE = "freed late"
-    NEVER_FREED = "never freed"

@@ -46,7 +46,6 @@ DATA_CENTER = ("100", "103")  # Blackwell's GPUs with tensor memory
 WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
 WHOLE_K_TILES = (200, 328, 128)  # no load of it is padding alone
 ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
-TWO_BARRIERS = WorkLimits(at_most=(("bar.sync", 24),))  # 12 warps in 2 blocks
 LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
 EXERCISES = (
@@ -127,7 +126,6 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
-        limits=TWO_BARRIERS,
         library=course("parts", "allocate", "release", "pair_allocate", "pair_release"),
         hints=(
             "One whole warp allocates and relinquishes: `if warp == 4:`, without elect_one().",
@@ -338,7 +336,7 @@ EXERCISES = (
         counted=WHOLE_K_TILES,
         padded=False,
         library=WHOLE,
-        limits=WorkLimits(blocks=2, most_blocks=2, at_most=TWO_BARRIERS.at_most),  # of 2 SMs
+        limits=WorkLimits(blocks=2, most_blocks=2),  # of 2 SMs
         limits_at={ONE_TILE: WorkLimits(most_blocks=1)},
         hints=(
             "Every warp calls parts.allocate and parts.release; between them are three branches on block.warp.",
