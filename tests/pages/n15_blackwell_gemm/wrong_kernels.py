@@ -87,7 +87,6 @@ PAIRS = [
     pair("relinquishes_alone", "is_two_cta is missing.", swap("permit(is_two_cta=True)", "permit()"), within="pair_allocate"),
     pair("frees_alone", "is_two_cta is missing.", swap("acc, columns, is_two_cta=True", "acc, columns"), within="pair_release"),
     pair("never_relinquishes_in_a_pair", "Both blocks keep their right to allocate.", swap("        cute.arch.relinquish_tmem_alloc_permit(is_two_cta=True)\n", ""), within="pair_allocate"),
-    pair("two_barriers", "A barrier of the block before that of the cluster.", swap(BARRIER, "    cute.arch.sync_threads()\n" + BARRIER), within="pair_allocate"),
     pair("leader_allocates", "Block 1 has no tensor memory.", swap("    if warp == 4:", "    rank = cute.arch.block_idx_in_cluster()\n    if warp == 4 and rank == 0:"), within="pair_allocate"),
     pair("never_frees", "The next block waits forever.", swap("        cute.arch.dealloc_tmem(acc, columns, is_two_cta=True)", "        pass"), within="pair_release"),
     pair("all_warps_allocate", "All six warps of both blocks.", swap("    if warp == 4:", "    if warp >= 0:"), within="pair_allocate"),

@@ -364,7 +364,6 @@ EXERCISES = (
         limits=WorkLimits(  # 4 SMs: 24 warps
             blocks=4,
             most_blocks=4,
-            at_most=(("bar.sync", 0), ("barrier.cluster.arrive", 48)),
             at_least=(("tcgen05.relinquish_alloc_permit", 4),),
         ),
         limits_at={ONE_TILE: WorkLimits(most_blocks=2)},
