@@ -236,7 +236,7 @@ check("13.5", wgmma_fragments)
 # `set`. The value may be known at run time only, since a wgmma takes it as a predicate. The first wgmma of a tile of C
 # must ignore C, because nothing has set these registers yet. That is cheaper than setting 128 registers to zero.
 #
-# **Exercise 13.10** (about 6 lines; the last three exercises come where they are needed). Write `multiply(tiled_mma,
+# **Exercise 13.10** (about 6 lines; the numbers do not follow the page from here on). Write `multiply(tiled_mma,
 # tCrA, tCrB, tCrC, adds)`, which issues the wgmmas of one stage as one group: fence, one `cute.gemm` for each K block,
 # commit. tCrA and tCrB are that stage's descriptors, (1, 1, K blocks), so K block k of A is `tCrA[None, None, k]`.
 # `adds` says whether the first wgmma adds to tCrC; all further ones do. `multiply` does not wait: the warps that touch
@@ -291,7 +291,8 @@ check("13.10", multiply)
 # **Exercise 13.11** (about 6 lines). Write `init_barriers(full, empty, stages, warps, thread)`. Stage s has the
 # mbarriers `full + s` and `empty + s`; `warps` is the number of warps that read a stage, and `thread` the index of the
 # thread that runs the function. All threads of the block call it. The check builds the course's kernel around it, looks
-# for the fence, and simulates the kernel: every count that is wrong shows there as a hang or as an arrival too many.
+# for the fence, and simulates the kernel: every count that is wrong shows there as a hang or as an arrival too many. It
+# also tries other numbers of stages and of warps.
 
 
 # %%
@@ -472,8 +473,9 @@ check("13.7", main_loop)
 #
 # ### How many stages?
 #
-# One round of a stage takes as long as its multiplication, the wait for all readers, memory's latency and the
-# transfer together. The multiplication's time is easy to compute, and notebook 10's formula has the rest. The
+# From one load of a stage to the next, four things follow one another: memory's latency, the transfer, the
+# multiplication, and the wait for all readers. As in notebook 10, the other stages must cover that time. The first
+# line below computes the multiplication's at the datasheet's rate. The
 # timelines below assume 4, 2 and 3 ticks for latency, transfer and multiplication:
 
 # %%

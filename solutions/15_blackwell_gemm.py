@@ -14,8 +14,8 @@
 # when the accumulators leave the registers too, and *one* thread issues a multiplication?
 #
 # You write it in three steps: the loops of its three roles, the parts that they need, and the kernel made of both, for
-# one block and then for two that multiply together. (Exercises 15.12 to 15.14 come where they are needed, before and
-# after 15.8.) **This notebook's kernel has never run on a Blackwell GPU**, because none was available when the course
+# one block and then for two that multiply together. (The numbers of the exercises do not follow the
+# page.) **This notebook's kernel has never run on a Blackwell GPU**, because none was available when the course
 # was made. Instead, `check` rehearses the loops, compiles the kernel for two Blackwell architectures, inspects its
 # instructions, and runs it in the simulator to check its results. On a Blackwell GPU it also runs the kernel itself, as
 # in notebook 13.
@@ -463,7 +463,8 @@ with suppress(NotImplementedError):  # until you have written all three
 # acc, a, b, acc)` issues one multiplication, and elects its thread itself.
 #
 # **Exercise 15.7** (about 4 and 4 lines). Write `make_umma(tile, pair)`, where `tile` is (M, N, K) of the block or of
-# the pair, and `issue`, which issues one multiplication for each K block. Which of them may overwrite the accumulator?
+# the pair, and `issue`, which issues one multiplication for each K block of tCrA. (The check also calls it for half of
+# a K tile.) Which of the multiplications may overwrite the accumulator?
 
 
 # %%
@@ -582,9 +583,9 @@ show_source(Parts)
 
 # %% [markdown]
 # **Exercise 15.13** (about 11 and 6 lines). Write the kernel: allocate `config.columns` columns at `block.address`,
-# make the steps, run the loop of each role and its wait (`block.warp` 5 loads, 4 multiplies, 0 to 3 store), and
-# release. Every function comes from `parts`. Then write `make_gemm`'s host function, which is called with cute.Tensors
-# of static shape:
+# make the steps (`block.steps_in(acc)`), run the loop of each role and its wait (`block.warp` 5 loads, 4 multiplies, 0
+# to 3 store), and release. Every function comes from `parts`. Then write `make_gemm`'s host function, which is called
+# with cute.Tensors of static shape:
 #
 # - `sizes` is (tiles of C along M, along N, K tiles, blocks). Count partial tiles too. There are at most `sms` blocks,
 #   and never more than tiles.

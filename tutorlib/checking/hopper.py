@@ -8,7 +8,7 @@ from typing import Any, Literal
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import BY_NAME, HostFunction, Inside
-from tutorlib.checking.rehearsed import first_weakness
+from tutorlib.checking.rehearsed import first_weakness, waits_again
 from tutorlib.checking.rehearsing.hopper_block import HopperBlock, one_function, rehearse_roles, specialized
 from tutorlib.checking.rehearsing.hopper_messages import last_freed_early
 from tutorlib.checking.rehearsing.hopper_warps import WarpgroupWarps
@@ -100,6 +100,8 @@ class HopperLoops(Inside):
                 "that it has been read.",
                 LoopFlaw.BARRIERS,
             )
+        if again := waits_again(block):
+            return again
         if self.overlapped and block.alone:
             return Flaw(
                 f"it is safe, but before the wgmma of K tile {min(block.alone)} is issued, all others are over: "

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 
 from tutorlib.checking.exercise import Verdict
 from tutorlib.checking.kernel_questions import NotRehearsed
-from tutorlib.checking.rehearsing.unsafe import Unsafe
+from tutorlib.checking.rehearsing.machine import RehearsalMachine
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.compiling.errors import shortened, without_colours
 from tutorlib.failure import Flaw, failures_in
 
@@ -35,3 +36,14 @@ def told_lines(told: str) -> list[str]:
     """The lines of a Flaw; the first keeps its kinds."""
     first, *others = told.split("\n")
     return [Flaw(first, *failures_in([told])), *others]
+
+
+def waits_again(played: RehearsalMachine) -> str:
+    """A second wait for a phase, or ""."""
+    if played.repeated is None:
+        return ""
+    return Flaw(
+        f"it is safe, but {played.repeated} waits for a phase that the same warp has already waited for. One wait "
+        "covers all that follows in the phase.",
+        LoopFlaw.BARRIERS,
+    )

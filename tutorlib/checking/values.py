@@ -277,10 +277,10 @@ def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable
 
 
 def plain(value: Any) -> Any:
-    """Numbers of NumPy, of torch (a tensor of no dimension) and fractions as Python's, whole floats as integers, arrays
-    and lists as tuples.
+    """Numbers of NumPy, of torch and fractions as Python's, whole floats as integers, arrays, lists and vectors of
+    torch as tuples.
 
-    An array of more than LARGEST elements stays one.
+    An array of more than LARGEST elements stays one, and so does a tensor of two dimensions or more.
     """
     if type(value).__module__ == "numpy" and hasattr(value, "tolist") and getattr(value, "size", 0) <= LARGEST:
         return plain(value.tolist())
@@ -290,9 +290,14 @@ def plain(value: Any) -> Any:
         return int(value) if value.denominator == 1 else float(value)
     if type(value) is float and value.is_integer():
         return int(value)
-    if type(value).__module__ == "torch" and getattr(value, "shape", None) == () and hasattr(value, "item"):
-        return plain(value.item())
+    if type(value).__module__ == "torch" and hasattr(value, "tolist") and is_short_vector(value.shape):
+        return plain(value.tolist())
     return value
+
+
+def is_short_vector(shape: Sequence[int]) -> bool:
+    """Whether a tensor of this shape is a number, or a row of at most LARGEST."""
+    return len(shape) == 0 or (len(shape) == 1 and shape[0] <= LARGEST)
 
 
 def too_wide(value: Any) -> str:

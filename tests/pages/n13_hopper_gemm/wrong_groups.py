@@ -73,6 +73,14 @@ GROUPS = [
     ),
     group("forgets_the_tiles_before", "Each K tile starts anew.", swap(SET, SET.replace("adds", "False"))),
     group("never_set", "The field as it was made.", without(SET), without(SET_TRUE)),
+    group(
+        "sets_registers_to_zero",
+        "128 registers of each thread set to zero, where ACCUMULATE would do.",
+        swap(SET, f"if adds == False:\n        tCrC.fill(0.0)\n    {SET_TRUE}"),
+    ),
+    group(
+        "meets_in_each_step", "All warps of the block wait.", swap(COMMIT, f"{COMMIT}\n    cute.arch.sync_threads()")
+    ),
     group("four_k_blocks", "The page's number of K blocks.", swap("cute.size(tCrA, mode=[2])", "4")),
     group("first_block", "K block 0 alone.", swap("cute.size(tCrA, mode=[2])", "1")),
     group("block_0_again", "B's K block 0 for all.", swap("tCrB[None, None, k_block]", "tCrB[None, None, 0]")),
@@ -160,6 +168,8 @@ INITS = [
         swap("empty + stage, warps", "empty + stage, 1"),
         words=("lacks 7 of 8 arrivals",),
     ),
+    init("eight_warps", "As many warps as this kernel has.", swap("empty + stage, warps", "empty + stage, 8")),
+    init("four_stages", "As many stages as this kernel has.", swap("range(stages)", "range(4)")),
     init("full_alone", "empty is left as it was.", swap(INIT_EMPTY, "")),
     init("empty_alone", "full is left as it was.", swap(INIT_FULL, "")),
     init("first_stage", "One pair of mbarriers.", swap("range(stages)", "range(1)")),
@@ -294,6 +304,14 @@ STAGE_0 = [
         swap("steps.stage_bytes", "steps.stage_bytes // 2"),
         within="fill_stage",
     ),
+    in_one_stage(
+        "announces_a_number",
+        "The bytes of 128×256 with 64 of K, whatever the tile is.",
+        swap("steps.stage_bytes", "49_152"),
+        within="fill_stage",
+        words=("49,152 are expected, 40,960 have landed",),
+    ),
+    in_one_stage("waits_twice", "For one phase.", swap(f"        {WAIT}", f"        {WAIT}\n        {WAIT}")),
     in_one_stage(
         "loads_by_one_lane",
         "The load below elect_one.",

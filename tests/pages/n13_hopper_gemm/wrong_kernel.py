@@ -93,6 +93,14 @@ EPILOGUES = [
         "The first box to all four places.",
         swap(SEND, "for box in range(4):\n        cute.copy(acc.tma, acc.tSsC[None, 0], acc.tSgC[None, box])"),
     ),
+    epilogue("sends_twice", "Each box is stored twice.", swap(f"    {SEND}\n", f"    {SEND}\n    {SEND}\n")),
+    epilogue(
+        "writes_twice",
+        "Each box is written twice.",
+        swap(
+            "    cute.copy(acc.stmatrix, acc.tRrC, acc.tRsC)\n", "    cute.copy(acc.stmatrix, acc.tRrC, acc.tRsC)\n" * 2
+        ),
+    ),
     epilogue("loads_for_stores", "From C to shared memory.", swap("acc.tSsC, acc.tSgC", "acc.tSgC, acc.tSsC")),
     epilogue("not_rounded", "The registers of before.", swap(ROUND, "")),
     epilogue(

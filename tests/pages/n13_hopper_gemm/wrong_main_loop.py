@@ -20,6 +20,12 @@ FIRST = "cutlass.min(steps.stages, steps.k_tiles)"
 
 PHASES = [
     loop(
+        "waits_twice_for_full",
+        "One wait covers the phase.",
+        swap(f"        {WAIT_FULL}\n", f"        {WAIT_FULL}\n        {WAIT_FULL}\n"),
+        words=("has already waited for",),
+    ),
+    loop(
         "waits_for_the_other_phase",
         "Full of the round before.",
         swap(WAIT_FULL, WAIT_FULL.replace("state.phase", "state.phase ^ 1"), times=2),

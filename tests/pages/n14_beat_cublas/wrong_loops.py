@@ -14,6 +14,8 @@ from tutorlib.kernels.hopper.specialized import load_steps, multiply_steps
 FREE = "cute.arch.mbarrier_arrive(steps.empty + before.index)"
 FREE_ELECTED = f"        with cute.arch.elect_one():\n            {FREE}\n"
 LAST_FREE = f"    with cute.arch.elect_one():\n        {FREE}"
+MEET = "cute.arch.barrier(barrier_id=5, number_of_threads=256)"
+WAIT_EMPTY = "cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)"
 MULTIPLY = "        steps.multiply(state.index, False)\n"
 
 
@@ -106,6 +108,14 @@ WRONG = {
                 swap("steps.stage_bytes)", "49_152)"),
             )
         ),
+        says("has already waited for")(
+            derive(
+                load_steps,
+                "waits_twice",
+                "One wait covers the phase.",
+                swap(WAIT_EMPTY, f"{WAIT_EMPTY}\n        {WAIT_EMPTY}"),
+            )
+        ),
         derive(
             load_steps,
             "four_stages",
@@ -176,6 +186,18 @@ WRONG = {
                 "Harmless in this kernel alone, where each tile has mbarriers of its own.",
                 swap(f"    warpgroup.wait_group(0)\n{LAST_FREE}", f"{LAST_FREE}\n    warpgroup.wait_group(0)"),
             )
+        ),
+        derive(
+            multiply_steps,
+            "fences_twice",
+            "One fence for a group.",
+            swap(MULTIPLY, f"        warpgroup.fence()\n{MULTIPLY}"),
+        ),
+        derive(
+            multiply_steps,
+            "consumers_meet",
+            "Both warpgroups wait for each other in each step.",
+            swap("        warpgroup.wait_group(1)", f"        warpgroup.wait_group(1)\n        {MEET}"),
         ),
         derive(
             multiply_steps,

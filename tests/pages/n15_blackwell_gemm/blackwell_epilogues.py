@@ -4,6 +4,7 @@ from tests.pages.change import swap, without
 from tests.pages.n15_blackwell_gemm.blackwell_loops import FREE, WAIT_READY, wrong
 from tutorlib.kernels.blackwell.loops import store_tiles
 
+AWAIT_READ = "cute.arch.fence_view_async_tmem_load()"
 STORE = [
     wrong(
         store_tiles,
@@ -169,6 +170,13 @@ STORE = [
 ]
 # Right, and more than they must do; a rehearsal has none of these instructions.
 WASTEFUL = [
+    wrong(
+        store_tiles,
+        "waits_twice_for_its_load",
+        "One wait covers the tcgen05.ld before it.",
+        swap(AWAIT_READ, f"{AWAIT_READ}\n            {AWAIT_READ}"),
+        "tcgen05.wait::ld instructions",
+    ),
     wrong(
         store_tiles,
         "one_store_at_a_time",

@@ -27,6 +27,7 @@ MMA = [
         "5 tcgen05.mmas for",
         issues=[swap("range_constexpr(cute.size(tCrA, mode=[2]))", "range_constexpr(cute.size(tCrA, mode=[2]) + 1)")],
     ),
+    mma("four_k_blocks", "The page's number of K blocks.", issues=[swap("cute.size(tCrA, mode=[2])", "4")]),
     mma("never_adds", "Each multiplication overwrites.", issues=[swap(ADDS, "False")]),
     mma("always_adds", "Nothing ever overwrites.", issues=[swap(ADDS, "True")]),
     mma("opposite_of_first", "Adds where it should overwrite.", issues=[swap("Boolean(first) == Boolean(False)", "Boolean(first)")]),

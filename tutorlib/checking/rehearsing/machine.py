@@ -105,7 +105,8 @@ class RehearsalMachine(MBarrierCalls):
     """A block, or the blocks of a cluster, and their state.
 
     barriers: by kind and block. sent: loads, by block and stage. flying: operations in flight, the oldest first.
-    changes: a count of all events. present: warps that have arrived at the block's barrier.
+    changes: a count of all events. present: warps that have arrived at the block's barrier. repeated: where warps
+    waited for a phase a second time, or None.
     """
 
     instruction_set: ClassVar[InstructionSet]
@@ -122,6 +123,7 @@ class RehearsalMachine(MBarrierCalls):
     fruitless: int = field(default=0, init=False)
     present: list[Warps] = field(default_factory=list, init=False)
     meetings: int = field(default=0, init=False)
+    repeated: CallSite | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.turns = Turns(self.interleaving.choose, self.let_land, self.give_up)
@@ -222,7 +224,7 @@ class RehearsalMachine(MBarrierCalls):
     def part_bytes(self) -> tuple[int, int]:
         """Bytes of A's and B's parts of a load, in a pair half of B. They vary, so that a literal in place of
         stage_bytes fails."""
-        of_a, of_b = SMALLER_PARTS if self.stages == 3 else PARTS
+        of_a, of_b = SMALLER_PARTS if self.stages in (1, 3) else PARTS
         return of_a, of_b // self.blocks
 
     @property
@@ -319,8 +321,10 @@ class RehearsalMachine(MBarrierCalls):
         return barrier.passes(int(phase))
 
     def end_wait(self, barrier: MBarrier, phase: Any, at_once: bool) -> None:
-        me = self.me
-        me.waits[barrier.name] = Wait(calling_line(), int(phase), barrier.complete, at_once)
+        me, before = self.me, self.me.waits.get(barrier.name)
+        me.waits[barrier.name] = now = Wait(calling_line(), int(phase), barrier.complete, at_once)
+        if before and before.complete == now.complete and before.parity == now.parity:
+            self.repeated = self.repeated or now.line
         me.passed[barrier.name] = me.passed.get(barrier.name, 0) + 1
         me.knows |= barrier.published
         self.changes += 1

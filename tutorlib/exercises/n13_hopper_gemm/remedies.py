@@ -27,6 +27,11 @@ REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "One fence and one commit for all K blocks: wait_group counts groups, and a group is a K tile.",
         ),
         Remedy(
+            Fail.TOO_MANY(instruction=""),
+            "The first wgmma discards what was in the registers if ACCUMULATE is `adds`: nothing needs to set them to "
+            "zero.",
+        ),
+        Remedy(
             Difference.WRONG,
             "Do all K blocks go in, each once? Does only the first one of the first K tile discard the accumulators?",
         ),
@@ -45,7 +50,7 @@ REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "empty.",
         ),
         Remedy(
-            Hazard.MBARRIER,
+            (Hazard.MBARRIER, InitFlaw.COUNT),
             "empty awaits an arrival of every warp that reads the stage, `warps` of them.",
         ),
         Remedy(

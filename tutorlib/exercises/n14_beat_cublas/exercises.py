@@ -5,6 +5,7 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.hopper import HopperLoops
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n14_beat_cublas.feeding import BYTES, REGISTERS, splits, steps_in
 from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import ChosenExercise
 from tutorlib.exercises.n14_beat_cublas.judge.host_functions import (
@@ -51,6 +52,8 @@ OTHER_GPU = {
 }
 LOOP_SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))  # 14 K tiles: 4 stages come round three times
 LOOP_SIMULATED = ((129, 264, 840), (129, 200, 72))
+# 4 tiles of 14 K tiles at the first one, 8 warps that multiply.
+A_GROUP_IN_EACH_STEP = WorkLimits(at_most=(("bar.sync", 52), ("wgmma.fence", 448), ("wgmma.commit_group", 448)))
 
 OTHERS = (
     CuteExercise(
@@ -84,6 +87,7 @@ OTHERS = (
         problem=gemm("bf16"),
         shapes=LOOP_SHAPES,
         simulated_shapes=LOOP_SIMULATED,
+        limits=A_GROUP_IN_EACH_STEP,
         bench_shape=BENCH,
         tiers=(0.9,),
         library={"multiply_steps": InModule(SPECIALIZED, "multiply_steps")},

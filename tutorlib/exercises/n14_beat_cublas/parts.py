@@ -33,7 +33,8 @@ RING = {"tile": (64, 64, 64), "stages": 3}
 SPLIT = {"persistent": False, "split_k": 2}
 BENCH = (4096, 4096, 4096)
 HAND_OVER_MEETINGS = 4 * (4 + 2)  # 4 warps: for 3 stored pieces, a wait before one of them, give, and add
-STORE_MEETINGS = 6 * 4 * 7  # 6 tiles, 4 warps: 4 pieces, for 3 of which a buffer must be waited for
+STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
+STORE_MEETINGS = 6 * 4 * 7  # for 3 of the 4 pieces a buffer must be waited for
 
 SMALL: dict[str, tuple[tuple[Shape, Settings], ...]] = {
     "roles": (
@@ -42,7 +43,10 @@ SMALL: dict[str, tuple[tuple[Shape, Settings], ...]] = {
     ),
     "produce": (((200, 136, 264), RING), ((136, 72, 264), RING | SPLIT | {"cluster": (2, 1)})),
     "consume": (((200, 136, 264), RING | {"defer_stores": True}), ((136, 72, 136), RING)),
-    "store": (((136, 512, 72), {"tile": (64, 256, 64), "stages": 2, "store_stages": 2}),),
+    "store": (
+        ((136, 512, 72), {"tile": (64, 256, 64), "stages": 2, "store_stages": 2}),
+        ((136, 128, 72), {"tile": (64, 128, 64), "stages": 2, "store_stages": 1}),
+    ),
     "load": (((256, 136, 200), RING | {"cluster": (2, 2)}), ((64, 200, 136), RING | {"cluster": (1, 4)})),
     "free": (((256, 136, 328), RING | {"cluster": (2, 2)}), ((64, 136, 520), RING | SPLIT | {"cluster": (1, 2)})),
     # One tile of 3 slices. The giver has 5 K tiles, the adder 4, as many as stages: so the adder is there first.
@@ -181,7 +185,15 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=StoreSlot(names=("store",), settings={"defer_stores": True}, small=SMALL["store"]),
         simulated_shapes=sizes(SMALL["store"]),
-        limits=WorkLimits(at_least=(("bar.warp.sync", STORE_MEETINGS),)),
+        limits=WorkLimits(
+            at_least=(("bar.warp.sync", STORE_MEETINGS),),
+            at_most=(
+                ("bar.warp.sync", 2 * STORED),  # the first piece may wait for a buffer too
+                ("fence.proxy", STORED),
+                ("stmatrix", 4 * STORED),
+                ("cp.async.bulk.tensor.2d.global", STORED),
+            ),
+        ),
         library={"store_pieces": InModule(PARTS, "store_pieces")},
         hints=(
             "Piece p goes through buffer p % out.buffers. Before you write the buffer, its previous copy must have "

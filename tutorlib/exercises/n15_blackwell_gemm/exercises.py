@@ -190,7 +190,12 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("loops", "store_tiles"),
-        limits=WorkLimits(at_most=(("bar.sync", 36), ("barrier", 0), ("cp.async.bulk.wait_group", 80))),
+        limits=WorkLimits(
+            at_most=(
+                *(("bar.sync", 36), ("barrier", 0), ("cp.async.bulk.wait_group", 80)),
+                *(("tcgen05.wait::ld", 48), ("tcgen05.fence::before_thread_sync", 48)),
+            )
+        ),
         hints=(
             "For each tile, wait for ready. For each part, read, wait for the tcgen05.ld, write. Then advance.",
             "cute.arch.fence_view_async_tmem_load() waits for the tcgen05.ld.",
@@ -356,7 +361,11 @@ EXERCISES = (
         counted=WHOLE_K_TILES,
         padded=False,
         library=WHOLE | course("parts", "pair_allocate", "pair_release"),
-        limits=WorkLimits(blocks=4, most_blocks=4),  # of 4 SMs
+        limits=WorkLimits(  # 4 SMs: 24 warps
+            blocks=4,
+            most_blocks=4,
+            at_least=(("tcgen05.relinquish_alloc_permit", 4),),
+        ),
         limits_at={ONE_TILE: WorkLimits(most_blocks=2)},
         hints=(
             "All three functions for tensor memory take is_two_cta=True; a cluster barrier replaces sync_threads().",

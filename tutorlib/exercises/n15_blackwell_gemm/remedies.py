@@ -146,7 +146,8 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(PartFlaw.K_BLOCKS, "for k_block in range(cute.size(tCrA, mode=[2])): one cute.gemm for each."),
         Remedy(
             (Difference.WRONG(), Difference.UNWRITTEN(), Difference.NEARLY()),
-            "Set ACCUMULATE before each cute.gemm: the opposite of `first` for K block 0, True for all others.",
+            "One cute.gemm for each of tCrA's K blocks, cute.size(tCrA, mode=[2]). Set ACCUMULATE before each: the "
+            "opposite of `first` for K block 0, True for all others.",
         ),
     ),
     "15.8": (

@@ -8,9 +8,10 @@ from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.cute import call_host
+from tutorlib.compiling.cute import call_host, compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptx import HOPPER_OPCODES, opcodes
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.failure import Fail, FailureKind, Flaw
 
 BYTES = 2  # of a bf16
@@ -29,10 +30,12 @@ class RingFlaw(FailureKind):
 
 
 class InitFlaw(FailureKind):
-    """The fence that is missing between an mbarrier's initialization and the block's barrier."""
+    """The fence that is missing between an mbarrier's initialization and the block's barrier; a count that is written
+    as a number."""
 
     FENCE = "no init fence"
     LATE = "init fence too late"
+    COUNT = "arrivals for one kernel"
 
 
 class StoreFlaw(FailureKind):
@@ -252,10 +255,39 @@ class Multiply(FirstPart):
 
 @dataclass(frozen=True, kw_only=True)
 class InitBarriers(FirstPart):
-    """The mbarriers' initialization: the compiled text must have the fence before the block's first barrier."""
+    """The mbarriers' initialization: the compiled text must have the fence before the block's first barrier.
+
+    It is simulated with another number of stages than the kernel has.
+    """
 
     name: FirstPartName = "barriers"
     jit: bool = True
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        from tutorlib.kernels.hopper.first import Parts, make_first_gemm
+
+        return make_first_gemm(Parts(barriers=answer), stages=3)
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        """Whether it counts the same arrivals for twice as many warps."""
+        from tutorlib.kernels.hopper.first import Parts, make_first_gemm
+
+        require_jit(answer)
+
+        def for_more(full: Any, empty: Any, stages: int, warps: int, thread: Any) -> None:
+            answer(full, empty, stages, 2 * warps, thread)
+
+        try:
+            texts = {
+                compile_cute(make_first_gemm(Parts(barriers=part)), [TensorSpec((256, 256), "bf16")] * 3, "sm_90a").ptx
+                for part in (answer, for_more)
+            }
+        except CompileFailed:
+            return None
+        if len(texts) > 1:
+            return None
+        what = "right for 8 warps alone: with another `warps` it initializes the same counts."
+        return Verdict(points - 1, (Flaw(what, InitFlaw.COUNT),))
 
     def lacks(self, compiled: Compiled) -> str:
         return find_unfenced(compiled.ptx)

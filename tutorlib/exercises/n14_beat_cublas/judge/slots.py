@@ -13,7 +13,7 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import FAR_OFF, far_off, why_not_one
+from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import FAR_OFF, FAR_OFF_TIMED, far_off, why_not_one
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.problem import Shape
 
@@ -25,7 +25,11 @@ SMS = 132  # of an H100 SXM and an H200
 VECTOR = 8  # bf16 of 16 bytes
 FEW_SMS = 2  # of the simulated GPU, so that a block has several tiles even of a small C
 FEW_WAITS = 3  # for all copies: before a tile, at the two places where tiles are stored, and at the end
-FEW_TILES = ((512, 512, 8192), (64, 4096, 8192))  # with long K
+TELLING = (  # a few tiles with long K, where one for large matrices is slow; then one where M and N exchanged are
+    ((512, 512, 8192), FAR_OFF),
+    ((64, 4096, 8192), FAR_OFF),
+    ((1536, 2560, 3072), FAR_OFF_TIMED),
+)
 MOST_AREA = 256 * 208  # of a tile whose accumulators fit into registers
 ACCUMULATORS, FLAGS = SMS * MOST_AREA, SMS * 8  # of all blocks, with at most 8 warps that multiply
 Settings = Mapping[str, Any]  # for HopperConfig
@@ -200,8 +204,8 @@ class WholeKernel(Part):
     small: tuple[tuple[Shape, Settings], ...] = ()
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        """Its configurations, where one that is good for large matrices is many times slower than the best."""
-        flaws = (far_off(shape, self.chosen(answer, shape)[0], FAR_OFF) for shape in FEW_TILES)
+        """Its configurations, where one for another shape is far slower than the best."""
+        flaws = (far_off(shape, self.chosen(answer, shape)[0], limit) for shape, limit in TELLING)
         what = next(filter(None, flaws), "")
         return Verdict(points - 1, (what, "Is its configuration your `choose` for the shape?")) if what else None
 

@@ -83,8 +83,7 @@ class BlackwellBlock(BlackwellScene):
 
     sent_first: loads of block 0 before the first multiplication. begun_first: accumulators in use before the first
     accumulators were read. freed_late: whether an accumulator was freed after its last part was written. dawdled: where
-    a role waited for the completion of its own work before it went on, or None. repeated: where a role waited for a
-    phase a second time, or None.
+    a role waited for the completion of its own work before it went on, or None.
     """
 
     instruction_set = BLACKWELL
@@ -93,7 +92,6 @@ class BlackwellBlock(BlackwellScene):
     begun_first: int = field(default=0, init=False)
     freed_late: bool = field(default=False, init=False)
     dawdled: CallSite | None = field(default=None, init=False)
-    repeated: CallSite | None = field(default=None, init=False)
 
     def steps(self, warps: RoleWarps) -> RehearsedSteps:
         """The attributes of the kernel's TileSteps."""
@@ -131,13 +129,6 @@ class BlackwellBlock(BlackwellScene):
         if barrier.kind in OWN_WORK.get(self.me.role, ()):
             self.me.waited_for_own = calling_line()
         return super().begin_wait(barrier, phase)
-
-    def end_wait(self, barrier: MBarrier, phase: Any, at_once: bool) -> None:
-        before = self.me.waits.get(barrier.name)
-        super().end_wait(barrier, phase, at_once)
-        now = self.me.waits[barrier.name]
-        if before and before.complete == now.complete and before.parity == now.parity:
-            self.repeated = self.repeated or now.line
 
     def number(self, at: Any, most: int, line: CallSite, kind: str) -> int:
         return existing(at, most, f"{line}: {kind} {int(at)}")

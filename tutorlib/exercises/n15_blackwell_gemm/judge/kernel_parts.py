@@ -1,7 +1,7 @@
 """Judges the parts of the Blackwell kernel, and the kernel that the reader makes of them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import HostFunction, Part, need_callable
-from tutorlib.checking.rehearsed import first_weakness
+from tutorlib.checking.rehearsed import first_weakness, waits_again
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptx import allocated_columns
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_block import BlackwellBlock, Extent, Loop, rehearse_tiles
 from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_memory import (
     WARPS,
@@ -89,11 +92,16 @@ class BlackwellPart(Part):
         return self.gemm(answer, narrower(self.config), 2)
 
     def lacks(self, compiled: Compiled) -> str:
-        if (got := allocated_columns(compiled.ptx)) != [self.config.columns]:
-            said = " and ".join(map(str, got)) or "no"
-            what = f"it allocates {said} columns of tensor memory; its accumulators take {self.config.columns}."
-            return Flaw(what, TensorMemoryFlaw.COLUMNS)
-        return find_missing_blocks(compiled.ptx)
+        return find_other_columns(compiled.ptx, self.config) or find_missing_blocks(compiled.ptx)
+
+
+def find_other_columns(ptx: str, config: "BlackwellConfig") -> str:
+    """Whether a kernel allocates more or fewer columns of tensor memory than its configuration takes, or ""."""
+    if (got := allocated_columns(ptx)) == [config.columns]:
+        return ""
+    said = " and ".join(map(str, got)) or "no"
+    what = f"it allocates {said} columns of tensor memory; its accumulators take {config.columns}."
+    return Flaw(what, TensorMemoryFlaw.COLUMNS)
 
 
 def find_missing_blocks(ptx: str) -> str:
@@ -161,12 +169,8 @@ class RoleLoops(BlackwellPart):
                 "meanwhile. Leave that wait to the role that needs the result.",
                 LoopFlaw.IDLE,
             )
-        if repeated := next((block.repeated for block in played if block.repeated), None):
-            return Flaw(
-                f"it is safe, but {repeated} waits for a phase that the same warp has already waited for. One wait "
-                "covers all that follows in the phase.",
-                LoopFlaw.BARRIERS,
-            )
+        if again := next(filter(None, map(waits_again, played)), ""):
+            return again
         begun, could = eager.begun_first, min(extent.accumulators, extent.tiles)
         if self.loop in ("multiply", "all") and begun < could:
             return Flaw(
@@ -221,7 +225,12 @@ class TensorMemory(BlackwellPart):
 
 @dataclass(frozen=True, kw_only=True)
 class Umma(BlackwellPart):
-    """A function that makes the TiledMma, and one that multiplies a K tile with it."""
+    """A function that makes the TiledMma, and one that multiplies a K tile with it. It is simulated with half of a K
+    tile's K blocks at a time, so that their number in figures is found out."""
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        make_umma, issue = pair_of_functions(answer, "make_umma, issue")
+        return super().simulated_host((make_umma, in_halves(issue)))
 
     def parts(self, answer: Answer) -> dict[str, Any]:
         make_umma, issue = pair_of_functions(answer, "make_umma, issue")
@@ -235,6 +244,25 @@ class Umma(BlackwellPart):
             return make_umma(tile, pair)
 
         return {"make_umma": looked_at, "issue": issue}
+
+
+def in_halves(issue: Callable[..., None]) -> Callable[..., None]:
+    """`issue` for the first half of the K blocks, and again for the second."""
+    from cutlass import Boolean, cute
+
+    require_jit(issue)
+
+    @cute.jit
+    def issue_twice(
+        tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean
+    ) -> None:
+        (a0, b0), (a1, b1) = (
+            [cute.local_tile(whole, (1, 1, K_BLOCKS // 2), (0, 0, half)) for whole in (tCrA, tCrB)] for half in (0, 1)
+        )
+        issue(tiled_mma, acc, a0, b0, first)
+        issue(tiled_mma, acc, a1, b1, Boolean(False))
+
+    return issue_twice
 
 
 def find_wrong_mma(got: Any, tile: tuple[int, int, int], pair: bool) -> str:
@@ -332,6 +360,16 @@ class WholeKernel(BlackwellPart):
         gemm = need_callable(answer)(config, sms)
         require_jit(gemm)
         return gemm
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        """Whether the kernel for narrower tiles allocates fewer columns."""
+        specs, narrow = [TensorSpec((256, 256), "bf16")] * 3, narrower(self.config)
+        try:
+            compiled = compile_cute(self.gemm(answer, narrow, 2 * self.config.width), specs, "sm_100a")
+        except CompileFailed:
+            return None  # nor does the other kernel compile
+        flaw = find_other_columns(compiled.ptx, narrow)
+        return Verdict(points - 1, (f"in a tile of {narrow.tile[1]} columns:", flaw)) if flaw else None
 
     def lacks(self, compiled: Compiled) -> str:
         if compiled.threads != (wanted := 32 * WARPS):
