@@ -20,7 +20,7 @@ LESSONS = {
     ),
     "19.2": Lesson(
         "two GEMMs by tensor cores in one loop, the accumulator rescaled",
-        named("19.2", "not_rescaled", "on_cuda_cores", "loads_k_twice"),
+        named("19.2", "not_rescaled", "on_cuda_cores", "loads_k_twice", "one_tile_of_all_keys", "acc_in_bf16"),
     ),
     "19.3": Lesson("tiles without a mask, and tiles that are skipped", named("19.3", "masks_everywhere", "visits_all")),
     "19.4": Lesson(
@@ -31,5 +31,7 @@ LESSONS = {
         "heads that share K and V, the longest rows first", named("19.5", "shortest_first", "a_head_each", "visits_all")
     ),
     "19.6": Lesson("parts combined by their log-sum-exp", named("19.6", "mean", "no_maximum", "padded_with_zero")),
-    "19.7": Lesson("dQ from lse and delta, without a softmax", named("19.7", "no_delta", "unnormalized")),
+    "19.7": Lesson(
+        "dQ from lse and delta, without a softmax", named("19.7", "no_delta", "unnormalized", "a_softmax_again")
+    ),
 }

@@ -102,7 +102,7 @@ EXERCISES = (
                 Hazard.RACE(lacks="wgmma.fence"),
                 "The threads have just written P, and rescaled O: warpgroup.fence() comes before the first wgmma.",
             ),
-            Remedy(Hazard.UNWAITED(lacks="mbarrier"), "The consumer has waited for the stage that it names: `stage`."),
+            Remedy(Hazard.RACE(earlier="mbarrier"), "The consumer has waited for the stage that it names: `stage`."),
             Remedy(Hazard.RACE, "wait_group waits for committed groups alone: commit_group() after the last wgmma."),
             Remedy(
                 Fail.TOO_MANY,
