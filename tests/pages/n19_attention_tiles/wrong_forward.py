@@ -157,16 +157,6 @@ WRONG = {
         MORE(attend("acc_in_bf16", "Rounds the accumulator in each step.", ("acc * factor)", ROUNDED))),
         MORE(
             attend(
-                "scores_in_bf16",
-                "A product in bf16.",
-                (
-                    "ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32))",
-                    "queries @ ct.transpose(k_tile)",
-                ),
-            )
-        ),
-        MORE(
-            attend(
                 "p_in_fp16",
                 "V may not fit.",
                 ("p.astype(v.dtype), v_tile", "p.astype(ct.float16), v_tile.astype(ct.float16)"),

@@ -96,6 +96,13 @@ WRONG = {
                 ("(tm, tn)", "(tm, 128)"),
             )
         ),
+        MORE(
+            grad_q(
+                "ds_in_fp16",
+                "K may not fit.",
+                ("ds.astype(k.dtype), k_tile", "ds.astype(ct.float16), k_tile.astype(ct.float16)"),
+            )
+        ),
         MORE(grad_q("loads_k_twice", "Loads K again.", ("k_tile, acc)", "ct.load(k, (n, 0), (tn, d)), acc)"))),
     ],
 }
