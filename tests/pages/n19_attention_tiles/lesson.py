@@ -31,7 +31,5 @@ LESSONS = {
         "heads that share K and V, the longest rows first", named("19.5", "shortest_first", "a_head_each", "visits_all")
     ),
     "19.6": Lesson("parts combined by their log-sum-exp", named("19.6", "mean", "no_maximum", "padded_with_zero")),
-    "19.7": Lesson(
-        "dQ from lse and delta, without a softmax", named("19.7", "no_delta", "unnormalized", "a_softmax_again")
-    ),
+    "19.7": Lesson("dQ from lse and delta, without a softmax", named("19.7", "no_delta", "unnormalized")),
 }

@@ -8,7 +8,7 @@ from tutorlib.problems.bounds import UNIT_ROUNDOFF
 from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
-    from torch import Generator, Tensor
+    from torch import Tensor
 
 LOG2_E = math.log2(math.e)
 BF16, FP32 = UNIT_ROUNDOFF["bf16"], UNIT_ROUNDOFF["fp32"]
@@ -106,25 +106,6 @@ def combined() -> Problem:
     )
 
 
-class GradientOfQueries(Problem):
-    """The inputs lse and delta are those of the forward pass."""
-
-    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
-        return consistent(*super().pattern(shape, device))
-
-    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
-        return consistent(*super().random(shape, generator))
-
-
-def consistent(
-    q: "Tensor", k: "Tensor", v: "Tensor", do: "Tensor", lse: "Tensor", delta: "Tensor"
-) -> "tuple[Tensor, ...]":
-    s = q.float() @ k.float().mT * q.shape[1] ** -0.5
-    lse.copy_(s.logsumexp(-1) * LOG2_E)
-    delta.copy_((do.float() * (s.softmax(-1) @ v.float())).sum(-1))
-    return q, k, v, do, lse, delta
-
-
 def gradient_of_queries() -> Problem:
     """dq (M, D) of one head, given lse (M,), to base 2, and delta (M,): dS k · D^-0.5, dS = P ∘ (dO vᵀ - delta).
 
@@ -145,10 +126,10 @@ def gradient_of_queries() -> Problem:
 
     q, do = (Operand(name, "QD", "bf16", pattern="identity") for name in ("q", "do"))
     k, v = (Operand(name, "KD", "bf16") for name in "kv")
-    return GradientOfQueries(
+    return Problem(
         name="gradient_of_queries",
         dims="QKD",
-        inputs=(q, k, v, do, Operand("lse", "Q", "fp32"), Operand("delta", "Q", "fp32")),
+        inputs=(q, k, v, do, Operand("lse", "Q", "fp32", scale=4), Operand("delta", "Q", "fp32")),
         output=Operand("dq", "QD", "bf16"),
         reference=lambda *inputs: slopes(*inputs) @ inputs[1],
         bound=bound,
