@@ -190,11 +190,13 @@ for n in (256, 4096, 65536):
 # 2. calls `online_step`;
 # 3. loads a tile of V, (tn, d), and accumulates: acc · factor + P V, a tile (tm, d).
 #
-# The tile of Q is loaded once, before the loop. The tensor cores multiply bf16, so P is rounded to V's dtype.
+# The tile of Q is loaded once, before the loop. The tensor cores multiply bf16, so P is rounded to V's dtype; all else
+# stays fp32 until the result is stored.
 #
 # **Exercise 19.2** (about 8 lines). Write the loop and the store of `attend`, for one head without a mask. q and o are
 # (queries, d), k and v (keys, d), all bf16; tm divides the number of queries and tn that of the keys. `scale` includes
-# log2(e). `ct.mma(x, y, acc)` is x @ y + acc; its third operand may be `acc * factor`.
+# log2(e). `ct.mma(x, y, acc)` is x @ y + acc; its third operand may be `acc * factor`. (`ct.matmul` and `@` return
+# their operands' dtype: scores in bf16.) `check` counts the tensor cores' products and the roundings to bf16.
 
 
 # %%
@@ -252,8 +254,8 @@ show_key_tiles(320, 250, 64, 32)
 #
 # **Exercise 19.3** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m: return two numbers, how many tiles
 # of keys, from the first on, need no mask, and how many tiles the block visits in all. A tile that extends past the
-# last key needs a mask. There may be fewer keys than queries. Kernels will call the function, so use only arithmetic,
-# `min` and `ct.cdiv`.
+# last key needs a mask. There may be fewer keys than queries, and a tile may have one row. Kernels will call the
+# function, so use only arithmetic, `min` and `ct.cdiv`.
 
 
 # %%
@@ -417,7 +419,7 @@ for warps in (4, 8):
 # A tile that needs fewer registers leaves room for a second block on the SM (`occupancy=2`), whose multiplications can
 # run during the first one's exponentials. A cluster of two CTAs (`num_ctas=2`) computes one tile together, with the
 # registers of both. And a **persistent** kernel launches only as many blocks as the SMs hold: each takes every n-th
-# tile, in the same order, longest first:
+# tile, the longest rows of all heads first:
 
 # %%
 show_source(tiles.persistent_forward)
@@ -432,13 +434,15 @@ show_source(tiles.persistent_forward)
 show_sweep("attention_tuning")
 
 # %% [markdown]
-# One tile wins for both d. The persistent twin loses a tenth: its blocks take every n-th tile, however long the tiles
-# before were, while the hardware gives the next block of a grid to whichever SM is free. (Notebook 20's persistent
-# kernel draws its tiles from a counter.)
+# One tile wins for both d. The persistent version is a tenth slower. Two differences may explain that: its blocks take
+# every n-th tile, however long their earlier tiles were, while the hardware gives the next block of a grid to whichever
+# SM is free; and all heads are in progress at once, so L2 has to hold more of K and V. (Notebook 20's persistent kernel
+# draws its tiles from a counter, one sequence after another.)
 #
-# The course's kernel takes the fastest tile for each d, with and without a mask. How fast is it at other lengths, and
-# does it matter whether eight heads share K and V (16×2 heads against 16×16)? The CuTe kernel is the subject of
-# notebook 20. (The rows of cuTile for d = 128 without a mask were measured with a tile of 256×128 in a cluster of two.)
+# The course's kernel takes the fastest tile for each d, with and without a mask; only the rows of cuTile for d = 128
+# without a mask are from before that choice, with a tile of 256×128 in a cluster of two. **Predict** how its speed
+# depends on the length of the sequences, and on whether eight heads share K and V (16×2 heads against 16×16). The CuTe
+# kernel is the subject of notebook 20.
 
 # %%
 show_sweep("attention_full")
@@ -447,6 +451,8 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
+# Relative to cuDNN, the kernel is best at long sequences. Sharing K and V hardly changes the ratio.
+#
 # Multiplications and exponentials are done by different units, and a fast kernel keeps both busy at the same time. In
 # cuTile the order of your source, the tile and the hints give the compiler the chance, and the compiler decides. In
 # notebook 20 you decide.
@@ -456,8 +462,8 @@ show_sweep("attention_causal")
 # ## Decoding: one query, many keys
 #
 # When a model generates text, each step has one new query per sequence, and K and V of all earlier tokens. A tile of
-# scores has few rows: the `group` query heads that share a head of K and V, padded to the 16 rows that the tensor cores
-# multiply. **Predict**: what limits the kernel, the tensor cores or memory?
+# scores has few rows: the `group` query heads that share a head of K and V, padded to 16, the rows of an `mma.sync`.
+# **Predict**: what limits the kernel, the tensor cores or memory?
 
 # %%
 batch, kv_heads, group, keys, d = 4, 8, 8, 16384, 128
@@ -521,14 +527,15 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 
 # %% [markdown]
 # Measured beside torch's fastest backend, by the number of blocks for each SM. Shapes are as above, with one query.
-# **Predict**: where does splitting the keys matter most, for few long sequences or for many short ones?
+# **Predict**: is one block for each SM enough, and do four gain anything over two?
 
 # %%
 show_sweep("decode")
 
 # %% [markdown]
-# A block for each SM is enough for a few long sequences. Four leave a thread a quarter of the registers that one block
-# has: they spill, and the kernel is little more than half as fast.
+# Between one and two the difference is a few percent, either way. Four leave a thread a quarter of the registers that
+# one block has: they spill, and the kernel is little more than half as fast. It is furthest behind with the
+# most sequences.
 #
 # ## What to remember
 #
@@ -599,7 +606,8 @@ for (name, mine), exact in zip(by_hand.items(), torch.autograd.grad(o, (q, k, v)
 #
 # **Exercise 19.7** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
 # divide: q, do and dq are (queries, d), k and v (keys, d), bf16; lse (to base 2, of the scores times log2(e)) and delta
-# are (queries,), fp32. `scale` is that of the scores, *without* log2(e). dS is rounded to bf16 for its product.
+# are (queries,), fp32. `scale` is that of the scores, *without* log2(e). dS is rounded to bf16 for its product, and
+# only dS.
 
 
 # %%
@@ -635,8 +643,12 @@ show_source(tiles.keys_step, tiles.backward_keys)
 
 # %% [markdown]
 # These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do. If
-# both kept the tensor cores equally busy, yours would reach 5/7 of the speed of a kernel with five. **Predict** whether
-# they come closer to cuDNN's backward pass than that, or less close:
+# they kept the tensor cores as busy as a kernel with five, they would reach 5/7 of its speed, 0.71. **Predict** whether
+# they come closer to torch's fastest backward pass than that, or less close:
 
 # %%
 show_sweep("attention_backward")
+
+# %% [markdown]
+# Most are closer, all of those with d = 64 among them. Where eight heads share K and V, the ratio is lower: a block
+# that owns keys walks over the queries of all eight heads, and there are an eighth as many such blocks.

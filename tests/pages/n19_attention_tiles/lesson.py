@@ -20,7 +20,7 @@ LESSONS = {
     ),
     "19.2": Lesson(
         "two GEMMs by tensor cores in one loop, the accumulator rescaled",
-        named("19.2", "not_rescaled", "on_cuda_cores", "loads_k_twice"),
+        named("19.2", "not_rescaled", "on_cuda_cores", "loads_k_twice", "one_tile_of_all_keys", "acc_in_bf16"),
     ),
     "19.3": Lesson("tiles without a mask, and tiles that are skipped", named("19.3", "masks_everywhere", "visits_all")),
     "19.4": Lesson(

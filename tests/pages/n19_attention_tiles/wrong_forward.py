@@ -9,6 +9,7 @@ MORE = says("right, but it does more than it must")
 FACTOR = "ct.exp2(largest - new, flush_to_zero=True)"
 WEIGHTS = "ct.exp2(s - new, flush_to_zero=True)"
 TOTAL = "total * factor + ct.sum(p, 1, keepdims=True)"
+ROUNDED = "(acc * factor).astype(ct.bfloat16).astype(ct.float32))"
 CUDA_CORES = (
     "ct.mma(p.astype(v.dtype), v_tile, acc * factor)",
     "acc * factor + ct.sum(p[:, :, None] * v_tile.astype(ct.float32)[None, :, :], 1)",
@@ -39,6 +40,11 @@ def whole_for_the_last_query(m, tm, tn, keys):
 def first_querys_end(m, tm, tn, keys):
     """Ends where the first query's keys end."""
     return tiles(m, tm, tn, keys, end=-(-min(m * tm + 1, keys) // tn))
+
+
+def not_its_own_key(m, tm, tn, keys):
+    """The block's first query does not see its own key: wrong where that is a tile's last."""
+    return tiles(m, tm, tn, keys, whole=min(m * tm, keys) // tn)
 
 
 def forgets_the_end_of_k(m, tm, tn, keys):
@@ -135,6 +141,27 @@ WRONG = {
                 ("ct.transpose(k_tile)", "ct.transpose(ct.load(k, (n, 0), (tn, d)) * 0.5 + k_tile * 0.5)"),
             )
         ),
+        MORE(
+            attend(
+                "one_tile_of_all_keys",
+                "No loop: a tile as wide as any of the check's sequences.",
+                ("range(k.shape[0] // tn)", "range(1)"),
+                ("(n, 0), (tn, d))", "(n, 0), (256, d), padding_mode=ZERO)", 2),
+                ("(tm, tn)", "(tm, 256)"),
+                (
+                    "(s, largest",
+                    "(ct.where(ct.arange(256, dtype=ct.int32)[None, :] < k.shape[0], s, -math.inf), largest",
+                ),
+            )
+        ),
+        MORE(attend("acc_in_bf16", "Rounds the accumulator in each step.", ("acc * factor)", ROUNDED))),
+        MORE(
+            attend(
+                "p_in_fp16",
+                "V may not fit.",
+                ("p.astype(v.dtype), v_tile", "p.astype(ct.float16), v_tile.astype(ct.float16)"),
+            )
+        ),
         MORE(attend("stores_in_each_step", "Stores in the loop.", ("\n    ct.store", "\n        ct.store"))),
         says("without what the exercise is about")(
             attend("on_cuda_cores", "Only one product by tensor cores.", CUDA_CORES)
@@ -145,6 +172,7 @@ WRONG = {
         visits_all,
         whole_for_the_last_query,
         first_querys_end,
+        not_its_own_key,
         forgets_the_end_of_k,
         beyond_the_end_of_k,
         rounds_the_end_down,
@@ -163,6 +191,7 @@ WRONG = {
                 ("range(unmasked, end)", "range(end)"),
             )
         ),
+        MORE(causal("acc4_in_bf16", "Rounds the accumulator in each step.", ("acc * factor)", ROUNDED, 2))),
         MORE(causal("visits_all", "Visits what no query sees.", ("(unmasked, end)", "(unmasked, ct.cdiv(keys, tn))"))),
         causal("no_end_of_k", "Padding counts as keys.", ("(column < keys) & (column <= row)", "column <= row")),
         causal("not_causal", "Masks the end of K only.", ("(column < keys) & (column <= row)", "column < keys")),
@@ -187,11 +216,22 @@ WRONG = {
         ),
     ],
     "19.5": [
-        says("the longest work last")(
+        says("which see more keys")(
             attention(
                 "shortest_first",
                 "Blocks in the order of their rows.",
                 ("ct.num_blocks(0) - 1 - ct.bid(0)", "ct.bid(0)"),
+            )
+        ),
+        MORE(attention("acc5_in_bf16", "Rounds the accumulator in each step.", ("acc * factor)", ROUNDED, 2))),
+        says("which starts after it")(
+            attention(
+                "from_both_ends",
+                "The longest, the shortest, the second longest.",
+                (
+                    "ct.num_blocks(0) - 1 - ct.bid(0)",
+                    "ct.num_blocks(0) - 1 - ct.bid(0) // 2 if ct.bid(0) % 2 == 0 else ct.bid(0) // 2",
+                ),
             )
         ),
         attention("a_head_each", "No groups.", ("head // group", "head")),

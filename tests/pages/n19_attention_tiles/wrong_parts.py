@@ -65,6 +65,22 @@ WRONG = {
             ("ct.load(lse,", "ct.load(delta,"),
             ("(tm,))[:, None], ct.load(delta", "(tm,))[:, None], ct.load(lse"),
         ),
+        MORE(
+            grad_q(
+                "acc7_in_bf16",
+                "Rounds the accumulator in each step.",
+                ("k_tile, acc)", "k_tile, acc).astype(ct.bfloat16).astype(ct.float32)"),
+            )
+        ),
+        MORE(
+            grad_q(
+                "one_tile_of_keys",
+                "No loop: a tile as wide as any of the check's sequences.",
+                ("range(k.shape[0] // tn)", "range(1)"),
+                ("(tn, d))", "(128, d), padding_mode=ZERO)", 2),
+                ("(tm, tn)", "(tm, 128)"),
+            )
+        ),
         MORE(grad_q("loads_k_twice", "Loads K again.", ("k_tile, acc)", "ct.load(k, (n, 0), (tn, d)), acc)"))),
     ],
 }

@@ -184,7 +184,7 @@ RIGHT = {
         soften(
             "difference_first",
             "Scales the difference.",
-            swap("exp2(s * softmax.scale - base,", "exp2((s - top) * softmax.scale,"),
+            swap("exp2(s * softmax.scale - base,", "exp2((s - base / softmax.scale) * softmax.scale,"),
         ),
     ],
     "20.5": [counts, seen_by, as_a_list],
@@ -194,15 +194,6 @@ RIGHT = {
             "K of the last block first.",
             without("loads.load_q()"),
             swap("    k_state.advance()\n    for", "    loads.load_q()\n    k_state.advance()\n    for"),
-        ),
-        produce(
-            "v_before_k",
-            "Not one ahead, but right.",
-            without("        loads.load_k(n_blocks - 2 - number, k_state)"),
-            swap(
-                "        k_state.advance()\n",
-                "        loads.load_k(n_blocks - 2 - number, k_state)\n        k_state.advance()\n",
-            ),
         ),
         produce(
             "counts_down",

@@ -53,6 +53,7 @@ FREE_K, FREE_V, ISSUE_S, ISSUE_O = (
     "    me.issue_s(k_state)\n",
     "    me.issue_o(v_state)\n",
 )
+TAKE, PASS = "    me.take_turn()\n", "    me.pass_turn()\n"
 MASK = "    if cutlass.const_expr(masked):\n        me.mask(n_block)\n"
 
 
@@ -72,8 +73,25 @@ def whole(name, what, *words, **slots):
 
 
 waits_for_both = step("waits_for_both", "Waits for both.", swap("wait_group(1)", "wait_group(0)"))
+v_before_k = produce(
+    "v_before_k",
+    "K is not one ahead: the consumers wait for it.",
+    without("        loads.load_k(n_blocks - 2 - number, k_state)"),
+    swap(
+        "        k_state.advance()\n",
+        "        loads.load_k(n_blocks - 2 - number, k_state)\n        k_state.advance()\n",
+    ),
+    words=("V of block 3 before K of block 2",),
+)
+keeps_its_turn_to_the_end = step(
+    "keeps_its_turn_to_the_end",
+    "The other one cannot issue during the softmax.",
+    swap(PASS, ""),
+    swap(RESCALE, PASS + RESCALE),
+    words=("before it passes its turn",),
+)
 unmasked = step("unmasked", "Sees the future.", swap(MASK, ""))
-soften_alone = answer("soften_alone", "One function.", NamedPair(softmax_step), "is not 2 functions")
+soften_alone = answer("soften_alone", "One function.", NamedPair(softmax_step), "2 functions, not 1")
 
 WRONG = {
     "20.1": [
@@ -100,7 +118,7 @@ WRONG = {
             "block_last",
             "Another order.",
             lambda row, column: register(row, column)[::-1],
-            "(thread, K block, register)",
+            "(thread, K block, element)",
         ),
         answer(
             "warp_by_column",
@@ -155,6 +173,13 @@ WRONG = {
             "The 8 columns to the right before the rows below.",
             swap("((1, 2, 4), 0, 8)", "((1, 4, 2), 0, 8)"),
         ),
+        rows(
+            "flat_columns",
+            "One mode of columns.",
+            swap("(2, (2, cute.size(acc) // 4)), stride=(2, (1, 4))", "(2, cute.size(acc) // 2), stride=(2, 1)"),
+        ),
+        rows("for_128_columns", "N/8 of another tile.", swap("cute.size(acc) // 4", "16")),
+        operand("for_128_keys", "As many K blocks as 128 keys have.", swap("cute.size(p) // 8", "8")),
         operand("blocks_of_four", "K blocks 4 elements apart.", swap("((1, 2, 4), 0, 8)", "((1, 2, 4), 0, 4)")),
         operand(
             "the_first_block", "The first K block again and again.", swap("((1, 2, 4), 0, 8)", "((1, 2, 4), 0, 0)")
@@ -203,6 +228,12 @@ WRONG = {
             "A fence for each K block.",
             swap("        cute.gemm", "        warpgroup.fence()\n        cute.gemm"),
         ),
+        add(
+            "eight_blocks",
+            "As many K blocks as 128 keys have.",
+            swap("cute.size(p, mode=[2])", "8"),
+            words=("of shared memory",),
+        ),
         add("one_block", "The first K block alone.", swap("cute.size(p, mode=[2])", "1")),
         add(
             "without_the_last", "One K block is missing.", swap("cute.size(p, mode=[2])", "cute.size(p, mode=[2]) - 1")
@@ -243,6 +274,11 @@ WRONG = {
             "forgets_the_maximum",
             "A block's own maximum, which may be far below the one before: the factor overflows.",
             swap("s.reduce(cute.ReductionOp.MAX, before, 0)", "s.reduce(cute.ReductionOp.MAX, -Float32.inf, 0)"),
+        ),
+        soften(
+            "unguarded",
+            "-inf - (-inf) in a row that has seen no key.",
+            swap("Float32(0) if top == -Float32.inf else top * softmax.scale", "top * softmax.scale"),
         ),
         soften("unscaled", "Without the scale.", swap("exp2(s * softmax.scale - base", "exp2(s - top")),
         soften("base_e", "exp for exp2.", swap("p = cute.math.exp2", "p = cute.math.exp")),
@@ -386,6 +422,10 @@ WRONG = {
                 "        k_state.advance()\n    for number in cutlass.range(n_blocks - 1, unroll=1):\n        loads.load_v(n_blocks - 1 - number, v_state)\n        v_state.advance()\n",
             ),
         ),
+        v_before_k,
+        produce(
+            "two_stages", "For rings of two stages alone.", swap("loads.stages", "2", times=2), words=("loads.stages",)
+        ),
         says("calls the course's")(course.produce_blocks),
     ],
     "20.7": [
@@ -424,6 +464,24 @@ WRONG = {
         step("k_for_v", "Frees K twice.", swap("me.free_v(v_state)", "me.free_k(v_state)")),
         step("keeps_its_turn", "The other one waits.", without("me.pass_turn()")),
         step("takes_no_turn", "Passes what it did not take.", without("me.take_turn()")),
+        step(
+            "frees_k_last",
+            "The producer waits for a stage that S has read.",
+            swap(FREE_K, ""),
+            swap(FREE_V, FREE_K + FREE_V),
+            words=("frees the stage of K after the softmax",),
+        ),
+        keeps_its_turn_to_the_end,
+        step(
+            "a_turn_for_s_alone",
+            "P V is issued out of turn.",
+            swap(PASS, ""),
+            swap(ISSUE_O, PASS + ISSUE_O),
+            words=("a turn covers both groups",),
+        ),
+        step(
+            "two_turns", "A turn for each group.", swap(ISSUE_O, PASS + TAKE + ISSUE_O), words=("covers both groups",)
+        ),
         step("old_p", "P is not rounded for the next step.", without("me.tOrP.store")),
         says("calls the course's")(course.step),
     ],
@@ -478,6 +536,14 @@ WRONG = {
         ),
         whole("no_overlap", "A step that waits for both.", step=waits_for_both),
         whole("masked_nowhere", "A step without its mask.", step=unmasked),
+        whole(
+            "turn_to_the_end",
+            "A step that keeps its turn.",
+            "before it passes its turn",
+            step=keeps_its_turn_to_the_end,
+        ),
+        whole("v_first", "V before K.", "V of block 3 before K of block 2", produce=v_before_k),
+        answer("a_slot_too_few", "Leaves out a slot.", lambda: AttentionParts(by_row), "raised TypeError"),
         whole("no_number", "A slot without a function.", "is not a function", produce=7),
         answer("a_tuple", "No AttentionParts.", lambda: (by_row, p_operand), "is not AttentionParts"),
         answer("nothing_returned", "Returns nothing.", lambda: None, "is not AttentionParts"),

@@ -4,6 +4,7 @@ Only 19.1 refuses the course's `online_step`: a reader who is stuck there can go
 """
 
 import math
+from itertools import pairwise
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,17 @@ COURSE_ATTENTION = {
     )
 }
 ONLINE_STEP = {name: InModule("tutorlib.kernels.attention.tiles", name) for name in ("online_step", "scaled_step")}
+FP32 = Remedy(
+    Fail.TOO_MANY(instruction="cvt.rn.bf16"),
+    "One operand of each product is rounded for the tensor cores, and the result at the end: scores, total and "
+    "accumulator stay fp32.",
+)
+FP16 = Remedy(
+    Fail.TOO_MANY(instruction="cvt.rn.f16"), "K and V are bf16, which holds numbers that fp16 does not: beyond 65,504."
+)
+TILE_BY_TILE = Remedy(
+    Fail.TOO_MANY(instruction="mma.sync"), "Tiles of tn keys in a loop: one tile for all keys fits no longer sequence."
+)
 TM, TN = 32, 16  # queries and keys of a tile: different, so that one in the other's place shows
 
 
@@ -61,7 +73,15 @@ def head_of_keys(rng: Random) -> tuple[int, int, int, int]:
 
 
 # m, tm, tn, keys
-LONG_HEADS = [(0, 64, 64, 512), (3, 64, 64, 512), (2, 128, 64, 1024), (5, 32, 128, 512), (1, 128, 32, 4096)]
+LONG_HEADS = [
+    (1, 1, 2, 64),
+    (7, 1, 4, 64),
+    (0, 64, 64, 512),
+    (3, 64, 64, 512),
+    (2, 128, 64, 1024),
+    (5, 32, 128, 512),
+    (1, 128, 32, 4096),
+]
 SHORT_HEADS = [(3, 64, 64, 200), (7, 64, 32, 100), (0, 128, 64, 17), (2, 64, 64, 130), (9, 16, 64, 128)]
 TILE_MISTAKES = (
     Mistake(
@@ -71,6 +91,10 @@ TILE_MISTAKES = (
     Mistake(
         "Which tiles does the block's *first* query see whole? Its last one sees more.",
         lambda m, tm, tn, keys: (min((m + 1) * tm, keys) // tn, key_tiles(m, tm, tn, keys)[1]),
+    ),
+    Mistake(
+        "The first query sees its own key, too: m·tm + 1 keys.",
+        lambda m, tm, tn, keys: (min(m * tm, keys) // tn, key_tiles(m, tm, tn, keys)[1]),
     ),
     Mistake(
         "That is the first query's last tile; the block's last query, m·tm + tm - 1, sees more.",
@@ -94,11 +118,12 @@ def longest_first(shape: Shape, writers: "Tensor") -> str | None:
     numbers = writers[:, :, ::TM, 0]
     for batch, heads in enumerate(numbers.tolist()):
         for head, blocks in enumerate(heads):
-            if blocks != sorted(blocks, reverse=True):
-                return (
-                    f"batch {batch}, head {head}: block {blocks[0]} has the first {TM} queries and "
-                    f"block {blocks[-1]} the last, which see the most keys: that is the longest work last"
-                )
+            for m, (one, later) in enumerate(pairwise(blocks)):
+                if one < later:
+                    return (
+                        f"batch {batch}, head {head}: block {one} has the queries from {m * TM} on and block {later}, "
+                        f"which starts after it, those from {(m + 1) * TM} on, which see more keys"
+                    )
     return None
 
 
@@ -142,7 +167,10 @@ EXERCISES = (
         once=True,
         shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
         simulated_shapes=((32, 96, 16),),
-        limits=WorkLimits(at_least=(("mma.sync", 40),)),
+        limits=WorkLimits(
+            at_least=(("mma.sync", 40),), at_most=(("mma.sync", 48), ("cvt.rn.bf16", 72), ("cvt.rn.f16", 0))
+        ),
+        remedies=(FP32, FP16, TILE_BY_TILE),
         grid=lambda shape: (tiles(shape[0], TM),),
         constants=lambda shape: (scale_of(shape[2]), TM, TN, shape[2]),
         loads=lambda shape: {0: shape[0] * shape[2], **dict.fromkeys((1, 2), shape[0] // TM * shape[1] * shape[2])},
@@ -178,7 +206,7 @@ EXERCISES = (
         once=True,
         shapes=((64, 64, 64), (70, 70, 16), (40, 100, 32), (100, 50, 16)),
         simulated_shapes=((128, 128, 16), (70, 50, 16)),
-        limits=WorkLimits(at_least=(("mma.sync", 120),), at_most=(("selp.f32", 280),)),
+        limits=WorkLimits(at_least=(("mma.sync", 120),), at_most=(("selp.f32", 280), ("cvt.rn.bf16", 240))),
         grid=lambda shape: (tiles(shape[0], TM),),
         constants=lambda shape: (scale_of(shape[2]), TM, TN, shape[2]),
         loads=keys_of_head,
@@ -189,6 +217,7 @@ EXERCISES = (
             "Loads of the last tile need padding_mode=ZERO, V's too: 0 times undetermined may be NaN.",
         ),
         remedies=(
+            FP32,
             Remedy(
                 Fail.TOO_MANY(instruction="selp.f32"),
                 "The tiles before the diagonal need no mask: a loop of their own.",
@@ -205,7 +234,8 @@ EXERCISES = (
         once=True,
         shapes=((1, 2, 2, 64, 64, 16), (2, 4, 2, 70, 70, 16), (1, 6, 2, 40, 100, 32), (1, 3, 1, 70, 50, 16)),
         simulated_shapes=((1, 2, 1, 120, 130, 16),),
-        limits=WorkLimits(at_least=(("mma.sync", 240),), at_most=(("selp.f32", 560),)),
+        limits=WorkLimits(at_least=(("mma.sync", 240),), at_most=(("selp.f32", 560), ("cvt.rn.bf16", 480))),
+        remedies=(FP32,),
         grid=lambda shape: (tiles(shape[3], TM), shape[1], shape[0]),
         constants=lambda shape: (scale_of(shape[5]), shape[1] // shape[2], TM, TN, shape[5]),
         loads=keys_loaded,
@@ -246,7 +276,8 @@ EXERCISES = (
         once=True,
         shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
         simulated_shapes=((32, 96, 16),),
-        limits=WorkLimits(at_least=(("mma.sync", 60),)),
+        limits=WorkLimits(at_least=(("mma.sync", 60),), at_most=(("mma.sync", 72), ("cvt.rn.bf16", 72))),
+        remedies=(FP32, TILE_BY_TILE),
         grid=lambda shape: (tiles(shape[0], TM),),
         constants=lambda shape: (shape[2] ** -0.5, TM, TN, shape[2]),
         loads=lambda shape: {

@@ -11,6 +11,7 @@ from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n20_attention_hopper.judge.attention_slots import (
     AttentionSlot,
     AttnFlaw,
+    ProducerSlot,
     StepSlot,
     TurnSlot,
     ViewsSlot,
@@ -25,6 +26,7 @@ PARTS = "tutorlib.kernels.attention.parts"
 SHAPES = ((2, 4, 2, 300, 300, 128), (1, 2, 2, 100, 1000, 64))  # batch, heads, heads of K and V, queries, keys, head_dim
 SMALL = ((1, 1, 1, 100, 200, 64),)  # four blocks of 64 keys, the last of them of 8: the rings of two go round twice
 SMALL_CAUSAL = ((1, 1, 1, 200, 200, 64),)
+ONE_BLOCK = ((1, 1, 1, 17, 17, 64),)
 
 # In SMALL 8 consumer warps take 4 blocks each: 64 groups of wgmmas, 9 loads, 160 shuffles, 1,072 exponentials.
 ONE_GROUP = WorkLimits(at_most=tuple((f"wgmma.{name}", 80) for name in ("fence", "commit_group", "wait_group")))
@@ -100,6 +102,7 @@ EXERCISES = (
                 Hazard.RACE(lacks="wgmma.fence"),
                 "The threads have just written P, and rescaled O: warpgroup.fence() comes before the first wgmma.",
             ),
+            Remedy(Hazard.RACE(earlier="mbarrier"), "The consumer has waited for the stage that it names: `stage`."),
             Remedy(Hazard.RACE, "wait_group waits for committed groups alone: commit_group() after the last wgmma."),
             Remedy(
                 Fail.TOO_MANY,
@@ -112,7 +115,9 @@ EXERCISES = (
         id="20.4",
         title="softmax",
         points=6,
-        part=AttentionSlot(names=("quad_reduce", "softmax_step")),
+        part=AttentionSlot(names=("quad_reduce", "softmax_step"), causal=True, small={"tile_n": 32}),
+        problem=attention_problem(causal=True),
+        simulated_shapes=((1, 1, 1, 128, 128, 64),),  # rows that see none of the first three blocks
         patterned=True,
         limits=ONCE_A_SCORE,
         library=course("quad_reduce", "softmax_step"),
@@ -127,8 +132,12 @@ EXERCISES = (
         remedies=(
             Remedy(
                 Fail.TOO_MANY(instruction="shfl.sync.bfly"),
-                "The sum needs no shuffle in each block: a thread's own part of it will do until the end, where the "
-                "course's `normalize` adds up the four.",
+                "Two shuffles reduce a row's four lanes. The sum needs none in a block: a thread keeps its own part "
+                "of it until the end, where the course's `normalize` adds up the four.",
+            ),
+            Remedy(
+                Difference.WRONG(got="nan"),
+                "Which exponent is (−∞) − (−∞)? A row may have seen no key yet, in this block and in those before.",
             ),
             Remedy(
                 Difference.WRONG,
@@ -152,7 +161,8 @@ EXERCISES = (
         id="20.6",
         title="produce",
         points=4,
-        part=AttentionSlot(names=("produce",)),
+        part=ProducerSlot(names=("produce",)),
+        simulated_shapes=SMALL + ONE_BLOCK,
         limits=ONCE_LOADED,
         library=course("produce_blocks"),
         hints=(
@@ -200,11 +210,15 @@ EXERCISES = (
                 "A stage of V is free once P V is complete, one of K once S is: free_k after wait_group(1), free_v "
                 "after wait_group(0).",
             ),
-            Remedy(Hazard.DEADLOCK, "Each step frees one stage of K and one of V, and passes the turn it took."),
+            Remedy(
+                Hazard.DEADLOCK,
+                "Each step frees one stage of K and one of V, and passes the turn it took. The caller advances the "
+                "states.",
+            ),
             Remedy(
                 Difference.WRONG,
-                "O has been summed relative to the old maximum: rescale it with the factors of softmax_step, once it "
-                "is complete and before the next P V.",
+                "In this order: S is complete; mask it; softmax_step; O is complete; rescale it; P into tOrP. Is one "
+                "of them missing?",
             ),
         ),
     ),

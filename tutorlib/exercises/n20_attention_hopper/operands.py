@@ -29,16 +29,16 @@ HOLDING = (
         changed(block=lambda t, b, r: 2 * b + r // 4, register=lambda t, b, r: r % 4),
     ),
     Mistake(
-        "Within a K block the registers are in the order of the accumulators: two neighbors of a row, then the two 8 "
+        "Within a K block the elements are in the order of the accumulators: two neighbors of a row, then the two 8 "
         "rows below, then the next 8 columns.",
         changed(register=lambda t, b, r: r % 2 + 2 * (r // 4) + 4 * (r // 2 % 2)),
     ),
-    Mistake("Registers are counted within the K block: 0 to 7.", changed(register=lambda t, b, r: 8 * b + r)),
+    Mistake("Elements are counted within the K block: 0 to 7.", changed(register=lambda t, b, r: 8 * b + r)),
     Mistake(
         "Thread numbers run over the warpgroup: rows 16 to 31 are warp 1's.",
         lambda row, column: a_register(row % 16, column),
     ),
-    Mistake("The order is (thread, K block, register).", lambda row, column: a_register(row, column)[::-1]),
+    Mistake("The order is (thread, K block, element).", lambda row, column: a_register(row, column)[::-1]),
 )
 
 

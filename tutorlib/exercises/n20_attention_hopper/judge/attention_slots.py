@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cute import call_host
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.dsl.cute.plain_python import as_written, instead_of
+from tutorlib.dsl.cute.plain_python import as_written, instead_of, plain_loops
 from tutorlib.failure import FailureKind, Flaw
 
 if TYPE_CHECKING:
@@ -27,6 +28,12 @@ class AttnFlaw(FailureKind):
     P_WAITS = "softmax waits for P V"
     NO_TURNS = "no warpgroup passes its turn"
     VIEW = "a view of other registers"
+    SHAPE = "a view of another shape"
+    ISSUED_OUT_OF_TURN = "a group issued out of turn"
+    KEEPS_TURN = "keeps its turn while it waits"
+    KEEPS_K = "keeps K during the softmax"
+    V_FIRST = "V before the K that is read first"
+    STAGES = "a number of stages in place of the ring's"
     TURN = "a barrier that does not give turns"
     COURSES = "the course's part of attention"
 
@@ -41,8 +48,8 @@ def without_overlap(ptx: str) -> str:
     """A fault if no exponential comes between a wait for the older group and the wait for all; else ""."""
     if not re.search(r"wgmma\.wait_group\S*\s+1;", ptx):
         what = (
-            "it waits for every wgmma group before it goes on, so the tensor cores idle during the softmax: "
-            "wait_group(1) leaves P V, the newest group, in flight."
+            "no wait_group(1) comes before the softmax: it completes S, which the exponentials need, and leaves P V, "
+            "the newest group, in flight."
         )
         return Flaw(what, AttnFlaw.NOT_OVERLAPPED)
     hidden = r"wgmma\.wait_group\S*\s+1;(?:(?!wgmma\.(?:wait|commit)_group).)*ex2\."
@@ -104,7 +111,7 @@ class AttentionSlot(Part):
 
         filled = answer if isinstance(answer, tuple | list) else (answer,)
         if len(filled) != len(self.names):
-            raise WrongKind(f"{answer!r} is not {len(self.names)} functions.")
+            raise WrongKind(f"check takes {' and '.join(self.names)}, {len(self.names)} functions, not {len(filled)}.")
         return replace(COURSE, **dict(zip(self.names, map(need_callable, filled), strict=True)))
 
 
@@ -126,7 +133,10 @@ def find_misplaced(by_row: Answer, p_operand: Answer, columns: int) -> str:
 
     flaws: list[Flaw] = []
 
-    def note(name: str, view: Any, places: "dict[tuple[Any, ...], int]") -> None:
+    def note(name: str, view: Any, shape: tuple[Any, ...], places: "dict[tuple[Any, ...], int]") -> None:
+        if not flaws and not (cute.is_weakly_congruent(shape, view.shape) and cute.size(view) == len(places)):
+            what = f"with {columns} columns, {name}(acc) has the shape {view.shape}, not {shape}."
+            flaws.append(Flaw(what, AttnFlaw.SHAPE))
         for place, register in places.items():
             if not flaws and (got := int(view.layout(place))) != register:
                 what = f"with {columns} columns, {name}(acc) has element {place} in register {got}, not {register}."
@@ -136,10 +146,11 @@ def find_misplaced(by_row: Answer, p_operand: Answer, columns: int) -> str:
     def host() -> None:
         acc = cute.make_rmem_tensor(((2, 2, columns // 8), 1, 1), BFloat16)
         pairs = product(range(2), range(2), range(columns // 8))
-        note("by_row", by_row(acc), {(row, (one, pair)): one + 2 * row + 4 * pair for one, row, pair in pairs})
+        rows = {(row, (one, pair)): one + 2 * row + 4 * pair for one, row, pair in pairs}
+        note("by_row", by_row(acc), (2, (2, columns // 8)), rows)
         elements = product(range(2), range(2), range(2), range(columns // 16))
         operand = {((a, b, c), 0, block): a + 2 * b + 4 * c + 8 * block for a, b, c, block in elements}
-        note("p_operand", p_operand(acc), operand)
+        note("p_operand", p_operand(acc), ((2, 2, 2), 1, columns // 16), operand)
 
     try:
         call_host(host)
@@ -149,9 +160,96 @@ def find_misplaced(by_row: Answer, p_operand: Answer, columns: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProducerSlot(AttentionSlot):
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        return lowered(load_flaw(self.parts(answer).produce), points)
+
+
+@dataclass(frozen=True, kw_only=True)
 class StepSlot(AttentionSlot):
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        return lowered(step_flaw(self.parts(answer).step), points)
+
     def lacks(self, compiled: Compiled) -> str:
         return without_overlap(compiled.ptx)
+
+
+def lowered(flaw: str, points: float) -> Verdict | None:
+    """The verdict on a part that gives right results and has this flaw; None if it is ""."""
+    return Verdict(max(points - 1, points / 2), ("right, but " + flaw,), "partial") if flaw else None
+
+
+BLOCKS, STAGES = 4, 3  # of a producer that runs as plain Python
+
+
+def load_flaw(produce: Answer) -> str:
+    """A fault in the order of the loads, which the simulator does not see since it has no latency, or ""."""
+    import cutlass
+    from cutlass import pipeline
+
+    loads, states = MagicMock(), MagicMock()
+    loads.stages = STAGES
+    modules = [(cutlass, plain_loops()), (pipeline, {"make_pipeline_state": states})]
+    if not runs_plainly(modules, produce, loads, BLOCKS):
+        return ""
+    if any(STAGES not in (*made.args, *made.kwargs.values()) for made in states.call_args_list):
+        return Flaw("its states have a number of stages of their own: loads.stages is the rings'.", AttnFlaw.STAGES)
+    numbers = {"load_k": [], "load_v": []}  # type: dict[str, list[tuple[int, int]]]
+    for place, (name, args, named) in enumerate(loads.method_calls):
+        if name in numbers:
+            numbers[name].append((int((*args, *named.values())[0]), place))
+    of_k, of_v = map(dict, numbers.values())
+    for block in range(BLOCKS - 1, 0, -1):
+        if of_v.get(block, BLOCKS**2) < of_k.get(block - 1, 0):
+            what = (
+                f"it loads V of block {block} before K of block {block - 1}, which the consumers read first: with "
+                "overlap they wait for it."
+            )
+            return Flaw(what, AttnFlaw.V_FIRST)
+    return ""
+
+
+def step_flaw(step: Answer) -> str:
+    """A fault in the order of the step's calls that leaves the result right, or ""."""
+    import cutlass
+    from cutlass import cute
+    from cutlass.cute.nvgpu import warpgroup
+
+    me = MagicMock()
+    modules = [
+        (cutlass, plain_loops()),
+        (cute, {"make_rmem_tensor": MagicMock()}),
+        (warpgroup, {"wait_group": me.wait_group}),
+    ]
+    if not runs_plainly(modules, step, me, MagicMock(), MagicMock(), 0, True):
+        return ""
+    calls = [name for name, *_ in me.method_calls]
+    if not {"take_turn", "issue_s", "issue_o", "pass_turn", "free_k", "wait_group", "softmax_step"} <= set(calls):
+        return ""
+    turns = [name for name in calls if name in ("take_turn", "issue_s", "issue_o", "pass_turn")]
+    if sorted(turns[1:3]) != ["issue_o", "issue_s"] or turns[0] != "take_turn" or len(turns) != 4:
+        what = f"a turn covers both groups: take_turn, issue_s, issue_o, pass_turn. It calls {', '.join(turns)}."
+        return Flaw(what, AttnFlaw.ISSUED_OUT_OF_TURN)
+    if calls.index("pass_turn") > calls.index("wait_group"):
+        what = "it waits before it passes its turn, and the other warpgroup cannot issue: pass it once both groups are."
+        return Flaw(what, AttnFlaw.KEEPS_TURN)
+    if calls.index("free_k") > calls.index("softmax_step"):
+        what = (
+            "it frees the stage of K after the softmax: S has read it, and the producer could load the next K "
+            "meanwhile."
+        )
+        return Flaw(what, AttnFlaw.KEEPS_K)
+    return ""
+
+
+def runs_plainly(modules: list[tuple[Any, dict[str, Any]]], function: Answer, *args: Any) -> bool:
+    """Whether the function, as plain Python, takes these arguments while the modules have other functions."""
+    try:
+        with instead_of(modules, function):
+            as_written(function)(*args)
+    except Exception:  # whatever the DSL raises outside of a trace
+        return False
+    return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,13 +301,8 @@ def barriers_of(function: Answer, group: int) -> BarrierCalls | None:
     def noting(does: str) -> Answer:
         return lambda barrier_id=0, number_of_threads=0, **_: calls.append((does, int(barrier_id), number_of_threads))
 
-    try:
-        names = {"barrier": noting("waits"), "barrier_arrive": noting("arrives")}
-        with instead_of([(arch, names)], function):
-            as_written(function)(SimpleNamespace(group=group))
-    except Exception:  # whatever the DSL raises outside of a trace
-        return None
-    return calls
+    names = {"barrier": noting("waits"), "barrier_arrive": noting("arrives")}
+    return calls if runs_plainly([(arch, names)], function, SimpleNamespace(group=group)) else None
 
 
 def told(calls: BarrierCalls) -> str:
@@ -226,7 +319,12 @@ class WholeAttention(TurnSlot):
         """Raises WrongKind."""
         from tutorlib.kernels.attention.slots import COURSE, AttentionParts
 
-        got = need_callable(answer)()
+        if isinstance(answer, AttentionParts):
+            raise WrongKind("check takes the function my_parts itself, not its result.")
+        try:
+            got = need_callable(answer)()
+        except TypeError as error:  # a slot too few or too many
+            raise WrongKind(f"my_parts() raised TypeError: {error}.") from error
         if not isinstance(got, AttentionParts):
             raise WrongKind(f"{got!r} is not AttentionParts.")
         for slot in fields(AttentionParts):
@@ -234,6 +332,10 @@ class WholeAttention(TurnSlot):
                 what = f"the slot {slot.name} has the course's function: fill each with your own."
                 raise WrongKind(Flaw(what, AttnFlaw.COURSES))
         return got
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        parts = self.parts(answer)
+        return super().look(answer, points) or lowered(step_flaw(parts.step) or load_flaw(parts.produce), points)
 
     def lacks(self, compiled: Compiled) -> str:
         return without_overlap(compiled.ptx) or super().lacks(compiled)

@@ -16,7 +16,7 @@ from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import address_of, no_effect
 from tutorlib.simulate.ptx.opcodes.matrices import whole_warps
 from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places_of
-from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, NUMBERS, SharedOperand, registers_of
+from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, NUMBERS, SharedOperand, inside, registers_of
 from tutorlib.simulate.ptx.state import State, Where
 from tutorlib.simulate.ptx.tensor_cores import MODELED, add_products
 from tutorlib.simulate.ptx.tensor_memory import LANES, column_of, fragment
@@ -124,7 +124,7 @@ def multiply(instruction: Instruction, site: int, state: State) -> Step:
             slots = (first, first + 1) if pair else (slot,)
             sizes = LANES, columns // len(slots)
             one, two = (SharedOperand(state, *each) for each in zip((a, b), sizes, kinds, k_major, signs, strict=True))
-            parts_b = [two.units_of(matrix_of(of(b, lane)))] * len(slots)
+            parts_b = [inside(two.units_of(matrix_of(of(b, lane))), site, state)] * len(slots)
             units = [part.reshape(-1) for part in parts_b]
             if from_columns:
                 _, start = column_of(int(from_columns(np.array([lane]))[0]))
@@ -132,7 +132,7 @@ def multiply(instruction: Instruction, site: int, state: State) -> Step:
                 left = partial(numbers_in_columns, state, one, of_a)
             else:
                 of_a = np.arange(0)
-                units_a = one.units_of(matrix_of(of(a, lane)))
+                units_a = inside(one.units_of(matrix_of(of(a, lane))), site, state)
                 units = [np.concatenate([units_a.reshape(-1), own]) for own in units]
                 left = partial(numbers_of, one, units_a)
             work = partial(product_of, left, one.kind, two, parts_b, slots)

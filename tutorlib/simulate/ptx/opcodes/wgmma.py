@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.ptx import rounding
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
@@ -146,10 +147,10 @@ def tell(
 ) -> None:
     first = lanes[::THREADS]  # a lane of each warpgroup
     warpgroups, slots = state.units.warpgroups.warpgroup[first], state.slot[first]
-    b_units = b.units(first)
+    b_units = inside(b.units(first), site, state)
     read = [b_units.reshape(len(first), -1)]
     if isinstance(a, SharedOperand):
-        a_units = a.units(first)
+        a_units = inside(a.units(first), site, state)
         read.append(a_units.reshape(len(first), -1))
     else:
         held = a.numbers(state.units.warpgroups.warps_of(warpgroups))
@@ -164,6 +165,17 @@ def tell(
 
     added = np.broadcast_to(adds(), state.geometry.lanes)[first]
     state.units.warpgroups.tell(site, acc, warpgroups, np.concatenate(read, axis=1), multiply, added.copy())
+
+
+def inside(units: np.ndarray, site: int, state: State) -> np.ndarray:
+    """These addresses; in place of one beyond the block's shared memory, which is a finding, byte 0."""
+    size = state.shared.size
+    beyond = units > size - UNIT
+    if beyond.any():
+        what = f"the tensor cores read byte {units.max():,} of shared memory, of which the block has {size:,}"
+        hazard = Hazard.OUTSIDE(tensor="shared memory")
+        state.watch.findings.notice(Hazard.OUTSIDE, site, lambda: Flaw(what, hazard), int(beyond.sum()))
+    return np.where(beyond, 0, units)
 
 
 def of_warps_here(instruction: Instruction, site: int, state: State, does: Callable[[np.ndarray], None]) -> Step:
