@@ -408,8 +408,8 @@ class SharedRaces:
 
     def who(self, at: "Example") -> str:
         block = f"block {self.geometry.show_block(at.block)}"
-        if at.agent == "tcgen05":
-            return f"the tcgen05.mma of warp {at.thread // WARP} of {block}"
+        if at.agent in ("tcgen05", "tcgen05.cp"):
+            return f"the {'tcgen05.mma' if at.agent == 'tcgen05' else at.agent} of warp {at.thread // WARP} of {block}"
         if at.agent == "wgmma":
             return f"the wgmma of warpgroup {at.thread // (WARPGROUP * WARP)} of {block}"
         return f"thread {at.thread} of {block}" if at.agent == "thread" else f"TMA, for thread {at.thread} of {block},"
