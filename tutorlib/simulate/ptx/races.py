@@ -157,7 +157,8 @@ class SharedRaces:
         pieces = np.unique(np.concatenate(self.unfenced))
         pieces = pieces[self.fence[pieces] == UNFENCED]
         of, writers = pieces // self.pieces, self.writer[pieces].astype(np.int64)
-        own = lanes[self.lane(of, writers)]
+        last = self.geometry.warps * WARP - 1  # thread
+        own = (writers <= last) & lanes[self.lane(of, np.minimum(writers, last))]
         self.fence_by(pieces[own], of[own], writers[own] // WARP)
         for slot, warp in zip(slots, warps, strict=True):  # what others wrote and this warp knows of
             here = (of == slot) & ~own
@@ -276,7 +277,9 @@ class SharedRaces:
         self.read[pieces] = 0
         self.reader[pieces] = NEVER
         if self.has_proxies:
-            self.fence[pieces] = 0
+            by_threads = self.carriers.get(access.site) == "cp.async"  # TMA and tensor cores need a fence for these
+            self.fence[pieces] = UNFENCED if by_threads else 0
+            self.unfenced += [pieces] * by_threads
 
     def on_atomic(self, access: SharedAccess) -> None:
         """Atomics do not race with each other, but with everything else. Of another block's no record is kept."""

@@ -213,9 +213,9 @@ def multiply(instruction: Instruction, site: int, state: State) -> Step:
             halves = rows < LANES and not (apart or pair)
             if rows not in (LANES, LANES // 2, *[LANES // 4] * apart) or (not scaled and shape >> 4 & 3 != 1):
                 raise NotSimulated(f"{instruction} with M = {height}", instruction.line)
-            codes = [shape >> place & 7 for place in (7, 10)]
+            codes = [shape >> 7 & 7, shape >> 10 & (3 if len(KINDS[kind]) == 1 and scaled else 7)]
             k_major = [not shape >> place & 1 for place in (15, 16)]
-            if not set(codes) <= set(KINDS[kind]) or (scaled and shape >> 31):
+            if not set(codes) <= set(KINDS[kind]) or (scaled and (shape >> 31 or shape >> 3 & 1)):
                 raise NotSimulated(f"{instruction} of types {codes}", instruction.line)
             kinds = [KINDS[kind][code] for code in codes]
             signs = [-1 if shape >> place & 1 else 1 for place in (13, 14)]
