@@ -154,9 +154,7 @@ def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
                 if (mask or 1 << slot - first) >> rank & 1:
                     counting = first + (rank - rank % 2 if pair else rank)
                     mbarrier = state.units.mbarriers.at(site, lane, (counting, bar), "has TMA count on")
-                    copies.append(
-                        BulkLoad(site, lane, first + rank, units, fetch, mbarrier, padding=described.padding)
-                    )
+                    copies.append(BulkLoad(site, lane, first + rank, units, fetch, mbarrier, padding=described.padding))
         state.units.bulk.load(copies)
 
     return step
