@@ -252,6 +252,17 @@ def test_a_load_of_what_may_still_be_copied_is_unwaited():
     assert any("the tcgen05.cp at" in finding.message and finding.kind == "unwaited" for finding in findings)
 
 
+@pytest.mark.parametrize(("fence", "kinds"), [("fence.proxy.async;", []), ("", ["proxy"])])
+def test_bytes_that_an_mbarrier_counts_need_a_proxy_fence(fence, kinds):
+    """cp.async writes them as a thread would."""
+    text = f"""add.u32 %r20, %r1, 16; mbarrier.init.shared.b64 [%r20], 1;
+    cp.async.ca.shared.global [%r1+1024], [%rd_a], 16; cp.async.mbarrier.arrive.noinc.shared.b64 [%r20];
+    ARRIVED: mbarrier.try_wait.parity.shared.b64 %p6, [%r20], 0; @!%p6 bra ARRIVED;
+    {fence} tcgen05.cp.cta_group::1.128x128b [%r5], {descriptor("a", 0)};"""
+    _, findings = run(text, {"a": torch.zeros(2048, dtype=torch.uint8)}, 4)
+    assert [finding.kind for finding in findings] == kinds
+
+
 def test_a_copy_of_what_no_proxy_fence_has_made_visible():
     cp = f"st.shared.b32 [%r1+1024], %tid_x; tcgen05.cp.cta_group::1.128x128b [%r5], {descriptor('a', 0)};"
     _, findings = run(cp, {"a": torch.zeros(2048, dtype=torch.uint8)}, 4)

@@ -12,9 +12,10 @@ import numpy as np
 
 BYTES = 128
 LINE = 128  # bytes of shared memory that a swizzle permutes 16 by 16
-ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 4, 4)  # by the code of the type
-IN_DESCRIPTORS = {10: 8, 8: 9, 9: 10}  # a CUtensorMapDataType: its code here, where that is another
-SIXTEENS = {13: (8, 8), 14: (8, 16), 15: (12, 16)}  # of numbers of 4 and 6 bits: bytes of 16, global and shared
+ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2)  # by the code of the type
+SIXTEENS = {11: (8, 8), 12: (8, 16), 13: (12, 16)}  # of numbers of 4 and 6 bits: bytes of 16, global and shared
+# A CUtensorMapDataType: its code here, where that is another. Of tf32 only the size matters.
+IN_DESCRIPTORS = {10: 8, 8: 9, 9: 10, 11: 7, 12: 8, 13: 11, 14: 12, 15: 13}
 MOST_DIMENSIONS = 5
 
 
@@ -103,7 +104,7 @@ def read_tensor_map(data: bytes) -> TensorMap:
     """Raises ValueError where these are no descriptor's bytes."""
     words = [int(word) for word in np.frombuffer(data, np.uint64)]
     low, dimensions, kind = words[1] & 0xFFFFFFFF, (words[1] >> 4 & 7) + 1, words[1] >> 7 & 15
-    if dimensions > MOST_DIMENSIONS or words[0] == 0:
+    if kind > max(SIXTEENS) or dimensions > MOST_DIMENSIONS or words[0] == 0:
         raise ValueError("not a descriptor of a tensor")
     sizes = [words[4] & 0xFFFFFFFF, words[4] >> 32, words[5] & 0xFFFFFFFF, words[5] >> 32, words[6] & 0xFFFFFFFF]
     sixteens = [words[1] >> 32, words[2] & 0xFFFFFFFF, words[2] >> 32, words[3] & 0xFFFFFFFF]
