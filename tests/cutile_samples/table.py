@@ -71,12 +71,11 @@ TILEGYM = Source(
 class Case:
     """One launch and its result.
 
-    want: what torch gives, by the argument's place; nothing where the interpreter refuses the kernel.
+    want: what torch gives, by the argument's place.
     tolerance: largest difference from it, in parts of its largest element (of 1 where all are smaller).
     finds: the kinds of the interpreter's findings; most samples have none.
     undetermined: stands where cuTile leaves a value undetermined, for samples that count on a finite one.
     needs: the sm_ number of the oldest GPU that runs it.
-    refused: what of the kernel is not simulated.
     """
 
     kernel: ct.kernel
@@ -87,7 +86,6 @@ class Case:
     finds: frozenset[str] = frozenset()
     undetermined: float | None = None
     needs: int = 80
-    refused: str = ""
 
     def interpret(self) -> Report:
         """Run it on the arguments as they are, as if for Hopper or the oldest GPU that will do."""

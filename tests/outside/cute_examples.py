@@ -90,6 +90,7 @@ BLACKWELL = {
     "cute/blackwell/kernel/rmsnorm/rmsnorm.py": ["--M 8 --N 512"],
 }
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
+SINCE_BLACKWELL = {"tma_multicast.py"}  # libNVVM compiles it for no older GPU
 
 
 def cases() -> Iterator[Case]:
@@ -103,8 +104,10 @@ def cases() -> Iterator[Case]:
     for file in sorted((AMPERE_SOURCE.checkout / ROOT / "experimental/primitives").rglob("*.py")):
         text = file.read_text(encoding="utf-8")
         if "assert" in text or "allclose" in text:
-            target = "sm_100a" if "tcgen05" in text or "tmem" in text else "sm_90a"
-            yield case(PRIMITIVES_SOURCE, str(file.relative_to(AMPERE_SOURCE.checkout / ROOT)), "", target, ())
+            since_blackwell = "tcgen05" in text or "tmem" in text or file.name in SINCE_BLACKWELL
+            target = "sm_100a" if since_blackwell else "sm_90a"
+            arguments = "--a-dtype all" if "--a-dtype" in text else ""
+            yield case(PRIMITIVES_SOURCE, str(file.relative_to(AMPERE_SOURCE.checkout / ROOT)), arguments, target, ())
 
 
 def case(source: Source, path: str, arguments: str, target: str, also: tuple[str, ...]) -> Case:

@@ -26,6 +26,7 @@ from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 ASSERT_CLOSE = torch.testing.assert_close
+ALIGNED = 512  # bytes to whose multiples torch allocates on a GPU
 SMS = 4  # few, so that persistent kernels take several tiles each
 
 
@@ -96,6 +97,8 @@ class PretendedGPU(TorchFunctionMode):
             result = result.clone()
         if held and name != "data_ptr":
             for tensor in tensors_in(result):
+                if not self.is_held(tensor):
+                    align(tensor)
                 self.hold(tensor)
         return result
 
@@ -202,6 +205,20 @@ def same_memory(a: Any, b: torch.Tensor) -> bool:
         return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
 
 
+def align(tensor: torch.Tensor) -> None:
+    """Move a new tensor to memory such as a GPU's allocator gives."""
+    with torch._C.DisableTorchFunction():
+        old = tensor.untyped_storage()
+        if not old.nbytes() or old.data_ptr() % ALIGNED == 0 or tensor.is_sparse:
+            return
+        room = np.empty(old.nbytes() + ALIGNED, np.uint8)
+        first = -room.ctypes.data % ALIGNED
+        new = torch.from_numpy(room[first : first + old.nbytes()]).untyped_storage()
+        new.copy_(old)
+        place = tensor.storage_offset(), tensor.shape, tensor.stride()
+        tensor.data = torch.empty(0, dtype=tensor.dtype).set_(new, *place)  # type: ignore[call-overload]
+
+
 def allocate(arena: Arena, number: int, one: Held) -> Allocation:
     tensor = one.tensor
     shape, strides = tuple(tensor.shape), tuple(tensor.stride())
@@ -227,7 +244,7 @@ class Stream:
 
 
 class Event:
-    cuda_event = 0
+    cuda_event = 1
 
     def __init__(self, *args: Any, **options: Any) -> None: ...
 
@@ -237,6 +254,14 @@ class Event:
 
     def elapsed_time(self, other: Any) -> float:
         return 1.0
+
+
+class CUDAGraph:
+    """Its launches run when it is captured: that is its first replay."""
+
+    def __init__(self, *args: Any, **options: Any) -> None: ...
+
+    def replay(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -276,6 +301,8 @@ def pretended(gpu: PretendedGPU) -> Iterator[PretendedGPU]:
         "device": lambda device: contextlib.nullcontext(),
         "Stream": Stream,
         "Event": Event,
+        "CUDAGraph": CUDAGraph,
+        "graph": lambda graph, **options: contextlib.nullcontext(),
         "manual_seed": lambda seed: None,
         "manual_seed_all": lambda seed: None,
     }

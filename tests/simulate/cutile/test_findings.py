@@ -179,10 +179,10 @@ def test_what_is_lacking_is_named():
 def test_a_dtype_that_is_lacking_is_named():
     @ct.kernel
     def kernel(x, z):
-        ct.store(z, (0,), ct.pack_to_bytes(ct.load(x, (0,), (8,)).astype(ct.float4_e2m1fn)))
+        ct.store(z, (0,), ct.pack_to_bytes(ct.load(x, (0,), (8,)).astype(ct.float8_e5m3fnu)))
 
-    with pytest.raises(NotSimulated, match="float4_e2m1fn is not simulated"):
-        run(kernel, (1,), (torch.zeros(8), torch.zeros(4, dtype=torch.uint8)), arch="sm_100")
+    with pytest.raises(NotSimulated, match="float8_e5m3fnu is not simulated"):
+        run(kernel, (1,), (torch.zeros(8), torch.zeros(8, dtype=torch.uint8)), arch="sm_107")
 
 
 @dataclass(frozen=True)

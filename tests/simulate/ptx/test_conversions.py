@@ -118,3 +118,56 @@ def test_fp8_is_torchs(a, b):
         back = execute(f"cvt.rn.f16x2.{kind}x2", [("b16", got)], "b32")
         floats_back = [torch.from_numpy(h).view(dtype).to(torch.float16).numpy() for h in halves]
         assert back.tolist() == packed(*floats_back).tolist()
+
+
+# Floats of at most 6 bits, whose patterns are a torch type's without a few bits: bits, that type, shift, factor.
+SMALL = {
+    "e2m3": (6, torch.float8_e4m3fn, 0, 2.0**6),
+    "e3m2": (6, torch.float8_e5m2, 0, 2.0**12),
+    "e2m1": (4, torch.float8_e4m3fn, 2, 2.0**6),
+}
+
+
+def values_of(kind):
+    """Of the patterns without a sign."""
+    bits, like, shift, factor = SMALL[kind]
+    return (torch.arange(1 << bits - 1, dtype=torch.uint8) << shift).view(like).float().numpy() * factor
+
+
+@pytest.mark.parametrize("kind", SMALL)
+@given(values=floats(32))
+def test_rounding_to_at_most_6_bits(kind, values):
+    """To the nearest number, ties to the even pattern, clamped to the largest; the first operand to the upper half."""
+    exact, bits = values_of(kind), SMALL[kind][0]
+    ties = (exact[1:] + exact[:-1]) / 2
+    high = np.concatenate([np.array(values, np.float32), -exact, ties, [np.nan]]).astype(np.float32)
+    low = high[::-1].copy()
+    got = execute(f"cvt.rn.satfinite.{kind}x2.f32", [("f32", high), ("f32", low)], "b8" if bits == 4 else "b16")
+
+    def pattern(value):
+        size = min(abs(float(value)), float(exact[-1])) if value == value else float(exact[-1])
+        nearest = min(range(len(exact)), key=lambda n: (abs(exact[n] - size), n % 2))
+        return nearest | (value == value and math.copysign(1, value) < 0) << bits - 1
+
+    half = 4 if bits == 4 else 8
+    assert got.tolist() == [pattern(one) << half | pattern(other) for one, other in zip(high, low, strict=True)]
+    back = execute(f"cvt.rn.f16x2.{kind}x2", [("b8" if half == 4 else "b16", got)], "b32")
+    signed = np.concatenate([exact, -exact]).astype(np.float16)
+    assert back.tolist() == packed(*(signed[got >> shift & (1 << bits) - 1] for shift in (0, half))).tolist()
+
+
+def test_scales_of_eight_bits_of_exponent():
+    """ue8m0, up or towards zero, and torch's float8_e8m0fnu back."""
+    exponents = np.arange(-126, 127)
+    values = np.ldexp(1 + np.linspace(0, 0.99, len(exponents)), exponents).astype(np.float32)
+    for mode, away in (("rp", np.ceil), ("rz", np.floor)):
+        got = execute(f"cvt.{mode}.satfinite.ue8m0x2.f32", [("f32", values), ("f32", values)], "b16")
+        want = away(np.log2(values.astype(np.float64))).astype(int) + 127
+        assert got.tolist() == (want << 8 | want).tolist()
+    patterns = np.arange(256, dtype=np.uint16)
+    back = execute("cvt.rn.bf16x2.ue8m0x2", [("b16", patterns << 8 | patterns)], "b32")
+    want = torch.from_numpy(patterns.astype(np.uint8)).view(torch.float8_e8m0fnu).bfloat16().view(torch.int16)
+    bits = want.numpy().view(np.uint16).astype(np.uint32)
+    known = patterns < 255
+    assert (back[known] == (bits << 16 | bits)[known]).all()
+    assert np.isnan(from_bf16((back[255:] & 0xFFFF).astype(np.uint16))).all()

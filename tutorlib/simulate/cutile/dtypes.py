@@ -35,11 +35,13 @@ CARRIER = STORAGE | {  # what a tile computes with, where torch has few operatio
     ct.float8_e4m3fn: torch.float32,
     ct.float8_e5m2: torch.float32,
     ct.float8_e8m0fnu: torch.float32,
+    ct.float4_e2m1fn: torch.float32,
 }
 FROM_TORCH = {getattr(torch, dtype.name.rstrip("_")): dtype for dtype in STORAGE}
 
 INTEGERS = frozenset({ct.int8, ct.int16, ct.int32, ct.int64, ct.uint8, ct.uint16, ct.uint32, ct.uint64})
 UNSIGNED = frozenset({ct.uint8, ct.uint16, ct.uint32, ct.uint64})
+FP4 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])  # without the sign, by their patterns
 LARGEST_FP8 = {ct.float8_e4m3fn: 448.0, ct.float8_e5m2: 57344.0}
 
 
@@ -71,7 +73,7 @@ Number = bool | int | float
 def dtype_of(value: object) -> ct.DType:
     """cuTile's dtype for one of cuTile, torch or NumPy.
 
-    Raises NotSimulated for one that the interpreter's tiles cannot hold, such as float4_e2m1fn.
+    Raises NotSimulated for one that the interpreter's tiles cannot hold, such as float8_e5m3fnu.
     """
     value = value.dtype if isinstance(value, DTypeName) else value
     if isinstance(value, type):  # np.float32, np.bool
@@ -116,7 +118,7 @@ def fit(data: Tensor, dtype: ct.DType) -> Tensor:
     """Values of any torch dtype as this dtype's carrier: cut to its bits or rounded to its nearest number.
 
     uint64 is carried in 64 signed bits: sums, products and bits are right, comparisons and quotients below 2^63.
-    Values beyond fp8's range become its largest number, as cvt.satfinite does on the hardware.
+    Values beyond fp8's or fp4's range become its largest number, as cvt.satfinite does on the hardware.
     """
     if dtype == ct.bool_:
         return data != 0 if data.dtype != torch.bool else data
@@ -125,6 +127,8 @@ def fit(data: Tensor, dtype: ct.DType) -> Tensor:
         return carried if dtype == ct.uint64 else carried & (2**dtype.bitwidth - 1)
     if dtype == ct.tfloat32:
         return round_tf32(carried)
+    if dtype == ct.float4_e2m1fn:
+        return from_fp4(to_fp4(carried))
     if dtype in LARGEST_FP8:
         carried = carried.clamp(-LARGEST_FP8[dtype], LARGEST_FP8[dtype])
     return carried.to(STORAGE[dtype]).to(carried.dtype) if STORAGE[dtype] != carried.dtype else carried
@@ -135,6 +139,18 @@ def round_tf32(data: Tensor) -> Tensor:
     bits = data.view(torch.int32)
     rounded = (bits + 0xFFF + ((bits >> 13) & 1)) & ~0x1FFF
     return torch.where(data.isfinite(), rounded.view(torch.float32), data)
+
+
+def to_fp4(data: Tensor) -> Tensor:
+    """fp32 → patterns of e2m1: the nearest number, ties to even; NaN becomes 6."""
+    size = data.abs().nan_to_num(nan=6.0, posinf=6.0).clamp(max=6)
+    step = torch.exp2(torch.frexp(size.clamp(min=1)).exponent - 2.0)  # between the numbers there
+    nearest = torch.searchsorted(FP4, torch.round(size / step) * step)
+    return (nearest + 8 * (data.signbit() & ~data.isnan())).to(torch.uint8)
+
+
+def from_fp4(patterns: Tensor) -> Tensor:
+    return torch.cat([FP4, -FP4])[patterns.int()]
 
 
 def poison(dtype: ct.DType) -> Number:

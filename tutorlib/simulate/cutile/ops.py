@@ -7,7 +7,7 @@ from collections.abc import Callable
 import cuda.tile as ct
 import torch
 
-from tutorlib.simulate.cutile.dtypes import CARRIER, dtype_of, promote
+from tutorlib.simulate.cutile.dtypes import CARRIER, dtype_of, from_fp4, promote, to_fp4
 from tutorlib.simulate.cutile.tile import (
     Tile,
     Value,
@@ -219,10 +219,15 @@ def cumulate(function: Callable, x: Tile, axis: int, reverse: bool) -> Tile:
 
 
 def pack_to_bytes(x: Tile, /) -> Tile:
+    if x.dtype == ct.float4_e2m1fn:
+        low, high = to_fp4(x.data).reshape(-1, 2).unbind(1)
+        return Tile(low | high << 4, ct.uint8)
     data = x.data.to(storage(x.dtype)).contiguous().reshape(-1)
     return Tile(data.view(torch.uint8), ct.uint8)
 
 
 def unpack_from_bytes(x: Tile, /, dtype) -> Tile:
     dtype = dtype_of(dtype)
+    if dtype == ct.float4_e2m1fn:
+        return Tile(from_fp4(torch.stack([x.data & 15, x.data >> 4], 1).reshape(-1)), dtype)
     return Tile(x.data.contiguous().view(storage(dtype)).to(CARRIER[dtype]), dtype)

@@ -41,7 +41,7 @@ def merge(seen: Seen, more: Seen) -> None:
 
 
 class BlockOrder:
-    """first: the number of the batch's first block."""
+    """first: the number of the batch's first block. What blocks before it know is dropped, but for what flags tell."""
 
     def __init__(self, geometry: Geometry, clocks: WarpClocks) -> None:
         self.geometry, self.clocks, self.first = geometry, clocks, 0
@@ -50,6 +50,25 @@ class BlockOrder:
         self.learned: Steps = defaultdict(list)  # from a flag, and a fence came after it
         self.flags: dict[int, Seen] = {}  # by the piece of memory; a warp that writes one puts another dict there
         self.latest: dict[tuple[int, int, int, bool], Seen] = {}  # that a warp has read at a piece, acquiring or not
+
+    def restart(self, first: int) -> None:
+        """Make ready for the blocks from this one on."""
+        self.first = first
+        for each in (self.published, self.heard, self.learned, self.latest):
+            each.clear()
+
+    def note(self, steps: Steps, block: int, warp: int, seen: Seen) -> None:
+        """A step more. Those that all warps of the block know of become one."""
+        slot = block - self.first
+        base = self.clocks.base[slot]
+        least = self.clocks.known[slot, :, base : base + self.geometry.warps].min(0)
+        old = [step for step in steps[block] if step[1] <= least[step[0]]]
+        if len(old) > 1:
+            together: Seen = {}
+            for _, _, brought in old:
+                merge(together, brought)
+            steps[block] = [(*old[0][:2], together), *(step for step in steps[block] if step[1] > least[step[0]])]
+        steps[block].append((warp, self.now(block, warp), seen))
 
     def known(self, block: int, warp: int, *kinds: Steps) -> Seen:
         """The effects of such steps of the block, as far as this warp knows of them."""
@@ -67,7 +86,7 @@ class BlockOrder:
 
     def learn(self, block: int, warp: int) -> None:
         if heard := self.known(block, warp, self.heard):
-            self.learned[block].append((warp, self.now(block, warp), heard))
+            self.note(self.learned, block, warp, heard)
 
     def publish(self, block: int, warp: int) -> None:
         seen, slot = self.known(block, warp, self.learned), block - self.first
@@ -75,7 +94,7 @@ class BlockOrder:
         own = self.clocks.known[slot, warp, base : base + self.geometry.warps].copy()
         own[warp] = self.now(block, warp)
         merge(seen, {block: own})
-        self.published[block].append((warp, int(own[warp]), seen))
+        self.note(self.published, block, warp, seen)
         self.clocks.release(np.array([slot]), np.array([warp]), whole=False)  # what comes now is behind the fence
 
     def now(self, block: int, warp: int) -> int:
@@ -84,7 +103,7 @@ class BlockOrder:
     def on_atomic(self, who: Iterable[tuple[int, int, int]], instruction: Instruction) -> None:
         """who: block, warp and piece of each access, in order."""
         parts = set(instruction.parts)
-        if not (self.published or parts & RELEASE):
+        if not (self.published or self.flags or parts & RELEASE):
             return
         for block, warp, piece in who:
             self.hear(block, warp, piece, bool(parts & ACQUIRE))
@@ -95,7 +114,7 @@ class BlockOrder:
         told, reader = self.flags.get(piece), (block, warp, piece, acquires)
         if told is not None and self.latest.get(reader) is not told:
             self.latest[reader] = told
-            self.heard[block].append((warp, self.now(block, warp), told))
+            self.note(self.heard, block, warp, told)
             if acquires:
                 self.learn(block, warp)
 

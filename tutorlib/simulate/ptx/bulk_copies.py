@@ -28,7 +28,7 @@ class BulkLoad:
     """One copy into one block's shared memory.
 
     lane: whose thread told TMA to. slot: the block. starts: addresses of its units there, (units,).
-    fetch: gives the bytes, (units, 16). mbarrier: counts them, or None where there is none.
+    fetch: gives the bytes, (units, 16). mbarrier: counts them, but for the padding, or None where there is none.
     carrier: what brings them.
     """
 
@@ -39,6 +39,7 @@ class BulkLoad:
     fetch: Fetch
     mbarrier: MbarrierState | None
     carrier: Carrier = "TMA"
+    padding: int = 0
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class BulkCopies:
                 copy.mbarrier.covers.add(copy.slot)
                 component = self.races.clocks.agents.readers + copy.mbarrier.number
                 self.races.on_tma_arrival(access, component, copy.mbarrier.phase + 1)
-                self.mbarriers.complete(copy.site, copy.mbarrier, len(copy.starts) * UNIT)
+                self.mbarriers.complete(copy.site, copy.mbarrier, len(copy.starts) * UNIT - copy.padding)
         return bool(arriving)
 
     def notice_late(self, copy: BulkLoad) -> None:

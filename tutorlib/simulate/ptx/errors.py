@@ -9,6 +9,13 @@ class NotSimulated(NotImplementedError):
         super().__init__(f"{what} is not simulated{at}: this kernel needs a GPU")
 
 
+class TooLarge(NotSimulated):
+    """What the simulator would have to remember exceeds its limit. The message says what size to choose."""
+
+    def __init__(self, what: str) -> None:
+        NotImplementedError.__init__(self, what)
+
+
 class CannotLaunch(ValueError):
     """No GPU takes this launch. The message says why, as the end of a sentence."""
 

@@ -10,11 +10,13 @@ import numpy as np
 
 from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.block_order import ACQUIRE, RELEASE, BlockOrder, is_strong
+from tutorlib.simulate.ptx.errors import TooLarge
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.memory.access import GlobalAccess
 from tutorlib.simulate.ptx.memory.arena import Allocation
 
+MOST_RECORDS = 2**31  # bytes
 NO_BLOCK, ATOMIC = 0, -1  # in place of a block's number + 1
 
 
@@ -41,6 +43,11 @@ class Overlaps:
         self.order, self.has_flags, self.knows_storers = order, has_flags, True
         self.repeats = Findings()
         count = size // piece + 1
+        if (needs := count * (14 if order else 8)) > MOST_RECORDS:
+            raise TooLarge(
+                f"what blocks store to {size:,} bytes of tensors would take {needs / 2**30:.1f} GB to remember: choose "
+                f"sizes with at most {size * MOST_RECORDS // needs:,} bytes"
+            )
         self.storer = np.zeros(count, np.int32)  # the block that stored last, + 1
         self.store_site = np.zeros(count, np.int32)
         self.store_warp = np.zeros(count if order else 0, np.int16)
@@ -49,7 +56,7 @@ class Overlaps:
     def restart(self, first: int) -> None:
         """Make ready for the blocks from this one on."""
         if self.order:
-            self.order.first = first
+            self.order.restart(first)
 
     def before_store(self, access: GlobalAccess, changes: Callable[[], np.ndarray]) -> None:
         """changes: for each store, whether its bytes differ from what is there; asked only where it matters."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutorlib.failure import Fault, Flaw, Hazard
-from tutorlib.simulate.ptx.clocks import WarpClocks
+from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
 from tutorlib.simulate.ptx.findings import Findings, never_written
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
@@ -24,6 +24,15 @@ NEVER, SEVERAL, NO_THREAD = -1, -2, -3  # in place of a thread
 NOT_IN_FLIGHT = -1
 BY_MBARRIER = -1  # in place of a group of cp.async
 UNFENCED = np.int32(2**31 - 1)  # later than any step of a warp
+
+
+def record_bytes(size: int, piece: int, agents: Agents) -> int:
+    """What SharedRaces keeps of a block with `size` bytes of shared memory."""
+    return pieces_of(size, piece) * (27 + 10 * agents.readers)
+
+
+def pieces_of(size: int, piece: int) -> int:
+    return -(-size // piece) + 1
 
 
 class SharedRaces:
@@ -44,7 +53,7 @@ class SharedRaces:
     ) -> None:
         self.geometry, self.piece, self.clocks, self.copies = geometry, piece, clocks, copies
         self.findings, self.show = findings, show
-        self.pieces = -(-size // piece) + 1
+        self.pieces = pieces_of(size, piece)
         count = geometry.batch * self.pieces
         self.first = 0
         self.writer = np.empty(count, np.int16)
@@ -63,7 +72,6 @@ class SharedRaces:
         self.has_proxies = readers > geometry.warps
         self.fence = np.empty(count if self.has_proxies else 0, np.int32)  # the fencing warp's clock, or UNFENCED
         self.fencer = np.zeros(count if self.has_proxies else 0, np.int16)  # that warp
-        self.unfenced: list[np.ndarray] = []  # pieces that threads wrote, some of them fenced since
         self.at_fence = np.zeros_like(clocks.known if self.has_proxies else 0)  # what each warp knew at its last fence
         self.carriers: dict[int, Carrier] = {}  # what brings bytes that an mbarrier counts, by the site
         self.bulk_phases = np.zeros((geometry.batch, clocks.agents.mbarriers), np.int32)  # the latest that copies fill
@@ -80,7 +88,6 @@ class SharedRaces:
         self.reader.fill(NEVER)
         self.read.fill(0)
         self.fence.fill(0)
-        self.unfenced.clear()
         self.at_fence.fill(0)
         self.bulk_phases.fill(0)
 
@@ -152,12 +159,10 @@ class SharedRaces:
     def on_fence(self, slots: np.ndarray, warps: np.ndarray, lanes: np.ndarray) -> None:
         """A proxy fence of these warps, (n,). lanes: booleans, which of their threads run it."""
         self.at_fence[slots, warps] = self.clocks.known[slots, warps]
-        if not self.unfenced:
-            return
-        pieces = np.unique(np.concatenate(self.unfenced))
-        pieces = pieces[self.fence[pieces] == UNFENCED]
+        pieces = np.flatnonzero(self.fence == UNFENCED)
         of, writers = pieces // self.pieces, self.writer[pieces].astype(np.int64)
-        own = lanes[self.lane(of, writers)]
+        last = self.geometry.warps * WARP - 1  # thread
+        own = (writers <= last) & lanes[self.lane(of, np.minimum(writers, last))]
         self.fence_by(pieces[own], of[own], writers[own] // WARP)
         for slot, warp in zip(slots, warps, strict=True):  # what others wrote and this warp knows of
             here = (of == slot) & ~own
@@ -165,7 +170,6 @@ class SharedRaces:
                 known = self.clocks.known[slot, warp, self.clocks.base[slot] + writers[here] // WARP]
                 seen = pieces[here][self.written[pieces[here]] <= known]
                 self.fence_by(seen, np.full(len(seen), slot), np.full(len(seen), warp))
-        self.unfenced = [pieces[self.fence[pieces] == UNFENCED]]
 
     def fence_by(self, pieces: np.ndarray, slots: np.ndarray, warps: np.ndarray) -> None:
         self.fence[pieces] = self.clocks.now[slots, warps]
@@ -276,7 +280,8 @@ class SharedRaces:
         self.read[pieces] = 0
         self.reader[pieces] = NEVER
         if self.has_proxies:
-            self.fence[pieces] = 0
+            by_threads = self.carriers.get(access.site) == "cp.async"  # TMA and tensor cores need a fence for these
+            self.fence[pieces] = UNFENCED if by_threads else 0
 
     def on_atomic(self, access: SharedAccess) -> None:
         """Atomics do not race with each other, but with everything else. Of another block's no record is kept."""
@@ -342,7 +347,6 @@ class SharedRaces:
         self.reader[pieces] = NEVER
         if self.has_proxies:
             self.fence[pieces] = UNFENCED
-            self.unfenced.append(pieces)
 
     def spread(self, access: SharedAccess) -> "Touched":
         base = access.slots * self.pieces + access.starts // self.piece
@@ -408,8 +412,8 @@ class SharedRaces:
 
     def who(self, at: "Example") -> str:
         block = f"block {self.geometry.show_block(at.block)}"
-        if at.agent == "tcgen05":
-            return f"the tcgen05.mma of warp {at.thread // WARP} of {block}"
+        if at.agent in ("tcgen05", "tcgen05.cp"):
+            return f"the {'tcgen05.mma' if at.agent == 'tcgen05' else at.agent} of warp {at.thread // WARP} of {block}"
         if at.agent == "wgmma":
             return f"the wgmma of warpgroup {at.thread // (WARPGROUP * WARP)} of {block}"
         return f"thread {at.thread} of {block}" if at.agent == "thread" else f"TMA, for thread {at.thread} of {block},"

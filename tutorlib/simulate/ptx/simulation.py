@@ -12,7 +12,7 @@ from tutorlib.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.block_order import STRONG, BlockOrder, is_device_fence, is_strong
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
-from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
+from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooLarge
 from tutorlib.simulate.ptx.findings import Finding, Findings
 from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order, waits_for_warpgroup
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
@@ -23,9 +23,9 @@ from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.opcodes import decode
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
-from tutorlib.simulate.ptx.overlaps import Overlaps
+from tutorlib.simulate.ptx.overlaps import MOST_RECORDS, Overlaps
 from tutorlib.simulate.ptx.places import Find, Places
-from tutorlib.simulate.ptx.races import SharedRaces
+from tutorlib.simulate.ptx.races import SharedRaces, record_bytes
 from tutorlib.simulate.ptx.report import Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Program, Scheduler
 from tutorlib.simulate.ptx.state import State
@@ -38,6 +38,7 @@ from tutorlib.simulate.ptx.watch import Watch
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
+RECORDS_AT_ONCE = 2**28  # bytes of records of accesses to it, if one cluster does not need more
 LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
 LOCAL_ALIGNMENT = 16
 TMA_ELEMENT = 1  # bytes, at least, of which boxes in global memory have whole ones
@@ -149,12 +150,22 @@ def simulate(
 
 
 def batch_of(launch: Launch, smem: int) -> int:
-    """How many blocks run together: whole clusters, and only one if it may take over those that have not started."""
+    """How many blocks run together: whole clusters, and only one if it may take over those that have not started.
+
+    Raises TooLarge.
+    """
+    instructions = launch.kernel.instructions
     one, cluster = Geometry(launch.grid, launch.block, 1), volume(launch.cluster)
-    if any(instruction.parts[0] == "clusterlaunchcontrol" for instruction in launch.kernel.instructions):
+    records = record_bytes(smem, smallest_shared(instructions), agents_of(instructions, one))
+    if (needs := cluster * records) > MOST_RECORDS:
+        raise TooLarge(
+            f"accesses to the shared memory of {cluster} blocks would take {needs / 2**30:.1f} GB to remember: choose "
+            "smaller clusters or smaller blocks"
+        )
+    if any(instruction.parts[0] == "clusterlaunchcontrol" for instruction in instructions):
         return cluster
-    blocks = min(one.blocks, LANES_AT_ONCE // one.lanes, SHARED_AT_ONCE // max(smem, 1))
-    return max(blocks // cluster, 1) * cluster
+    most = LANES_AT_ONCE // one.lanes, SHARED_AT_ONCE // max(smem, 1), RECORDS_AT_ONCE // records
+    return max(min(one.blocks, *most) // cluster, 1) * cluster
 
 
 def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], int]:
@@ -203,7 +214,7 @@ def make_watch(
 ) -> Watch:
     instructions = launch.kernel.instructions
     clocks = WarpClocks(geometry.batch, agents_of(instructions, geometry), geometry.cluster_size)
-    piece = smallest([i for i in instructions if touches(i, "shared")])
+    piece = smallest_shared(instructions)
     races = SharedRaces(geometry, copies.shared.size, piece, clocks, copies, findings, places.show)
     stores = [
         i for i in instructions if i.opcode.startswith(("st.", "wmma.store", "tensormap")) and touches(i, "global")
@@ -240,6 +251,10 @@ def touches(instruction: Instruction, space: str) -> bool:
     return (name in ("ld", "st", "atom", "red", "cp", "tensormap") or (name == "wmma" and rest[0] != "mma")) and (
         space in rest or not {"shared", "global", "local", "param"} & set(rest)
     )
+
+
+def smallest_shared(instructions: Sequence[Instruction]) -> int:
+    return smallest([i for i in instructions if touches(i, "shared")])
 
 
 def smallest(instructions: Sequence[Instruction]) -> int:

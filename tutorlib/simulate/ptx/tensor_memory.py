@@ -1,13 +1,15 @@
-"""tcgen05: tensor memory, and tensor cores that one thread tells to multiply (PTX ISA, 9.7.16).
+"""tcgen05: tensor memory, and tensor cores that one thread tells to multiply, or to copy (PTX ISA, 9.7.16).
 
-A multiplication happens when nothing else can, together with the commits that follow it: then its operands are read
-from shared memory, its accumulators are in tensor memory, and mbarriers hear of it. Until a thread has waited for such
-an mbarrier it cannot know the accumulators. Reads of earlier accumulators must be known to the thread that issues.
+A multiplication (tcgen05.mma) or a copy out of shared memory (tcgen05.cp) happens when nothing else can, in the order
+of issue and together with the commits that follow it: then its operands are read from shared memory, its results are in
+tensor memory, and mbarriers hear of it. Until a thread has waited for such an mbarrier it cannot know the results.
+Reads of earlier results must be known to the thread that issues.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Literal
 
 import numpy as np
 
@@ -20,13 +22,14 @@ from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT
 from tutorlib.simulate.ptx.races import SharedRaces
 
 LANES, COLUMNS, LEAST = 128, 512, 32
-QUARTER = 32  # lanes that a warp may read
+QUARTER, HALF = 32, 16  # lanes that a warp may read, and half of them
 POISON = np.float32(np.nan)  # in columns never written
 UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's clock: its tcgen05.ld may be in flight
 LANE_BITS = 16  # of an address: the column below, the lane above
 COLUMNS_OF = Hazard.OUTSIDE(tensor="tensor memory")
 READS = "reads tensor memory"
-SumProducts = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
+Work = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
+Unit = Literal["tcgen05.mma", "tcgen05.cp"]
 
 
 def column_of(address: int) -> tuple[int, int]:
@@ -35,21 +38,71 @@ def column_of(address: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class TensorProduct:
-    """One tcgen05.mma. lane: whose thread issued it. slots: the blocks whose tensor memory it adds to, in order.
+class Fragment:
+    """A place in tensor memory for each element of an array, which has the shape of lanes and columns.
 
-    column, columns: of the accumulators, in each. adds: whether to what is there. multiply: takes what is there, for
-    each block, gives the accumulators. number: among those that add to these blocks' tensor memory.
+    strips: what of tensor memory that is, in sixteen lanes of each quarter, the lower or the upper: 2 · column + upper.
     """
 
-    site: int
-    lane: int
+    lanes: np.ndarray
+    columns: np.ndarray
+    strips: np.ndarray
+
+    def at(self, lane: int, column: int) -> "Fragment":
+        """From there on."""
+        return Fragment(self.lanes + lane, self.columns + column, self.strips + 2 * column + lane % QUARTER // HALF)
+
+
+def fragment_of(lanes: np.ndarray, columns: np.ndarray) -> Fragment:
+    return Fragment(lanes, columns, np.unique(2 * columns + lanes % QUARTER // HALF))
+
+
+def strips_of(start: int, columns: int) -> np.ndarray:
+    """Of whole columns."""
+    return np.arange(2 * start, 2 * (start + columns))
+
+
+@cache
+def matrix_fragment(rows: int, columns: int, halves: bool) -> Fragment:
+    """Where a block's rows of a matrix lie: (rows, columns) in 32 bits each (PTX ISA, 9.7.16.10.5).
+
+    Rows that do not fill the lanes leave room for the other columns beside them: one half of the columns, or one
+    quarter. With halves, 64 rows take sixteen lanes of each quarter instead.
+    """
+    row, column = np.indices((rows, columns))
+    if halves:
+        return fragment_of(row + row // HALF * HALF, column)
+    wide = columns * rows // LANES
+    return fragment_of(row + column // wide * rows, column % wide)
+
+
+@cache
+def copy_fragment(shape: str, multicast: str) -> tuple[np.ndarray, Fragment]:
+    """What a tcgen05.cp takes where, by the parts of its name: a row of shared memory for each lane that it fills, and
+    the places of these rows in 32 bits each (PTX ISA, 9.7.16.8.2)."""
+    count, bits = (int(size) for size in shape.removesuffix("b").split("x"))
+    rows, lanes = np.arange(count), np.arange(LANES)
+    source = {
+        "": rows,
+        "warpx4": lanes % QUARTER,
+        "warpx2::02_13": lanes % (2 * QUARTER),
+        "warpx2::01_23": lanes // (2 * QUARTER) * QUARTER + lanes % QUARTER,
+    }[multicast]
+    lanes = lanes if len(source) == LANES else rows * QUARTER  # of 4 rows each is for a quarter
+    return source, fragment_of(*np.broadcast_arrays(lanes[:, None], np.arange(bits // 32)))
+
+
+@dataclass(frozen=True)
+class TensorWork:
+    """One tcgen05.mma or tcgen05.cp. slots: the blocks whose tensor memory it fills, in order. into: where, in each.
+
+    adds: whether to what is there. does: takes what is there, of each block, gives what then is.
+    """
+
     slots: tuple[int, ...]
-    column: int
-    columns: int
+    into: Fragment
     adds: bool
-    multiply: SumProducts
-    number: int
+    does: Work
 
 
 @dataclass(frozen=True)
@@ -66,19 +119,12 @@ class TensorCommit:
     knew: np.ndarray
 
 
-@dataclass(frozen=True)
-class Fragment:
-    """Where a tcgen05.ld or .st has what (PTX ISA, 9.7.16.2.3): (threads, registers), from the address on."""
-
-    lanes: np.ndarray
-    columns: np.ndarray
-
-
 @cache
 def fragment(shape: str, times: int, second: int = 0) -> Fragment:
-    """shape: "32x32b". times: of .xN. second: of 16x32bx2, the column of the upper sixteen threads.
+    """Where a tcgen05.ld or .st has what (PTX ISA, 9.7.16.2.3): (threads, registers). shape: "32x32b".
 
-    Raises KeyError for shapes that do not exist.
+    times: of .xN. second: of 16x32bx2, the column of the upper sixteen threads. Raises KeyError for shapes that do not
+    exist.
     """
     across = {"32x32b": 1, "16x32bx2": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4}[shape]  # registers
     thread, register = np.indices((WARP, across * times))
@@ -90,7 +136,7 @@ def fragment(shape: str, times: int, second: int = 0) -> Fragment:
         "16x128b": (number * 8 + thread // 4, thread % 4 + 4 * repeat),
         "16x256b": (number // 2 * 8 + thread // 4, thread % 4 * 2 + number % 2 + 8 * repeat),
     }[shape]
-    return Fragment(lanes, columns)
+    return fragment_of(lanes, columns)
 
 
 @dataclass(frozen=True)
@@ -99,7 +145,7 @@ class TensorAccess:
 
     warp: int
     slot: int
-    columns: np.ndarray
+    strips: np.ndarray
     stores: bool
 
 
@@ -113,7 +159,7 @@ class TensorMemory:
     findings: Findings
     show: Callable[[int], str]
     first: int = 0
-    queue: list[TensorProduct | TensorCommit] = field(default_factory=list)
+    queue: list[TensorWork | TensorCommit] = field(default_factory=list)
     open: list[TensorAccess] = field(default_factory=list)
     allocated: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)  # slot → start → (columns, site)
 
@@ -122,13 +168,15 @@ class TensorMemory:
         self.values = (
             np.full((batch, LANES, COLUMNS), POISON, np.float32) if self.races.clocks.agents.warpgroups else None
         )
-        self.issued = np.zeros(batch, np.int32)  # multiplications into each block's tensor memory
+        self.issued = np.zeros(batch, np.int32)  # multiplications and copies into each block's tensor memory
         self.by_lane: dict[int, dict[int, int]] = {}  # lane → slot → the number of its last
-        self.written = np.zeros((batch, COLUMNS), np.int32)  # the number of the last multiplication into a column
-        self.write_site = np.zeros((batch, COLUMNS), np.int32)
-        self.used = np.zeros((batch, COLUMNS), np.int32)  # and of the last that takes A from a column
-        # Each warp's clock when it had waited for its reads of a column, and for its stores to it.
-        self.read, self.stored = (np.zeros((batch, COLUMNS, warps), np.int32) for _ in range(2))
+        strips = 2 * COLUMNS
+        self.written = np.zeros((batch, strips), np.int32)  # the number of the last that fills a strip
+        self.write_site = np.zeros((batch, strips), np.int32)
+        self.used = np.zeros((batch, strips), np.int32)  # and of the last that takes A or scales from a strip
+        # Each warp's clock when it had waited for its reads of a strip, and for its stores to it.
+        self.read, self.stored = (np.zeros((batch, strips, warps), np.int32) for _ in range(2))
+        self.copies: set[int] = set()  # the sites of tcgen05.cp
         self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
 
     def restart(self, first: int) -> None:
@@ -187,7 +235,7 @@ class TensorMemory:
         clocks = self.races.clocks
         known = clocks.known[slot, warp]
         late = (
-            self.read[slot, start : start + columns].max(0)
+            self.read[slot, strips_of(start, columns)].max(0)
             > known[clocks.base[slot] : clocks.base[slot] + self.geometry.warps]
         )
         late[warp] = False
@@ -210,70 +258,79 @@ class TensorMemory:
             taken[start : start + count] = True
         return taken
 
-    def holds(self, slot: int, columns: np.ndarray) -> bool:
-        return int(columns.max()) < COLUMNS and bool(self.taken(slot)[columns].all())
+    def holds(self, slot: int, strips: np.ndarray) -> bool:
+        return int(strips.max()) < 2 * COLUMNS and bool(self.taken(slot)[strips // 2].all())
 
-    # multiplying --------------------------------------------------------------------------------------------------
+    # multiplying and copying -----------------------------------------------------------------------------------------
 
     def issue(
         self,
         site: int,
         lane: int,
-        slots: tuple[int, ...],
-        column: int,
-        columns: int,
+        work: TensorWork,
         units: Sequence[np.ndarray],
-        multiply: SumProducts,
-        adds: bool,
-        of_a: np.ndarray,
+        uses: np.ndarray,
+        by: Unit = "tcgen05.mma",
     ) -> None:
-        """A thread tells the tensor cores of these blocks to multiply. units: of each block's shared memory, the
-        addresses of the 16 bytes each that they will read. of_a: the columns of tensor memory that A is read from."""
+        """A thread tells the tensor cores of these blocks to work. units: of each block's shared memory, the addresses
+        of the 16 bytes each that they will read. uses: the strips of tensor memory that A and scales are read from."""
         own, warp = int(self.slot[lane]), int(self.thread[lane]) // WARP
         clocks = self.races.clocks
-        number = int(self.issued[list(slots)].max()) + 1
-        touched = np.union1d(np.arange(column, column + columns), of_a)
-        for slot, of in zip(slots, units, strict=True):
+        number = int(self.issued[list(work.slots)].max()) + 1
+        strips = work.into.strips
+        touched = np.union1d(strips, uses)
+        for slot, of in zip(work.slots, units, strict=True):
             if not self.holds(slot, touched):
                 self.notice_outside(site, own, warp, touched)
                 return
             known = clocks.known[own, warp, clocks.base[slot] : clocks.base[slot] + self.geometry.warps]
-            late = np.asarray((self.read[slot, column : column + columns] > known).any(0))
+            late = np.asarray((self.read[slot, strips] > known).any(0))
             if slot == own:
                 late[warp] = False
             if late.any():
-                self.notice_overwritten(site, own, warp, slot, int(late.argmax()))
-            self.look_for_stores(site, (own, warp), slot, touched, "lets tcgen05.mma use tensor memory")
+                self.notice_overwritten(site, own, warp, slot, int(late.argmax()), by)
+            self.look_for_stores(site, (own, warp), slot, touched, f"lets {by} use tensor memory")
+            if not self.filled(slot, uses).all():
+                self.notice_unwritten(site, own, warp, f"lets {by} read tensor memory that nothing has filled")
             self.issued[slot] = number
-            self.used[slot, of_a] = number
-            self.written[slot, column : column + columns] = number
-            self.write_site[slot, column : column + columns] = site
+            self.used[slot, uses] = number
+            self.written[slot, strips] = number
+            self.write_site[slot, strips] = site
             self.by_lane.setdefault(lane, {})[slot] = number
             count = of.size
             access = SharedAccess(
                 site, np.full(count, slot), np.full(count, warp * WARP), of.reshape(-1), UNIT,
-                np.full(count, own), agent="tcgen05",
+                np.full(count, own), agent="tcgen05.cp" if by == "tcgen05.cp" else "tcgen05",
             )  # fmt: skip
             cores = np.full(count, int(clocks.agents.tensor_cores(np.array(0))))
             self.races.on_proxy_read(access, cores, np.full(count, number))
-        self.queue.append(TensorProduct(site, lane, slots, column, columns, adds, multiply, number))
+        if by == "tcgen05.cp":
+            self.copies.add(site)
+        self.queue.append(work)
 
-    def notice_outside(self, site: int, slot: int, warp: int, columns: np.ndarray) -> None:
+    def filled(self, slot: int, strips: np.ndarray) -> np.ndarray:
+        """Which strips something has been issued or stored to."""
+        return np.asarray(self.written[slot, strips].astype(bool) | self.stored[slot, strips].any(-1))
+
+    def notice_unwritten(self, site: int, slot: int, warp: int, does: str) -> None:
+        self.findings.notice(Hazard.UNWRITTEN, site, lambda: f"{self.who(slot, warp)} {does}")
+
+    def notice_outside(self, site: int, slot: int, warp: int, strips: np.ndarray) -> None:
         self.findings.notice(
             Hazard.OUTSIDE,
             site,
             lambda: Flaw(
-                f"{self.who(slot, warp)} uses columns {columns.min()} to {columns.max()} of tensor memory, which "
-                "are not allocated",
+                f"{self.who(slot, warp)} uses columns {strips.min() // 2} to {strips.max() // 2} of tensor memory, "
+                "which are not allocated",
                 COLUMNS_OF,
             ),
         )
 
-    def look_for_stores(self, site: int, by: tuple[int, int], slot: int, columns: np.ndarray, does: str) -> None:
-        """A finding if a block's warps may still be storing to these columns. by: slot and warp that use them."""
+    def look_for_stores(self, site: int, by: tuple[int, int], slot: int, strips: np.ndarray, does: str) -> None:
+        """A finding if a block's warps may still be storing to these strips. by: slot and warp that use them."""
         own, warp = by
         clocks = self.races.clocks
-        stored = self.stored[slot, columns]
+        stored = self.stored[slot, strips]
         late = (stored > clocks.known[own, warp, clocks.base[slot] : clocks.base[slot] + self.geometry.warps]).any(0)
         if slot == own:
             late[warp] = (stored[:, warp] == UNAWAITED).any()
@@ -301,13 +358,14 @@ class TensorMemory:
             ),
         )
 
-    def notice_overwritten(self, site: int, slot: int, warp: int, of: int, reader: int) -> None:
+    def notice_overwritten(self, site: int, slot: int, warp: int, of: int, reader: int, by: Unit) -> None:
+        what = "what" if by == "tcgen05.cp" else "accumulators that"
         self.findings.notice(
             Hazard.RACE,
             site,
             lambda: (
-                f"{self.who(slot, warp)} lets tcgen05.mma write over accumulators that {self.who(of, reader)} may "
-                "still be reading: no mbarrier lies between"
+                f"{self.who(slot, warp)} lets {by} write over {what} {self.who(of, reader)} may still be reading: no "
+                "mbarrier lies between"
             ),
         )
 
@@ -316,7 +374,7 @@ class TensorMemory:
         self.queue.append(TensorCommit(site, tuple(mbarriers), dict(self.by_lane.get(lane, {})), knew))
 
     def deliver(self) -> bool:
-        """Carry out all multiplications that were issued, and the last commit. Whether there was anything.
+        """Carry out all multiplications and copies that were issued, and the last commit. Whether there was anything.
 
         The other commits follow when nothing else can happen: no order is promised among arrivals at different
         mbarriers.
@@ -324,22 +382,22 @@ class TensorMemory:
         queue, self.queue = self.queue, []
         commits = [event for event in queue if isinstance(event, TensorCommit)]
         for event in queue:
-            if isinstance(event, TensorProduct):
+            if isinstance(event, TensorWork):
                 self.carry_out(event)
         if commits:
             self.queue = list(commits[:-1])
             self.tell(commits[-1])
         return bool(queue)
 
-    def carry_out(self, product: TensorProduct) -> None:
+    def carry_out(self, work: TensorWork) -> None:
         assert self.values is not None
-        where = slice(product.column, product.column + product.columns)
+        into = work.into
         before = [
-            self.values[slot, :, where] if product.adds else np.zeros((LANES, product.columns), np.float32)
-            for slot in product.slots
+            self.values[slot, into.lanes, into.columns] if work.adds else np.zeros(into.lanes.shape, np.float32)
+            for slot in work.slots
         ]
-        for slot, acc in zip(product.slots, product.multiply(before), strict=True):
-            self.values[slot, :, where] = acc
+        for slot, results in zip(work.slots, work.does(before), strict=True):
+            self.values[slot, into.lanes, into.columns] = results
 
     def tell(self, commit: TensorCommit) -> None:
         clocks = self.races.clocks
@@ -364,58 +422,62 @@ class TensorMemory:
 
     def begin(
         self, site: int, warp: int, addresses: np.ndarray, where: Fragment, stores: bool
-    ) -> tuple[int, np.ndarray, np.ndarray] | None:
+    ) -> tuple[int, Fragment] | None:
         """A warp, by its number in the batch, begins to read or store. addresses: its threads', one for all.
 
-        The slot, the lanes and the columns that its threads' registers are for; None and a finding where it cannot.
+        The slot, and where its threads' registers lie; None and a finding where it cannot. A warp that names other
+        lanes than its own gets at its own.
         """
         slot, number = divmod(warp, self.geometry.warps)
         lane, column = column_of(int(addresses[0]))
-        lanes, columns = lane + where.lanes, column + where.columns
         own, does = number % 4 * QUARTER, "stores to" if stores else "reads"
         wrong = ""
         if not (addresses == addresses[0]).all():
             wrong = f"names another address in each thread; tcgen05.{'st' if stores else 'ld'} takes one for the warp"
-        elif lane < own or lanes.max() >= own + QUARTER:
+        elif lane < own or lane + where.lanes.max() >= own + QUARTER:
             wrong = f"{does} lanes from {lane} on; its own begin at {own}"
+            lane = own + min(lane % QUARTER, QUARTER - 1 - int(where.lanes.max()))
         if wrong:
             self.findings.notice(
                 Hazard.OUTSIDE,
                 site,
                 lambda: Flaw(f"{self.who(slot, number)} {wrong}", Hazard.OUTSIDE(tensor="lanes")),
             )
+        if not (addresses == addresses[0]).all():
             return None
-        touched = np.unique(columns)
-        if not self.holds(slot, touched):
-            self.notice_outside(site, slot, number, touched)
+        there = where.at(lane, column)
+        if not self.holds(slot, there.strips):
+            self.notice_outside(site, slot, number, there.strips)
             return None
-        self.look_for_products(site, slot, number, touched, stores)
+        self.look_for_work(site, slot, number, there.strips, stores)
         if not stores:
-            self.look_for_stores(site, (slot, number), slot, touched, READS)
-        (self.stored if stores else self.read)[slot, touched, number] = UNAWAITED
-        self.open.append(TensorAccess(warp, slot, touched, stores))
-        return slot, lanes, columns
+            self.look_for_stores(site, (slot, number), slot, there.strips, READS)
+        (self.stored if stores else self.read)[slot, there.strips, number] = UNAWAITED
+        self.open.append(TensorAccess(warp, slot, there.strips, stores))
+        return slot, there
 
-    def look_for_products(self, site: int, slot: int, number: int, columns: np.ndarray, stores: bool) -> None:
-        """A finding if multiplications may still use columns that a warp reads or stores to."""
+    def look_for_work(self, site: int, slot: int, number: int, strips: np.ndarray, stores: bool) -> None:
+        """A finding if multiplications or copies may still use strips that a warp reads or stores to."""
         clocks = self.races.clocks
         cores = int(clocks.agents.tensor_cores(np.array(0)))
         over = clocks.known[slot, number, clocks.base[slot] + cores]
-        unknown = self.written[slot, columns] > over
+        unknown = self.written[slot, strips] > over
         if unknown.any():
-            told = int(self.write_site[slot, columns[unknown.argmax()]])
-            does = "stores over accumulators" if stores else "reads accumulators"
+            told = int(self.write_site[slot, strips[unknown.argmax()]])
+            does, copies = "stores over" if stores else "reads", told in self.copies
+            what, adds = ("what", "copying") if copies else ("accumulators that", "adding to")
+            by = "tcgen05.cp" if copies else "tcgen05.mma"
             self.findings.notice(
                 Hazard.UNWAITED,
                 site,
                 lambda: Flaw(
-                    f"{self.who(slot, number)} {does} that the tcgen05.mma at {self.show(told)} may still be adding "
-                    "to: it has waited for no mbarrier to which that was committed",
+                    f"{self.who(slot, number)} {does} {what} the {by} at {self.show(told)} may still be {adds}: it has "
+                    "waited for no mbarrier to which that was committed",
                     Hazard.UNWAITED(lacks="commit", by="tcgen05"),
                 ),
                 apart=told,
             )
-        elif stores and (self.used[slot, columns] > over).any():
+        elif stores and (self.used[slot, strips] > over).any():
             self.findings.notice(
                 Hazard.UNWAITED,
                 site,
@@ -436,16 +498,12 @@ class TensorMemory:
         """
         if (begun := self.begin(site, warp, addresses, where, False)) is None:
             return
-        slot, lanes, columns = begun
-        number = warp % self.geometry.warps
-        if not (self.written[slot, columns] | self.stored[slot, columns].any(2)).all():
-            self.findings.notice(
-                Hazard.UNWRITTEN,
-                site,
-                lambda: f"{self.who(slot, number)} reads tensor memory to which no tcgen05.mma has been issued yet",
-            )
+        slot, there = begun
+        if not self.filled(slot, there.strips).all():
+            what = "reads tensor memory to which no tcgen05.mma has been issued yet"
+            self.notice_unwritten(site, slot, warp % self.geometry.warps, what)
         assert self.values is not None
-        held = self.values[slot].view(np.uint32)[lanes, columns]
+        held = self.values[slot].view(np.uint32)[there.lanes, there.columns]
         for at, register in enumerate(registers):
             register[warp * WARP : (warp + 1) * WARP] = held[:, at]
 
@@ -455,12 +513,12 @@ class TensorMemory:
         """A warp begins to store its part of these registers, which tensor memory has at once."""
         if (begun := self.begin(site, warp, addresses, where, True)) is None:
             return
-        slot, lanes, columns = begun
+        slot, there = begun
         assert self.values is not None
         mine = slice(warp * WARP, (warp + 1) * WARP)
         held = self.values[slot].view(np.uint32)
         for at, register in enumerate(registers):
-            held[lanes[:, at], columns[:, at]] = register[mine]
+            held[there.lanes[:, at], there.columns[:, at]] = register[mine]
 
     def wait(self, warps: np.ndarray, stores: bool) -> None:
         """These warps' loads are over, or their stores."""
@@ -470,7 +528,7 @@ class TensorMemory:
         for one in waited:
             number = one.warp % self.geometry.warps
             record = self.stored if stores else self.read
-            record[one.slot, one.columns, number] = self.races.clocks.now[one.slot, number]
+            record[one.slot, one.strips, number] = self.races.clocks.now[one.slot, number]
 
     def leave(self, slot: int) -> None:
         """All threads of a block have ended."""

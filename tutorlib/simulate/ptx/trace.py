@@ -39,6 +39,9 @@ OPCODES: tuple[tuple[str, Doing], ...] = (  # how an opcode begins, and what it 
 )
 
 
+MOST_EVENTS = 2**14  # far more than a picture shows
+
+
 def doing(instruction: Instruction) -> Doing | None:
     return next((does for name, does in OPCODES if instruction.opcode.startswith(name)), None)
 
@@ -62,7 +65,7 @@ class BlockEvent:
 
 @dataclass
 class BlockTrace:
-    """warps: of the block. shared_bytes: of the block."""
+    """warps: of the block. shared_bytes: of the block. events: the first MOST_EVENTS."""
 
     warps: int
     shared_bytes: int
@@ -73,7 +76,7 @@ class BlockTrace:
         does = doing(instruction)
         first = lanes[: self.warps * WARP]
         running = first.reshape(-1, WARP).any(1)
-        if does is None or not running.any():
+        if does is None or not running.any() or len(self.events) == MOST_EVENTS:
             return
         addresses, width = log.latest.get("shared", (np.empty(0, np.int64), 0))
         if len(addresses):

@@ -7,7 +7,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.ir import Instruction
 
-Agent = Literal["thread", "wgmma", "tcgen05", "TMA"]  # who does it, for the threads that ask for it
+Agent = Literal["thread", "wgmma", "tcgen05", "tcgen05.cp", "TMA"]  # who does it, for the threads that ask for it
 Carrier = Literal["TMA", "st.async", "cp.async", "clusterlaunchcontrol"]  # what brings bytes that an mbarrier counts
 
 

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tutorlib.simulate.ptx.errors import TooLarge
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
+
+MOST_IN_FLIGHT = 2**28  # bytes
 
 
 @dataclass
@@ -60,6 +63,11 @@ class AsyncCopies:
         self.issued += 1
         self.in_flight.append(Copy(access, lanes, places, self.committed[lanes], data, self.issued))
         self.bytes_in_flight += data.size
+        if self.bytes_in_flight > MOST_IN_FLIGHT:
+            raise TooLarge(
+                f"cp.async has {self.bytes_in_flight:,} bytes in flight that no thread has waited for: choose a size "
+                "with fewer steps"
+            )
 
     def on_read(self, threads: int, beside_bulk: int) -> None:
         """How many threads read shared memory, and how many of them still have to wait for a bulk copy."""

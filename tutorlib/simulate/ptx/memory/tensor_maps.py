@@ -12,8 +12,10 @@ import numpy as np
 
 BYTES = 128
 LINE = 128  # bytes of shared memory that a swizzle permutes 16 by 16
-ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 4, 4)  # by the code of the type
-IN_DESCRIPTORS = {10: 8, 8: 9, 9: 10}  # a CUtensorMapDataType: its code here, where that is another
+ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2)  # by the code of the type
+SIXTEENS = {11: (8, 8), 12: (8, 16), 13: (12, 16)}  # of numbers of 4 and 6 bits: bytes of 16, global and shared
+# A CUtensorMapDataType: its code here, where that is another. Of tf32 only the size matters.
+IN_DESCRIPTORS = {10: 8, 8: 9, 9: 10, 11: 7, 12: 8, 13: 11, 14: 12, 15: 13}
 MOST_DIMENSIONS = 5
 
 
@@ -22,6 +24,7 @@ class TensorMap:
     """address: of the tensor, in the host's numbers. element: bytes. swizzle: bits of an address that it changes.
 
     shape, box: in elements, the contiguous mode first. strides: bytes, of each mode; the first is `element`.
+    numbers: that make an element, which coordinates count: 16 of 4 or 6 bits. padded: bytes of one in shared memory.
     """
 
     address: int
@@ -30,16 +33,18 @@ class TensorMap:
     strides: tuple[int, ...]
     box: tuple[int, ...]
     swizzle: int
-
-    @property
-    def row(self) -> int:
-        """Bytes of the box's contiguous mode."""
-        return self.box[0] * self.element
+    numbers: int
+    padded: int
 
     @property
     def bytes(self) -> int:
-        """The bytes of a box, including parts outside of the tensor."""
-        return int(np.prod(self.box)) * self.element
+        """The bytes of a box in shared memory, including parts outside of the tensor."""
+        return int(np.prod(self.box)) * self.padded
+
+    @property
+    def padding(self) -> int:
+        """Those of them that no mbarrier counts."""
+        return int(np.prod(self.box)) * (self.padded - self.element)
 
     @property
     def extent(self) -> int:
@@ -51,12 +56,16 @@ class TensorMap:
         """The offset of each 16 bytes of a box from its first byte, whose address is a multiple of 1,024."""
         return swizzle_units(np.arange(0, self.bytes, 16), self.swizzle)
 
+    def at(self, coordinates: Sequence[int]) -> tuple[int, ...]:
+        """The element at these coordinates."""
+        return coordinates[0] // self.numbers, *coordinates[1:]
+
     def misses(self, at: tuple[int, ...]) -> bool:
-        """Whether nothing of the box at these coordinates lies in the tensor."""
+        """Whether nothing of the box at these elements lies in the tensor."""
         return any(first >= size or first + box <= 0 for first, size, box in zip(at, self.shape, self.box, strict=True))
 
     def inside(self, at: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-        """The part of the box at these coordinates inside the tensor: slices of the tensor, and of the box."""
+        """The part of the box at these elements inside the tensor: slices of the tensor, and of the box."""
         whole, part = [], []
         for first, size, box in zip(at, self.shape, self.box, strict=True):
             begin, end = max(first, 0), max(min(first + box, size), max(first, 0))
@@ -95,19 +104,22 @@ def read_tensor_map(data: bytes) -> TensorMap:
     """Raises ValueError where these are no descriptor's bytes."""
     words = [int(word) for word in np.frombuffer(data, np.uint64)]
     low, dimensions, kind = words[1] & 0xFFFFFFFF, (words[1] >> 4 & 7) + 1, words[1] >> 7 & 15
-    if kind >= len(ELEMENT_BYTES) or dimensions > MOST_DIMENSIONS or words[0] == 0:
+    if kind > max(SIXTEENS) or dimensions > MOST_DIMENSIONS or words[0] == 0:
         raise ValueError("not a descriptor of a tensor")
     sizes = [words[4] & 0xFFFFFFFF, words[4] >> 32, words[5] & 0xFFFFFFFF, words[5] >> 32, words[6] & 0xFFFFFFFF]
     sixteens = [words[1] >> 32, words[2] & 0xFFFFFFFF, words[2] >> 32, words[3] & 0xFFFFFFFF]
     higher = [words[3] >> 32 + 4 * n & 15 for n in range(4)]
     boxes = [words[6] >> 56, *(words[7] >> 8 * n & 255 for n in range(4))]
-    element = ELEMENT_BYTES[kind]
+    element, padded = SIXTEENS.get(kind) or (ELEMENT_BYTES[kind],) * 2
+    numbers = 16 if kind in SIXTEENS else 1
     strides = [element, *(16 * (part + (top << 32)) for part, top in zip(sixteens, higher, strict=True))]
     return TensorMap(
         address=words[0],
         element=element,
-        shape=tuple(size + 1 for size in sizes[:dimensions]),
+        shape=((sizes[0] + 1) // numbers, *(size + 1 for size in sizes[1:dimensions])),
         strides=tuple(strides[:dimensions]),
-        box=tuple(size + 1 for size in boxes[:dimensions]),
+        box=((boxes[0] + 1) // numbers, *(size + 1 for size in boxes[1:dimensions])),
         swizzle=low >> 13 & 3,
+        numbers=numbers,
+        padded=padded,
     )

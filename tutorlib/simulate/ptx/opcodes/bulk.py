@@ -145,15 +145,16 @@ def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
             described = operand.described(lane, descriptor, len(at))
             if described is None or not box_fits(state, site, lane, start, described):
                 continue
-            if described.misses(tuple(at)):
+            element = described.at(at)
+            if described.misses(element):
                 notice_zeros(state, site, lane, tuple(at), described)
             first = slot - slot % cluster
-            units, fetch = units_of(described, start), fetcher(state, described, tuple(at))
+            units, fetch = units_of(described, start), fetcher(state, described, element)
             for rank in range(cluster):
                 if (mask or 1 << slot - first) >> rank & 1:
                     counting = first + (rank - rank % 2 if pair else rank)
                     mbarrier = state.units.mbarriers.at(site, lane, (counting, bar), "has TMA count on")
-                    copies.append(BulkLoad(site, lane, first + rank, units, fetch, mbarrier))
+                    copies.append(BulkLoad(site, lane, first + rank, units, fetch, mbarrier, padding=described.padding))
         state.units.bulk.load(copies)
 
     return step
@@ -172,8 +173,8 @@ def fetcher(state: State, described: TensorMap, at: tuple[int, ...]) -> Callable
     whole, part = described.inside(at)
 
     def fetch() -> np.ndarray:
-        data = np.zeros((*described.box[::-1], described.element), np.uint8)
-        data[part[::-1]] = tensor_bytes(state, described)[whole[::-1]]
+        data = np.zeros((*described.box[::-1], described.padded), np.uint8)
+        data[part[::-1]][..., : described.element] = tensor_bytes(state, described)[whole[::-1]]
         return data.reshape(-1, UNIT)
 
     return fetch
@@ -197,7 +198,7 @@ def tensor_store(instruction: Instruction, site: int, state: State) -> Step:
             ((_, start),) = places_of(np.array([start]), state.slot[lane : lane + 1], state.geometry.cluster_size)
             described = operand.described(lane, descriptor, len(at))
             if described is not None and box_fits(state, site, lane, start, described):
-                keep = keeper(state, site, lane, described, tuple(at))
+                keep = keeper(state, site, lane, described, described.at(at))
                 copies.append((lane, units_of(described, start), keep))
         state.units.bulk.store(site, copies)
 
@@ -210,7 +211,7 @@ def keeper(state: State, site: int, lane: int, described: TensorMap, at: tuple[i
     block = state.first + int(state.slot[lane])
 
     def keep(units: np.ndarray) -> None:
-        data = units.reshape(*described.box[::-1], described.element)[part[::-1]]
+        data = units.reshape(*described.box[::-1], described.padded)[part[::-1]][..., : described.element]
         there = tensor_bytes(state, described)[whole[::-1]]
         overlaps = state.watch.overlaps
         if data.size:

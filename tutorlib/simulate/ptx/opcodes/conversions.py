@@ -1,7 +1,9 @@
 """cvt, cvta and mov: numbers from one type to another (PTX ISA, 9.7.9.21 and 9.7.9.22)."""
 
 from collections.abc import Callable
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +21,7 @@ Convert = Callable[[np.ndarray], np.ndarray]
 
 def convert(instruction: Instruction, site: int, state: State) -> Step:
     """cvt of one number to one, or of two to a pair."""
-    kinds = [part for part in instruction.parts if is_type(part) or part in FP8]
+    kinds = [part for part in instruction.parts if is_type(part) or part.removesuffix("x2") in NARROW]
     modes = frozenset(part for part in instruction.parts[1:] if part not in kinds)
     if len(kinds) != 2:
         raise NotSimulated(str(instruction), instruction.line)
@@ -117,67 +119,100 @@ def convert_pair(instruction: Instruction, state: State, to: str, of: str, modes
         upper, lower = sources(instruction, state, of, instruction.operands[1:])
         halves = lambda: [lower, upper]  # noqa: E731
     inner_to, inner_of = to.removesuffix("x2"), of.removesuffix("x2")
-    if inner_to in FP8 or inner_of in FP8:
-        change: Convert = partial(through_fp8, to=inner_to, of=inner_of, modes=modes)
+    if inner_to in NARROW or inner_of in NARROW:
+        change: Convert = partial(through_narrow, to=inner_to, of=inner_of, modes=modes)
     else:
         change = conversion(inner_to, inner_of, modes, instruction)
-    width = pair_bits(to) // 2
+    shift = out.dtype.type(pair_bits(to) // 2)
 
     def step(where: Where) -> None:
-        low, high = (np.ascontiguousarray(change(half)).view(f"u{width // 8}").astype(out.dtype) for half in halves())
-        np.copyto(out, high << out.dtype.type(width) | low, where=where)
+        low, high = (np.ascontiguousarray(change(half)) for half in halves())
+        low, high = (half.view(f"u{half.itemsize}").astype(out.dtype) for half in (low, high))
+        np.copyto(out, high << shift | low, where=where)
 
     return step
 
 
 def pair_bits(kind: str) -> int:
-    return 16 if kind.removesuffix("x2") in FP8 else bits_of(kind)
+    narrow = NARROW.get(kind.removesuffix("x2"))
+    return (8 if narrow.bits == 4 else 16) if narrow else bits_of(kind)
 
 
 def unpack(packed: np.ndarray, of: str) -> list[np.ndarray]:
     """The lower and the upper number of each register."""
-    width = pair_bits(of) // 16
-    both = np.ascontiguousarray(packed).view(f"u{width}").reshape(-1, 2)
-    halves = (np.ascontiguousarray(both[:, n]) for n in range(2))
-    return [half.view(np.float16) if of == "f16x2" else half for half in halves]
+    half = pair_bits(of) // 2
+    both = (packed & ((1 << half) - 1), packed >> half)
+    numbers = [part.astype(f"u{max(half // 8, 1)}") for part in both]
+    return [part.view(np.float16) for part in numbers] if of == "f16x2" else numbers
 
 
-@cache
-def fp8_values(kind: str) -> np.ndarray:
-    """The values of the 256 patterns of e4m3 or e5m2, in float32 (PTX ISA, 5.2.3)."""
-    exponent_bits, bias = (4, 7) if kind == "e4m3" else (5, 15)
-    mantissa_bits = 7 - exponent_bits
-    pattern = np.arange(256)
-    sign = np.where(pattern & 128, -1.0, 1.0)
-    exponent, mantissa = pattern >> mantissa_bits & (1 << exponent_bits) - 1, pattern & (1 << mantissa_bits) - 1
-    normal = (1 + mantissa / (1 << mantissa_bits)) * 2.0 ** (exponent - bias)
-    small = mantissa / (1 << mantissa_bits) * 2.0 ** (1 - bias)
-    values = sign * np.where(exponent == 0, small, normal)
-    top = exponent == (1 << exponent_bits) - 1
-    if kind == "e4m3":
-        values[pattern & 127 == 127] = np.nan
-    else:
-        values[top] = np.where(mantissa[top] == 0, sign[top] * np.inf, np.nan)
-    return values.astype(np.float32)
+@dataclass(frozen=True)
+class Narrow:
+    """A float of at most 8 bits (PTX ISA, 5.2.3). special: what its largest exponent holds beside finite numbers."""
+
+    exponent: int
+    mantissa: int
+    bias: int
+    special: Literal["", "a NaN", "infinity and NaNs"] = ""
+    signed: bool = True
+
+    @property
+    def bits(self) -> int:
+        return self.signed + self.exponent + self.mantissa
+
+    @cached_property
+    def magnitudes(self) -> np.ndarray:
+        """Of the patterns without a sign, in order."""
+        exponent, mantissa = np.divmod(np.arange(1 << self.exponent + self.mantissa), 1 << self.mantissa)
+        subnormal = (exponent == 0) & (self.mantissa > 0)
+        values = np.ldexp(mantissa / (1 << self.mantissa) + ~subnormal, exponent + subnormal - self.bias)
+        if self.special == "a NaN":
+            values[-1] = np.nan
+        elif self.special:
+            values[exponent == exponent[-1]] = [np.inf] + [np.nan] * ((1 << self.mantissa) - 1)
+        return values
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Of all patterns, in float32."""
+        positive = self.magnitudes.astype(np.float32)
+        return np.concatenate([positive, -positive]) if self.signed else positive
+
+    def round(self, values: np.ndarray, rounding: str) -> np.ndarray:
+        """float64 → patterns, clamped to the largest finite number. rounding: "rn" (ties to even), "rz" or "rp"."""
+        finite = self.magnitudes[np.isfinite(self.magnitudes)]
+        size = np.clip(np.abs(values), finite[0], finite[-1])
+        above = np.clip(np.searchsorted(finite, size), 1, len(finite) - 1)
+        low, high = finite[above - 1], finite[above]
+        up = {
+            "rn": (size - low > high - size) | ((size - low == high - size) & (above % 2 == 0)),
+            "rz": size >= high,
+            "rp": size > low,
+        }[rounding]
+        pattern = np.where(np.isnan(values), len(self.magnitudes) - 1, above - ~up)
+        negative = np.signbit(values) & self.signed & ~np.isnan(values)
+        return (pattern | negative << self.bits - 1).astype(np.uint8)
 
 
-def through_fp8(a: np.ndarray, to: str, of: str, modes: frozenset[str]) -> np.ndarray:
-    """To or from e4m3 and e5m2: to the nearest, ties to even, clamped to the largest finite number."""
-    if of in FP8:
-        return fp8_values(of)[a].astype(numpy_type(to))
-    values = np.where((a < 0) & ("relu" in modes), 0, a).astype(np.float64)
-    table = fp8_values(to)[:128].astype(np.float64)
-    finite = table[np.isfinite(table)]
-    size = np.minimum(np.abs(values), finite[-1])
-    above = np.clip(np.searchsorted(finite, size), 1, len(finite) - 1)
-    below = above - 1
-    middle = (finite[below] + finite[above]) / 2
-    pattern = np.where((size > middle) | ((size == middle) & (above % 2 == 0)), above, below)
-    pattern = np.where(np.isnan(values), 127, pattern) | np.where(np.signbit(values), 128, 0)
-    return pattern.astype(np.uint8)
+NARROW = {
+    "e4m3": Narrow(4, 3, 7, "a NaN"),
+    "e5m2": Narrow(5, 2, 15, "infinity and NaNs"),
+    "e2m3": Narrow(2, 3, 1),
+    "e3m2": Narrow(3, 2, 3),
+    "e2m1": Narrow(2, 1, 1),
+    "ue8m0": Narrow(8, 0, 127, "a NaN", signed=False),
+    "ue4m3": Narrow(4, 3, 7, "a NaN", signed=False),
+}
 
 
-FP8 = ("e4m3", "e5m2", "e4m3x2", "e5m2x2")
+def through_narrow(a: np.ndarray, to: str, of: str, modes: frozenset[str]) -> np.ndarray:
+    """To or from floats of at most 8 bits, fp32, fp16 or bits of bf16 on the other side."""
+    if of in NARROW:
+        values = NARROW[of].values[a]
+        return rounding.to_bf16(values) if to == "bf16" else values.astype(numpy_type(to))
+    values = rounding.from_bf16(a) if of == "bf16" else a
+    values = np.where((values < 0) & ("relu" in modes), 0, values).astype(np.float64)
+    return NARROW[to].round(values, min(modes & {"rn", "rz", "rp"}))
 
 
 # Moves and addresses --------------------------------------------------------------------------------------------

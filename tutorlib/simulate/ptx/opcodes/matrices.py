@@ -11,7 +11,7 @@ from tutorlib.simulate.ptx import rounding
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Operand, Vector
-from tutorlib.simulate.ptx.opcodes.conversions import fp8_values
+from tutorlib.simulate.ptx.opcodes.conversions import NARROW
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import address_of
 from tutorlib.simulate.ptx.ports import SharedPort
@@ -180,8 +180,8 @@ DECODE = {  # registers' bits → numbers that a float64 holds exactly
     "tf32": lambda bits: rounding.from_tf32(bits.view(np.uint32)).astype(np.float64),
     "f32": lambda bits: bits.view(np.float32).astype(np.float64),
     "f64": lambda bits: bits.view(np.float64),
-    "e4m3": lambda bits: fp8_values("e4m3")[bits.view(np.uint8)].astype(np.float64),
-    "e5m2": lambda bits: fp8_values("e5m2")[bits.view(np.uint8)].astype(np.float64),
+    "e4m3": lambda bits: NARROW["e4m3"].values[bits.view(np.uint8)].astype(np.float64),
+    "e5m2": lambda bits: NARROW["e5m2"].values[bits.view(np.uint8)].astype(np.float64),
     "s8": lambda bits: bits.view(np.int8).astype(np.float64),
     "u8": lambda bits: bits.view(np.uint8).astype(np.float64),
     "s32": lambda bits: bits.view(np.int32).astype(np.float64),

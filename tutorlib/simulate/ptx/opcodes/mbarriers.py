@@ -119,8 +119,6 @@ def arrive_after_copies(instruction: Instruction, site: int, state: State) -> St
     """cp.async.mbarrier.arrive{.noinc}: it arrives once the thread's earlier cp.async have written their bytes."""
     if set(instruction.parts[4:]) - {"noinc", "shared", "shared::cta", "b64"}:
         raise NotSimulated(str(instruction), instruction.line)
-    if state.watch.races.has_proxies:  # the proxy fence that such bytes need is not modeled
-        raise NotSimulated(f"{instruction}, beside TMA stores or wgmma,", instruction.line)
     at, counts_more = places(instruction, 0, state), "noinc" not in instruction.parts
 
     def step(where: Where) -> None:

@@ -1,8 +1,9 @@
-"""tcgen05.…: tensor memory and what multiplies into it (PTX ISA, 9.7.16). Bf16, fp16 and fp8 from shared memory into
-fp32, 128 rows for each block."""
+"""tcgen05.…: tensor memory and what multiplies into it (PTX ISA, 9.7.16). Dense products of floats into fp32."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,29 +12,41 @@ from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Register, Vector
 from tutorlib.simulate.ptx.mbarriers import MbarrierState
 from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.matrix_descriptors import MatrixDescriptor
+from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescriptor
+from tutorlib.simulate.ptx.opcodes.conversions import NARROW
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import address_of, no_effect
 from tutorlib.simulate.ptx.opcodes.matrices import whole_warps
 from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places_of
-from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, NUMBERS, SharedOperand, inside, registers_of
+from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, NUMBERS, SharedOperand, inside, registers_of, unpadded
 from tutorlib.simulate.ptx.state import State, Where
 from tutorlib.simulate.ptx.tensor_cores import MODELED, add_products
-from tutorlib.simulate.ptx.tensor_memory import LANES, column_of, fragment
+from tutorlib.simulate.ptx.tensor_memory import (
+    LANES,
+    QUARTER,
+    Fragment,
+    TensorWork,
+    column_of,
+    copy_fragment,
+    fragment,
+    matrix_fragment,
+    strips_of,
+)
 
 Values = Callable[[np.ndarray], np.ndarray]  # of these lanes
 SWIZZLES = {0: 0, 6: 1, 4: 2, 2: 3}  # the descriptor's highest three bits → bits of the swizzle
+BYTES = {0: "e4m3", 1: "e5m2", 3: "padded e2m3", 4: "padded e3m2", 5: "padded e2m1"}
 KINDS = {  # by the instruction's kind and its descriptor's code
     "f16": {0: "f16", 1: "bf16"},
     "tf32": {2: "tf32"},
-    "f8f6f4": {0: "e4m3", 1: "e5m2"},
+    "f8f6f4": BYTES,
+    "mxf8f6f4": BYTES,
+    "mxf4": {1: "e2m1"},
+    "mxf4nvf4": {1: "e2m1"},
 }
 COLUMN = 4  # bytes of a lane
-
-
-def pair_of(instruction: Instruction) -> bool:
-    """Whether two blocks do this together."""
-    return "cta_group::2" in instruction.parts
+BITS = {"b4x16_p64": 4, "b6x16_p32": 6}  # of a number in shared memory that tcgen05.cp gives a byte
+BELOW = {4: 2, 6: 0}  # its place in that byte: so many bits lie below
 
 
 def tensor_address(instruction: Instruction, operand: int, state: State) -> Values:
@@ -89,57 +102,156 @@ def deallocate(instruction: Instruction, site: int, state: State) -> Step:
     return step
 
 
+def of_lane(values: np.ndarray, lane: int, state: State) -> int:
+    return int(np.broadcast_to(values, state.geometry.lanes)[lane])
+
+
+def slots_of(lane: int, instruction: Instruction, state: State) -> tuple[int, ...]:
+    """The blocks that work for this lane: its own, or both of its pair."""
+    slot = int(state.slot[lane])
+    first = slot - slot % state.geometry.cluster_size % 2
+    return (first, first + 1) if "cta_group::2" in instruction.parts else (slot,)
+
+
+def copy(instruction: Instruction, site: int, state: State) -> Step:
+    """tcgen05.cp.cta_group.shape{.multicast}{.b8x16.format} [to], descriptor; shape and multicast in any order"""
+    to, descriptors = tensor_address(instruction, 0, state), state.source(instruction.operands[1], "u64", instruction)
+    multicast = next((part for part in instruction.parts if part.startswith("warpx")), "")
+    shape, *packed = (part for part in instruction.parts[3:] if part != multicast)
+    bits = BITS[packed[1]] if packed else 0
+    rows, place = copy_fragment(shape, multicast)
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        for lane, address in zip(lanes.tolist(), to(lanes).tolist(), strict=True):
+            slots = slots_of(lane, instruction, state)
+            described = matrix_of(of_lane(descriptors, lane, state))
+            units = described.units(int(rows.max()) + 1, place.lanes.shape[1] * COLUMN, True)
+            first, column = column_of(address)
+            into = place.at(first if len(rows) < LANES else 0, column)
+
+            def bring(before: Sequence[np.ndarray], units: np.ndarray = units, slots: Sequence[int] = slots) -> Any:
+                raw = (bytes_of(state, units, slot) for slot in slots)
+                wide = (unpadded(each, bits) << BELOW[bits] if bits else each for each in raw)
+                return [each.reshape(len(units), -1).view(np.float32)[rows] for each in wide]
+
+            work = TensorWork(slots, into, False, bring)
+            state.units.tensor.issue(site, lane, work, [units] * len(slots), np.arange(0), "tcgen05.cp")
+
+    return step
+
+
+def bytes_of(state: State, units: np.ndarray, slot: int) -> np.ndarray:
+    """(…, 16) of what lies at these units of a block's shared memory."""
+    return np.asarray(state.shared.rows(1, UNIT)[(units + slot * state.shared.stride) // UNIT])
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Factors in tensor memory, one for each `vector` elements of K: those of row r in lane r % 32 of each quarter, in
+    the column r // 32, a byte each (PTX ISA, 9.7.16.10). A quarter's products take its own.
+
+    at: the first columns, of A's and of B's. first: the first byte in them.
+    """
+
+    kind: str
+    vector: int
+    at: tuple[int, int]
+    first: tuple[int, int]
+
+    def strips(self, rows: int, columns: int) -> np.ndarray:
+        wide = columns * rows // LANES
+        sizes = (-(-extent // QUARTER) for extent in (rows, wide))
+        return np.concatenate([strips_of(*each) for each in zip(self.at, sizes, strict=True)])
+
+    def of(self, which: int, held: np.ndarray, extent: int, k: int) -> np.ndarray:
+        """(quarters, extent, K). which: 0 for A's. held: a block's tensor memory."""
+        row, quarter = np.arange(extent), np.arange(LANES // QUARTER)[:, None]
+        byte = COLUMN * (self.at[which] + row // QUARTER) + self.first[which]
+        place = quarter * QUARTER + row % QUARTER, byte
+        patterns = np.stack([held.view(np.uint8)[place[0], place[1] + n] for n in range(k // self.vector)], -1)
+        return np.repeat(NARROW[self.kind].values[patterns].astype(np.float64), self.vector, axis=-1)
+
+    def product(self, a: np.ndarray, b: np.ndarray, held: np.ndarray) -> np.ndarray:
+        """A·Bᵀ, (rows, columns), of (rows, K) and (columns, K), by quarters: each has 32 rows of A, and half of the
+        columns where A does not fill the lanes."""
+        (rows, k), quarters = a.shape, np.arange(LANES // QUARTER)
+        wide, each = len(b) * rows // LANES, rows // QUARTER
+        left = (a * self.of(0, held, rows, k)).reshape(-1, each, QUARTER, k)[quarters, quarters % each]
+        right = b.reshape(-1, wide, k)[quarters // each] * self.of(1, held, wide, k)
+        by_quarter: np.ndarray = left @ right.swapaxes(1, 2)
+        return by_quarter.reshape(-1, rows, wide).swapaxes(0, 1).reshape(rows, -1)
+
+
+def scales_of(instruction: Instruction, shape: int, at: tuple[int, int]) -> Scales:
+    """shape: the instruction's descriptor."""
+    vector = 16 if {"scale_vec::4X", "block16"} & set(instruction.parts) else 32
+    return Scales("ue8m0" if shape >> 23 & 1 else "ue4m3", vector, at, (shape >> 29 & 3, shape >> 4 & 3))
+
+
 def multiply(instruction: Instruction, site: int, state: State) -> Step:
-    """tcgen05.mma.cta_group.kind [accumulators], a, b, shapes and types{, {lanes that stay}}, adds"""
-    parts, operands = instruction.parts, instruction.operands
-    kind = next(part.split("::")[1] for part in parts if part.startswith("kind::"))
-    if kind not in KINDS or {"ws", "sp", "ashift"} & set(parts):
+    """tcgen05.mma.cta_group.kind [accumulators], a, b, shapes and types{, [scales], [scales]}{, {lanes kept}}, adds"""
+    parts, operands = set(instruction.parts), instruction.operands
+    kind = next(part.split("::")[1] for part in instruction.parts if part.startswith("kind::"))
+    apart, scaled, pair = "ws" in parts, "block_scale" in parts, "cta_group::2" in parts
+    if kind not in KINDS or {"sp", "ashift"} & parts or (apart and len(operands) > 5):
         raise NotSimulated(str(instruction), instruction.line)
-    pair = pair_of(instruction)
     to = tensor_address(instruction, 0, state)
     from_columns = tensor_address(instruction, 1, state) if isinstance(operands[1], Address) else None
     b = state.source(operands[2], "u64", instruction)
     a = b if from_columns else state.source(operands[1], "u64", instruction)
     shapes = state.source(operands[3], "u32", instruction)
+    scales_at = [tensor_address(instruction, n, state) for n in (4, 5)] if scaled else []
     adds = state.predicate(operands[-1], instruction)
-
-    def of(values: np.ndarray, lane: int) -> int:
-        return int(np.broadcast_to(values, state.geometry.lanes)[lane])
 
     def step(where: Where) -> None:
         lanes = numbered(where, state)
         for lane, address in zip(lanes.tolist(), to(lanes).tolist(), strict=True):
-            shape = of(shapes, lane)
-            rows, columns = (shape >> 24 & 31) << 4, (shape >> 17 & 63) << 3
-            if rows != LANES * (1 + pair) or shape >> 4 & 3 != 1:
-                raise NotSimulated(f"{instruction} with M = {rows}", instruction.line)
-            codes = [shape >> place & 7 for place in (7, 10)]
-            if not set(codes) <= set(KINDS[kind]):
+            shape, one = of_lane(shapes, lane, state), np.array([lane])
+            height, columns = (shape >> 24 & 31) << 4, (shape >> 17 & 63) << 3
+            rows = height >> pair
+            halves = rows < LANES and not (apart or pair)
+            if rows not in (LANES, LANES // 2, *[LANES // 4] * apart) or (not scaled and shape >> 4 & 3 != 1):
+                raise NotSimulated(f"{instruction} with M = {height}", instruction.line)
+            codes = [shape >> 7 & 7, shape >> 10 & (3 if len(KINDS[kind]) == 1 and scaled else 7)]
+            k_major = [not shape >> place & 1 for place in (15, 16)]
+            if not set(codes) <= set(KINDS[kind]) or (scaled and (shape >> 31 or shape >> 3 & 1)):
                 raise NotSimulated(f"{instruction} of types {codes}", instruction.line)
             kinds = [KINDS[kind][code] for code in codes]
             signs = [-1 if shape >> place & 1 else 1 for place in (13, 14)]
-            k_major = [not shape >> place & 1 for place in (15, 16)]
-            slot = int(state.slot[lane])
-            first = slot - slot % state.geometry.cluster_size % 2 if pair else slot
-            slots = (first, first + 1) if pair else (slot,)
-            sizes = LANES, columns // len(slots)
-            one, two = (SharedOperand(state, *each) for each in zip((a, b), sizes, kinds, k_major, signs, strict=True))
-            parts_b = [inside(two.units_of(matrix_of(of(b, lane))), site, state)] * len(slots)
-            units = [part.reshape(-1) for part in parts_b]
+            slots = slots_of(lane, instruction, state)
+            sizes = rows, columns // len(slots)
+            left, right = (
+                SharedOperand(state, *each) for each in zip((a, b), sizes, kinds, k_major, signs, strict=True)
+            )
+            units_b = inside(right.units_of(matrix_of(of_lane(b, lane, state))), site, state)
+            units, uses = units_b.reshape(-1), np.arange(0)
             if from_columns:
-                _, start = column_of(int(from_columns(np.array([lane]))[0]))
-                of_a = np.arange(start, start + BYTES_OF_K // COLUMN)
-                left = partial(numbers_in_columns, state, one, of_a)
+                if rows < LANES and not halves:
+                    raise NotSimulated(f"{instruction} with A in tensor memory and M = {height}", instruction.line)
+                first, start = column_of(int(from_columns(one)[0]))
+                there = matrix_fragment(rows, BYTES_OF_K // COLUMN, halves).at(first if halves else 0, start)
+                uses, numbers_a = there.strips, partial(numbers_in, state, left, there)
             else:
-                of_a = np.arange(0)
-                units_a = inside(one.units_of(matrix_of(of(a, lane))), site, state)
-                units = [np.concatenate([units_a.reshape(-1), own]) for own in units]
-                left = partial(numbers_of, one, units_a)
-            work = partial(product_of, left, one.kind, two, parts_b, slots)
-            _, column = column_of(address)
-            state.units.tensor.issue(site, lane, slots, column, columns, units, work, of(adds(), lane) != 0, of_a)
+                units_a = inside(left.units_of(matrix_of(of_lane(a, lane, state))), site, state)
+                units, numbers_a = np.concatenate([units_a.reshape(-1), units]), partial(numbers_of, left, units_a)
+            first, column = column_of(address)
+            into = matrix_fragment(rows, columns, halves).at(first if halves else 0, column)
+            product: Product = partial(sums, left.kind == right.kind and left.kind in MODELED)
+            if scaled:
+                at_a, at_b = (column_of(int(at(one)[0]))[1] for at in scales_at)
+                scales = scales_of(instruction, shape, (at_a, at_b))
+                uses = np.union1d(uses, scales.strips(rows, columns))
+                product = partial(scaled_sums, scales, state)
+            does = partial(products, numbers_a, partial(numbers_of, right, units_b), product, slots)
+            work = TensorWork(slots, into, of_lane(adds(), lane, state) != 0, does)
+            state.units.tensor.issue(site, lane, work, [units] * len(slots), uses)
 
     return step
+
+
+Numbers = Callable[[int], np.ndarray]  # of a block
+Product = Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]  # of A, B, what is there, and a block
 
 
 def numbers_of(operand: SharedOperand, units: np.ndarray, slot: int) -> np.ndarray:
@@ -148,31 +260,37 @@ def numbers_of(operand: SharedOperand, units: np.ndarray, slot: int) -> np.ndarr
     return values
 
 
-def numbers_in_columns(state: State, operand: SharedOperand, columns: np.ndarray, slot: int) -> np.ndarray:
-    """(lanes, K) of an operand in these columns of a block's tensor memory."""
+def numbers_in(state: State, operand: SharedOperand, there: Fragment, slot: int) -> np.ndarray:
+    """(rows, K) of an operand there in a block's tensor memory."""
     assert state.units.tensor.values is not None
-    raw = np.ascontiguousarray(state.units.tensor.values[slot][:, columns]).view(np.uint8)
-    return operand.sign * NUMBERS[operand.kind](raw)
+    raw = np.ascontiguousarray(state.units.tensor.values[slot][there.lanes, there.columns]).view(np.uint8)
+    kind = operand.kind.removeprefix("padded ")
+    if kind == operand.kind:
+        return operand.sign * NUMBERS[kind](raw)
+    narrow = NARROW[kind]
+    return operand.sign * narrow.values[raw >> BELOW[narrow.bits] & (1 << narrow.bits) - 1]
 
 
-def product_of(
-    left: Callable[[int], np.ndarray],
-    kind: str,
-    b: SharedOperand,
-    units_b: Sequence[np.ndarray],
-    slots: Sequence[int],
-    before: Sequence[np.ndarray],
+def products(
+    a: Numbers, b: Numbers, product: Product, slots: Sequence[int], before: Sequence[np.ndarray]
 ) -> list[np.ndarray]:
-    """The accumulators of each block: its own rows of A, by the rows of B of all of them. kind: of A."""
-    right = np.concatenate([numbers_of(b, units, slot) for units, slot in zip(units_b, slots, strict=True)])
-    acc = []
-    for slot, there in zip(slots, before, strict=True):
-        if kind == b.kind and kind in MODELED:
-            one, two, three = (x.astype(np.float64)[None] for x in (left(slot), right.T, there))
-            acc.append(add_products(one, two, three)[0])
-        else:
-            acc.append((left(slot) @ right.T + there).astype(np.float32))
-    return acc
+    """What then is in each block: its own rows of A, by the rows of B of all of them."""
+    right = np.concatenate([b(slot) for slot in slots])
+    return [product(a(slot), right, there, slot) for slot, there in zip(slots, before, strict=True)]
+
+
+def sums(modeled: bool, a: np.ndarray, b: np.ndarray, before: np.ndarray, slot: int) -> np.ndarray:
+    if not modeled:
+        return a @ b.T + before
+    left, right, there = (x.astype(np.float64)[None] for x in (a, b.T, before))
+    return add_products(left, right, there)[0]
+
+
+def scaled_sums(
+    scales: Scales, state: State, a: np.ndarray, b: np.ndarray, before: np.ndarray, slot: int
+) -> np.ndarray:
+    assert state.units.tensor.values is not None
+    return scales.product(a, b, state.units.tensor.values[slot]) + before
 
 
 def commit(instruction: Instruction, site: int, state: State) -> Step:
@@ -234,6 +352,7 @@ OPCODES: dict[str, Decoder] = {
     "tcgen05.alloc": allocate,
     "tcgen05.dealloc": deallocate,
     "tcgen05.relinquish_alloc_permit": no_effect,
+    "tcgen05.cp": copy,
     "tcgen05.mma": multiply,
     "tcgen05.commit": commit,
     "tcgen05.ld": access,

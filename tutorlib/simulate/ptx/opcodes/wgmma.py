@@ -12,7 +12,7 @@ from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
 from tutorlib.simulate.ptx.ir import Immediate, Instruction, Operand, Register, Vector
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescriptor, read_descriptor
-from tutorlib.simulate.ptx.opcodes.conversions import fp8_values
+from tutorlib.simulate.ptx.opcodes.conversions import NARROW
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.matrices import whole_warps
 from tutorlib.simulate.ptx.state import State, Where
@@ -27,9 +27,20 @@ NUMBERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # bytes → fp32
     "bf16": lambda raw: rounding.from_bf16(raw.view(np.uint16)),
     "f16": lambda raw: raw.view(np.float16).astype(np.float32),
     "tf32": lambda raw: rounding.from_tf32(raw.view(np.uint32)),
-    "e4m3": lambda raw: fp8_values("e4m3")[raw],
-    "e5m2": lambda raw: fp8_values("e5m2")[raw],
+    "e4m3": lambda raw: NARROW["e4m3"].values[raw],
+    "e5m2": lambda raw: NARROW["e5m2"].values[raw],
+    "e2m1": lambda raw: NARROW["e2m1"].values[np.stack([raw & 15, raw >> 4], -1).reshape(*raw.shape[:-1], -1)],
+    **{
+        f"padded {kind}": partial(lambda kind, raw: NARROW[kind].values[unpadded(raw, NARROW[kind].bits)], kind)
+        for kind in ("e2m1", "e2m3", "e3m2")
+    },
 }
+
+
+def unpadded(raw: np.ndarray, bits: int) -> np.ndarray:
+    """Sixteen patterns of so many bits, which lie together in the first of 16 bytes each, (…, 16) → (…, 16)."""
+    each = np.unpackbits(raw[..., : 2 * bits], axis=-1, bitorder="little").reshape(*raw.shape, bits)
+    return np.packbits(each, axis=-1, bitorder="little")[..., 0]
 
 
 @dataclass(frozen=True)

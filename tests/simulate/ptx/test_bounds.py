@@ -1,0 +1,100 @@
+"""What the simulator remembers of a launch is bounded, and a limit says which size to choose."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+
+from tests.simulate.ptx.snippets import kernel, launch
+from tutorlib.simulate.ptx import overlaps, simulation, trace
+from tutorlib.simulate.ptx.block_order import BlockOrder
+from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
+from tutorlib.simulate.ptx.errors import TooLarge
+from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.geometry import Geometry
+from tutorlib.simulate.ptx.launch import run_kernel
+from tutorlib.simulate.ptx.memory import async_copies
+from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
+from tutorlib.simulate.ptx.memory.shared import SharedMemory
+from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.places import by_loc
+from tutorlib.simulate.ptx.races import SharedRaces, record_bytes
+
+RACY = """
+shl.b32 %r0, %tid_x, 2; mov.u32 %r1, smem; add.u32 %r2, %r1, %r0; st.shared.b32 [%r2], %tid_x;
+xor.b32 %r3, %r0, 128; add.u32 %r3, %r1, %r3; ld.shared.b32 %r4, [%r3];
+mov.u32 %r5, %ctaid.x; mad.lo.u32 %r5, %r5, 256, %r0; cvt.u64.u32 %rd0, %r5; add.s64 %rd0, %rd_out, %rd0;
+st.global.b32 [%rd0], %r4;
+"""
+
+
+def racy():
+    out = torch.zeros(64 * 6, dtype=torch.int32)
+    return out, launch(kernel(RACY, ["out"], shared=256), {"out": out}, threads=64, blocks=6)
+
+
+@pytest.mark.parametrize("agents", [Agents(4), Agents(8, True, 2, 64)])
+def test_the_size_of_the_records_is_known_before_they_are_made(agents):
+    geometry, shared = Geometry((9, 1, 1), (agents.warps * 32, 1, 1), 3), SharedMemory(3, 1000)
+    clocks, copies = WarpClocks(3, agents), AsyncCopies(geometry.lanes, shared)
+    records = SharedRaces(geometry, 1000, 4, clocks, copies, Findings(), str)
+    pieces = [a for a in vars(records).values() if isinstance(a, np.ndarray) and a.shape[:1] == (3 * records.pieces,)]
+    assert sum(a.nbytes for a in pieces) <= 3 * record_bytes(1000, 4, agents) <= sum(a.nbytes for a in pieces) * 1.2
+
+
+def test_fewer_blocks_run_together_where_their_records_are_large(monkeypatch):
+    (together, report), made = racy(), []
+    monkeypatch.setattr(simulation, "RECORDS_AT_ONCE", 1)
+    with mock.patch.object(simulation, "Geometry", side_effect=lambda *args: made.append(Geometry(*args)) or made[-1]):
+        apart, again = racy()
+    assert made[-1].batch == 1
+    assert together.equal(apart)
+    assert [finding.kind for finding in report.findings] == [finding.kind for finding in again.findings] == ["race"]
+
+
+def test_a_cluster_whose_records_are_too_large(monkeypatch):
+    monkeypatch.setattr(simulation, "MOST_RECORDS", 1000)
+    with pytest.raises(TooLarge, match="choose smaller clusters or smaller blocks"):
+        racy()
+
+
+def test_tensors_whose_records_are_too_large(monkeypatch):
+    monkeypatch.setattr(overlaps, "MOST_RECORDS", 2000)
+    with pytest.raises(TooLarge, match=r"choose sizes with at most [\d,]+ bytes"):
+        racy()
+
+
+def test_copies_that_no_thread_waits_for(monkeypatch):
+    monkeypatch.setattr(async_copies, "MOST_IN_FLIGHT", 4000)
+    body = """
+    shl.b32 %r0, %tid_x, 4; mov.u32 %r1, smem; add.u32 %r1, %r1, %r0; cvt.u64.u32 %rd0, %r0; add.s64 %rd0, %rd_a, %rd0;
+    mov.u32 %r2, 0;
+    AGAIN: cp.async.cg.shared.global [%r1], [%rd0], 16; add.u32 %r2, %r2, 1; setp.lt.u32 %p0, %r2, 20; @%p0 bra AGAIN;
+    """
+    with pytest.raises(TooLarge, match="choose a size with fewer steps"):
+        launch(kernel(body, ["a"], shared=512), {"a": torch.zeros(512, dtype=torch.uint8)})
+
+
+def test_a_trace_ends(monkeypatch):
+    monkeypatch.setattr(trace, "MOST_EVENTS", 2)
+    module = parse_ptx(kernel(RACY, ["out"], shared=256))
+    out = torch.zeros(64, dtype=torch.int32)
+    report = run_kernel(module, module.kernels["k"], (1,), (64,), {"out": out}, 0, by_loc(module), traced=True)
+    assert len(report.trace.events) == 2
+
+
+FENCES = """
+mov.u32 %r0, 0;
+AGAIN: membar.gl; bar.sync 0; atom.global.add.u32 %r1, [%rd_count], 1; membar.gl; bar.sync 0;
+add.u32 %r0, %r0, 1; setp.lt.u32 %p0, %r0, 40; @%p0 bra AGAIN;
+"""
+
+
+def test_steps_that_all_warps_know_of_become_one():
+    made = []
+    with mock.patch.object(simulation, "BlockOrder", side_effect=lambda *a: made.append(BlockOrder(*a)) or made[-1]):
+        launch(kernel(FENCES, ["count"]), {"count": torch.zeros(1, dtype=torch.int32)}, threads=64, blocks=3)
+    steps = [known for kind in (made[0].published, made[0].heard, made[0].learned) for known in kind.values()]
+    assert steps
+    assert max(map(len, steps)) < 40
