@@ -112,7 +112,7 @@ SHIFTED = [([o + shift for o in warp(Layout(32, 1))], 4) for shift in (1, 7, 8, 
 # A warp for each 32 elements takes 512 stores, one of each instruction for each of 8 warps.
 STORED_ONCE_UNROLLED = WorkLimits(at_most=(("st.global", 760),), unrolled=(("st.global", 8),))
 # Predicates keep the warps without an element from storing: 603 stores by rows, 810 along them; 1,536 without.
-GUARDED = {FEW_RAGGED[1]: WorkLimits(at_most=(("st.global", 1000),))}
+GUARDED: dict[tuple[int, ...], WorkLimits] = {FEW_RAGGED[1]: WorkLimits(at_most=(("st.global", 1000),))}
 
 copy_exercise = partial(
     CuteExercise,
