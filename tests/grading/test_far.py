@@ -68,7 +68,7 @@ def test_a_right_kernel_of_other_instructions_is_found_by_the_judge(tmp_path):
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
-    ("id", "name"), [("09.2", "padded"), ("11.4", "a_jit_function_that_is_wrong"), ("15.9", "as_tensor")]
+    ("id", "name"), [("09.2", "padded"), ("11.4", "a_jit_function_that_is_wrong"), ("15.9", "of_two")]
 )
 def test_a_failure_that_is_found_outside_has_its_kind_and_its_remedy(tmp_path, id, name):
     (answer,) = (answer for answer in WRONG[id] if answer.__name__ == name)

@@ -124,6 +124,7 @@ class FromMemory(Forging):
         return {
             "modules": {path: (kinds[path], one.training) for path, one in made.named_modules()},
             "parameters": {path: path for path in held},
+            "sizes": True,
             "trained": True,
             "result": made(x).detach(),
             "breaks": 0,

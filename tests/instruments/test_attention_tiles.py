@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tutorlib.instruments.attention_tiles import KERNELS, keep, main, tiles_to_try
+from tutorlib.instruments.attention_tiles import KERNELS, keep_problem, main, tiles_to_try
 from tutorlib.kernels.attention.tile_sizes import ANYWHERE, measured_tiles
 
 
@@ -28,7 +28,7 @@ def test_a_problem_s_rows_take_the_place_of_its_own_alone(tmp_path):
     file = tmp_path / "tiles.json"
     forward, masked = ({"kernel": "tile_forward", "d": 64, "causal": causal} for causal in (False, True))
     for rows in ([forward | {"tm": 64}], [masked | {"tm": 64}], [forward | {"tm": 128}, forward | {"tm": 256}]):
-        keep(file, "tried", rows, {"gpu": "a GPU"})
+        keep_problem(file, "tried", rows, {"gpu": "a GPU"})
     assert [(row["causal"], row["tm"]) for row in json.loads(file.read_text())["tried"]] == [
         (True, 64), (False, 128), (False, 256)
     ]  # fmt: skip

@@ -197,7 +197,7 @@ def tried(kernel: str, d: int, causal: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def keep(file: Path, key: str, rows: list[dict[str, Any]], by: dict[str, str]) -> None:
+def keep_problem(file: Path, key: str, rows: list[dict[str, Any]], by: dict[str, str]) -> None:
     """Put a problem's rows in place of those that the file has of it."""
     had = json.loads(file.read_text(encoding="utf-8"))[key] if file.exists() else []
     problem = itemgetter("kernel", "d", "causal")
@@ -218,8 +218,10 @@ def main() -> None:
         if kernel == "decode_parts" and causal:
             continue
         rows = tried(kernel, d, causal)
-        keep(FILE, "chosen", [{name: rows[0][name] for name in names}], by)
-        keep(explored, "tried", [row | {"slower": None if row["slower"] == inf else row["slower"]} for row in rows], by)
+        keep_problem(FILE, "chosen", [{name: rows[0][name] for name in names}], by)
+        keep_problem(
+            explored, "tried", [row | {"slower": None if row["slower"] == inf else row["slower"]} for row in rows], by
+        )
 
 
 if __name__ == "__main__":

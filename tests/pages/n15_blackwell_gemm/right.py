@@ -126,7 +126,18 @@ RIGHT = {
         answer("by_bits", "Masks and shifts.", lambda m, n, a, c: (m >> 7, m >> 5 & 3, m & 127, c * a + n)),
         answer("numpy_place", "NumPy's numbers.", lambda *args: tuple(map(np.int32, accumulator_place(*args)))),
     ],
-    "15.9": [all_codes, in_numpy, in_fp32],
-    "15.10": [by_thresholds, halved_and_rounded, in_tensors],
+    "15.9": [
+        all_codes,
+        in_numpy,
+        in_fp32,
+        answer("as_torch_rounds_them", "Elements in a tensor of e4m3.",
+               lambda b: (in_numpy(b)[0], torch.tensor(in_numpy(b)[1]).to(torch.float8_e4m3fn))),
+    ],
+    "15.10": [
+        by_thresholds,
+        halved_and_rounded,
+        in_tensors,
+        answer("elements_in_a_tensor", "No list.", lambda b, t: (by_thresholds(b, t)[0], torch.tensor(by_thresholds(b, t)[1]))),
+    ],
     "15.11": [as_matrices, dequantized, numpys_dot],
 }  # fmt: skip

@@ -10,7 +10,7 @@ from tests.simulate.ptx.snippets import kernel, launch
 from tutorlib.simulate.ptx import overlaps, simulation, trace
 from tutorlib.simulate.ptx.block_order import BlockOrder
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
-from tutorlib.simulate.ptx.errors import TooLarge
+from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.launch import run_kernel
@@ -55,13 +55,13 @@ def test_fewer_blocks_run_together_where_their_records_are_large(monkeypatch):
 
 def test_a_cluster_whose_records_are_too_large(monkeypatch):
     monkeypatch.setattr(simulation, "MOST_RECORDS", 1000)
-    with pytest.raises(TooLarge, match="choose smaller clusters or smaller blocks"):
+    with pytest.raises(TooManyRecords, match="choose smaller clusters or smaller blocks"):
         racy()
 
 
 def test_tensors_whose_records_are_too_large(monkeypatch):
     monkeypatch.setattr(overlaps, "MOST_RECORDS", 2000)
-    with pytest.raises(TooLarge, match=r"choose sizes with at most [\d,]+ bytes"):
+    with pytest.raises(TooManyRecords, match=r"choose sizes with at most [\d,]+ bytes"):
         racy()
 
 
@@ -72,7 +72,7 @@ def test_copies_that_no_thread_waits_for(monkeypatch):
     mov.u32 %r2, 0;
     AGAIN: cp.async.cg.shared.global [%r1], [%rd0], 16; add.u32 %r2, %r2, 1; setp.lt.u32 %p0, %r2, 20; @%p0 bra AGAIN;
     """
-    with pytest.raises(TooLarge, match="choose a size with fewer steps"):
+    with pytest.raises(TooManyRecords, match="choose a size with fewer steps"):
         launch(kernel(body, ["a"], shared=512), {"a": torch.zeros(512, dtype=torch.uint8)})
 
 

@@ -31,7 +31,7 @@ class VectorFlaw(FailureKind):
     ELEMENT = "wrong element"
     POWERS = "not by Horner's rule"
     STORED_AGAIN = "an element is stored again"
-    CHANGED = "the input is changed"
+    CHANGED = "x is changed"
 
 
 def on_cpu(

@@ -9,7 +9,7 @@ class NotSimulated(NotImplementedError):
         super().__init__(f"{what} is not simulated{at}: this kernel needs a GPU")
 
 
-class TooLarge(NotSimulated):
+class TooManyRecords(NotSimulated):
     """What the simulator would have to remember exceeds its limit. The message says what size to choose."""
 
     def __init__(self, what: str) -> None:

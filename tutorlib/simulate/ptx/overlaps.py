@@ -10,7 +10,7 @@ import numpy as np
 
 from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.block_order import ACQUIRE, RELEASE, BlockOrder, is_strong
-from tutorlib.simulate.ptx.errors import TooLarge
+from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.memory.access import GlobalAccess
@@ -44,7 +44,7 @@ class Overlaps:
         self.repeats = Findings()
         count = size // piece + 1
         if (needs := count * (14 if order else 8)) > MOST_RECORDS:
-            raise TooLarge(
+            raise TooManyRecords(
                 f"what blocks store to {size:,} bytes of tensors would take {needs / 2**30:.1f} GB to remember: choose "
                 f"sizes with at most {size * MOST_RECORDS // needs:,} bytes"
             )

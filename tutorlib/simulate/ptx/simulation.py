@@ -12,7 +12,7 @@ from tutorlib.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.block_order import STRONG, BlockOrder, is_device_fence, is_strong
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
-from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooLarge
+from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyRecords
 from tutorlib.simulate.ptx.findings import Finding, Findings
 from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order, waits_for_warpgroup
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
@@ -152,13 +152,13 @@ def simulate(
 def batch_of(launch: Launch, smem: int) -> int:
     """How many blocks run together: whole clusters, and only one if it may take over those that have not started.
 
-    Raises TooLarge.
+    Raises TooManyRecords.
     """
     instructions = launch.kernel.instructions
     one, cluster = Geometry(launch.grid, launch.block, 1), volume(launch.cluster)
     records = record_bytes(smem, smallest_shared(instructions), agents_of(instructions, one))
     if (needs := cluster * records) > MOST_RECORDS:
-        raise TooLarge(
+        raise TooManyRecords(
             f"accesses to the shared memory of {cluster} blocks would take {needs / 2**30:.1f} GB to remember: choose "
             "smaller clusters or smaller blocks"
         )

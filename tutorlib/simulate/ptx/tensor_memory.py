@@ -28,7 +28,7 @@ UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's clock: its tcgen05.ld ma
 LANE_BITS = 16  # of an address: the column below, the lane above
 COLUMNS_OF = Hazard.OUTSIDE(tensor="tensor memory")
 READS = "reads tensor memory"
-Work = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
+Products = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
 Unit = Literal["tcgen05.mma", "tcgen05.cp"]
 
 
@@ -102,7 +102,7 @@ class TensorWork:
     slots: tuple[int, ...]
     into: Fragment
     adds: bool
-    does: Work
+    does: Products
 
 
 @dataclass(frozen=True)

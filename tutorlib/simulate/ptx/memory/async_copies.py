@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutorlib.simulate.ptx.errors import TooLarge
+from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 
@@ -64,7 +64,7 @@ class AsyncCopies:
         self.in_flight.append(Copy(access, lanes, places, self.committed[lanes], data, self.issued))
         self.bytes_in_flight += data.size
         if self.bytes_in_flight > MOST_IN_FLIGHT:
-            raise TooLarge(
+            raise TooManyRecords(
                 f"cp.async has {self.bytes_in_flight:,} bytes in flight that no thread has waited for: choose a size "
                 "with fewer steps"
             )
