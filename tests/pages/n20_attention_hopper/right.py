@@ -202,6 +202,14 @@ RIGHT = {
             swap("n_blocks - 2 - number", "number - 1"),
             swap("n_blocks - 1 - number", "number"),
         ),
+        produce(
+            "advances_at_once",
+            "Each state advances right after its load.",
+            swap(
+                "k_state)\n        loads.load_v(n_blocks - 1 - number, v_state)\n        k_state.advance()\n",
+                "k_state)\n        k_state.advance()\n        loads.load_v(n_blocks - 1 - number, v_state)\n",
+            ),
+        ),
     ],
     "20.7": [
         rounds_early,
