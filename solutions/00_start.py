@@ -8,13 +8,13 @@
 # %% [markdown]
 # # 00 · Start here
 #
-# You will write matrix kernels for the GPU in Python, and check each one in its notebook. By notebook 14 your GEMM runs
-# on Hopper's tensor cores and is timed against cuBLAS. Notebooks 01 to 03 prepare for the kernels: they are about
-# *layouts*, the small algebra with which a kernel in CuTe assigns elements to threads.
+# You will write matrix kernels for the GPU in Python, and check each one in its notebook. In notebook 09 you write a
+# GEMM for the tensor cores; by 14 yours is level with cuBLAS on a Hopper GPU. Notebooks 01 to 03 prepare for the
+# kernels: they are about *layouts*, the small algebra with which a kernel in CuTe assigns elements to threads.
 #
 # > **After this page you can** solve an exercise with the help of its check and its hints.
 # >
-# > **It takes** about 5 minutes, on any machine.
+# > **It takes** about 5 minutes, without a GPU.
 #
 # Every page opens like this one, and closes with what to remember and three questions to test yourself.
 
@@ -32,9 +32,9 @@ from tutorlib.draw import show_layout
 # %% [markdown]
 # ## A first question
 #
-# A kernel cuts its matrix into tiles, and its launch has to say how many tiles there are. Take 10 elements and tiles of
-# 4. Below, each column is one tile. Cells 10 and 11 (outlined) are past the end of the data, but elements 8 and 9 need
-# the third tile.
+# A kernel cuts its matrix into tiles, and its launch has to say how many tiles there are. Take 10 elements in tiles of
+# 4 each. Below, each column is one tile. Elements 8 and 9 need the third tile; its places 10 and 11 (outlined) are past
+# the end of the data.
 
 # %%
 show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2), (3, 2)])
@@ -72,8 +72,9 @@ check("00.1", ceil_div)
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
 #       The last, partly filled tile is missing: // rounds down.
 #
-# That answer earns part of the points: an exercise divides its points equally among its cases and rounds the total down
-# to half a point. You can change an answer and check it as often as you like.
+# That answer earns part of the points: an exercise divides its points equally among its cases and rounds down to a
+# multiple of ½. Here 1 of 3 cases of a 2-point exercise gives ½. You can change an answer and check it as often as you
+# like.
 #
 # From the second failure on, a check adds a hint if it has one for that failure. You can also ask for hints. They range
 # from a nudge to nearly the answer, and each run of this cell shows the next one.
@@ -86,7 +87,8 @@ hint("00.1")
 #
 # An answer may use Python, NumPy, everything that its page imports, and functions of yours from other cells. It may not
 # call a library function, CuTe's, NumPy's or another, that does the very thing the exercise asks for. Where the
-# exercise says *write `compose`*, `return tl.compose(a, b)` is not an answer, and the check says so:
+# exercise says *write `compose`*, `return tl.compose(a, b)` is not an answer (`tl` is the layout library of page 02),
+# and the check says so:
 #
 #     ✗ 02.2 compose: it calls tl.compose, which does what you are asked to write.
 #       Page 00 says what an answer may use.
@@ -106,13 +108,19 @@ hint("00.1")
 # | Hopper's TMA and WGMMA (05, 13, 14, 20) | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
 # | Blackwell's tcgen05 (15) | on any machine, simulated where there is no Blackwell GPU | on a Blackwell GPU |
 #
-# A check that your machine cannot run is reported as *not run*: never as passed, never as failed.
+# *Any machine* here means Linux, or Windows with WSL: NVIDIA's compilers, which pages 01 to 03 call as well, have no
+# macOS version.
+#
+# A part of a check that your machine cannot run, such as the timing of a kernel, is reported as *not run*: never as
+# passed, never as failed. A kernel that the simulator finds right says so, as in "right, simulated; speed not run", and
+# earns all points but those for speed. (*Not run yet* is something else: you have not run that check.)
 #
 # ## Points
 #
 # The course keeps your points on this machine. The [contents page](contents.ipynb) shows them, and so does `tutor
-# progress` in a terminal. There your best attempt counts: a later one takes nothing away. The notebook also records,
-# invisibly, when you tried each exercise, for your class's report.
+# progress` in a terminal. There your best attempt counts: a later one takes nothing away. Each check also stores the
+# times of your attempts in its cell's output, where they are not displayed. Your class's report reads them from the
+# notebook that you hand in; nothing is sent before.
 #
 # `tutor grade notebooks` in a terminal grades your answers as the notebooks contain them now; it also takes the name of
 # a single notebook. The grader copies your answer cells, and those of your cells that they use, into a fresh copy of
@@ -123,7 +131,7 @@ hint("00.1")
 #
 # - Write the answer where it says YOUR CODE HERE, run the cell, run the check below it.
 # - A grid must *cover* the data: divide by the tile size and round up, in integers.
-# - *Not run* means neither right nor wrong.
+# - *Not run* means that this machine lacks what the check needs, mostly a GPU: neither right nor wrong.
 #
 # ## Test yourself
 #
@@ -145,6 +153,7 @@ hint("00.1")
 #
 # <details><summary>3. You have no GPU, and a check says "not run". Is your kernel wrong?</summary>
 #
-# It has not been judged. Without a GPU, a simulator judges the kernels that it can run; the others need the GPU.
+# Read the whole line. After *right, simulated; speed not run* the simulator has found your kernel right, and only its
+# speed has not been judged. Otherwise the check has not judged it at all: it is neither right nor wrong.
 #
 # </details>

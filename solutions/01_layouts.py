@@ -14,12 +14,14 @@
 #     element = ptr[row * stride + col]
 #
 # CuTe, the layout library of NVIDIA's CUTLASS, makes the mapping a value that you can name, print, draw and compute
-# with: a **layout**. On this page you write the functions that work on layouts, and see their use.
+# with: a **layout**. On this page you write the functions that work on layouts, and see their use. The cells import
+# layouts from [tensor_layouts](https://github.com/facebookresearch/tensor-layouts), Meta's version of CuTe's layout
+# algebra in plain Python; page 02 shows where the two differ.
 #
 # > **After this page you can** compute an element's offset, read a layout from a picture, describe a NumPy view as
 # > one, take a row or a tile out of a tensor, and tell when 32 bits are too few.
 # >
-# > **It takes** about 60 minutes, on any machine.
+# > **It takes** about 60 minutes, without a GPU.
 
 # %%
 import numpy as np
@@ -74,9 +76,10 @@ check("01.1", offset)
 show_layouts({"row-major": "(4,3):(3,1)", "column-major": "(4,3):(1,4)"})
 
 # %% [markdown]
-# NumPy and PyTorch default to row-major; CuTe defaults to column-major, like Fortran and cuBLAS. Both are compact: 12
-# elements at 12 addresses. So a mix-up does not crash. You read the wrong elements, or adjacent threads access
-# addresses that are far apart, which wastes bandwidth: page 04 counts how much. Here are the two defaults:
+# NumPy and PyTorch default to row-major; CuTe defaults to column-major, like Fortran and cuBLAS. Both are **compact**:
+# the 12 elements fill 12 consecutive addresses, without a gap. So a mix-up does not crash. You read the wrong elements,
+# or adjacent threads access addresses that are far apart, which wastes bandwidth: page 04 counts how much. Here are the
+# two defaults:
 
 # %%
 print("NumPy:", np.empty((4, 3), dtype=np.int8).strides)
@@ -222,8 +225,9 @@ def offset_at(index, shape, stride):
 check("01.5", offset_at)
 
 # %% [markdown]
-# Play with it before you go on. Type a layout, click a cell, and read how its offset is computed. Try `(4,8):(8,1)`,
-# then `(4,8):(1,4)`, then the tiled layout above, then one with a stride of 0.
+# Play with it before you go on. Type a layout, click a cell, and read how its offset is computed. For row 3, column 5
+# of this one that is 1·1 + 1·16 + 1·2 + 1·8 = 27. Try `(4,8):(8,1)`, then `(4,8):(1,4)`, then the tiled layout above,
+# then one with a stride of 0.
 
 # %%
 from tutorlib.explorers.layouts import explore_layout
@@ -311,7 +315,7 @@ print(f"{last:,} against {2**31 - 1:,}; squeezed into 32 bits: {np.int64(last).a
 
 # %% [markdown]
 # A kernel that uses the wrapped offset silently reads another element of the matrix. Other offsets wrap to negative
-# numbers: there it reads in front of the matrix, or crashes. CuTe does not protect you. Below, CuTe makes the same
+# numbers: there it reads in front of the matrix, or crashes. CuTe does not warn you. Below, CuTe makes the same
 # layout three times on your CPU: with everything known at compile time, with a 32-bit stride known only at run time,
 # and with a 64-bit one. (The import takes a few seconds.) Which of them overflow?
 
@@ -358,9 +362,10 @@ check("01.8", fits_int32)
 # ## A tensor is a pointer and a layout
 #
 # A layout gives the distance of an element from the first one. Add the address of the first, and you have a **tensor**:
-# a pointer and a layout, and nothing else. By convention the first letter of a tensor's name tells where it is: `mA` is
-# the whole matrix in global memory, `gA` a tile of it, `sA` a tile in shared memory, `rA` a fragment in registers. In
-# the next cell the memory is a list, and the pointer an offset into it.
+# a pointer and a layout, and nothing else. By convention the first letter of a tensor's name tells which part it is and
+# where: `mA` is the whole matrix and `gA` a block's tile of it, both in global memory; `sA` is a tile in shared memory,
+# `rA` a fragment in registers. In the next cell the memory is a list, and the pointer an offset into it. `A(…)` gives
+# an element's offset, `A[…]` the element.
 
 # %%
 memory = [f"m{place}" for place in range(20)]
@@ -381,9 +386,9 @@ print("A[_, 1]:", column.layout, "from", column.offset)
 show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", highlight=[(2, n) for n in range(5)])
 
 # %% [markdown]
-# This is how a thread block gets its tile. Page 02 turns a matrix into a tensor of two modes, (inside the tile, which
-# tile), and `tiles[None, block]` is the tile of one block. Each block has a pointer of its own, and all have one
-# layout.
+# This is how a thread block gets its tile. Page 02 divides a matrix's layout into two modes, (inside the tile, which
+# tile). As a tensor, `tiles[None, block]` is then the tile of one block. Each block has a pointer of its own, and all
+# have one layout.
 #
 # **Exercise 01.9** (about 5 lines). Write `sliced(layout, coord)`: the pair (offset, Layout) of the slice. `coord` has
 # an entry for each mode of the layout, a number where it is fixed and `None` where it is free; a mode may be nested. At
@@ -421,8 +426,8 @@ print("rank", rank(shape), " size", size(shape), " index 22 is", idx2crd(22, sha
 #   they nest.
 # - **extent**: the size of a mode. **index**: a coordinate as one number. **offset**: the layout's value there.
 # - **congruent**: nested alike, bracket for bracket. A shape and its stride always are.
-# - **compatible**: shape S is compatible with shape T if they have the same size and every coordinate of S is also one
-#   of T. T may split a mode that S leaves whole.
+# - **compatible**: shape S is compatible with shape T if they have the same size and every coordinate of S, with an
+#   index allowed for a whole mode, is valid in T, too. T may split a mode that S leaves whole.
 #
 # 8 is compatible with (4,2): they have the same size, and any index below 8 is also an index of (4,2). The reverse is
 # not true: (3,1) is no coordinate of 8. Which of these pairs are compatible, and which congruent?

@@ -19,7 +19,7 @@
 # > operators and tell when they are wrong, find the widest possible copy, and build the layout by which threads share a
 # > tile.
 # >
-# > **It takes** about 130 minutes, on any machine. After exercise 02.8 is a good place to stop and come back.
+# > **It takes** about 130 minutes, without a GPU. After exercise 02.8 is a good place to stop and come back.
 
 # %%
 import tensor_layouts as tl
@@ -42,9 +42,10 @@ from tutorlib.layouts.oracle import Refused, ask
 from tutorlib.layouts.tiled_copy import tiled_copy_view
 
 # %% [markdown]
-# `tl` is a library with all the operators. You can use the earlier ones in later exercises whether or not you have
-# solved them: where an exercise needs `coalesce`, use `tl.coalesce`. An answer may not call the operator that the
-# exercise asks for, nor one that is built on it; the check detects both.
+# `tl` is `tensor_layouts`, Meta's version of CuTe's layout algebra in plain Python. It has all the operators, and this
+# page says where its answers differ from CuTe's. You can use the operators of earlier exercises in later ones whether
+# or not you have solved them: where an exercise needs `coalesce`, use `tl.coalesce`. An answer may not call the
+# operator that the exercise asks for, nor one that is built on it; the check detects both.
 #
 # The checks test your answers in two ways. They test the operator's law on random layouts, and they compare with CuTe
 # itself, whose layout algebra runs on the CPU. You can ask it, too: `cute("name", arguments)`. The first question
@@ -154,7 +155,7 @@ explore_compose("(4,8):(8,1)", "8:2")
 # | mode of A | elements to place | B's step here | elements that fit | the result so far |
 # |---|---|---|---|---|
 # | 4:8 | 8 | 2 | 4 / 2 = 2 of them, 2·8 apart | 2:16 |
-# | 8:1, the last | 8 / 2 = 4 | 1: it enters each column at row 0 | all 4, 1·1 apart | (2,4):(16,1) |
+# | 8:1, the last | 8 / 2 = 4 | 1: the next one is in the next column, at row 0 | all 4, 1·1 apart | (2,4):(16,1) |
 #
 # **Exercise 02.2** (about 17 lines). Complete `compose(a, b)`. Walk over the modes of `tl.coalesce(a)` from the first
 # to the last, with two numbers: `left`, the number of elements still to place, and `step`, B's step in the current
@@ -215,8 +216,8 @@ print([A(B(i)) for i in range(3)])
 # %% [markdown]
 # No layout of three elements gives that: its offsets would be 0, d, 2d. Your `compose` raises, and CuTe refuses, too.
 # (Two elements always form a layout, `2:d`; but if they are in two modes of A, `compose` raises all the same, as CuTe
-# does.) Does CuTe refuse every such pair? Here are two more: `5:3` with another A, and the A above with one more index,
-# 0, 4, 8 and 12, the last of which is past its end:
+# does.) Does CuTe refuse every such pair? Here are two more: A = (4,6):(1,10) with B = 5:3, and the A above with B =
+# 4:4, which adds index 12, past A's end:
 
 # %%
 print(cute("composition", layout("(4,6):(1,10)"), layout("5:3")))
@@ -225,9 +226,9 @@ print(cute("composition", A, layout("4:4")))
 print("wanted:", [A(4 * i) for i in range(3)], " CuTe's answer:", [R(i) for i in range(3)])
 
 # %% [markdown]
-# The second answer is wrong, and CuTe reports no error. You are responsible for the condition that steps and extents
-# divide each other. It is one reason why sizes in fast kernels are powers of two, and why the law is worth knowing: it
-# is a test that you can run.
+# The last line is CuTe's first wrong answer on this page, and it reports no error. You are responsible for the
+# condition that steps and extents divide each other. It is one reason why sizes in fast kernels are powers of two, and
+# why the law is worth knowing: it is a test that you can run.
 #
 # The law can break in another way. Composing mode by mode is right only if B's modes do not carry into each other, as
 # 5 + 7 carries into the tens. In `(4,3):(1,1)` they do: coordinates 3 and 2 add up to index 5, in another column of A.
@@ -239,8 +240,10 @@ print(text(R), " CuTe:", cute("composition", A, B))
 print("A(B(3, 2)) =", A(B(3, 2)), " R(3, 2) =", R(3, 2))
 
 # %% [markdown]
-# CuTe makes the same assumption, so this is its second wrong answer. Powers of two help here, too: if all extents and
-# strides are powers of two and B's offsets don't repeat, each mode has bits of its own and nothing can carry.
+# CuTe makes the same assumption, so this is its second wrong answer. (Its documentation claims the rule only where B
+# maps no two coordinates to one offset, and this B maps several; CuTe does not check that.) Powers of two help here,
+# too: if all extents and strides are powers of two and B's offsets don't repeat, each mode has bits of its own and
+# nothing can carry.
 #
 # ### A use of composition
 #
@@ -354,7 +357,8 @@ show_divide("(4,6):(6,1)", "4:2")
 # The tile need not be contiguous: 4:2 takes every second index. So the first tile has rows 0 and 2 of two columns, the
 # second one rows 1 and 3 of the same columns, and so on through the pairs of columns: six tiles in all.
 #
-# Now divide eight elements that are 3 apart by 4:2. Which offsets are in tile 1? Say it before you run it.
+# A layout takes its coordinate as arguments or as one tuple: `L((i, j))` is `L(i, j)`. Now divide eight elements that
+# are 3 apart by 4:2. Which offsets are in tile 1? Say it before you run it.
 
 # %%
 halves = tl.logical_divide(layout("8:3"), layout("4:2"))
@@ -416,7 +420,7 @@ except ValueError as error:
 # A thread block needs another grouping: its tile in one mode, the grid of tiles in the other. **Zipped divide** groups
 # the insides in one mode and the outsides in the other:
 #
-# > (M,N,K) ⊘ (a,b,c) = ((a,b,c), (M/a,N/b,K/c))
+# > (M,N) ⊘ (a,b) = ((a,b), (M/a,N/b))
 #
 # That line is about shapes; the law of the function is
 #
@@ -691,7 +695,8 @@ check("02.11", common_vector)
 # %% [markdown]
 # That is an upper limit. A kernel takes the least of three widths: this number, the widest instruction, and what the
 # *alignment* allows. An access of 16 bytes needs an address that is a multiple of 16. So the pointer must be a multiple
-# of 16 bytes, and so must every stride outside the vector. With rows of 65 values of bf16, row 1 begins at byte 130:
+# of 16 bytes, and so must every stride outside the vector. With rows of 65 values of bf16, row 1 begins at byte 130.
+# (`n & -n` is the largest power of two that divides n.)
 
 # %%
 for stride in (64, 65, 66, 68, 72):
@@ -737,7 +742,7 @@ show_tv(TV, (8, 16), title=f"{text(TV)}: who holds what of an 8×16 tile")
 
 # %% [markdown]
 # A CuTe `TiledCopy` combines a copy instruction of some width with a TV layout that assigns elements to threads. Change
-# the threads to `(8,4):(1,8)` and see which of them then read one row.
+# the threads to `(8,4):(1,8)` and see which of them then read row 0: 0, 8, 16 and 24.
 
 # %%
 explore_tv("(8,4):(4,1)", "(1,4):(4,1)", "(8,16)")
@@ -774,14 +779,14 @@ print([tiles((0, 2)) + tl.compose(mode(tiles, 0), TV)(17, v) for v in range(4)])
 # | A ∘ B | R(i) = A(B(i)) | read A in another order; a swizzle on the left of it |
 # | complement(A, n) | A(i) + R(j) is every offset below n, once | the starts of the tiles |
 # | A ⊘ B | R(i, j) = A(B(i) + B\*(j)) | tiles for blocks, fragments for threads |
-# | zipped, tiled | ((a,b),(A/a,B/b)); ((a,b),A/a,B/b) | `local_tile` |
+# | zipped, tiled | (M,N) becomes ((a,b),(M/a,N/b)) or ((a,b),M/a,N/b) | `local_tile` |
 # | A ⊗ B | R(i, j) = A(i) + A\*(B(j)) | warps out of threads, tiles out of atoms |
 # | blocked, raked | the same, by row and column | a block in one piece, or interleaved |
 # | right inverse | A(R(k)) = k | the index at an offset |
 # | layout_tv(T, V) | right inverse of the raked product | a `TiledCopy`'s threads and values |
 #
-# - Each law is a test that you can run. Four times on this page CuTe's answer broke one. When a kernel reads wrong
-#   elements, write down the law of the line that you doubt, and test it.
+# - Each law is a test that you can run. Four times on this page the answer of CuTe (nvidia-cutlass-dsl 4.8.1) broke
+#   one. When a kernel reads wrong elements, write down the law of the line that you doubt, and test it.
 # - None of the four can happen if extents and strides are powers of two and offsets don't repeat.
 # - A copy is as wide as both layouts, the alignment, and the widest instruction allow.
 #

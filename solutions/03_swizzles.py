@@ -9,9 +9,9 @@
 # # 03 · Swizzles: shared memory without bank conflicts
 #
 # A matrix kernel reads every element of its tiles many times. It reads them from **shared memory**, a small, fast
-# memory that the threads of a block share. Shared memory can deliver 128 bytes per clock. Whether it does depends on
-# the *addresses* that the 32 threads of a warp access together: under another layout, the same tile can take 32 times
-# as long to read.
+# memory that the threads of a block share. Each SM, the processor on which a block runs, has its own, which can deliver
+# 128 bytes per clock. Whether it does depends on the *addresses* that the 32 threads of a warp access together: under
+# another layout, the same tile can take 32 times as long to read.
 #
 # On this page you count that cost and learn the two cures, padding and swizzling. Then you look at the instructions
 # that need them, `ldmatrix` and `mma`. Their operands are distributed over the threads of a warp, and the distribution
@@ -20,7 +20,7 @@
 # > **After this page you can** count the wavefronts of an access, choose a padding or a swizzle for a tile, compute the
 # > address of an element of a swizzled tile, and tell which lane of a warp holds which element of a matrix product.
 # >
-# > **It takes** about 90 minutes, on any machine.
+# > **It takes** about 90 minutes, without a GPU.
 
 # %%
 from tensor_layouts import Layout, Swizzle, compose, cosize
@@ -118,7 +118,7 @@ for stride in (64, 65, 66, 68, 72, 80):
 # %% [markdown]
 # **Exercise 03.2** (about 4 lines). Write `padded_stride(columns, element_bytes, vector_bytes)`: the smallest row
 # stride, in elements, that holds the columns, aligns every row to a vector, and lets the lanes of a warp read a column
-# of vectors, one from each row, without a conflict. `vector_bytes` is 4, 8 or 16, and an element is no larger. For
+# of vectors, one from each row, without a conflict. `vector_bytes` is 4, 8 or 16, and `element_bytes` divides it. For
 # `(32, 4, 4)` the stride is 33.
 
 
@@ -137,8 +137,8 @@ check("03.2", padded_stride)
 
 # %% [markdown]
 # **Keep this:** a padded stride, counted in vectors, is odd. For the bf16 tile that costs one eighth more memory, in
-# kernels that are short of it. Moreover, TMA, the copy engine of notebook 13, cannot pad: it writes the rows of a tile
-# one directly after the other. So fast kernels use the other cure.
+# kernels that are short of it. Moreover, TMA, the copy engine of notebooks 05 and 13, cannot pad: it writes the rows of
+# a tile one directly after the other. So fast kernels use the other cure.
 
 # %% [markdown]
 # ## Swizzling: move chunks inside their row
@@ -203,13 +203,16 @@ print("a permutation:  ", sorted(S(offset) for offset in period) == list(period)
 
 # %% [markdown]
 # Try it. The explorer opens with the tile of the diagram. How many wavefronts does the access take with B = 0, 1, 2?
-# Then type the layout (8,32):(32,1), a tile of half the width: how many bits does it need? And what does M = 2 do to
-# the 16 bytes of a lane?
+# Then type the layout (8,32):(32,1), a tile of half the width: how many bits does it need? And there, in row 1, what
+# does M = 2 do to the 16 bytes of a lane? The answers are below it.
 
 # %%
 explore_swizzle()
 
 # %% [markdown]
+# With B = 0, 1 and 2 the access takes 8, 4 and 2 wavefronts. The narrower tile needs two bits. With M = 2 the two
+# halves of a chunk trade places in its odd rows, so an access of 16 bytes no longer finds its elements in order.
+#
 # **Keep this:** a swizzle maps offsets to offsets. It is composed with a layout on its right, `S ∘ L`. The code that
 # writes the tile and the code that reads it use the same `S ∘ L`, and neither depends on its details.
 
@@ -263,8 +266,8 @@ explain(transposing(row_stride=32, bits=0), src, dst)
 # The marked line is the transposed read. The upper pictures are a timeline of the block; the last one shows one access
 # of the marked line. A number is a thread, a column is a bank, a row is 128 bytes of shared memory, and each shade is a
 # wavefront. A thread reads 16 bytes, so it uses four banks. The hardware serves eight threads at a time, and all eight
-# need the same four banks, so they take eight wavefronts instead of one, a factor of 8. (4-byte reads would take 32
-# wavefronts instead of one.)
+# need the same four banks, so they take eight wavefronts instead of one. The four groups take 32 instead of 4, a factor
+# of 8. (4-byte reads would take 32 instead of one.)
 #
 # Now apply the two cures: the kernel is the same, the layout is not. How many wavefronts will the read take, and what
 # else will change?
@@ -276,10 +279,12 @@ explain(transposing(row_stride=33, bits=0), src, dst)
 explain(transposing(row_stride=32, bits=5), src, dst)
 
 # %% [markdown]
-# Both cures reduce the transposed read to the fewest possible wavefronts, at the price of more instructions. In neither
-# tile are four words of a row aligned and contiguous, so each is read alone, and for the swizzled tile the kernel also
-# computes an address for each. The swizzle is ⟨5,0,5⟩: single words move, so M = 0; they use all 32 banks, so B = 5;
-# and a row is 32 words, so S = 5.
+# Both cures reduce the transposed read to the fewest possible wavefronts, at the price of more instructions. No line is
+# marked, so the pictures show an access of each line that uses shared memory. The read is that of column 0, for which
+# the two tiles agree: lane *i* is in bank *i*. For another column, padding shifts this diagonal, and the swizzle
+# permutes it. In neither tile are four words of a row aligned and contiguous, so each is read alone, and for the
+# swizzled tile the kernel also computes an address for each. The swizzle is ⟨5,0,5⟩: single words move, so M = 0; they
+# use all 32 banks, so B = 5; and a row is 32 words, so S = 5.
 
 # %% [markdown]
 # ## Which B, M and S?
@@ -567,8 +572,9 @@ for name, stored in tiles.items():
     print(f"{name:26}{costs[0]:5}{costs[1]:6}{2 * cosize(stored):8}")
 
 # %% [markdown]
-# One XOR saves a factor of eight in wavefronts. In notebook 05 you time it in a transpose, and from notebook 09 on the
-# tiles of A and B in shared memory are swizzled.
+# One XOR saves a factor of eight in wavefronts. (The bytes are the cosize, which leaves out the padding of the last
+# row.) In notebook 05 you time it in a transpose, and from notebook 09 on the tiles of A and B in shared memory are
+# swizzled.
 #
 # ## What to remember
 #
