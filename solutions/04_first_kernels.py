@@ -57,8 +57,9 @@ def square(x: cute.Tensor, y: cute.Tensor):
 
 
 # %% [markdown]
-# Run it, and compare the result with torch's. (`run_on_gpu` belongs to the course: it compiles a host function, calls
-# it, and waits for the GPU. Without a GPU it simulates the kernel, and says so.)
+# Run it, and compare the result with torch's. (`run_on_gpu` belongs to the course: it makes CuTe tensors of x and y by
+# `from_dlpack`, which comes below, compiles the host function for their shapes, calls it, and waits for the GPU.
+# Without a GPU it simulates the kernel, and says so.)
 
 # %%
 x = torch.randn(1024, device=device)
@@ -349,6 +350,8 @@ def polynomial(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
 check("04.2", polynomial)
 
 # %% [markdown]
+# The loop over the coefficients must be the `range_constexpr`: a tuple cannot be indexed with a stand-in.
+#
 # ## Static layouts, dynamic layouts
 #
 # Is a tensor's size known at compile time? With `from_dlpack` it is: shape and stride are part of the tensor's
@@ -453,7 +456,9 @@ def my_element():
 # %% [markdown]
 # How does the compiler translate `square_kernel`? Below are all the instructions of one thread, in PTX, NVIDIA's
 # virtual assembly language. Look for the four steps: find the element (`%tid` is the thread, `%ctaid` the block), load,
-# multiply, store.
+# multiply, store. (`compile_cute` belongs to the course and needs no GPU: it compiles a host function for sm_80, or for
+# another GPU that you name. A `TensorSpec` stands for a tensor: its shape, its dtype, fp32 unless you say otherwise,
+# and no data.)
 
 # %%
 vector = TensorSpec((1024,))
@@ -482,9 +487,11 @@ for dynamic in (False, True):
     print("dynamic:" if dynamic else "static:", compiled.body, sep="\n")
 
 # %% [markdown]
-# Static: shifts by constants and additions, in 32 bits. Dynamic: the stride arrives as a parameter (`[param_0+16]`) and
-# costs a 64-bit multiplication. That is cheap, and it saves a compilation for every new shape. So matrices are often
-# dynamic; tiles, whose layouts carry the structure of a kernel, are static.
+# The listings are equally long; the instructions differ. Static: the stride is part of the code, so 129·i, the offset
+# of (i, i), takes shifts and additions in 32 bits. (`mul.wide` turns an element's number into bytes.) Dynamic: the
+# stride arrives as a second parameter (`[param_0+16]`) and costs a 64-bit multiplication (`mad.lo.s64`). That is cheap,
+# and it saves a compilation for every new shape. So matrices are often dynamic; tiles, whose layouts carry the
+# structure of a kernel, are static.
 #
 # **Exercise 04.4** (about 3 lines). Write the two halves of a vector addition, c = a + b. Sizes are multiples of 128.
 # Use `THREADS` and, if you like, `my_element`.
@@ -519,9 +526,10 @@ check("04.4", vector_add)
 show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24))
 
 # %% [markdown]
-# Such a guard is called a **predicate**. Without one, those four threads read past the end of `a` and `b`, and write
-# past the end of `c`, into other data. Nothing warns you: the memory behind a tensor usually belongs to your process
-# too. The checker puts guard bands around its outputs to catch it.
+# The test that keeps them out, `i < size`, is called a **predicate**. Without it, those four threads of a vector
+# addition read past the end of `a` and `b`, and write past the end of `c`, into other data. Nothing warns you: the
+# memory behind a tensor usually belongs to your process too. The checker puts guard bands around its outputs to catch
+# it.
 #
 # Be careful about the code inside the `if`. At a barrier, threads wait until all threads of the block have arrived. A
 # barrier in a branch that some threads do not take is therefore an error, and the compiler does not catch it:
@@ -616,6 +624,11 @@ except TypeError as error:
 # How does a thread get its four elements? By notebook 02's ⊘: `cute.local_tile(x, (4,), (i,))` divides x into tiles of
 # four and takes tile i. The tile is a tensor with the static layout `4:1`, even where x itself is dynamic, so `load()`
 # accepts it.
+#
+# The wide instruction has one more condition: its address must be a multiple of 16, and the compiler has to know that.
+# By itself `from_dlpack(x)` promises no more than a multiple of the element's 4 bytes, and `load()` becomes four loads.
+# The checker passes `from_dlpack(x, assumed_align=16)`, and every tile of four floats then begins at a multiple of 16,
+# too.
 #
 # **Exercise 04.6** (about 6 lines). Write `leaky_relu`: y = x where x > 0, and x/8 elsewhere. Layouts are dynamic; a
 # size is a multiple of 4, but not always of 4 · `THREADS`. Each thread computes one tile of four elements, with one
@@ -729,7 +742,8 @@ def copy_down_columns(x: cute.Tensor, y: cute.Tensor):
 
 # %% [markdown]
 # `explain` simulates a kernel on any machine and counts, for each line, the sectors that its accesses moved, beside the
-# number that the same bytes need. How many will each copy of a 64×64 matrix take?
+# number that the same bytes need. (It also looks for **hazards**: two threads that access the same memory, at least one
+# of them writing, with nothing that orders the two.) How many will each copy of a 64×64 matrix take?
 
 # %%
 x, y = torch.randn(64, 64), torch.zeros(64, 64)
@@ -739,7 +753,8 @@ for copy in (copy_along_rows, copy_down_columns):
 
 # %% [markdown]
 # Eight times the sectors. Is it eight times slower? Here is the measured speed of these two copies, as a fraction of
-# `torch`'s own copy, for a matrix of 1 GiB.
+# `torch`'s own copy, for a matrix of 1 GiB. Here and in later tables, a kernel and its rival are timed in turns, and
+# each *pair* of times gives one ratio; *cool* means in short rounds, between which the GPU rests.
 
 # %%
 show_sweep("coalescing")
@@ -768,16 +783,16 @@ show_reduction(8)
 
 # %% [markdown]
 # In step 3 a thread reads a number that *another* thread wrote. Warps of a block do not run in lockstep: one may have
-# finished before another starts. `cute.arch.sync_threads()` is the **barrier**: no thread continues before all threads
-# of the block have arrived, and everything they wrote before it is then visible to all. Put one wherever the picture
-# has a thick line.
+# finished before another starts. `cute.arch.sync_threads()` is the **barrier**, the same `bar.sync 0` as
+# `cute.arch.barrier()` above: no thread continues before all threads of the block have arrived, and everything they
+# wrote before it is then visible to all. Put one wherever the picture has a thick line.
 #
 # You need two more things. Shared memory is allocated with a layout, and is a tensor like any other:
 #
 #     partial = SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(THREADS), byte_alignment=16)
 #
-# And a run-time loop can assign to a variable only if the variable has the same type before the loop. Here thread 0
-# adds up the numbers 0, 3, 6, … below n:
+# And a variable that a run-time loop assigns must exist before the loop, with the type that the loop gives it: a sum of
+# floats that begins with `0`, an Int32, does not compile. Here thread 0 adds up the numbers 0, 3, 6, … below n:
 
 
 # %%
@@ -800,8 +815,8 @@ _ = run_on_gpu(every_third)
 
 # %% [markdown]
 # **Exercise 04.8** (about 12 lines). Write `row_max`: maxima[m] = the largest number of row m, for x of any M×N. Block
-# m has 128 threads for row m. Rows may be shorter than that, and -∞ is a number too: with which one should a thread
-# without an element start? (`cutlass.Float32(…)` turns a Python float into a run-time one.) The steps of the tree are
+# m has 128 threads for row m. A row may be shorter than 128, and may hold nothing but -∞: with which value should a
+# thread start? (`cutlass.Float32(…)` turns a Python float into a run-time one.) The steps of the tree are
 # known at compile time: use `range_constexpr`. `max(a, b)` compares two run-time numbers.
 
 
@@ -840,7 +855,9 @@ check("04.8", row_max)
 #
 # `explain` again: it counts device memory in sectors and shared memory in notebook 03's wavefronts, and draws the steps
 # of the first block's warps. In the first step of the tree two warps read and write; after that, only warp 0 does. All
-# warps arrive at every barrier.
+# warps arrive at every barrier. A cell may stand for several accesses: successive ones of a kind by the same warps
+# share it, so the first L is two loads of every warp, and the second the third load of warps 0 and 1. The numbers in
+# the row *buffer 0* count what it has held: each step of the tree writes it anew.
 
 # %%
 explain("04.8", row_max, shape=(2, 320))

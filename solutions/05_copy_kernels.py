@@ -87,7 +87,8 @@ check("05.1", sectors)
 # ## The plumbing, once
 #
 # Every kernel below cuts both matrices into tiles and gives one tile to each thread block. That never changes, so the
-# rungs share these functions. We start with tiles of 128×64 elements and 128 threads.
+# rungs share these functions. (They have no decorator: they are ordinary Python, executed during tracing.) We start
+# with tiles of 128×64 elements and 128 threads.
 #
 # `cute.local_tile` is the ⊘ of notebook 02 with one tile picked out. Neighboring blocks take neighboring tiles of a
 # row, so blocks that run at the same time read memory that is close together.
@@ -142,7 +143,8 @@ print(f"{2048 * 32 // 1024} KiB of sectors, in {2048 * 128 // 1024} KiB of cache
 # First, the loop itself. `range(64)` in a kernel is a loop in the machine code, unless the compiler decides to unroll
 # it. `cutlass.range(64, unroll_full=True)` repeats its body 64 times instead: no counter and no branch, and whatever
 # depends on the loop variable becomes a constant in an address. Write your hot loops like that. (Unlike with
-# `range_constexpr`, the compiler unrolls, not Python.) Which lines of the first listing are gone in the second?
+# `range_constexpr`, the compiler unrolls, not Python.) Each of the two listings ends with `ret`. Which lines of the
+# first are gone in the second?
 
 
 # %%
@@ -254,17 +256,18 @@ _ = explain("05.3", coalesced, shape=TILE)
 # %% [markdown]
 # Sixteen times fewer sectors. Is it sixteen times faster? And which cost more, the loads or the stores? To find out,
 # four more kernels load in one direction and store in the same or the other, with shared memory in between. The table
-# has each kernel's speed as a fraction of torch's copy. *Down* is the naive direction and *along* the coalesced one;
-# the first two rows are the kernels that you wrote. The two sizes differ in the pitch: rows that begin 32 KiB apart,
-# and 128 bytes more. Is the power of two to blame?
+# has each kernel's speed as a fraction of torch's copy (notebook 04 explains *cool* and *pairs*). *Down* is the naive
+# direction and *along* the coalesced one; the first two rows are the kernels that you wrote. The two sizes differ in
+# the pitch: rows that begin 32 KiB apart, and 128 bytes more. Is the power of two to blame?
 
 # %%
 show_sweep("copy_naive")
 
 # %% [markdown]
-# It is not. But the naive copy loses more than a factor of sixteen. The hardware's counters show where; each number is
-# a multiple of the coalesced copy's: time, sectors that loads and stores touch, sectors that L2 delivered and received,
-# bytes that device memory moved.
+# The power of two is not to blame: the two columns agree. Stores cost more than loads. And the naive copy is about 23
+# times slower than the coalesced one, while its sectors explain a factor of sixteen. The hardware's counters show
+# where; each number is a multiple of the coalesced copy's: time, sectors that loads and stores touch, sectors that L2
+# delivered and received, bytes that device memory moved.
 
 # %%
 show_counts(
@@ -348,6 +351,11 @@ def look():
 look()
 
 # %% [markdown]
+# The vector's own mode is a pair: `(4,1)` is four elements an access, and one access. Its stride of 8 comes from this
+# tile, which `make_rmem_tensor` lays out column by column, `(8,16):(1,8)`. A partition asks for coordinates only, so
+# any tile will do here; a 64-bit copy needs neighbors, as in a row-major tile, whose share is
+# `((4,1),4,1):((1,0),32,0)`.
+#
 # `make_fragment_like(share)` is a tensor in registers with room for each element of the share, and no more: its strides
 # are its own. A copy from memory to memory takes two lines, memory → registers and registers → memory:
 # `cute.copy(tiled, from, to)` moves a thread's whole share. With `pred=mask` it skips the vectors whose entry in the
@@ -366,7 +374,8 @@ explore_tv(threads="(2,4):(4,1)", values="(1,4):(4,1)", tile="(8,16)")
 # Sizes that are not multiples of the tile need predicates, one per vector. If the number of columns is a multiple of 8,
 # a vector is inside or outside as a whole, and its address is a multiple of 16 bytes, as a 128-bit access requires. So
 # the kernel demands that. `inside` computes the predicates: it compares the coordinates of the thread's vectors with
-# the shape. A TiledCopy partitions a tensor of coordinates as it partitions data.
+# the shape. A TiledCopy partitions a tensor of coordinates as it partitions data. (`inside` has no decorator either, so
+# its `range` is Python's own: the loops are unrolled, and the mask stays in registers.)
 
 
 # %%
@@ -460,8 +469,8 @@ show_sweep("copy_rungs")
 # 3. synchronize: `sync_threads()`, so that every thread's copies have arrived before any thread reads an element that
 #    another one fetched. (The functions of steps 2 and 3 are in `cute.arch`.)
 #
-# The tile is the 128×64 of Eric Schreiber's copy kernel, which reached 1.48 TB/s on an A100 (as published in
-# [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)).
+# The tile is the 128×64 of Eric Schreiber's copy kernel in
+# [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a).
 #
 # **Predict.** What does a copy gain from it? Count the bytes in flight: a tile of 128×64 bf16 is
 
@@ -472,8 +481,7 @@ print(f"{tile_bytes // 1024} KiB; an SM with {THREADS}-thread blocks up to 2,048
 # %% [markdown]
 # The number of threads allows that many; the shared memory (notebook 04 has its size) has room for a few blocks fewer.
 # That is still more than Little's law demands, but so was rung 3: 64 bytes a thread, up to 128 KiB an SM. And the data
-# still has to go from shared memory through registers to `dst`. Write down your guess before you look at the figure
-# below.
+# still has to go from shared memory through registers to `dst`. Write down your guess before you run the check.
 #
 # **Exercise 05.5** (about 7 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
 # through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ.
@@ -531,7 +539,7 @@ check("05.5", staged)
 #
 # **Keep this:** issue, commit, wait, barrier. Between the issue and the wait, a thread can do other work while its
 # copies are in flight. A copy kernel has no other work; a GEMM has. Below, as in notebooks 10 and 12, with one buffer
-# the arithmetic waits for every tile; with more, the next tiles are in flight meanwhile.
+# (one *stage*) the arithmetic waits for every tile; with more, the next tiles are in flight meanwhile.
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2, 3)))
@@ -621,8 +629,11 @@ def transpose(src: cute.Tensor, dst: cute.Tensor):
 check("05.6", transpose)
 
 # %% [markdown]
-# It is right, and it is slow. Where? Ask the simulator: it marks one line of the report, and the picture shows the 32
-# threads of one such access, each in the column of its bank.
+# Without synchronization, a warp may read elements that another has not written yet: the result is wrong, or right by
+# luck. A GPU reports neither; the simulator reports the missing barrier in both cases.
+#
+# The transpose is right, and it is slow. Where? Ask the simulator: it marks one line of the report, and the picture
+# shows the 32 threads of one such access, each in the column of its bank.
 
 # %%
 explain("05.6", transpose, shape=(TURN, TURN))
@@ -718,7 +729,8 @@ show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes",
 #
 # 1. One thread (`with elect_one():`) initializes the barrier for 1 arrival, makes that visible to TMA, and arrives,
 #    announcing the number of bytes to expect: `mbarrier_init(barrier, 1)`, `mbarrier_init_fence()`,
-#    `mbarrier_arrive_and_expect_tx(barrier, tile_bytes)`.
+#    `mbarrier_arrive_and_expect_tx(barrier, tile_bytes)`. These are the whole tile's bytes, at the edge too: the zeros
+#    count.
 # 2. `cute.copy(load, …, tma_bar_ptr=barrier)` issues the load. `cute.copy` of a TMA atom elects its one thread itself,
 #    so it comes after the `with`.
 # 3. `sync_warp()`: the other 31 threads must not wait on a barrier before it is initialized. Then all of them wait,
@@ -796,8 +808,8 @@ check("05.8", tma)
 # ## The ladder, measured
 #
 # These are this notebook's solutions, each on 1 GiB, each timed in turns with torch's copy of as many bytes (`tutor
-# evidence 05` adds your GPU). The last column is the time of the previous rung over this one's, where both do the same
-# work.
+# evidence 05` adds your GPU). The last column is the gain over the last rung before it that does the same work: for
+# TMA, that is cp.async.
 
 # %%
 show_ladder("05")
@@ -808,25 +820,28 @@ show_figure("copy_ladder")
 # %% [markdown]
 # Compare with what you wrote down.
 #
-# - **Coalesced → vectorized.** Exactly as many bytes cross the memory bus. Only the number in flight has changed.
-# - **cp.async and TMA** are no faster than the vectorized copy (compare the column *beside*; TMA's gain is over
-#   cp.async). Expect that: once enough bytes are in flight, memory bandwidth is the limit, whichever instruction
-#   requests them. Both were made for kernels whose threads have other work to do; the gain comes when they do it. And
-#   the few percent that cp.async lacks come with its narrower tile: in rung 3's table the row *+ both*, vectors through
-#   registers with the same 128×64 tile and 128 threads, is no faster.
+# - **Coalesced → vectorized.** Exactly as many bytes cross the memory bus. What changed most is the number in flight.
+# - **cp.async and TMA** are no faster than the vectorized copy (compare the column *beside*). Expect that: once enough
+#   bytes are in flight, memory bandwidth is the limit, whichever instruction requests them. Both were made for kernels
+#   whose threads have other work to do; the gain comes when they do it. And the few percent that cp.async lacks come
+#   with its narrower tile: in rung 3's table the row *+ both*, vectors through registers with the same 128×64 tile and
+#   128 threads, is no faster.
 # - **The transposes** differ by a swizzle and nothing else. You predicted the slower one: on an H200, the cycles in
-#   device memory over those in shared memory are an upper bound for its fraction of the datasheet's bandwidth. Compare
-#   with its TB/s over the datasheet's. The better one is within a tenth of torch's copy: with one wavefront per access,
-#   shared memory is no longer the bottleneck.
+#   device memory over those in shared memory, 1802/4224 = 0.43, are an upper bound for its fraction of the datasheet's
+#   bandwidth. Measured: 1.72 of 4.8 TB/s, or 0.36. The better one is within a tenth of torch's copy: with one wavefront
+#   per access, shared memory is no longer the bottleneck.
 # - **The datasheet** stays out of reach for every copy: it counts the bits that the pins could carry in a second
 #   without refreshing the memory cells and without turning the bus around between reads and writes. torch's copy is the
 #   realistic speed of light, and you wrote a kernel within a percent of it.
 #
 # ## The last percent
 #
-# What could bring more? Longer row segments for each block, down to a part of one row; telling the caches that the data
-# will not be needed again (*streaming*, or no allocation in L1); TMA with a ring of tiles in flight. Before you look at
-# the table: which would you try first?
+# What could bring more? Flatter tiles, down to a part of a single row; telling the caches that the data will not be
+# needed again (*streaming* or *evict first*, or no allocation in L1); TMA with a ring of tiles in flight. Before you
+# look at the table: which would you try first?
+#
+# A block has 256 threads unless the row says otherwise. The TMA rings have blocks of one warp, each of which copies
+# many tiles, one after another; *3 blocks an SM* is how many are launched.
 
 # %%
 show_sweep("copy_best")
