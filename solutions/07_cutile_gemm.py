@@ -117,9 +117,9 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 # %% [markdown]
 # On Ampere you get the pipeline that notebooks 09 to 12 build by hand: cp.async, ldmatrix, mma.sync. On Hopper,
 # producer warps fill shared memory by TMA (`cp.async.bulk.tensor`) while consumer warps of the same block read it with
-# wgmma. On Blackwell, tcgen05 instructions drive the tensor cores, and the accumulators are in tensor memory instead of
-# registers. Eight lines run on three architectures: that is cuTile's bargain. The compiler chooses the instructions;
-# this page covers the choices that remain yours.
+# WGMMA instructions (`wgmma`). On Blackwell, tcgen05 instructions drive the tensor cores, and the accumulators are in
+# tensor memory instead of registers. Eight lines run on three architectures: that is cuTile's bargain. The compiler
+# chooses the instructions; this page covers the choices that remain yours.
 #
 # **Keep this:** the block index picks a tile of C; the loop walks along K; the accumulator is fp32 until the store.
 
@@ -132,7 +132,7 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 #
 # Now make the wave a rectangle. The picture shows both orders in miniature: 16×16 tiles, 32 blocks in flight. Each
 # color is a wave; in the margins, green marks the rows of A's tiles and of B's (again columns in the picture) that the
-# first wave reads.
+# first wave reads. (The titles count them as "rows of A" and "columns of B".)
 
 # %%
 small, in_flight = (16, 16), 32
@@ -173,9 +173,11 @@ for group in (1, 4, 8, 16, 32, 64):
 
 # %% [markdown]
 # A wave of `group` rows is about 132 / group columns wide, and it reads the fewest tiles when it is nearly square: 8
-# and 16 rows tie. This page uses 8; the ladder near its end shows the gain. Whether L2 still holds a tile when a later
-# wave asks for it is another question. In notebook 11 you write the model of L2 that answers it, and compare it with a
-# GPU's counters. Click a tile to see its wave:
+# and 16 rows tie, at 25. This page uses 8; the ladder near its end shows the gain. Whether L2 still holds a tile when a
+# later wave asks for it is another question. In notebook 11 you write the model of L2 that answers it, and compare it
+# with a GPU's counters. The widget below has such a model. It gets half of the H200's L2, because that L2 has two
+# halves, and both keep the tiles that SMs of both sides read. Its "groups of 8" are strips of 8 rows. Click a tile to
+# see its wave:
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2**21)
@@ -184,7 +186,8 @@ explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2*
 # ## The shape of a tile
 #
 # Larger tiles load less per operation. So 128×256, the default of NVIDIA's own sample, should beat 128×128. On an H200
-# it runs at 6 to 7% of cuBLAS's speed (the ladder below). The compiler's report shows why; look at the stack.
+# it runs at 6 to 7% of cuBLAS's speed (the ladder below). The compiler's report, here for steps of 64 along K, shows
+# why; look at the stack.
 
 # %%
 for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
@@ -207,12 +210,13 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 #
 # - a smaller tile;
 # - **`num_worker_warps=8`**: twice the threads share the accumulator;
-# - **`num_ctas=2`**: two CTAs on two SMs, a **cluster**, work on one tile, and each holds half of the accumulator. When
-#   both need the same operand tile, one TMA load delivers it to both (**multicast**), which also saves loads.
+# - **`num_ctas=2`**: a cuTile block becomes a **cluster** of two CTAs on two SMs. They work on one tile, and each holds
+#   half of the accumulator. When both need the same operand tile, one TMA load delivers it to both (**multicast**),
+#   which also saves loads.
 #
 # **Exercise 07.3** (about 5 lines). Write `hints(tm, tn)`: return a dict of `num_ctas` and `num_worker_warps` such that
-# the bf16 GEMM with a (tm, tn) tile, with sides of 128 or 256, uses no stack on Hopper. Return `{}` for a tile that
-# fits without hints. `check` asks the compiler.
+# the bf16 GEMM with a (tm, tn) tile, with sides of 128 or 256 and steps of 32 along K, uses no stack on Hopper. Return
+# `{}` for a tile that fits without hints. `check` asks the compiler.
 
 
 # %%
@@ -243,7 +247,8 @@ check("07.3", hints)
 # `@ct.kernel(num_ctas=ct.ByTarget(sm_100=2, default=1))`. `kernel.replace_hints(...)` returns a copy with other hints.
 #
 # *On a load*: `latency`, from 1 to 10, tells the compiler how heavy the memory traffic will be, and `allow_tma=False`
-# forbids TMA. **Predict** before you run the cell: which of the hints changes the shared memory that the kernel uses?
+# forbids TMA. **Predict** before you run the cell: does a CTA use more or less shared memory with a higher `latency`,
+# without TMA, and in a cluster of two?
 
 
 # %%
@@ -273,8 +278,10 @@ for name, made in zip(ways, compiled_ways, strict=True):
 
 # %% [markdown]
 # With a higher `latency` the compiler reserves more shared memory, for a deeper pipeline with more tiles in flight.
-# Without the hint it chooses the depth itself. Without TMA, the threads load the tiles themselves (`ld.global`). With
-# two CTAs, TMA loads are multicast.
+# Without the hint it chooses the depth itself. Without TMA, the threads load the tiles themselves (`ld.global`), into
+# about as much shared memory. With two CTAs the table shows the shared memory of each. A CTA keeps half of A's tile,
+# but all of B's, which a multicast load delivers to both. So its stages are smaller, and the compiler uses the space
+# for more of them.
 #
 # TMA has a requirement of its own: rows must begin at multiples of 16 bytes. With K = 4090, a row of bf16 is 8,180
 # bytes long, and the requirement fails. Nothing in the source shows it:
@@ -389,9 +396,9 @@ check("07.5", fits)
 
 # %% [markdown]
 # `tile_gemm.space()` combines 64, 128 and 256 for both sides of the tile, 32, 64 and 128 along K, four or eight warps,
-# and one or two CTAs, and drops the configurations that do not fit or leave a thread too little work. `tile_gemm.tune`
-# hands configurations of the persistent kernel to `exhaustive_search`. Here it gets three of them; without a GPU the
-# cell says so.
+# and one or two CTAs. It drops the configurations that do not fit, and those that leave a thread fewer than 64
+# accumulators; that excludes every 64×64 tile. `tile_gemm.tune` hands configurations of the persistent kernel to
+# `exhaustive_search`. Here it gets three of them; without a GPU the cell says so.
 
 # %%
 print(len(list(tile_gemm.space())), "of", 3 * 3 * 3 * 2 * 2, "configurations")
@@ -414,14 +421,15 @@ show_figure("tile_heatmap")
 # 128×128. And 128×256 loses more than a quarter of its speed from a depth of 64 to 128: the hints that win at 64, eight
 # warps on one CTA, are so slow at 128 that two CTAs beat them. `fits` accepts them at both depths, so ask the compiler:
 # `print(compiled(Config(128, 256, 128, num_worker_warps=8)))` reports a stack. A search shows *that* a configuration is
-# slow, the report shows *why*, and only the reason carries over to the next kernel.
+# slow, the report shows *why*, and only the reason carries over to the next kernel. Not every difference is in the
+# report: from a depth of 32 to 64, 256×128 gets slower and its mirror image faster, and neither has a stack.
 
 # %% [markdown]
 # ## The ladder, measured
 #
 # The rungs of this page in bf16, each alternating with cuBLAS, as fractions of its speed (`tutor sweep tile_rungs`,
-# then `tutor plots tile_ladder`). The ± comes from the **spread** of the pairs of measurements, the distance between
-# their quartiles; a difference smaller than the spread is noise:
+# then `tutor plots tile_ladder`). The **spread** of a measurement is the distance between the quartiles of its pairs,
+# and the ± is half of it. A difference between two rows is noise if it is smaller than the sum of their two ±:
 
 # %%
 show_sweep("tile_rungs")
@@ -430,7 +438,9 @@ show_sweep("tile_rungs")
 show_figure("tile_ladder")
 
 # %% [markdown]
-# And the times that `check` measured for the exercises, the appendix included (`tutor evidence 07`):
+# And the times that `check` measured for the exercises, the appendix included (`tutor evidence 07`). Fractions of
+# cuBLAS's speed differ from one GPU to another, so compare times and fractions only within one GPU; each table names
+# its own.
 
 # %%
 show_ladder("07")
@@ -438,12 +448,12 @@ show_ladder("07")
 # %% [markdown]
 # Compare the tables with your predictions.
 #
-# - **The order of the blocks** gains most at the largest size, where L2 holds the smallest part of A and B. At 2048
-#   both fit in L2, so the order has nothing to save, and the difference is within the spread.
+# - **The order of the blocks** gains at the largest size alone, where L2 holds the smallest part of A and B. At 2048
+#   both fit in L2, so the order has nothing to save. The differences at 2048 and at 4096 are noise.
 # - **The spilled tile** has the same source as its neighbors and another pair of numbers. Only the compiler's report
 #   warns you.
 # - **Persistence** hides a tile's first loads and its epilogue behind another tile's arithmetic, provided that a block
-#   has another tile. At 2048 there are 128 tiles of 128×256, fewer than SMs, and the gain is within the spread.
+#   has another tile. At 2048 there are 128 tiles of 128×256, fewer than SMs, and the gain is noise.
 # - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
 #   tile for each pair of SMs, so no second tile hides the first loads and the epilogue, and 128×128 wins.
 #
@@ -482,8 +492,9 @@ show_ladder("07")
 # else would you try?</summary>
 #
 # 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes nothing
-# about that. Smaller tiles divide the work more evenly: 280 tiles of 64×128 are three waves of half the length, 71%.
-# The appendix shows another way: cut K.
+# about that. Smaller tiles divide the work more evenly: 280 tiles of 64×128 are three waves, and the SMs work 71% of
+# the time. But the smaller tile is too slow for that to pay: 463 TFLOP/s at its best depth in the heatmap, against 765
+# for 128×128. Rather cut K, as the appendix does.
 #
 # </details>
 
@@ -617,13 +628,16 @@ for title, made in zip(switches, compiled_slabs, strict=True):
 
 # %% [markdown]
 # Starting from 0 without hints, the compiler spills. With latency 3 and 6 it does not, but it emits each wgmma twice,
-# and ptxas lacks the registers to keep several in flight. The duplicates come from the zero: a wgmma can ignore the
-# contents of its accumulator, so the compiler peels the first step off the loop and issues such a wgmma there. The
-# peeled step and the loop keep their accumulators in different registers, and a thread does not have another 160.
+# and ptxas lacks the registers to keep several in flight. The zero is behind both. A wgmma can ignore the contents of
+# its accumulator, and the compiler uses that in the first step, in place of registers full of zeros. Without hints a
+# predicate tells the loop's wgmma which step is the first; with latency 3 and 6 the compiler peels the first step off
+# the loop. Either way the PTX has a second set of registers for the accumulators, and a thread does not have another
+# 160.
 #
 # So start from a **run-time zero**, one whose value the compiler cannot prove. The grid is one-dimensional, so
-# `ct.bid(1)` is 0 in every block, but the compiler does not know that. It has to load this zero into the accumulators,
-# peels no step, and nothing spills. The depth of the pipeline is a separate question, limited by shared memory.
+# `ct.bid(1)` is 0 in every block, but the compiler does not know that. It has to load this zero into the accumulators.
+# Then the first step is like all others, one set of registers is enough, and nothing spills. The depth of the pipeline
+# is a separate question, limited by shared memory.
 #
 # **Exercise 07.7** (about 8 lines). Write the kernel for 256 < M ≤ 320. It is persistent over B's tiles of `tn` rows.
 # `ct.load(a, (4, k), (64, tk))` loads A's rows 256 to 319: an index counts tiles of the requested shape. At full size
@@ -675,8 +689,11 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 # slabs that start from 0 without hints spill, and are by far the slowest. With latency hints they no longer spill, but
 # their wgmma wait for each other, and the tensor cores idle a quarter of the time. The run-time zero closes part of
 # that gap. A deeper pipeline closes most of it, whether it comes from latency hints or from stores that leave it the
-# shared memory. After that, the order of the operands makes no difference that exceeds the spread. Then look at the
-# clock: it is lowest for the kernels that move and multiply the most per cycle, a sign of the power limit.
+# shared memory. After that, the order of the operands makes no difference that exceeds the spread.
+#
+# Then look at the clock. Among the slabs of 128 that do not spill, which all move the same bytes, it falls from 1.58 to
+# about 1.5 GHz as the tensor cores get busier. At nearly the same *busy* it falls with the bytes: 64×128 moves twice as
+# many as the slabs with *latency 3, 6*, and runs at an 8% lower clock. Both are signs of the power limit.
 
 # %% [markdown]
 # ## Appendix: split-K, for few tiles and a large K
@@ -784,7 +801,8 @@ show_sweep("tile_split_k")
 # Was your prediction right? The first two rows, with one part, show the cost of a second pass that has nothing to add.
 # For 512×512×16384 the gain grows up to 8 parts, 128 blocks in one wave; 16 parts take two waves and write twice as
 # much. At 1024×1024×4096, 64 tiles, two parts lead by less than the spread. At 2048×2048×2048 one part is best: the SMs
-# were already busy.
+# were already busy. Atomics lose to a second pass with as many parts, at every size: they need two passes in place of
+# one, and each element of the sums receives its parts one after the other.
 #
 # **Keep this:** parallelism comes from the modes you cut. M and N give independent tiles; K gives partial results that
 # must be added. With atomics, the order of the additions changes from run to run, and so do the last bits of the

@@ -63,7 +63,8 @@ print(HEADER)
 #   are powers of two here as well.
 # - `X.load_masked(i)` loads tile i and pads elements outside the span, with zeros by default. `Y.store_masked(tile, i)`
 #   drops elements outside the span. With the plain `load` and `store` you promise that the tile is entirely inside the
-#   span. At run time nothing checks it; `check` refuses a kernel that never masks a tensor.
+#   span. Nothing verifies that promise at run time. In this course, `check` rejects a kernel in which some tensor is
+#   never masked.
 #
 # The host launches one **tile block** per tile; in C++ that is the usual CUDA syntax:
 #
@@ -135,10 +136,11 @@ check("08.1", vector_add)
 race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_vectors")
 
 # %% [markdown]
-# A tile of 8 leaves 120 of 128 threads without an element, but that is not what makes it slow. Divide the times of the
-# two small tiles by their numbers of blocks: 2²⁴ blocks of 8 elements and 2²¹ of 64 take the same time per block, 0.6
-# ns. The rate at which the GPU launches blocks is the limit, not memory. From tiles of 1,024 on, bandwidth is the
-# limit, and a still larger tile changes nothing.
+# A thread gets 0.06, 0.5, 8 or 64 elements, in 2²⁴, 2²¹, 2¹⁷ or 2¹⁴ blocks. A tile of 8 leaves 120 of 128 threads
+# without an element, but that is not what makes it slow. Divide the times of the two small tiles by their numbers of
+# blocks: 2²⁴ blocks of 8 elements and 2²¹ of 64 take the same time per block, 0.6 ns. The rate at which the GPU
+# launches blocks is the limit, not memory. From tiles of 1,024 on, bandwidth is the limit, and a still larger tile
+# changes nothing. (The table names its GPU; `check` measures on yours, where times and fractions differ.)
 #
 # ## A GEMM
 #
@@ -239,10 +241,10 @@ check("08.3", tma_carries)
 # %% [markdown]
 # The second promise is about integers, and it too returns its argument: `k = ct::assume_divisible(k, 8_ic);`. A kernel
 # with this promise is valid only for such sizes; a library keeps a second, slower kernel for all others, and chooses at
-# launch. So promise as little as you need.
+# launch. So promise as little as you need: 8 elements of 2 bytes are the 16 bytes that TMA requires.
 #
-# How little is that? With a promise of multiples of 4 elements, 8 bytes, the compiler finds a middle ground: `cp.async`
-# of 8 bytes, which the remarks call *Ldgsts*:
+# Is there anything between that and no promise? With multiples of 4 elements, 8 bytes, the compiler finds a middle
+# ground: `cp.async` of 8 bytes, which the remarks call *Ldgsts*:
 
 # %%
 print(compile_cpp(Variant(divisible=4).source).remarked)
@@ -303,8 +305,9 @@ with suppress(NotImplementedError):  # until you have written gemm
 # masking, and how much do compile-time sizes save?
 #
 # Three columns come from the profiler Nsight Compute. *threads* is the block size that the compiler chose. *tensor* is
-# the percentage of an SM's cycles in which its tensor cores work. *stalled* is the number of cycles that warps wait for
-# memory per issued instruction, summed over the warps.
+# the percentage of an SM's cycles in which its tensor cores work. *stalled*: for each instruction issued, how many
+# warp-cycles were spent waiting for memory. In the compiler's part, *loads by* threads means without TMA; in the row of
+# multiples of 4 the threads issue `cp.async`.
 
 # %%
 race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY, stalled=STALLED)
@@ -341,8 +344,8 @@ for title in ("+ __restrict__", "+ multiples of 8"):
 #
 # ## The last tenth
 #
-# With all promises, the kernel runs at 89% of cuBLAS's speed in the table. Three techniques of the last page close most
-# of the gap. Here are their C++ forms:
+# With all promises, the kernel runs at 89% of cuBLAS's speed in the table, which is from an H200. Three techniques of
+# the last page close most of the gap. Here are their C++ forms:
 #
 # - **The order of the tiles.** Blocks that run together should share rows of tiles of A and B, so that the loads hit
 #   L2.
@@ -356,6 +359,8 @@ for title in ("+ __restrict__", "+ multiples of 8"):
 #       [[ cutile::hint(0, num_worker_warps_per_cta=8) ]]  eight consumer warps share the accumulators
 #       [[ cutile::hint(0, num_cta_in_cga=2) ]]            two CTAs of a cluster work on one tile
 #
+#   (CGA, cooperative grid array, is the hardware's name of a cluster.)
+#
 # The exercise below takes the tiles in strips of 8 rows, each strip column by column. In the picture each number is a
 # tile's position in the order, and a wave has 64 blocks. The first wave reads the rows of A's tiles and the columns of
 # Bᵀ's that are green in the margins: 20 on the left, 16 on the right.
@@ -364,8 +369,9 @@ for title in ("+ __restrict__", "+ multiples of 8"):
 show_block_order((16, 16), {"a plain 2-D grid": raster, "in strips of 8 rows": grouped}, in_flight=64)
 
 # %% [markdown]
-# **Predict** again: which of these variants spills, and how much does it lose? A 128×256 tile does twice the work of
-# 128×128 for one and a half times the loads, provided that its accumulators fit. The column *stack* has the answer.
+# A 128×256 tile does twice the work of 128×128 for one and a half times the loads, provided that its accumulators fit;
+# the column *stack* tells whether they do. **Predict**: what do two blocks on an SM gain, and what do steps of 128
+# along K cost?
 #
 # The columns on the right are fractions of cuBLAS's speed at 4096³ and at 8192³ (`tutor sweep cpp_ways`). In the last
 # three rows, two CTAs on two SMs share a tile of 256×256: in strips of 8 rows, then of 4, then, again in strips of 8,
@@ -376,10 +382,12 @@ race(WAYS, "cpp_ways")
 
 # %% [markdown]
 # The accumulators of a 128×256 tile spill with four consumer warps, which makes the kernel sixteen times slower; with
-# eight warps they fit. Persistence gains more at 4096 than at 8192: the fewer steps a tile has, the larger the share of
-# the time between tiles. Two blocks on an SM hide part of that time, too, but each has half of the registers and of the
-# shared memory; at 8192 they gain nothing. A stage of 128 along K is twice as large, so shared memory has room for half
-# as many, and the kernel loses more than a quarter. Only 256×256 over two CTAs passes cuBLAS, by 1%, and only at 8192.
+# eight warps they fit. The order pays at 8192 only; at 4096 its gain is within the spread. Persistence gains more at
+# 4096 than at 8192: the fewer steps a tile has, the larger the share of the time between tiles. Two blocks on an SM
+# hide part of that time, too, but each has half of the registers and of the shared memory; at 8192 they gain nothing. A
+# stage of 128 along K is twice as large, so shared memory has room for half as many, and the kernel loses more than a
+# quarter. Only 256×256 over two CTAs passes cuBLAS, by 1%, and only at 8192. There strips of 4 cost that 1%: the 66
+# tiles in flight are nearly square in strips of 8, and four times as wide as high in strips of 4.
 #
 # **Exercise 08.5** (about 28 lines). Write the persistent `gemm`, with the parameters and promises of 08.4 and in
 # strips of 8 rows. It is launched with one block per SM, or with one per two SMs if you hint `num_cta_in_cga=2`: a grid
@@ -469,8 +477,8 @@ show_ladder("08")
 # SMs. Its result is correct. What is wrong with the launch?</summary>
 #
 # A grid counts clusters, and each takes two SMs: 66 run, and the other 66 wait until these finish. The tiles are
-# divided among all 132, so each half of the clusters starts with empty shared memory and ends with a partial last wave.
-# Launch 66.
+# divided among all 132, so they run as two rounds of 66. Each round fills its pipeline anew, and ends with its own
+# partly idle last turn. Launch 66.
 #
 # </details>
 

@@ -14,7 +14,7 @@
 #
 # You know the parts: tiles (02), swizzles, `ldmatrix` and `mma` (03), cp.async and its waits (05). Most of them turn
 # out to be layouts. You write them one at a time, each with a check of its own; then you put them into one kernel and
-# time it.
+# time it. (Do the exercises in the order of the page; 09.10 to 09.12 are not in the order of their numbers.)
 #
 # > **After this page you can** write a tensor-core GEMM in CuTe from its parts: swizzled shared memory, the threads
 # > that copy and the warps that multiply, cp.async that fills in zeros at the edges, ldmatrix and mma.sync, a main loop
@@ -102,9 +102,9 @@ show_banks("(8,64):(64,1)", access=eight_rows, element_bytes=2, vector=8)
 
 # %% [markdown]
 # Page 03 had the remedy: Swizzle⟨3,3,3⟩ on 8 rows of 64, stored row by row,
-# `cute.make_composed_layout(cute.make_swizzle(B, M, S), 0, layout)`. This is the buffer's `atom`, repeated down the
-# rows, along K and over the *stages*: one stage on this page, more on page 10. `cute.tile_to_shape(atom, shape, order)`
-# repeats it; with the order (0, 1, 2), down the rows first.
+# `cute.make_composed_layout(cute.make_swizzle(bits, base, shift), 0, layout)`. This is the buffer's `atom`, repeated
+# down the rows, along K and over the *stages*: one stage on this page, more on page 10. `cute.tile_to_shape(atom,
+# shape, order)` repeats it; with the order (0, 1, 2), down the rows first.
 #
 # **Exercise 09.2** (about 4 lines). Write `smem_layout(rows, k, stages)`, for k = 64 and for k = 32. With k = 32 a row
 # is 64 bytes and two rows span the banks once: the `atom` is 8×32, and its swizzle has one bit less.
@@ -144,7 +144,9 @@ explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
 # Look at the line of `ldmatrix`, and at the banks below it. An `ldmatrix.x4` reads four groups of eight rows, one group
 # at a time: threads 0 to 7 hold the addresses of the first group, threads 8 to 15 those of the second, and so on. In
 # the row-major tile the eight rows of a group meet in the same four banks, and the other 28 are idle. For cp.async the
-# two layouts are equally good, since it writes along the rows.
+# two layouts are equally good, since it writes along the rows. The swizzle costs a few more instructions, which compute
+# addresses. (A line number counts from the top of the file or the cell where the quoted line is; here that is the
+# course's source.)
 #
 # ## The main loop: load, wait, compute
 #
@@ -289,7 +291,8 @@ compare_on_gpu(
 show_source(GlobalToShared)
 
 # %% [markdown]
-# **Exercise 09.10** (about 10 lines; 09.5 follows). Write `load(path, k_tile, buffer)`, the last line of this class:
+# **Exercise 09.10** (about 10 lines). Write the method `load(path, k_tile, buffer)`, which the class takes in its last
+# line; `path` is its `self`:
 #
 # 1. slice one K tile of `path.source` and one buffer of `path.target`; `None` keeps a mode, a number picks from it:
 #    `path.source[None, None, None, k_tile]`;
@@ -398,7 +401,8 @@ show_tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16), "16×16 of A after ldma
 # of 8 columns takes four elements from each lane, and one ldmatrix.x4 brings eight, the operands of two atoms. `retile`
 # gives the copy's view of the MMA's registers; it copies nothing.
 #
-# An `Operand` has all that a thread needs of A or of B:
+# An `Operand` has all that a thread needs of A or of B. The two differ in one mode: an ldmatrix.x4 brings the operands
+# of a pair of B's atoms, but of a single atom of A.
 
 # %%
 show_source(Operand)
@@ -458,10 +462,11 @@ with suppress(NotImplementedError):  # until you have written make_operands
 # %% [markdown]
 # One `cute.copy` with `s2r` now fetches an operand: it issues an ldmatrix for each 16×16 of the slice that you give it,
 # from `tXsX`, in shared memory, to `tXrX`, the registers in the copy's own view. Both slices are of one K block:
-# `fetch(b, …)` fills the registers of block *b* alone, so each block has registers of its own.
+# `fetch(k_block, …)` fills the registers of that K block alone, so each K block has registers of its own.
 #
 # **Exercise 09.11** (about 2 lines). Write `fetch(steps, k_block, buffer)` for both operands, `steps.rA` and
-# `steps.rB`. The modes of `tXsX` are (8, pairs of atoms, K blocks, buffers), those of `tXrX` the same without buffers.
+# `steps.rB`. The modes of `tXsX` are (8, ldmatrix instructions, K blocks, buffers): an instruction for each atom of A,
+# or for two atoms of B. Those of `tXrX` are the same without buffers.
 
 
 # %%
@@ -525,10 +530,10 @@ show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"
 
 # %% [markdown]
 # The usual remedy is to exchange data, through shared memory or by shuffles between lanes. Another costs nothing. We
-# may choose **which** columns of B a lane multiplies, as long as its results go to the same columns of C. So we permute
-# the columns that the MMA sees, such that a lane's two values in each of four consecutive atoms are eight neighboring
-# columns in memory, as in the lower row, and store C under the same permutation. That takes no instruction: it is the
-# same tile under another layout, `cute.composition(gB, (columns, None, None))`.
+# may choose **which** columns of B a lane multiplies, as long as its results go to the same columns of C. So permute
+# the columns that the MMA sees. Choose the permutation such that a lane's values in four consecutive atoms, two in
+# each, are eight neighboring columns in memory: the lower row. Store C under the same permutation. That takes no
+# instruction: it is the same tile under another layout, `cute.composition(gB, (columns, None, None))`.
 #
 # Write the MMA's column as digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp* (the warps
 # along N), *atom* (4 that become one vector) and *rest* (how often all of that repeats in the tile). The layout maps
@@ -552,8 +557,9 @@ check("09.7", columns)
 
 # %% [markdown]
 # B loses nothing by it: its rows arrive in another order, but each is still a whole line of 128 bytes. The simulator
-# counts the gain for C, first without your columns, then with them. Look at the line of `st.global`. (The pictures are
-# the same as above: nothing changes before the stores.)
+# counts the gain for C, first without your columns, then with them. Look at the line of `st.global`, and at the number
+# of warp instructions: without your columns a thread stores 4 bytes at a time. (The pictures are those of the swizzled
+# tile above: nothing changes before the stores, which they do not show.)
 
 # %%
 explain(make_gemm(config, course.single_buffer, columns=lambda config: cute.make_layout(config.tile[1])), a, b, c)
@@ -586,8 +592,9 @@ show_source(store_elements)
 # %% [markdown]
 # **Exercise 09.8** (about 6 lines). Write the body of the loops: round eight accumulators and store them.
 #
-# 1. Make registers for them, `cute.make_rmem_tensor((2, 4), …)`, of C's type, `acc.tCgC.element_type`. `load()` of a
-#    tensor in registers gives its values, which `.to(dtype)` converts and `store(values)` of the other one takes.
+# 1. Make registers for them, `cute.make_rmem_tensor((2, 4), …)`, of C's type, `acc.tCgC.element_type`. `x.load()` reads
+#    the values of a register tensor, `.to(dtype)` converts them, and `y.store(values)` writes them into another:
+#    `y.store(x.load().to(dtype))`.
 # 2. Where `acc.aligned` is false (`cutlass.const_expr(…)`, it is known at compile time), call `store_elements`.
 # 3. Otherwise, if the first of the eight is inside `acc.shape`, store all eight: `cute.autovec_copy(source, target)` is
 #    as wide as alignment and contiguity allow.
@@ -625,7 +632,7 @@ check("09.8", store)
 #
 # 1. `g2s`, your TiledCopy, and `copies`, its slice for this thread (`inside` uses that name). Then `a`, a
 #    `MyCopies(g2s, source, target, places, limit)`: the slice's partitions of gA and of sA, and the pair that
-#    `inside(mA, bM, cA)` returns. Make `b` from B's tensors in the same way;
+#    `inside(mA, bM, cA)` returns. Make `b` from B's tensors in the same way, with `inside(mB, bN, cB)`;
 # 2. `tiled_mma`, its slice `math`, `tCgC`, and the accumulators: `tCrC = tiled_mma.make_fragment_C(tCgC)`, filled with
 #    0.0;
 # 3. your operands; your `single_buffer` on `MySteps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`, where `k_tiles` is
@@ -699,10 +706,10 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("09.9", gemm)
 
 # %% [markdown]
-# Every line between `a, b, c` and the tensor cores is on this page, and most of them are yours. (The course's are the
-# kernel's first half, which cuts the matrices into tiles, the containers `GlobalToShared`, `Operand`, `Steps` and
-# `Accumulators`, and `store_elements`.) The next two pages change one part each, first the main loop, then the order of
-# blocks. They use the course's `make_gemm(config, main_loop, order)`: the same kernel, with its parts as arguments.
+# Everything that runs on the GPU is on this page, and most of it is yours. (The course's are the kernel's first half,
+# which cuts the matrices into tiles, the containers `GlobalToShared`, `Operand`, `Steps` and `Accumulators`, and
+# `store_elements`.) The next two pages change one part each, first the main loop, then the order of blocks. They use
+# the course's `make_gemm(config, main_loop, order)`: the same kernel, with its parts as arguments.
 #
 # What did your kernel do? One block, two K tiles: C is cp.async, R ldmatrix, M mma, S a store.
 
@@ -746,17 +753,17 @@ show_ladder("09")
 show_figure("gemm_ladder_09")
 
 # %% [markdown]
-# At 4096³ that is about half of cuBLAS's speed. There are two ways to read this number. (Page 11 explains the dip at
-# 3072.)
+# At 4096³ that is about half of cuBLAS's speed. There are two ways to read this number. (The curve has a dip at 3072;
+# page 11 explains it.)
 #
 # On an **A100** cuBLAS uses the same instructions as this kernel, cp.async and mma.sync. There the published ladder
 # starts at 101 % of cuBLAS at 2048³ and ends at 116 % (Schreiber's numbers, not measured here; he says that he chose a
 # size that favors his kernel).
 #
 # On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory without passing them through
-# registers. mma.sync cannot keep up: even with nothing to wait for, it ends at the dotted line, which cuBLAS exceeds
-# from 2048 on. So these four pages stay well below cuBLAS there, and the fair comparison is with other kernels made of
-# mma.sync, such as NVIDIA's example in the figure. Page 13 changes the instructions.
+# registers. mma.sync cannot keep up: even with nothing to wait for, it ends at the red dotted line (623 TFLOP/s), which
+# cuBLAS exceeds from 2048 on. So these four pages stay well below cuBLAS there, and the fair comparison is with other
+# kernels made of mma.sync, such as NVIDIA's example in the figure. Page 13 changes the instructions.
 #
 # What limits this kernel on both? Look at the timeline: while tiles are in flight the tensor cores are idle, and while
 # they work nothing is in flight. Two blocks on one SM fill some of each other's gaps. The next page fills them by
@@ -831,6 +838,7 @@ compare_on_gpu(
 
 # %% [markdown]
 # How close were you? On the course's GPUs the two differ by less than 1 %, which is about the spread of such a
-# measurement: call it no difference. There is one write-back per tile and a main loop along all of K, so the epilogue
-# is a small part, and smaller the longer K is. The certain cost of the detour is in the compiler's report: one more
-# barrier, and twice the shared memory.
+# measurement: call it no difference. (The ratio compares the kernels' speeds beside cuBLAS, which cancels most of a
+# change of the clock between them, so it need not be the ratio of the times.) There is one write-back per tile and a
+# main loop along all of K, so the epilogue is a small part, and smaller the longer K is. The certain cost of the detour
+# is in the compiler's report: one more barrier, and twice the shared memory.
