@@ -44,7 +44,8 @@ from tutorlib.notebook.measured import show_figure, show_ladder
 # ## The idea, in time
 #
 # The picture has two kinds of rows: the copies, one row for each buffer, and the arithmetic. Dots are *latency*: the
-# copy is issued and nothing has arrived. Then it *transfers*; then the tile is used. Colors are tiles.
+# copy is issued and nothing has arrived. Then it *transfers*, on gray. Colors are tiles: a pale one has arrived and
+# waits, and in its full color a tile is used.
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2)))
@@ -76,6 +77,13 @@ def period(stages, latency, transfer, compute):
 check("10.1", period)
 
 # %% [markdown]
+# <details><summary>When are two buffers enough, and when does no number help?</summary>
+#
+# Two are enough where (latency + transfer + compute) / 2 ≤ max(transfer, compute). Where they are not, a third one
+# helps. No number of buffers makes a tile take less than max(transfer, compute).
+#
+# </details>
+#
 # ## The stage mode
 #
 # Where are the two buffers? In the third mode of the layouts, the **stage**, which had size 1 on page 09. Compare (CuTe
@@ -95,9 +103,10 @@ look()
 # Nothing else has moved: the second stage is a whole tile further on, 8,192 elements, and the swizzle's pattern (1,024
 # bytes) fits into a tile a whole number of times. So each buffer uses the banks as before.
 #
-# The trap of page 09 is back. The fragments for A and B are made from partitions of `sA` and `sB`, which have a stage
-# mode. Registers hold one tile's operands, four K blocks of them, and not one set for each buffer; so you removed that
-# mode first, with `[None, None, None, 0]`. With the mode left in, the fragment of A would be this:
+# This mode set the trap of page 09. The fragments for A and B are made from partitions of `sA` and `sB`, which
+# have a stage mode. Registers hold one tile's operands, four K blocks of them, and not one set for each buffer; so you
+# removed that mode first, with `[None, None, None, 0]`. The `Steps` that your loop gets have done that. With the mode
+# left in, the fragment of A would be this:
 
 
 # %%
@@ -167,10 +176,11 @@ check("10.2", double_buffer)
 # Your loop is not quite the model above, which refills a buffer the moment it is free. Your loop issues the next load
 # only when tile *k* has arrived, so a single load is in flight, and a step takes *latency + transfer* or *compute*,
 # whichever is longer: 6 ticks in the example above, where the model has 4.5. (To refill at once takes one more barrier,
-# after the arithmetic.) If the arithmetic takes longer, as it should, the two agree.
+# after the arithmetic.) Where *compute* ≥ *latency + transfer*, as it should be, the two agree: a step takes *compute*.
 #
 # Here are two pictures of one block with four K tiles, simulated: page 09's loop, and yours. C issues copies, c commits
-# them, w waits for them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w.
+# them, w waits for them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w. (In your loop the last c
+# closes an empty group. The two lower panels show the banks, as on page 09; the second buffer changes nothing there.)
 
 # %%
 a, b, c = torch.randn(128, 256).bfloat16(), torch.randn(128, 256).bfloat16(), torch.zeros(128, 128).bfloat16()
@@ -181,8 +191,8 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 
 # %% [markdown]
 # In the first picture each C is followed at once by its own w: every copy is waited for before anything else happens.
-# In the second, the whole arithmetic of a tile comes between a C and its w. (The simulator knows the order of
-# instructions; it does not know how long they take.)
+# In the second, only tile 0 is waited for at once; from tile 1 on, the whole arithmetic of a tile lies between a C and
+# its w. (The simulator knows the order of instructions; it does not know how long they take.)
 #
 # ## The same again, in registers
 #
@@ -199,7 +209,8 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 #
 # The last block of a tile is special. The block after it is block 0 of the *next tile*, so that tile must have arrived
 # before the fetch. The wait and the barrier therefore move to the last block, in front of its multiplication: its
-# operands are in registers already, so when the barrier opens there is arithmetic to do at once.
+# operands are in registers already, so when the barrier opens there is arithmetic to do at once. One barrier is still
+# enough: by then every thread has fetched all blocks of tile k, so step k + 1 may load tile k + 2 into tile k's buffer.
 #
 # | in step k | fetch | multiply |
 # |---|---|---|
@@ -283,10 +294,10 @@ show_ladder("09", "10")
 show_figure("gemm_ladder_10")
 
 # %% [markdown]
-# Here the second buffer gains 9 to 12 %, and registers fetched ahead 6 to 7 % more. As published, on an A100, the
-# second buffer brought the ladder from 101 % to 111 % of cuBLAS at 2048³ (Schreiber, [Demystifying
-# CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper cuBLAS uses other
-# instructions, so compare each rung with the one before it. (Page 11 explains the dip at 3072.)
+# In the table the second buffer gains 9 to 12 %, and registers fetched ahead 6 to 7 % more; the figure's *10 two
+# buffers* has both. As published, on an A100, the second buffer took Schreiber's ladder from 101 % to 111 % of cuBLAS
+# at 2048³ ([Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper
+# cuBLAS uses other instructions, so compare each rung with the one before it. (Page 11 explains the dip at 3072.)
 #
 # ## What to remember
 #

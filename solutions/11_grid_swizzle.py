@@ -56,7 +56,8 @@ from tutorlib.problems.wrong import by
 #
 # In `make_gemm`, the kernel of page 10, block 1 computes the tile below that of block 0: block numbers run down a
 # column of tiles, then down the next (**raster order**; in your kernel of 09.9 they run along rows). Here is a small
-# grid: 16×16 tiles of C, 32 blocks at a time. The first wave reads the tiles marked in green.
+# grid: 16×16 tiles of C, 32 blocks at a time. A number is a block, and a color is a wave. The first wave reads the
+# tiles that are marked A and B in the margins.
 
 # %%
 show_block_order((16, 16), {"raster": l2.raster}, 32)
@@ -81,7 +82,8 @@ check("11.1", footprint)
 
 # %% [markdown]
 # A rectangle of *r* × *c* tiles has a footprint of *r* + *c*. With *r* · *c* fixed, a square is best. So take
-# **groups** of rows: down `group` rows, on to the next column, down again, until the group is done.
+# **groups** of rows: down `group` rows, on to the next column, down again, until the group is done. (Such an order is
+# also called a *grid swizzle*; the figures and tables below use that name for this page's kernel.)
 
 # %%
 show_block_order((16, 16), {"raster": l2.raster, "groups of 4": partial(l2.grouped, group=4)}, 32)
@@ -123,7 +125,7 @@ show_block_order((16, 16), {"as published, 16 rows": l2.as_published}, 32)
 show_block_order((12, 16), {"as published, 12 rows": l2.as_published, "groups of 8": l2.grouped}, 32)
 
 # %% [markdown]
-# Here is the code, and then two findings:
+# Here is the code (`coverage`, in its docstring, is the course's own `visits`), and then two findings:
 
 # %%
 show_source(l2.as_published)
@@ -158,7 +160,7 @@ print(all(l2.as_published(b, *grid) == l2.raster(b, *grid) for grid in powers fo
 # **Exercise 11.3** (about 6 lines). Write `best_group(rows, columns, in_flight)`: of the heights 1, 2, 4, … (all powers
 # of two below `rows`) and `rows` itself, the one with which all waves together read the fewest tiles; of several that
 # are equally good, the smallest. This is ordinary Python, with `min` and `if` as you like: all its numbers are known
-# before a kernel is compiled. In 11.4 one of them, the block's number, is not.
+# before a kernel is compiled. 11.4 is different: there the block's number is known only at run time.
 
 
 # %%
@@ -177,8 +179,17 @@ def best_group(rows, columns, in_flight):
 check("11.3", best_group)
 
 # %% [markdown]
-# What does your function return for 64×64 tiles, for 16×64 and for 64×16, with 264 blocks at a time? A tall, narrow C
-# has a surprise. Here is a small one, with 24 blocks at a time:
+# What does your function return for 64×64 tiles, for 16×64 and for 64×16, with 264 blocks at a time, and for 8×8? A
+# tall, narrow C has a surprise.
+#
+# <details><summary>The four heights</summary>
+#
+# 16, 16, 1 and 1. In a C of 64×16 tiles, 264 blocks in groups of one row are about 16×16 tiles, too. In a C of 8×8 all
+# blocks run in one wave, so every height reads the same tiles, and the smallest is returned.
+#
+# </details>
+#
+# Here is a smaller grid, tall and narrow, with 24 blocks at a time:
 
 # %%
 show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n in (4, 1)}, 24)
@@ -201,9 +212,10 @@ show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n 
 #
 # **Exercise 11.4** (about 2 lines). Write `in_groups(block, rows, columns)`, for the kernel: `l2.grouped` with the
 # group that you think best. `rows` and `columns` are known while the kernel is compiled, so the group may depend on
-# them, and you may call your `best_group`. On every large grid its first wave must read far less than raster order's,
-# and not only where 8 divides the rows. The check first tries it on whole grids, with a block's number that is known
-# only at run time. Then it compiles it into the two-stage kernel of page 10, which a GPU times at 8192³.
+# them, and you may call your `best_group` (`in_flight` is two blocks for each SM, on an H200 264). The check first
+# tries it on whole grids, with a block's number that is known only at run time. On two large ones, 64×64 tiles and
+# 61×67, the first 264 blocks must read at most three quarters of the tiles that they read in raster order. Then the
+# check compiles it into the two-stage kernel of page 10, which a GPU times at 8192³.
 
 
 # %%
@@ -335,9 +347,10 @@ for size in (4096, 8192):
 # may have dropped it before the later ones ask. In groups of 4 they start 4 apart.
 #
 # **Predict.** At 8192, by this count, raster order reads two to five times as much from memory as groups do. How much
-# slower is it? Work it out: how long do these bytes take at the datasheet's bandwidth, and how long does the arithmetic
-# take? Write your number down; the measurement is below. In the explorer you can change the grid, the order and the
-# size of L2:
+# slower is it? Work it out: how long do these bytes take at the datasheet's bandwidth, 4.8 TB/s, and how long does the
+# arithmetic take? (The ladder's figure, at the end of this page, has a dotted line for `mma.sync` alone: 623 TFLOP/s.)
+# Write your number down; the measurement is below. In the explorer you can change the grid, the order and the size of
+# L2; once its cell has run, its caption has the hit rate and the bytes from memory:
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
@@ -352,7 +365,8 @@ explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
 show_figure("gemm_orders")
 
 # %% [markdown]
-# On the right the bars differ a lot; on the left the lines hardly do. (The black strokes are the count with drift.)
+# On the right the bars differ a lot; on the left the lines hardly do. (The black strokes, *model* in the legend, are
+# the count with drift.)
 #
 # Now the numbers: first each order's speed relative to raster order, with the spread of the measurement; then, at 8192,
 # the bytes from memory, by your count in lockstep, by the count with drift, and by the GPU's counters. *Alone* is the
@@ -408,7 +422,8 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 # You can test that without any remapping. Take a tall A and a narrow C, so that memory is close to being the limit. All
 # blocks walk along K at the same time, so at each moment they read addresses that differ by multiples of a row. With K
 # = 8192 a row is 2¹⁴ bytes; with K = 8128 or 8256 it is not a power of two. **If** a few bits of the address selected
-# the channel, 8192 would be slower than its neighbors. (`tutor sweep gemm_pitch`)
+# the channel, 8192 would be slower than its neighbors. The table is in TFLOP/s, and its column *8192* is 8192³
+# (`tutor sweep gemm_pitch`):
 
 # %%
 show_speeds("gemm_pitch")
@@ -457,15 +472,15 @@ def busy(m, n, tile, sms):
 check("11.6", busy)
 
 # %% [markdown]
-# **Predict** which size is the slowest, and how much slower than 3584 it is. Then look: measured are this page's kernel
-# with two stages, page 12's with three, and cuBLAS (`tutor sweep gemm_waves`):
+# **Predict** which size is the slowest, and how much slower than 3584 it is. Then look at the measurement, in TFLOP/s:
+# this page's kernel with two stages, page 12's with three, and cuBLAS (`tutor sweep gemm_waves`):
 
 # %%
 show_speeds("gemm_waves")
 
 # %% [markdown]
-# The step after 2816 is there, and 2560 is no faster than 2944. Here is your prediction beside the three-stage kernel,
-# both in units of their value at 3584:
+# The step after 2816 is there. But the slowest size is 2560; the count of waves said 2944. Here is your prediction
+# beside the three-stage kernel, both in units of their value at 3584:
 
 # %%
 with suppress(NotImplementedError):  # until you have written busy
@@ -477,15 +492,17 @@ with suppress(NotImplementedError):  # until you have written busy
             print(f"{swept.gpu}, {size}: predicted {predicted:.2f}, measured {speeds[size] / speeds[3584]:.2f}")
 
 # %% [markdown]
-# Three lines of counting predict the speed within 3 %. Now compare the first two rows of the table. A block alone on
-# its SM also has no other block that fills its pauses while it waits for memory, so with two stages it gains less from
-# having the tensor cores to itself. Where the last wave is such a wave (2944, 3072 and 3840), the third stage of page
-# 12 brings most; at the other sizes it brings little. cuBLAS can choose among several tile sizes, and so among several
+# Three lines of counting predict the speed of the three-stage kernel within 3 %, the slowest size included. This page's
+# kernel falls short of the count at 2944, 3072 and 3840: compare the first two rows of the table. A block alone on its
+# SM has no other block that fills its pauses while it waits for memory, so with two stages it gains less from having
+# the tensor cores to itself. Where the last wave is such a wave, as at these three sizes, the third stage of page 12
+# brings most; at the other sizes it brings little. cuBLAS can choose among several tile sizes, and so among several
 # counts of waves; page 14 cuts the last wave into equal parts.
 #
 # ## The ladder so far
 #
-# 11.4 is timed at 8192³ and the rows above it at 4096³, so its row has no gain.
+# 11.4 is timed at 8192³ and the rows above it at 4096³, so its row has no gain; *Measured* has it, +1.6 % over raster
+# order. In the figure *11 grid swizzle* covers *10 two buffers* up to 4096: there the course's order is raster order.
 
 # %%
 show_ladder("09", "10", "11")
@@ -496,7 +513,7 @@ show_figure("gemm_ladder_11")
 # %% [markdown]
 # ## What to remember
 #
-# - An order of blocks is a bijection. Test that it is one, on grids that nothing divides.
+# - An order of blocks is a bijection. Test that it is one, also on grids whose rows the group's height does not divide.
 # - A wave reads its rows of A plus its columns of B. Squares read least, but a wave begins where the last one ended.
 #   Replay the loads through an LRU cache to find candidates; let counters choose.
 # - A hit rate is not a speed. Work out first whether the kernel waits for the bytes.
