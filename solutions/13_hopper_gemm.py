@@ -188,9 +188,9 @@ bM, bN, bK = TILE
 print(f"{bM // 16 * bN // 8 * bK // 16:,} mma.sync of 16×8×16, and an ldmatrix.x4 for each 16×16 that they read")
 
 # %% [markdown]
-# Only the accumulators are in registers: a warpgroup's 64×256 take 128 registers of each of its threads. (The appendix
-# shows which thread holds which; `stmatrix` will know it for you.) The TiledMma stacks the two warpgroups along M, so
-# that a tile has 128 rows:
+# So eight instructions replace 1,024, and no `ldmatrix` is left. Only the accumulators are in registers: a warpgroup's
+# 64×256 take 128 registers of each of its threads. (The appendix shows which thread holds which; `stmatrix` will know
+# it for you.) The TiledMma stacks the two warpgroups along M, so that a tile has 128 rows:
 
 # %%
 show_source(make_wgmma)
@@ -315,7 +315,8 @@ check("13.11", init_barriers)
 # ## One stage first
 #
 # The smallest loop that is right uses a single stage. Every warp runs it, and one of them (`steps.loads_too`) also
-# issues the loads. `steps` has these parts; its `multiply` calls yours for a stage:
+# issues the loads. `steps` has these parts. Its `multiply` calls yours for a stage and takes `first`, the opposite of
+# your `adds`:
 
 # %%
 show_source(BoxCopy, Steps)
@@ -474,9 +475,9 @@ check("13.7", main_loop)
 # ### How many stages?
 #
 # From one load of a stage to the next, four things follow one another: memory's latency, the transfer, the
-# multiplication, and the wait for all readers. As in notebook 10, the other stages must cover that time. The first
-# line below computes the multiplication's at the datasheet's rate. The
-# timelines below assume 4, 2 and 3 ticks for latency, transfer and multiplication:
+# multiplication, and the wait for all readers. As in notebook 10, the other stages must cover that time. Each of them
+# covers the time of one multiplication, which the first line below computes from the datasheet's rate; the second line
+# says how many stages fit. The timelines below assume 4, 2 and 3 ticks for latency, transfer and multiplication:
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -488,7 +489,7 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8) for 
 # %% [markdown]
 # With these ticks three stages are enough, and a fourth brings nothing. But memory is not that regular: its latency
 # depends on the loads of all other blocks at the moment, and if a tile is late, the tensor cores are idle unless
-# another one is already there. So use as many stages as fit, here four.
+# another one is already there. So use as many stages as fit: four of 48 KiB.
 #
 # **Predict** what one stage and two stages cost against four, at a size with few K tiles and at one with many. On a
 # Hopper GPU the next cell measures it, with your two loops in the course's kernel:
@@ -573,7 +574,7 @@ show_source(described, out_layout)
 #
 # **Exercise 13.9** (about 9 and about 7 lines). First the middle of the kernel.
 #
-# - Initialize STAGES mbarriers each, which all THREADS // 32 warps read.
+# - Initialize `full` and `empty`, STAGES mbarriers each. All THREADS // 32 warps read a stage.
 # - Make `BoxCopy(tma, tXsX, tXgX)` for A and for B, from your `boxes`; tCrA, tCrB and tCrC from your `wgmma_fragments`,
 #   for the warpgroup's first thread, `group * 128`.
 # - Run your main loop on `Steps(k_tiles, full, empty, loads_too, a, b, tiled_mma, tCrA, tCrB, tCrC, multiply)`, where
@@ -588,7 +589,8 @@ show_source(described, out_layout)
 # - for C: `store`, `described(c)`, `out_layout(*BOX)`, `BOX`.
 #
 # `make_wgmma()` is the TiledMma, and `tiles` is the pair (tiles down, tiles across) of C. Launch one block for each
-# tile, with THREADS threads.
+# tile, with THREADS threads, in a grid of one dimension: the kernel computes the tile from `block`. Pass no `smem=`:
+# the launch asks `SmemAllocator` for it.
 #
 # The check runs it at sizes that no tile divides, and on a Hopper GPU times it at 4096³ beside cuBLAS.
 
@@ -654,8 +656,9 @@ check("13.9", gemm)
 
 # %% [markdown]
 # Now watch it run: `explain` simulates one block with eight K tiles. T is the TMA load of a stage, M a group of wgmmas,
-# p a wait for an mbarrier's phase, w a wait for wgmma groups. Before you run the cell: how many T come before the first
-# M, and how many M come after the last T?
+# p a wait for an mbarrier's phase, w a wait for wgmma groups. At the end, W is `stmatrix` and S the TMA store. The row
+# *buffer 0* is C's tile; what TMA and wgmma do to the stages is not drawn. Before you run the cell: how many T come
+# before the first M, and how many M come after the last T?
 
 # %%
 explain("13.9", gemm, shape=(128, 256, 512))
@@ -685,8 +688,10 @@ print(story(compiled.ptx, HOPPER_OPCODES))
 # ## Measured
 #
 # The table has a row for each timed exercise of notebooks 09, 12 and 13: 13.7 is your main loop in the course's kernel,
-# 13.9 the kernel that is all yours. *gain* compares with the row above. The picture has every size that was swept. (On
-# a Hopper GPU, `tutor sweep gemm_rungs --resume` and `tutor plots gemm_ladder_13` measure and draw it again.)
+# 13.9 the kernel that is all yours. *gain* compares with the row above. The picture has every size that was swept. Its
+# kernels have names of their own: *09 one buffer* is a kernel like 09.9's, *12 three stages* and *12 tuned* are like
+# 12.1's and 12.3's, *12 loads spread* issues its loads later in each step, and *13 plain* is like yours. (On a Hopper
+# GPU, `tutor sweep gemm_rungs --resume` and `tutor plots gemm_ladder_13` measure and draw it again.)
 
 # %%
 show_ladder("09", "12", "13")
@@ -696,6 +701,7 @@ show_figure("gemm_ladder_13")
 
 # %% [markdown]
 # On the course's GPUs the new instructions make the kernel about 1.6 times as fast as 12.4's: 0.97 of cuBLAS at 4096³.
+# (On the H100 the row above 13.7 is 12.6, whose A is column-major, so *gain* is larger there.)
 #
 # The WGMMA curve dips at 3072. Count tiles of 128×256 as in notebook 11, with one block on each of 132 SMs: 288 tiles
 # are 2.2 waves, so the third one has work for 24 SMs. At 1024 there are 32 tiles, which occupy a quarter of the SMs.
@@ -781,9 +787,11 @@ show_figure("hopper_k")
 
 # %% [markdown]
 # At 2048 there are 128 tiles, at most one for each SM, and the kernel consists of launch, first load, multiplication
-# and store, each once. With small K little of that is multiplication, so the curve begins low (at K = 256 the plain
-# kernel has 22 percent of the peak, and 41 at 8192), and all four kernels are close together: a single tile has no
-# other tile to overlap with. (At K up to 1024 the kernel of notebook 14 picks smaller tiles, so that an SM has two or
-# more of them and can overlap. It is 3 to 9 percent faster than the plain kernel there, no more than such short runs
-# spread.) At 8192 there are 2,048 tiles, about sixteen for each SM. They share one launch, but each SM fills and
+# and store, each once. With small K little of that is multiplication, so the curve begins low, and all four kernels are
+# close together: a single tile has no other tile to overlap with. (At K up to 1024 the kernel of notebook 14 picks
+# smaller tiles, so that an SM has two or more of them and can overlap. It is 3 to 9 percent faster than the plain
+# kernel there, no more than such short runs spread.) At K = 256 the plain kernel has 22 percent of the peak at M = N =
+# 2048, and 41 at 8192: short K costs more at 2048.
+#
+# At 8192 there are 2,048 tiles, about sixteen for each SM. They share one launch, but each SM fills and
 # drains its ring sixteen times in a row, and there the kernels differ.

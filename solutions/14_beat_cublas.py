@@ -93,7 +93,8 @@ show_roles("plain")
 # loads was still busy with the previous epilogue. After the last multiplication comes the tile's own epilogue, and
 # meanwhile nothing multiplies.
 #
-# The first gap closes as soon as *another warp* issues the loads.
+# The first gap closes as soon as *another warp* issues the loads. (The drawings show a tile's loads as late as they may
+# come, three ticks before its multiplication.)
 
 # %%
 show_roles("cooperative")
@@ -157,9 +158,10 @@ check("14.1", produce)
 #
 # **Exercise 14.2** (about 20 lines). Write `consume(steps)`, which every consumer warp runs. One lane of each warp
 # arrives at `empty` once for every K tile, and never before the wgmmas that read the stage are known to be complete.
-# (Only here, where each tile has mbarriers of its own, could the arrival after the last one be left out.) When
-# `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators next. The rehearsal runs
-# your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst timing that the mbarriers allow.
+# Arrive after the last K tile too: in this kernel no warp waits for that arrival, but in that of 14.7 the producer
+# does. When `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators next. The
+# rehearsal runs your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst timing that the mbarriers
+# allow.
 
 
 # %%
@@ -215,8 +217,9 @@ print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
-# (The smaller tile is slower at both sizes, although it has more stages. The section *Bytes per step* counts the bytes
-# that it moves.)
+# (Without a Hopper GPU you have no times here, but `figures/data/explored` has both tiles in the kernel at the end of
+# this page: the smaller one is about 2 percent slower at 4096, although it has more stages, and about as fast at 2048.
+# The section *Bytes per step* counts the bytes that it moves.)
 #
 # ## Registers move
 #
@@ -296,7 +299,8 @@ check("14.13", take_roles)
 # and no longer the hardware, determines the order of the tiles: down bands of `group` rows, so that blocks that run at
 # the same time share rows of A and columns of B, as in notebook 11. Nothing is assigned while the kernel runs: each
 # block's tiles follow from its number, so the producer and the consumers each compute them and need not communicate.
-# For clusters of 2×1, explained below, block 0 and block 1 form cluster 0:
+# For clusters of 2×1, explained below, block 0 and block 1 form cluster 0. `walk` takes the block, the cluster's
+# extent, the number of clusters at a time, the clusters down and across C, and the rows of clusters in a band:
 
 # %%
 for block in (0, 1, 2, 131):
@@ -310,9 +314,10 @@ for block in (0, 1, 2, 131):
 #
 # **Exercise 14.7** (about 7 lines). Write `produce_tiles(tiles, loads)` for the producer warp.
 #
-# - `tiles.items()`: how many tiles of C this block computes. `item = tiles.take(number)` is one of them: `item.tile` is
-#   its place (M, N), `item.k_tiles` the number of its steps, and `item.k_tile(step)` the K tile that a step needs.
-#   (That is not always `step`: a block may have to begin in the middle of K.)
+# - `tiles.items()` is a number: how many tiles of C this block computes, so loop over `cutlass.range(tiles.items(),
+#   unroll=1)`. `item = tiles.take(number)` is one of them: `item.tile` is its place (M, N), `item.k_tiles` the number
+#   of its steps, and `item.k_tile(step)` the K tile that a step needs. (That is not always `step`: a block may have to
+#   begin in the middle of K.)
 # - `loads.stages`, and `loads.issue(tile, k_tile, stage, phase)`: the body of your loop in 14.1.
 # - `loads.finish(state)`, after the last tile: waits until all stages have been read. In a cluster, other blocks arrive
 #   at this block's mbarriers, so it must not end before they have.
@@ -371,13 +376,15 @@ show_figure("hopper_timeline")
 # The numbers count a block's K tiles from its first one on. At K = 4096 each tile of C has 64 of them, so 128 is the
 # first K tile of the block's third tile.
 #
-# - *plain*: the load of 128 (red) is issued after the stores, and both warpgroups wait for memory's latency.
-# - *cooperative*: the producer issued the load of 128 long before; it issues its next load as soon as a stage is empty.
-#   What is left is the gap of the epilogue, which both warpgroups have at nearly the same time.
+# - *plain*: the load of 128 (red) is issued after the epilogue, and both warpgroups wait for memory's latency.
+# - *cooperative*: the producer issued the load of 128 long before (it is one of the red marks left of the gap); it
+#   issues its next load as soon as a stage is empty. What is left is the gap of the epilogue, which both warpgroups
+#   have at nearly the same time.
 # - *ping-pong*: that gap is closed too. One warpgroup begins to multiply as the other stops.
 #
 # And yet ping-pong takes longest. Its tile is 128×192, so a K tile has three quarters of the others' arithmetic; but it
-# takes 912 cycles, more than three quarters of their 1,115 and 1,124. The section *Bytes per step* explains it.
+# takes 912 cycles in this run, more than three quarters of their 1,115 and 1,124. The section *Bytes per step* explains
+# it.
 #
 # Deferred stores keep the large tile. Their loop handles two tiles at a time: the one that is being multiplied, and the
 # previous one, already rounded, which waits in registers until it is stored.
@@ -519,7 +526,8 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 #
 # ## Clusters
 #
-# **Predict** what a cluster of 2×1 brings over none: L2 sends a third less. And 2×2, where it sends half?
+# **Predict** what a cluster of 2×1 brings over none: L2 sends a third less. And 2×2, where it sends half? (*The levers,
+# measured* answers both.)
 #
 # Blocks of a cluster have a **rank** that runs along M first: block (*m*, *n*) has rank *m* + *n* · cluster[0]. TMA's
 # multicast takes a mask in which bit *r* is set if the block of rank *r* receives. The copy lands at the same offset in
@@ -587,7 +595,9 @@ check("14.5", load_shared)
 # stage. `cute.arch.mbarrier_arrive(pointer, rank)` arrives at the mbarrier with this pointer's offset in the block of
 # that rank. A warp has 32 lanes and at most 8 blocks to tell, so no loop is needed: let each lane decide whether it
 # speaks to a block. `ring.empty + stage` is the mbarrier, `ring.block` and `ring.cluster` are as in 14.5, and
-# `ring.first + r` is the rank of the cluster's block number *r*. `cute.arch.lane_idx()` is the lane.
+# `ring.first + r` is the rank of the cluster's block number *r*. (`ring.first` is 0 except with split-K, explained
+# below, where one cluster of the hardware holds several such clusters, one for each part of K.) `cute.arch.lane_idx()`
+# is the lane.
 
 
 # %%
@@ -690,8 +700,9 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 # thread's accumulators to global memory, where the adder's thread of the same number finds them. `part.add(slice)`
 # loads one of the `part.slices` slices of them and adds it to this thread's accumulators; `part.slices` is a Python
 # number, so that loop is `cutlass.range_constexpr`. The adder polls the flag, `while given == 0:`, with all lanes;
-# `cute.arch.make_warp_uniform(x)` gives each of them lane 0's value, and the compiler knows it. At the end the flag
-# must be 0 again, for the next launch. The simulator knows both rules, and reports a sum that is right only by luck.
+# `cute.arch.make_warp_uniform(x)` gives each of them lane 0's value, and the compiler knows it. At the end the adder
+# sets the flag to 0 again, for the next launch; one lane is enough. The simulator knows both rules, and reports a sum
+# that is right only by luck.
 
 
 # %%
@@ -764,10 +775,12 @@ show_figure("hopper_levers")
 #   loses 23 percent to cuBLAS at 2048 and 9 at 4096, and is about level with the plain kernel at 8192.
 #
 # Some of this was to be expected from the counts. At 2048 there is one wave, so nothing that overlaps with a *next*
-# tile can help. Clusters of 2×2 have no row because they need a second wave there. And ping-pong's *cycles* exceed
-# their floor by 15 percent, those of 128×256 with whole tiles by 9 to 10, as *Bytes per step* led you to expect.
-# (This page cannot explain two numbers in that column: with stream-K a K tile of 128×256 is within 3 percent of its
-# floor, and *multicast* on *plain* takes 1,274 cycles, though without timestamps that kernel is no slower.)
+# tile can help. Clusters of 2×2 have no row. With the other switches of *polling* they reach 0.60, 0.86 and 0.94 of
+# cuBLAS (`figures/data/explored`): 30 of them occupy 120 SMs, and the rounds are 2, 5 and 18 instead of 1, 4 and 16.
+# And ping-pong's *cycles*, 882 in this run, exceed their floor by 15 percent, those of 128×256 with whole tiles by 9 to
+# 10, as *Bytes per step* led you to expect. (This page cannot explain two numbers in that column: with stream-K a K
+# tile of 128×256 is within 3 percent of its floor, and *multicast* on *plain* takes 1,274 cycles, though without
+# timestamps that kernel is no slower.)
 #
 # Multicast is the surprise: L2 sends a third less, and the time does not change. A likely reason, which this page does
 # not test: blocks in step ask for the same lines at the same moment, so one L2 access may serve several of them even
@@ -784,10 +797,10 @@ show_figure("hopper_levers")
 #
 # A **step** takes as long as the slower of tensor cores and shared memory. L2's bytes overlap with both, but not for
 # free: TMA writes where wgmma reads, and now and then a warp waits. So they add a little, in proportion. **Rounds** are
-# waves if tiles stay whole. With stream-K they are tiles / clusters, not rounded, but at least 4 / K tiles, since no
-# part of a tile is shorter than 4 K tiles. With split-K a round has fewer K tiles and a longer epilogue. And nothing is
-# faster than device memory, which delivers A and B and takes C. The remaining constants have to be measured. For an
-# H200 they are:
+# waves if tiles stay whole. With stream-K they are the tiles (or groups of tiles, one for each cluster) over the
+# clusters that run at a time, not rounded, but at least 4 / (number of K tiles), since no part of a tile is shorter
+# than 4 K tiles. With split-K a round has fewer K tiles and a longer epilogue. And nothing is faster than device
+# memory, which delivers A and B and takes C. The remaining constants have to be measured. For an H200 they are:
 
 # %%
 print(Sm())
@@ -952,13 +965,16 @@ def my_gemm(m, n, k):
 check("14.18", my_gemm)
 
 # %% [markdown]
-# **Predict** the difference between your parts and the course's, in the same configuration:
+# **Predict** the difference between your parts and the course's, in the same configuration. On a Hopper GPU the next
+# cell measures it:
 
 # %%
 with suppress(NotImplementedError):  # until you have written it
     compare_parts(my_gemm, [(2048,) * 3, (4096,) * 3, (8192,) * 3, (320, 8192, 4096), (768, 1280, 16384)])
 
 # %% [markdown]
+# (Parts that issue the same instructions in the same order should differ by no more than the spread.)
+#
 # Last comes the entry point that all rungs share, `gemm(a, b, c)`. It compiles the kernel once for each configuration,
 # for all shapes, and remembers its choice for each shape. The choice is yours, and so are the parts of the kernel.
 
@@ -1190,11 +1206,12 @@ for parts in (1, 2, 4, 8):
 show_sustained()
 
 # %% [markdown]
-# No: at 4096 and 8192 no kernel runs at a higher clock than cuBLAS. Under the limit all draw nearly the same watts, so
-# a launch's joules only repeat its time, as far as the meter can tell (cuBLAS's own joules, whose row is the median of
-# its runs, differ by 2 to 3 percent from run to run). A kernel that needs fewer cycles does more work in each of them
-# and so draws more power at a given clock; the clock falls until the limit holds. That is why *alone* shows less than
-# *in turn* there.
+# No. At 8192 *zigzag, polling* and *chosen* need 3 to 4 percent fewer joules than cuBLAS and run at a lower clock; at
+# 4096 none runs at a higher one. At 2048 three of the four do, by 15 MHz, and need more joules. Under the limit all
+# draw nearly the same watts, so a launch's joules only repeat its time, as far as the meter can tell (cuBLAS's own
+# joules, whose row is the median of its runs, differ by 2 to 3 percent from run to run). A kernel that needs fewer
+# cycles does more work in each of them and so draws more power at a given clock; the clock falls until the limit holds.
+# That is why *alone* shows less than *in turn* there.
 #
 # Clocks also explain a part of a puzzle in the ladder's data. At 4096³ the same cuBLAS kernel takes 170.8 µs beside
 # notebook 09's kernel and 176.0 µs beside 13's, in one sweep (`figures/data/sweeps/h200_gemm_rungs.json`). Each kernel
@@ -1260,8 +1277,9 @@ for outlier, (name, block) in product((30.0, 30_000.0), BLOCKS.items()):
     print(f"{name:9}: {scales.numel():5} scales; beside {outlier:,.0f} the others are off by {off:.3f}")
 
 # %% [markdown]
-# A scale only shifts the exponent, so beside 30 the others keep their three bits. Beside 30,000 they fall below e4m3's
-# smallest exponent, where the steps no longer shrink with the number: there a scale of their own helps.
+# A scale only shifts the exponent, so beside 30 the others keep their three bits, and the median error is about 0.01
+# with any of the scales. Beside 30,000 it is three times as large with one scale: the others fall below e4m3's smallest
+# exponent, where the steps no longer shrink with the number: there a scale of their own helps.
 #
 # The next table is measured at 320×32576×7168, beside cuBLASLt with one scale for each matrix and fast accumulation.
 # **Predict** the price of block scales from the number of instructions above: a step of 128×160×128 keeps the tensor
@@ -1317,7 +1335,8 @@ check("14.11", fastest)
 
 # %% [markdown]
 # On a GPU the first rows have times, and their order may differ from the model's by a few percent. A model need not be
-# exact: it only has to leave out the configurations that are not worth a try.
+# exact: it only has to leave out the configurations that are not worth a try. (The list above counts the configurations
+# by the reason why they were not run. On a Hopper GPU the row without a reason counts those that were.)
 #
 # The course's own chooser uses a finer model, which adds three things to your terms:
 #

@@ -93,8 +93,10 @@ show_blackwell()
 # The next picture has two tiles of C, of five K tiles each, on a time axis. It is computed: a rehearsal of the course's
 # loops with a clock. Issuing an instruction takes 1 tick, a load is in flight for 4, and the tensor cores need 2 for a
 # K tile. The epilogue reads 64 columns in 1 tick and writes them in 1. (The durations are assumed; the dependences are
-# the kernel's.) Tile 0 is blue and tile 1 red; a number is a K tile or, in the epilogue, a group of 64 columns. Find
-# the tick at which tile 0's accumulators pass to the epilogue. What do the tensor cores do then?
+# the kernel's.) Tile 0 is blue and tile 1 red; a number is a K tile or, in the epilogue, a group of 64 columns. In a
+# stage's row pale means that the bytes have landed, and dark that the tensor cores read them; in an epilogue warp's row
+# dark is a read and pale a write. Find the tick at which tile 0's accumulators pass to the epilogue. What do the tensor
+# cores do then?
 
 # %%
 show_roles()
@@ -154,7 +156,8 @@ def tmem_columns(n, accumulators):
 check("15.1", tmem_columns)
 
 # %% [markdown]
-# Three accumulators of 96 columns need 288, so the block allocates 512.
+# Three accumulators of 96 columns need 288, so the block allocates 512. (The kernel at the end calls neither this
+# function nor the next one: its `config.columns` is this number, and the copy of 15.12 finds the place.)
 #
 # Where in tensor memory is a given element of C, and which warp can read it? A pair of blocks, which comes later on
 # this page, has a tile of 256 rows: rows 0 to 127 are in block 0's tensor memory, rows 128 to 255 in block 1's.
@@ -262,8 +265,7 @@ for group in (tcgen05.CtaGroup.ONE, tcgen05.CtaGroup.TWO):
 # %% [markdown]
 # In PTX, the operands are the accumulators' address, the descriptors of A and B (64 bits each, as in notebook 13), a
 # 32-bit descriptor of shape and types, four registers that mask lanes (here none), and a predicate that says whether to
-# add to the accumulators or to overwrite them. A K tile of 64 takes four instructions. (`.collector::a::discard` is the
-# default: the tensor cores need not keep A for the next instruction.)
+# add to the accumulators or to overwrite them. A K tile of 64 takes four instructions:
 
 # %%
 alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
@@ -301,8 +303,8 @@ show_source(TileSteps)
 # %% [markdown]
 # **Exercise 15.4** (about 8 lines). Write `produce(steps)`, the TMA warp's loop: notebook 14's producer with a loop
 # over tiles around it. As there, one lane announces `steps.stage_bytes` with `mbarrier_arrive_and_expect_tx`, under
-# `elect_one`, and all lanes call `steps.load(number, k_tile, stage)`, where `number` is the tile's. Nothing in the
-# loop marks the start of a new tile, and its only wait is for `empty`.
+# `elect_one`, and all lanes call `steps.load(number, k_tile, stage)`, where `number` is the tile's. Nothing in the loop
+# marks the start of a new tile, and its only wait is for `empty`.
 
 
 # %%
@@ -324,6 +326,9 @@ def produce(steps: TileSteps):
 check("15.4", produce)
 
 # %% [markdown]
+# (The prediction: `mbarrier_arrive` arrives at once, when the multiplications may still read the stage. A commit
+# arrives when they are complete.)
+#
 # The MMA warp connects the two rings. It consumes stages, and it *produces* accumulators: before it fills one, it
 # waits until that accumulator is free. Decide for each of its two pipeline states: is it a consumer's or a producer's?
 #
@@ -357,6 +362,9 @@ def multiply(steps: TileSteps):
 check("15.5", multiply)
 
 # %% [markdown]
+# The state of the stages is a consumer's. That of the accumulators is a producer's, so its first wait for `free`
+# returns at once.
+#
 # Remove the wait for `free` and check again; then put it back with the consumer's phase, and check once more. Which of
 # the two errors could stay hidden on a GPU?
 #
@@ -398,9 +406,10 @@ check("15.5", multiply)
 show_handover(1, 2)
 
 # %% [markdown]
-# With one accumulator, the tensor cores are idle from the end of a tile until the epilogue has read its last part.
-# They do not wait for that part to be written, because the accumulator is freed first. With two, they are never idle
-# as long as a tile's epilogue takes no longer than the next tile's main loop; here both take 8 ticks.
+# With one accumulator, the tensor cores are idle from tick 14, when tile 0 is complete, until the epilogue has read its
+# last part in tick 20. The MMA warp does not wait for that part to be written, because the accumulator is freed first:
+# it issues tile 1's first multiplication in tick 21, and the tensor cores begin in tick 22. With two, the tensor cores
+# are never idle as long as a tile's epilogue takes no longer than the next tile's main loop; here both take 8 ticks.
 #
 # **Exercise 15.6** (about 11 lines). Write `store(steps)`, the loop of each of the four epilogue warps. Every tile
 # has `steps.parts` parts, each with a `steps.read(accumulator, part)` and a `steps.write(number, part)`. One lane of
@@ -493,6 +502,9 @@ mma = make_umma, issue
 check("15.7", mma)
 
 # %% [markdown]
+# Only the first K block of a tile's first K tile overwrites the accumulator; `first` is about that one, and all others
+# add.
+#
 # A TiledMma partitions a tile among its threads. Yours has one "thread" for each block. How much of the tile does it
 # own?
 
@@ -590,7 +602,7 @@ show_source(Parts)
 # - `sizes` is (tiles of C along M, along N, K tiles, blocks). Count partial tiles too. There are at most `sms` blocks,
 #   and never more than tiles.
 # - `tma_atoms(a, b, c, config)` returns the kernel's first three arguments, made as in 13.9.
-# - Launch the blocks, each of six warps. The launch takes the bytes of shared memory from `SmemAllocator`.
+# - Launch the blocks, each of six warps. Pass no `smem=`: the launch asks `SmemAllocator` for it.
 #
 # The check calls `make_gemm` with a narrower tile and two SMs and simulates the kernel. On a Blackwell GPU it runs it.
 
@@ -656,12 +668,16 @@ with suppress(NotImplementedError):  # until you have written all of it
     print(story(compiled.ptx, BLACKWELL_OPCODES))
 
 # %% [markdown]
+# (The *wait ×3* are the TMA warp's in `await_empty` and the MMA warp's for `free` and `full`. This listing leaves out
+# the initialization of the mbarriers and the barriers of the block.)
+#
 # Compare this with notebook 13's listing. There is no `wgmma.fence` and no `wait_group`, no accumulator reaches a
 # register before its tile is complete, and every loop has one job.
 #
 # An earlier version of the course's own kernel had a race, which the simulator found. Each epilogue warp has two boxes,
 # and it chose between them by the part's number alone. With one part per tile, it wrote every tile into the same box,
-# which TMA might still be reading. (Look for the fix in `TileSteps.write`.)
+# which TMA might still be reading. The fix is a line of `TileSteps.write`: `buffer = (number * self.parts + part) %
+# buffers`.
 #
 # ## Two blocks, one tile
 #
@@ -705,7 +721,9 @@ for pair in (False, True):
 # Which line ensures that?
 #
 # **Exercise 15.8** (about 9, 15 and 11 lines). Write `pair_produce`, `pair_multiply` and `pair_store`. The rehearsal
-# and the simulator run both blocks. An error in one block often shows its symptom in the other.
+# and the simulator run both blocks. An error in one block often shows its symptom in the other. The last of the seven
+# points is for speed, in the course's kernel for a pair: without a Blackwell GPU the check prints – instead of ✓ and
+# says that your loops are right.
 
 
 # %%
@@ -769,6 +787,9 @@ check("15.8", pair_loops)
 
 # %% [markdown]
 # ### A pair's kernel
+#
+# The line that protects block 1's stage is the commit to `empty`, with the mask `steps.both`: it arrives in both blocks
+# when the multiplication is complete, and that runs on both SMs.
 #
 # The loops of a pair need a kernel for a pair. Three things change:
 #

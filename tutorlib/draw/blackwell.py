@@ -28,7 +28,7 @@ def show_blackwell(stages: int = 4) -> Picture:
         box(axes, (26, 115 + 125 * number, 78, 90), name, color, middle=True)
     box(axes, (180, 10, 802, 480), "one SM, one block of 192 threads", EMPTY)
     box(axes, (196, 130, 96, 170), "TMA unit", ORANGE, middle=True)
-    box(axes, (370, 85, 240, 255), "shared memory: a ring of stages", EMPTY)
+    box(axes, (370, 85, 240, 285), "shared memory: a ring of stages", EMPTY)
     for stage in range(stages):
         y = 114 + 56 * stage
         box(axes, (380, y, 66, 47), "A", BLUE, middle=True)
@@ -38,22 +38,22 @@ def show_blackwell(stages: int = 4) -> Picture:
     box(axes, (720, 40, 110, 66), "warp 5\nTMA", GRAY, middle=True)
     box(axes, (850, 40, 110, 66), "warp 4\nMMA: one thread", GRAY, middle=True)
     box(axes, (720, 165, 240, 60), "tensor cores", PINK, middle=True)
-    box(axes, (720, 270, 240, 88), "tensor memory", EMPTY)
+    box(axes, (720, 285, 240, 64), "tensor memory", EMPTY)
     for at in range(2):
-        box(axes, (730 + 114 * at, 292, 106, 34), f"accumulator {at}", category(4 + 2 * at), middle=True)
-        box(axes, (730 + 114 * at, 331, 51, 21), "ready", YELLOW, middle=True)
-        box(axes, (785 + 114 * at, 331, 51, 21), "free", YELLOW, middle=True)
+        box(axes, (730 + 114 * at, 307, 106, 34), f"accumulator {at}", category(4 + 2 * at), middle=True)
+        box(axes, (380 + 112 * at, 340, 54, 22), f"ready {at}", YELLOW, middle=True)
+        box(axes, (438 + 112 * at, 340, 50, 22), f"free {at}", YELLOW, middle=True)
     box(axes, (720, 410, 240, 66), "warps 0 to 3: the epilogue\n32 lanes each, into registers", GRAY, middle=True)
     box(axes, (370, 410, 240, 66), "boxes of C, 32 × 64\nfor each warp", GREEN, middle=True)
 
     arrow(axes, [(720, 62), (244, 62), (244, 130)], (480, 58), "1  wait: empty; expect-tx on full; issue the loads")
     arrow(axes, [(120, 215), (196, 215)], (150, 211), "2  boxes")
     arrow(axes, [(292, 215), (370, 215)], (331, 211), "3  tiles")
-    arrow(axes, [(905, 106), (905, 165)], (857, 150), "4  wait: full;\nmultiply")
+    arrow(axes, [(905, 106), (905, 165)], (812, 158), "4  wait: full, and for a\ntile's first one: free;\nmultiply")
     arrow(axes, [(610, 195), (720, 195)], (665, 191), "5  operands")
     arrow(axes, [(720, 215), (610, 215)], (667, 248), "6  commit:\nempty")
-    arrow(axes, [(840, 225), (840, 270)], (874, 262), "7  commit:\nready")
-    arrow(axes, [(840, 358), (840, 410)], (892, 398), "8  tcgen05.ld,\nthen free")
+    arrow(axes, [(840, 225), (840, 285)], (896, 268), "7  results, then\ncommit: ready")
+    arrow(axes, [(840, 349), (840, 410)], (892, 393), "8  tcgen05.ld,\nthen free")
     arrow(axes, [(720, 443), (610, 443)], (665, 439), "9  bf16")
     arrow(axes, [(370, 443), (120, 443)], (245, 439), "10  TMA store")
     return picture

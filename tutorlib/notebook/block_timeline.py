@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.draw import show_block
 from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_block import ROLES, Extent, Loop
-from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_clock import EPILOGUE_ROWS, time_tiles
+from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_clock import EPILOGUE_ROWS, MMA_ROW, time_tiles
 from tutorlib.models.block_timeline import TENSOR_CORES, BlockTimeline
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ def show_roles(*loops: Loop) -> "Picture":
 
 
 def show_handover(*accumulators: int) -> "Picture":
-    """The course's tensor cores and an epilogue warp over three tiles, for each number of accumulators."""
+    """The MMA warp, the tensor cores and an epilogue warp over three tiles, for each number of accumulators."""
     timelines = [timed((), tiles=3, k_tiles=4, accumulators=number) for number in accumulators]
-    return show_block(*timelines, rows=(TENSOR_CORES, EPILOGUE_ROWS[0]))
+    return show_block(*timelines, rows=(MMA_ROW, TENSOR_CORES, EPILOGUE_ROWS[0]))
 
 
 def timed(loops: tuple[Loop, ...], tiles: int, k_tiles: int, accumulators: int) -> BlockTimeline:
