@@ -75,10 +75,9 @@ print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * hea
 # both sums are those of a single pass with the final maximum.
 #
 # One thing differs from notebook 06. GPUs have an instruction for 2ˣ (`ex2` in PTX) and none for eˣ. Attention
-# multiplies its scores by a scale anyway, so put log2(e) into the scale: then scores, maximum and factor are all
-# exponents of two. **Predict** how many floating-point instructions an exponential takes with `ct.exp`, with `ct.exp2`,
-# and with `ct.exp2(…, flush_to_zero=True)`, which replaces subnormal numbers (below 2⁻¹²⁶) with 0. (The cell does not
-# count `FMUL.RZ`, with which each of these kernels computes an index.)
+# multiplies its scores by a scale anyway, so put log2(e) into the scale: then scores and maximum are exponents of two,
+# and the factor is 2^(m - m′). **Predict** how many floating-point instructions an exponential takes with `ct.exp`,
+# with `ct.exp2`, and with `ct.exp2(…, flush_to_zero=True)`, which replaces subnormal numbers (below 2⁻¹²⁶) with 0.
 
 
 # %%
@@ -98,7 +97,8 @@ for name, *how in [("exp", False, False), ("exp2", True, False), ("exp2, flushed
 
 # %% [markdown]
 # To preserve subnormal results, ptxas surrounds `ex2` with a comparison, a select and two multiplications. Flushed, an
-# exponential is one instruction. A weight below 2⁻¹²⁶ does not matter next to the largest one, which is 1.
+# exponential is one instruction. A weight below 2⁻¹²⁶ does not matter next to the largest one, which is 1. (The count
+# leaves out `FMUL.RZ`, with which each of these kernels computes an index.)
 #
 # **Exercise 19.1** (about 4 lines). Write `online_step(s, largest, total)`, the step that all kernels of this page
 # share. `@ct.function` marks a function that kernels call. s is a tile of scores (tm, tn), already multiplied by
@@ -137,8 +137,8 @@ check("19.1", soft_average)
 
 # %% [markdown]
 # Now test the claim about the tiles' width. The cell gives your kernel scores from a wide range, sorted so that the
-# maximum grows in every tile, and compares its result with one pass in fp64. Then set the factor to 1 and run both
-# cells again: which widths still give the right result, and why?
+# maximum grows in every tile, and compares its result with one pass in fp64. Then set the factor to 1, and run the cell
+# of 19.1 and this one again: which widths still give the right result, and why?
 
 # %%
 torch.manual_seed(0)
@@ -155,8 +155,9 @@ for tn in (4, 16, 64, 256):
 #
 # ## Why maximum and total are fp32
 #
-# The tensor cores multiply bf16. Could the total be bf16, too? The cell computes a row's total tile by tile and rounds
-# it after each tile. **Predict** which of the rows suffers most in bf16:
+# The tensor cores multiply bf16. Could the total be bf16, too? The cell computes a row's total in tiles of 64 scores
+# and rounds it after each tile. **Predict** for which row bf16 is the least accurate, one of 256, of 4,096 or of 65,536
+# scores:
 
 
 # %%
@@ -234,7 +235,8 @@ print(f"K and V of one head: {2 * 2 * tokens * d / 1e6:.1f} MB")
 
 # %% [markdown]
 # A tile of keys serves `tm` queries, whatever its width. Even with 128 queries, memory alone could not deliver K and V
-# fast enough: 128 is less than 206. It does not have to. One head's K and V fit in L2, which serves most of the reads.
+# fast enough: 128 is less than 206. It does not have to. The 16,384 queries of a head are 128 such blocks, fewer than
+# an H200 has SMs, so all of them read the same 8.4 MB at about the same time, and L2 serves most of the reads.
 #
 # **Keep this:** Q stays, K and V stream past, and one factor per row keeps the accumulator consistent.
 #
@@ -392,10 +394,15 @@ def attention(
 check("19.5", attention)
 
 # %% [markdown]
-# The course's kernel, `tile_forward`, is yours with three additions: a constant `causal`, so that one source serves
-# attention without a causal mask; a second output, the **log-sum-exp** of each row, which the next section and the
-# backward pass need; and a different order. It issues the scores of the next tile *before* the softmax of this one. The
-# two do not depend on each other, so the compiler can overlap the exponentials with the tensor cores' work:
+# The course's kernel, `tile_forward`, is yours with a constant `causal`, so that one source serves attention without a
+# causal mask, and a second output: the **log-sum-exp** of each row, m + log2(total), from which the backward pass (in
+# the appendix) computes the weights again. Its order is different. It issues the scores of the next tile *before* the
+# softmax of this one. The two do not depend on each other, so the compiler can overlap the exponentials with the tensor
+# cores' work. The last tile has no next one, so it comes after the loops, and always with a mask.
+#
+# It calls four functions. `load_rows` loads a tile of a head and reshapes it, and `scores` multiplies Q by a tile of K.
+# `scaled_step` is `online_step` with the scale inside: the maximum is taken before scaling, so that a score costs one
+# fused multiply-add. `share(total)` is 1 / total, and 0 for a row that sees no key.
 
 # %%
 show_source(tiles.forward_tile, tiles.tile_forward)
@@ -426,9 +433,10 @@ show_source(tiles.persistent_forward)
 
 # %% [markdown]
 # The table has the causal kernel with 4,096 tokens, as a fraction of torch's attention on cuDNN. A shape is batch ×
-# heads × heads of K and V × queries × keys × d. **Predict** which tile is the fastest for d = 128, and which for d =
-# 64, where each exponential serves half as many products. Does persistence gain anything, when the grid already starts
-# the longest rows first?
+# heads × heads of K and V × queries × keys × d. Rows with "two on an SM" have `occupancy=2` and 4 warps for each CTA,
+# the others 8 warps unless they say 4. **Predict** which tile is the fastest for d = 128, and which for d = 64, where
+# each exponential serves half as many products. Does persistence gain anything, when the grid already starts the
+# longest rows first?
 
 # %%
 show_sweep("attention_tuning")
@@ -436,13 +444,13 @@ show_sweep("attention_tuning")
 # %% [markdown]
 # One tile wins for both d. The persistent version is a tenth slower. Two differences may explain that: its blocks take
 # every n-th tile, however long their earlier tiles were, while the hardware gives the next block of a grid to whichever
-# SM is free; and all heads are in progress at once, so L2 has to hold more of K and V. (Notebook 20's persistent kernel
-# draws its tiles from a counter, one sequence after another.)
+# SM is free; and it begins with the longest rows of all heads, so L2 has to hold K and V of all of them, while the grid
+# launches one head's blocks after another's. (Notebook 20's persistent kernel draws its tiles from a counter, one
+# sequence after another.)
 #
-# The course's kernel takes the fastest tile for each d, with and without a mask; only the rows of cuTile for d = 128
-# without a mask are from before that choice, with a tile of 256×128 in a cluster of two. **Predict** how its speed
-# depends on the length of the sequences, and on whether eight heads share K and V (16×2 heads against 16×16). The CuTe
-# kernel is the subject of notebook 20.
+# The next two tables have other lengths, first without a causal mask. **Predict** how the speed of the cuTile kernel,
+# relative to cuDNN's, depends on the length of the sequences, and on whether eight heads share K and V (16×2 heads
+# against 16×16). The CuTe kernel is the subject of notebook 20.
 
 # %%
 show_sweep("attention_full")
@@ -451,7 +459,12 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# Relative to cuDNN, the kernel is best at long sequences. Sharing K and V hardly changes the ratio.
+# Tiles of the cuTile rows: with a causal mask 64×128, two on an SM; without, for d = 64, 128×128 in a cluster of two,
+# two on an SM, and for d = 128, 256×128 in a cluster of two. (For these last rows, the course's kernel now takes
+# 64×128, two on an SM, too; they were measured before that choice.)
+#
+# Relative to cuDNN, the cuTile kernel is best at long sequences, and sharing K and V changes its ratio little. The
+# tables do not say why it falls behind at 1,024 tokens.
 #
 # Multiplications and exponentials are done by different units, and a fast kernel keeps both busy at the same time. In
 # cuTile the order of your source, the tile and the hints give the compiler the chance, and the compiler decides. In
@@ -480,7 +493,7 @@ print(f"blocks, if each has one sequence and one head of K and V: {batch * kv_he
 # there were no others, and a second kernel combines the parts.
 #
 # To combine them, it must know the weight of each part. Part s has the maximum mₛ and the total tₛ, so its denominator
-# is tₛ·2^mₛ. That number may overflow, but its logarithm does not: the **log-sum-exp** lseₛ = mₛ + log2(tₛ). The whole
+# is tₛ·2^mₛ. That number may overflow, but its logarithm does not: the log-sum-exp lseₛ = mₛ + log2(tₛ). The whole
 # row's output is
 #
 # O = Σₛ 2^lseₛ · Oₛ / Σₛ 2^lseₛ
@@ -510,8 +523,10 @@ check("19.6", combine)
 
 # %% [markdown]
 # The first kernel contains nothing new: your loop over a range of keys, with the group's heads as rows and a mask for
-# the end of K. It stores each part in fp32, and its lse. Its `scaled_step` is `online_step` with the scale inside: the
-# maximum is taken before scaling, so that a score costs one fused multiply-add.
+# the end of K, and the `scaled_step` and `scores` that `tile_forward` calls. It stores each part in fp32, and its lse.
+# Its tile has 16 rows, but the store writes only `group` of them, since the others are outside `parts`. In your
+# `combine` the parts come first; in the course's they come after the batch and the head of K and V, and before the
+# rows.
 
 # %%
 show_source(tiles.scaled_step, tiles.scores, tiles.decode_parts)
@@ -522,20 +537,22 @@ show_source(tiles.scaled_step, tiles.scores, tiles.decode_parts)
 
 # %%
 splits = -(-2 * h200.sms // (batch * kv_heads))
-parts_moved = 2 * batch * kv_heads * splits * tiles.ROWS * d * 4  # written once, read once
+parts_moved = 2 * batch * kv_heads * splits * group * d * 4  # written once, read once
 print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / bytes_read:.1%} more bytes than K and V")
 
 # %% [markdown]
-# Measured beside torch's fastest backend, by the number of blocks for each SM. Shapes are as above, with one query.
-# **Predict**: is one block for each SM enough, and do four gain anything over two?
+# Measured beside torch's fastest backend, by the number of blocks for each SM, which the kernel is also compiled for,
+# as its `occupancy` hint. Shapes are as above, with one query. (The empty cell was not measured.) **Predict**: is one
+# block for each SM enough, and do four gain anything over two?
 
 # %%
 show_sweep("decode")
 
 # %% [markdown]
-# Between one and two the difference is a few percent, either way. Four leave a thread a quarter of the registers that
-# one block has: they spill, and the kernel is little more than half as fast. It is furthest behind with the
-# most sequences.
+# Between one and two the difference is at most about 4 %, either way, except for 64 sequences, where two are 8 %
+# faster. Four leave a thread a quarter of the registers that one block has: they spill, and the kernel has about 0.6 of
+# its speed with two. With 64 sequences it is furthest behind, whatever the number of blocks. Too few blocks cannot be
+# the reason: 64 sequences with 8 heads of K and V are 512 blocks before any split. The table does not show what is.
 #
 # ## What to remember
 #
@@ -606,8 +623,8 @@ for (name, mine), exact in zip(by_hand.items(), torch.autograd.grad(o, (q, k, v)
 #
 # **Exercise 19.7** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
 # divide: q, do and dq are (queries, d), k and v (keys, d), bf16; lse (to base 2, of the scores times log2(e)) and delta
-# are (queries,), fp32. `scale` is that of the scores, *without* log2(e). dS is rounded to bf16 for its product, and
-# only dS.
+# are (queries,), fp32. `scale` is that of the scores, *without* log2(e). Of the tiles in between, only dS is rounded to
+# bf16, for its product.
 
 
 # %%

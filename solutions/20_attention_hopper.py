@@ -53,8 +53,9 @@ from tutorlib.notebook.source import show_source
 # %% [markdown]
 # ## Count before you schedule
 #
-# A block of the kernel has 128 queries, 64 for each of two consumer warpgroups. It walks over the keys in blocks of
-# 128. For each block of keys, a warpgroup computes S = Q Kᵀ, a tile of 64×128 scores, then P, their exponentials, then
+# A thread block of the kernel has 128 queries, 64 for each of two consumer warpgroups. It walks over the keys, 128 at a
+# time: a **block of keys**, which notebook 19 calls a tile, and which is meant wherever this page numbers blocks. For
+# each block of keys, a warpgroup computes S = Q Kᵀ, a tile of 64×128 scores, then P, their exponentials, then
 # O += P V. Exponentials have a unit of their own. **Predict:** how long do the exponentials take, as a fraction of the
 # time that the tensor cores need?
 
@@ -81,17 +82,24 @@ show_attention("together", "ping-pong")
 
 # %% [markdown]
 # In the first schedule both warpgroups issue their wgmmas at the same time, both wait for them, and then both compute
-# exponentials while the tensor cores idle. Ping-pong delays one warpgroup relative to the other, so that one computes
-# its softmax while the other multiplies.
+# exponentials while the tensor cores idle. This is the worst case. A kernel without turns does not keep its warpgroups
+# in step; they may drift apart as far as the stages that they share let them. Ping-pong enforces a distance: it delays
+# one warpgroup relative to the other, so that one computes its softmax while the other multiplies.
 #
 # There is a second way, within a warpgroup. S of block 1 needs nothing from block 0's softmax. Issue it *before* P V of
-# block 0, and the softmax of block 1 can begin while P V of block 0 is still in flight: **overlap**.
+# block 0, and the softmax of block 1 can begin while P V of block 0 is still in flight: **overlap**. (S of block 1
+# could even run under block 0's softmax, but then a thread would need a second set of registers for S. So in the
+# picture it comes after that softmax, and the tensor cores still idle during the first one.)
 
 # %%
 show_attention("together, overlap", "ping-pong, overlap")
 
 # %% [markdown]
-# Your kernel will do both. Its roles are those of notebook 14:
+# Your kernel will do both. But take the pictures for the order of events, not for a forecast: either idea alone saves 8
+# of 39 ticks here, and on the H200 neither gained nearly as much by itself. The table of levers at the end of the page
+# has the measurement, and the text below it says how the measured kernels differ from the pictures.
+#
+# The kernel's roles are those of notebook 14:
 #
 # | | producer warp | each of two consumer warpgroups |
 # |---|---|---|
@@ -199,8 +207,9 @@ show_source(make_mmas)
 # **Exercise 20.3** (about 6 lines). Write `add_pv(pv, acc, p, v, stage)`: issue O += P V as one group of wgmmas, and do
 # not wait. `pv` is the tiled MMA, `acc` the accumulators of O, `p` the operand ((2, 2, 2), 1, K blocks), `v` the
 # fragment (V, 1, K blocks, stages) in shared memory. Every wgmma adds to `acc`, which is zero at first. The function is
-# 13.10's `multiply`, except that the threads have just written the registers of one operand. Which call makes those
-# writes visible to the wgmmas?
+# 13.10's `multiply` with three differences: no wgmma discards the old accumulators, the stage is an argument, and one
+# operand is in registers, which the threads have just written. Which of its calls makes those writes visible to the
+# wgmmas?
 
 
 # %%
@@ -220,7 +229,8 @@ check("20.3", add_pv)
 
 # %% [markdown]
 # `warpgroup.fence()` does: it orders a thread's register accesses before the wgmmas that use the same registers, here
-# P, which was just rounded, and O, which was just rescaled. Neither may be written again while the group is in flight.
+# P, which was just rounded, and O, which was just rescaled. These registers may not be written again while the group is
+# in flight. (The next P may be rounded before that into others.)
 #
 # ## The softmax, two rows at a time
 #
@@ -232,15 +242,18 @@ check("20.3", add_pv)
 # m)·scale) takes one multiply-add and one `ex2`. And each thread keeps the sum of its own part of the row only. All
 # four parts are scaled by the same factors, so the four threads need to add them up only once, at the end.
 #
-# The first block has no maximum before it, and a function of its own, which the course provides:
+# The kernel visits the blocks of keys from the last to the first. So the block with which it begins, outside its loops,
+# is special in two ways at once: it has no maximum before it, and it is the only one that may extend past the last key.
+# Its softmax is a function of its own, which the course provides:
 
 # %%
 show_source(softmax_first, OnlineSoftmax)
 
 # %% [markdown]
-# If a row has seen no key yet, its maximum is −∞, and (−∞) − (−∞) is NaN. A base of 0 avoids that: 2^(−∞) is 0. A later
-# block needs the same care: `check` simulates a causal kernel with blocks of 32 keys, three of which the first rows of
-# a tile do not see.
+# If a row has seen no key yet, its maximum is −∞, and (−∞) − (−∞) is NaN. In notebook 19 that could not happen, because
+# each row sees key 0, which came first. Here it comes last. A base of 0 avoids the NaN: 2^(−∞) is 0. A later block
+# needs the same care: `check` simulates a causal kernel with blocks of 32 keys, three of which the first rows of a tile
+# do not see.
 #
 # **Exercise 20.4** (about 14 lines). Write two functions.
 #
@@ -294,7 +307,8 @@ check("20.4", softmax)
 #
 # **Exercise 20.5** (about 5 lines). Write `key_blocks(m_block, keys, tile, causal)` → (blocks, unmasked) for tile
 # `m_block` of the queries, where `tile` is (queries, keys). Block n holds the keys from n·tile[1] on. The tile has to
-# compute blocks 0 to `blocks` − 1, and the first `unmasked` of them need no mask.
+# compute blocks 0 to `blocks` − 1, and the first `unmasked` of them need no mask. (This is 19.3, also without a causal
+# mask, and with the total first.)
 
 
 # %%
@@ -322,10 +336,10 @@ blocks, unmasked = (sum(column) for column in zip(*counted, strict=True))
 print(f"{blocks} blocks, {blocks - unmasked} of them masked; without causal {(TOKENS // TILE[0]) ** 2}")
 
 # %% [markdown]
-# One block for each tile of queries. So the kernel compiles its step twice, with and without the mask, and walks from
-# the last block to the first: the masked ones come first, and no step has to test which kind it is. (The kernel counts
-# its blocks as you do, with one simplification: it always masks the last one, which may extend past the last key.) The
-# tiles with the last queries have the most blocks, so with a causal mask the grid starts with them, as in notebook 19.
+# One masked block of keys for each tile of queries. So the kernel compiles its step twice, with and without the mask,
+# and has a loop for each: no step tests at run time which kind it is. (The kernel counts its blocks as you do, with one
+# simplification: it always masks the last one, which may extend past the last key.) The tiles with the last queries
+# have the most blocks, so with a causal mask the grid starts with them, as in notebook 19.
 #
 # ## The producer
 #
@@ -335,8 +349,8 @@ print(f"{blocks} blocks, {blocks - unmasked} of them masked; without causal {(TO
 # **Exercise 20.6** (about 12 lines). Write `produce(loads, n_blocks)`, which the producer warp runs: Q, then K and V of
 # the blocks n_blocks − 1 to 0, K one block ahead. `loads.load_q()`, `loads.load_k(n_block, state)` and
 # `loads.load_v(n_block, state)` wait for an empty stage, announce the bytes and issue the copy. `loads.stages` is the
-# number of stages of each ring. There is at least one block. `n_blocks` is known only at run time, so the loop is a
-# `cutlass.range(…, unroll=1)`.
+# number of stages of each ring, which needs a state of its own, made as in 14.1. There is at least one block.
+# `n_blocks` is known only at run time, so the loop is a `cutlass.range(…, unroll=1)`.
 
 # %%
 show_source(BlockLoads)
@@ -426,16 +440,16 @@ check("20.7", step)
 
 # %% [markdown]
 # O is rescaled *after* P V of the block before: that P was computed relative to the old maximum, like everything in O.
-# Overlap costs registers: S, P in fp32, the bf16 P that the wgmmas are still reading, and O are all live at once. (If
-# you round P before `wait_group(0)`, the kernel is still right: the compiler keeps the new values in more registers.)
+# Overlap costs registers: S, the bf16 P that the wgmmas are still reading, and O are all live at once. P in fp32 can
+# reuse the registers of S, which is not read again. (If you store to `tOrP` before `wait_group(0)`, the kernel is still
+# right: the compiler keeps the new P in registers of its own, in addition to those that the wgmmas read.)
 
 # %%
 for name, elements in [("S", ROWS * KEYS), ("O", ROWS * HEAD_DIM), ("P in bf16", ROWS * KEYS // 2)]:
     print(f"{name}: {elements // 128} registers of each thread")
 
 # %% [markdown]
-# P in fp32 can reuse the registers of S, which is not read again. The producer's warpgroup gives up the registers that
-# it does not need, as in 14.13.
+# The producer's warpgroup gives up the registers that it does not need, as in 14.13.
 #
 # ## Taking turns
 #
@@ -476,7 +490,8 @@ check("20.8", turns)
 #
 # **Exercise 20.9** (about 1 line). Write `my_parts()`, which returns `AttentionParts` with your functions in its
 # slots: `by_row`, `p_operand`, `add_pv`, `quad_reduce`, `softmax_step`, `produce`, `step`, `take_turn`, `pass_turn`. On
-# a Hopper GPU it is timed, causal, beside torch's attention on cuDNN.
+# a Hopper GPU it is timed, causal, beside torch's attention on cuDNN; the speed is graded only if `tutor calibrate` has
+# set a target for the GPU.
 
 
 # %%
@@ -499,18 +514,18 @@ show_source(attention_kernel, attend_tile)
 # %% [markdown]
 # ## From tile to tile
 #
-# A block of your kernel computes one tile of queries and ends. Its registers fill the SM, so the next block starts only
-# when it has ended. Until the next block has set up its mbarriers and its first loads have arrived, the tensor cores
-# idle. A **persistent** block, as in notebook 14, takes tile after tile: the producer warp loads the next tile's Q, K
-# and V while the consumers finish this one. In the pictures, `Q` marks the wait for a tile's first data and `O` a
-# warpgroup's epilogue. (The lengths are chosen for the drawing.)
+# A thread block of your kernel computes one tile of queries and ends. Its registers fill the SM, so the next block
+# starts only when it has ended. Until the next block has set up its mbarriers and its first loads have arrived, the
+# tensor cores idle. A **persistent** block, as in notebook 14, takes tile after tile: the producer warp loads the next
+# tile's Q, K and V while the consumers finish this one. In these pictures, the numbers are tiles of queries, `Q` marks
+# the wait for a tile's first data and `O` a warpgroup's epilogue. (The lengths are chosen for the drawing.)
 
 # %%
 show_tiles("a block for each tile", "persistent")
 
 # %% [markdown]
-# **Predict:** 4 sequences of 4,096 tokens with 16 heads, on 132 SMs: how many blocks run on each SM one after another,
-# and how many of their starts does the persistent kernel save?
+# **Predict:** 4 sequences of 4,096 tokens with 16 heads, on 132 SMs: how many thread blocks run on each SM one after
+# another, and how many does the persistent kernel launch?
 
 # %%
 SMS, HEADS, BATCHES = 132, 16, 4
@@ -529,9 +544,9 @@ print(f"{tiles} blocks, {tiles / SMS:.1f} for each SM; persistent {min(tiles, SM
 #   warpgroup 1 still stores O.
 #
 # Which tiles does a block take? In notebook 14 they follow from the block's number. Under a causal mask tiles differ in
-# length. **Predict:** assign the tiles to the SMs round-robin ("in turns"), the longest tiles of each sequence first,
-# or let each SM draw the next tile when it is done with one. How much later than with a perfect division does the last
-# SM end?
+# length. Take the longest tiles of each sequence first. Then either assign tile i to SM i mod 132 ("in turns"), or let
+# each SM draw the next tile when it is done with one. **Predict** for both: how much later than with a perfect division
+# does the last SM end?
 
 
 # %%
@@ -631,8 +646,10 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# The CuTe kernel gains most with a causal mask at head_dim 128. In CuTe you decided when each unit works. In cuTile
-# the compiler does: its kernel is behind cuDNN's in almost all rows, and furthest at short sequences.
+# The CuTe kernel gains most with a causal mask at head_dim 128. The cuTile kernel is behind cuDNN's in almost all rows,
+# and furthest at 1,024 tokens. In CuTe you decided when each unit works, in cuTile the compiler does; the tables do not
+# show whether that is the reason. (Its rows for head_dim 128 without a mask are of a tile that the kernel no longer
+# uses, 256×128 in a cluster of two: see notebook 19.)
 #
 # The figure shows the same measurements in TFLOP/s, over the length of the sequences:
 
@@ -649,9 +666,19 @@ show_levers("attention_levers")
 
 # %% [markdown]
 # On the H200 the masks come first: without their own step, every block of keys pays for comparisons that only the last
-# one needs. Ping-pong alone costs speed, since a warpgroup waits for its turn and has nothing else to do. With overlap
-# it has, and at head_dim 128 the two together gain what neither does alone. Persistence gains more at head_dim 64,
-# where tiles are short.
+# one needs. Persistence gains more at head_dim 64, where tiles are short.
+#
+# Ping-pong and overlap do not bring what the two pictures promise. There either one alone saves 8 of 39 ticks, and both
+# save 11. Here ping-pong alone costs speed, and overlap alone gains 4.7 % at head_dim 64 and nothing beyond the noise
+# at 128. The two together do gain, from 0.922 to 0.977 and from 0.776 to 0.850: more than the sum of what each gains
+# alone.
+#
+# The table's rows are not the pictures' schedules. Without ping-pong, nothing keeps the warpgroups in step, as
+# "together" draws them. Without overlap, the course's step is better than the upper picture: it waits for S, but then
+# issues P V of the block before *ahead of* the softmax, which runs under it. In the pictures' ticks, that is "together,
+# overlap" already; the lever only removes the wait between the two groups. And with ping-pong alone, a turn covers S
+# and not P V. How much of the gap each of these differences explains was not measured, nor why ping-pong alone costs
+# speed.
 #
 # ## What to remember
 #
