@@ -21,7 +21,8 @@
 # > **After this page you can** write an epilogue as a function of a thread's values, find an operand's element for each
 # > of them, fuse a gate by reordering the weights, derive the gradients of a fused linear layer as GEMMs, register a
 # > kernel as an operator of torch, build a module on it, put it into a model in place of nn.Linear, and split an MLP's
-# > weights so that its GPUs need one all-reduce. After the appendix, you can also reduce over a block in an epilogue.
+# > weights so that its GPUs need one all-reduce. After the appendix (exercise 16.5), you can also reduce over a block
+# > in an epilogue.
 # >
 # > **It takes** about 125 minutes, and its appendix about 15 more, on any machine: without a GPU, kernels are
 # > simulated. A Hopper GPU times them; the last section needs two.
@@ -65,7 +66,7 @@ from tutorlib.notebook.source import show_source
 # | `cute.where(x > 0.0, x, y)` | selects, element by element |
 # | `cute.math.tanh(x)`, `exp`, `rsqrt` | of each element; `fastmath=True` makes them faster and less accurate |
 # | `x.to(BFloat16)` | converted, rounded to nearest even |
-# | `x.reduce(cute.ReductionOp.ADD, 0.0, 0)` | reduces all elements to one number, starting from 0.0 |
+# | `x.reduce(cute.ReductionOp.ADD, 0.0, 0)` | reduces all modes (the last 0) to one number, from 0.0 on; also `MAX` |
 # | `x.broadcast_to(shape)`, `x.reshape(shape)` | as in NumPy |
 #
 # SSA is static single assignment, the form in which compilers represent programs. There is no array to fill and no
@@ -224,8 +225,10 @@ check("16.4", fetch)
 #
 # On Hopper, a wgmma gives a thread two neighbors in a row, two more 8 rows below, then the same in the next 8 columns
 # (notebook 13's picture). So the course loads D in pairs of bf16. It loads a bias once for both rows, with the layout
-# (2,2,2):(1,0,2): neighbors, rows, groups of 8 columns. Here is the stride of 0 again, this time in registers. (The
-# code calls a group of 8 columns a piece.)
+# (2,2,2):(1,0,2): neighbors, rows, groups of 8 columns. Here is the stride of 0 again, this time in registers, in
+# `of_row`. (The code calls a group of 8 columns a piece. `values`, around it, finds the row and the column of 8
+# results, the first of which is the thread's accumulator number `first`. In `of_rows`, `PIECE * half` counts rows
+# instead, 0 or 8.)
 
 # %%
 show_source(FusedStores)
@@ -237,8 +240,8 @@ show_source(FusedStores)
 # one GEMM with B = gate stacked on up computes both. But then column j of gate is in one block and column j of up in
 # another, thousands of columns away, and their product needs both in one *thread*.
 #
-# Move the weights, not the results. B's rows may be in any order: take a piece of `width` rows of gate, then the same
-# rows of up, then the next piece of gate. The accumulator layout determines the width:
+# Move the weights, not the results. B's rows may be in any order: take `width` rows of gate, then the same rows of up,
+# then the next `width` rows of gate. The accumulator layout determines the width:
 #
 # - Here, a warp steps along N by 32 columns, and a tile of 64 has two steps. With width 32, the first half of a
 #   thread's accumulators is gate and the second half is up, for the same columns.
@@ -265,9 +268,11 @@ check("16.6", interleaving)
 # `torch.stack` them along a new mode 1.
 #
 # **Exercise 16.7** (about 6 lines). Write `gated(tCrC)`. tCrC holds a thread's accumulators in fp32 registers of shape
-# (pairs, atoms, (neighbors, rest)), compact, with the first mode fastest. Return fp32 registers of shape (pairs,
-# atoms, (neighbors, rest // 2)) with silu(gate) · up. `cute.make_tensor(tCrC.iterator + n, layout)` is a tensor that
-# begins n elements later. Again, some of the checker's numbers are large.
+# (pairs, atoms, (neighbors, rest)), compact, with the first mode fastest: a pair of columns in each of two rows; the
+# atoms along M; and along N the 4 neighboring atoms of a warp's step, then its steps (`rest`). So the first half of
+# `rest` is gate, and the second half is up. Return fp32 registers of shape (pairs, atoms, (neighbors, rest // 2)) with
+# silu(gate) · up. `cute.make_tensor(tCrC.iterator + n, layout)` is a tensor that begins n elements later. Again, some
+# of the checker's numbers are large.
 
 
 # %%
@@ -299,21 +304,24 @@ show_source(GatedStores)
 # ### Measured
 #
 # The column *beside* names the baseline. The first is notebook 14's plain GEMM, whose epilogue only rounds: a speed of
-# 0.97 means that the epilogue costs 3 %. The other baselines are torch's ways to compute the same result. **Predict**:
-# which of GELU, residual and SwiGLU costs most beside the plain GEMM, and which costs half as much at K = 8192 as at
-# K = 4096?
+# 0.97 means that the epilogue costs 3 %. The other baselines are torch's ways to compute the same result. (*cool*:
+# timed in short rounds, between which the GPU rests.) **Predict**: which of GELU, residual and SwiGLU costs most beside
+# the plain GEMM? And does any of them cost half as much at K = 8192, where M and N are 8192, too, as at K = 4096?
 
 # %%
 show_costs("fused_epilogues")
 
 # %% [markdown]
-# The residual costs most: it alone reads a matrix as large as C. SwiGLU costs nothing measurable; it stores half as
-# much as the plain GEMM. By your estimate GELU should cost half as much at twice the K, but its two cooperative rows
-# hardly differ. Only the row at 8192 isolates the epilogue, because there the plain GEMM runs in the same
-# configuration. At K = 4096 the plain GEMM is a ping-pong kernel, so that ratio also contains the difference between
-# two schedules. Ping-pong alone does not hide all of GELU either, as its row shows: the epilogue of an SM's last tile
-# has no main loop to hide behind. The best GELU row, *bias + GELU*, is ping-pong with stream-K, which divides the last
-# wave among the SMs.
+# The residual costs most: it alone reads a matrix as large as C. SwiGLU costs nothing: it stores half as much as the
+# plain GEMM, and at K = 4096 it is even faster.
+#
+# None of the three costs half as much at K = 8192. The residual's cost falls from 5.7 % to 3.8 %. By your estimate
+# GELU's should halve, but its two cooperative rows hardly differ (2.4 % and 2.1 %). Since M and N differ, too, so do
+# the number of waves and the configuration that is best for the plain GEMM. Only the cooperative row at 8192 isolates
+# the epilogue, because there the plain GEMM runs in the same configuration. At K = 4096 the plain GEMM is a ping-pong
+# kernel, so that ratio also contains the difference between two schedules. Ping-pong alone does not hide all of GELU
+# either, as its row shows: the epilogue of an SM's last tile has no main loop to hide behind. The best row for GELU is
+# the first one: *bias + GELU* is ping-pong with stream-K, which divides the last wave among the SMs.
 #
 # So an epilogue can change which configuration is best. In the rows without a comma in their names, the course's
 # function chose it, by notebook 14's model plus your estimate of the epilogue: the whole epilogue for cooperative
@@ -331,7 +339,7 @@ show_costs("fused_epilogues")
 show_figure("fusion")
 
 # %% [markdown]
-# (The panels on the right belong to the sections that follow. All show speed: more is better.)
+# (The panels on the right belong to the sections that follow. All show speed, so more is better, and only the H200's.)
 #
 # ## A layer that torch treats as its own
 #
@@ -361,8 +369,8 @@ show_figure("fusion")
 # notebook 13's does, needs transposing copies for the others. The course's kernel supports all four: wgmma reads bf16
 # operands from shared memory K-major or MN-major. Three things change: notebook 13's atom has `MN` in place of `K`,
 # TMA's box follows the matrix's layout in memory, and the MMA is told the major mode. (For FP8, wgmma supports K-major
-# only.) A view's strides show that it is transposed, so the course calls `gemm(grad, weight.mT)` and copies nothing.
-# In the exercise `gemm` is like notebook 13's, so that you see which copies are saved.
+# only.) A view's strides show that it is transposed, so the course's own backward calls `gemm(grad, weight.mT)` and
+# copies nothing. In the exercise `gemm` is like notebook 13's and needs copies, so that you see which ones are saved.
 #
 # **Exercise 16.8** (about 5 lines). Write `linear_backward(grad, x, weight, gemm)`, which returns (∂L/∂x, ∂L/∂weight).
 # x is (…, in) with any number of modes, weight (out, in), grad (…, out). `gemm(a, b)` is A · Bᵀ of two matrices with
@@ -393,8 +401,9 @@ check("16.8", linear_backward)
 # training framework makes the same trade for whole layers.)
 #
 # **Exercise 16.12** (about 6 lines). Write `linear_gelu_backward(grad, x, weight, bias, gemm)`: the gradients of x,
-# weight and bias (out,) as a tuple. GELU has its tanh form, tanh′ = 1 − tanh², and `gemm` is that of 16.8. Call it
-# three times in all; your `linear_backward` makes two of the calls. The rest is elementwise, and one sum.
+# weight and bias (out,) as a tuple. GELU has its tanh form, tanh′ = 1 − tanh², and `gemm` is that of 16.8. The
+# checker's tensors are fp64; in bf16, use z as `gemm` returns it, rounded. Call `gemm` three times in all; your
+# `linear_backward` makes two of the calls. The rest is elementwise, and one sum.
 
 
 # %%
@@ -444,8 +453,8 @@ check("16.9", linear_fake)
 # arguments that forward writes to. For autograd torch calls two functions. `setup_context(ctx, inputs, output)` runs
 # after forward and keeps what the backward will need, and `backward(ctx, grad)` returns one gradient per input. Tensors
 # kept with `ctx.save_for_backward(*tensors)` come back as `ctx.saved_tensors`, and torch watches them: if one was
-# changed in place in the meantime, backward raises an error. An attribute of ctx would silently give the gradients of
-# other numbers.
+# changed in place in the meantime, backward raises an error. A tensor kept as an attribute of ctx is not watched: if it
+# was changed in place, backward silently uses the new numbers.
 #
 # **Exercise 16.13** (about 8 lines). Write `register(name, forward, fake, backward)`, which makes the operator `name`
 # ("namespace::name") with everything in the table, and returns it. `forward` and `fake` take the operator's inputs,
@@ -478,9 +487,11 @@ check("16.13", register)
 # your checks do. In fp32 and fp64, which these kernels do not take, torch computes the same.
 #
 # The backward calls `linear`, the course's operator for A · Bᵀ, which is registered like yours. It has to be an
-# operator, because torch.compile traces the backward without data, too. On a Hopper GPU it is notebook 14's `gemm`,
-# and torch computes the products that `gemm` cannot. On the CPU torch computes all products, in fp32 or better, and
-# rounds once, as the kernel does.
+# operator, because torch.compile traces the backward without data, too. On a Hopper GPU it is notebook 14's `gemm`, and
+# torch computes the products that `gemm` cannot. `linear` reads transposed views as they are. Your `linear_backward`
+# still copies them, because the `gemm` of 16.8 requires it; to train with this layer, write a second version for
+# `linear`, without `.contiguous()`. On the CPU torch computes all products, in fp32 or better, and rounds once, as the
+# kernel does.
 
 # %%
 show_source(multiply)
@@ -692,15 +703,17 @@ show_as_a_module()
 # (A shape is tokens × hidden × gate's and up's features together.) Swapping nn.Linear gains only what notebook 14's
 # GEMM gains over cuBLAS. The fused gate gains more, because gate(x) and up(x) are not written and read again, and silu
 # and the product need no kernels of their own. torch.compile is in between: it makes one kernel of silu and the
-# product, but still writes and reads gate(x) and up(x). A call costs the host more than torch's does, because the
+# product, but still writes and reads gate(x) and up(x). At notebook 05's 4.2 TB/s, the H200 needs 168 µs for 470 + 235
+# MB, and the fused gate saves 161 µs beside *nn.Linear swapped*: the traffic explains the gain. On the H100, at 2.98
+# TB/s, the traffic takes 237 µs, and the gain is larger, too. A call costs the host more than torch's does, because the
 # custom op is written in Python; a CUDA graph removes that cost.
 #
 # The next table has forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed.
 # In *nn.Linear swapped* the operator reads those without copies. *Backward by cuBLAS* uses cuBLAS's kernels for
-# transposed operands, and *backward with copies that transpose* first copies the operands, so that all rows are
-# contiguous. In the two rows with *the activation compiled*, torch.compile makes one kernel of silu and the product,
-# with our linear layers or with torch's. **Predict** the cost of the copies, which move 1.6 GB at 4,096 tokens. (The
-# optimizer step runs the same kernels on both sides, so it is left out.)
+# transposed operands, and *backward with copies that transpose* first copies the operands, as your 16.8 does, so that
+# all rows are contiguous. In two rows torch.compile makes one kernel of silu and the product: *and the activation
+# compiled* has our linear layers, *torch with the activation compiled* has torch's. **Predict** the cost of the copies,
+# which move 1.6 GB at 4,096 tokens. (The optimizer step runs the same kernels on both sides, so it is left out.)
 
 # %%
 show_costs("mlp_training")
@@ -709,7 +722,12 @@ show_costs("mlp_training")
 # Subtract the time of *nn.Linear swapped* from that of the row with copies, and compare the difference with the time
 # for 1.6 GB at notebook 05's bandwidth. The copies take several times as long: torch's transposing copy is far slower
 # than its plain one. (Notebook 05's transpose without a swizzle was slow as well, but its swizzled one came close to a
-# plain copy.) Where a ratio has a ≈, its pairs spread by more than it differs from torch.
+# plain copy.)
+#
+# The other rows: beside *backward by cuBLAS*, our kernel for transposed operands makes the step 1 % faster. Compiling
+# the activation gains 4 % with our linear layers and with torch's, so ours remain 1 % ahead. The row with a ≈ is too
+# noisy to say which is faster. The table has no row for the gated MLP, whose backward computes gate(x) and up(x) again:
+# two GEMMs more, beside nine.
 #
 # ## Two GPUs, one all-reduce
 #
@@ -745,8 +763,8 @@ check("16.11", shard)
 
 # %% [markdown]
 # In the backward pass every rank computes one term of x's gradient, and the gradient is the sum over ranks: one
-# all-reduce again, on the other side of the MLP. `python -m tutorlib.instruments.parallel` runs the forward on two
-# GPUs of a host, with the gated kernel and NCCL, and compares its result and time with those of one GPU.
+# all-reduce again, on the other side of the MLP. `python -m tutorlib.instruments.parallel` runs the forward on two GPUs
+# of a host, with the gated kernel and NCCL, and compares its result and time with those of one GPU.
 #
 # **Predict** the speedup at 512 tokens and at 8,192. The all-reduce moves 2 bytes for each of tokens · 4,096 numbers,
 # in both directions at once, over links of 450 GB/s each way.
@@ -755,9 +773,11 @@ check("16.11", shard)
 show_parallel()
 
 # %% [markdown]
-# The split MLP takes little more than half of one GPU's time plus the all-reduce. The all-reduce's share shrinks with
-# more tokens: its bytes grow in proportion, like the arithmetic, but its latency does not. Even at 8,192 tokens it
-# takes nearly twice the time that 450 GB/s would allow.
+# The split MLP takes half of one GPU's time, plus the time of the all-reduce, and little more. The all-reduce's share
+# shrinks with more tokens: its bytes grow in proportion, like the arithmetic, but its latency does not. Even at 8,192
+# tokens it takes nearly twice the time that 450 GB/s would allow. (Compare these times only with each other. The
+# instrument times single calls, on both GPUs at once, and takes the slower GPU. That is another measurement than the
+# last section's, which has 3,530 µs for one H200 and 8,192 tokens, not 4,012.)
 #
 # ## What to remember
 #
@@ -806,8 +826,8 @@ show_parallel()
 # integer atomic works. But then all blocks contend for one address, which the host must reset before each launch.)
 #
 # **Exercise 16.5** (about 8 lines). Write `largest(values, partial, thread)`: the largest |value| of the block. Thread
-# 0 must return it; other threads may return anything. `values` are a thread's accumulators in fp32, `partial` is
-# shared memory with one fp32 per warp, and `thread` is the thread's index. Within a warp,
+# 0 must return it; other threads may return anything. `values` are a thread's accumulators in fp32, a TensorSSA;
+# `partial` is shared memory with one fp32 per warp, and `thread` is the thread's index. Within a warp,
 # `cute.arch.shuffle_sync_bfly(x, offset=n)` returns x from lane (own lane XOR n), and `cute.arch.fmax` the larger of
 # two values.
 

@@ -10,7 +10,7 @@
 # # 17 · Compile once
 #
 # The first call of a GEMM costs the host about half a second, and a later call of even the smallest kernel can cost 45
-# µs. The host issues launches ahead of the GPU, so its time is hidden as long as each kernel runs longer than its
+# µs. The host launches ahead of the GPU, so its time is hidden as long as each kernel runs longer than its
 # launch takes. A 5 µs kernel whose launch takes 45 µs leaves the GPU idle for 40 of them.
 #
 # Notebooks 05 to 16 were about GPU time; this one is about host time. Where does the first call spend its time, how
@@ -19,8 +19,8 @@
 # > **After this page you can** say what each step of a first call adds to the average call, predict which calls
 # > recompile, cache compiled kernels under a key that is neither too coarse nor too fine, bound that cache and share it
 # > among threads, launch as cheaply as PyTorch does, capture launches in a CUDA graph and replay them, and save kernels
-# > for the next process and for GPUs that you do not have. After the appendix, you can also lay out shared memory with
-# > structs and call PTX instructions that the DSL does not wrap.
+# > for the next process and for GPUs that you do not have. After the appendix (exercises 17.7 to 17.10), you can also
+# > lay out shared memory with structs and call PTX instructions that the DSL does not wrap.
 # >
 # > **It takes** about 85 minutes, on any machine; its appendix about 30 more. Only the timing of launches (three
 # > points) needs a GPU.
@@ -89,7 +89,7 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # | tracing | your Python runs, and the DSL records its operations as IR (notebook 04: `print` happens here) | no |
 # | lowering | the compiler's passes turn layouts, copies and loops into LLVM IR | no |
 # | machine code | LLVM writes PTX, and `ptxas` assembles it | no |
-# | host code | the host function becomes machine code for your CPU, to call in this process | if it launches a kernel |
+# | host code | the host function becomes your CPU's machine code, linked into this process | if it launches a kernel |
 # | loading | the driver puts the kernel on the GPU | yes |
 # | launch | arguments are packed and passed to the driver | yes |
 #
@@ -164,7 +164,7 @@ check("17.1", per_call)
 # %% [markdown]
 # Here are the averages over a thousand calls, with the published times for tracing and compiling, 10 µs for a launch,
 # and a round 1,000 µs for loading, more than any kernel of the table takes. (The first load of a new process takes
-# longer; a later section measures why.)
+# longer; the section *Compiled once and for all* looks at its steps.)
 
 # %%
 for way in ("nothing kept", "traced each time", "kept", "loaded"):
@@ -231,7 +231,8 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 # **Exercise 17.2** (about 10 lines). Write `compilations_of(calls)`: how many compilations a sequence of direct calls
 # `f(x, factor)` needs in a new process. `x` is a matrix without gaps, no size is 1, and `factor` is a Constexpr. A call
 # is a tuple `(dtype, shape, stride, align, marked, factor)`; `marked` is `"static"`, `"layout"` for
-# `mark_layout_dynamic`, or the number of the mode given to `mark_compact_shape_dynamic`.
+# `mark_layout_dynamic`, or the number of the mode given to `mark_compact_shape_dynamic`; `align` is a number of bytes,
+# never None.
 
 
 # %%
@@ -276,7 +277,7 @@ print("kept:", ones[0], "called directly:", ones[1])
 
 # %% [markdown]
 # The direct call traced again and saw the new value; the compiled function kept the old one. So pass any value that can
-# change as an argument: at run time, or as a Constexpr that is part of the key.
+# change as an argument: either a run-time argument, or a Constexpr, which then belongs in the key of your cache.
 #
 # ## The key
 #
@@ -286,9 +287,9 @@ print("kept:", ones[0], "called directly:", ones[1])
 # are multiples of 16 bytes, the kernel accesses it 16 bytes at a time, and otherwise element by element.
 #
 # **Exercise 17.3** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
-# torch tensors, each with exactly one stride of 1; `constants` is a tuple, the Constexpr arguments; `arch` is the GPU
-# architecture, such as `"sm_90a"`. Calls that can share a compilation must have equal keys; all others must have
-# different ones. So the sizes and strides themselves do not belong in the key.
+# torch tensors, each with exactly one stride of 1 and no size of 1; `constants` is a tuple, the Constexpr arguments;
+# `arch` is the GPU architecture, such as `"sm_90a"`. Calls that can share a compilation must have equal keys; all
+# others must have different ones. So the sizes and strides themselves do not belong in the key.
 #
 # `t.data_ptr()` is a tensor's address, `t.element_size()` an element's bytes, and `t.stride()` counts elements.
 
@@ -484,14 +485,16 @@ for wrong in ((x.half(), y), (x.reshape(2, 2), y), (torch.ones(8)[::2], y)):
 # %% [markdown]
 # **Exercise 17.5** (about 6 lines). Write `for_torch(host, *arguments)`: compile a `@cute.jit` function, and return a
 # function that takes torch tensors of any size directly. `arguments` are examples of the arguments in later calls:
-# replace each torch tensor with a dynamic view (made with `enable_tvm_ffi=True`) that has the same contiguous mode;
-# pass all other arguments to `cute.compile` unchanged.
+# replace each torch tensor with a dynamic view (made with `enable_tvm_ffi=True`) that has the same contiguous mode, and
+# leave `assumed_align` at its default, an element's size, so that any address will do. Pass all other arguments to
+# `cute.compile` unchanged.
 #
 # A launch needs a *stream*. With TVM-FFI, the compiled function can look up torch's current stream itself: the caller
 # passes `make_fake_stream(use_tvm_ffi_env_stream=True)` as one of `arguments`, and omits it in later calls.
 #
 # Three points need no GPU. With one, the checker compares the host time of a launch of `double` with that of
-# `torch.add`: it gives one point for at most four times as much, and one more for at most as much.
+# `torch.add`: you get one point if yours is at most four times `torch.add`'s, and a second one if it is at most
+# `torch.add`'s.
 
 
 # %%
@@ -514,8 +517,8 @@ check("17.5", for_torch)
 # ## Replaying launches
 #
 # You can avoid even the launch. A **CUDA graph** holds launches, and one driver call **replays** them all, without the
-# Python between them. You fill it by a **capture**: the driver records the work that you issue to a stream, and runs
-# none of it.
+# Python between them. You fill it by a **capture**: the driver records the work that you put on a stream, and runs none
+# of it.
 #
 #     graph = torch.cuda.CUDAGraph()
 #     with torch.cuda.graph(graph):  # makes a new stream torch's current one, and captures it
@@ -523,9 +526,9 @@ check("17.5", for_torch)
 #     graph.replay()                 # runs them, on the current stream
 #
 # - **The stream.** Only work on the capturing stream gets into the graph. A function with a stream among its arguments,
-#   such as `double` above, takes the driver's handle:
-#   `CUstream(torch.cuda.current_stream().cuda_stream)`. Ask for it inside the block, where the current stream is the
-#   capturing one. During a capture, CUDA refuses launches on the default stream.
+#   such as `double` above, takes the driver's handle: `CUstream(torch.cuda.current_stream().cuda_stream)`. Ask for it
+#   inside the `with`, where the current stream is the capturing one. During a capture, CUDA refuses launches on the
+#   default stream.
 # - **The first launch** of a kernel loads it, which may allocate memory or wait for the GPU, and neither is allowed in
 #   a capture. So launch once before it.
 # - **The memory.** A graph holds addresses. Every replay reads the same `x` and writes the same `y`, so a graph needs
@@ -534,7 +537,7 @@ check("17.5", for_torch)
 #   run. Nor does it have to wait around a replay: the copy, the graph, and the kernels that read `y` later are in order
 #   on one stream.
 #
-# **Exercise 17.11** (about 14 lines). Write `graphed(launches, x, y)`. `launches(x, y, stream)` issues kernels that
+# **Exercise 17.11** (about 14 lines). Write `graphed(launches, x, y)`. `launches(x, y, stream)` launches kernels that
 # read `x` and write `y`; `stream` is a `CUstream`. Capture them once, and return a function that takes another `x` of
 # this shape, replays the kernels on it, and returns their `y`, which the next replay may overwrite. The `x` and `y`
 # passed to `graphed` are examples: leave them as they are.
@@ -653,9 +656,10 @@ print(y, f"after {{(time.perf_counter() - start) * 1e3:.0f}} ms")
 show_new_processes()
 
 # %% [markdown]
-# According to the table of first calls, loading takes less than 1 ms. What takes the rest of this time? Look at the
-# host's share first, on *your* machine: a new process loads the `negate` of this page step by step. **Predict** which
-# step takes longest:
+# Both times contain more than the steps of the first table, where compiling `double` takes 63 ms and loading it less
+# than 1 ms. *Compiled and saved* compiles the host code again for TVM-FFI, and once more for the file, and then loads
+# the file. But what takes the 69 ms of *loaded*? Look at the host's share first, on *your* machine: a new process loads
+# the `negate` of this page step by step. **Predict** which step takes longest:
 
 # %%
 steps = """
@@ -691,10 +695,11 @@ with tempfile.TemporaryDirectory() as folder:
 #
 # The kernel reaches the GPU later. The object file holds the cubin as data, and its host code passes it to the driver
 # in the first call. By default (`CUDA_MODULE_LOADING=LAZY`) the driver then only records the kernel, and copies its
-# code to the GPU at the first launch; with `EAGER` it copies at once. On a machine with a GPU,
-# `python -m tutorlib.instruments.launches` records the steps of CuTe, and of a process that loads the same cubin with
-# the driver's own functions, under both settings. The next cell shows the records, if there are any. **Predict** which
-# step `EAGER` lengthens, and which it shortens.
+# code to the GPU at the first launch; with `EAGER` it copies at once.
+#
+# On a machine with a GPU, `python -m tutorlib.instruments.launches` records CuTe's steps, and those of a process that
+# loads the same cubin with the driver's own functions, under both settings; the next cell shows these records, if there
+# are any. By this description, `EAGER` should lengthen the driver's `cuModuleLoadData` and shorten its first launch.
 
 # %%
 show_first_load()
@@ -705,11 +710,11 @@ show_first_load()
 #
 # ## For a GPU that you do not have
 #
-# Neither compiling nor saving needs a GPU, so a machine without one can build the kernels for all of your GPUs. Pass
-# stand-ins for the tensors, such as `vector.fake()` with the `vector` of this page's first cells, and name the
-# **target** with `--gpu-arch`; without it the DSL compiles for the GPU of the machine. The next cell compiles `double`
-# for three generations on your machine, and reads the target from the PTX and from byte 49 of the machine code's ELF
-# header:
+# Compiling needs no GPU. Nor does saving, which writes the host code to the file and does not link it into this
+# process. So a machine without a GPU can build the kernels for all of your GPUs. Pass stand-ins for the tensors, such
+# as `vector.fake()` with the `vector` of this page's first cells, and name the **target** with `--gpu-arch`; without it
+# the DSL compiles for the GPU of the machine. The next cell compiles `double` for three generations on your machine,
+# and reads the target from the PTX and from byte 49 of the machine code's ELF header:
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -727,7 +732,8 @@ with tempfile.TemporaryDirectory() as folder:
 #
 # **Exercise 17.13** (about 4 lines). Write `save_for(targets, folder, name, host, *arguments)`: for each target,
 # compile `host` for these arguments and save it as `folder / f"{name}.{target}.o"`, for `load_module` with TVM-FFI,
-# where the function is called `name`. The folder exists, and your machine may have no GPU.
+# where the function is called `name`. `arguments` go to `cute.compile` as they are. The folder exists, and your machine
+# may have no GPU.
 
 
 # %%
@@ -777,7 +783,8 @@ check("17.13", save_for)
 #
 # Its address is 2 bytes past a multiple of 16. If the cached kernel was compiled for 16-byte accesses, it fails with a
 # misaligned-address error, after which the process cannot use the GPU. With the alignment in the key, the call gets a
-# kernel of its own. TVM-FFI checks the alignment that was assumed, and raises an exception before the launch.
+# kernel of its own. (If the kernel was compiled with <code>assumed_align=16</code>, TVM-FFI checks the address, and
+# raises an exception before the launch.)
 #
 # </details>
 #

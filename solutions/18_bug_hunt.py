@@ -41,11 +41,11 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 #    others.
 # 4. **Predict, then look.** "If it is this, then row 3 holds row 2's values." A hypothesis that predicts nothing is
 #    worthless.
-# 5. **Fix one thing**, and test the size that failed, one that passed, and an odd one.
+# 5. **Fix one thing**, and test the size that failed, one that passed, and one that no tile divides.
 #
 # | symptom | look first at | it tells you |
 # |---|---|---|
-# | does not compile | the message, from its end | the line, and what the compiler could not prove |
+# | does not compile | the message, from its end | what the compiler could not prove, and where, if it says so |
 # | illegal address, misaligned | memcheck; `explain` | the thread, the address, the line |
 # | wrong in a pattern | inputs that encode their position | which element was used instead |
 # | wrong beyond a size | the two sizes around the limit | which loop, edge or stage begins there |
@@ -87,12 +87,13 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 # ## How this page is graded
 #
 # Each bug has two exercises. For the **diagnosis**, you return `Diagnosis(line=…, cause=…, shape=…)`: the line's number
-# or its text, one of the causes below, and an input that exposes the bug. The checker runs the broken kernel on that
-# input. If nothing goes wrong there, you get no points, even if line and cause are right. So begin with the input, and
-# leave `line` and `cause` at `None`: an input that exposes the bug earns one point. Line and cause are graded as a
-# pair. A right pair earns the other three points, and a wrong pair costs the first one as well. `check` does not say
-# which of the two is wrong, and after three wrong pairs it judges no more of them until your fix of that bug passes.
-# These are the causes:
+# or its text, one of the causes below, and the shape of an input that exposes the bug. An example, in which `line`
+# could also be `"sum = 0;"`: `Diagnosis(line=12, cause="not reset", shape=(16, 8, 4))`. The checker runs the broken
+# kernel on that input. If nothing goes wrong there, you get no points, even if line and cause are right. So begin with
+# the input, and leave `line` and `cause` at `None`: an input that exposes the bug earns one point. Line and cause are
+# graded as a pair. A right pair earns the other three points, and a wrong pair costs the first one as well. `check`
+# does not say which of the two is wrong, and after three wrong pairs it judges no more of them until your fix of that
+# bug passes. These are the causes:
 
 # %%
 for name, meaning in CAUSES.items():
@@ -102,8 +103,8 @@ for name, meaning in CAUSES.items():
 # For the **fix**, you get the source as a string and return it corrected. `patch(source, old, new)` changes one place;
 # you may also return a string of your own. The checker compiles it and tests it like every kernel of the course: shapes
 # with tails, a result that is known exactly, and the simulator's rules. Fix the kernel; do not rewrite it. Work done
-# with tensor cores, shared memory or asynchronous copies must still use them. A pipeline that no longer has copies in
-# flight while it computes, a redundant barrier, or a new bank conflict costs a point.
+# with tensor cores, shared memory or asynchronous copies must still use them, unless their use is the bug. A pipeline
+# that no longer has copies in flight while it computes, a redundant barrier, or a new bank conflict costs a point.
 #
 # If the bug is a missing statement, its line is either of the two next to the gap.
 #
@@ -225,8 +226,9 @@ check("18.4", fix_sgemm)
 show_bug("histogram")
 
 # %% [markdown]
-# **Exercises 18.5 and 18.6** (about 5 lines and 3). The shape is (M, N, T): rows, elements per row, threads per block.
-# So your input includes the *launch* configuration.
+# **Exercises 18.5 and 18.6** (about 5 lines and 3). The shape is (M, N, T): rows, elements per row, threads per block
+# (a multiple of 32, at most 1,024; the parameter `threads` is T, too, and is not used). So your input includes the
+# *launch* configuration.
 
 
 # %%
@@ -270,7 +272,8 @@ show_bug("matmul_fp32")
 
 # %% [markdown]
 # You can measure *nearly right*. Compare the error with the largest relative rounding error of each type that could
-# cause it: 2⁻⁸ for bf16, 2⁻¹¹ for tf32 and fp16, 2⁻²⁴ for fp32. With K = 1, the kernel multiplies and does not add.
+# cause it: 2⁻⁸ for bf16, 2⁻¹¹ for tf32 and fp16, 2⁻²⁴ for fp32. With K = 1, the kernel multiplies and does not add. It
+# rounds two factors, so the product may be off by twice as much.
 
 # %%
 a, b = torch.randn(4, 1), torch.randn(4, 1)
@@ -339,7 +342,9 @@ passed = "            if t == 0:\n                cute.printf('thread 0 passed t
 output_of("largest", (1, 64), source=patch(talking, barrier, barrier + passed))
 
 # %% [markdown]
-# It does not: thread 64 begins all seven turns before thread 0 passes the first barrier.
+# It does not, here in the simulator: thread 64 begins all seven turns before thread 0 passes the first barrier. On a
+# GPU, the threads may run in another order. (Some elements of y exceed 1 in magnitude, so the divisor was not the
+# largest.)
 #
 # **Exercises 18.9 and 18.10** (about 5 lines and 1). The shape is (M, N).
 
@@ -384,7 +389,8 @@ check("18.10", fix_largest)
 show_bug("gemv")
 
 # %% [markdown]
-# That experiment rules out one cause. `printf` works in `source=` of `output_of`, too; `#include <cstdio>` declares it.
+# That experiment rules out one cause. `printf` works in `source=` of `output_of`, too; `#include <cstdio>`
+# declares it.
 #
 # **Exercises 18.11 and 18.12** (about 5 lines and 2). The shape is (M, K).
 
@@ -416,8 +422,8 @@ def fix_gemv(source):
 check("18.12", fix_gemv)
 
 # %% [markdown]
-# A stage index that never changes is right for the first tile, so every test with a single tile passes. Test a ring of
-# buffers with at least one more tile than it has stages.
+# Waiting for everything ruled out *copy not waited for*. A stage index that never changes is right for the first tile,
+# so every test with a single tile passes. Test a ring of buffers with at least one more tile than it has stages.
 #
 # ### Bug 7: the end of a split-K GEMM
 #
@@ -616,7 +622,8 @@ check("18.20", fix_stream)
 show_bug("scale_rows")
 
 # %% [markdown]
-# Read a message from its end: first what the compiler needed and what it knew, and only then where.
+# Read a message from its end: first what the compiler needed and what it knew, and only then where. (This one names a
+# line of the DSL, not of the kernel.)
 
 # %%
 try:
@@ -811,7 +818,7 @@ check("18.28", fix_column_sums)
 # %% [markdown]
 # `__syncthreads()` orders the threads of one block, and an `atomicAdd` orders nothing but itself: PTX calls it
 # *relaxed*. The last block can see the counter's new value before the sums that another block stored earlier, or read
-# a stale sum from its own L1 cache. Two fences prevent both, one in each block:
+# a stale sum from its own L1 cache. Two fences (`__threadfence()` in CUDA C++) prevent both, one in each block:
 #
 # > store the data · **fence** · write the flag &nbsp;&nbsp;&nbsp;&nbsp; read the flag · **fence** · load the data
 #
@@ -870,8 +877,8 @@ check("18.30", fix_softmax)
 #
 # ## What compute-sanitizer says
 #
-# The next cell shows the recorded verdicts of its four tools, at the size that each report describes, under the GPU,
-# the date and compute-sanitizer's version. **Predict**: for which bugs are all four silent?
+# The next cell shows the recorded verdicts of its four tools, each kernel at one size, with the GPU and the date. The
+# number before a verdict counts the errors that the tool reported. **Predict**: for which bugs are all four silent?
 
 # %%
 show_verdicts()
