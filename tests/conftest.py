@@ -86,6 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
     tempfile.tempdir = found or tempfile.mkdtemp(prefix="tutor-tests-")
 
 
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which -p no:xdist leaves out
 def pytest_configure_node(node: Any) -> None:
     node.workerinput["temporary"] = tempfile.tempdir
 
