@@ -40,6 +40,7 @@ OTHERS = {
     "_scaled_mm": "torch",
     "_schema": "torch",
     "_sleep": "torch",
+    "_version": "torch",
     "_current_frames": "sys",
     "_exit": "os",
     "_fields": "NamedTuple",

@@ -31,7 +31,7 @@ def unrolled_by_itself(x, y):
         y[i] = x[i]
 
 
-@refused("a plain `range` is unrolled here")
+@refused("or loop with Python's range, which unrolls")
 @cute.jit
 def calls_a_unrolled_by_itself(x, y):
     unrolled_by_itself(x, y)
@@ -69,7 +69,7 @@ def makes_an_int(x, y):
     y[int(thread)] = x[thread]
 
 
-@refused("a list becomes cute.make_rmem_tensor")
+@refused("or keep its values in cute.make_rmem_tensor")
 @cute.jit
 def indexes_a_list(x, y):
     thread, _, _ = cute.arch.thread_idx()
@@ -108,7 +108,7 @@ def returns_early(x, y):
     y[thread] = x[thread]
 
 
-@refused("`value` has no value here: is it misspelled, or made only inside a branch")
+@refused("`value` has no value here: is it misspelled, or assigned only inside a run-time branch")
 @cute.jit
 def has_a_value_in_one_branch(x, y):
     thread, _, _ = cute.arch.thread_idx()

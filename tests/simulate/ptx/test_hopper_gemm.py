@@ -48,7 +48,11 @@ def test_every_kind_of_configuration_equals_torch_and_nothing_is_reported(name):
 
 
 SAYS = {  # kind, what is said, what stands at the line
-    "wrong phase": ("unwaited", "wgmma of warpgroup 0 of block 0 reads shared memory into which TMA", "cute.gemm("),
+    "wrong phase": (
+        "unwaited",
+        "wgmma of warpgroup 0 of block 0 reads shared memory into which the TMA copy",
+        "cute.gemm(",
+    ),
     "no fence before the stores": ("proxy", "since no proxy fence lies between", "cute.copy(stores.tma_c"),
     "no fence before the first wgmma": ("race", "has no wgmma.fence before its first wgmma", "cute.gemm("),
     "no wait for wgmma": (
@@ -57,7 +61,7 @@ SAYS = {  # kind, what is said, what stands at the line
         "cute.copy(self.tma,",
     ),
     "expects too few bytes": ("mbarrier", "24,576 bytes are announced", "self.stage_bytes // 2"),
-    "overwrites a stage": ("unwaited", "writes to shared memory into which TMA", "cute.copy(self.tma,"),
+    "overwrites a stage": ("unwaited", "writes to shared memory into which the TMA copy", "cute.copy(self.tma,"),
     "registers the wrong way round": ("registers", "of which setmaxnreg has left it 24", "cute.gemm("),
     "arrives too early": ("race", "waits for the mbarrier at byte", "mbarrier_wait(mbarrier, phase)"),
     "leaves too early": ("mbarrier", "may end before block 1 of its cluster has arrived", "mbarrier_init(self.empty"),

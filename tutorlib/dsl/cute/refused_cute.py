@@ -174,11 +174,6 @@ CUTE = (
         "range_constexpr unrolls at compile time, and this number is known only at run time: use `range`.",
     ),
     Refusal(
-        r"range_constexpr should be preprocessed",
-        "This function is plain Python, which runs while the kernel is compiled, so a plain `range` is unrolled here; "
-        "cutlass.range_constexpr is for functions below @cute.jit.",
-    ),
-    Refusal(
         r"`const_expr\(\)` requires",
         "const_expr decides at compile time, and this is known only at run time: use a plain `if`.",
     ),

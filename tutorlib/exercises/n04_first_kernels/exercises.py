@@ -221,7 +221,7 @@ EXERCISES = (
         lean=("ld.global", "st.global"),
         once=True,
         limits=WorkLimits(  # of 32 warps, the last 3 have no element
-            blocks=4, most_blocks=8, at_most=(("st.global", 29), ("", 2400))
+            blocks=4, most_blocks=8, at_most=(("st.global", 29), ("", 1500))
         ),
         dynamic=True,
         hints=(

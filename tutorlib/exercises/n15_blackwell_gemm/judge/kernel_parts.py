@@ -152,6 +152,10 @@ class RoleLoops(BlackwellPart):
             safe=points / 2,
         )
 
+    def lacks(self, compiled: Compiled) -> str:
+        """`multiply` is the course's, and a loop may call it in two places."""
+        return find_other_columns(compiled.ptx, self.config)
+
     def rehearse(self, loops: dict[Any, Loop], extent: Extent) -> str:
         played = rehearse_tiles(loops, extent)
         return self.find_idleness(played, extent)
