@@ -3,7 +3,7 @@
 #   tutorlib:
 #     minutes: 110
 #     appendix: 35
-#     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Only one point needs a Blackwell.
+#     summary: Tensor memory, one thread that multiplies, six warps, pairs of blocks. Only a timing needs a Blackwell.
 # ---
 
 # %% [markdown]

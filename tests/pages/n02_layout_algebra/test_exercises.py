@@ -170,7 +170,7 @@ def test_the_page_counts_the_wrong_answers_of_cute():
     text = (SOLUTIONS / "02_layout_algebra.py").read_text(encoding="utf-8")
     in_order = [
         text.index(words)
-        for words in ("The second answer is wrong", "its second wrong answer", "third wrong", "fourth wrong")
+        for words in ("CuTe's first wrong answer", "its second wrong answer", "third wrong", "fourth wrong")
     ]
     assert in_order == sorted(in_order)
-    assert "Four times on this page CuTe's answer broke one" in text
+    assert "Four times on this page the answer of CuTe" in text

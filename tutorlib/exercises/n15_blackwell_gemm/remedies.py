@@ -184,7 +184,6 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "15.9": (
-        Remedy(Fail.GIVES(of="int, Tensor"), "Return the elements as a list of floats; tensor.tolist() makes one."),
         Remedy(
             Fail.CASE(name="zeros, and the ends of ue8m0"),
             "There is no logarithm of 0: return -127 before you take it. Clamp the exponent to -127 … 127.",
@@ -195,7 +194,6 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "15.10": (
-        Remedy(Fail.GIVES(of="float, Tensor"), "Return the elements as a list of floats; tensor.tolist() makes one."),
         Remedy(
             Fail.CASE(name="zeros, and scales at the ends"),
             "If the scale rounds to 0, return elements of 0 and do not divide.",
