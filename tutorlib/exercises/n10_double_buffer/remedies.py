@@ -69,7 +69,6 @@ DOUBLE_BUFFER_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             LoopFlaw.OUT_OF_RANGE,
             "In the last step there is no next tile: load if k_tile + 1 < steps.k_tiles, and commit in any case.",
         ),
-        Remedy(LoopFlaw.IDLE(why="late"), "Issue the load of tile k + 1 at the top of the step."),
         Remedy(LoopFlaw.IDLE(why="waited"), "Wait at the last K block only."),
         Remedy(LoopFlaw.FETCHED_AGAIN, "One fetch of each K block, while the block before it is multiplied."),
         Remedy(
