@@ -93,12 +93,18 @@ class CutileExercise(KernelExercise):
             return self.wrong_at(wrongs, self.shapes)
         if fault := self.besides.fault(kernel):
             return wrong(fault.what, *filter(None, [fault.mistake]))
-        repeated = next((one.repeated for one in seen.values() if self.once and one.repeated), "")
-        wasted = repeated or next(filter(None, (self.loaded_again(shape, one) for shape, one in seen.items())), "")
-        wasted = wasted or next(filter(None, (self.idle(shape, one) for shape, one in seen.items())), "")
-        wasted = wasted or next(filter(None, (multiplied_in(self.factors, one) for one in seen.values())), "")
-        wasted = wasted or self.besides.waste(kernel)
+        wastes = (waste(shape, one) for waste in self.wastes() for shape, one in seen.items())
+        wasted = next(filter(None, wastes), "") or self.besides.waste(kernel)
         return self.more_than_it_must(wasted) if wasted else None
+
+    def wastes(self) -> "tuple[Callable[[Shape, Interpretation], str], ...]":
+        """Each takes a size and what was seen there; returns a sentence about needless work, or ""."""
+        return (
+            lambda shape, found: found.repeated if self.once else "",
+            self.loaded_again,
+            self.idle,
+            lambda shape, found: multiplied_in(self.factors, found),
+        )
 
     def idle(self, shape: Shape, found: Interpretation) -> str:
         """A sentence about blocks that store nothing, or ""."""

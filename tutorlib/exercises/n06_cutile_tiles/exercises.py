@@ -170,7 +170,7 @@ def square_tiles(shape: Shape) -> tuple[int, int]:
 
 
 def long_tiles(shape: Shape) -> tuple[int, int]:
-    """tm and tn; tm sums are a multiple of 16 bytes."""
+    """tm and tn; the results of tm rows are a multiple of 16 bytes."""
     return (8, 32) if shape == ROWS_IN_FOURS[0] else (16, 64)
 
 

@@ -169,11 +169,11 @@ def keys_gradients_into(
 ) -> None:
     """inputs: q, k, v, do, lse, delta. dq_acc: fp32, to which dQ / scale is added."""
     (heads, d), (batch, kv_heads, keys, _) = inputs[0].shape[1::2], dk.shape
-    kernel, sums = ("backward_keys", ()) if dq_acc is None else ("backward_together", (dq_acc,))
+    kernel, more = ("backward_keys", ()) if dq_acc is None else ("backward_together", (dq_acc,))
     tile = tile or tile_of(kernel, d, causal)
     sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
     grid = -(-keys // tile.tn), kv_heads, batch
-    ct.launch(torch.cuda.current_stream(), grid, hinted(kernel, tile), (*inputs, dk, dv, *sums, scale, *sizes))
+    ct.launch(torch.cuda.current_stream(), grid, hinted(kernel, tile), (*inputs, dk, dv, *more, scale, *sizes))
 
 
 def queries_gradients_into(

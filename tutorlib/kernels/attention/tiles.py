@@ -230,7 +230,7 @@ def gradients_of_keys(
 
     Scores are transposed, (tn, tm), so that Pᵀ and dSᵀ are A operands as they are. scale: of the scores.
     Queries past the end have dO = 0 and add nothing; keys past the end are rows that are not stored.
-    dq_acc: None, or the fp32 sums to which the block adds these keys' share of dQ / scale.
+    dq_acc: None, or the fp32 accumulators of dQ / scale, to which the block adds these keys' share.
     """
     n, kv_head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
     k_tile = load_rows(k, batch, kv_head, n, tn, d)
@@ -304,7 +304,7 @@ def backward_together(
 
 @ct.kernel
 def round_rows(acc, dq, scale: float, tm: ct.Constant[int], d: ct.Constant[int]):
-    """dQ of fp32 sums."""
+    """dQ, from its fp32 accumulators (batch, heads, queries, d)."""
     m, head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
     rows = ct.load(acc, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO)
     ct.store(dq, (batch, head, m, 0), (rows * scale).astype(dq.dtype))
