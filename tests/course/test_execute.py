@@ -19,9 +19,11 @@ def test_a_dead_widget_leaves_its_picture_and_warnings_go():
 
 def test_outputs_that_are_there_are_kept(tmp_path):
     page = v4.new_notebook(cells=[v4.new_code_cell("n = 2"), v4.new_code_cell("n"), v4.new_code_cell("n + 1")])
-    page.cells[1].update(execution_count=7, outputs=[v4.new_output("stream", text="measured on a GPU")])
+    measured = v4.new_output("execute_result", {"text/plain": "measured on a GPU"}, execution_count=7)
+    page.cells[1].update(execution_count=7, outputs=[measured])
     nbformat.write(page, tmp_path / "page.ipynb")
     run("page", tmp_path, fill=True)
     _, had, new = nbformat.read(tmp_path / "page.ipynb", as_version=4).cells
-    assert had.outputs[0].text == "measured on a GPU"
+    assert had.outputs[0].data == {"text/plain": "measured on a GPU"}
+    assert had.execution_count == had.outputs[0].execution_count == 2
     assert new.outputs[0].data == {"text/plain": "3"}
