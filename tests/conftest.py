@@ -96,6 +96,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(tempfile.tempdir, ignore_errors=True)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """`pytest -n 3`: a file's tests run in one process, where they share what it made ready, but for those APART."""
     from xdist.scheduler import LoadScopeScheduling

@@ -17,9 +17,11 @@ def test_it_has_the_default_tile_and_few_others(kernel, d):
         assert ANYWHERE[kernel] in found
 
 
-def test_the_instrument_tries_every_tile_in_use():
+def test_every_kernel_has_a_tile_in_use_which_the_instrument_tries():
     wanted = {(kernel, d, causal) for kernel in KERNELS for d in (64, 128) for causal in (False, True)}
-    assert measured_tiles().keys() <= wanted
+    assert measured_tiles().keys() == {
+        (*rest, causal) for *rest, causal in wanted if not (rest[0] == "decode_parts" and causal)
+    }
     for (kernel, d, _), tile in measured_tiles().items():
         assert tile in set(tiles_to_try(kernel, d))
 

@@ -65,7 +65,6 @@ def cases_of(kernel: str, d: int, causal: bool) -> tuple[AttentionSizes, ...]:
 KERNELS: dict[str, Callable[[int, int, int], int]] = {
     "tile_forward": lambda tm, tn, d: tm * (tn + d),
     "backward_keys": lambda tm, tn, d: tn * (tm + 2 * d),
-    "backward_together": lambda tm, tn, d: tn * (tm + 2 * d) + tm * d,
     "backward_queries": lambda tm, tn, d: tm * (tn + d),
     "decode_parts": lambda tm, tn, d: tm * (tn + d),
 }
@@ -113,7 +112,6 @@ class TileBench:
         self.o = attend("MATH" if kernel == "decode_parts" else "CUDNN_ATTENTION", self.causal, self.q, self.k, self.v)
         self.lse = torch.empty(self.q.shape[:3], device="cuda")
         self.outputs: tuple[Tensor, ...] = (torch.empty_like(self.o),)
-        self.dq_acc = torch.zeros(self.q.shape, device="cuda") if kernel == "backward_together" else None
         self.exact: tuple[Tensor, ...] = (self.o,)
         if kernel.startswith("backward"):
             launch.forward_by_tiles(self.outputs[0], self.lse, self.q, self.k, self.v, self.scale, self.causal)
@@ -121,15 +119,15 @@ class TileBench:
             self.inputs = self.q, self.k, self.v, self.do, self.lse, delta
             leaves = [x.clone().requires_grad_() for x in (self.q, self.k, self.v)]
             dq, dk, dv = torch.autograd.grad(attend("CUDNN_ATTENTION", self.causal, *leaves), leaves, self.do)
-            self.exact = (dq,) if kernel == "backward_queries" else (dk, dv)
+            self.exact = (dk, dv) if kernel == "backward_keys" else (dq,)
             self.outputs = tuple(map(torch.empty_like, self.exact))
 
     def call(self, tile: Tile) -> None:
         out, *others = self.outputs
         if self.kernel == "tile_forward":
             launch.forward_by_tiles(out, self.lse, self.q, self.k, self.v, self.scale, self.causal, tile)
-        elif self.kernel in ("backward_keys", "backward_together"):  # dq_acc grows from call to call: not compared
-            launch.keys_gradients_into(out, others[0], self.inputs, self.scale, self.causal, tile, self.dq_acc)
+        elif self.kernel == "backward_keys":
+            launch.keys_gradients_into(out, others[0], self.inputs, self.scale, self.causal, tile)
         elif self.kernel == "backward_queries":
             launch.queries_gradients_into(out, self.inputs, self.scale, self.causal, tile)
         else:

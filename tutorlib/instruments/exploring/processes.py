@@ -83,6 +83,7 @@ class Worker:
 def explore(points: Sequence[tuple[Shape, HopperConfig]], out: Path, seconds: float, processes: int) -> None:
     """Writes the results of those of these points that fit in `seconds`."""
     until = time.time() + seconds
+    out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         workers = [Worker(folder, number) for number in range(processes)]

@@ -139,41 +139,25 @@ def backward_into(
     lse: Tensor,
     scale: float,
     causal: bool,
-    together: bool = False,
 ) -> None:
-    """Three cuTile kernels; each adds in a fixed order.
-
-    together: dQ is added, atomically, by the kernel that computes dK and dV; its last bits change from run to run.
-    """
+    """Three cuTile kernels; each adds in a fixed order."""
     (batch, heads, queries, d), delta = q.shape, torch.empty_like(lse)
-    grid, stream = (-(-queries // DELTA_ROWS), heads, batch), torch.cuda.current_stream()
-    ct.launch(stream, grid, tiles.delta_rows, (o, do, delta, DELTA_ROWS, d))
+    grid = -(-queries // DELTA_ROWS), heads, batch
+    ct.launch(torch.cuda.current_stream(), grid, tiles.delta_rows, (o, do, delta, DELTA_ROWS, d))
     inputs = q, k, v, do, lse, delta
-    if together:
-        dq_acc = torch.zeros(q.shape, device=q.device)
-        keys_gradients_into(dk, dv, inputs, scale, causal, dq_acc=dq_acc)
-        ct.launch(stream, grid, tiles.round_rows, (dq_acc, dq, scale, DELTA_ROWS, d))
-    else:
-        keys_gradients_into(dk, dv, inputs, scale, causal)
-        queries_gradients_into(dq, inputs, scale, causal)
+    keys_gradients_into(dk, dv, inputs, scale, causal)
+    queries_gradients_into(dq, inputs, scale, causal)
 
 
 def keys_gradients_into(
-    dk: Tensor,
-    dv: Tensor,
-    inputs: tuple[Tensor, ...],
-    scale: float,
-    causal: bool,
-    tile: Tile | None = None,
-    dq_acc: Tensor | None = None,
+    dk: Tensor, dv: Tensor, inputs: tuple[Tensor, ...], scale: float, causal: bool, tile: Tile | None = None
 ) -> None:
-    """inputs: q, k, v, do, lse, delta. dq_acc: fp32, to which dQ / scale is added."""
+    """inputs: q, k, v, do, lse, delta."""
     (heads, d), (batch, kv_heads, keys, _) = inputs[0].shape[1::2], dk.shape
-    kernel, more = ("backward_keys", ()) if dq_acc is None else ("backward_together", (dq_acc,))
-    tile = tile or tile_of(kernel, d, causal)
+    tile = tile or tile_of("backward_keys", d, causal)
     sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
     grid = -(-keys // tile.tn), kv_heads, batch
-    ct.launch(torch.cuda.current_stream(), grid, hinted(kernel, tile), (*inputs, dk, dv, *more, scale, *sizes))
+    ct.launch(torch.cuda.current_stream(), grid, hinted("backward_keys", tile), (*inputs, dk, dv, scale, *sizes))
 
 
 def queries_gradients_into(

@@ -30,7 +30,6 @@ class Tile:
 ANYWHERE = {
     "tile_forward": Tile(128, 128),
     "backward_keys": Tile(64, 128),
-    "backward_together": Tile(64, 128),
     "backward_queries": Tile(128, 128),
     "decode_parts": Tile(tiles.ROWS, 64, num_worker_warps=4, occupancy=2),
 }

@@ -200,63 +200,14 @@ def load_deltas(delta, batch, head, m, tm: ct.Constant[int]):
 
 @ct.function
 def keys_step(k_tile, v_tile, q_tile, do_tile, logs, deltas, seen, scale, k_acc, v_acc):
-    """(dsᵀ, k_acc, v_acc) after a tile of queries. seen: (tn, tm), or None for all of them."""
+    """(k_acc, v_acc) after a tile of queries. seen: (tn, tm), or None for all of them."""
     s = ct.mma(k_tile, ct.transpose(q_tile), ct.zeros((k_tile.shape[0], q_tile.shape[0]), ct.float32))
     p = ct.exp2(s * (scale * LOG2_E) - logs[None, :], flush_to_zero=True)
     if seen is not None:
         p = ct.where(seen, p, 0.0)
     v_acc = ct.mma(p.astype(do_tile.dtype), do_tile, v_acc)
     dp = ct.mma(v_tile, ct.transpose(do_tile), ct.zeros((k_tile.shape[0], q_tile.shape[0]), ct.float32))
-    ds = (p * (dp - deltas[None, :])).astype(q_tile.dtype)
-    return ds, ct.mma(ds, q_tile, k_acc), v_acc
-
-
-@ct.function
-def add_to_queries(dq_acc, ds, k_tile, batch, head, m):
-    """Add dS K of a tile to rows m * tm … of dq_acc, atomically. ds: transposed, (tn, tm)."""
-    tm, d = ds.shape[1], k_tile.shape[1]
-    part = ct.mma(ct.transpose(ds), k_tile, ct.zeros((tm, d), ct.float32))
-    rows = m * tm + ct.arange(tm, dtype=ct.int32)[:, None]
-    columns = ct.arange(d, dtype=ct.int32)[None, :]
-    ct.atomic_add(dq_acc, (batch, head, rows, columns), part, memory_order=ct.MemoryOrder.RELAXED)
-
-
-@ct.function
-def gradients_of_keys(
-    q, k, v, do, lse, delta, dk, dv, dq_acc, scale, group: ct.Constant[int], causal: ct.Constant[bool],
-    tm: ct.Constant[int], tn: ct.Constant[int], d: ct.Constant[int],
-):  # fmt: skip
-    """dK and dV of tn keys of a head of K and V: over all its query heads, and all their queries that see the keys.
-
-    Scores are transposed, (tn, tm), so that Pᵀ and dSᵀ are A operands as they are. scale: of the scores.
-    Queries past the end have dO = 0 and add nothing; keys past the end are rows that are not stored.
-    dq_acc: None, or the fp32 accumulators of dQ / scale, to which the block adds these keys' share.
-    """
-    n, kv_head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
-    k_tile = load_rows(k, batch, kv_head, n, tn, d)
-    v_tile = load_rows(v, batch, kv_head, n, tn, d)
-    k_acc, v_acc = ct.zeros((tn, d), ct.float32), ct.zeros((tn, d), ct.float32)
-    end = ct.cdiv(q.shape[2], tm)
-    first, whole = (n * tn // tm, min(ct.cdiv(n * tn + tn - 1, tm), end)) if causal else (0, 0)
-    column = n * tn + ct.arange(tn, dtype=ct.int32)[:, None]
-    for member in range(group):
-        head = kv_head * group + member
-        for m in range(first, whole):  # causal alone
-            row = m * tm + ct.arange(tm, dtype=ct.int32)[None, :]
-            q_tile, do_tile = load_rows(q, batch, head, m, tm, d), load_rows(do, batch, head, m, tm, d)
-            logs, deltas = load_logs(lse, batch, head, m, tm), load_deltas(delta, batch, head, m, tm)
-            seen = column <= row
-            ds, k_acc, v_acc = keys_step(k_tile, v_tile, q_tile, do_tile, logs, deltas, seen, scale, k_acc, v_acc)
-            if dq_acc is not None:
-                add_to_queries(dq_acc, ds, k_tile, batch, head, m)
-        for m in range(whole, end):
-            q_tile, do_tile = load_rows(q, batch, head, m, tm, d), load_rows(do, batch, head, m, tm, d)
-            logs, deltas = load_logs(lse, batch, head, m, tm), load_deltas(delta, batch, head, m, tm)
-            ds, k_acc, v_acc = keys_step(k_tile, v_tile, q_tile, do_tile, logs, deltas, None, scale, k_acc, v_acc)
-            if dq_acc is not None:
-                add_to_queries(dq_acc, ds, k_tile, batch, head, m)
-    ct.store(dk, (batch, kv_head, n, 0), ct.reshape(k_acc * scale, (1, 1, tn, d)).astype(dk.dtype))
-    ct.store(dv, (batch, kv_head, n, 0), ct.reshape(v_acc, (1, 1, tn, d)).astype(dv.dtype))
+    return ct.mma((p * (dp - deltas[None, :])).astype(q_tile.dtype), q_tile, k_acc), v_acc
 
 
 @ct.kernel(num_worker_warps=TWO_WARPGROUPS)
@@ -276,38 +227,31 @@ def backward_keys(
     tn: ct.Constant[int],
     d: ct.Constant[int],
 ):
-    """dK and dV of tn keys."""
-    gradients_of_keys(q, k, v, do, lse, delta, dk, dv, None, scale, group, causal, tm, tn, d)
+    """dK and dV of tn keys of a head of K and V: over all its query heads, and all their queries that see the keys.
 
-
-@ct.kernel(num_worker_warps=TWO_WARPGROUPS)
-def backward_together(
-    q,
-    k,
-    v,
-    do,
-    lse,
-    delta,
-    dk,
-    dv,
-    dq_acc,
-    scale: float,
-    group: ct.Constant[int],
-    causal: ct.Constant[bool],
-    tm: ct.Constant[int],
-    tn: ct.Constant[int],
-    d: ct.Constant[int],
-):
-    """dK and dV of tn keys, and their share of dQ: five products in place of seven, in an order that changes."""
-    gradients_of_keys(q, k, v, do, lse, delta, dk, dv, dq_acc, scale, group, causal, tm, tn, d)
-
-
-@ct.kernel
-def round_rows(acc, dq, scale: float, tm: ct.Constant[int], d: ct.Constant[int]):
-    """dQ, from its fp32 accumulators (batch, heads, queries, d)."""
-    m, head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
-    rows = ct.load(acc, (batch, head, m, 0), (1, 1, tm, d), padding_mode=ZERO)
-    ct.store(dq, (batch, head, m, 0), (rows * scale).astype(dq.dtype))
+    Scores are transposed, (tn, tm), so that Pᵀ and dSᵀ are A operands as they are. scale: of the scores.
+    Queries past the end have dO = 0 and add nothing; keys past the end are rows that are not stored.
+    """
+    n, kv_head, batch = ct.bid(0), ct.bid(1), ct.bid(2)
+    k_tile = load_rows(k, batch, kv_head, n, tn, d)
+    v_tile = load_rows(v, batch, kv_head, n, tn, d)
+    k_acc, v_acc = ct.zeros((tn, d), ct.float32), ct.zeros((tn, d), ct.float32)
+    end = ct.cdiv(q.shape[2], tm)
+    first, whole = (n * tn // tm, min(ct.cdiv(n * tn + tn - 1, tm), end)) if causal else (0, 0)
+    column = n * tn + ct.arange(tn, dtype=ct.int32)[:, None]
+    for member in range(group):
+        head = kv_head * group + member
+        for m in range(first, whole):  # causal alone
+            row = m * tm + ct.arange(tm, dtype=ct.int32)[None, :]
+            q_tile, do_tile = load_rows(q, batch, head, m, tm, d), load_rows(do, batch, head, m, tm, d)
+            logs, deltas = load_logs(lse, batch, head, m, tm), load_deltas(delta, batch, head, m, tm)
+            k_acc, v_acc = keys_step(k_tile, v_tile, q_tile, do_tile, logs, deltas, column <= row, scale, k_acc, v_acc)
+        for m in range(whole, end):
+            q_tile, do_tile = load_rows(q, batch, head, m, tm, d), load_rows(do, batch, head, m, tm, d)
+            logs, deltas = load_logs(lse, batch, head, m, tm), load_deltas(delta, batch, head, m, tm)
+            k_acc, v_acc = keys_step(k_tile, v_tile, q_tile, do_tile, logs, deltas, None, scale, k_acc, v_acc)
+    ct.store(dk, (batch, kv_head, n, 0), ct.reshape(k_acc * scale, (1, 1, tn, d)).astype(dk.dtype))
+    ct.store(dv, (batch, kv_head, n, 0), ct.reshape(v_acc, (1, 1, tn, d)).astype(dv.dtype))
 
 
 @ct.function
