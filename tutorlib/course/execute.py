@@ -36,11 +36,11 @@ def run(name: str, solutions: Path = SOLUTIONS, fill: bool = False) -> None:
         had = {cell.id: cell.outputs for cell in before.cells if cell.get("execution_count") is not None}
         for cell in cells:
             if cell.id in had:
-                cell.outputs = [numbered(output, cell.execution_count) for output in had[cell.id]]
+                cell.outputs = [with_number(output, cell.execution_count) for output in had[cell.id]]
     path.write_text(text_of(notebook_of(cells)), encoding="utf-8")
 
 
-def numbered(output: NotebookNode, count: int) -> NotebookNode:
+def with_number(output: NotebookNode, count: int) -> NotebookNode:
     """The output with its cell's number, which only results have."""
     if output.output_type == "execute_result":
         output.execution_count = count
