@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,8 @@ def of_the_honest() -> list[HandIn]:
         *(odd_answer(name, text) for name, text in ANSWERS.items()),
         *(odd_page(name, change) for name, change in (public(pages) | public(merged)).items()),
         *(odd_file(name, write) for name, write in public(files).items()),
+        *(odd_file(name, partial(files.under_name, name)) for name in files.NAMES),
+        *(odd_file(name, partial(files.in_format, name)) for name in files.FORMATS),
     ]
 
 

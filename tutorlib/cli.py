@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from tutorlib.instruments.sweeps.sweep import Sweep
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+Names = Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Time limit of a cell, in seconds.")]
+Sandboxed = Annotated[
+    bool, typer.Option("--sandbox/--no-sandbox", help="Run students' code in a sandbox (needs bubblewrap).")
+]
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -27,7 +32,7 @@ def tutor() -> None:
 
 @app.command()
 def build(
-    names: Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")] = None,
+    names: Names = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if a notebook is stale.")] = False,
     run: Annotated[bool, typer.Option("--run", help="Also execute the solved notebooks.")] = False,
     fill: Annotated[
@@ -62,7 +67,7 @@ def write_stale(built: dict[Path, str], check: bool) -> None:
 
 @app.command()
 def progress(
-    names: Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")] = None,
+    names: Names = None,
     reset: Annotated[bool, typer.Option("--reset", help="Delete the points of these notebooks.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
@@ -98,14 +103,11 @@ def grade(
     ] = None,
     format: Annotated[Literal["table", "json"], typer.Option(help="Format of the scores.")] = "table",
     folder: Annotated[Path | None, typer.Option("--out", help="Write scores.json and JUnit files here.")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Time limit of a cell, in seconds.")] = 60,
+    timeout: Timeout = 60,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Repeat a run with the random inputs of this seed, from its scores.json.")
     ] = None,
-    sandboxed: Annotated[
-        bool,
-        typer.Option("--sandbox/--no-sandbox", help="Run students' code in a sandbox (needs bubblewrap)."),
-    ] = True,
+    sandboxed: Sandboxed = True,
 ) -> None:
     """Grade notebooks as one submission. Exit status 0: every exercise that ran has full points; else 1.
 
@@ -132,14 +134,8 @@ def grade(
                 raise fail(f"{folder}: cannot be created: {error.strerror}") from None
         with progress(err, "notebooks") as shown:
             shown.started(len(submission))
-            limits = Limits(seconds=timeout)
             scores = all_notebooks.grade(
-                submission,
-                limits,
-                shown.done,
-                seed=seed,
-                sandboxed=sandboxed,
-                demos=not paths,
+                submission, Limits(seconds=timeout), shown.done, seed=seed, sandboxed=sandboxed, demos=not paths
             )
     except (BadSubmission, GradingFailed, BuildError) as error:
         raise fail(str(error)) from None
@@ -176,11 +172,8 @@ def grade_class(
     ray: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help='Grade on this Ray cluster; "local": on this machine.')
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Time limit of a cell, in seconds.")] = 60,
-    sandboxed: Annotated[
-        bool,
-        typer.Option("--sandbox/--no-sandbox", help="Run students' code in a sandbox (needs bubblewrap)."),
-    ] = True,
+    timeout: Timeout = 60,
+    sandboxed: Sandboxed = True,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of all random inputs; default: a secret one per submission.")
     ] = None,
@@ -283,9 +276,6 @@ def doctor() -> None:
 
     for line in report():
         out.print(f"{line.what:<9}{line.says}", style="yellow" if line.bad else None, markup=False)
-
-
-Names = Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")]
 
 
 @app.command()

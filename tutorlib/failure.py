@@ -20,6 +20,10 @@ class Fault:
         """The same, with the actor."""
         return replace(self, fields=self.fields | {("by", whom)})
 
+    def told(self, message: str) -> "Flaw":
+        """The message as one of this fault, unless it tells of others."""
+        return message if isinstance(message, Flaw) else Flaw(message, self)
+
     def covers(self, other: "Fault") -> bool:
         """Whether the other is of this kind and agrees with every field of this one."""
         return self.kind == other.kind and self.fields <= other.fields
@@ -116,10 +120,6 @@ class Hazard(FailureKind):
     MBARRIER = "mbarrier"
     DEADLOCK = "deadlock"
     REGISTERS = "registers"
-
-    def told(self, message: str) -> "Flaw":
-        """A finding's message with its kind, where it has none more exact."""
-        return message if isinstance(message, Flaw) else Flaw(message, self)
 
 
 class Flaw(str):

@@ -2,6 +2,8 @@
 
 from nbformat import v4
 
+from tests.trial_course import cell
+
 
 # %% another_exercise
 # Besides, a right answer to an exercise of this page that does not exist.
@@ -21,11 +23,8 @@ def hand_in(notebook):
 # The first answer is right. The second is not written: the name still holds the first one's.
 # deserves: 2 0
 def hand_in(notebook):
-    for cell in notebook.cells:
-        if cell.id == "answer-60-1":
-            cell.source = "def answer(n):\n    return n + 1, 2 * n"
-        if cell.id == "answer-60-2":
-            cell.source = "# as above"
+    cell(notebook, "answer-60-1").source = "def answer(n):\n    return n + 1, 2 * n"
+    cell(notebook, "answer-60-2").source = "# as above"
 
 
 # %% answer_in_bash
@@ -45,31 +44,22 @@ def hand_in(notebook):
 # %% answer_swallowed
 # The answer's cell swallows what it shows, and writes what it holds to a file.
 def hand_in(notebook):
-    for cell in notebook.cells:
-        if cell.id == "answer-60-1":
-            cell.source = "%%capture\ndef answer(n):\n    return 0"
-        if cell.id == "answer-60-2":
-            cell.source = "%%writefile tensor_layouts.py\ndef answer(n):\n    return 0"
+    cell(notebook, "answer-60-1").source = "%%capture\ndef answer(n):\n    return 0"
+    cell(notebook, "answer-60-2").source = "%%writefile tensor_layouts.py\ndef answer(n):\n    return 0"
 
 
 # %% answers_in_a_script
 # The answers' cells are magics that run them elsewhere, swallow what they raise, or run them later.
 def hand_in(notebook):
-    for cell in notebook.cells:
-        if cell.id == "answer-60-1":
-            cell.source = "%%script --bg --out answer python3\nprint((1, 0))"
-        if cell.id == "answer-60-2":
-            cell.source = "%%time\nasync def answer(n):\n    return n + 1, 2 * n"
+    cell(notebook, "answer-60-1").source = "%%script --bg --out answer python3\nprint((1, 0))"
+    cell(notebook, "answer-60-2").source = "%%time\nasync def answer(n):\n    return n + 1, 2 * n"
 
 
 # %% blank_lines
 # Half a million empty lines, and as many blanks, in front of a wrong answer: who looks for something there looks long.
 def hand_in(notebook):
-    for cell in notebook.cells:
-        if cell.id == "answer-60-1":
-            cell.source = "\n" * 500_000 + cell.source
-        if cell.id == "answer-60-2":
-            cell.source = " \t" * 200_000 + "\n" + cell.source
+    for id, before in (("answer-60-1", "\n" * 500_000), ("answer-60-2", " \t" * 200_000 + "\n")):
+        cell(notebook, id).source = before + cell(notebook, id).source
 
 
 # %% builtins_above
@@ -236,11 +226,8 @@ def hand_in(notebook):
 # %% many_magics
 # More magics in an answer than IPython translates in one cell, and half a text that never ends.
 def hand_in(notebook):
-    for cell in notebook.cells:
-        if cell.id == "answer-60-1":
-            cell.source = "%time 1\n" * 2000 + cell.source
-        if cell.id == "answer-60-2":
-            cell.source = "a?\n" * 90 + "'''\n" + "(" * 80
+    cell(notebook, "answer-60-1").source = "%time 1\n" * 2000 + cell(notebook, "answer-60-1").source
+    cell(notebook, "answer-60-2").source = "a?\n" * 90 + "'''\n" + "(" * 80
 
 
 # %% metadata_as_id

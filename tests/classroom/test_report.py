@@ -5,6 +5,7 @@ from hashlib import sha256
 
 import pytest
 
+from tests.browser import opened
 from tests.classroom.many_answers import class_of
 from tests.classroom.test_similar import class_with_a_copy
 from tutorlib.checking.exercise import Outcome
@@ -200,8 +201,6 @@ def test_minutes(seconds, shown):
 
 @pytest.mark.browser
 def test_in_a_browser_nothing_runs_and_nothing_is_wider_than_the_page(classroom, tmp_path, chromium):
-    from playwright.sync_api import sync_playwright
-
     written = write_reports(classroom, tmp_path)
     names = {grade.name: grade.name for grade in classroom.grades}
     (pair,) = similar(class_of(class_with_a_copy(1)))
@@ -209,8 +208,7 @@ def test_in_a_browser_nothing_runs_and_nothing_is_wider_than_the_page(classroom,
     similar_page = tmp_path / "similar.html"
     similar_page.write_text(render("similar.html", pairs=[worst], shown=1, most=9))
     more = [similar_page, *write_leaderboard(classroom, tmp_path, names)]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=120_000)
+    with opened(chromium) as browser:
         page = browser.new_page(viewport={"width": 420, "height": 800})
         said = []
         page.on("console", lambda message: said.append(message.text))
@@ -224,5 +222,4 @@ def test_in_a_browser_nothing_runs_and_nothing_is_wider_than_the_page(classroom,
             page.locator("a").nth(n).click()
             assert page.locator("h1").inner_text() == classroom.grades[n].name
             page.go_back()
-        browser.close()
     assert said == []

@@ -7,7 +7,6 @@ import pytest
 from tutorlib.classroom.handed_in import Arrival, HandedIn
 from tutorlib.classroom.late_rules import (
     HandInTime,
-    HandInTimes,
     at_most,
     hand_in_times,
     late_notebooks,
@@ -127,7 +126,7 @@ def enrolled(system="", moodle="", late=False, id="7") -> Enrolled:
 
 def counts(student: Enrolled, times: str = "", one_download: bool = False) -> HandInTime | None:
     rules = read_rules(BERLIN, "rules.toml")
-    told = read_times(times, "times.csv", directory_of([student]))[0] if times else HandInTimes()
+    told = read_times(times, "times.csv", directory_of([student]))[0] if times else {}
     return hand_in_times(student, [("00_start", FILE)], rules, told, one_download).get("00_start")
 
 

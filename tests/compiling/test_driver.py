@@ -4,6 +4,7 @@ import ctypes
 import struct
 from types import SimpleNamespace
 
+import pytest
 import torch
 
 from tests.pages.n08_tile_cpp.tile_cpp import ADD
@@ -13,8 +14,9 @@ from tutorlib.compiling.driver import LaunchConfig, driver_config, load
 from tutorlib.kernels.bugs.catalogue import BUGS
 
 
-def test_a_launch_hands_over_the_arguments(monkeypatch):
-    """Pointers as 64 bits, sizes as the kernel's own integers: what the driver gets from cuda-bindings."""
+@pytest.fixture
+def calls(monkeypatch):
+    """The arguments of each launch, which cuda-bindings gets and no GPU does."""
     from cuda.bindings import driver
 
     calls = []
@@ -24,6 +26,11 @@ def test_a_launch_hands_over_the_arguments(monkeypatch):
     monkeypatch.setattr(driver, "cuModuleLoadData", lambda cubin: (good, "module"))
     monkeypatch.setattr(driver, "cuModuleGetFunction", lambda module, name: (good, name))
     monkeypatch.setattr(driver, "cuLaunchKernel", lambda *args: calls.append(args) or (good,))
+    return calls
+
+
+def test_a_launch_hands_over_the_arguments(calls):
+    """Pointers as 64 bits, sizes as the kernel's own integers: what the driver gets from cuda-bindings."""
     a, b, c = (torch.zeros(8) for _ in range(3))
     load(compile_cpp(ADD), (3,), (a, b, c, 8))()
     pointers = tuple(x.data_ptr() for x in (a, b, c))
@@ -31,16 +38,7 @@ def test_a_launch_hands_over_the_arguments(monkeypatch):
     assert calls == [(b"_Z10vector_addPKfS0_Pfi", 3, 1, 1, 1, 1, 1, 0, 7, ((*pointers, 8), kinds), 0)]
 
 
-def test_a_plain_cuda_kernel_is_launched_with_its_threads(monkeypatch):
-    from cuda.bindings import driver
-
-    calls = []
-    good = driver.CUresult.CUDA_SUCCESS
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(cuda_stream=7))
-    monkeypatch.setattr(driver, "cuModuleLoadData", lambda cubin: (good, "module"))
-    monkeypatch.setattr(driver, "cuModuleGetFunction", lambda module, name: (good, name))
-    monkeypatch.setattr(driver, "cuLaunchKernel", lambda *args: calls.append(args) or (good,))
+def test_a_plain_cuda_kernel_is_launched_with_its_threads(calls):
     compiled = compile_cuda_kernel(BUGS["rms_norm"].source, "sm_90")
     assert compiled.parameters == ("u64", "u64", "u32", "u32")  # a pointer of plain CUDA is a number
     assert compiled.threads == 128

@@ -1,22 +1,13 @@
 """The picture of a pipeline in time."""
 
 from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.draw.test_palette import contrast
+from tests.models.test_pipeline import timelines
 from tutorlib.draw import show_timeline
 from tutorlib.draw.palette import INK
 from tutorlib.draw.timeline import ARRIVING, ISSUED, color_of, timeline_grid
 from tutorlib.models.pipeline import Timeline
-
-timelines = st.builds(
-    Timeline,
-    stages=st.integers(1, 6),
-    latency=st.integers(0, 12),
-    transfer=st.integers(1, 6),
-    compute=st.integers(1, 6),
-    tiles=st.integers(1, 20),
-)
 
 
 @given(timelines)

@@ -7,6 +7,20 @@ import nbformat
 from nbformat import NotebookNode
 
 NAME = "60_trial.ipynb"
+NAMES = {
+    "upper_case_name": "60_TRIAL.IPYNB",
+    "name_of_a_download": "60_trial (1).ipynb",
+    "named_by_a_messenger": "60_trial (1) [final] – Kopie 2.ipynb",
+    "name_of_a_person": "Übung 60 – O'Brien, 王 v1.2 (final).ipynb",
+    "a_name_in_letters_of_old": "60_l\udcf6sung.ipynb",  # no UTF-8, as of a disk of long ago
+    "long_name": f"a\nb{'x' * 240}.ipynb",  # of 250 letters, with a line's end in it
+}
+FORMATS = {  # major and minor
+    "format_2": (2, 0),  # of the first notebooks
+    "format_3": (3, 0),  # of IPython 1 and 2, with worksheets
+    **{f"format_4_{minor}": (4, minor) for minor in range(5)},  # Jupyter's first ones, which have no ids
+    "format_of_tomorrow": (4, 9),  # a minor version that does not exist yet
+}
 
 
 def written(folder: Path, content: bytes, name: str = NAME) -> Path:
@@ -15,8 +29,13 @@ def written(folder: Path, content: bytes, name: str = NAME) -> Path:
     return path
 
 
-def in_format(notebook: NotebookNode, major: int, minor: int, folder: Path) -> Path:
-    """The notebook in an older format, as a tool of that time would have written it."""
+def under_name(name: str, notebook: NotebookNode, folder: Path) -> Path:
+    return written(folder, nbformat.writes(notebook).encode(), NAMES[name])
+
+
+def in_format(name: str, notebook: NotebookNode, folder: Path) -> Path:
+    """The notebook in another format, as a tool of that time would have written it."""
+    major, minor = FORMATS[name]
     notebook = nbformat.from_dict(json.loads(json.dumps(notebook)))
     if (major, minor) < (4, 5):
         for cell in notebook.cells:
@@ -69,16 +88,6 @@ def keys_twice(notebook, folder):
     return written(folder, json.dumps(notebook).replace('{"', '{"metadata": 3, "nbformat": "4", "', 1).encode())
 
 
-def long_name(notebook, folder):
-    """A name of 250 letters, with a line's end in it."""
-    return written(folder, json.dumps(notebook).encode(), f"a\nb{'x' * 240}.ipynb")
-
-
-def format_2(notebook, folder):
-    """The format of the first notebooks."""
-    return in_format(notebook, 2, 0, folder)
-
-
 def one_line(notebook, folder):
     """Everything in one line, keys sorted, no letter beyond ASCII, no line's end."""
     return written(folder, json.dumps(notebook, sort_keys=True, ensure_ascii=True).encode())
@@ -111,21 +120,6 @@ def invalid_ids(notebook, folder):
     return written(folder, json.dumps(notebook).encode())
 
 
-def upper_case_name(notebook, folder):
-    """A name in capitals."""
-    return written(folder, nbformat.writes(notebook).encode(), "60_TRIAL.IPYNB")
-
-
-def name_of_a_download(notebook, folder):
-    """A name as a browser gives it to a second download."""
-    return written(folder, nbformat.writes(notebook).encode(), "60_trial (1).ipynb")
-
-
-def name_of_a_person(notebook, folder):
-    """A name with blanks, quotes, dots and letters of many alphabets."""
-    return written(folder, nbformat.writes(notebook).encode(), "Übung 60 – O'Brien, 王 v1.2 (final).ipynb")
-
-
 def read_only(notebook, folder):
     """A file that nobody may write."""
     path = written(folder, nbformat.writes(notebook).encode())
@@ -141,46 +135,11 @@ def linked(notebook, folder):
     return folder / NAME
 
 
-def format_3(notebook, folder):
-    """The format of IPython 1 and 2, with worksheets."""
-    return in_format(notebook, 3, 0, folder)
-
-
-def format_4_0(notebook, folder):
-    """The first format of Jupyter's."""
-    return in_format(notebook, 4, 0, folder)
-
-
-def format_4_1(notebook, folder):
-    """The second."""
-    return in_format(notebook, 4, 1, folder)
-
-
-def format_4_2(notebook, folder):
-    """The third."""
-    return in_format(notebook, 4, 2, folder)
-
-
-def format_4_3(notebook, folder):
-    """The fourth."""
-    return in_format(notebook, 4, 3, folder)
-
-
-def format_4_4(notebook, folder):
-    """The last one without ids."""
-    return in_format(notebook, 4, 4, folder)
-
-
 def format_4_5_with_ids_missing(notebook, folder):
     """The format that asks for ids, without them."""
     for cell in notebook.cells:
         cell.pop("id", None)
     return written(folder, json.dumps(notebook).encode())
-
-
-def format_of_tomorrow(notebook, folder):
-    """A minor version that does not exist yet."""
-    return in_format(notebook, 4, 9, folder)
 
 
 def old_mac_lines(notebook, folder):
@@ -199,13 +158,3 @@ def sources_line_by_line(notebook, folder):
     for one in page["cells"]:
         one["source"] = ["", *one["source"].splitlines(keepends=True), ""]
     return written(folder, json.dumps(page).encode())
-
-
-def a_name_in_letters_of_old(notebook, folder):
-    """A file's name that is no UTF-8, as of a disk of long ago."""
-    return written(folder, nbformat.writes(notebook).encode(), "60_l\udcf6sung.ipynb")
-
-
-def named_by_a_messenger(notebook, folder):
-    """A name as a messenger gives it."""
-    return written(folder, nbformat.writes(notebook).encode(), "60_trial (1) [final] – Kopie 2.ipynb")

@@ -3,25 +3,17 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
-from urllib.error import URLError
 
 import pytest
 
+from tests.browser import free_port, open_page, opened, scroll_to, wait_for
 from tutorlib.classroom.solving_time import left_in
 from tutorlib.notebook.progress import PROGRESS
 from tutorlib.paths import ROOT
 
 pytestmark = pytest.mark.browser
-
-PATIENCE_S = 300  # for a server or a page that shares its machine with others
-LOOK_S = 0.2
-LOOKS = int(PATIENCE_S / LOOK_S)
-SWITCHES = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 
 
 @pytest.fixture
@@ -36,9 +28,7 @@ def lab(tmp_path):
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, course)
     (course / ".venv").symlink_to(sys.prefix)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     env = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "IPYTHON"))}
     env |= {"HOME": str(tmp_path), "PYTHONPATH": str(course), PROGRESS: str(tmp_path / "progress.sqlite")}
     options = f"--no-browser --ip=127.0.0.1 --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=test"
@@ -52,23 +42,11 @@ def lab(tmp_path):
             start_new_session=True,
         )
         try:
-            wait_for(f"http://127.0.0.1:{port}/api", server)
+            wait_for(port, server)
             yield f"http://127.0.0.1:{port}/?token=test"
         finally:
             os.killpg(server.pid, signal.SIGTERM)
             server.wait()
-
-
-def wait_for(address, server):
-    for _ in range(LOOKS):
-        assert server.poll() is None, "JupyterLab ended before it answered"
-        try:
-            urllib.request.urlopen(address, timeout=PATIENCE_S)
-        except URLError:
-            time.sleep(LOOK_S)
-        else:
-            return
-    pytest.fail(f"JupyterLab did not answer {LOOKS} times")
 
 
 class Notebook:
@@ -79,14 +57,9 @@ class Notebook:
         self.panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
 
     def cell(self, text):
-        """The code cell with this text; JupyterLab renders a cell when it is scrolled into view."""
+        """The code cell with this text."""
         found = self.panel.locator(".jp-CodeCell").filter(has_text=text)
-        for _ in range(LOOKS):
-            if found.count():
-                break
-            self.panel.locator(".jp-Notebook").hover()
-            self.page.mouse.wheel(0, 300)
-            self.page.wait_for_timeout(1000 * LOOK_S)
+        scroll_to(found, self.panel.locator(".jp-Notebook"), 300)
         return found.first
 
     def run(self, text, instead=None):
@@ -101,14 +74,10 @@ class Notebook:
 
 
 def test_the_first_screen(lab, chromium, tmp_path):
-    from playwright.sync_api import expect, sync_playwright
+    from playwright.sync_api import expect
 
-    expect.set_options(timeout=1000 * PATIENCE_S)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=SWITCHES, timeout=1000 * PATIENCE_S)
-        page = browser.new_page(viewport={"width": 1440, "height": 1080})
-        page.set_default_timeout(1000 * PATIENCE_S)
-        page.goto(lab)
+    with opened(chromium) as browser:
+        page = open_page(browser, lab, 1440, 1080)
         top = Notebook(page)
         expect(page.get_by_text("| Idle")).to_be_visible()
         assert "/lab/tree/contents.ipynb" in page.url
@@ -155,4 +124,3 @@ def test_the_first_screen(lab, chromium, tmp_path):
         expect(table).to_contain_text("Next: 01.1 offset")
         page.screenshot(path=tmp_path / "5_after_a_check.png")
         assert page.get_by_text("Jupyter news").count() == 0
-        browser.close()

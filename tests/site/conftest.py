@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser import opened
 from tests.conftest import find_browser
 from tutorlib.paths import ROOT
-
-SWITCHES = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
-PATIENCE_S = 300  # for a browser that shares its machine with other tests
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -45,10 +43,5 @@ def site(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def browser():
     """For one file: while it is open, Playwright's event loop runs, and a test of another file can run none."""
-    from playwright.sync_api import expect, sync_playwright
-
-    expect.set_options(timeout=1000 * PATIENCE_S)
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=find_browser(), args=SWITCHES, timeout=1000 * PATIENCE_S)
+    with opened(find_browser()) as started:
         yield started
-        started.close()

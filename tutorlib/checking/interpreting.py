@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.randomness import fresh_generator
-from tutorlib.compiling.errors import CompileFailed, compile_failure
+from tutorlib.compiling.cutile import refusals
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.machine.threads import one_thread
 from tutorlib.problems.differences import find_difference
@@ -105,12 +106,8 @@ class Interpreted:
         return Wrong(found.what, "Noticed while it ran: " + noticed + "." if noticed else found.mistake)
 
     def launch(self, **options: Any) -> None:
-        import cuda.tile as ct
-
-        try:
+        with refusals():
             self.reports = tuple(self.launches(*self.inputs, self.output.tensor, **options))
-        except ct.TileError as error:
-            raise compile_failure(error, error.message.strip()) from error
 
     def difference(self) -> Wrong | None:
         return find_difference(self.problem.output.name, *self.output.as_it_is().seen, *self.expected)

@@ -189,7 +189,7 @@ class Adjustments:
     """What comes on top of the grader's verdicts. corrections: student → exercise ("" for the total) → corrections."""
 
     rules: Rules = field(default_factory=Rules)
-    times: HandInTimes = field(default_factory=HandInTimes)
+    times: HandInTimes = field(default_factory=dict)
     corrections: Mapping[str, Mapping[str, tuple[Correction, ...]]] = field(default_factory=dict)
 
 

@@ -59,7 +59,7 @@ def prepared(students: list[HandedIn], files: InstructorFiles, book: Gradebook) 
         texts["times"] = book.files("times")
     else:
         texts["times"] = texts_of([str(Path(files.rules[0]).parent / rules.times)] if rules.times else [])
-    times = HandInTimes()
+    times: HandInTimes = {}
     for one in texts["times"]:
         times, unknown = read_times(*one, directory)
         lines += unknown

@@ -98,6 +98,10 @@ class HandInTime:
     marked: bool = False
 
 
+# What the instructor's CSV says: student and notebook ("" for all) → when it was handed in, and in which line.
+HandInTimes = Mapping[tuple[str, str], HandInTime]
+
+
 # Reading ----------------------------------------------------------------------------------------------------------
 
 
@@ -189,13 +193,6 @@ def count_of_days(value: Any) -> int:
 # When a notebook was handed in ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class HandInTimes:
-    """What the instructor's CSV says: student and notebook ("" for all) → when it was handed in, and in which line."""
-
-    by_student: Mapping[tuple[str, str], HandInTime] = field(default_factory=dict)
-
-
 def read_times(text: str, file: str, directory: Directory[Enrolled]) -> tuple[HandInTimes, list[str]]:
     """The times in a CSV text with columns id or name, utc, and perhaps notebook; lines about those of no student.
 
@@ -225,7 +222,7 @@ def read_times(text: str, file: str, directory: Directory[Enrolled]) -> tuple[Ha
             if key in found:
                 raise BadTable(f"{row.place}: a second time for {student.name}.")
             found[key] = HandInTime(utc if utc.tzinfo else utc.replace(tzinfo=UTC), row.place)
-    return HandInTimes(found), lines
+    return found, lines
 
 
 def moodle_time(said: str, zone: tzinfo | None) -> datetime | None:
@@ -252,7 +249,7 @@ def hand_in_times(
     hand_in = student.student
     worksheet = moodle_time(student.listed.handed_in, rules.zone) if student.listed else None
     for name, file in notebooks:
-        told = times.by_student.get((hand_in.student, name)) or times.by_student.get((hand_in.student, ""))
+        told = times.get((hand_in.student, name)) or times.get((hand_in.student, ""))
         arrival = hand_in.arrivals.get(file)
         if told:
             found[name] = told

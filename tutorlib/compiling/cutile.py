@@ -1,7 +1,8 @@
 """Compiling cuTile kernels for a target GPU, on any machine."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any, Literal
 
@@ -22,17 +23,25 @@ def compile_cutile(kernel: Any, args: Sequence[Any], arch: str = "sm_90") -> Com
 
 def exported(kernel: Any, args: Sequence[Any], arch: str, form: Literal["cubin", "tileir_bytecode"]) -> bytes:
     """As `compile_cutile`; the bytes of the cubin, or of the Tile IR that `compile_tile_ir` takes."""
-    from cuda.tile import TileError
     from cuda.tile.compilation import CallingConvention, KernelSignature, export_kernel
 
     parameters = [arg.constraint() if isinstance(arg, TensorSpec) else arg for arg in args]
     signature = KernelSignature(parameters, CallingConvention.cutile_python_v2())
     file = BytesIO()
-    try:
+    with refusals():
         export_kernel(kernel, [signature], file, gpu_code=arch, output_format=form)
+    return file.getvalue()
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What cuTile's compiler refuses raises CompileFailed."""
+    from cuda.tile import TileError
+
+    try:
+        yield
     except TileError as error:
         raise compile_failure(error, error.message.strip()) from error
-    return file.getvalue()
 
 
 def compile_all(jobs: Iterable[tuple[Any, Sequence[Any], str]]) -> list[Compiled]:

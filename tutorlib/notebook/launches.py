@@ -1,7 +1,7 @@
 """The cost of compiling and of launching, measured on the reader's machine and as recorded."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tutorlib.compiling.stages import Stages, compile_in_stages
 from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, READY, STEPS, TORCH, recorded_launches
@@ -9,6 +9,7 @@ from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, READY, STEPS, TO
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+T = TypeVar("T")
 STAGES = {
     "trace": "tracing",
     "lower": "lowering",
@@ -68,15 +69,16 @@ def show_later_calls() -> "DataFrame | None":
     """
     import pandas
 
-    tables = {
-        machine_of(found): pandas.DataFrame.from_dict(later_rows(found), orient="index")
-        for found in recorded_launches()
-        if LATER in found
-    }
+    tables = by_machine(LATER, lambda found: pandas.DataFrame.from_dict(later_rows(found), orient="index"))
+    return pandas.concat(tables, axis="columns").fillna("") if tables else None
+
+
+def by_machine(part: str, table: Callable[[dict[str, Any]], T]) -> dict[str, T]:
+    """The table of each machine that has recorded this part; a line where none has."""
+    tables = {machine_of(found): table(found) for found in recorded_launches() if part in found}
     if not tables:
         print(NOTHING)
-        return None
-    return pandas.concat(tables, axis="columns").fillna("")
+    return tables
 
 
 def later_rows(found: dict[str, Any]) -> dict[str, dict[str, str]]:
@@ -107,14 +109,8 @@ def show_first_load() -> "DataFrame | None":
     """The steps of the first load of a saved kernel in a new process, and of the driver's share of it, for each GPU."""
     import pandas
 
-    tables = {
-        machine_of(found): {
-            (who, step): host_time(us) for who, steps in found[STEPS].items() for step, us in steps.items()
-        }
-        for found in recorded_launches()
-        if STEPS in found
-    }
-    if not tables:
-        print(NOTHING)
-        return None
-    return pandas.DataFrame(tables).fillna("")
+    def steps_of(found: dict[str, Any]) -> dict[tuple[str, str], str]:
+        return {(who, step): host_time(us) for who, steps in found[STEPS].items() for step, us in steps.items()}
+
+    tables = by_machine(STEPS, steps_of)
+    return pandas.DataFrame(tables).fillna("") if tables else None

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
 from tutorlib.compiling.cute import compile_cute, cute_arguments
+from tutorlib.compiling.cutile import refusals
 from tutorlib.compiling.driver import LaunchGrid, load
-from tutorlib.compiling.errors import CompileFailed, compile_failure
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
 from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher
 from tutorlib.measuring.measure import measure
-from tutorlib.measuring.measurement import within_noise
+from tutorlib.measuring.measurement import Measurement, within_noise
 from tutorlib.notebook.measured import explained, show_ratio
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Shape
@@ -120,8 +121,6 @@ def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
 
     Without a GPU its launches are interpreted; lines say so and list the findings. Raises CompileFailed.
     """
-    import cuda.tile as ct
-
     from tutorlib.simulate.cutile.launching import interpreted
 
     if not (reason := device.why_not(MMA_SYNC)):
@@ -131,11 +130,8 @@ def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
         torch.cuda.synchronize()
         return
     print(f"{getattr(host, '__name__', 'its launches')}: interpreted: {reason}")
-    try:
-        with interpreted() as launched:
-            host(*tensors)
-    except ct.TileError as error:
-        raise compile_failure(error, error.message.strip()) from error
+    with refusals(), interpreted() as launched:
+        host(*tensors)
     for finding in (finding for one in launched for finding in one.report.findings):
         print(finding.message)
 
@@ -153,12 +149,14 @@ def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[i
     problem = gemm("bf16")
     for size in sizes:
         a, b = (measure(problem, CuteLauncher(host, problem), (size,) * 3) for host in kernels.values())
-        faster = a.ratio / b.ratio
-        noise = ", within noise" if within_noise(faster - 1, a, b) else ""
-        print(
-            f"{size}: {first} {a.median_us:.1f} µs, {second} {b.median_us:.1f} µs; "
-            f"{first} is {faster:.3f} × as fast{noise}"
-        )
+        times = f"{first} {a.median_us:.1f} µs, {second} {b.median_us:.1f} µs"
+        print(f"{size}: {times}; {first} is {show_faster(a, b)}")
+
+
+def show_faster(one: Measurement, other: Measurement, beside: str = "") -> str:
+    """ "1.024 × as fast", by what both are beside their baselines."""
+    faster = one.ratio / other.ratio
+    return f"{faster:.3f} × as fast{beside}{', within noise' if within_noise(faster - 1, one, other) else ''}"
 
 
 def compare_parts(chosen: "Callable[[int, int, int], tuple[HopperConfig, Parts]]", shapes: Sequence[Shape]) -> None:
@@ -173,9 +171,8 @@ def compare_parts(chosen: "Callable[[int, int, int], tuple[HopperConfig, Parts]]
     for shape in shapes:
         config, parts = chosen(*shape)
         yours, course = (measure(problem, HopperLauncher(config, slots), shape) for slots in (parts, None))
-        faster = yours.ratio / course.ratio
-        noise = ", within noise" if within_noise(faster - 1, yours, course) else ""
-        print(f"{by(shape)}: {show_ratio(yours)} of cuBLAS, {faster:.3f} × as fast as with the course's parts{noise}")
+        faster = show_faster(yours, course, " as with the course's parts")
+        print(f"{by(shape)}: {show_ratio(yours)} of cuBLAS, {faster}")
 
 
 def show_beside(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]) -> "DataFrame | None":

@@ -6,10 +6,11 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from tutorlib.compiling.cutile import refusals
 from tutorlib.simulate.cute_functions import launches_of_cute
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.signatures import function_name, with_streams
-from tutorlib.simulate.tile_kernels import launch_report, refusals, tile_arch
+from tutorlib.simulate.tile_kernels import launch_report, tile_arch
 
 
 class SeemsOnGpu(TorchFunctionMode):

@@ -1,11 +1,10 @@
 """cuTile kernels, which are interpreted tile by tile."""
 
 import linecache
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-from tutorlib.compiling.errors import compile_failure
+from tutorlib.compiling.cutile import refusals
 from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
@@ -28,17 +27,6 @@ def simulate_tile_kernel(kernel: Any, arguments: Sequence[Any], grid: Sequence[i
     with refusals():
         report = run(kernel, grid, list(taken.values()), tile_arch(arch))
     return launch_report(kernel, report)
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """What cuTile's compiler refuses raises CompileFailed."""
-    from cuda.tile import TileError
-
-    try:
-        yield
-    except TileError as error:
-        raise compile_failure(error, error.message.strip()) from error
 
 
 def tile_arch(arch: str) -> str:

@@ -11,15 +11,20 @@ from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_stat
 
 
 @cute.jit
+def load(steps, k_tile, stage):
+    with cute.arch.elect_one():
+        cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
+    steps.load(k_tile, stage)
+
+
+@cute.jit
 def counts_itself(steps):
     """Stage and phase from the K tile's number; the first round does not wait."""
     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
         stage = k_tile % steps.stages
         if k_tile >= steps.stages:
             cute.arch.mbarrier_wait(steps.empty + stage, (k_tile // steps.stages - 1) & 1)
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
-        steps.load(k_tile, stage)
+        load(steps, k_tile, stage)
 
 
 @cute.jit
@@ -43,9 +48,7 @@ def an_unrolled_prologue(steps):
     """The first round unrolled by the compiler, the others in a loop."""
     for stage in cutlass.range_constexpr(steps.stages):
         if stage < steps.k_tiles:
-            with cute.arch.elect_one():
-                cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
-            steps.load(stage, stage)
+            load(steps, stage, stage)
     fill_again(steps)
 
 
@@ -53,9 +56,7 @@ def an_unrolled_prologue(steps):
 def fills_first(steps):
     """All stages without a wait, since they are empty at the start; then each as it becomes free."""
     for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + k_tile, steps.stage_bytes)
-        steps.load(k_tile, k_tile)
+        load(steps, k_tile, k_tile)
     fill_again(steps)
 
 
@@ -65,9 +66,7 @@ def fill_again(steps):
     state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     for k_tile in cutlass.range(steps.stages, steps.k_tiles, unroll=1):
         cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
-        steps.load(k_tile, state.index)
+        load(steps, k_tile, state.index)
         state.advance()
 
 
@@ -135,9 +134,7 @@ def waits_for_the_last_stages(steps):
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
         cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
-        steps.load(k_tile, state.index)
+        load(steps, k_tile, state.index)
         state.advance()
     for _ in cutlass.range(steps.stages, unroll=1):
         cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
@@ -294,13 +291,6 @@ def barriers_of_the_block(steps):
         cute.arch.sync_threads()
         if steps.loads_too and k_tile + steps.stages < steps.k_tiles:
             load(steps, k_tile + steps.stages, stage)
-
-
-@cute.jit
-def load(steps, k_tile, stage):
-    with cute.arch.elect_one():
-        cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
-    steps.load(k_tile, stage)
 
 
 @cute.jit

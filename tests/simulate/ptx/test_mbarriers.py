@@ -1,11 +1,12 @@
 """mbarriers, bulk copies, clusters and setmaxnreg in kernels of a few lines: right ones, and what is said of others."""
 
+from math import prod
+
 import pytest
 import torch
 
 from tests.simulate.ptx.snippets import kernel
 from tutorlib.simulate.ptx import NotSimulated, run
-from tutorlib.simulate.ptx.launch import pick_kernel, three
 from tutorlib.simulate.ptx.memory.arena import Arena
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
@@ -183,16 +184,19 @@ def test_what_is_not_simulated_is_named(opcode):
 
 def clusters(body, blocks=4, cluster=2, threads=32, shared=2048):
     """A grid of so many blocks, in clusters."""
-    out = torch.zeros(blocks * threads, dtype=torch.int32)
-    module = parse_ptx(kernel(body, ["out"], shared=shared))
-    arena = Arena([out.numel() * 4])
+    report, out = in_clusters(kernel(body, ["out"], shared=shared), (blocks, 1, 1), threads, (cluster, 1, 1))
+    return report, out.view(blocks, threads)
+
+
+def in_clusters(ptx, grid, threads, cluster):
+    out = torch.zeros(prod(grid) * threads, dtype=torch.int32)
+    module, arena = parse_ptx(ptx), Arena([out.numel() * 4])
     placed = arena.place("out", out)
     parameters = arena.address_of(placed).to_bytes(8, "little")
-    launch = Launch(module, pick_kernel(module, ""), three((blocks,)), three((threads,)), 0, parameters, by_loc(module),
-                    three((cluster,)))  # fmt: skip
-    report = simulate(launch, arena)
+    (entry,) = module.kernels.values()
+    report = simulate(Launch(module, entry, grid, (threads, 1, 1), 0, parameters, by_loc(module), cluster), arena)
     arena.write_back(placed, out)
-    return report, out.view(blocks, threads)
+    return report, out
 
 
 WHERE = """mov.u32 %r10, %ctaid.x; shl.b32 %r11, %r10, 7; cvt.u64.u32 %rd2, %r11; add.s64 %rd_out, %rd_out, %rd2;
@@ -243,14 +247,8 @@ def test_places_in_a_cluster_of_two_dimensions():
     body = """mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %cluster_ctarank; mov.u32 %r4, %clusterid.x;
     mad.lo.u32 %r5, %r2, 4, %r1; shl.b32 %r6, %r5, 2; cvt.u64.u32 %rd2, %r6; add.s64 %rd1, %rd_out, %rd2;
     mad.lo.u32 %r9, %r4, 100, %r3; st.global.b32 [%rd1], %r9;"""
-    out = torch.zeros(8, dtype=torch.int32)
-    module = parse_ptx(kernel(body, ["out"]))
-    arena = Arena([32])
-    placed = arena.place("out", out)
-    parameters = arena.address_of(placed).to_bytes(8, "little")
-    launch = Launch(module, pick_kernel(module, ""), (4, 2, 1), (1, 1, 1), 0, parameters, by_loc(module), (2, 2, 1))
-    assert not simulate(launch, arena).findings
-    arena.write_back(placed, out)
+    report, out = in_clusters(kernel(body, ["out"]), (4, 2, 1), 1, (2, 2, 1))
+    assert not report.findings
     assert out.view(2, 4).tolist() == [[0, 1, 100, 101], [2, 3, 102, 103]]
 
 

@@ -184,8 +184,8 @@ def rounded_binary(function: Callable, to_float: bool = False) -> Callable:
     return apply
 
 
-def plain_binary(function: Callable, to_float: bool = False) -> Callable:
-    return lambda x, y, /: binary(function, x, y, to_float)
+def plain_binary(function: Callable) -> Callable:
+    return lambda x, y, /: binary(function, x, y)
 
 
 add = rounded_binary(operator.add)

@@ -7,6 +7,7 @@ is what __syncthreads and sync_threads ask for.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Operand
 from tutorlib.simulate.ptx.state import State
+from tutorlib.simulate.ptx.waiting import Waiting
 
 BARRIERS = 16
 
@@ -64,24 +66,15 @@ class BarrierInstruction:
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """Lanes that wait in a barrier, each with its number and the threads expected.
+class WaitingInBarrier(Waiting):
+    """Lanes that wait in a barrier, each with its number and the threads expected."""
 
-    then: the block of the program where they go on; None where the program ends.
-    """
-
-    by: BarrierInstruction
-    lanes: np.ndarray
     number: np.ndarray
     expected: np.ndarray
-    then: int | None
+    reduction: Reduction | None
 
-    def some(self, which: np.ndarray) -> "Waiting | None":
-        if not which.any():
-            return None
-        if which.all():
-            return self
-        return replace(self, lanes=self.lanes[which], number=self.number[which], expected=self.expected[which])
+    def only(self, which: np.ndarray) -> Self:
+        return replace(super().only(which), number=self.number[which], expected=self.expected[which])
 
 
 @dataclass
@@ -89,7 +82,7 @@ class BlockBarriers:
     """waiting: in the order of their arrival."""
 
     state: State
-    waiting: list[Waiting] = field(default_factory=list)
+    waiting: list[WaitingInBarrier] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         shape = (self.state.geometry.batch, BARRIERS)
@@ -101,22 +94,25 @@ class BlockBarriers:
         self.passed_by.fill(0)
         self.seen.fill(0)
 
-    def arrive(self, by: BarrierInstruction, lanes: np.ndarray) -> None:
+    def arrive(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
         """bar.arrive: count these lanes, which go on."""
         numbers = values_of(by.number, lanes)
         np.add.at(self.passed_by, (self.state.slot[lanes], numbers), 1)
-        slots, warps, first = self.warps_of(lanes)
+        slots, warps = self.state.geometry.warps_of(lanes)
+        _, first = np.unique(lanes // WARP, return_index=True)
         np.maximum.at(self.seen, (slots, numbers[first]), self.state.watch.clocks.release(slots, warps))
+        return lanes
 
-    def wait(self, by: BarrierInstruction, lanes: np.ndarray, then: int | None) -> bool:
-        """These lanes arrive. Whether all may go on at once: all threads of their blocks are among them."""
+    def wait(self, by: BarrierInstruction, lanes: np.ndarray, then: int | None) -> np.ndarray:
+        """These lanes arrive. All may go on at once if all threads of their blocks are among them, else none."""
         if not self.waiting and by.expected.size == 1 and by.expected[0] == 0 and self.are_whole_blocks(lanes):
             self.state.watch.clocks.meet(np.unique(self.state.slot[lanes]))
             if by.reduction:
                 self.reduce_by_block(by.reduction, lanes)
-            return True
-        self.waiting.append(Waiting(by, lanes, values_of(by.number, lanes), values_of(by.expected, lanes), then))
-        return False
+            return lanes
+        number, expected = (values_of(values, lanes) for values in (by.number, by.expected))
+        self.waiting.append(WaitingInBarrier(by.site, lanes, then, number, expected, by.reduction))
+        return lanes[:0]
 
     def are_whole_blocks(self, lanes: np.ndarray) -> bool:
         counts = np.bincount(self.state.slot[lanes], minlength=self.state.geometry.batch)
@@ -127,22 +123,22 @@ class BlockBarriers:
             here = lanes[self.state.slot[lanes] == slot]
             reduction.give(here, here)
 
-    def open(self) -> list[Waiting]:
+    def open(self) -> list[WaitingInBarrier]:
         """The lanes that may go on now, which wait no longer."""
-        free: list[Waiting] = []
+        free: list[WaitingInBarrier] = []
         while ready := self.complete():
             for slot, number in ready:
                 free += self.open_one(slot, number)
         return free
 
-    def open_one(self, slot: int, number: int) -> list[Waiting]:
+    def open_one(self, slot: int, number: int) -> list[WaitingInBarrier]:
         """Those whom the barrier lets go on: as many as it expects, where it says how many, and who comes later waits
         for the next."""
         here, left = [], []
         for group in self.waiting:
             meets = (self.state.slot[group.lanes] == slot) & (group.number == number)
-            here += [part for part in [group.some(meets)] if part]
-            left += [part for part in [group.some(~meets)] if part]
+            here += group.some(meets)
+            left += group.some(~meets)
         room = max(int(group.expected.max()) for group in here) - int(self.passed_by[slot, number])
         if room > 0:
             here, later = first_lanes(here, room)
@@ -161,31 +157,31 @@ class BlockBarriers:
             np.maximum.at(expected, (slots, group.number), np.where(group.expected, group.expected, living[slots]))
         return [(int(slot), int(number)) for slot, number in np.argwhere((expected > 0) & (arrived >= expected))]
 
-    def pass_through(self, slot: int, number: int, groups: list[Waiting]) -> None:
+    def pass_through(self, slot: int, number: int, groups: list[WaitingInBarrier]) -> None:
         """All of them learn what each of them, and those that only arrived, knew."""
         lanes = np.concatenate([group.lanes for group in groups])
-        slots, warps, _ = self.warps_of(lanes)
+        slots, warps = self.state.geometry.warps_of(lanes)
         clocks = self.state.watch.clocks
         seen = np.maximum(clocks.release(slots, warps).max(0), self.seen[slot, number])
         clocks.acquire(slots, warps, np.broadcast_to(seen, (len(slots), len(seen))))
         self.seen[slot, number] = 0
         self.passed_by[slot, number] = 0
         for group in groups:
-            if group.by.reduction:
-                group.by.reduction.give(group.lanes, lanes)
+            if group.reduction:
+                group.reduction.give(group.lanes, lanes)
         if not any(group.expected.any() for group in groups):
             self.look_at(slot, groups, lanes)
 
-    def look_at(self, slot: int, groups: list[Waiting], lanes: np.ndarray) -> None:
+    def look_at(self, slot: int, groups: list[WaitingInBarrier], lanes: np.ndarray) -> None:
         """Whether the barrier was run by all threads of the block, and in one place."""
         first, *others = groups
-        other = next((group for group in others if group.by.site != first.by.site), None)
+        other = next((group for group in others if group.site != first.site), None)
         absent = np.setdiff1d(np.arange(self.state.geometry.threads), self.state.thread[lanes])
         if other:
             self.notice(
                 first, slot, len(lanes),
                 f"{self.span(first.lanes)} wait in this barrier while {self.span(other.lanes)} wait in the one "
-                f"at {self.state.watch.show(other.by.site)}: a barrier in a branch that only some "
+                f"at {self.state.watch.show(other.site)}: a barrier in a branch that only some "
                 "threads take is a deadlock",
             )  # fmt: skip
         elif len(absent):
@@ -205,28 +201,22 @@ class BlockBarriers:
                 f"{self.span(here)} wait in this barrier forever, since the others never reach it: a deadlock",
             )  # fmt: skip
 
-    def notice(self, group: Waiting, slot: int, count: int, what: str) -> None:
-        block = self.state.geometry.show_block(self.state.first + slot)
-        self.state.watch.findings.notice(Hazard.BARRIER, group.by.site, lambda: f"in block {block} {what}", count)
+    def notice(self, group: WaitingInBarrier, slot: int, count: int, what: str) -> None:
+        block = self.state.geometry.show_slot(slot)
+        self.state.watch.findings.notice(Hazard.BARRIER, group.site, lambda: f"in block {block} {what}", count)
 
     def span(self, lanes: np.ndarray) -> str:
         return span(self.state.thread[lanes])
 
-    def warps_of(self, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The warps that these lanes belong to, as slots and numbers, and which of the lanes is the first of each."""
-        numbers, first = np.unique(lanes // WARP, return_index=True)
-        warps = self.state.geometry.warps
-        return numbers // warps, numbers % warps, first
 
-
-def first_lanes(groups: list[Waiting], number: int) -> tuple[list[Waiting], list[Waiting]]:
+def first_lanes(groups: list[WaitingInBarrier], number: int) -> tuple[list[WaitingInBarrier], list[WaitingInBarrier]]:
     """So many lanes of these groups, one group after the other, and the rest."""
-    taken: list[Waiting] = []
-    rest: list[Waiting] = []
+    taken: list[WaitingInBarrier] = []
+    rest: list[WaitingInBarrier] = []
     for group in groups:
         first = np.arange(len(group.lanes)) < number - sum(len(part.lanes) for part in taken)
-        taken += [part for part in [group.some(first)] if part]
-        rest += [part for part in [group.some(~first)] if part]
+        taken += group.some(first)
+        rest += group.some(~first)
     return taken, rest
 
 

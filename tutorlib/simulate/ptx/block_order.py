@@ -41,25 +41,24 @@ def merge(seen: Seen, more: Seen) -> None:
 
 
 class BlockOrder:
-    """first: the number of the batch's first block. What blocks before it know is dropped, but for what flags tell."""
+    """What blocks before the batch know is dropped, but for what flags tell."""
 
     def __init__(self, geometry: Geometry, clocks: WarpClocks) -> None:
-        self.geometry, self.clocks, self.first = geometry, clocks, 0
+        self.geometry, self.clocks = geometry, clocks
         self.published: Steps = defaultdict(list)  # by a fence
         self.heard: Steps = defaultdict(list)  # from a flag
         self.learned: Steps = defaultdict(list)  # from a flag, and a fence came after it
         self.flags: dict[int, Seen] = {}  # by the piece of memory; a warp that writes one puts another dict there
         self.latest: dict[tuple[int, int, int, bool], Seen] = {}  # that a warp has read at a piece, acquiring or not
 
-    def restart(self, first: int) -> None:
-        """Make ready for the blocks from this one on."""
-        self.first = first
+    def restart(self) -> None:
+        """Make ready for another batch."""
         for each in (self.published, self.heard, self.learned, self.latest):
             each.clear()
 
     def note(self, steps: Steps, block: int, warp: int, seen: Seen) -> None:
         """A step more. Those that all warps of the block know of become one."""
-        slot = block - self.first
+        slot = block - self.geometry.first
         base = self.clocks.base[slot]
         least = self.clocks.known[slot, :, base : base + self.geometry.warps].min(0)
         old = [step for step in steps[block] if step[1] <= least[step[0]]]
@@ -72,7 +71,7 @@ class BlockOrder:
 
     def known(self, block: int, warp: int, *kinds: Steps) -> Seen:
         """The effects of such steps of the block, as far as this warp knows of them."""
-        slot = block - self.first
+        slot = block - self.geometry.first
         over = self.clocks.known[slot, warp, self.clocks.base[slot] :]
         seen: Seen = {}
         for by, clock, brought in (step for steps in kinds for step in steps.get(block, ())):
@@ -89,7 +88,7 @@ class BlockOrder:
             self.note(self.learned, block, warp, heard)
 
     def publish(self, block: int, warp: int) -> None:
-        seen, slot = self.known(block, warp, self.learned), block - self.first
+        seen, slot = self.known(block, warp, self.learned), block - self.geometry.first
         base = self.clocks.base[slot]
         own = self.clocks.known[slot, warp, base : base + self.geometry.warps].copy()
         own[warp] = self.now(block, warp)
@@ -98,7 +97,7 @@ class BlockOrder:
         self.clocks.release(np.array([slot]), np.array([warp]), whole=False)  # what comes now is behind the fence
 
     def now(self, block: int, warp: int) -> int:
-        return int(self.clocks.now[block - self.first, warp])
+        return int(self.clocks.now[block - self.geometry.first, warp])
 
     def on_atomic(self, who: Iterable[tuple[int, int, int]], instruction: Instruction) -> None:
         """who: block, warp and piece of each access, in order."""

@@ -7,10 +7,11 @@ shared memory reads it when its thread waits for its group, or when its block en
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from tutorlib.failure import Flaw, Hazard
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
@@ -121,13 +122,12 @@ class BulkCopies:
         return bool(arriving)
 
     def notice_late(self, copy: BulkLoad) -> None:
-        block = self.geometry.show_block(self.mbarriers.first + copy.slot)
         self.findings.notice(
-            Hazard.UNWAITED,
+            Hazard.UNWAITED(lacks="end", by=copy.carrier),
             copy.site,
-            lambda: Flaw(
-                f"{copy.carrier} may write to shared memory of block {block}, which has ended: no thread waits for it",
-                Hazard.UNWAITED(lacks="end", by=copy.carrier),
+            lambda: (
+                f"{copy.carrier} may write to shared memory of block {self.geometry.show_slot(copy.slot)}, which has "
+                "ended: no thread waits for it"
             ),
         )
 
@@ -183,14 +183,7 @@ class BulkCopies:
         for copy in left:
             committed = self.committed[copy.lane] > copy.group
             why = "no thread waits for it to finish" if committed else "it is in no group that could be waited for"
-            slot, thread = int(self.slot[copy.lane]), int(self.thread[copy.lane])
-            who = f"thread {thread} of block {self.geometry.show_block(self.mbarriers.first + slot)}"
-            self.findings.notice(
-                Hazard.UNWAITED,
-                copy.site,
-                lambda who=who, why=why: Flaw(  # type: ignore[misc]
-                    f"{who} ends while a TMA store may still be reading shared memory: {why}",
-                    Hazard.UNWAITED(lacks="stored"),
-                ),
-            )
+            who = self.geometry.show_thread(copy.lane)
+            says = f"{who} ends while a TMA store may still be reading shared memory: {why}"
+            self.findings.notice(Hazard.UNWAITED(lacks="stored"), copy.site, partial(str, says))
             self.read(copy)

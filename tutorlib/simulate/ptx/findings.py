@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tutorlib.failure import Flaw, Hazard
+from tutorlib.failure import Fault, Flaw, Hazard
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Finding:
     @property
     def sentence(self) -> Flaw:
         """As it stands in a verdict."""
-        return self.kind.told(self.message) + f" ({self.place or f'line {self.ptx_line} of the PTX'})."
+        return self.kind().told(self.message) + f" ({self.place or f'line {self.ptx_line} of the PTX'})."
 
 
 @dataclass
@@ -80,8 +80,12 @@ class Findings:
 
     seen: dict[tuple[Hazard, int, object], Noticed] = field(default_factory=dict)
 
-    def notice(self, kind: Hazard, site: int, message: Callable[[], str], count: int = 1, apart: object = None) -> None:
-        key = (kind, site, apart)
+    def notice(
+        self, fault: Hazard | Fault, site: int, message: Callable[[], str], count: int = 1, apart: object = None
+    ) -> None:
+        """message: one of this fault, unless it is a Flaw that tells of others."""
+        fault = fault() if isinstance(fault, Hazard) else fault
+        key = (Hazard(fault.kind), site, apart)
         if key not in self.seen:
-            self.seen[key] = Noticed(site, message())
+            self.seen[key] = Noticed(site, fault.told(message()))
         self.seen[key].count += count

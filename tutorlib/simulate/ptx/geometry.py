@@ -11,17 +11,19 @@ Dim3 = tuple[int, int, int]
 ALONE: Dim3 = (1, 1, 1)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Geometry:
     """grid, block: sizes along x, y, z; cluster: in blocks. batch: how many blocks run together, whole clusters.
 
     Blocks run cluster after cluster. A block's place is its number in that order; a slot its place in the batch.
+    first: the place of the first block of the batch that runs.
     """
 
     grid: Dim3
     block: Dim3
     batch: int
     cluster: Dim3 = ALONE
+    first: int = 0
 
     @property
     def blocks(self) -> int:
@@ -58,10 +60,9 @@ class Geometry:
         """Each lane's block, counted in the batch."""
         return np.repeat(np.arange(self.batch), self.warps * WARP)
 
-    def show_thread(self, first: int, lane: int) -> str:
-        """A lane's thread, of a batch that begins with the block at a place."""
-        slot, thread = divmod(lane, self.warps * WARP)
-        return f"thread {thread} of block {self.show_block(first + slot)}"
+    def warps_of(self, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The warps that these lanes belong to: each one's slot, and its number in the block."""
+        return np.divmod(np.unique(lanes // WARP), self.warps)
 
     def number(self, place: np.ndarray) -> np.ndarray:
         """The number in the grid, x fastest, of the blocks at these places."""
@@ -82,6 +83,20 @@ class Geometry:
         number = int(self.number(np.array(place)))
         at = coordinates(number, self.grid)
         return str(number) if self.grid[1] == self.grid[2] == 1 else str(at if self.grid[2] > 1 else at[:2])
+
+    def show_slot(self, slot: int) -> str:
+        """A block of the batch."""
+        return self.show_block(self.first + slot)
+
+    def show_warp(self, warp: int) -> str:
+        """A warp by its number in the batch: "warp 1 of block 3"."""
+        slot, number = divmod(warp, self.warps)
+        return f"warp {number} of block {self.show_slot(slot)}"
+
+    def show_thread(self, lane: int) -> str:
+        """A lane's thread: "thread 40 of block 3"."""
+        slot, thread = divmod(lane, self.warps * WARP)
+        return f"thread {thread} of block {self.show_slot(slot)}"
 
 
 def volume(sizes: Dim3) -> int:

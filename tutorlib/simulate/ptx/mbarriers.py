@@ -4,8 +4,10 @@ A phase is over when as many have arrived as the mbarrier was made for, and as m
 Who waits for it then knows what those knew who arrived, and that the bytes are there.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,9 +16,11 @@ from tutorlib.simulate.ptx.clocks import WarpClocks
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
+from tutorlib.simulate.ptx.waiting import Waiting
 
 MOST = 64  # of a block
 IMPATIENT = 2  # times that all threads who wait give up in vain, before they count as stuck
+K = TypeVar("K", bound=Hashable)
 SharedPlace = tuple[int, int]  # a block in the batch, and the address in its shared memory
 
 
@@ -24,7 +28,7 @@ SharedPlace = tuple[int, int]  # a block in the batch, and the address in its sh
 class MbarrierState:
     """phase: how many are over. pending: arrivals that the next one lacks; missing: bytes.
 
-    number: among the block's mbarriers. site, by, made: where it was made, by which (slot, thread), at what clock.
+    number: among the block's mbarriers. site, maker, made: where it was made, by which lane, at what clock.
     announced: the bytes of this phase, and where the last of them were announced.
     seen: what those know who have arrived; over: what they knew when the last phase was over.
     covers: the blocks whose shared memory got the bytes that it counted.
@@ -34,7 +38,7 @@ class MbarrierState:
     number: int
     expected: int
     site: int
-    by: SharedPlace
+    maker: int
     made: int
     seen: np.ndarray
     over: np.ndarray
@@ -55,30 +59,23 @@ class MbarrierState:
 
 
 @dataclass(frozen=True)
-class WaitingForPhase:
-    """Lanes that wait for one phase of one mbarrier. passed: their register that tells whether it is over.
+class WaitingForPhase(Waiting):
+    """Lanes that wait for one phase of one mbarrier. passed: their register that tells whether it is over."""
 
-    then: the block of the program where they go on.
-    """
-
-    site: int
     mbarrier: MbarrierState
     parity: int
-    lanes: np.ndarray
     passed: np.ndarray
-    then: int | None
 
 
 @dataclass
 class Mbarriers:
-    """show: a site as "line 12, `…`". first: the place of the batch's first block."""
+    """show: a site as "line 12, `…`"."""
 
     geometry: Geometry
     clocks: WarpClocks
     findings: Findings
     show: Callable[[int], str]
     waiting: list[WaitingForPhase] = field(default_factory=list)
-    first: int = 0
 
     def __post_init__(self) -> None:
         self.made: dict[SharedPlace, MbarrierState] = {}
@@ -88,8 +85,7 @@ class Mbarriers:
         self.changed = False
         self.gave_up = 0
 
-    def restart(self, first: int) -> None:
-        self.first = first
+    def restart(self) -> None:
         self.made.clear()
         self.count = [0] * self.geometry.batch
         self.waiting.clear()
@@ -107,43 +103,31 @@ class Mbarriers:
         if number >= MOST:
             raise NotSimulated(f"a block with more than {MOST} mbarriers")
         self.count[place[0]] += old is None
-        slot, thread = int(self.slot[lane]), int(self.thread[lane])
         nothing = np.zeros(self.clocks.width, np.int32)
-        now = int(self.clocks.now[slot, thread // WARP])
+        now = int(self.clocks.now[self.slot[lane], self.thread[lane] // WARP])
+        phase = old.phase + old.phase % 2 if old else 0  # it begins in an even one again
         self.made[place] = MbarrierState(
-            place,
-            number,
-            expected,
-            site,
-            (slot, thread),
-            now,
-            nothing,
-            nothing,
-            expected,
-            phase=old.phase if old else 0,
+            place, number, expected, site, lane, now, nothing, nothing, expected, phase=phase
         )
-        if old and old.phase % 2:
-            self.made[place].phase += 1  # it begins in an even phase again
 
     def check_maker(self, site: int, lane: int, old: MbarrierState) -> None:
         """Another thread may initialize an mbarrier again only behind a barrier."""
         if not self.knows(lane, old):
+            who = self.geometry.show_thread
             self.findings.notice(
-                Hazard.MBARRIER,
+                Hazard.MBARRIER(lacks="one thread"),
                 site,
-                lambda: Flaw(
-                    f"{self.who(lane)} initializes the mbarrier at {self.where(old.place, int(self.slot[lane]))} that "
-                    f"{self.geometry_thread(*old.by)} initializes, too: one thread does it for all",
-                    Hazard.MBARRIER(lacks="one thread"),
+                lambda: (
+                    f"{who(lane)} initializes the mbarrier at {self.where(old.place, int(self.slot[lane]))} that "
+                    f"{who(old.maker)} initializes, too: one thread does it for all"
                 ),
             )
 
     def knows(self, lane: int, mbarrier: MbarrierState) -> bool:
         """Whether a thread made the mbarrier, or a barrier lies between."""
-        slot, thread = int(self.slot[lane]), int(self.thread[lane])
-        maker, by = mbarrier.by
-        known = self.clocks.known[slot, thread // WARP, self.clocks.base[maker] + by // WARP]
-        return mbarrier.by == (slot, thread) or bool(mbarrier.made <= known)
+        slots, warps = self.slot, self.thread // WARP
+        component = self.clocks.base[slots[mbarrier.maker]] + warps[mbarrier.maker]
+        return mbarrier.maker == lane or bool(mbarrier.made <= self.clocks.known[slots[lane], warps[lane], component])
 
     def forget(self, place: SharedPlace) -> None:
         """mbarrier.inval"""
@@ -156,25 +140,20 @@ class Mbarriers:
         does: "waits for", "arrives on".
         """
         found = self.made.get(place)
-        slot = int(self.slot[lane])
+        slot, who = int(self.slot[lane]), self.geometry.show_thread
         if found is None:
             self.findings.notice(
-                Hazard.MBARRIER,
+                Hazard.MBARRIER(lacks="init"),
                 site,
-                lambda: Flaw(
-                    f"{self.who(lane)} {does} the mbarrier at {self.where(place, slot)}, which was never initialized",
-                    Hazard.MBARRIER(lacks="init"),
-                ),
+                lambda: f"{who(lane)} {does} the mbarrier at {self.where(place, slot)}, which was never initialized",
             )
-            return None
-        if not self.knows(lane, found):
+        elif not self.knows(lane, found):
             self.findings.notice(
-                Hazard.RACE,
+                Hazard.RACE(earlier="init"),
                 site,
-                lambda: Flaw(
-                    f"{self.who(lane)} {does} the mbarrier at {self.where(place, slot)} that "
-                    f"{self.geometry_thread(*found.by)} makes at {self.show(found.site)}, with no barrier between",
-                    Hazard.RACE(earlier="init"),
+                lambda: (
+                    f"{who(lane)} {does} the mbarrier at {self.where(place, slot)} that {who(found.maker)} makes at "
+                    f"{self.show(found.site)}, with no barrier between"
                 ),
                 apart=found.site,
             )
@@ -189,12 +168,12 @@ class Mbarriers:
     def arrive(self, site: int, mbarrier: MbarrierState, slot: int, warps: np.ndarray, count: int) -> None:
         """So many arrivals, of threads of these warps of a block."""
         seen = self.clocks.release(np.full(len(warps), slot), warps, whole=False).max(0)
+        self.arrive_later(site, mbarrier, seen, count)
+
+    def arrive_later(self, site: int, mbarrier: MbarrierState, seen: np.ndarray, count: int = 1) -> None:
+        """Arrivals that no thread makes itself. seen: the knowledge that they pass on to the threads that wait."""
         mbarrier.seen = np.maximum(mbarrier.seen, seen)
         mbarrier.pending -= count
-        self.check_count(site, mbarrier)
-        self.settle(mbarrier)
-
-    def check_count(self, site: int, mbarrier: MbarrierState) -> None:
         if mbarrier.pending < 0:
             self.findings.notice(
                 Hazard.MBARRIER,
@@ -205,12 +184,6 @@ class Mbarriers:
                 ),
             )
             mbarrier.pending = 0
-
-    def arrive_later(self, site: int, mbarrier: MbarrierState, seen: np.ndarray, count: int = 1) -> None:
-        """Arrivals that no thread makes itself. seen: the knowledge that they pass on to the threads that wait."""
-        mbarrier.seen = np.maximum(mbarrier.seen, seen)
-        mbarrier.pending -= count
-        self.check_count(site, mbarrier)
         self.settle(mbarrier)
 
     def settle(self, mbarrier: MbarrierState) -> None:
@@ -227,12 +200,11 @@ class Mbarriers:
         mbarrier.missing -= count
         if mbarrier.pending == 0 and 0 <= missing < count:
             self.findings.notice(
-                Hazard.MBARRIER,
+                Hazard.MBARRIER(lacks="bytes"),
                 mbarrier.announced_at if mbarrier.announced_at >= 0 else site,
-                lambda: Flaw(
+                lambda: (
                     f"{announced:,} bytes are announced to the mbarrier at {self.where(mbarrier.place)}, and "
-                    f"{self.show(site)} delivers more: its phase may be over before all of them have arrived",
-                    Hazard.MBARRIER(lacks="bytes"),
+                    f"{self.show(site)} delivers more: its phase may be over before all of them have arrived"
                 ),
             )
             mbarrier.missing = 0
@@ -255,7 +227,7 @@ class Mbarriers:
             if mbarrier is None or mbarrier.is_over(parity):
                 self.pass_by(mbarrier, lanes[which])
             else:
-                self.waiting.append(WaitingForPhase(site, mbarrier, parity, lanes[which], passed, then))
+                self.waiting.append(WaitingForPhase(site, lanes[which], then, mbarrier, parity, passed))
                 goes_on[which] = False
         passed[lanes[goes_on]] = True
         return lanes[goes_on]
@@ -264,11 +236,8 @@ class Mbarriers:
         self, site: int, lanes: np.ndarray, places: list[SharedPlace], parities: np.ndarray
     ) -> Iterator[tuple[MbarrierState | None, int, np.ndarray]]:
         """The lanes, as places among them, that wait for one phase of one mbarrier."""
-        together: dict[tuple[SharedPlace, int], list[int]] = {}
-        for at, key in enumerate(zip(places, parities.tolist(), strict=True)):
-            together.setdefault(key, []).append(at)
-        for (place, parity), members in together.items():
-            which, mbarrier = np.array(members), None
+        for (place, parity), which in by_key(zip(places, parities.tolist(), strict=True)).items():
+            mbarrier = None
             for lane in ends_of_warps(lanes[which]):  # the first of them that cannot know of it is named
                 mbarrier = self.at(site, lane, place, "waits for")
             yield mbarrier, parity, which
@@ -277,8 +246,7 @@ class Mbarriers:
         """These lanes learn what a phase that is over tells."""
         if mbarrier is None:
             return
-        numbers = np.unique(lanes // WARP)
-        slots, warps = numbers // self.geometry.warps, numbers % self.geometry.warps
+        slots, warps = self.geometry.warps_of(lanes)
         self.clocks.acquire(slots, warps, np.broadcast_to(mbarrier.over, (len(slots), self.clocks.width)))
         component = self.clocks.agents.readers + mbarrier.number
         for slot in {mbarrier.place[0], *mbarrier.covers}:
@@ -310,19 +278,10 @@ class Mbarriers:
     def report_deadlock(self) -> None:
         """No warp runs any longer, and these still wait: first for phases of which a part has come."""
         for group in sorted(self.waiting, key=lambda group: (group.mbarrier.untouched, group.site)):
-            waits = replace(group)
-            self.findings.notice(
-                Hazard.DEADLOCK,
-                group.site,
-                lambda waits=waits: (  # type: ignore[misc]
-                    f"{self.who_of(waits.lanes)} waits forever: " + self.lacking(waits.mbarrier, waits.parity)
-                ),
-                len(group.lanes),
-            )
+            self.findings.notice(Hazard.DEADLOCK, group.site, partial(self.lacking, group), len(group.lanes))
 
-    def lacking(self, mbarrier: MbarrierState, parity: int) -> Flaw:
-        slot = mbarrier.place[0]
-        lacks = {}
+    def lacking(self, group: WaitingForPhase) -> Flaw:
+        mbarrier, lacks = group.mbarrier, {}
         if mbarrier.pending:
             lacks["arrivals"] = f"{mbarrier.pending} of {mbarrier.expected} arrivals"
         if mbarrier.missing > 0:
@@ -331,8 +290,9 @@ class Mbarriers:
         if mbarrier.missing < 0:
             lacks["announcement"] = f"an announcement of {-mbarrier.missing:,} bytes that have come"
         return Flaw(
-            f"phase {mbarrier.phase} (parity {parity}) of the mbarrier at {self.where(mbarrier.place, slot)}, made at "
-            f"{self.show(mbarrier.site)}, lacks {' and '.join(lacks.values())}, and no running thread can supply them",
+            f"{self.geometry.show_warp(group.lanes[0] // WARP)} waits forever: phase {mbarrier.phase} (parity "
+            f"{group.parity}) of the mbarrier at {self.where(mbarrier.place)}, made at {self.show(mbarrier.site)}, "
+            f"lacks {' and '.join(lacks.values())}, and no running thread can supply them",
             *(Hazard.DEADLOCK(lacks=what) for what in lacks),
         )
 
@@ -352,7 +312,7 @@ class Mbarriers:
                     self.notice_end(mbarrier.site, slot, mbarrier.place, peer)
 
     def notice_end(self, site: int, slot: int, place: SharedPlace, peer: int) -> None:
-        block, other = (self.geometry.show_block(self.first + n) for n in (slot, peer))
+        block, other = (self.geometry.show_slot(n) for n in (slot, peer))
         self.findings.notice(
             Hazard.MBARRIER,
             site,
@@ -363,24 +323,19 @@ class Mbarriers:
             apart="end",
         )
 
-    # words --------------------------------------------------------------------------------------------------------
-
-    def who(self, lane: int) -> str:
-        return self.geometry_thread(int(self.slot[lane]), int(self.thread[lane]))
-
-    def who_of(self, lanes: np.ndarray) -> str:
-        slot = int(self.slot[lanes[0]])
-        warp = int(self.thread[lanes[0]]) // WARP
-        return f"warp {warp} of block {self.geometry.show_block(self.first + slot)}"
-
-    def geometry_thread(self, slot: int, thread: int) -> str:
-        return f"thread {thread} of block {self.geometry.show_block(self.first + slot)}"
-
     def where(self, place: SharedPlace, seen_from: int | None = None) -> str:
         """ "byte 1,024", and whose, where it is another block's."""
         slot, address = place
         own = seen_from is None or seen_from == slot
-        return f"byte {address:,}" + ("" if own else f" of block {self.geometry.show_block(self.first + slot)}")
+        return f"byte {address:,}" + ("" if own else f" of block {self.geometry.show_slot(slot)}")
+
+
+def by_key(keys: Iterable[K]) -> dict[K, np.ndarray]:
+    """For each of these keys, the numbers at which it stands."""
+    together: dict[K, list[int]] = {}
+    for at, key in enumerate(keys):
+        together.setdefault(key, []).append(at)
+    return {key: np.array(which) for key, which in together.items()}
 
 
 def ends_of_warps(lanes: np.ndarray) -> list[int]:

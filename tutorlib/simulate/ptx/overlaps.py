@@ -8,7 +8,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from tutorlib.failure import Flaw, Hazard
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.block_order import ACQUIRE, RELEASE, BlockOrder, is_strong
 from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.findings import Findings
@@ -53,10 +53,10 @@ class Overlaps:
         self.store_warp = np.zeros(count if order else 0, np.int16)
         self.store_clock = np.zeros(count if order else 0, np.int32)  # that warp's
 
-    def restart(self, first: int) -> None:
-        """Make ready for the blocks from this one on."""
+    def restart(self) -> None:
+        """Make ready for another batch."""
         if self.order:
-            self.order.restart(first)
+            self.order.restart()
 
     def before_store(self, access: GlobalAccess, changes: Callable[[], np.ndarray]) -> None:
         """changes: for each store, whether its bytes differ from what is there; asked only where it matters."""
@@ -72,7 +72,7 @@ class Overlaps:
         if self.order:
             warps = self.by_piece(access, access.warps)
             self.store_warp[pieces] = warps
-            self.store_clock[pieces] = self.order.clocks.now[owners - 1 - self.order.first, warps]
+            self.store_clock[pieces] = self.order.clocks.now[owners - 1 - self.geometry.first, warps]
             if is_strong(access.instruction):
                 releases = bool(RELEASE & set(access.instruction.parts))
                 for block, warp, piece in self.each(access):
@@ -138,8 +138,8 @@ class Overlaps:
             line, why = self.show(int(self.store_site[pieces[at]])), self.why_unordered(access, pieces, owners, at)
             also = f"stores it at {line}: {why}"
             message = self.message(int(owners[at]) - 1, "loads", int(pieces[at]), int(before[at]) - 1, also)
-            kind = Hazard.OVERLAP(lacks="fence") if self.order else Hazard.OVERLAP()
-            self.findings.notice(Hazard.OVERLAP, access.site, lambda: Flaw(message, kind), int(foreign.sum()))
+            fault = Hazard.OVERLAP(lacks="fence") if self.order else Hazard.OVERLAP
+            self.findings.notice(fault, access.site, lambda: message, int(foreign.sum()))
 
     def answers_flag(self, access: GlobalAccess) -> np.ndarray:
         """For each store, whether it writes a flag and its block has heard one: it comes after what it has read."""

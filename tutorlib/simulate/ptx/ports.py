@@ -69,9 +69,7 @@ class Port(ABC):
     def first_bad(self, lanes: Lanes, good: np.ndarray) -> tuple[int, str]:
         """The first lane with a bad address: its place among the lanes, and who that is."""
         at = int((~good).argmax())
-        lane = self.numbered(lanes)[at]
-        block = self.state.geometry.show_block(self.state.first + int(self.state.slot[lane]))
-        return at, f"thread {self.state.thread[lane]} of block {block}"
+        return at, self.state.geometry.show_thread(int(self.numbered(lanes)[at]))
 
 
 @dataclass(frozen=True)
@@ -120,12 +118,9 @@ class GlobalPort(Port):
         nearest = self.state.arena.nearest(place)
         name = nearest.element(place - nearest.start) if nearest else "an address"
         self.state.watch.findings.notice(
-            Hazard.MISALIGNED,
+            Hazard.MISALIGNED(does=self.does),
             self.site,
-            lambda: Flaw(
-                f"{who} {self.does} {self.width} bytes at {name}, whose address is no multiple of {self.width}",
-                Hazard.MISALIGNED(does=self.does),
-            ),
+            lambda: f"{who} {self.does} {self.width} bytes at {name}, whose address is no multiple of {self.width}",
             int((~good).sum()),
         )
 
@@ -208,9 +203,7 @@ class SharedPort(Port):
         else:
             hazard = Hazard.MISALIGNED(does=self.does)
             what = f"{self.width} bytes of shared memory at byte {signed:,}, no multiple of {self.width}"
-        self.state.watch.findings.notice(
-            Hazard(hazard.kind), self.site, lambda: Flaw(f"{who} {self.does} {what}", hazard), count
-        )
+        self.state.watch.findings.notice(hazard, self.site, lambda: f"{who} {self.does} {what}", count)
 
     def access(self, lanes: Lanes, starts: np.ndarray, slots: np.ndarray | None = None) -> SharedAccess:
         """slots: of the blocks whose memory it is; None: each lane's own."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutorlib.failure import Fault, Flaw, Hazard
+from tutorlib.failure import Fault, Hazard
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
 from tutorlib.simulate.ptx.findings import Findings, never_written
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
@@ -55,7 +55,6 @@ class SharedRaces:
         self.findings, self.show = findings, show
         self.pieces = pieces_of(size, piece)
         count = geometry.batch * self.pieces
-        self.first = 0
         self.writer = np.empty(count, np.int16)
         self.written = np.empty(count, np.int32)  # the writer's clock
         self.write_site = np.empty(count, np.int32)
@@ -75,11 +74,10 @@ class SharedRaces:
         self.at_fence = np.zeros_like(clocks.known if self.has_proxies else 0)  # what each warp knew at its last fence
         self.carriers: dict[int, Carrier] = {}  # what brings bytes that an mbarrier counts, by the site
         self.bulk_phases = np.zeros((geometry.batch, clocks.agents.mbarriers), np.int32)  # the latest that copies fill
-        self.restart(0)
+        self.restart()
 
-    def restart(self, first: int) -> None:
-        """Make ready for the blocks from this one on."""
-        self.first = first
+    def restart(self) -> None:
+        """Make ready for another batch."""
         self.writer.fill(NEVER)
         self.written.fill(0)
         self.write_site.fill(-1)
@@ -365,12 +363,9 @@ class SharedRaces:
         self, hazard: Fault, touched: "Touched", where: np.ndarray, apart: object, message: "Callable[[Example], str]"
     ) -> None:
         at, access, many = int(where.argmax()), touched.access, touched.many
-        block = int(touched.by[at])
-        example = Example(at, at // many, int(touched.threads[at]), self.first + block, access.agent)
+        example = Example(at, at // many, int(touched.threads[at]), int(touched.by[at]), access.agent)
         count = len(np.unique(np.flatnonzero(where) // many))
-        self.findings.notice(
-            Hazard(hazard.kind), access.site, lambda: Flaw(message(example), hazard.and_by(access.agent)), count, apart
-        )
+        self.findings.notice(hazard.and_by(access.agent), access.site, lambda: message(example), count, apart)
 
     def report_flight(self, touched: "Touched", where: np.ndarray, does: str) -> None:
         at = int(where.argmax())
@@ -411,7 +406,7 @@ class SharedRaces:
         return self.carriers.get(int(self.write_site[piece]), "TMA")
 
     def who(self, at: "Example") -> str:
-        block = f"block {self.geometry.show_block(at.block)}"
+        block = f"block {self.geometry.show_slot(at.slot)}"
         if at.agent in ("tcgen05", "tcgen05.cp"):
             return f"the {'tcgen05.mma' if at.agent == 'tcgen05' else at.agent} of warp {at.thread // WARP} of {block}"
         if at.agent == "wgmma":
@@ -449,11 +444,11 @@ class Touched:
 class Example:
     """The first occurrence of a fault. piece: its place among the pieces; access: among the accesses.
 
-    thread, block: that access, or that TMA and the tensor cores access for.
+    thread, slot: that access, or that TMA and the tensor cores access for.
     """
 
     piece: int
     access: int
     thread: int
-    block: int
+    slot: int
     agent: Agent

@@ -34,6 +34,7 @@ from tutorlib.simulate.ptx.opcodes.mbarriers import phase_operands
 from tutorlib.simulate.ptx.opcodes.wgmma import Tell
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.trace import BlockTrace
+from tutorlib.simulate.ptx.waiting import Waiting
 
 POLLS = 100  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
 HOPELESS = 1000  # such polls by the only cohort that can run, while TMA has nothing to do
@@ -77,21 +78,12 @@ class Program:
     multiplications: Mapping[int, Tell]
 
 
-class Freed(Protocol):
-    """Lanes that need not wait any more. then: the block of the program where they go on; None where it ends."""
-
-    @property
-    def lanes(self) -> np.ndarray: ...
-    @property
-    def then(self) -> int | None: ...
-
-
 class Meeting(Protocol):
     """A place at which threads wait for others."""
 
     @property
-    def waiting(self) -> Sequence[Freed]: ...
-    def open(self) -> Sequence[Freed]:
+    def waiting(self) -> Sequence[Waiting]: ...
+    def open(self) -> Sequence[Waiting]:
         """Those who wait no longer."""
         ...
 
@@ -101,6 +93,7 @@ class Meeting(Protocol):
 
 
 After = Callable[[Cohort], list[Cohort]]
+Come = Callable[[np.ndarray], np.ndarray]  # lanes arrive at an instruction: those that may go on; the others wait
 
 
 class Scheduler:
@@ -224,7 +217,7 @@ class Scheduler:
     def note(self, trace: BlockTrace, site: int, cohort: Cohort) -> None:
         """Write an instruction down that the first block has run."""
         log = self.state.watch.log
-        if self.state.first == 0:
+        if self.state.geometry.first == 0:
             trace.note(site, self.program.kernel.instructions[site], self.active(site, cohort), log)
         log.latest.clear()
 
@@ -242,7 +235,7 @@ class Scheduler:
             if place.waiting:
                 self.free(place.open(), ready)
 
-    def free(self, groups: Sequence[Freed], ready: list[Cohort]) -> None:
+    def free(self, groups: Sequence[Waiting], ready: list[Cohort]) -> None:
         for group in groups:
             if group.then is None:
                 self.end(group.lanes)
@@ -259,118 +252,64 @@ class Scheduler:
     # what becomes of a cohort at the end of a block -----------------------------------------------------------------
 
     def end_of(self, block: BasicBlock) -> After:
-        last = self.program.kernel.instructions[block.end - 1]
+        site, then, units = block.end - 1, block.following, self.state.units
+        last = self.program.kernel.instructions[site]
         if last.parts[0] == "bra":
-            return self.branch(block, last)
+            return self.branch(block, last, block.target)
         if last.parts[0] in LEAVES:
-            return self.leave(block, last)
+            return self.branch(block, last, None)
         if is_barrier(last):
-            return self.wait(block, last)
+            by = BarrierInstruction.of(last, site, self.state)
+            return self.meet(block, last, lambda lanes: self.barriers.wait(by, lanes, then))
         if is_arrival(last):
-            return self.arrive(block, last)
+            by = BarrierInstruction.of(last, site, self.state)
+            return self.meet(block, last, lambda lanes: self.barriers.arrive(by, lanes))
         if waits_for_phase(last):
-            return self.wait_for_phase(block, last)
+            return self.meet(block, last, self.wait_for_phase(last, site, then))
         if waits_for_warpgroup(last):
-            return self.multiply(block)
+            return self.meet(block, last, self.multiply(site, then))
         if waits_for_cluster(last):
-            return self.wait_for_cluster(block, last)
+            return self.meet(block, last, lambda lanes: units.clusters.wait(site, lanes, then))
         if takes_registers(last):
-            return self.take_registers(block, last)
-        return lambda cohort: self.moved(cohort, block.following)
+            count = int(self.state.source(last.operands[0], "u32", last)[0])
+            return self.meet(block, last, lambda lanes: units.registers.take(site, lanes, count, then))
+        return lambda cohort: self.moved(cohort, then)
 
-    def branch(self, block: BasicBlock, last: Instruction) -> After:
-        if last.guard is None:
-            return lambda cohort: self.moved(cohort, block.target)
-
+    def branch(self, block: BasicBlock, last: Instruction, target: int | None) -> After:
         def go(cohort: Cohort) -> list[Cohort]:
             taken, rest = self.by_guard(cohort, last)
-            return [*self.moved(taken, block.target), *self.moved(rest, block.following)]
+            return [*self.moved(taken, target), *self.moved(rest, block.following)]
 
         return go
 
-    def leave(self, block: BasicBlock, last: Instruction) -> After:
+    def meet(self, block: BasicBlock, last: Instruction, come: Come) -> After:
         def go(cohort: Cohort) -> list[Cohort]:
-            taken, rest = self.by_guard(cohort, last)
-            return [*self.moved(taken, None), *self.moved(rest, block.following)]
-
-        return go
-
-    def wait(self, block: BasicBlock, last: Instruction) -> After:
-        by = BarrierInstruction.of(last, block.end - 1, self.state)
-
-        def go(cohort: Cohort) -> list[Cohort]:
-            arrives, rest = self.by_guard(cohort, last)
+            comes, rest = self.by_guard(cohort, last)
             after = self.moved(rest, block.following)
-            if arrives and self.barriers.wait(by, np.flatnonzero(arrives.lanes), block.following):
-                after += self.moved(arrives, block.following)
-            return after
+            if comes is None:
+                return after
+            goes_on = come(np.flatnonzero(comes.lanes))
+            return after + self.moved(cohort_of(goes_on, comes), block.following)
 
         return go
 
-    def arrive(self, block: BasicBlock, last: Instruction) -> After:
-        by = BarrierInstruction.of(last, block.end - 1, self.state)
-
-        def go(cohort: Cohort) -> list[Cohort]:
-            arrives, rest = self.by_guard(cohort, last)
-            if arrives:
-                self.barriers.arrive(by, np.flatnonzero(arrives.lanes))
-            return [*self.moved(arrives, block.following), *self.moved(rest, block.following)]
-
-        return go
-
-    def wait_for_phase(self, block: BasicBlock, last: Instruction) -> After:
+    def wait_for_phase(self, last: Instruction, site: int, then: int | None) -> Come:
         """mbarrier.try_wait: it comes back when the phase is over, or when nothing else can happen."""
-        state, site = self.state, block.end - 1
-        passed = state.target(last.operands[0], "pred", last)
-        places, parity = phase_operands(last, site, state)
+        mbarriers = self.state.units.mbarriers
+        passed = self.state.target(last.operands[0], "pred", last)
+        places, parity = phase_operands(last, site, self.state)
+        return lambda lanes: mbarriers.pass_or_wait(site, lanes, places(lanes), parity(lanes), passed, then)
 
-        def go(cohort: Cohort) -> list[Cohort]:
-            waits, rest = self.by_guard(cohort, last)
-            after = self.moved(rest, block.following)
-            if waits is None:
-                return after
-            lanes = np.flatnonzero(waits.lanes)
-            goes_on = state.units.mbarriers.pass_or_wait(
-                site, lanes, places(lanes), parity(lanes), passed, block.following
-            )
-            return after + self.moved(cohort_of(goes_on, waits), block.following)
-
-        return go
-
-    def multiply(self, block: BasicBlock) -> After:
+    def multiply(self, site: int, then: int | None) -> Come:
         """wgmma.mma_async: when all warps of a warpgroup are there."""
-        site, warpgroups = block.end - 1, self.state.units.warpgroups
-        tell = self.program.multiplications[site]
 
-        def go(cohort: Cohort) -> list[Cohort]:
-            lanes = warpgroups.meet(site, np.flatnonzero(cohort.lanes), block.following)
-            if len(lanes):
-                tell(lanes)
-            return self.moved(cohort_of(lanes, cohort), block.following)
+        def come(lanes: np.ndarray) -> np.ndarray:
+            complete = self.state.units.warpgroups.meet(site, lanes, then)
+            if len(complete):
+                self.program.multiplications[site](complete)
+            return complete
 
-        return go
-
-    def wait_for_cluster(self, block: BasicBlock, last: Instruction) -> After:
-        def go(cohort: Cohort) -> list[Cohort]:
-            waits, rest = self.by_guard(cohort, last)
-            after = self.moved(rest, block.following)
-            if waits is None:
-                return after
-            lanes = np.flatnonzero(waits.lanes)
-            goes_on = self.state.units.clusters.wait(block.end - 1, lanes, block.following)
-            return after + self.moved(cohort_of(goes_on, waits), block.following)
-
-        return go
-
-    def take_registers(self, block: BasicBlock, last: Instruction) -> After:
-        count = int(self.state.source(last.operands[0], "u32", last)[0])
-
-        def go(cohort: Cohort) -> list[Cohort]:
-            lanes = np.flatnonzero(cohort.lanes)
-            goes_on = self.state.units.registers.take(block.end - 1, lanes, count, block.following)
-            return self.moved(cohort_of(goes_on, cohort), block.following)
-
-        return go
+        return come
 
     def by_guard(self, cohort: Cohort, last: Instruction) -> tuple[Cohort | None, Cohort | None]:
         """The cohort's lanes where the instruction's guard holds, and the others."""

@@ -28,7 +28,7 @@ UNSET = 0x7FFF7FFF7FFF7FFF  # a NaN, or several, in every format from fp8 to fp6
 
 @dataclass
 class State:
-    """One batch. first: the place of its first block. upcoming: of the first block that has not started.
+    """One batch. upcoming: the place of the first block that has not started.
 
     symbols: the address of each variable, in its own space. static_shared: bytes of shared memory before the dynamic.
     alive: lanes whose thread has not ended. poisoned: registers that hold UNSET until they are set; others hold 0.
@@ -47,7 +47,6 @@ class State:
     static_shared: int = 0
     poisoned: frozenset[str] = frozenset()
     printed: list[str] = field(default_factory=list)
-    first: int = 0
     upcoming: int = 0
 
     def __post_init__(self) -> None:
@@ -68,18 +67,18 @@ class State:
 
     def enter(self, first: int) -> None:
         """Make ready for the blocks from this one on."""
-        self.first, self.upcoming = first, first + self.geometry.batch
+        self.geometry.first, self.upcoming = first, first + self.geometry.batch
         self.shared.clear()
         self.copies.restart()
         self.watch.clocks.restart()
-        self.watch.races.restart(first)
-        self.watch.overlaps.restart(first)
+        self.watch.races.restart()
+        self.watch.overlaps.restart()
         self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
-        self.watch.undefined.restart(first, self.alive)
+        self.watch.undefined.restart(self.alive)
         self.local_set.fill(False)
         for name, register in self.registers.items():
             register.fill(self.at_first(name, register.dtype))
-        self.units.restart(first)
+        self.units.restart()
         for name, values in self.special.items():
             values[:] = self.special_values(name)
 
@@ -178,7 +177,7 @@ class State:
     @property
     def block(self) -> np.ndarray:
         """The place of each lane's block."""
-        return self.first + self.slot
+        return self.geometry.first + self.slot
 
     @property
     def rank(self) -> np.ndarray:

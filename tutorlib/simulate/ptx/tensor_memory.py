@@ -8,12 +8,12 @@ Reads of earlier results must be known to the thread that issues.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 import numpy as np
 
-from tutorlib.failure import Flaw, Hazard
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
@@ -151,14 +151,13 @@ class TensorAccess:
 
 @dataclass
 class TensorMemory:
-    """first: the place of the batch's first block. used: whether the kernel has tensor memory at all."""
+    """values: what it holds, (slots, lanes, columns); None where the kernel has none."""
 
     geometry: Geometry
     races: SharedRaces
     mbarriers: Mbarriers
     findings: Findings
     show: Callable[[int], str]
-    first: int = 0
     queue: list[TensorWork | TensorCommit] = field(default_factory=list)
     open: list[TensorAccess] = field(default_factory=list)
     allocated: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)  # slot → start → (columns, site)
@@ -179,8 +178,7 @@ class TensorMemory:
         self.copies: set[int] = set()  # the sites of tcgen05.cp
         self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
 
-    def restart(self, first: int) -> None:
-        self.first = first
+    def restart(self) -> None:
         self.queue.clear()
         self.open.clear()
         self.allocated.clear()
@@ -192,7 +190,7 @@ class TensorMemory:
             self.values.fill(POISON)
 
     def who(self, slot: int, warp: int) -> str:
-        return f"warp {warp} of block {self.geometry.show_block(self.first + slot)}"
+        return self.geometry.show_warp(slot * self.geometry.warps + warp)
 
     # room ---------------------------------------------------------------------------------------------------------
 
@@ -201,11 +199,9 @@ class TensorMemory:
         mine = self.allocated.setdefault(slot, {})
         if columns not in (32, 64, 128, 256, 512):
             self.findings.notice(
-                Hazard.OUTSIDE,
+                COLUMNS_OF,
                 site,
-                lambda: Flaw(
-                    f"{self.who(slot, warp)} allocates {columns} columns: a power of two, 32 to 512, can be", COLUMNS_OF
-                ),
+                lambda: f"{self.who(slot, warp)} allocates {columns} columns: a power of two, 32 to 512, can be",
             )
             return 0
         taken = self.taken(slot)
@@ -224,11 +220,10 @@ class TensorMemory:
         mine = self.allocated.get(slot, {})
         if start not in mine or mine[start][0] != columns:
             self.findings.notice(
-                Hazard.OUTSIDE,
+                COLUMNS_OF,
                 site,
-                lambda: Flaw(
-                    f"{self.who(slot, warp)} frees {columns} columns from {start} on, which are not what was allocated",
-                    COLUMNS_OF,
+                lambda: (
+                    f"{self.who(slot, warp)} frees {columns} columns from {start} on, which are not what was allocated"
                 ),
             )
             return
@@ -317,12 +312,11 @@ class TensorMemory:
 
     def notice_outside(self, site: int, slot: int, warp: int, strips: np.ndarray) -> None:
         self.findings.notice(
-            Hazard.OUTSIDE,
+            COLUMNS_OF,
             site,
-            lambda: Flaw(
+            lambda: (
                 f"{self.who(slot, warp)} uses columns {strips.min() // 2} to {strips.max() // 2} of tensor memory, "
-                "which are not allocated",
-                COLUMNS_OF,
+                "which are not allocated"
             ),
         )
 
@@ -341,12 +335,11 @@ class TensorMemory:
         other = int(late.argmax())
         if (slot, other) == by:
             self.findings.notice(
-                Hazard.UNWAITED,
+                Hazard.UNWAITED(by="tcgen05"),
                 site,
-                lambda: Flaw(
+                lambda: (
                     f"{self.who(*by)} {does} to which its tcgen05.st may still be storing: no tcgen05.wait::st lies "
-                    "between",
-                    Hazard.UNWAITED(by="tcgen05"),
+                    "between"
                 ),
             )
             return
@@ -405,12 +398,9 @@ class TensorMemory:
         for mbarrier in commit.mbarriers:
             if self.mbarriers.ended[mbarrier.place[0]]:
                 self.findings.notice(
-                    Hazard.UNWAITED,
+                    Hazard.UNWAITED(lacks="end", by="tcgen05"),
                     commit.site,
-                    lambda: Flaw(
-                        "a commit may arrive at an mbarrier of a block that has ended: no thread waits for it",
-                        Hazard.UNWAITED(lacks="end", by="tcgen05"),
-                    ),
+                    lambda: "a commit may arrive at an mbarrier of a block that has ended: no thread waits for it",
                 )
                 continue
             seen = commit.knew.copy()
@@ -438,11 +428,7 @@ class TensorMemory:
             wrong = f"{does} lanes from {lane} on; its own begin at {own}"
             lane = own + min(lane % QUARTER, QUARTER - 1 - int(where.lanes.max()))
         if wrong:
-            self.findings.notice(
-                Hazard.OUTSIDE,
-                site,
-                lambda: Flaw(f"{self.who(slot, number)} {wrong}", Hazard.OUTSIDE(tensor="lanes")),
-            )
+            self.findings.notice(Hazard.OUTSIDE(tensor="lanes"), site, lambda: f"{self.who(slot, number)} {wrong}")
         if not (addresses == addresses[0]).all():
             return None
         there = where.at(lane, column)
@@ -468,23 +454,21 @@ class TensorMemory:
             what, adds = ("what", "copying") if copies else ("accumulators that", "adding to")
             by = "tcgen05.cp" if copies else "tcgen05.mma"
             self.findings.notice(
-                Hazard.UNWAITED,
+                Hazard.UNWAITED(lacks="commit", by="tcgen05"),
                 site,
-                lambda: Flaw(
+                lambda: (
                     f"{self.who(slot, number)} {does} {what} the {by} at {self.show(told)} may still be {adds}: it has "
-                    "waited for no mbarrier to which that was committed",
-                    Hazard.UNWAITED(lacks="commit", by="tcgen05"),
+                    "waited for no mbarrier to which that was committed"
                 ),
                 apart=told,
             )
         elif stores and (self.used[slot, strips] > over).any():
             self.findings.notice(
-                Hazard.UNWAITED,
+                Hazard.UNWAITED(lacks="commit", by="tcgen05"),
                 site,
-                lambda: Flaw(
+                lambda: (
                     f"{self.who(slot, number)} stores over an A that a tcgen05.mma may still be reading: it has waited "
-                    "for no mbarrier to which that was committed",
-                    Hazard.UNWAITED(lacks="commit", by="tcgen05"),
+                    "for no mbarrier to which that was committed"
                 ),
             )
 
@@ -533,13 +517,8 @@ class TensorMemory:
     def leave(self, slot: int) -> None:
         """All threads of a block have ended."""
         for start, (columns, site) in self.allocated.get(slot, {}).items():
-            self.findings.notice(
-                Hazard.UNWAITED,
-                site,
-                lambda columns=columns: Flaw(  # type: ignore[misc]
-                    f"block {self.geometry.show_block(self.first + slot)} ends with {columns} columns of tensor memory "
-                    "that were never freed: the next block on its SM waits for them forever",
-                    Hazard.UNWAITED(lacks="free", by="tcgen05"),
-                ),
-                apart=start,
+            says = (
+                f"block {self.geometry.show_slot(slot)} ends with {columns} columns of tensor memory that were never "
+                "freed: the next block on its SM waits for them forever"
             )
+            self.findings.notice(Hazard.UNWAITED(lacks="free", by="tcgen05"), site, partial(str, says), apart=start)

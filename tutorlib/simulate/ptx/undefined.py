@@ -48,7 +48,7 @@ class Origin:
 class Undefined:
     """held: the undefined values in registers, by the register's name.
 
-    unset: registers that may be read before they are set. first: the place of the batch's first block.
+    unset: registers that may be read before they are set.
     spilled: what undefined values have been stored to shared memory, by the store's site; storing: the lanes for which
         the store that comes now does so.
     """
@@ -57,13 +57,11 @@ class Undefined:
     findings: Findings
     unset: frozenset[str] = frozenset()
     held: dict[str, Origin] = field(default_factory=dict)
-    first: int = 0
     spilled: dict[int, Origin] = field(default_factory=dict)
     storing: np.ndarray | None = None
 
-    def restart(self, first: int, alive: np.ndarray) -> None:
+    def restart(self, alive: np.ndarray) -> None:
         """A batch begins, of these lanes."""
-        self.first = first
         self.held = {name: Origin(Hazard.UNSET, -1, str, every_byte(alive)) for name in self.unset}
 
     def note(
@@ -172,7 +170,7 @@ class Undefined:
         if origin.site >= 0:
             return origin
         lane = int((origin.lanes & lanes).argmax())
-        who = self.geometry.show_thread(self.first, lane)
+        who = self.geometry.show_thread(lane)
         use = use_of(instruction)
         says = partial("{} {} that {} never set".format, who, use, "were" if "registers" in use else "was")
         return replace(origin, site=site, message=says)

@@ -33,15 +33,15 @@ class Units:
         """
         return self.registers, self.mbarriers, self.warpgroups, self.clusters
 
-    def restart(self, first: int) -> None:
-        """Make ready for the blocks from this place on."""
-        self.mbarriers.restart(first)
+    def restart(self) -> None:
+        """Make ready for another batch."""
+        self.mbarriers.restart()
         self.bulk.restart()
         self.counted.restart()
-        self.warpgroups.restart(first)
-        self.clusters.restart(first)
-        self.registers.restart(first)
-        self.tensor.restart(first)
+        self.warpgroups.restart()
+        self.clusters.restart()
+        self.registers.restart()
+        self.tensor.restart()
 
     def leave(self, lanes: np.ndarray, alive: np.ndarray) -> None:
         """These lanes' threads have just ended. alive: (lanes,), those that have not."""

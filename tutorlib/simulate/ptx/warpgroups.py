@@ -6,16 +6,18 @@ its registers when it has waited itself. Until then those registers belong to th
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from tutorlib.failure import Flaw, Hazard
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT
 from tutorlib.simulate.ptx.races import SharedRaces
 from tutorlib.simulate.ptx.register_pool import RegisterPool
+from tutorlib.simulate.ptx.waiting import Waiting
 
 THREADS = WARPGROUP * WARP
 POISON = 0x7FC0EBEB  # a NaN: what registers hold that belong to the tensor cores
@@ -97,29 +99,16 @@ class Product:
     waited: np.ndarray
 
 
-@dataclass(frozen=True)
-class WaitingForWarps:
-    """Lanes that wait at a wgmma for the other warps of their warpgroup."""
-
-    site: int
-    lanes: np.ndarray
-    then: int | None
-
-
 @dataclass
 class Warpgroups:
-    """show: a site as "line 12, `…`". first: the place of the batch's first block.
-
-    issue: of each wgmma, by its site: takes warpgroups and makes a Product.
-    """
+    """show: a site as "line 12, `…`"."""
 
     geometry: Geometry
     races: SharedRaces
     findings: Findings
     pool: RegisterPool
     show: Callable[[int], str]
-    waiting: list[WaitingForWarps] = field(default_factory=list)
-    first: int = 0
+    waiting: list[Waiting] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         warps = self.geometry.batch * self.geometry.warps
@@ -134,8 +123,7 @@ class Warpgroups:
         warp = lanes // WARP
         self.warpgroup = warp // self.geometry.warps * self.of_block + warp % self.geometry.warps // WARPGROUP
 
-    def restart(self, first: int) -> None:
-        self.first = first
+    def restart(self) -> None:
         self.waiting.clear()
         self.products.clear()
         self.committed.fill(0)
@@ -175,10 +163,10 @@ class Warpgroups:
         present = np.bincount(self.warpgroup[lanes], minlength=len(self.told))
         complete = present[self.warpgroup[lanes]] == THREADS
         if not complete.all():
-            self.waiting.append(WaitingForWarps(site, lanes[~complete], then))
+            self.waiting.append(Waiting(site, lanes[~complete], then))
         return np.sort(lanes[complete])
 
-    def open(self) -> list[WaitingForWarps]:
+    def open(self) -> list[Waiting]:
         return []
 
     def tell(
@@ -277,12 +265,11 @@ class Warpgroups:
                 if product.acc is acc and (self.warps_of(product.warpgroups)[~product.waited] == warp).any()
             )
             self.findings.notice(
-                Hazard.UNWAITED,
+                Hazard.UNWAITED(lacks="wgmma"),
                 site,
-                lambda: Flaw(
-                    f"{self.show_warp(warp)} uses registers that the wgmma at {self.show(told)} may still be adding "
-                    "to: no wait_group has covered it",
-                    Hazard.UNWAITED(lacks="wgmma"),
+                lambda: (
+                    f"{self.geometry.show_warp(warp)} uses registers that the wgmma at {self.show(told)} may still be "
+                    "adding to: no wait_group has covered it"
                 ),
                 len(early),
                 told,
@@ -294,14 +281,11 @@ class Warpgroups:
         """These warps' accumulators are about to be added to."""
         unset = warps[(acc.registers[0][warps * WARP] == POISON)]
         if len(unset):
-            warp = int(unset[0])
+            who = self.geometry.show_warp
             self.findings.notice(
-                Hazard.UNWRITTEN,
+                Hazard.UNWRITTEN(by="wgmma"),
                 site,
-                lambda: Flaw(
-                    f"{self.show_warp(warp)} lets wgmma add to registers that were never set",
-                    Hazard.UNWRITTEN(by="wgmma"),
-                ),
+                lambda: f"{who(int(unset[0]))} lets wgmma add to registers that were never set",
                 len(unset),
             )
 
@@ -316,25 +300,14 @@ class Warpgroups:
                 what = "has no wgmma.fence before its first wgmma"
             else:
                 what = f"lets wgmma add to registers that {self.show(before)} uses, and no wgmma.fence lies between"
-            return Flaw(f"{self.show_warp(warp)} {what}", Hazard.RACE(lacks="wgmma.fence"))
+            return f"{self.geometry.show_warp(warp)} {what}"
 
-        self.findings.notice(Hazard.RACE, site, message, len(late), "fence")
+        self.findings.notice(Hazard.RACE(lacks="wgmma.fence"), site, message, len(late), "fence")
         self.touched[late] = FENCED
 
     def report_deadlock(self) -> None:
         """No warp runs any longer, and these still wait."""
         for group in self.waiting:
-            warp = int(group.lanes[0]) // WARP
-            self.findings.notice(
-                Hazard.DEADLOCK,
-                group.site,
-                lambda warp=warp: (  # type: ignore[misc]
-                    f"{self.show_warp(warp)} waits forever: wgmma is for all four warps of a warpgroup, and the "
-                    "others never come"
-                ),
-                len(group.lanes),
-            )
-
-    def show_warp(self, warp: int) -> str:
-        slot, number = divmod(warp, self.geometry.warps)
-        return f"warp {number} of block {self.geometry.show_block(self.first + slot)}"
+            who = self.geometry.show_warp(int(group.lanes[0]) // WARP)
+            says = f"{who} waits forever: wgmma is for all four warps of a warpgroup, and the others never come"
+            self.findings.notice(Hazard.DEADLOCK, group.site, partial(str, says), len(group.lanes))

@@ -30,12 +30,13 @@ class MatrixDescriptor:
         return swizzle_units(self.start + offsets, self.bits)
 
 
-def read_descriptor(value: int) -> MatrixDescriptor:
+def read_descriptor(value: int, bits: int | None = None) -> MatrixDescriptor:
+    """bits: of the swizzle, where it is coded in another way than wgmma's."""
     return MatrixDescriptor(
         start=(value & 0x3FFF) << 4,
         leading=(value >> 16 & 0x3FFF) << 4,
         stride=(value >> 32 & 0x3FFF) << 4,
-        bits=SWIZZLE_BITS[value >> 62],
+        bits=SWIZZLE_BITS[value >> 62] if bits is None else bits,
     )
 
 

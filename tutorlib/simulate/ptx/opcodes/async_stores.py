@@ -10,10 +10,9 @@ from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction
-from tutorlib.simulate.ptx.opcodes.bulk import show_thread
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
-from tutorlib.simulate.ptx.opcodes.loads import address_of, items_of, shape_of
-from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places_of
+from tutorlib.simulate.ptx.opcodes.loads import items_of, shape_of
+from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places
 from tutorlib.simulate.ptx.state import State, Where
 from tutorlib.simulate.ptx.types import bits_of, is_type
 
@@ -25,18 +24,15 @@ def store(instruction: Instruction, site: int, state: State) -> Step:
     kind, count = shape_of(instruction)
     if not is_type(kind) or bits_of(kind) // 8 * count != UNIT:
         raise NotSimulated(f"{instruction}: a store of other than {UNIT} bytes", instruction.line)
-    to, counted = (address_of(instruction.operands[n], instruction, state) for n in (0, 2))
+    to, counted = (places(instruction, n, state) for n in (0, 2))
     given = [state.source(item, kind, instruction) for item in items_of(instruction.operands[1])]
-    cluster, slots = state.geometry.cluster_size, state.slot
 
     def step(where: Where) -> None:
         lanes = numbered(where, state)
-        starts, bars = (
-            places_of(np.broadcast_to(of(), state.geometry.lanes)[lanes], slots[lanes], cluster) for of in (to, counted)
-        )
         data = np.column_stack([np.broadcast_to(values, state.geometry.lanes)[lanes] for values in given])
         told: Told = {}
-        for n, (lane, (slot, start), (owner, bar)) in enumerate(zip(lanes.tolist(), starts, bars, strict=True)):
+        each = zip(lanes.tolist(), to(lanes), counted(lanes), strict=True)
+        for n, (lane, (slot, start), (owner, bar)) in enumerate(each):
             if fits(state, site, lane, slot, start, owner):
                 told.setdefault((lane // WARP, slot, bar), []).append((n, start))
         copies = []
@@ -54,14 +50,14 @@ def store(instruction: Instruction, site: int, state: State) -> Step:
 def fits(state: State, site: int, lane: int, slot: int, start: int, owner: int) -> bool:
     """Whether a place is one to store to, and its mbarrier the same block's; a finding where not."""
     notice, size = state.watch.findings.notice, state.shared.size
-    who = partial(show_thread, state, lane)
+    who = partial(state.geometry.show_thread, lane)
     if start % UNIT:
         notice(Hazard.MISALIGNED, site, lambda: f"{who()} stores {UNIT} bytes at byte {start:,} of shared memory")
     elif start + UNIT > size:
         wrong = f"stores at byte {start:,} of shared memory, of which a block has {size:,}"
         notice(Hazard.OUTSIDE, site, lambda: f"{who()} {wrong}")
     elif owner != slot:
-        there, other = (state.geometry.show_block(state.first + n) for n in (slot, owner))
+        there, other = (state.geometry.show_slot(n) for n in (slot, owner))
         what = f"stores to block {there} and has block {other}'s mbarrier count it"
         notice(Hazard.MBARRIER, site, lambda: f"{who()} {what}")
     else:

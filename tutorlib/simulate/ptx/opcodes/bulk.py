@@ -6,35 +6,23 @@ from functools import partial
 
 import numpy as np
 
-from tutorlib.failure import Flaw, Hazard
+from tutorlib.failure import Fault, Hazard
 from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad, Keep
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Instruction, Operand
+from tutorlib.simulate.ptx.mbarriers import SharedPlace
 from tutorlib.simulate.ptx.memory.access import GlobalAccess
 from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, TensorMap, read_tensor_map, swizzle_units
 from tutorlib.simulate.ptx.memory.windows import PARAM
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
-from tutorlib.simulate.ptx.opcodes.loads import address_of, no_effect
-from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places_of
+from tutorlib.simulate.ptx.opcodes.loads import no_effect
+from tutorlib.simulate.ptx.opcodes.mbarriers import Values, address, number, numbered, places, places_of, value_of
 from tutorlib.simulate.ptx.state import State, Where
 
 AT_SHARED = 128  # bytes to whose multiples a box goes
 KNOWN = {"cp", "async", "bulk", "tensor", "tile", "mbarrier", "multicast", "L2", "bulk_group", "global", "shared",
          "cta_group", "1d", "2d", "3d", "4d", "5d"}  # fmt: skip
-
-
-Values = Callable[[np.ndarray], np.ndarray]  # of these lanes
-
-
-def number(operand: Operand, kind: str, instruction: Instruction, state: State) -> Values:
-    values = state.source(operand, kind, instruction)
-    return lambda lanes: np.broadcast_to(values, state.geometry.lanes)[lanes].astype(np.int64)
-
-
-def address(operand: Operand, instruction: Instruction, state: State) -> Values:
-    addresses = address_of(operand, instruction, state)
-    return lambda lanes: np.broadcast_to(addresses(), state.geometry.lanes)[lanes].astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -66,7 +54,7 @@ class BoxOperand:
         start = described.address - self.state.arena.address
         if len(described.shape) != dimensions:
             what = f"has {dimensions} coordinates for a tensor of {len(described.shape)}"
-            self.notice(lane, Flaw(what, Hazard.OUTSIDE(tensor="coordinates")))
+            self.notice(lane, what, Hazard.OUTSIDE(tensor="coordinates"))
         elif not self.state.arena.holds(start, start + described.extent):
             nearest = self.state.arena.nearest(start)
             name = nearest.name if nearest else "every tensor"
@@ -80,13 +68,14 @@ class BoxOperand:
         at = place - (PARAM if place >= PARAM else self.state.arena.address)
         return raw[at : at + BYTES].tobytes() if 0 <= at <= len(raw) - BYTES else bytes(BYTES)
 
-    def notice(self, lane: int, what: str) -> None:
-        who = show_thread(self.state, lane)
-        self.state.watch.findings.notice(Hazard.OUTSIDE, self.site, lambda: f"TMA, for {who}, " + what)
+    def notice(self, lane: int, what: str, fault: Hazard | Fault = Hazard.OUTSIDE) -> None:
+        notice(self.state, self.site, lane, what, fault)
 
 
-def show_thread(state: State, lane: int) -> str:
-    return f"thread {state.thread[lane]} of block {state.geometry.show_block(state.first + int(state.slot[lane]))}"
+def notice(state: State, site: int, lane: int, what: str, fault: Hazard | Fault) -> None:
+    """A finding about what TMA does for a lane's thread."""
+    who = state.geometry.show_thread(lane)
+    state.watch.findings.notice(fault, site, lambda: f"TMA, for {who}, {what}")
 
 
 def units_of(described: TensorMap, start: int) -> np.ndarray:
@@ -108,8 +97,7 @@ def box_fits(state: State, site: int, lane: int, start: int, described: TensorMa
     """Whether TMA takes the box's place in shared memory; a finding if not."""
     if start % AT_SHARED:
         wrong = f"moves a box at byte {start:,} of shared memory, no multiple of {AT_SHARED}"
-        who = show_thread(state, lane)
-        state.watch.findings.notice(Hazard.MISALIGNED, site, lambda: f"TMA, for {who}, {wrong}")
+        notice(state, site, lane, wrong, Hazard.MISALIGNED)
         return False
     return ends_inside(state, site, lane, start + described.bytes)
 
@@ -119,42 +107,55 @@ def ends_inside(state: State, site: int, lane: int, end: int) -> bool:
     room = state.shared.size
     if end > room:
         wrong = f"reaches byte {end - 1:,} of shared memory, of which the block has {room:,}"
-        who = show_thread(state, lane)
-        state.watch.findings.notice(Hazard.OUTSIDE, site, lambda: f"TMA, for {who}, {wrong}")
+        notice(state, site, lane, wrong, Hazard.OUTSIDE)
     return end <= room
+
+
+def receivers(
+    instruction: Instruction, operand: int, state: State
+) -> Callable[[np.ndarray, list[SharedPlace]], list[list[int]]]:
+    """For each of these lanes and its place, the slots of the blocks that have a copy there: those whose ranks the mask
+    of a multicast has, or the one."""
+    cluster = state.geometry.cluster_size
+    multicast = any(part.startswith("multicast") for part in instruction.parts)
+    mask = number(instruction.operands[operand], "u16", instruction, state) if multicast else None
+
+    def of(lanes: np.ndarray, places: list[SharedPlace]) -> list[list[int]]:
+        masks = mask(lanes).tolist() if mask else [0] * len(lanes)
+        return [
+            [slot - slot % cluster + rank for rank in range(cluster) if (ranks or 1 << slot % cluster) >> rank & 1]
+            for (slot, _), ranks in zip(places, masks, strict=True)
+        ]
+
+    return of
 
 
 def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
     """cp.async.bulk.tensor.….shared.global.tile.mbarrier [to], [descriptor, {x, y}], [mbarrier]{, blocks}{, policy}"""
     operands = instruction.operands
     operand = BoxOperand(state, instruction, site, operands[1])
-    to, counted = (address(operands[n], instruction, state) for n in (0, 2))
-    boxes, cluster = operand.reader(), state.geometry.cluster_size
-    multicast = any(part.startswith("multicast") for part in instruction.parts)
-    blocks = number(operands[3], "u16", instruction, state) if multicast else None
+    to, counted = (places(instruction, n, state) for n in (0, 2))
+    boxes, cluster, copied_to = operand.reader(), state.geometry.cluster_size, receivers(instruction, 3, state)
     # Of a pair's two blocks an mbarrier's address without the bit that tells them apart names the first one's.
     pair = "cta_group::2" in instruction.parts
 
     def step(where: Where) -> None:
         lanes = numbered(where, state)
         copies: list[BulkLoad] = []
-        starts, bars = (places_of(of(lanes), state.slot[lanes], cluster) for of in (to, counted))
-        masks = blocks(lanes).tolist() if blocks else [0] * len(lanes)
-        told = zip(lanes.tolist(), boxes(lanes).tolist(), starts, bars, masks, strict=True)
-        for lane, (descriptor, *at), (slot, start), (_, bar), mask in told:
+        starts = to(lanes)
+        told = zip(lanes.tolist(), boxes(lanes).tolist(), starts, counted(lanes), copied_to(lanes, starts), strict=True)
+        for lane, (descriptor, *at), (_, start), (_, bar), slots in told:
             described = operand.described(lane, descriptor, len(at))
             if described is None or not box_fits(state, site, lane, start, described):
                 continue
             element = described.at(at)
             if described.misses(element):
                 notice_zeros(state, site, lane, tuple(at), described)
-            first = slot - slot % cluster
             units, fetch = units_of(described, start), fetcher(state, described, element)
-            for rank in range(cluster):
-                if (mask or 1 << slot - first) >> rank & 1:
-                    counting = first + (rank - rank % 2 if pair else rank)
-                    mbarrier = state.units.mbarriers.at(site, lane, (counting, bar), "has TMA count on")
-                    copies.append(BulkLoad(site, lane, first + rank, units, fetch, mbarrier, padding=described.padding))
+            for slot in slots:
+                counting = slot - slot % cluster % 2 if pair else slot
+                mbarrier = state.units.mbarriers.at(site, lane, (counting, bar), "has TMA count on")
+                copies.append(BulkLoad(site, lane, slot, units, fetch, mbarrier, padding=described.padding))
         state.units.bulk.load(copies)
 
     return step
@@ -162,8 +163,8 @@ def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
 
 def notice_zeros(state: State, site: int, lane: int, at: tuple[int, ...], described: TensorMap) -> None:
     def what() -> str:
-        place, shape = at[::-1], described.shape[::-1]
-        return f"TMA, for {show_thread(state, lane)}, loads a box at {place} of a tensor of {shape}: nothing but zeros"
+        who, place, shape = state.geometry.show_thread(lane), at[::-1], described.shape[::-1]
+        return f"TMA, for {who}, loads a box at {place} of a tensor of {shape}: nothing but zeros"
 
     state.watch.zeros.notice(Hazard.ZEROS, site, what)
 
@@ -208,7 +209,7 @@ def tensor_store(instruction: Instruction, site: int, state: State) -> Step:
 def keeper(state: State, site: int, lane: int, described: TensorMap, at: tuple[int, ...]) -> Keep:
     """Puts a box's bytes where they lie inside of the tensor."""
     whole, part = described.inside(at)
-    block = state.first + int(state.slot[lane])
+    block = int(state.block[lane])
 
     def keep(units: np.ndarray) -> None:
         data = units.reshape(*described.box[::-1], described.padded)[part[::-1]][..., : described.element]
@@ -238,27 +239,23 @@ def element_starts(state: State, described: TensorMap, whole: tuple[slice, ...])
 
 def plain_load(instruction: Instruction, site: int, state: State) -> Step:
     """cp.async.bulk.shared.global.mbarrier [to], [from], bytes, [mbarrier]{, blocks}{, policy}"""
-    operands = instruction.operands
-    to, of, counted = (address(operands[n], instruction, state) for n in (0, 1, 3))
-    sizes, cluster = number(operands[2], "u32", instruction, state), state.geometry.cluster_size
-    multicast = any(part.startswith("multicast") for part in instruction.parts)
-    blocks = number(operands[4], "u16", instruction, state) if multicast else None
+    to, counted = (places(instruction, n, state) for n in (0, 3))
+    of, sizes = address(instruction.operands[1], instruction, state), value_of(instruction, 2, state)
+    copied_to = receivers(instruction, 4, state)
 
     def step(where: Where) -> None:
         lanes = numbered(where, state)
         copies: list[BulkLoad] = []
-        starts, bars = (places_of(values(lanes), state.slot[lanes], cluster) for values in (to, counted))
-        masks = blocks(lanes).tolist() if blocks else [0] * len(lanes)
-        told = zip(lanes.tolist(), of(lanes).tolist(), sizes(lanes).tolist(), starts, bars, masks, strict=True)
-        for lane, source, size, (slot, start), (_, bar), mask in told:
+        starts = to(lanes)
+        runs = zip(of(lanes).tolist(), sizes(lanes).tolist(), strict=True)
+        told = zip(lanes.tolist(), runs, starts, counted(lanes), copied_to(lanes, starts), strict=True)
+        for lane, (source, size), (_, start), (_, bar), slots in told:
             if not run_fits(state, site, lane, start, source, size):
                 continue
-            first, units = slot - slot % cluster, np.arange(start, start + size, UNIT)
-            fetch = partial(run_of, state, source, size)
-            for rank in range(cluster):
-                if (mask or 1 << slot - first) >> rank & 1:
-                    mbarrier = state.units.mbarriers.at(site, lane, (first + rank, bar), "has TMA count on")
-                    copies.append(BulkLoad(site, lane, first + rank, units, fetch, mbarrier))
+            units, fetch = np.arange(start, start + size, UNIT), partial(run_of, state, source, size)
+            for slot in slots:
+                mbarrier = state.units.mbarriers.at(site, lane, (slot, bar), "has TMA count on")
+                copies.append(BulkLoad(site, lane, slot, units, fetch, mbarrier))
         state.units.bulk.load(copies)
 
     return step
@@ -272,15 +269,13 @@ def run_of(state: State, source: int, size: int) -> np.ndarray:
 
 def plain_store(instruction: Instruction, site: int, state: State) -> Step:
     """cp.async.bulk.global.shared.bulk_group [to], [from], bytes{, policy}"""
-    operands = instruction.operands
-    to, of = (address(operands[n], instruction, state) for n in (0, 1))
-    sizes = number(operands[2], "u32", instruction, state)
+    to, of = address(instruction.operands[0], instruction, state), places(instruction, 1, state)
+    sizes = value_of(instruction, 2, state)
 
     def step(where: Where) -> None:
         lanes = numbered(where, state)
         copies: list[tuple[int, np.ndarray, Keep]] = []
-        starts = places_of(of(lanes), state.slot[lanes], state.geometry.cluster_size)
-        told = zip(lanes.tolist(), to(lanes).tolist(), sizes(lanes).tolist(), starts, strict=True)
+        told = zip(lanes.tolist(), to(lanes).tolist(), sizes(lanes).tolist(), of(lanes), strict=True)
         for lane, target, size, (_, start) in told:
             if run_fits(state, site, lane, start, target, size):
                 copies.append((lane, np.arange(start, start + size, UNIT), run_keeper(state, site, lane, target)))
@@ -290,7 +285,7 @@ def plain_store(instruction: Instruction, site: int, state: State) -> Step:
 
 
 def run_keeper(state: State, site: int, lane: int, target: int) -> Keep:
-    block, at = state.first + int(state.slot[lane]), target - state.arena.address
+    block, at = int(state.block[lane]), target - state.arena.address
 
     def keep(units: np.ndarray) -> None:
         there = state.arena.bytes[at : at + units.size].reshape(-1, UNIT)
@@ -304,17 +299,17 @@ def run_keeper(state: State, site: int, lane: int, target: int) -> Keep:
 
 def run_fits(state: State, site: int, lane: int, start: int, place: int, size: int) -> bool:
     """Whether TMA can copy this many bytes between these addresses; a finding if not."""
-    notice, who, at = state.watch.findings.notice, show_thread(state, lane), place - state.arena.address
+    at = place - state.arena.address
     if start % UNIT or place % UNIT or size % UNIT:
         what = f"copies {size:,} bytes between byte {start:,} of shared memory and an address in global memory"
-        notice(Hazard.MISALIGNED, site, lambda: f"TMA, for {who}, {what}: all three must be multiples of {UNIT}")
+        notice(state, site, lane, f"{what}: all three must be multiples of {UNIT}", Hazard.MISALIGNED)
         return False
     if not ends_inside(state, site, lane, start + size):
         return False
     if not state.arena.holds(at, at + size):
         nearest = state.arena.nearest(at)
         name = nearest.name if nearest else "every tensor"
-        notice(Hazard.OUTSIDE, site, lambda: f"TMA, for {who}, copies {size:,} bytes that reach beyond {name}")
+        notice(state, site, lane, f"copies {size:,} bytes that reach beyond {name}", Hazard.OUTSIDE)
         return False
     return True
 

@@ -88,12 +88,8 @@ def read_string(state: State, address: int) -> str:
 def assert_step(site: int, state: State) -> Step:
     def step(where: Where) -> None:
         lane = int(np.arange(state.geometry.lanes)[as_index(where)][0])
-        block = state.geometry.show_block(state.first + int(state.slot[lane]))
-        state.watch.findings.notice(
-            Hazard.ASSERTION,
-            site,
-            lambda: f"an assertion does not hold in thread {state.thread[lane]} of block {block}",
-        )
+        who = state.geometry.show_thread(lane)
+        state.watch.findings.notice(Hazard.ASSERTION, site, lambda: f"an assertion does not hold in {who}")
 
     return step
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.ir import Instruction, Operand
+from tutorlib.simulate.ptx.ir import Instruction, Operand, ResultPair
 from tutorlib.simulate.ptx.state import State, Step, Where
 from tutorlib.simulate.ptx.types import is_type
 
@@ -44,6 +44,14 @@ def computed(out: np.ndarray, compute: Compute, *sources: np.ndarray) -> Step:
 
 def sources(instruction: Instruction, state: State, kind: str, operands: tuple[Operand, ...]) -> list[np.ndarray]:
     return [state.source(operand, kind, instruction) for operand in operands]
+
+
+def target_pair(instruction: Instruction, kind: str, state: State) -> tuple[np.ndarray, np.ndarray | None]:
+    """The destination of a result, and of the predicate that may come with it: `d` or `d|p`."""
+    to = instruction.operands[0]
+    if isinstance(to, ResultPair):
+        return state.target(to.first, kind, instruction), state.target(to.second, "pred", instruction)
+    return state.target(to, kind, instruction), None
 
 
 def each(compute: Compute, known: frozenset[str] = frozenset()) -> Decoder:

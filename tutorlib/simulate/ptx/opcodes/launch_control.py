@@ -14,8 +14,8 @@ from tutorlib.simulate.ptx.geometry import coordinates
 from tutorlib.simulate.ptx.ir import Instruction, Operand, Register, Symbol, Vector
 from tutorlib.simulate.ptx.opcodes.bulk import ends_inside
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
-from tutorlib.simulate.ptx.opcodes.loads import address_of, items_of
-from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places_of
+from tutorlib.simulate.ptx.opcodes.loads import items_of
+from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places
 from tutorlib.simulate.ptx.state import State, Where
 
 PARTS = ("get_first_ctaid::x", "get_first_ctaid::y", "get_first_ctaid::z", "is_canceled")
@@ -24,17 +24,14 @@ PARTS = ("get_first_ctaid::x", "get_first_ctaid::y", "get_first_ctaid::z", "is_c
 def try_cancel(instruction: Instruction, site: int, state: State) -> Step:
     """clusterlaunchcontrol.try_cancel.async.….mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128
     [to], [mbarrier]"""
-    to, counted = (address_of(instruction.operands[n], instruction, state) for n in range(2))
-    cluster, all_lanes = state.geometry.cluster_size, state.geometry.lanes
+    to, counted = (places(instruction, n, state) for n in range(2))
+    cluster = state.geometry.cluster_size
     multicast = "multicast::cluster::all" in instruction.parts
 
     def step(where: Where) -> None:
         lanes = numbered(where, state)
-        starts, bars = (
-            places_of(np.broadcast_to(of(), all_lanes)[lanes], state.slot[lanes], cluster) for of in (to, counted)
-        )
         copies = []
-        for lane, (slot, start), (_, bar) in zip(lanes.tolist(), starts, bars, strict=True):
+        for lane, (slot, start), (_, bar) in zip(lanes.tolist(), to(lanes), counted(lanes), strict=True):
             answer = np.zeros(4, np.uint32)
             if (block := state.cancel_launch()) is not None:
                 answer[:] = *coordinates(block, state.geometry.grid), 1

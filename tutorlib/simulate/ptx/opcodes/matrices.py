@@ -10,10 +10,10 @@ from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx import rounding
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Instruction, Operand, Vector
+from tutorlib.simulate.ptx.ir import Instruction, Operand
 from tutorlib.simulate.ptx.opcodes.conversions import NARROW
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
-from tutorlib.simulate.ptx.opcodes.loads import address_of
+from tutorlib.simulate.ptx.opcodes.loads import address_of, items_of
 from tutorlib.simulate.ptx.ports import SharedPort
 from tutorlib.simulate.ptx.state import State, Where, of_warps
 from tutorlib.simulate.ptx.tensor_cores import MODELED, add_products
@@ -30,29 +30,23 @@ def whole_warps(where: Where, instruction: Instruction, site: int, state: State)
     numbers = np.flatnonzero(runs.any(1))
     partly = ~(runs | ~of_warps(state.alive))[numbers].all(1)
     if partly.any():
-        warp = int(numbers[partly.argmax()])
-        block = state.geometry.show_block(state.first + warp // state.geometry.warps)
+        who = state.geometry.show_warp(int(numbers[partly.argmax()]))
         state.watch.findings.notice(
             Hazard.DIVERGENT,
             site,
-            lambda: (
-                f"{instruction.parts[0]} is for whole warps, and threads of warp {warp % state.geometry.warps} of "
-                f"block {block} took another branch"
-            ),
+            lambda: f"{instruction.parts[0]} is for whole warps, and threads of {who} took another branch",
             int(partly.sum()),
         )
     return numbers
 
 
 def registers(operand: Operand, kind: str, instruction: Instruction, state: State) -> list[np.ndarray]:
-    items = operand.items if isinstance(operand, Vector) else (operand,)
-    return [of_warps(state.target(item, kind, instruction)) for item in items]
+    return [of_warps(state.target(item, kind, instruction)) for item in items_of(operand)]
 
 
-def values(operand: Operand, instruction: Instruction, state: State) -> list[np.ndarray]:
-    items = operand.items if isinstance(operand, Vector) else (operand,)
-    found = (state.source(item, "b32", instruction) for item in items)
-    return [of_warps(np.broadcast_to(v, state.geometry.lanes)) if v.size == 1 else of_warps(v) for v in found]
+def values(operand: Operand, kind: str, instruction: Instruction, state: State) -> list[np.ndarray]:
+    found = (state.source(item, kind, instruction) for item in items_of(operand))
+    return [of_warps(np.broadcast_to(each, state.geometry.lanes)) for each in found]
 
 
 # ldmatrix -------------------------------------------------------------------------------------------------------
@@ -96,7 +90,7 @@ def store_matrix(instruction: Instruction, site: int, state: State) -> Step:
     both the elements 2·(l % 4) and the next; memory has its columns, each 16 bytes long."""
     bytewise = {"m16n8", "trans", "b8"} <= set(instruction.parts)
     count = matrices_in(instruction) if bytewise else matrices_of(instruction)
-    given = values(instruction.operands[1], instruction, state)
+    given = values(instruction.operands[1], "b32", instruction, state)
     addresses = address_of(instruction.operands[0], instruction, state)
     port = SharedPort(state, instruction, site, 8, 2, "writes")
     givers = np.tile(np.arange(WARP) < ROWS * count, len(of_warps(state.alive)))
@@ -123,7 +117,7 @@ def store_matrix(instruction: Instruction, site: int, state: State) -> Step:
 def transpose_matrix(instruction: Instruction, site: int, state: State) -> Step:
     """movmatrix: an 8×8 matrix in the registers of a warp, transposed."""
     (out,) = registers(instruction.operands[0], "b32", instruction, state)
-    (given,) = values(instruction.operands[1], instruction, state)
+    (given,) = values(instruction.operands[1], "b32", instruction, state)
 
     def step(where: Where) -> None:
         warps = whole_warps(where, instruction, site, state)
@@ -212,7 +206,7 @@ def product(
     to = fragment("C", m, n, k, bits_of(d_kind))
     inverse = np.argsort(to.order)
     given = [
-        operand_words(operand, kind, instruction, state)[: piece.registers]  # wmma's may hold the same more than once
+        values(operand, f"b{max(bits_of(kind), 32)}", instruction, state)[: piece.registers]  # wmma's may repeat them
         for operand, kind, piece in zip(instruction.operands[1:], kinds[1:], pieces, strict=True)
     ]
     outs = registers(instruction.operands[0], f"b{max(bits_of(d_kind), 32)}", instruction, state)
@@ -233,13 +227,6 @@ def product(
             out[running] = bits[:, :, number]
 
     return step
-
-
-def operand_words(operand: Operand, kind: str, instruction: Instruction, state: State) -> list[np.ndarray]:
-    width = max(bits_of(kind), 32)
-    items = operand.items if isinstance(operand, Vector) else (operand,)
-    found = (state.source(item, f"b{width}", instruction) for item in items)
-    return [of_warps(np.broadcast_to(v, state.geometry.lanes)) if v.size == 1 else of_warps(v) for v in found]
 
 
 def matrix(words: list[np.ndarray], piece: Fragment, kind: str, warps: np.ndarray, every: bool) -> np.ndarray:

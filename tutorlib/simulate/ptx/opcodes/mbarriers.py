@@ -4,17 +4,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tutorlib.failure import Flaw, Hazard
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Address, Instruction, Register
-from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace
+from tutorlib.simulate.ptx.ir import Address, Instruction, Operand, Register
+from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, by_key
 from tutorlib.simulate.ptx.memory.windows import PEER_BITS
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import address_of
 from tutorlib.simulate.ptx.state import State, Where, as_index
 
-Use = Callable[[int, MbarrierState, int, np.ndarray], None]  # lane, mbarrier, its place among the lanes, all of them
+Values = Callable[[np.ndarray], np.ndarray]  # of these lanes
 KNOWN = {"shared", "b64", "release", "acquire", "relaxed", "cta", "cluster", "parity"}
 
 
@@ -27,15 +27,20 @@ def places_of(addresses: np.ndarray, slots: np.ndarray, cluster: int) -> list[Sh
     return list(zip(of.tolist(), (at & (1 << PEER_BITS) - 1).tolist(), strict=True))
 
 
+def number(operand: Operand, kind: str, instruction: Instruction, state: State) -> Values:
+    values = state.source(operand, kind, instruction)
+    return lambda lanes: np.broadcast_to(values, state.geometry.lanes)[lanes].astype(np.int64)
+
+
+def address(operand: Operand, instruction: Instruction, state: State) -> Values:
+    addresses = address_of(operand, instruction, state)
+    return lambda lanes: np.broadcast_to(addresses(), state.geometry.lanes)[lanes].astype(np.int64)
+
+
 def places(instruction: Instruction, operand: int, state: State) -> Callable[[np.ndarray], list[SharedPlace]]:
-    """The mbarrier's place for each of these lanes."""
-    addresses = address_of(instruction.operands[operand], instruction, state)
-
-    def find(lanes: np.ndarray) -> list[SharedPlace]:
-        given = np.broadcast_to(addresses(), state.geometry.lanes)[lanes]
-        return places_of(given, state.slot[lanes], state.geometry.cluster_size)
-
-    return find
+    """The place in shared memory that an operand names, for each of these lanes."""
+    at = address(instruction.operands[operand], instruction, state)
+    return lambda lanes: places_of(at(lanes), state.slot[lanes], state.geometry.cluster_size)
 
 
 def known(instruction: Instruction, *also: str) -> None:
@@ -48,12 +53,11 @@ def numbered(where: Where, state: State) -> np.ndarray:
     return np.arange(state.geometry.lanes)[as_index(where)]
 
 
-def value_of(instruction: Instruction, operand: int, state: State) -> Callable[[np.ndarray], np.ndarray]:
+def value_of(instruction: Instruction, operand: int, state: State) -> Values:
     """A 32-bit operand of each of these lanes; 1 where it is left out."""
     if len(instruction.operands) <= operand:
         return lambda lanes: np.ones(len(lanes), np.int64)
-    values = state.source(instruction.operands[operand], "u32", instruction)
-    return lambda lanes: np.broadcast_to(values, state.geometry.lanes)[lanes].astype(np.int64)
+    return number(instruction.operands[operand], "u32", instruction, state)
 
 
 def make(instruction: Instruction, site: int, state: State) -> Step:
@@ -91,17 +95,11 @@ def arrive(instruction: Instruction, site: int, state: State) -> Step:
 
     def step(where: Where) -> None:
         lanes = numbered(where, state)
-        together: dict[SharedPlace, list[int]] = {}
-        for n, place in enumerate(at(lanes)):
-            together.setdefault(place, []).append(n)
         given = counts(lanes)
-        for place, which in together.items():
-            mbarrier = None
-            for n in which:
-                mbarrier = units.mbarriers.at(site, int(lanes[n]), place, "arrives on")
-            if mbarrier is None:
-                continue
+        for place, which in by_key(at(lanes)).items():
             here = lanes[which]
+            if (mbarrier := arrived_on(here, place, site, state)) is None:
+                continue
             if token is not None:
                 token[here] = mbarrier.phase
             if expects:
@@ -115,6 +113,14 @@ def arrive(instruction: Instruction, site: int, state: State) -> Step:
     return step
 
 
+def arrived_on(lanes: np.ndarray, place: SharedPlace, site: int, state: State) -> MbarrierState | None:
+    """The mbarrier on which all of these lanes arrive."""
+    mbarrier = None
+    for lane in lanes.tolist():
+        mbarrier = state.units.mbarriers.at(site, lane, place, "arrives on")
+    return mbarrier
+
+
 def arrive_after_copies(instruction: Instruction, site: int, state: State) -> Step:
     """cp.async.mbarrier.arrive{.noinc}: it arrives once the thread's earlier cp.async have written their bytes."""
     if set(instruction.parts[4:]) - {"noinc", "shared", "shared::cta", "b64"}:
@@ -123,15 +129,10 @@ def arrive_after_copies(instruction: Instruction, site: int, state: State) -> St
 
     def step(where: Where) -> None:
         lanes = numbered(where, state)
-        together: dict[SharedPlace, list[int]] = {}
-        for lane, place in zip(lanes.tolist(), at(lanes), strict=True):
-            together.setdefault(place, []).append(lane)
-        for place, of in together.items():
-            mbarrier = None
-            for lane in of:
-                mbarrier = state.units.mbarriers.at(site, lane, place, "arrives on")
-            if mbarrier is not None:
-                state.units.counted.count(site, mbarrier, np.array(of), counts_more)
+        for place, which in by_key(at(lanes)).items():
+            here = lanes[which]
+            if (mbarrier := arrived_on(here, place, site, state)) is not None:
+                state.units.counted.count(site, mbarrier, here, counts_more)
 
     return step
 
@@ -172,25 +173,24 @@ def test(instruction: Instruction, site: int, state: State) -> Step:
 
 def phase_operands(
     instruction: Instruction, site: int, state: State
-) -> tuple[Callable[[np.ndarray], list[SharedPlace]], Callable[[np.ndarray], np.ndarray]]:
+) -> tuple[Callable[[np.ndarray], list[SharedPlace]], Values]:
     """Which mbarrier and which parity mbarrier.try_wait waits for, of these lanes."""
     known(instruction)
     return places(instruction, 1, state), parities(instruction, site, state)
 
 
-def parities(instruction: Instruction, site: int, state: State) -> Callable[[np.ndarray], np.ndarray]:
+def parities(instruction: Instruction, site: int, state: State) -> Values:
     """The parity that each of these lanes waits for: an operand, 0 or 1, or of the phase that a token names."""
     by_parity = "parity" in instruction.parts
-    values = state.source(instruction.operands[2], "u32" if by_parity else "u64", instruction)
+    values = number(instruction.operands[2], "u32" if by_parity else "u64", instruction, state)
 
     def of(lanes: np.ndarray) -> np.ndarray:
-        given = np.broadcast_to(values, state.geometry.lanes)[lanes].astype(np.int64)
+        given = values(lanes)
         if by_parity and (given > 1).any():
             at = int((given > 1).argmax())
-            thread, block = state.thread[lanes[at]], state.geometry.show_block(int(state.block[lanes[at]]))
-            what = f"thread {thread} of block {block} waits for parity {given[at]} of an mbarrier: a parity is 0 or 1"
-            flaw = Flaw(what, Hazard.MBARRIER(lacks="parity"))
-            state.watch.findings.notice(Hazard.MBARRIER, site, lambda: flaw, int((given > 1).sum()))
+            who = state.geometry.show_thread(int(lanes[at]))
+            what = f"{who} waits for parity {given[at]} of an mbarrier: a parity is 0 or 1"
+            state.watch.findings.notice(Hazard.MBARRIER(lacks="parity"), site, lambda: what, int((given > 1).sum()))
         return given & 1
 
     return of

@@ -4,8 +4,8 @@ import numpy as np
 
 from tutorlib.simulate.ptx import rounding
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.ir import Instruction, ResultPair
-from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step, computed, kind_of, sources, ufunc_step
+from tutorlib.simulate.ptx.ir import Instruction
+from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step, computed, kind_of, sources, target_pair, ufunc_step
 from tutorlib.simulate.ptx.state import State, Where
 
 COMPARE = {
@@ -33,10 +33,7 @@ def set_predicate(instruction: Instruction, site: int, state: State) -> Step:
     combine = next((part for part in instruction.parts[2:-1] if part in COMBINE), "")
     if set(instruction.parts[2:-1]) - {combine, "ftz"}:
         raise NotSimulated(str(instruction), instruction.line)
-    to = instruction.operands[0]
-    first, second = (to.first, to.second) if isinstance(to, ResultPair) else (to, None)
-    out = state.target(first, "pred", instruction)
-    opposite = state.target(second, "pred", instruction) if second else None
+    out, opposite = target_pair(instruction, "pred", state)
     a, b = sources(instruction, state, kind, instruction.operands[1:3])
     is_float = kind[0] == "f" or kind == "bf16"
     if not is_float and not combine and opposite is None:

@@ -10,14 +10,14 @@ import numpy as np
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Register, Vector
-from tutorlib.simulate.ptx.mbarriers import MbarrierState
 from tutorlib.simulate.ptx.memory.access import SharedAccess
-from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescriptor
+from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescriptor, read_descriptor
+from tutorlib.simulate.ptx.opcodes.bulk import receivers
 from tutorlib.simulate.ptx.opcodes.conversions import NARROW
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
-from tutorlib.simulate.ptx.opcodes.loads import address_of, no_effect
+from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.opcodes.matrices import whole_warps
-from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places_of
+from tutorlib.simulate.ptx.opcodes.mbarriers import address, numbered, places
 from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, NUMBERS, SharedOperand, inside, registers_of, unpadded
 from tutorlib.simulate.ptx.state import State, Where
 from tutorlib.simulate.ptx.tensor_cores import MODELED, add_products
@@ -33,7 +33,6 @@ from tutorlib.simulate.ptx.tensor_memory import (
     strips_of,
 )
 
-Values = Callable[[np.ndarray], np.ndarray]  # of these lanes
 SWIZZLES = {0: 0, 6: 1, 4: 2, 2: 3}  # the descriptor's highest three bits → bits of the swizzle
 BYTES = {0: "e4m3", 1: "e5m2", 3: "padded e2m3", 4: "padded e3m2", 5: "padded e2m1"}
 KINDS = {  # by the instruction's kind and its descriptor's code
@@ -49,19 +48,9 @@ BITS = {"b4x16_p64": 4, "b6x16_p32": 6}  # of a number in shared memory that tcg
 BELOW = {4: 2, 6: 0}  # its place in that byte: so many bits lie below
 
 
-def tensor_address(instruction: Instruction, operand: int, state: State) -> Values:
-    at = address_of(instruction.operands[operand], instruction, state)
-    return lambda lanes: np.broadcast_to(at(), state.geometry.lanes)[lanes].astype(np.int64)
-
-
 def matrix_of(value: int) -> MatrixDescriptor:
     """A 64-bit descriptor of an operand (PTX ISA, 9.7.16.4.1)."""
-    return MatrixDescriptor(
-        start=(value & 0x3FFF) << 4,
-        leading=(value >> 16 & 0x3FFF) << 4,
-        stride=(value >> 32 & 0x3FFF) << 4,
-        bits=SWIZZLES[value >> 61],
-    )
+    return read_descriptor(value, SWIZZLES[value >> 61])
 
 
 def one_change() -> np.ndarray:
@@ -71,17 +60,14 @@ def one_change() -> np.ndarray:
 
 def allocate(instruction: Instruction, site: int, state: State) -> Step:
     """tcgen05.alloc [to], columns: writes where they begin to shared memory."""
-    to = tensor_address(instruction, 0, state)
+    to = places(instruction, 0, state)
     columns = state.source(instruction.operands[1], "u32", instruction)
 
     def step(where: Where) -> None:
         for warp in whole_warps(where, instruction, site, state).tolist():
-            lane = warp * WARP
             slot, number = divmod(warp, state.geometry.warps)
-            start = state.units.tensor.allocate(
-                site, slot, number, int(np.broadcast_to(columns, state.geometry.lanes)[lane])
-            )
-            ((_, at),) = places_of(to(np.array([lane])), np.array([slot]), state.geometry.cluster_size)
+            start = state.units.tensor.allocate(site, slot, number, of_lane(columns, warp * WARP, state))
+            ((_, at),) = to(np.array([warp * WARP]))
             access = SharedAccess(site, np.array([slot]), np.array([number * WARP]), np.array([at]), 4)
             state.watch.races.before_write(access, one_change, one_change)
             state.shared.rows(4, 1)[(slot * state.shared.stride + at) // 4] = start
@@ -96,7 +82,7 @@ def deallocate(instruction: Instruction, site: int, state: State) -> Step:
     def step(where: Where) -> None:
         for warp in whole_warps(where, instruction, site, state).tolist():
             slot, number = divmod(warp, state.geometry.warps)
-            at, count = (int(np.broadcast_to(x, state.geometry.lanes)[warp * WARP]) for x in (start, columns))
+            at, count = (of_lane(x, warp * WARP, state) for x in (start, columns))
             state.units.tensor.free(site, slot, number, column_of(at)[1], count)
 
     return step
@@ -115,7 +101,8 @@ def slots_of(lane: int, instruction: Instruction, state: State) -> tuple[int, ..
 
 def copy(instruction: Instruction, site: int, state: State) -> Step:
     """tcgen05.cp.cta_group.shape{.multicast}{.b8x16.format} [to], descriptor; shape and multicast in any order"""
-    to, descriptors = tensor_address(instruction, 0, state), state.source(instruction.operands[1], "u64", instruction)
+    to = address(instruction.operands[0], instruction, state)
+    descriptors = state.source(instruction.operands[1], "u64", instruction)
     multicast = next((part for part in instruction.parts if part.startswith("warpx")), "")
     shape, *packed = (part for part in instruction.parts[3:] if part != multicast)
     bits = BITS[packed[1]] if packed else 0
@@ -123,11 +110,11 @@ def copy(instruction: Instruction, site: int, state: State) -> Step:
 
     def step(where: Where) -> None:
         lanes = numbered(where, state)
-        for lane, address in zip(lanes.tolist(), to(lanes).tolist(), strict=True):
+        for lane, into_address in zip(lanes.tolist(), to(lanes).tolist(), strict=True):
             slots = slots_of(lane, instruction, state)
             described = matrix_of(of_lane(descriptors, lane, state))
             units = described.units(int(rows.max()) + 1, place.lanes.shape[1] * COLUMN, True)
-            first, column = column_of(address)
+            first, column = column_of(into_address)
             into = place.at(first if len(rows) < LANES else 0, column)
 
             def bring(before: Sequence[np.ndarray], units: np.ndarray = units, slots: Sequence[int] = slots) -> Any:
@@ -196,17 +183,17 @@ def multiply(instruction: Instruction, site: int, state: State) -> Step:
     apart, scaled, pair = "ws" in parts, "block_scale" in parts, "cta_group::2" in parts
     if kind not in KINDS or {"sp", "ashift"} & parts or (apart and len(operands) > 5):
         raise NotSimulated(str(instruction), instruction.line)
-    to = tensor_address(instruction, 0, state)
-    from_columns = tensor_address(instruction, 1, state) if isinstance(operands[1], Address) else None
+    to = address(operands[0], instruction, state)
+    from_columns = address(operands[1], instruction, state) if isinstance(operands[1], Address) else None
     b = state.source(operands[2], "u64", instruction)
     a = b if from_columns else state.source(operands[1], "u64", instruction)
     shapes = state.source(operands[3], "u32", instruction)
-    scales_at = [tensor_address(instruction, n, state) for n in (4, 5)] if scaled else []
+    scales_at = [address(operands[n], instruction, state) for n in (4, 5)] if scaled else []
     adds = state.predicate(operands[-1], instruction)
 
     def step(where: Where) -> None:
         lanes = numbered(where, state)
-        for lane, address in zip(lanes.tolist(), to(lanes).tolist(), strict=True):
+        for lane, into_address in zip(lanes.tolist(), to(lanes).tolist(), strict=True):
             shape, one = of_lane(shapes, lane, state), np.array([lane])
             height, columns = (shape >> 24 & 31) << 4, (shape >> 17 & 63) << 3
             rows = height >> pair
@@ -235,7 +222,7 @@ def multiply(instruction: Instruction, site: int, state: State) -> Step:
             else:
                 units_a = inside(left.units_of(matrix_of(of_lane(a, lane, state))), site, state)
                 units, numbers_a = np.concatenate([units_a.reshape(-1), units]), partial(numbers_of, left, units_a)
-            first, column = column_of(address)
+            first, column = column_of(into_address)
             into = matrix_fragment(rows, columns, halves).at(first if halves else 0, column)
             product: Product = partial(sums, left.kind == right.kind and left.kind in MODELED)
             if scaled:
@@ -295,22 +282,14 @@ def scaled_sums(
 
 def commit(instruction: Instruction, site: int, state: State) -> Step:
     """tcgen05.commit.cta_group.mbarrier::arrive::one [mbarrier]{, blocks}"""
-    at = tensor_address(instruction, 0, state)
-    multicast = any(part.startswith("multicast") for part in instruction.parts)
-    blocks = state.source(instruction.operands[1], "u16", instruction) if multicast else None
-    cluster = state.geometry.cluster_size
+    at, told_to = places(instruction, 0, state), receivers(instruction, 1, state)
 
     def step(where: Where) -> None:
         lanes = numbered(where, state)
-        for lane, (slot, place) in zip(lanes.tolist(), places_of(at(lanes), state.slot[lanes], cluster), strict=True):
-            mask = int(np.broadcast_to(blocks, state.geometry.lanes)[lane]) if blocks is not None else 0
-            first = slot - slot % cluster
-            told: list[MbarrierState] = []
-            for rank in range(cluster):
-                if (mask or 1 << slot - first) >> rank & 1:
-                    found = state.units.mbarriers.at(site, lane, (first + rank, place), "commits to")
-                    told += [found] if found else []
-            state.units.tensor.commit(site, lane, told)
+        found = at(lanes)
+        for lane, (_, place), slots in zip(lanes.tolist(), found, told_to(lanes, found), strict=True):
+            told = (state.units.mbarriers.at(site, lane, (slot, place), "commits to") for slot in slots)
+            state.units.tensor.commit(site, lane, [mbarrier for mbarrier in told if mbarrier])
 
     return step
 
@@ -324,7 +303,7 @@ def access(instruction: Instruction, site: int, state: State) -> Step:
         raise NotSimulated(str(instruction), instruction.line)
     second = int(given[0].text, 0) if isinstance(given[0], Immediate) else 0
     where = fragment(shape, times, second)
-    addresses = tensor_address(instruction, instruction.operands.index(at), state)
+    addresses = address(at, instruction, state)
     registers: list[np.ndarray]
     if stores:
         items = given[-1].items if isinstance(given[-1], Vector) else (given[-1],)

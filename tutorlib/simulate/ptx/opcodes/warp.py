@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from tutorlib.failure import Flaw, Hazard
+from tutorlib.failure import Fault, Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Instruction, Operand, ResultPair
-from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step, kind_of, sources
+from tutorlib.simulate.ptx.ir import Instruction, Operand
+from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step, kind_of, sources, target_pair
 from tutorlib.simulate.ptx.shuffles import LANES, source_lanes
 from tutorlib.simulate.ptx.state import State, Where, of_warps
 
@@ -16,6 +16,11 @@ BIT = (1 << LANES).astype(np.uint32)
 def active(where: Where, state: State) -> np.ndarray:
     """(warps, 32): the lanes that run the instruction."""
     return of_warps(np.ones(state.geometry.lanes, bool) if where is True else where)
+
+
+def by_warp(values: np.ndarray, state: State) -> np.ndarray:
+    """(warps, 32): an operand's values, which may be one for all lanes."""
+    return of_warps(np.broadcast_to(values, state.geometry.lanes))
 
 
 class Members:
@@ -28,52 +33,37 @@ class Members:
     def check(self, where: Where) -> np.ndarray:
         """(warps, 32): the lanes that take part."""
         runs = active(where, self.state)
-        masks = np.broadcast_to(self.mask, self.state.geometry.lanes).reshape(-1, WARP)
+        masks = by_warp(self.mask, self.state)
         if where is True and (masks == np.uint32(0xFFFFFFFF)).all():
             return runs
         named = (masks[:, :, None] & BIT) != 0  # (warps, lane, lanes that it names)
         absent = named & ~runs[:, None, :] & of_warps(self.state.alive)[:, None, :] & runs[:, :, None]
         if absent.any():
             warp, lane, other = (int(n[0]) for n in absent.nonzero())
-            what = Flaw(f"names lane {other}, which took another branch", Hazard.DIVERGENT(lanes="elsewhere"))
-            self.notice(warp, lane, what, int(absent.any(2).sum()))
+            what = f"names lane {other}, which took another branch"
+            self.notice(Hazard.DIVERGENT(lanes="elsewhere"), warp, lane, what, int(absent.any(2).sum()))
         unnamed = runs & of_warps(self.state.alive) & ((masks & BIT) == 0)
         if unnamed.any():
             warp, lane = (int(n[0]) for n in unnamed.nonzero())
-            what = Flaw("has a mask that does not name the lane itself", Hazard.DIVERGENT(lanes="unnamed"))
-            self.notice(warp, lane, what, int(unnamed.sum()))
+            what = "has a mask that does not name the lane itself"
+            self.notice(Hazard.DIVERGENT(lanes="unnamed"), warp, lane, what, int(unnamed.sum()))
         return runs
 
-    def notice(self, warp: int, lane: int, what: Flaw, times: int) -> None:
-        """warp: its number among those of all blocks at hand."""
-        block = self.state.first + warp // self.state.geometry.warps
-        show = self.state.geometry.show_block
-        self.state.watch.findings.notice(
-            Hazard.DIVERGENT,
-            self.site,
-            lambda: (
-                f"{self.instruction.parts[0]} of lane {lane}, warp {warp % self.state.geometry.warps} of block "
-                f"{show(block)}, " + what
-            ),
-            times,
-        )
+    def notice(self, fault: Fault, warp: int, lane: int, what: str, times: int) -> None:
+        who = f"{self.instruction.parts[0]} of lane {lane}, {self.state.geometry.show_warp(warp)},"
+        self.state.watch.findings.notice(fault, self.site, lambda: f"{who} {what}", times)
 
 
 def shuffle(instruction: Instruction, site: int, state: State) -> Step:
     """shfl.sync.up, .down, .bfly and .idx (PTX ISA, 9.7.9.6). c holds the last lane and the mask of the segment."""
     mode = instruction.parts[2]
-    to = instruction.operands[0]
-    first, second = (to.first, to.second) if isinstance(to, ResultPair) else (to, None)
-    out = state.target(first, "b32", instruction)
-    valid = state.target(second, "pred", instruction) if second else None
+    out, valid = target_pair(instruction, "b32", state)
     a, b, c = sources(instruction, state, "b32", instruction.operands[1:4])
     members = Members(instruction.operands[4], instruction, site, state)
 
     def step(where: Where) -> None:
         members.check(where)
-        values, by, limits = (
-            np.broadcast_to(x, state.geometry.lanes).reshape(-1, WARP).astype(np.int64) for x in (a, b, c)
-        )
+        values, by, limits = (by_warp(x, state).astype(np.int64) for x in (a, b, c))
         source, inside = source_lanes(mode, by, limits)
         taken = np.take_along_axis(values, source, 1).reshape(-1)
         np.copyto(out, taken, where=where, casting="unsafe")
@@ -92,7 +82,7 @@ def vote(instruction: Instruction, site: int, state: State) -> Step:
 
     def step(where: Where) -> None:
         runs = members.check(where)
-        holds = np.broadcast_to(condition(), state.geometry.lanes).reshape(-1, WARP)
+        holds = by_warp(condition(), state)
         result = {
             "all": lambda: (holds | ~runs).all(1),
             "any": lambda: (holds & runs).any(1),
@@ -109,16 +99,13 @@ def match(instruction: Instruction, site: int, state: State) -> Step:
     mode, kind = instruction.parts[1], kind_of(instruction)
     if mode not in ("any", "all"):
         raise NotSimulated(str(instruction), instruction.line)
-    to = instruction.operands[0]
-    first, second = (to.first, to.second) if isinstance(to, ResultPair) else (to, None)
-    out = state.target(first, "b32", instruction)
-    agreed = state.target(second, "pred", instruction) if second else None
+    out, agreed = target_pair(instruction, "b32", state)
     (a,) = sources(instruction, state, kind, instruction.operands[1:2])
     members = Members(instruction.operands[2], instruction, site, state)
 
     def step(where: Where) -> None:
         runs = members.check(where)
-        values = np.broadcast_to(a, state.geometry.lanes).reshape(-1, WARP)
+        values = by_warp(a, state)
         same = (values[:, :, None] == values[:, None, :]) & runs[:, None, :]
         if mode == "all":
             every = (same | ~runs[:, None, :]).all(2)
@@ -145,7 +132,7 @@ def reduce(instruction: Instruction, site: int, state: State) -> Step:
 
     def step(where: Where) -> None:
         runs = members.check(where)
-        values = np.broadcast_to(a, state.geometry.lanes).reshape(-1, WARP)
+        values = by_warp(a, state)
         start = {"min": np.iinfo(values.dtype).max, "max": np.iinfo(values.dtype).min, "and": -1}.get(
             instruction.parts[2], 0
         )
@@ -167,7 +154,7 @@ def reduce_floats(instruction: Instruction, site: int, state: State) -> Step:
 
     def step(where: Where) -> None:
         runs = members.check(where)
-        values = np.broadcast_to(a, state.geometry.lanes).reshape(-1, WARP)
+        values = by_warp(a, state)
         given = np.where(runs, np.abs(values) if "abs" in modifiers else values, np.float32(start))
         np.copyto(out, np.repeat(ufunc.reduce(given, axis=1), WARP), where=where)
 
@@ -186,10 +173,9 @@ def active_mask(instruction: Instruction, site: int, state: State) -> Step:
 
 def elect(instruction: Instruction, site: int, state: State) -> Step:
     """elect.sync: the lowest of the lanes is the leader."""
-    to = instruction.operands[0]
-    if not isinstance(to, ResultPair):
+    out, leads = target_pair(instruction, "b32", state)
+    if leads is None:
         raise NotSimulated(str(instruction), instruction.line)
-    out, leads = state.target(to.first, "b32", instruction), state.target(to.second, "pred", instruction)
     members = Members(instruction.operands[1], instruction, site, state)
 
     def step(where: Where) -> None:

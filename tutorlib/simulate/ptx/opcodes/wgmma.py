@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from tutorlib.failure import Flaw, Hazard
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx import rounding
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
@@ -184,8 +184,7 @@ def inside(units: np.ndarray, site: int, state: State) -> np.ndarray:
     beyond = units > size - UNIT
     if beyond.any():
         what = f"the tensor cores read byte {units.max():,} of shared memory, of which the block has {size:,}"
-        hazard = Hazard.OUTSIDE(tensor="shared memory")
-        state.watch.findings.notice(Hazard.OUTSIDE, site, lambda: Flaw(what, hazard), int(beyond.sum()))
+        state.watch.findings.notice(Hazard.OUTSIDE(tensor="shared memory"), site, lambda: what, int(beyond.sum()))
     return np.where(beyond, 0, units)
 
 
