@@ -56,6 +56,8 @@ KERNELS = [
     kernel("frees_before_the_work", "Released before the loops.", without("parts.release"), swap("    steps = block.steps_in(acc)", f"    steps = block.steps_in(acc)\n{RELEASE}")),
     kernel("release_in_a_role", "Only the epilogue releases.", swap(RELEASE, "    if block.warp < 4:\n    " + RELEASE)),
     kernel("allocates_in_a_role", "Only the MMA warp allocates.", swap("    acc = parts.allocate(", "    if block.warp == 4:\n        parts.allocate(block.warp, config.columns, block.address)\n    acc = parts.allocate(")),
+    kernel("its_own_loops", "Calls the page's functions, whatever the parts are.", *(swap(f"parts.{role}(", f"{role}(") for role in ("produce", "multiply", "store")), "parts.produce, parts.multiply, parts.store"),
+    kernel("its_own_release", "One part bypassed.", swap("parts.release(", "release("), "never calls parts.release:"),
     kernel("one_role_after_another", "A barrier between the roles.", swap("    if block.warp == 4:", "    cute.arch.sync_threads()\n    if block.warp == 4:")),
     host("one_block_for_each_tile", "Not persistent.", swap(BLOCKS, "tiles_m * tiles_n")),
     host("always_all_sms", "A block for each SM, with or without tiles.", swap(BLOCKS, "sms"), "at 100×72×128 it launches 2 blocks"),

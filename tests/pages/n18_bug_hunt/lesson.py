@@ -50,7 +50,7 @@ PIPELINES = {
     "stream": ("always_phase_0", "no_wait", "one_stage", "fetches_afterwards", "beyond_1", "needless_barrier"),
 }
 OTHERS = {
-    "linear": ("no_tensor_cores", "x_transposed"),
+    "linear": ("no_tensor_cores", "x_transposed", "row_by_row"),
     "sgemm": ("one_side_guarded", "no_tiles", "no_padding"),
     "histogram": ("of_128", "in_global_memory", "every_thread_clears_all"),
     "matmul_fp32": ("a_alone", "fp16"),

@@ -48,6 +48,19 @@ FIXES = {
                 "products = ct.reshape(tile_x.astype(ct.float32), (T, 1, T)) * ct.reshape(tile_w.astype(ct.float32), (1, T, T))\n"
                 "        sums = sums + ct.sum(products, 2)",
             ), says=("without tensor cores",)),
+        *(
+            fix(
+                name,
+                "fixed, and the order for L2 is gone",
+                ("ct.mma(tile_x, tile_w, sums)", "ct.mma(tile_x, ct.transpose(tile_w), sums)"),
+                ("row, column = group * GROUP + place % height, place // height", f"row, column = {order}"),
+                says=(f"the tile {tile}",),
+            )
+            for name, order, tile in (
+                ("row_by_row", "ct.bid(0) // columns, ct.bid(0) % columns", "(1, 0) of y was block 1's and is now block 2's"),
+                ("column_by_column", "ct.bid(0) % rows, ct.bid(0) // rows", "(0, 1) of y was block 2's and is now block 3's"),
+            )
+        ),
     ),
     "sgemm": (
         fix(

@@ -3,13 +3,20 @@
 `lines` are those that a diagnosis may name: the faulty one, or, where a statement is missing, those around the gap.
 """
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import DiagnosisExercise
 from tutorlib.exercises.n18_bug_hunt.judge.fix import FixExercise
+from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.bugs.catalogue import BUGS
+from tutorlib.models.l2 import blocks, grouped
+from tutorlib.problems.problem import Shape
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def pair(
@@ -53,6 +60,20 @@ def pair(
     )
 
 
+def out_of_groups(shape: Shape, storers: "np.ndarray") -> str | None:
+    """Why `linear`'s blocks lost their order, as a sentence, or None. storers: (M, N), in tiles of 32×32."""
+    by_tile = storers[::32, ::32]
+    tiles = blocks(by_tile.shape, partial(grouped, group=2))
+    got, tile = next(((by_tile[tile], tile) for n, tile in enumerate(tiles) if by_tile[tile] != n), (None, None))
+    if tile is None:
+        return None
+    what = (
+        f"the tile {tile} of y was block {tiles.index(tile)}'s and is now block {got}'s. GROUP rows of tiles at a time "
+        "is what keeps their part of x in L2: leave the order of the blocks as it was."
+    )
+    return Flaw(what, Fail.SLOW)
+
+
 EXERCISES = (
     *pair(
         1,
@@ -68,6 +89,7 @@ EXERCISES = (
         ),
         fix=("ct.transpose(tile) exchanges a tile's modes.",),
         requires=("tensor cores",),
+        order=out_of_groups,
     ),
     *pair(
         2,
