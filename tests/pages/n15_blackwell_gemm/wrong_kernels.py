@@ -72,6 +72,8 @@ KERNELS = [
     host("whole_k_tiles_alone", "A partial K tile is forgotten.", swap("cute.ceil_div(a.shape[1], bK)", "a.shape[1] // bK")),
     host("one_k_tile_more", "A K tile of zeros.", swap("cute.ceil_div(a.shape[1], bK)", "a.shape[1] // bK + 1")),
     host("m_and_n_exchanged", "The numbers of tiles in the other order.", swap("sizes = tiles_m, tiles_n,", "sizes = tiles_n, tiles_m,")),
+    host("two_sms", "2 for sms.", swap(BLOCKS, "min(tiles_m * tiles_n, 2)"), "2 of 3 blocks do all of the work"),
+    host("narrow_tiles_alone", "128×128 for the tile.", swap("bM, bN, bK = config.tile", "bM, bN, bK = 128, 128, 64")),
     host("this_tile_alone", "128×256 for the tile.", swap("bM, bN, bK = config.tile", "bM, bN, bK = 128, 256, 64")),
     host("b_first", "The descriptors of B and A exchanged.", swap("tma_atoms(a, b, c, config)", "tma_atoms(b, a, c, config)")),
     host("never_launched", "Nothing is launched.", swap(LAUNCH, "pass")),
@@ -80,6 +82,7 @@ KERNELS = [
 ]  # fmt: skip
 
 PAIRS = [
+    pair("two_clusters", "2 for half of the SMs.", swap("sms // 2", "2"), "4 of 6 blocks do all of the work"),
     pair("barriers_of_a_block", "A barrier of one block before the work.", swap(BARRIER, "    cute.arch.sync_threads()"), within="pair_allocate"),
     pair("ends_alone", "A barrier of one block after the work.", swap(BARRIER, "    cute.arch.sync_threads()"), within="pair_release"),
     pair("no_barrier_at_the_end", "No barrier after the work.", swap(BARRIER + "\n", ""), within="pair_release"),

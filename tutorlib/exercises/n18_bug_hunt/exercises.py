@@ -31,7 +31,7 @@ def pair(
     """A bug's diagnosis, and its fix. number: of the bug on the page, from 1 on. look, fix: their hints.
 
     asked: what else the fixed kernel must have, as `FixExercise` has it: requires, forbids, lean, slack, limits,
-        whole, two_stages; and symptom_told.
+        whole, order, two_stages; and symptom_told.
     """
     bug = BUGS[name]
     more: dict[str, Any] = {"lean": bug.lean, "patterned": False} | asked
@@ -134,7 +134,7 @@ EXERCISES = (
         cause="barrier in a branch",
         look=("Which threads reach line 26 when half is 64, and which when it is 1?",),
         fix=("All threads must reach the barrier; only some of them compute.",),
-        limits=WorkLimits(at_most=(("bar.sync", 250),)),
+        limits=WorkLimits(at_most=(("bar.sync", 250), ("ld.shared", 300), ("ld.global", 160))),
         requires=("bar.sync",),
     ),
     *pair(
@@ -269,7 +269,7 @@ EXERCISES = (
             "A fence orders the earlier accesses of its thread, and of the threads that a barrier put before it, "
             "ahead of the later ones. Each of the two blocks needs one.",
         ),
-        limits=WorkLimits(at_most=(("bar.sync", 80),)),
+        limits=WorkLimits(at_most=(("bar.sync", 80), ("membar", 64))),
         requires=("atom",),
         forbids=("atomic additions of floats",),
     ),
@@ -278,7 +278,7 @@ EXERCISES = (
         "softmax",
         lines=("return of_warp(lane < WARPS ? partial[lane] : 0.0f, op);", "top = of_block(top, Max(), tops);"),
         cause="wrong identity",
-        limits=WorkLimits(at_most=(("bar.sync", 36),)),
+        limits=WorkLimits(at_most=(("bar.sync", 36), ("ld.global", 240))),
         requires=("shfl.sync", "ld.shared"),
         patterned=True,
         symptom_told=False,

@@ -383,8 +383,24 @@ class WholeKernel(BlackwellPart):
     """A function that takes a configuration and a number of SMs and makes the host function."""
 
     def simulated_host(self, answer: Answer) -> HostFunction:
-        """Narrow tiles, and the SMs of two blocks or of two pairs."""
-        return self.gemm(answer, narrower(self.config), 2 * self.config.width)
+        """Narrow tiles, and the SMs of two blocks or of two pairs; for a K with a partial tile, still narrower ones,
+        and of three: so that a tile or SMs in figures are found out."""
+        from cutlass import const_expr, cute
+
+        narrow = narrower(self.config)
+        on_two, on_three = (
+            self.gemm(answer, config, clusters * self.config.width)
+            for config, clusters in ((narrow, 2), (narrower(narrow), 3))
+        )
+
+        @cute.jit
+        def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
+            if const_expr(a.shape[1] % narrow.tile[2] == 0):
+                on_two(a, b, c)
+            else:
+                on_three(a, b, c)
+
+        return gemm
 
     def gemm(self, answer: Answer, config: "BlackwellConfig", sms: int) -> HostFunction:
         gemm = need_callable(answer)(config, sms)
