@@ -560,19 +560,14 @@ check("09.7", columns)
 # of warp instructions: without your columns a thread stores 4 bytes at a time.
 
 # %%
-def unpermuted(config):
-    return cute.make_layout(config.tile[1])
-
-
-picture = explain(make_gemm(config, course.single_buffer, columns=unpermuted), a, b, c)
-
+picture = explain(
+    make_gemm(config, course.single_buffer, columns=lambda config: cute.make_layout(config.tile[1])), a, b, c
+)
 
 # %%
-def permuted(config):
-    return columns(config.warps[1], config.tile[1])
-
-
-picture = explain(make_gemm(config, course.single_buffer, columns=permuted), a, b, c)
+picture = explain(
+    make_gemm(config, course.single_buffer, columns=lambda config: columns(config.warps[1], config.tile[1])), a, b, c
+)
 
 # %% [markdown]
 # ## The write-back
