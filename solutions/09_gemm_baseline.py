@@ -401,8 +401,7 @@ show_tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16), "16×16 of A after ldma
 # of 8 columns takes four elements from each lane, and one ldmatrix.x4 brings eight, the operands of two atoms. `retile`
 # gives the copy's view of the MMA's registers; it copies nothing.
 #
-# An `Operand` has all that a thread needs of A or of B. The two differ in one mode: an ldmatrix.x4 brings the operands
-# of a pair of B's atoms, but of a single atom of A.
+# An `Operand` has all that a thread needs of A or of B:
 
 # %%
 show_source(Operand)
@@ -465,8 +464,8 @@ with suppress(NotImplementedError):  # until you have written make_operands
 # `fetch(k_block, …)` fills the registers of that K block alone, so each K block has registers of its own.
 #
 # **Exercise 09.11** (about 2 lines). Write `fetch(steps, k_block, buffer)` for both operands, `steps.rA` and
-# `steps.rB`. The modes of `tXsX` are (8, ldmatrix instructions, K blocks, buffers): an instruction for each atom of A,
-# or for two atoms of B. Those of `tXrX` are the same without buffers.
+# `steps.rB`. The modes of `tXsX` are (8, ldmatrix instructions, K blocks, buffers); those of `tXrX` are the same
+# without buffers.
 
 
 # %%
@@ -558,14 +557,15 @@ check("09.7", columns)
 # %% [markdown]
 # B loses nothing by it: its rows arrive in another order, but each is still a whole line of 128 bytes. The simulator
 # counts the gain for C, first without your columns, then with them. Look at the line of `st.global`, and at the number
-# of warp instructions: without your columns a thread stores 4 bytes at a time. (The pictures are those of the swizzled
-# tile above: nothing changes before the stores, which they do not show.)
+# of warp instructions: without your columns a thread stores 4 bytes at a time.
 
 # %%
-explain(make_gemm(config, course.single_buffer, columns=lambda config: cute.make_layout(config.tile[1])), a, b, c)
+picture = explain(
+    make_gemm(config, course.single_buffer, columns=lambda config: cute.make_layout(config.tile[1])), a, b, c
+)
 
 # %%
-explain(
+picture = explain(
     make_gemm(config, course.single_buffer, columns=lambda config: columns(config.warps[1], config.tile[1])), a, b, c
 )
 

@@ -14,11 +14,10 @@
 # when the accumulators leave the registers too, and *one* thread issues a multiplication?
 #
 # You write it in three steps: the loops of its three roles, the parts that they need, and the kernel made of both, for
-# one block and then for two that multiply together. (The numbers of the exercises do not follow the
-# page.) **This notebook's kernel has never run on a Blackwell GPU**, because none was available when the course
-# was made. Instead, `check` rehearses the loops, compiles the kernel for two Blackwell architectures, inspects its
-# instructions, and runs it in the simulator to check its results. On a Blackwell GPU it also runs the kernel itself, as
-# in notebook 13.
+# one block and then for two that multiply together. (The numbers of the exercises do not follow the page.) **This
+# notebook's kernel has never run on a Blackwell GPU**, because none was available when the course was made. Instead,
+# `check` rehearses the loops, compiles the kernel for two Blackwell architectures, inspects its instructions, and runs
+# it in the simulator to check its results. On a Blackwell GPU it also runs the kernel itself, as in notebook 13.
 #
 # The problem is notebook 09's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
@@ -399,8 +398,8 @@ check("15.5", multiply)
 # under *Non-pipelined instructions, different thread*: `tcgen05.ld`, `tcgen05.wait::ld`,
 # `tcgen05.fence::before_thread_sync`, arrive.
 #
-# When can the tensor cores have the accumulator back? Compare one accumulator with two, by the clock of the first
-# picture, for three tiles of four K tiles:
+# When can the tensor cores have the accumulator back? Compare one accumulator with two, in the same ticks, for three
+# tiles of four K tiles:
 
 # %%
 show_handover(1, 2)
@@ -604,7 +603,8 @@ show_source(Parts)
 # - `tma_atoms(a, b, c, config)` returns the kernel's first three arguments, made as in 13.9.
 # - Launch the blocks, each of six warps. Pass no `smem=`: the launch asks `SmemAllocator` for it.
 #
-# The check calls `make_gemm` with a narrower tile and two SMs and simulates the kernel. On a Blackwell GPU it runs it.
+# The check calls `make_gemm` with narrower tiles and with two or three SMs, and simulates the kernel. On a Blackwell
+# GPU it runs it.
 
 
 # %%
@@ -721,9 +721,9 @@ for pair in (False, True):
 # Which line ensures that?
 #
 # **Exercise 15.8** (about 9, 15 and 11 lines). Write `pair_produce`, `pair_multiply` and `pair_store`. The rehearsal
-# and the simulator run both blocks. An error in one block often shows its symptom in the other. The last of the seven
-# points is for speed, in the course's kernel for a pair: without a Blackwell GPU the check prints – instead of ✓ and
-# says that your loops are right.
+# and the simulator run both blocks, and the rehearsal also a pair whose ranks are 2 and 3, the second of its cluster.
+# An error in one block often shows its symptom in the other. The last of the seven points is for speed, in the course's
+# kernel for a pair: without a Blackwell GPU the check prints – instead of ✓ and says that your loops are right.
 
 
 # %%

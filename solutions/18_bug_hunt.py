@@ -104,7 +104,8 @@ for name, meaning in CAUSES.items():
 # you may also return a string of your own. The checker compiles it and tests it like every kernel of the course: shapes
 # with tails, a result that is known exactly, and the simulator's rules. Fix the kernel; do not rewrite it. Work done
 # with tensor cores, shared memory or asynchronous copies must still use them, unless their use is the bug. A pipeline
-# that no longer has copies in flight while it computes, a redundant barrier, or a new bank conflict costs a point.
+# that no longer has copies in flight while it computes, a redundant barrier or fence, repeated loads, a new bank
+# conflict, or another order of blocks costs a point.
 #
 # If the bug is a missing statement, its line is either of the two next to the gap.
 #
@@ -214,8 +215,9 @@ def fix_sgemm(source):
 check("18.4", fix_sgemm)
 
 # %% [markdown]
-# Past the end of a row is the next row, which is valid memory, so memcheck does not object. The overrun of the last
-# row was the only part of the bug that memcheck could see, and the extra row hid it.
+# The failure depends on K alone, and 2×1×1 shows it. Past the end of a row is the next row, which is valid memory, so
+# memcheck does not object. The overrun of the last row was the only part of the bug that memcheck could see, and the
+# extra row hid it.
 #
 # ### Bug 3: a histogram
 #

@@ -25,7 +25,8 @@ LESSONS = {
         named("15.7", "one_k_block", "never_adds", "always_adds", "one_block_of_a_pair"),
     ),
     "15.8": Lesson(
-        "the pair's leader issues for both", named("15.8", "both_multiply", "both_announce", "released_too_early")
+        "the pair's leader issues for both",
+        named("15.8", "both_multiply", "both_announce", "released_too_early", "mask_of_the_first_pair"),
     ),
     "15.9": Lesson(
         "a power-of-two scale for 32 elements", named("15.9", "unbounded", "saturates_never", "scale_itself")
@@ -40,7 +41,9 @@ LESSONS = {
     ),
     "15.13": Lesson(
         "a kernel of three roles, and what must end before a block does",
-        named("15.13", "no_release", "no_await_empty", "no_wait_for_stores", "one_block_for_each_tile"),
+        named(
+            "15.13", "no_release", "no_await_empty", "no_wait_for_stores", "one_block_for_each_tile", "its_own_loops"
+        ),
     ),
     "15.14": Lesson(
         "a cluster of two that allocates and synchronizes together",

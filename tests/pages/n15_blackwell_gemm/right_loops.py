@@ -299,17 +299,23 @@ def pair_multiply_flat(steps: TileSteps):
             cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
             steps.multiply(stage.index, acc.index, k_tile == 0)
             with cute.arch.elect_one():
-                tcgen05.commit(steps.empty + stage.index, mask=0b11, cta_group=tcgen05.CtaGroup.TWO)
+                tcgen05.commit(
+                    steps.empty + stage.index, mask=cutlass.Int16(0b11 << steps.leader), cta_group=tcgen05.CtaGroup.TWO
+                )
             stage.advance()
             if k_tile == steps.k_tiles - 1:
                 with cute.arch.elect_one():
-                    tcgen05.commit(steps.ready + acc.index, mask=0b11, cta_group=tcgen05.CtaGroup.TWO)
+                    tcgen05.commit(
+                        steps.ready + acc.index,
+                        mask=cutlass.Int16(0b11 << steps.leader),
+                        cta_group=tcgen05.CtaGroup.TWO,
+                    )
                 acc.advance()
 
 
 @cute.jit
 def pair_store_by_hand(steps: TileSteps):
-    """Counts by itself; arrives at block 0's mbarrier."""
+    """Counts by itself; the leader's rank from the mask."""
     for number in cutlass.range(steps.tiles, unroll=1):
         at = number % steps.accumulators
         cute.arch.mbarrier_wait(steps.ready + at, (number // steps.accumulators) & 1)
@@ -319,7 +325,7 @@ def pair_store_by_hand(steps: TileSteps):
             if cutlass.const_expr(part + 1 == steps.parts):
                 fence_before()
                 with cute.arch.elect_one():
-                    cute.arch.mbarrier_arrive(steps.free + at, 0)
+                    cute.arch.mbarrier_arrive(steps.free + at, steps.both // 3 // 2)
             steps.write(number, part)
 
 
@@ -351,7 +357,12 @@ RIGHT = {
     "15.8": (
         loops("counting", "its own count of stages", produce=counts_by_itself),
         loops("announcing_late", "the bytes are announced when they are on their way", produce=loads_first),
-        loops("by_hand", "masks and ranks as numbers", multiply=pair_multiply_flat, store=pair_store_by_hand),
+        loops(
+            "by_hand",
+            "the mask from the rank, the rank from the mask",
+            multiply=pair_multiply_flat,
+            store=pair_store_by_hand,
+        ),
         loops("two_branches", "each block has loops of its own", produce=announces_beforehand),
     ),
 }

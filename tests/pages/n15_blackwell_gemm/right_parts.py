@@ -124,6 +124,17 @@ RIGHT = {
             swap("    if block.warp == 4:\n", "    elif block.warp == 4:\n"),
             swap("    if block.warp < 4:\n", "    else:\n"),
         ),
+        kernel(
+            "taken_out_first",
+            "The loops under names of its own.",
+            swap("    steps = block.steps_in(acc)", "    loops = parts.produce, parts.multiply, parts.store\n    steps = block.steps_in(acc)"),
+            *(swap(f"parts.{role}(", f"loops[{at}](") for at, role in enumerate(("produce", "multiply", "store"))),
+        ),
+        host(
+            "parts_made_in_place",
+            "Makes the parts where it needs them.",
+            swap("alone_parts)", "Parts(make_umma, issue, make_t2r, allocate, release, produce, multiply, store))"),
+        ),
         host(
             "by_hand",
             "Rounds up by hand, in Python's integers; an explicit cluster of one.",

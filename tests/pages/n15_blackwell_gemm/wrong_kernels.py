@@ -56,6 +56,8 @@ KERNELS = [
     kernel("frees_before_the_work", "Released before the loops.", without("parts.release"), swap("    steps = block.steps_in(acc)", f"    steps = block.steps_in(acc)\n{RELEASE}")),
     kernel("release_in_a_role", "Only the epilogue releases.", swap(RELEASE, "    if block.warp < 4:\n    " + RELEASE)),
     kernel("allocates_in_a_role", "Only the MMA warp allocates.", swap("    acc = parts.allocate(", "    if block.warp == 4:\n        parts.allocate(block.warp, config.columns, block.address)\n    acc = parts.allocate(")),
+    kernel("its_own_loops", "Calls the page's functions, whatever the parts are.", *(swap(f"parts.{role}(", f"{role}(") for role in ("produce", "multiply", "store")), "parts.produce, parts.multiply, parts.store"),
+    kernel("its_own_release", "One part bypassed.", swap("parts.release(", "release("), "never calls parts.release:"),
     kernel("one_role_after_another", "A barrier between the roles.", swap("    if block.warp == 4:", "    cute.arch.sync_threads()\n    if block.warp == 4:")),
     host("one_block_for_each_tile", "Not persistent.", swap(BLOCKS, "tiles_m * tiles_n")),
     host("always_all_sms", "A block for each SM, with or without tiles.", swap(BLOCKS, "sms"), "at 100×72×128 it launches 2 blocks"),
@@ -70,6 +72,8 @@ KERNELS = [
     host("whole_k_tiles_alone", "A partial K tile is forgotten.", swap("cute.ceil_div(a.shape[1], bK)", "a.shape[1] // bK")),
     host("one_k_tile_more", "A K tile of zeros.", swap("cute.ceil_div(a.shape[1], bK)", "a.shape[1] // bK + 1")),
     host("m_and_n_exchanged", "The numbers of tiles in the other order.", swap("sizes = tiles_m, tiles_n,", "sizes = tiles_n, tiles_m,")),
+    host("two_sms", "2 for sms.", swap(BLOCKS, "min(tiles_m * tiles_n, 2)"), "2 of 3 blocks do all of the work"),
+    host("narrow_tiles_alone", "128×128 for the tile.", swap("bM, bN, bK = config.tile", "bM, bN, bK = 128, 128, 64")),
     host("this_tile_alone", "128×256 for the tile.", swap("bM, bN, bK = config.tile", "bM, bN, bK = 128, 256, 64")),
     host("b_first", "The descriptors of B and A exchanged.", swap("tma_atoms(a, b, c, config)", "tma_atoms(b, a, c, config)")),
     host("never_launched", "Nothing is launched.", swap(LAUNCH, "pass")),
@@ -78,6 +82,7 @@ KERNELS = [
 ]  # fmt: skip
 
 PAIRS = [
+    pair("two_clusters", "2 for half of the SMs.", swap("sms // 2", "2"), "4 of 6 blocks do all of the work"),
     pair("barriers_of_a_block", "A barrier of one block before the work.", swap(BARRIER, "    cute.arch.sync_threads()"), within="pair_allocate"),
     pair("ends_alone", "A barrier of one block after the work.", swap(BARRIER, "    cute.arch.sync_threads()"), within="pair_release"),
     pair("no_barrier_at_the_end", "No barrier after the work.", swap(BARRIER + "\n", ""), within="pair_release"),

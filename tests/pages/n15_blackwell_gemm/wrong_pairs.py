@@ -113,6 +113,21 @@ PAIRS = [
         multiply=derive(multiply_tiles, "mask_of_three", "", swap("steps.both", "7")),
     ),
     loops(
+        "mask_of_the_first_pair",
+        "3 for steps.both: right in the first pair of a cluster alone.",
+        "2 parts, blocks 2 and 3 of a cluster:",
+        "names block 0 of the cluster, and here the pair is blocks 2 and 3: steps.both",
+        multiply=derive(
+            multiply_tiles, "mask_of_the_first_pair", "", swap("steps.whole_cluster", "3"), swap("steps.both", "3")
+        ),
+    ),
+    loops(
+        "block_0_as_the_leader",
+        "0 for steps.leader.",
+        "names block 0 of the cluster, and here the pair is blocks 2 and 3: steps.leader",
+        store=derive(store_tiles, "block_0_as_the_leader", "", swap("steps.leader)", "0)")),
+    ),
+    loops(
         "ready_and_empty_alone",
         "The loops for one block, in a pair.",
         multiply=derive(

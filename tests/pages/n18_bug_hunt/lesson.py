@@ -50,18 +50,18 @@ PIPELINES = {
     "stream": ("always_phase_0", "no_wait", "one_stage", "fetches_afterwards", "beyond_1", "needless_barrier"),
 }
 OTHERS = {
-    "linear": ("no_tensor_cores", "x_transposed"),
+    "linear": ("no_tensor_cores", "x_transposed", "row_by_row"),
     "sgemm": ("one_side_guarded", "no_tiles", "no_padding"),
     "histogram": ("of_128", "in_global_memory", "every_thread_clears_all"),
     "matmul_fp32": ("a_alone", "fp16"),
-    "largest": ("no_branch", "a_warps_barrier", "twice_in_each_turn"),
+    "largest": ("no_branch", "a_warps_barrier", "twice_in_each_turn", "no_tree"),
     "tile_gemm": ("a_fence", "twice"),
     "rms_norm": ("barrier_too_early", "one_row_each", "each_thread_for_itself"),
     "scale_rows": ("narrow_copies", "more_than_is_true", "meets_in_vain"),
     "row_sums": ("no_padding", "eight_more", "no_cp_async"),
     "channels_last": ("two_columns_more", "no_shared_memory"),
     "column_sums": ("fence_before_the_flag_alone", "fence_behind_the_flag_alone", "a_blocks_fence", "atomic_sums"),
-    "softmax": ("a_large_number", "zeros_still", "no_maximum"),
+    "softmax": ("a_large_number", "zeros_still", "no_maximum", "whole_rows_of_softmax"),
 }
 LESSONS = {
     diagnosed(name): Lesson("an input that shows it, the line and the cause, all three", halves(name)) for name in NAMES

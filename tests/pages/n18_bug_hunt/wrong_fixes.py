@@ -48,6 +48,19 @@ FIXES = {
                 "products = ct.reshape(tile_x.astype(ct.float32), (T, 1, T)) * ct.reshape(tile_w.astype(ct.float32), (1, T, T))\n"
                 "        sums = sums + ct.sum(products, 2)",
             ), says=("without tensor cores",)),
+        *(
+            fix(
+                name,
+                "fixed, and the order for L2 is gone",
+                ("ct.mma(tile_x, tile_w, sums)", "ct.mma(tile_x, ct.transpose(tile_w), sums)"),
+                ("row, column = group * GROUP + place % height, place // height", f"row, column = {order}"),
+                says=(f"the tile {tile}",),
+            )
+            for name, order, tile in (
+                ("row_by_row", "ct.bid(0) // columns, ct.bid(0) % columns", "(1, 0) of y was block 1's and is now block 2's"),
+                ("column_by_column", "ct.bid(0) % rows, ct.bid(0) // rows", "(0, 1) of y was block 2's and is now block 3's"),
+            )
+        ),
     ),
     "sgemm": (
         fix(
@@ -175,6 +188,21 @@ FIXES = {
             "a second barrier right behind the first",
             ("            cute.arch.sync_threads()\n", "        cute.arch.sync_threads()\n        cute.arch.sync_threads()\n"),
             says=("orders nothing",),
+        ),
+        fix(
+            "no_tree",
+            "each thread looks at all 128 maxima",
+            (TREE, "        mine = mine\n    for other in cutlass.range(THREADS):\n        mine = cute.arch.fmax(mine, largest[other])\n"),
+            ("x[row, column] / largest[0]", "x[row, column] / mine"),
+            says=("ld.shared instructions; 300 are enough",),
+        ),
+        fix(
+            "whole_rows",
+            "each thread reads the whole row",
+            ("cutlass.range(t, x.shape[1], THREADS):\n        mine", "cutlass.range(x.shape[1]):\n        mine"),
+            (TREE, "        mine = mine\n"),
+            ("x[row, column] / largest[0]", "x[row, column] / mine"),
+            says=("ld.global instructions; 160 are enough",),
         ),
         fix("one_turn_fewer", "the last turn left out", ("range_constexpr(7)", "range_constexpr(6)"), ("            cute.arch.sync_threads()", "        cute.arch.sync_threads()")),
     ),
@@ -330,6 +358,13 @@ FIXES = {
         fix("read_swizzled", "only who reads knows of the swizzle", ("= tile[t][r];", "= tile[t][r ^ t];")),
     ),
     "column_sums": (
+        fix(
+            "a_fence_for_each_row",
+            "ordered, and a fence in the loop over the rows",
+            (TICKET, ORDERED),
+            ("sum += x[(size_t)row * columns + column];", "{ sum += x[(size_t)row * columns + column]; __threadfence(); }"),
+            says=("membar instructions; 64 are enough",),
+        ),
         fix("fence_before_the_flag_alone", "half of it: stores are there when the counter is", (STORED, STORED + FENCE), says=("no fence of the loading block",)),
         fix("fence_behind_the_flag_alone", "the other half", (READ, FENCE + READ), says=("no fence lies between this store",)),
         fix("a_blocks_fence", "fences for the threads of a block", (STORED, STORED + FENCE.replace("()", "_block()")), (READ, FENCE.replace("()", "_block()") + READ), says=("no fence lies between this store",)),
@@ -354,6 +389,13 @@ FIXES = {
         ),
     ),
     "softmax": (
+        fix(
+            "whole_rows_of_softmax",
+            "each thread looks for the row's maximum by itself",
+            ("for (int i = threadIdx.x; i < columns; i += THREADS) top =", "for (int i = 0; i < columns; i++) top ="),
+            ("  top = of_block(top, Max(), tops);\n", ""),
+            says=("ld.global instructions; 240 are enough",),
+        ),
         fix("a_large_number", "lower than most", (PADDED, PADDED.replace("0.0f", "op(1.0f, 1.0f) == 1.0f ? -1000.0f : 0.0f"))),
         fix("zeros_still", "the lanes' own maximum starts lower, and the padding is what it was", ("top = -INFINITY", "top = -3e38f")),
         fix("of_both", "the maximum's neutral value, for sums, too", (PADDED, PADDED.replace("0.0f", "-INFINITY"))),

@@ -337,7 +337,7 @@ EXERCISES = (
         padded=False,
         library=WHOLE,
         limits=WorkLimits(blocks=2, most_blocks=2),  # of 2 SMs
-        limits_at={ONE_TILE: WorkLimits(most_blocks=1)},
+        limits_at={ONE_TILE: WorkLimits(most_blocks=1), SIMULATED[0]: WorkLimits(blocks=3, most_blocks=3)},  # of 3
         hints=(
             "Every warp calls parts.allocate and parts.release; between them are three branches on block.warp.",
             "Warp 5: parts.produce(steps), await_empty(steps). Warp 4: parts.multiply(steps). Warps 0 to 3: "
@@ -366,7 +366,7 @@ EXERCISES = (
             most_blocks=4,
             at_least=(("tcgen05.relinquish_alloc_permit", 4),),
         ),
-        limits_at={ONE_TILE: WorkLimits(most_blocks=2)},
+        limits_at={ONE_TILE: WorkLimits(most_blocks=2), SIMULATED[0]: WorkLimits(blocks=6, most_blocks=6)},  # of 6
         hints=(
             "All three functions for tensor memory take is_two_cta=True; a cluster barrier replaces sync_threads().",
             "cute.arch.cluster_arrive(), then cute.arch.cluster_wait(), in all warps of both blocks.",

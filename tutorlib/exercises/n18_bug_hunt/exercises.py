@@ -3,13 +3,20 @@
 `lines` are those that a diagnosis may name: the faulty one, or, where a statement is missing, those around the gap.
 """
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import DiagnosisExercise
 from tutorlib.exercises.n18_bug_hunt.judge.fix import FixExercise
+from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.bugs.catalogue import BUGS
+from tutorlib.models.l2 import blocks, grouped
+from tutorlib.problems.problem import Shape
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def pair(
@@ -24,7 +31,7 @@ def pair(
     """A bug's diagnosis, and its fix. number: of the bug on the page, from 1 on. look, fix: their hints.
 
     asked: what else the fixed kernel must have, as `FixExercise` has it: requires, forbids, lean, slack, limits,
-        whole, two_stages; and symptom_told.
+        whole, order, two_stages; and symptom_told.
     """
     bug = BUGS[name]
     more: dict[str, Any] = {"lean": bug.lean, "patterned": False} | asked
@@ -53,6 +60,20 @@ def pair(
     )
 
 
+def out_of_groups(shape: Shape, storers: "np.ndarray") -> str | None:
+    """Why `linear`'s blocks lost their order, as a sentence, or None. storers: (M, N), in tiles of 32×32."""
+    by_tile = storers[::32, ::32]
+    tiles = blocks(by_tile.shape, partial(grouped, group=2))
+    got, tile = next(((by_tile[tile], tile) for n, tile in enumerate(tiles) if by_tile[tile] != n), (None, None))
+    if tile is None:
+        return None
+    what = (
+        f"the tile {tile} of y was block {tiles.index(tile)}'s and is now block {got}'s. GROUP rows of tiles at a time "
+        "is what keeps their part of x in L2: leave the order of the blocks as it was."
+    )
+    return Flaw(what, Fail.SLOW)
+
+
 EXERCISES = (
     *pair(
         1,
@@ -68,6 +89,7 @@ EXERCISES = (
         ),
         fix=("ct.transpose(tile) exchanges a tile's modes.",),
         requires=("tensor cores",),
+        order=out_of_groups,
     ),
     *pair(
         2,
@@ -112,7 +134,7 @@ EXERCISES = (
         cause="barrier in a branch",
         look=("Which threads reach line 26 when half is 64, and which when it is 1?",),
         fix=("All threads must reach the barrier; only some of them compute.",),
-        limits=WorkLimits(at_most=(("bar.sync", 250),)),
+        limits=WorkLimits(at_most=(("bar.sync", 250), ("ld.shared", 300), ("ld.global", 160))),
         requires=("bar.sync",),
     ),
     *pair(
@@ -247,7 +269,7 @@ EXERCISES = (
             "A fence orders the earlier accesses of its thread, and of the threads that a barrier put before it, "
             "ahead of the later ones. Each of the two blocks needs one.",
         ),
-        limits=WorkLimits(at_most=(("bar.sync", 80),)),
+        limits=WorkLimits(at_most=(("bar.sync", 80), ("membar", 64))),
         requires=("atom",),
         forbids=("atomic additions of floats",),
     ),
@@ -256,7 +278,7 @@ EXERCISES = (
         "softmax",
         lines=("return of_warp(lane < WARPS ? partial[lane] : 0.0f, op);", "top = of_block(top, Max(), tops);"),
         cause="wrong identity",
-        limits=WorkLimits(at_most=(("bar.sync", 36),)),
+        limits=WorkLimits(at_most=(("bar.sync", 36), ("ld.global", 240))),
         requires=("shfl.sync", "ld.shared"),
         patterned=True,
         symptom_told=False,

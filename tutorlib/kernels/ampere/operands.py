@@ -10,9 +10,9 @@ class Operand(NamedTuple):
     """One operand's path into the MMA's registers, for one thread.
 
     tCrX: the registers in the MMA's view: (8 of A or 4 of B, M or N atoms, K blocks).
-    s2r: ldmatrix, laid out as this MMA reads the operand.
-    tXsX: the source of s2r in shared memory: (8, pairs of atoms, K blocks, buffers).
-    tXrX: the registers of tCrX in ldmatrix's view: (8, pairs of atoms, K blocks).
+    s2r: ldmatrix.x4, laid out as this MMA reads the operand: one instruction for an atom of A or for two atoms of B.
+    tXsX: the source of s2r in shared memory: (8, instructions, K blocks, buffers).
+    tXrX: the registers of tCrX in ldmatrix's view: (8, instructions, K blocks).
     """
 
     tCrX: cute.Tensor

@@ -36,7 +36,7 @@ Loop = Callable[..., None]
 
 @dataclass(frozen=True)
 class Extent:
-    """How much is rehearsed. parts: of each accumulator."""
+    """How much is rehearsed. parts: of each accumulator. first: the rank of the first block in its cluster."""
 
     tiles: int
     k_tiles: int
@@ -44,11 +44,14 @@ class Extent:
     accumulators: int
     parts: int
     blocks: int = 1
+    first: int = 0
 
     def in_words(self) -> str:
         """ "2 tiles of 3 K tiles, 2 stages, 1 accumulator of 4 parts"."""
         acc = f"{count(self.accumulators, 'accumulator')} of {count(self.parts, 'part')}"
-        return f"{count(self.tiles, 'tile')} of {count(self.k_tiles, 'K tile')}, {count(self.stages, 'stage')}, {acc}"
+        place = f", blocks {self.first} and {self.first + 1} of a cluster" if self.first else ""
+        tiles = f"{count(self.tiles, 'tile')} of {count(self.k_tiles, 'K tile')}"
+        return f"{tiles}, {count(self.stages, 'stage')}, {acc}{place}"
 
 
 def rehearse_tiles(loops: dict[TileRole, Loop], size: Extent) -> list["BlackwellBlock"]:
@@ -81,13 +84,15 @@ def warps_of(loops: dict[TileRole, Loop], blocks: int) -> list[RoleWarps]:
 class BlackwellBlock(BlackwellScene):
     """One block, or a pair.
 
-    sent_first: loads of block 0 before the first multiplication. begun_first: accumulators in use before the first
-    accumulators were read. freed_late: whether an accumulator was freed after its last part was written. dawdled: where
-    a role waited for the completion of its own work before it went on, or None.
+    first: the rank of block 0 in the cluster. sent_first: loads of block 0 before the first multiplication.
+    begun_first: accumulators in use before the first accumulators were read. freed_late: whether an accumulator was
+    freed after its last part was written. dawdled: where a role waited for the completion of its own work before it
+    went on, or None.
     """
 
     instruction_set = BLACKWELL
 
+    first: int = 0
     sent_first: int = field(default=0, init=False)
     begun_first: int = field(default=0, init=False)
     freed_late: bool = field(default=False, init=False)
@@ -95,7 +100,7 @@ class BlackwellBlock(BlackwellScene):
 
     def steps(self, warps: RoleWarps) -> RehearsedSteps:
         """The attributes of the kernel's TileSteps."""
-        all_blocks = (1 << self.blocks) - 1
+        all_blocks = ((1 << self.blocks) - 1) << self.first
         return RehearsedSteps(
             config=RehearsedSteps(
                 pair=self.blocks > 1,
@@ -111,7 +116,7 @@ class BlackwellBlock(BlackwellScene):
             parts=self.parts,
             stage_bytes=self.stage_bytes,
             leads=warps.block == 0,
-            leader=0,
+            leader=self.first,
             both=all_blocks,
             whole_cluster=all_blocks,
             load=self.load,
@@ -217,11 +222,20 @@ class BlackwellBlock(BlackwellScene):
         """mask: the blocks whose mbarriers it arrives at; None: one's own."""
         from cutlass.cute.nvgpu.tcgen05 import CtaGroup
 
-        ranks = [mbar_ptr.block] if mask is None else [at for at in range(16) if int(mask) >> at & 1]
-        if outside := [rank for rank in ranks if rank >= self.blocks]:
-            what = f"{calling_line()}: the mask names block {outside[0]}, which does not exist."
-            raise Unsafe(what, LoopFlaw.OUT_OF_RANGE)
-        self.commit([mbar_ptr.in_block(rank) for rank in ranks], 2 if cta_group == CtaGroup.TWO else 1)
+        ranks = [self.first + mbar_ptr.block] if mask is None else [at for at in range(16) if int(mask) >> at & 1]
+        blocks = [self.block_of(rank, "the mask", "steps.both") for rank in ranks]
+        self.commit([mbar_ptr.in_block(block) for block in blocks], 2 if cta_group == CtaGroup.TWO else 1)
+
+    def pointed_at(self, pointer: BarrierPointer, peer: Any) -> MBarrier:
+        return pointer.here if peer is None else pointer.in_block(self.block_of(int(peer), "it", "steps.leader"))
+
+    def block_of(self, rank: int, it: str, right: str) -> int:
+        """The number here of the block with this rank. Raises Unsafe for a block of another pair."""
+        if rank - self.first in range(self.blocks):
+            return rank - self.first
+        here = " and ".join(str(self.first + block) for block in range(self.blocks))
+        what = f"{calling_line()}: {it} names block {rank} of the cluster, and here the pair is blocks {here}: {right}."
+        raise Unsafe(what, LoopFlaw.OUT_OF_RANGE)
 
     def commit(self, barriers: list[MBarrier], group: int) -> None:
         me, line = self.issue()

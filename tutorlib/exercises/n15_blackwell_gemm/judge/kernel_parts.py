@@ -1,7 +1,8 @@
 """Judges the parts of the Blackwell kernel, and the kernel that the reader makes of them."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -55,6 +56,7 @@ class PartFlaw(FailureKind):
     REGISTERS = "registers of the load"
     ATOM = "columns of a copy"
     THREADS = "threads of a block"
+    BYPASSED = "functions that are not the parts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +149,7 @@ class RoleLoops(BlackwellPart):
         whole = replace(course_parts(self.pair), **self.parts(answer))
         loops: dict[Any, Loop] = {role: getattr(whole, role) for role in ROLES}
         extents = [Extent(*numbers, 1 + self.pair) for numbers in EXTENTS]
+        extents[-1] = replace(extents[-1], first=2 * self.pair)  # mask and rank in figures are found out
         return first_weakness(
             ((extent.in_words(), partial(self.rehearse, loops, extent)) for extent in extents),
             safe=points / 2,
@@ -352,13 +355,52 @@ def find_wrong_copy(got: Any, acc: Any) -> str:
     return ""
 
 
+@contextmanager
+def noted_parts(answer: Callable[..., Any]) -> Iterator[list[str]]:
+    """The functions of the answer's `Parts` that no kernel has called so far. make_t2r: `steps_in` calls it."""
+    from tutorlib.kernels.blackwell.gemm import Parts
+
+    def noting(name: str, part: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            unused[:] = (one for one in unused if one != name)
+            return part(*args, **kwargs)
+
+        return call
+
+    unused = ["make_t2r", "allocate", "release", *ROLES]
+    names = getattr(answer, "__globals__", {})
+    kept = {name: parts for name, parts in names.items() if isinstance(parts, Parts)}
+    for name, parts in kept.items():
+        names[name] = replace(parts, **{part: noting(part, getattr(parts, part)) for part in unused})
+    try:
+        yield unused
+    finally:
+        names.update(kept)
+
+
 @dataclass(frozen=True, kw_only=True)
 class WholeKernel(BlackwellPart):
     """A function that takes a configuration and a number of SMs and makes the host function."""
 
     def simulated_host(self, answer: Answer) -> HostFunction:
-        """Narrow tiles, and the SMs of two blocks or of two pairs."""
-        return self.gemm(answer, narrower(self.config), 2 * self.config.width)
+        """Narrow tiles, and the SMs of two blocks or of two pairs; for a K with a partial tile, still narrower ones,
+        and of three: so that a tile or SMs in figures are found out."""
+        from cutlass import const_expr, cute
+
+        narrow = narrower(self.config)
+        on_two, on_three = (
+            self.gemm(answer, config, clusters * self.config.width)
+            for config, clusters in ((narrow, 2), (narrower(narrow), 3))
+        )
+
+        @cute.jit
+        def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
+            if const_expr(a.shape[1] % narrow.tile[2] == 0):
+                on_two(a, b, c)
+            else:
+                on_three(a, b, c)
+
+        return gemm
 
     def gemm(self, answer: Answer, config: "BlackwellConfig", sms: int) -> HostFunction:
         gemm = need_callable(answer)(config, sms)
@@ -366,14 +408,22 @@ class WholeKernel(BlackwellPart):
         return gemm
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        """Whether the kernel for narrower tiles allocates fewer columns."""
+        """Whether the kernel for narrower tiles allocates fewer columns, and is made of its `parts`."""
         specs, narrow = [TensorSpec((256, 256), "bf16")] * 3, narrower(self.config)
         try:
-            compiled = compile_cute(self.gemm(answer, narrow, 2 * self.config.width), specs, "sm_100a")
+            with noted_parts(need_callable(answer)) as unused:
+                compiled = compile_cute(self.gemm(answer, narrow, 2 * self.config.width), specs, "sm_100a")
         except CompileFailed:
             return None  # nor does the other kernel compile
-        flaw = find_other_columns(compiled.ptx, narrow)
-        return Verdict(points - 1, (f"in a tile of {narrow.tile[1]} columns:", flaw)) if flaw else None
+        if flaw := find_other_columns(compiled.ptx, narrow):
+            return Verdict(points - 1, (f"in a tile of {narrow.tile[1]} columns:", flaw))
+        if not unused or "make_t2r" in unused:  # all of its parts, or parts that nothing is known of
+            return None
+        what = (
+            f"the kernel never calls {', '.join(f'parts.{name}' for name in unused)}: it cannot run with other parts, "
+            "such as a pair's."
+        )
+        return Verdict(points - 1, (Flaw(what, PartFlaw.BYPASSED),))
 
     def lacks(self, compiled: Compiled) -> str:
         if compiled.threads != (wanted := 32 * WARPS):
