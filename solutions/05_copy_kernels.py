@@ -405,8 +405,9 @@ WIDE_THREADS = 256
 #
 # **Exercise 05.4** (about 6 lines: 3 in the kernel, 3 in the host function). In the host function, make the two
 # layouts, `threads` and `values`: vectors of `vector` elements along the row, enough neighboring threads side by side
-# to fill the 128 columns, and the other threads in rows below them. In the kernel, copy through registers: a fragment
-# like your part of the source, all loads, then all stores, both with `pred=mask`.
+# to fill the 128 columns, and the other threads in rows below them. (The check also compiles it for fp32, where `vector`
+# is 4.) In the kernel, copy through registers: a fragment like your part of the source, all loads, then all stores, both
+# with `pred=mask`.
 
 
 # %%
@@ -484,7 +485,8 @@ print(f"{tile_bytes // 1024} KiB; an SM with {THREADS}-thread blocks up to 2,048
 # still has to go from shared memory through registers to `dst`. Write down your guess before you run the check.
 #
 # **Exercise 05.5** (about 7 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
-# through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ.
+# through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ. A
+# thread stores the part that another thread fetched, as the threads of a GEMM use what others fetched.
 
 
 # %%
@@ -501,7 +503,7 @@ def staged_kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, stor
     thread, _, _ = cute.arch.thread_idx()
     row_major = cute.make_layout(TILE, stride=(TILE[1], 1))
     tile = SmemAllocator().allocate_tensor(src.element_type, row_major, byte_alignment=128)
-    loads, stores = load.get_slice(thread), store.get_slice(thread)
+    loads, stores = load.get_slice(thread), store.get_slice(THREADS - 1 - thread)
     ### BEGIN SOLUTION (about 7 lines)
     cute.copy(load, loads.partition_S(tile_of_block(src)), loads.partition_D(tile))
     cute.arch.cp_async_commit_group()
@@ -533,10 +535,6 @@ def staged(src: cute.Tensor, dst: cute.Tensor):
 check("05.5", staged)
 
 # %% [markdown]
-# Is the barrier needed here? Both TiledCopies give a thread the same elements, so each reads only those that it fetched
-# itself: for *this* kernel the wait alone would do. In the next one, threads read elements that others wrote, and the
-# barrier is needed.
-#
 # **Keep this:** issue, commit, wait, barrier. Between the issue and the wait, a thread can do other work while its
 # copies are in flight. A copy kernel has no other work; a GEMM has. Below, as in notebooks 10 and 12, with one buffer
 # (one *stage*) the arithmetic waits for every tile; with more, the next tiles are in flight meanwhile.
