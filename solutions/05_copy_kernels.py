@@ -143,8 +143,7 @@ print(f"{2048 * 32 // 1024} KiB of sectors, in {2048 * 128 // 1024} KiB of cache
 # First, the loop itself. `range(64)` in a kernel is a loop in the machine code, unless the compiler decides to unroll
 # it. `cutlass.range(64, unroll_full=True)` repeats its body 64 times instead: no counter and no branch, and whatever
 # depends on the loop variable becomes a constant in an address. Write your hot loops like that. (Unlike with
-# `range_constexpr`, the compiler unrolls, not Python.) Each of the two listings ends with `ret`. Which lines of the
-# first are gone in the second?
+# `range_constexpr`, the compiler unrolls, not Python.) Which lines of the first listing are gone in the second?
 
 
 # %%
@@ -172,8 +171,8 @@ def unrolled(a: cute.Tensor):
     unrolled_kernel(a).launch(grid=(1, 1, 1), block=(32, 1, 1))
 
 
-for host in (loop, unrolled):
-    print(compile_cute(host, [TensorSpec((4, 32))]).body)
+for name, host in {"loop": loop, "unrolled": unrolled}.items():
+    print(f"{name}:\n{compile_cute(host, [TensorSpec((4, 32))]).body}")
 
 # %% [markdown]
 # **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element, the loop fully unrolled. (A
@@ -405,9 +404,9 @@ WIDE_THREADS = 256
 #
 # **Exercise 05.4** (about 6 lines: 3 in the kernel, 3 in the host function). In the host function, make the two
 # layouts, `threads` and `values`: vectors of `vector` elements along the row, enough neighboring threads side by side
-# to fill the 128 columns, and the other threads in rows below them. (The check also compiles it for fp32, where `vector`
-# is 4.) In the kernel, copy through registers: a fragment like your part of the source, all loads, then all stores, both
-# with `pred=mask`.
+# to fill the 128 columns, and the other threads in rows below them. (The check also compiles it for fp32, where
+# `vector` is 4.) In the kernel, copy through registers: a fragment like your part of the source, all loads, then all
+# stores, both with `pred=mask`.
 
 
 # %%
@@ -826,8 +825,8 @@ show_figure("copy_ladder")
 #   128 threads, is no faster.
 # - **The transposes** differ by a swizzle and nothing else. You predicted the slower one: on an H200, the cycles in
 #   device memory over those in shared memory, 1802/4224 = 0.43, are an upper bound for its fraction of the datasheet's
-#   bandwidth. Measured: 1.72 of 4.8 TB/s, or 0.36. The better one is within a tenth of torch's copy: with one wavefront
-#   per access, shared memory is no longer the bottleneck.
+#   bandwidth. Measured: about 1.7 of 4.8 TB/s, or 0.36. The better one is within a tenth of torch's copy: with one
+#   wavefront per access, shared memory is no longer the bottleneck.
 # - **The datasheet** stays out of reach for every copy: it counts the bits that the pins could carry in a second
 #   without refreshing the memory cells and without turning the bus around between reads and writes. torch's copy is the
 #   realistic speed of light, and you wrote a kernel within a percent of it.

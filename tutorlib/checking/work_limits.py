@@ -83,8 +83,8 @@ class WorkLimits:
             accesses = (one for report in reports for one in report.accesses if one.opcode.startswith(opcode))
             if far := next((one for one in accesses if one.lines > most * one.warps), None):
                 what = (
-                    f"{far.place or 'it'}: a warp's {far.opcode} touches {far.lines / far.warps:.3g} lines of 128 bytes "
-                    f"where {most} would do: its threads are too far apart in memory."
+                    f"{far.place or 'it'}: a warp's {far.opcode} touches {far.lines / far.warps:.3g} lines of 128 "
+                    f"bytes where {most} would do: its threads are too far apart in memory."
                 )
                 return Flaw(what, Fail.WASTE(space="lines"))
         for opcode, other in self.in_step:

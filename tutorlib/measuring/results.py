@@ -25,7 +25,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Result:
-    """The grade of one exercise's solution, the points that the exercise had then, and its measurement if it is timed."""
+    """The grade of one exercise's solution, the exercise's points at the time, and its measurement if it is timed."""
 
     status: str
     points: float
