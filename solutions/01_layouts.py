@@ -391,9 +391,9 @@ show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", hig
 # have one layout.
 #
 # **Exercise 01.9** (about 5 lines). Write `sliced(layout, coord)`: the pair (offset, Layout) of the slice. `coord` has
-# an entry for each mode of the layout, a number where it is fixed and `None` where it is free; a mode may be nested. At
-# least one is free. `mode(layout, n)` is mode n as a layout. If one mode is free, the slice is that mode; if several
-# are, combine them with `Layout(first, second, …)`.
+# an entry for each mode of the layout, a number where it is fixed and `None` where it is free; at least one is free. A
+# mode may be nested, and keeps its brackets. `mode(layout, n)` is mode n as a layout. If one mode is free, the slice is
+# that mode; if several are, combine them with `Layout(first, second, …)`.
 
 
 # %%

@@ -374,14 +374,8 @@ for name in ("(8,(8,8)):(8,(1,64))", "(8,64):(64,1)"):
 # both: it frees accesses along rows and down columns of conflicts. (In notebook 13 TMA and Hopper's tensor cores access
 # shared memory themselves, and they expect the atom stored by rows.)
 #
-# Why is the atom 64 values wide? ⟨3,3,3⟩ permutes eight chunks of 16 bytes, which are 128 bytes, all 32 banks. How many
-# values of bf16 is that?
-
-# %%
-print(32 * 4 // 2)
-
-# %% [markdown]
-# A tile with 32 values per row needs the 64-byte swizzle above, and an atom of that width.
+# The atom is 64 values wide because ⟨3,3,3⟩ permutes eight chunks of 16 bytes, 128 bytes in all: one row of the 32
+# banks. A tile with 32 values per row needs the 64-byte swizzle above, and an atom of that width.
 #
 # A tile of 128×64 is sixteen of these atoms, one below the other. `tile_to_shape` repeats the atom, and since it has
 # 512 elements, the next one starts at offset 512. The swizzle does not change, because its period is 512 elements, too.
@@ -522,7 +516,7 @@ show_tv(mma.b_layout, (8, 16))
 # elements to each, regardless of which lane supplied the address:
 
 # %%
-show_tv("(8,8):(1,8)", (8, 8), title="addresses: each lane supplies one row's")
+show_tv("(8,8):(1,8)", (8, 8), title="addresses: each lane supplies that of one row")
 
 # %%
 show_tv("((4,8),2):((16,1),8)", (8, 8), title="values: each lane receives a quarter of a row")

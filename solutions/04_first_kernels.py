@@ -105,15 +105,6 @@ _ = run_on_gpu(hello)
 # Eight threads, eight lines. Blocks run in no guaranteed order, and code that relies on one is broken even where it
 # seems to work.
 #
-# Slides and articles from the DSL's first days use other names. Today a launch is `kernel(…).launch(grid=…, block=…)`,
-# and a thread reads its index from `cute.arch.thread_idx()`, a tuple of three. Several names that you may meet
-# elsewhere do not exist:
-
-# %%
-for name in ("from_numpy", "to_numpy", "thread_idx", "block_idx", "syncthreads"):
-    print(f"cute.{name:12}", "exists" if hasattr(cute, name) else "does not exist")
-
-# %% [markdown]
 # ## Where threads run
 #
 # A GPU is a set of processors, the **SMs**, in front of one memory. The picture has the numbers of
@@ -224,7 +215,7 @@ put_42(from_dlpack(x))
 print(x)
 
 # %% [markdown]
-# The 42 is in PyTorch's own memory. The same old slides pass `x` itself; today that is refused:
+# The 42 is in PyTorch's own memory. Older code passes `x` itself; today that is refused:
 
 # %%
 try:

@@ -143,8 +143,7 @@ print(f"{2048 * 32 // 1024} KiB of sectors, in {2048 * 128 // 1024} KiB of cache
 # First, the loop itself. `range(64)` in a kernel is a loop in the machine code, unless the compiler decides to unroll
 # it. `cutlass.range(64, unroll_full=True)` repeats its body 64 times instead: no counter and no branch, and whatever
 # depends on the loop variable becomes a constant in an address. Write your hot loops like that. (Unlike with
-# `range_constexpr`, the compiler unrolls, not Python.) Each of the two listings ends with `ret`. Which lines of the
-# first are gone in the second?
+# `range_constexpr`, the compiler unrolls, not Python.) Which lines of the first listing are gone in the second?
 
 
 # %%
@@ -172,8 +171,8 @@ def unrolled(a: cute.Tensor):
     unrolled_kernel(a).launch(grid=(1, 1, 1), block=(32, 1, 1))
 
 
-for host in (loop, unrolled):
-    print(compile_cute(host, [TensorSpec((4, 32))]).body)
+for name, host in {"loop": loop, "unrolled": unrolled}.items():
+    print(f"{name}:\n{compile_cute(host, [TensorSpec((4, 32))]).body}")
 
 # %% [markdown]
 # **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element, the loop fully unrolled. (A
@@ -405,8 +404,9 @@ WIDE_THREADS = 256
 #
 # **Exercise 05.4** (about 6 lines: 3 in the kernel, 3 in the host function). In the host function, make the two
 # layouts, `threads` and `values`: vectors of `vector` elements along the row, enough neighboring threads side by side
-# to fill the 128 columns, and the other threads in rows below them. In the kernel, copy through registers: a fragment
-# like your part of the source, all loads, then all stores, both with `pred=mask`.
+# to fill the 128 columns, and the other threads in rows below them. (The check also compiles it for fp32, where
+# `vector` is 4.) In the kernel, copy through registers: a fragment like your part of the source, all loads, then all
+# stores, both with `pred=mask`.
 
 
 # %%
@@ -484,7 +484,8 @@ print(f"{tile_bytes // 1024} KiB; an SM with {THREADS}-thread blocks up to 2,048
 # still has to go from shared memory through registers to `dst`. Write down your guess before you run the check.
 #
 # **Exercise 05.5** (about 7 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
-# through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ.
+# through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ. A
+# thread stores the part that another thread fetched, as the threads of a GEMM use what others fetched.
 
 
 # %%
@@ -501,7 +502,7 @@ def staged_kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, stor
     thread, _, _ = cute.arch.thread_idx()
     row_major = cute.make_layout(TILE, stride=(TILE[1], 1))
     tile = SmemAllocator().allocate_tensor(src.element_type, row_major, byte_alignment=128)
-    loads, stores = load.get_slice(thread), store.get_slice(thread)
+    loads, stores = load.get_slice(thread), store.get_slice(THREADS - 1 - thread)
     ### BEGIN SOLUTION (about 7 lines)
     cute.copy(load, loads.partition_S(tile_of_block(src)), loads.partition_D(tile))
     cute.arch.cp_async_commit_group()
@@ -533,10 +534,6 @@ def staged(src: cute.Tensor, dst: cute.Tensor):
 check("05.5", staged)
 
 # %% [markdown]
-# Is the barrier needed here? Both TiledCopies give a thread the same elements, so each reads only those that it fetched
-# itself: for *this* kernel the wait alone would do. In the next one, threads read elements that others wrote, and the
-# barrier is needed.
-#
 # **Keep this:** issue, commit, wait, barrier. Between the issue and the wait, a thread can do other work while its
 # copies are in flight. A copy kernel has no other work; a GEMM has. Below, as in notebooks 10 and 12, with one buffer
 # (one *stage*) the arithmetic waits for every tile; with more, the next tiles are in flight meanwhile.
@@ -828,8 +825,8 @@ show_figure("copy_ladder")
 #   128 threads, is no faster.
 # - **The transposes** differ by a swizzle and nothing else. You predicted the slower one: on an H200, the cycles in
 #   device memory over those in shared memory, 1802/4224 = 0.43, are an upper bound for its fraction of the datasheet's
-#   bandwidth. Measured: 1.72 of 4.8 TB/s, or 0.36. The better one is within a tenth of torch's copy: with one wavefront
-#   per access, shared memory is no longer the bottleneck.
+#   bandwidth. Measured: about 1.7 of 4.8 TB/s, or 0.36. The better one is within a tenth of torch's copy: with one
+#   wavefront per access, shared memory is no longer the bottleneck.
 # - **The datasheet** stays out of reach for every copy: it counts the bits that the pins could carry in a second
 #   without refreshing the memory cells and without turning the bus around between reads and writes. torch's copy is the
 #   realistic speed of light, and you wrote a kernel within a percent of it.

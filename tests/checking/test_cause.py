@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from tests.pages.change import swap
+from tests.pages.n05_copy_kernels.copies import staged
 from tests.pages.n05_copy_kernels.wrong import WRONG_WHEN_RUN
 from tests.stand_ins import H200, OnTorch
 from tutorlib.checking import kernel as kernel_exercises
@@ -87,9 +89,9 @@ def test_an_explanation_that_fails_hides_nothing(on_gpu, monkeypatch):
 
 
 def test_a_deadlock_that_this_gpu_gets_past_fails(on_gpu):
-    baseline = replace(find("05.5"), bench_shape=None, tiers=(), points=2)
-    alone = next(answer for answer in WRONG_WHEN_RUN["05.5"] if answer.__name__ == "barrier_for_one_warp")
-    outcome = on_gpu(baseline, alone, copies)
+    meet = "    cute.arch.sync_threads()"
+    alone = staged("alone", "One warp waits again.", swap(meet, f"{meet}\n    if thread < 32:\n    {meet}"))
+    outcome = on_gpu(STAGED, alone, copies)
     assert outcome.status == "failed"
     assert "it came to an end on this GPU, by luck: " in outcome.message
 

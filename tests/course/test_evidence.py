@@ -57,11 +57,11 @@ class TestCollect:
         found = collect({"05_copy_kernels": [reached(one) for one in LADDER]})
         assert found.machine == MACHINE
         assert found.notebooks == {"05_copy_kernels": Page(code_sha256("05_copy_kernels"), 0.0)}
-        assert found.exercises["05.2"] == Result("passed", find("05.2").points, (copied(0.98),))
+        assert found.exercises["05.2"] == Result("passed", find("05.2").points, find("05.2").points, (copied(0.98),))
 
     def test_an_exercise_that_is_not_timed_has_no_measurement(self):
         passed = find("00.1").outcome("passed", 2, "✓")
-        assert collect({"00_start": [passed]}).exercises == {"00.1": Result("passed", 2)}
+        assert collect({"00_start": [passed]}).exercises == {"00.1": Result("passed", 2, 2)}
 
     def test_notebooks_that_did_not_run_stay_and_those_that_did_are_replaced(self):
         collect({"05_copy_kernels": [reached(one) for one in LADDER]}).write()
@@ -155,7 +155,7 @@ def course(tmp_path_factory):
     (course.root / "tutorlib" / "exercises" / "n90_trial" / "exercises.py").write_text(TIMED)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(results, "DATA", course.root / "figures" / "data")
-        measured = Result("passed", 2, (copied(0.95),))
+        measured = Result("passed", 2, 2, (copied(0.95),))
         pages = {"90_trial": Page("abc", 0.0)}
         Results(MACHINE, "2026-11-20", pages, {"90.1": measured, "90.2": replace(measured, measurements=())}).write()
     return course

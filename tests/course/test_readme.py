@@ -23,7 +23,7 @@ POINTS = sum(exercise.points for exercise in LADDER)
 @pytest.fixture
 def reached():
     """Notebook 05 on an H200, with the pinned packages."""
-    exercises = {one.id: Result("passed", one.points, (copied(0.98, median_us=511.3),)) for one in LADDER}
+    exercises = {one.id: Result("passed", one.points, one.points, (copied(0.98, median_us=511.3),)) for one in LADDER}
     pages = {"05_copy_kernels": Page(code_sha256("05_copy_kernels"), 20.0)}
     machine = {**MACHINE, "packages": {"torch": readme.pins()["torch"], "nvidia-cutlass-dsl": None, "other": "1"}}
     return Results(machine, "2026-11-20", pages, exercises)
@@ -95,7 +95,9 @@ def test_the_last_row_is_that_of_the_contents_page():
 
 def test_a_measured_notebook(reached):
     best = LADDER[0].title
-    assert row("05_copy", reached).endswith(f"| {POINTS} points; {best}: 4.20 TB/s, 0.980 ±0.5% of torch copy_ |")
+    assert row("05_copy", reached).endswith(
+        f"| {POINTS} of {POINTS} points; {best}: 4.20 TB/s, 0.980 ±0.5% of torch copy_ |"
+    )
 
 
 def test_a_notebook_that_needs_no_gpu_and_one_that_never_ran(reached):
@@ -107,8 +109,11 @@ def test_the_gpu_that_the_other_points_need():
     assert "of 49; rest: sm_100 |" in row("15_blackwell")
 
 
-def test_code_that_changed_since(reached):
-    old = replace(reached, notebooks={"05_copy_kernels": Page("another", 20.0)})
+def test_code_that_changed_since_with_the_points_that_the_page_had_then(reached):
+    first, *_ = LADDER
+    fewer = {first.id: reached.exercises[first.id]}
+    old = replace(reached, notebooks={"05_copy_kernels": Page("another", 20.0)}, exercises=fewer)
+    assert f"| {first.points} of {first.points} points; " in row("05_copy", old)
     assert row("05_copy", old).endswith("; *changed since* |")
 
 

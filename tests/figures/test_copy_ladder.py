@@ -13,7 +13,7 @@ RUNGS = [exercise for exercise in of_notebook("05_copy_kernels") if exercise.nee
 REACHED = Results(
     MACHINE,
     "2026-11-20",
-    exercises={rung.id: Result("passed", rung.points, (copied(0.98, median_us=511.3),)) for rung in RUNGS},
+    exercises={rung.id: Result("passed", rung.points, rung.points, (copied(0.98, median_us=511.3),)) for rung in RUNGS},
 )
 TB_PER_S = 2**31 / 511.3 / 1e6
 

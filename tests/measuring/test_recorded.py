@@ -12,7 +12,7 @@ from tutorlib.measuring.results import Result, Results
 def kept(tmp_path, monkeypatch):
     """A file that has the measurement of exercise 05.2, and of no other."""
     monkeypatch.setattr(results, "DATA", tmp_path)
-    exercises = {"05.1": Result("passed", 3), "05.2": Result("passed", 2, (copied(0.95),))}
+    exercises = {"05.1": Result("passed", 3, 3), "05.2": Result("passed", 2, 2, (copied(0.95),))}
     monkeypatch.setenv(RECORDED, str(Results(MACHINE, "2026-11-20", {}, exercises).write()))
 
 

@@ -36,6 +36,9 @@ def test_the_solution_is_near_each_limit(id):
         assert count_issued(reports, opcode) <= most <= 4 * count_issued(reports, opcode), opcode
     for opcode, most in exercise.limits.unrolled:
         assert most == max(one.warps for report in reports for one in report.issued if one.opcode.startswith(opcode))
+    for opcode, most in exercise.limits.lines:
+        accesses = (one for report in reports for one in report.accesses if one.opcode.startswith(opcode))
+        assert most == max(one.lines / one.warps for one in accesses)
     for opcode, least in exercise.limits.at_least:
         assert count_issued(reports, opcode) / 2 <= least <= count_issued(reports, opcode), opcode
     if exercise.limits.budget < inf:

@@ -23,6 +23,7 @@ class WorkLimits:
         number to at most four times what the solution issues, or at least half of it.
     unrolled: (an opcode, the most often that warps may issue any single instruction of it): once for each warp where
         the instruction is in no loop.
+    lines: (an opcode, the most cache lines, of 128 bytes, that a warp's access may touch on average).
     in_step: (an opcode, another): the first may not be issued more often than the second, such as "bar.sync" than
         "cp.async.commit_group" in a pipeline that needs one barrier for each step along K.
     blocks: the fewest blocks that may share the work. most_blocks: where set, the most that may be launched.
@@ -36,6 +37,7 @@ class WorkLimits:
     at_most: tuple[tuple[str, int], ...] = ()
     at_least: tuple[tuple[str, int], ...] = ()
     unrolled: tuple[tuple[str, int], ...] = ()
+    lines: tuple[tuple[str, int], ...] = ()
     in_step: tuple[tuple[str, str], ...] = ()
     blocks: int = 1
     most_blocks: int | None = None
@@ -77,6 +79,14 @@ class WorkLimits:
                     f"{looped.warps:,} times, and {most:,} are enough."
                 )
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
+        for opcode, most in self.lines:
+            accesses = (one for report in reports for one in report.accesses if one.opcode.startswith(opcode))
+            if far := next((one for one in accesses if one.lines > most * one.warps), None):
+                what = (
+                    f"{far.place or 'it'}: a warp's {far.opcode} touches {far.lines / far.warps:.3g} lines of 128 "
+                    f"bytes where {most} would do: its threads are too far apart in memory."
+                )
+                return Flaw(what, Fail.WASTE(space="lines"))
         for opcode, other in self.in_step:
             if (issued := count_issued(reports, opcode)) > (enough := count_issued(reports, other)):
                 what = (

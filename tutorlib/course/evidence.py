@@ -59,7 +59,8 @@ def collect(outcomes: dict[str, list[Outcome]]) -> Results:
 
 def result_of(outcome: Outcome) -> Result:
     measured = outcome.measurement
-    return Result(outcome.status, outcome.points, (Measurement.from_json(measured),) if measured else ())
+    measurements = (Measurement.from_json(measured),) if measured else ()
+    return Result(outcome.status, outcome.points, outcome.max_points, measurements)
 
 
 def execute_page(name: str, results: Results) -> Results:

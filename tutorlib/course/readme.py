@@ -61,6 +61,8 @@ def pins() -> dict[str, str]:
 def reached(name: str, results: Results) -> str:
     """One GPU's results of a notebook: points, the fastest timed kernel, and whether its code has changed since.
 
+    Points are those of the page that ran, which may have had fewer exercises.
+
     "–" for a notebook that needs no GPU: make test and make grade run it on every machine.
     """
     if not any(exercise.needs for exercise in of_notebook(name)):
@@ -68,7 +70,8 @@ def reached(name: str, results: Results) -> str:
     page = results.notebooks.get(name)
     if page is None:
         return "not run"
-    parts = [f"{sum(result.points for result in results.of_notebook(name[:2]).values()):g} points"]
+    found = results.of_notebook(name[:2]).values()
+    parts = [f"{sum(one.points for one in found):g} of {sum(one.max_points for one in found):g} points"]
     if timed := results.timed(name[:2]):
         best = max(timed, key=lambda id: timed[id].ratio)
         parts.append(f"{find(best).title}: {timed[best].rate}, {show_ratio(timed[best])} of {timed[best].baseline}")

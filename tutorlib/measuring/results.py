@@ -25,10 +25,11 @@ class Page:
 
 @dataclass(frozen=True)
 class Result:
-    """The grade of one exercise's solution, and its measurement if it is timed."""
+    """The grade of one exercise's solution, the exercise's points at the time, and its measurement if it is timed."""
 
     status: str
     points: float
+    max_points: float
     measurements: tuple[Measurement, ...] = ()
 
 
@@ -99,7 +100,12 @@ def read_results(path: Path) -> Results:
         data["date"],
         {name: Page(**page) for name, page in data["notebooks"].items()},
         {
-            id: Result(found["status"], found["points"], tuple(map(Measurement.from_json, found["measurements"])))
+            id: Result(
+                found["status"],
+                found["points"],
+                found.get("max_points", found["points"]),  # files of before November 26, 2026, lack it
+                tuple(map(Measurement.from_json, found["measurements"])),
+            )
             for id, found in data["exercises"].items()
         },
     )

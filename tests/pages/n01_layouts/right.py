@@ -112,6 +112,12 @@ def in_nested_brackets(layout, coord):
     return offset, Layout(*free) if len(free) > 1 else free.pop()
 
 
+def in_a_tuple_of_one(layout, coord):
+    """A single free mode as the one mode of a layout."""
+    offset, free = in_nested_brackets(layout, coord)
+    return offset, Layout(free) if coord.count(None) == 1 else free
+
+
 RIGHT = {
     "01.1": [
         answer("by_numpy", "a dot product, np.int64", lambda coord, stride: np.dot(coord, stride)),
@@ -220,5 +226,5 @@ RIGHT = {
             ),
         ),
     ],
-    "01.9": [one_by_one, from_the_first_element, in_nested_brackets],
+    "01.9": [one_by_one, from_the_first_element, in_nested_brackets, in_a_tuple_of_one],
 }

@@ -125,6 +125,20 @@ def free_modes_flat(layout, coord):
     return offset, flatten(free)
 
 
+@says("brackets included")
+def brackets_lost(layout, coord):
+    """A single free mode without its inner brackets, which no coordinate but an index fits."""
+    offset, free = slice_of(layout, coord)
+    return offset, flatten(free) if coord.count(None) == 1 else free
+
+
+@says("brackets included")
+def merged(layout, coord):
+    """A single free mode with what can be merged in it merged."""
+    offset, free = slice_of(layout, coord)
+    return offset, tl.coalesce(free) if coord.count(None) == 1 else free
+
+
 @says("the free modes have")
 def first_free_mode(layout, coord):
     """One free mode, and the others forgotten."""
@@ -273,6 +287,8 @@ WRONG = {
         strides_lost,
         first_free_mode,
         free_modes_flat,
+        brackets_lost,
+        merged,
         pair_turned,
     ],
 }

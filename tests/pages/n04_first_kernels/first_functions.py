@@ -30,6 +30,11 @@ MORE = {
             words=("first element is left out",),
         ),
         axpy("every_other", "Steps by two.", swap("range(cute.size(x))", "range(0, cute.size(x), 2)")),
+        axpy(
+            "rounds_the_product",
+            "alpha·x as an fp16.",
+            swap("alpha * x[i]", "(alpha * x[i]).to(cutlass.Float16).to(cutlass.Float32)"),
+        ),
         axpy("subtracts_y", "alpha·x - y.", swap("+ y[i]", "- y[i]")),
         axpy("adds_alpha", "Adds where it should multiply.", swap("alpha * x", "alpha + x")),
         axpy("squares_alpha", "Multiplies twice.", swap("alpha * x", "alpha * alpha * x")),

@@ -37,13 +37,6 @@ MORE = {
         ),
         staged("waits_for_two", "Two groups may be open.", swap("wait_group(0)", "wait_group(2)")),
         staged(
-            "another_thread_s_part",
-            "Reads what its neighbor fetched, without a barrier.",
-            swap(MEET, ""),
-            swap("store.get_slice(thread)", "store.get_slice((thread + 1) % THREADS)"),
-            words=("barrier",),
-        ),
-        staged(
             "reads_before_the_wait",
             "Copies to registers first.",
             swap(WAIT, ""),

@@ -127,6 +127,18 @@ RIGHT = {
                 "cute.make_ordered_layout((WIDE_THREADS // side_by_side, side_by_side), order=(1, 0))",
             ),
         ),
+        derive(
+            SOLVED["05.4"],
+            "eight_side_by_side",
+            "Half a row, a whole line of 128 bytes, for each row of threads.",
+            swap("side_by_side = WIDE[1] // vector", "side_by_side = 8"),
+        ),
+        derive(
+            SOLVED["05.4"],
+            "sixteen_by_sixteen",
+            "The threads as for bf16, which serve all types; only the vector depends on it.",
+            swap("(WIDE_THREADS // side_by_side, side_by_side), stride=(side_by_side, 1)", "(16, 16), stride=(16, 1)"),
+        ),
     ],
     "05.5": [
         staged(
@@ -140,7 +152,7 @@ RIGHT = {
                 "        cute.arch.cp_async_commit_group()\n",
             ),
         ),
-        staged("without_the_barrier", "Each thread reads what it fetched itself.", without("sync_threads()")),
+        staged("a_barrier_by_its_other_name", "cute.arch.barrier.", swap("sync_threads()", "barrier()")),
         staged(
             "an_atom_by_itself",
             "Straight from shared memory.",

@@ -153,6 +153,27 @@ WRONG_WHEN_RUN = {
             "Writes beyond the edges.",
             swap("registers, to_dst, pred=mask", "registers, to_dst"),
         ),
+        derive(
+            VECTORISED,
+            "threads_down_first",
+            "Neighboring threads in neighboring rows.",
+            swap("stride=(side_by_side, 1)", "stride=(1, WIDE_THREADS // side_by_side)"),
+            words=("touches 16 lines of 128 bytes",),
+        ),
+        derive(
+            VECTORISED,
+            "four_side_by_side",
+            "Rows of 64 bytes for each row of threads.",
+            swap("side_by_side = WIDE[1] // vector", "side_by_side = 4"),
+            words=("touches 8 lines of 128 bytes",),
+        ),
+        derive(
+            VECTORISED,
+            "vectors_of_bf16",
+            "Vectors of 8, whatever the element.",
+            swap("make_layout((1, vector))", "make_layout((1, 8))"),
+            words=("for fp32 it does not compile",),
+        ),
         vectorized(
             "never_stores",
             "Forgets the way out.",
@@ -191,13 +212,13 @@ WRONG_WHEN_RUN = {
             "Meets the others first and waits then.",
             without("wait_group(0)"),
             swap("sync_threads()", "sync_threads()\n    cute.arch.cp_async_wait_group(0)"),
-            swap("store.get_slice(thread)", "store.get_slice((thread + 1) % THREADS)"),
         ),
         staged(
             "barrier_for_one_warp",
             "A barrier that only the first warp reaches.",
             swap("    cute.arch.sync_threads()", "    if thread < 32:\n        cute.arch.sync_threads()"),
         ),
+        staged("no_barrier_after_it", "Reads what others fetched.", without("sync_threads()"), words=("barrier",)),
         staged("never_waits", "Reads the tile before the copies of cp.async have arrived.", without("wait_group(0)")),
     ],
     "05.6": [

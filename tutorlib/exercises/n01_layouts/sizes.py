@@ -151,9 +151,9 @@ def is_slice(got: Any, layout: Layout, coord: Coord) -> str | None:
         case _:
             return "it should be a pair: the offset where the slice begins, and the Layout of its free modes"
     extents = tuple(size(mode(layout, n)) for n, at in enumerate(coord) if at is None)
-    have = (size(free),) if len(extents) == 1 else tuple(size(mode(free, n)) for n in range(rank(free)))
-    if have != extents:
-        return f"the free modes have {' × '.join(map(str, extents))} elements, and yours {' × '.join(map(str, have))}"
+    kept = tl.unwrap(tuple(mode(layout, n).shape for n, at in enumerate(coord) if at is None))
+    if tl.unwrap(free.shape) != kept:
+        return f"the free modes have the shape {kept}, and yours {free.shape}: each keeps its own, brackets included"
     for at in product(*map(range, extents)):
         rest = iter(at)
         whole = tuple(next(rest) if fixed is None else fixed for fixed in coord)

@@ -17,6 +17,7 @@ from tutorlib.exercises.n04_first_kernels.host_functions import (
     COLUMNS,
     CUBES,
     DYNAMIC,
+    FINE,
     ONE_FOR_ALL,
     ONE_PER_RANK,
     PADDED,
@@ -135,7 +136,7 @@ EXERCISES = (
             on_cpu("a static layout", (ALPHA, (6,)), some_alpha, axpy, axpy_mistakes, dynamic=False),
             stored_once(
                 "dynamic layouts of three sizes",
-                on_cpu("values", (ALPHA, (1, 5, 8)), some_alpha, axpy, axpy_mistakes),
+                on_cpu("values", (FINE, (1, 5, 8)), some_alpha, axpy, axpy_mistakes),
             ),
         ),
         hints=(

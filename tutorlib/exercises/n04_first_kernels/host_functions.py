@@ -141,7 +141,7 @@ def counted(name: str, values: Case, lead: Any, fault: Callable[[str, Work], Wro
 
 # 04.1 axpy ------------------------------------------------------------------------------------------------------
 
-ALPHA = 2.5
+ALPHA, FINE = 2.5, 4096.25  # FINE times a small number is exact in fp32, and not in fp16, bf16 or tf32
 
 
 def axpy(alpha: float) -> Formula:

@@ -15,6 +15,7 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
+from tutorlib.exercises.n05_copy_kernels.judge.any_element import AnyElement
 from tutorlib.exercises.n05_copy_kernels.remedies import COPY_REMEDIES
 from tutorlib.machine.features import TMA
 from tutorlib.problems.catalogue import copy, transpose
@@ -190,7 +191,8 @@ EXERCISES = (
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("ld.global after st.global",),
         lean=("ld.global", "st.global"),
-        limits=WorkLimits(at_most=(("st.global", 96),)),
+        limits=WorkLimits(at_most=(("st.global", 96),), lines=(("ld.global", 4), ("st.global", 4))),
+        part=AnyElement(),
         hints=(
             "How many vectors of 8 fill a row of 128 elements? That is the number of threads side by side; the "
             "others are in rows below.",

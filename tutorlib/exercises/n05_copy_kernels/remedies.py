@@ -65,6 +65,10 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "05.4": (
         Remedy(
+            Fail.WASTE(space="lines"),
+            "Neighboring threads take neighboring vectors of a row: in `threads`, a step along the row has stride 1.",
+        ),
+        Remedy(
             Fail.LACKS(instruction="st.global.v4"),
             "Two copies of 128 bits per access: from_src to registers, registers to to_dst. The compiler "
             "removes loads whose values are never stored.",

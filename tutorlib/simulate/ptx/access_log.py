@@ -11,7 +11,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.banks import wavefronts_of_warps
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.sectors import sectors
+from tutorlib.simulate.ptx.sectors import lines, sectors
 
 Space = Literal["shared", "global"]
 AT_ONCE = 2**15  # warps' addresses that are kept before they are counted
@@ -23,7 +23,8 @@ NO_ACCESS = np.int64(-1)
 class Tally:
     """An instruction's accesses to one space: `warps` accesses of a warp each, that took `taken` and needed `needed`.
 
-    Counted in wavefronts in shared memory, in 32-byte sectors in global memory. threads: that took part.
+    Counted in wavefronts in shared memory, in 32-byte sectors in global memory. threads: that took part. lines: cache
+    lines that they touched, in global memory.
     """
 
     warps: int = 0
@@ -31,6 +32,7 @@ class Tally:
     taken: int = 0
     needed: int = 0
     worst: int = 0
+    lines: int = 0
 
 
 @dataclass
@@ -69,6 +71,7 @@ class AccessLog:
             tally.taken += int(taken.sum())
             tally.needed += int(needed.sum())
             tally.worst = max(tally.worst, int((taken - needed).max()))
+            tally.lines += int(lines(addresses).sum()) if space == "global" else 0
         self.kept.clear()
         self.waiting = 0
 

@@ -15,7 +15,8 @@ class MemoryAccess:
 
     site: the instruction's number.
     space: "shared", where `taken` and `needed` are wavefronts, or "global", where they are sectors of 32 bytes.
-    warps: how often a warp ran it. worst: the most that one of these took too much.
+    warps: how often a warp ran it. worst: the most that one of these took too much. lines: of 128 bytes, that they
+        touched in global memory.
     """
 
     site: int
@@ -27,6 +28,7 @@ class MemoryAccess:
     taken: int
     needed: int
     worst: int
+    lines: int = 0
 
     @property
     def wasted(self) -> int:

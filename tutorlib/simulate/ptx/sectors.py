@@ -3,6 +3,7 @@
 import numpy as np
 
 SECTOR = 32
+LINE = 128  # bytes of a cache line, four sectors
 
 
 def sectors(addresses: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -13,6 +14,11 @@ def sectors(addresses: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
     moved = different(addresses // SECTOR, addresses >= 0)
     asked = different(addresses, addresses >= 0) * width
     return moved, -(-asked // SECTOR)
+
+
+def lines(addresses: np.ndarray) -> np.ndarray:
+    """Cache lines that each access touches; addresses as in `sectors`."""
+    return different(addresses // LINE, addresses >= 0)
 
 
 def different(numbers: np.ndarray, counted: np.ndarray) -> np.ndarray:

@@ -296,6 +296,7 @@ def make_report(
             tally.taken,
             tally.needed,
             tally.worst,
+            tally.lines,
         )
         for (site, space), tally in watch.log
     )
