@@ -118,8 +118,8 @@ PART_EXERCISES = (
             ),
             Remedy(
                 Fail.TOO_MANY,
-                "loads.finish(state) comes once, after the last tile. Within the loop it empties the ring at the end of "
-                "each tile, and the next tile's loads start late.",
+                "loads.finish(state) comes once, after the last tile. Within the loop it empties the ring after each "
+                "tile, and the next tile's loads start late.",
             ),
         ),
     ),
