@@ -213,8 +213,8 @@ CUTE = (
     Refusal(r"std::bad_cast", "This instruction has a number in its own code, so the compiler must know it."),
     Refusal(
         r"ZeroDivisionError",
-        "A number that is known while compiling is 0 here. Does it come from `//`, where `cute.ceil_div` counts the last "
-        "tile too, which is only partly filled?",
+        "A number that is known while compiling is 0 here. Does it come from `//`, where `cute.ceil_div` counts the "
+        "partial last tile too?",
     ),
     # kernels and launches
     Refusal(
