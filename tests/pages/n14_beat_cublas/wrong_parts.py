@@ -92,7 +92,7 @@ WRONG = {
         produce("no_advance", "Always the first stage.", without("state.advance()")),
         produce("advances_once_a_tile", "All K tiles of a tile in one stage.", swap("            state.advance()\n", "        state.advance()\n")),
         produce("leaves_early", "The block may end while others of the cluster arrive at its mbarriers.", without("loads.finish")),
-        produce("drains_each_tile", "Empties the ring before each next tile.", swap("    loads.finish(state)", "        loads.finish(state)"), words=("mbarrier.try_wait", "loads.finish(state) comes once")),
+        produce("drains_each_tile", "Empties the ring before each next tile.", swap("    loads.finish(state)", "        loads.finish(state)"), words=("mbarrier.try_wait",)),
         produce("not_the_first", "Begins with the second tile.", swap("cutlass.range(tiles.items()", "cutlass.range(1, tiles.items()")),
         produce("not_the_last", "Leaves out the last tile.", swap("cutlass.range(tiles.items()", "cutlass.range(tiles.items() - 1")),
         produce("one_tile", "As if a block had one tile.", swap("cutlass.range(tiles.items()", "cutlass.range(1")),
