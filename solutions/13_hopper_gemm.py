@@ -102,8 +102,8 @@ show_sm()
 # **Exercise 13.1** (about 2 lines). Write `ring_layout(rows, k, stages)`, a layout of shape (rows, k, stages). `k` is
 # 64, 32 or 16 bf16, so a row has 128, 64 or 32 bytes. `warpgroup.make_smem_layout_atom(kind, BFloat16)` makes the atom
 # with such rows; `SmemLayoutAtomKind` has `K_SW128`, `K_SW64` and `K_SW32`. Repeat the atom down the rows and then over
-# the stages with notebook 09's `cute.tile_to_shape(atom, shape, order)`. (You could also build the atom yourself.) The
-# check compares the place of every 16 bytes with the rule that the CUDA driver's manual gives for TMA.
+# the stages with notebook 09's `cute.tile_to_shape(atom, shape, order)`. The check compares the place of every 16 bytes
+# with the rule that the CUDA driver's manual gives for TMA.
 
 
 # %%

@@ -158,8 +158,8 @@ check("14.1", produce)
 #
 # **Exercise 14.2** (about 20 lines). Write `consume(steps)`, which every consumer warp runs. One lane of each warp
 # arrives at `empty` once for every K tile, and never before the wgmmas that read the stage are known to be complete.
-# Arrive after the last K tile too: in this kernel no warp waits for that arrival, but in that of 14.7 the producer
-# does. When `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators next. The
+# (After the last K tile you may leave the arrival out, as no warp waits for it; in the kernel of 14.7 the producer
+# does.) When `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators next. The
 # rehearsal runs your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst timing that the mbarriers
 # allow.
 
@@ -217,9 +217,8 @@ print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
-# (Without a Hopper GPU you have no times here, but `figures/data/explored` has both tiles in the kernel at the end of
-# this page: the smaller one is about 2 percent slower at 4096, although it has more stages, and about as fast at 2048.
-# The section *Bytes per step* counts the bytes that it moves.)
+# (In the kernel at the end of this page the smaller tile is about 2 percent slower at 4096, although it has more
+# stages, and about as fast at 2048: `figures/data/explored`. The section *Bytes per step* counts the bytes it moves.)
 #
 # ## Registers move
 #
@@ -630,7 +629,7 @@ for size in (1024, 2048, 3072, 4096, 8192):
         waves, last = course.count_waves(size, size, tile, (2, 1), 66)
         area = tile[0] * tile[1]
         rows.setdefault(f"{size}", {})[f"{tile[0]}×{tile[1]}"] = (
-            f"waves: {waves}, {last} in the last: {size * size / (waves * 132 * area):.0%}"
+            f"waves: {waves}, clusters in the last: {last}, at best {size * size / (waves * 132 * area):.0%}"
         )
 pandas.DataFrame.from_dict(rows, orient="index")
 
@@ -1318,8 +1317,8 @@ table.why.str.replace(r"[\d.]+", "…", regex=True).value_counts()
 # %% [markdown]
 # **Exercise 14.11** (about 3 lines). Write `fastest()`, which returns the `HopperConfig` that is fastest at 8192³ on
 # your GPU. Use any switch, including those that the formula does not know: `raster`, `group`, `snake`, `zigzag`,
-# `stagger`, `lag`, `polls`. `help(HopperConfig)` explains them. The table above helps: on a Hopper GPU it has
-# times.
+# `stagger`, `lag`, `polls`. `help(HopperConfig)` explains them. The table above helps: on a Hopper GPU it has times.
+# Without one, the course's model judges your choice, and tells large differences only.
 
 
 # %%

@@ -8,6 +8,11 @@ from cutlass.cute.nvgpu import CopyUniversalOp, cpasync, tcgen05, warp
 from cutlass.memory import SmemAllocator
 
 from tests.dsl.refused_cute import TILE, refused, refused_host
+from tests.pages.change import copy_of
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.kernels.hopper import first
+
+MATRICES = TensorSpec((256, 256), "bf16")
 
 
 @cute.jit
@@ -197,3 +202,32 @@ def exchanges_a_and_b(x, y):
     a, b = tiled_mma.make_fragment_A(math.partition_A(x)), tiled_mma.make_fragment_B(math.partition_B(x))
     sums = tiled_mma.make_fragment_C(math.partition_C(cute.local_tile(y, (128, 64), (0, 0))))
     cute.gemm(tiled_mma, sums, b, a, sums)
+
+
+LARGE_BLOCK = copy_of(first)
+LARGE_BLOCK.THREADS = 512
+
+
+@refused_host("A thread of so large a block has at most 128 registers", MATRICES)
+@cute.jit
+def a_block_of_512_threads(x, y):
+    LARGE_BLOCK.make_first_gemm()(x, x, y)
+
+
+@refused_host("have one shape, (rows, columns)", MATRICES)
+@cute.jit
+def a_box_on_its_side(x, y):
+    atom = cpasync.CopyBulkTensorTileG2SOp()
+    cpasync.make_tiled_tma_atom(atom, first.described(x), first.out_layout(128, 64), (64, 128))
+
+
+@refused("`pointer + i` is the address of element i")
+@cute.jit
+def arrives_at_a_value(x, y):
+    cute.arch.mbarrier_arrive(SmemAllocator().allocate_array(Int64, 2)[1])
+
+
+@refused("this is a tuple of several")
+@cute.jit
+def arrives_at_a_place(x, y):
+    cute.arch.mbarrier_arrive(SmemAllocator().allocate_array(Int64, 2), (Int32(0), Int32(1)))

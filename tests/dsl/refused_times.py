@@ -130,3 +130,9 @@ def calls_divmod(x, y):
 def waits_for_so_many_groups(x, y):
     thread, _, _ = cute.arch.thread_idx()
     cute.arch.cp_async_wait_group(thread)
+
+
+@refused("Does it come from `//`")
+@cute.jit
+def counts_whole_tiles(x, y):
+    y[0] = x[512 % (cute.size(x) // 1024)]

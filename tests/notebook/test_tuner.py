@@ -1,12 +1,15 @@
 """The tuner's table: each configuration, and why it was not timed."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.stand_ins import MACHINE, copied
 from tutorlib.machine import device
-from tutorlib.measuring.results import NoData, Point
+from tutorlib.measuring.results import NoData, Point, SweepResults
 from tutorlib.models.hopper_gemm import gemm_time
 from tutorlib.models.work import Sm
+from tutorlib.notebook import measured as measured_module
 from tutorlib.notebook import tuner
 
 SHAPE = (4096, 4096, 4096)
@@ -46,20 +49,18 @@ def test_the_promising_ones_are_timed(monkeypatch):
 
 def test_a_model_beside_a_sweep(monkeypatch, capsys):
     config = {"cluster": [2, 1], "polls": True}
-    measured = copied(1.0, median_us=100.0)
-    point = Point("with clusters", measured.__class__(**{**vars(measured), "shape": SHAPE}), {"config": config})
-    monkeypatch.setattr(tuner, "all_sweep_results", lambda name: [stand_in(point)])
+    measured = replace(copied(1.0, median_us=100.0), shape=SHAPE)
+    points = (Point("plain", measured, {"config": {}, "levers": []}),)
+    points += (Point("with clusters", measured, {"config": config, "levers": ["multicast"]}),)
+    swept = SweepResults(MACHINE, "2026-11-21", True, points)
+    monkeypatch.setattr(measured_module, "all_sweep_results", lambda name: [swept])
     table = tuner.show_model("hopper_levers", lambda config, m, n, k: 103.0 if config.cluster == (2, 1) else 0.0)
-    assert table.iloc[0, 0] == "100.0 µs, ×1.03"
+    assert list(table.index) == ["plain", "+ multicast"]
+    assert table.iloc[1, 0] == "100.0 µs, ×1.03"
 
     def nothing(name):
         raise NoData("not measured yet")
 
-    monkeypatch.setattr(tuner, "all_sweep_results", nothing)
+    monkeypatch.setattr(measured_module, "all_sweep_results", nothing)
     assert tuner.show_model("hopper_levers", estimate) is None
     assert capsys.readouterr().out == "hopper_levers: not measured yet\n"
-
-
-def stand_in(*points):
-    """Results of a sweep with these points."""
-    return type("Swept", (), {"gpu": MACHINE["gpu"], "points": points})

@@ -1,17 +1,19 @@
 """A tuner that gives a reason for each configuration that it does not time."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HopperLauncher
+from tutorlib.measuring.levers import stacks_of
 from tutorlib.measuring.measure import measure
-from tutorlib.measuring.results import NoData, all_sweep_results
-from tutorlib.notebook.measured import show_ratio
+from tutorlib.measuring.results import SweepResults
+from tutorlib.notebook.measured import in_tree, show_ratio, size, tables
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.wrong import by, count
+from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -66,27 +68,25 @@ def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[st
 
 
 def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
-    """A sweep's HopperConfigs: measured µs, and estimate over measured, for each shape; None if not measured.
+    """A sweep's levers as a tree: measured µs, and estimate over measured, for each shape; None if not measured.
 
     The configuration of a point is in `facts["config"]`.
     """
+    return tables(name, partial(model_table, estimate=estimate))
+
+
+def model_table(swept: SweepResults, estimate: Estimate) -> "DataFrame":
     import pandas
 
     from tutorlib.kernels.hopper.config import HopperConfig
 
-    try:
-        everything = all_sweep_results(name)
-    except NoData as error:
-        print(f"{name}: {error}")
-        return None
-    rows: dict[str, dict[str, str]] = {}
-    changes: dict[str, Any]
-    for swept in everything:
-        for point in swept.points:
+    stacks, changes = stacks_of(swept), dict[str, Any]()
+    rows: list[dict[str, str]] = [{} for _ in stacks]
+    for stack, row in zip(stacks, rows, strict=True):
+        for point in sorted(swept.of_kernel(stack.name), key=lambda point: point.measurement.shape):
             changes = {key: tuple(v) if isinstance(v, list) else v for key, v in point.facts["config"].items()}
             m, n, k = point.measurement.shape
-            expected = estimate(HopperConfig(**changes), m, n, k)
             measured = point.measurement.median_us
-            row = rows.setdefault(f"{swept.gpu}: {point.name}", {})
-            row[by((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
-    return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
+            expected = estimate(HopperConfig(**changes), m, n, k)
+            row[size((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
+    return pandas.DataFrame(rows, index=[in_tree(stack) for stack in stacks]).fillna("")

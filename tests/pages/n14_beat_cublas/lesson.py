@@ -25,7 +25,7 @@ LESSONS = {
     "14.6": Lesson("waves, clusters whole", named("14.6", "remainder", "half_a_cluster", "by_area")),
     "14.7": Lesson(
         "a persistent producer carries the ring's state from tile to tile",
-        named("14.7", "a_state_for_each_tile", "one_tile", "the_same_tile"),
+        named("14.7", "a_state_for_each_tile", "drains_each_tile", "one_tile", "the_same_tile"),
     ),
     "14.8": Lesson(
         "the last wave's K divided among the SMs", named("14.8", "whole_tiles", "splits_every_tile", "rest_to_the_last")
@@ -36,11 +36,14 @@ LESSONS = {
         named("14.10", "arithmetic_alone", "no_start", "memory_is_free"),
     ),
     "14.11": Lesson(
-        "the configuration that a model of time picks", named("14.11", "small_tiles", "raster_k", "by_chance")
+        "the configuration that a model of time picks",
+        named("14.11", "small_tiles", "no_lever", "raster_k", "by_chance"),
     ),
     "14.12": Lesson(
         "a choice for every shape, without a table of shapes",
-        named("14.12", "the_best_of_4096", "sides_exchanged", "by_a_list", "columns_first"),
+        named(
+            "14.12", "the_best_of_4096", "two_rules", "never_exchanged", "sides_exchanged", "by_a_list", "columns_first"
+        ),
     ),
     "14.13": Lesson(
         "registers move from the producer's warpgroup to the consumers",

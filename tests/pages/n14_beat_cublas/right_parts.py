@@ -413,6 +413,20 @@ def give_by_a_lane(part):
         cute.arch.store(part.flag, Int32(1), sem="release", scope="sys")
 
 
+@cute.jit
+def one_lane_asks(part):
+    """In each turn of the loop one lane asks, and tells the others; the warp meets there."""
+    given = Int32(0)
+    while given == 0:
+        if cute.arch.lane_idx() == 0:
+            given = cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu")
+        cute.arch.sync_warp()
+        given = cute.arch.shuffle_sync(given, 0)
+    for number in cutlass.range_constexpr(part.slices):
+        part.add(number)
+    cute.arch.store(part.flag, Int32(0), sem="relaxed", scope="gpu")
+
+
 OWN = Parts(
     own.take_roles,
     own.produce_tiles,
@@ -444,6 +458,7 @@ RIGHT = {
         answer("fences", "Fences in place of release and acquire.", NamedPair(give_with_a_fence, add_with_a_fence)),
         answer("mixed", "One with release, the other with a fence.", NamedPair(own.give_part, add_with_a_fence)),
         answer("by_a_lane", "A lane of its own raises the flag, for the whole system.", NamedPair(give_by_a_lane, own.add_part)),
+        answer("one_asks", "One lane polls and tells the others.", NamedPair(own.give_part, one_lane_asks)),
     ],
     "14.18": [
         answer("own_parts", "The solution's parts and the course's choice.", lambda m, n, k: (choose(m, n, k), OWN)),

@@ -3,6 +3,8 @@
 from tests.pages.table import answer, says
 from tutorlib.kernels.hopper.choose import candidates, choose, cost
 from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.models.hopper_gemm import gemm_time
+from tutorlib.models.work import Sm
 
 # 14.11, 14.12 -----------------------------------------------------------------------------------------------------
 
@@ -40,6 +42,18 @@ def the_best_of_4096(m, n, k):
 def many_small_ones(m, n, k):
     """The smallest tile everywhere: as many bytes from L2 as operations allow."""
     return HopperConfig(tile=(64, 64, 64))
+
+
+def two_rules(m, n, k):
+    """Two rules in place of a model."""
+    small = m * n < 2**20
+    return HopperConfig(tile=(64, 64, 64) if small else (128, 256, 64), stream_k=small, transposed=m < 512 <= n)
+
+
+def never_exchanged(m, n, k):
+    """By the formula, but A and B keep their places."""
+    ways = [config for config in candidates() if not config.transposed]
+    return min(ways, key=lambda config: gemm_time(config, m, n, k, Sm()))
 
 
 def by_a_list(m, n, k):
@@ -96,6 +110,7 @@ WRONG = {
         setting("one_number", "A cluster's side.", "cluster = 2: (M, N) are whole numbers", cluster=2),
         setting("fp8", "A word for e4m3.", "dtype = 'fp8' is none of", dtype="fp8"),
         setting("no_place", "Not a block for each SM.", "blocks_per_sm = 0", blocks_per_sm=0),
+        setting("no_lever", "The configuration to start from.", "right, but for 8192×8192×8192 the course's model expects"),
         setting("small_tiles", "Four times the bytes.", "the course's model expects", tile=(64, 32, 64)),
         setting("in_parts", "Split-K keeps no block.", "parts of a tile go to blocks of their own", split_k=2),
         answer("the_class", "Not an instance.", lambda: HopperConfig, "not a HopperConfig"),
@@ -106,6 +121,8 @@ WRONG = {
     "14.12": [
         the_best_of_4096,
         many_small_ones,
+        two_rules,
+        never_exchanged,
         by_a_list,
         nothing,
         two_of_them,

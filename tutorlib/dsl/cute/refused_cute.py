@@ -118,6 +118,14 @@ CUTE = (
         "In a kernel a dtype is one of cutlass, such as `.to(cutlass.Float32)`, and none of torch.",
     ),
     Refusal(
+        r"object has no attribute 'to_llvm_ptr'",
+        "A pointer is wanted here, and this is a number: `pointer + i` is the address of element i, `pointer[i]` its "
+        "value.",
+    ),
+    Refusal(
+        r"\(.*\) to integer conversion is not supported", "One number is wanted here, and this is a tuple of several."
+    ),
+    Refusal(
         r"'((?:B?Float|U?Int)\d+|Boolean)' object has no attribute '(\w+)'",
         r"A number of the kernel has no `\2`: it is a number already, and `.to(cutlass.Float32)` converts it.",
     ),
@@ -203,6 +211,11 @@ CUTE = (
     ),
     Refusal(r"for divmod\(\)", "divmod wants numbers that are known while compiling: write `a // b` and `a % b`."),
     Refusal(r"std::bad_cast", "This instruction has a number in its own code, so the compiler must know it."),
+    Refusal(
+        r"ZeroDivisionError",
+        "A number that is known while compiling is 0 here. Does it come from `//`, where `cute.ceil_div` counts the "
+        "partial last tile too?",
+    ),
     # kernels and launches
     Refusal(
         r"Kernel `(\w+)` was called but never launched",
@@ -263,6 +276,11 @@ CUTE = (
         "and leaves stages or K tiles as the second mode.",
     ),
     Refusal(
+        r"shape equivalence between the SMEM layout and the CTA V-map",
+        "make_tiled_tma_atom's layout and box are of one copy and have one shape, (rows, columns): the layout of one "
+        "stage of A goes with (bM, bK).",
+    ),
+    Refusal(
         r'Operand 2 of operation "cute_nvgpu.atom.tma_partition" must be a Value',
         "tma_partition's third argument is the layout of the blocks that share a load: `cute.make_layout(1)` for one.",
     ),
@@ -287,6 +305,11 @@ CUTE = (
         r"setmaxnreg\.(dec|inc) has register count \((\d+)\) which is (larger|smaller)",
         r"setmaxnreg.\1 with \2 registers: the warpgroup that returns registers keeps the smaller number, and the one "
         "that takes some gets the larger. Are the two exchanged?",
+    ),
+    Refusal(
+        r"\(C7602\) Insufficient registers \((\d+)\)",
+        r"A thread of so large a block has at most \1 registers, too few for its accumulators: launch as many "
+        "warpgroups as the tile has, and no more.",
     ),
     Refusal(
         r"expects A's M == D'M",

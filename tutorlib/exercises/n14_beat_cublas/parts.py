@@ -33,6 +33,8 @@ RING = {"tile": (64, 64, 64), "stages": 3}
 SPLIT = {"persistent": False, "split_k": 2}
 BENCH = (4096, 4096, 4096)
 HAND_OVER_MEETINGS = 4 * (4 + 2)  # 4 warps: for 3 stored pieces, a wait before one of them, give, and add
+# 2 blocks with 6 tiles of 5 K tiles: the producer waits for each stage, and for all 3 at the end; 4 warps multiply.
+WAITS = 2 * (6 * 5 * (1 + 4) + 3)
 STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
 STORE_MEETINGS = 6 * 4 * 7  # for 3 of the 4 pieces a buffer must be waited for
 
@@ -41,7 +43,10 @@ SMALL: dict[str, tuple[tuple[Shape, Settings], ...]] = {
         ((200, 136, 136), {"tile": (128, 64, 64), "stages": 2}),
         ((200, 72, 72), {"tile": (192, 192, 64), "warpgroups": 3, "stages": 2}),
     ),
-    "produce": (((200, 136, 264), RING), ((136, 72, 264), RING | SPLIT | {"cluster": (2, 1)})),
+    "produce": (
+        ((200, 136, 264), RING | {"cluster": (2, 1)}),
+        ((136, 72, 264), RING | SPLIT | {"cluster": (2, 1)}),
+    ),
     "consume": (((200, 136, 264), RING | {"defer_stores": True}), ((136, 72, 136), RING)),
     "store": (
         ((136, 512, 72), {"tile": (64, 256, 64), "stages": 2, "store_stages": 2}),
@@ -98,6 +103,7 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=Slot(names=("produce",), small=SMALL["produce"]),
         simulated_shapes=sizes(SMALL["produce"]),
+        limits=WorkLimits(at_most=(("mbarrier.try_wait", WAITS),)),
         library={"produce_tiles": InModule(PARTS, "produce_tiles")},
         hints=(
             "Two loops, one in the other: over tiles.items(), and over the item's k_tiles.",
@@ -109,6 +115,11 @@ PART_EXERCISES = (
             Remedy(
                 (Hazard.DEADLOCK, Hazard.UNWAITED),
                 "The state must say which stage comes next and how often the ring has gone round, over all tiles.",
+            ),
+            Remedy(
+                Fail.TOO_MANY,
+                "loads.finish(state) comes once, after the last tile. Within the loop it empties the ring after each "
+                "tile, and the next tile's loads start late.",
             ),
         ),
     ),

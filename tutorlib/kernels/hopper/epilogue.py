@@ -180,7 +180,9 @@ class Partial:
         cute.autovec_copy(self.mine, self.others)
 
     def add(self, number: int) -> None:
-        """Load one slice of the other block's accumulators and add it to this thread's."""
+        """Load one slice of the other block's accumulators and add it to this thread's. Raises IndexError."""
+        if not isinstance(number, int) or number not in range(self.slices):
+            raise IndexError(f"part.add({number}): slices are the Python numbers from 0 to {self.slices - 1}")
         loaded = cute.make_rmem_tensor((4, self.fours), Float32)
         cute.autovec_copy(cute.local_tile(self.others, (4, self.fours), (0, number)), loaded)
         mine = cute.local_tile(self.mine, (4, self.fours), (0, number))

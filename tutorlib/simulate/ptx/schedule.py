@@ -114,7 +114,7 @@ class Scheduler:
         self.after = [self.end_of(block) for block in program.blocks]
         self.gathers = [gathers_warp(program.kernel.instructions[block.start]) for block in program.blocks]
         inside = [program.kernel.instructions[block.start : block.end] for block in program.blocks]
-        self.has_effect = [any(one.parts[0] in EFFECTS for one in block) for block in inside]
+        self.has_effect = [any(one.parts[0] in EFFECTS and not gathers_warp(one) for one in block) for block in inside]
         self.polls = [any(one.parts[0] == "ld" and STRONG & set(one.parts) for one in block) for block in inside]
         self.polled = 0
 
@@ -125,11 +125,12 @@ class Scheduler:
         ready = [Cohort(self.state.alive.copy(), int(self.state.alive.sum()), 0)]
         while self.program.blocks and (self.some_can_run(ready) or self.go_on(ready)):
             cohort = self.pick(ready)
+            block = cohort.block  # its own is the next one afterwards
             self.run_block(cohort)
-            for following in self.after[cohort.block](cohort):
+            for following in self.after[block](cohort):
                 join(ready, following)
             self.release(ready)
-            self.end_polling(cohort.block, ready)
+            self.end_polling(block, ready)
         for place in self.meetings:
             place.report_deadlock()
 

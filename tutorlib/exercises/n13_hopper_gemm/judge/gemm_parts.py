@@ -257,6 +257,7 @@ class Multiply(FirstPart):
 class InitBarriers(FirstPart):
     """The mbarriers' initialization: the compiled text must have the fence before the block's first barrier.
 
+    That another thread than the one that initializes runs the fence is not found out.
     It is simulated with another number of stages than the kernel has.
     """
 

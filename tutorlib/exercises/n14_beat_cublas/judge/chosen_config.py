@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
@@ -58,6 +59,7 @@ class ChosenExercise(KernelExercise):
     by_shape: the answer takes (m, n, k); otherwise it takes nothing, and its configuration is for every shape.
     timed: the shapes that are timed; the slowest of them, beside cuBLAS, counts.
     drawn: of (M, N, K) the least and the most, for shapes drawn at random, of which no answer can have a list.
+    close: without a GPU a choice loses a point if the model expects more than this times the best for a timed shape.
     patterned: the kernel is the course's, so no answer can transpose its result: random inputs suffice.
     """
 
@@ -65,6 +67,7 @@ class ChosenExercise(KernelExercise):
     by_shape: bool = False
     timed: tuple[Shape, ...] = ()
     drawn: tuple[tuple[Shape, Shape], ...] = ()
+    close: float = inf
     patterned: bool = False
 
     @property
@@ -121,6 +124,14 @@ class ChosenExercise(KernelExercise):
     def without_gpu(self, artifact: AnswerLauncher, why: str) -> Verdict:
         """The kernel is the course's: what the simulator lacks of it is no answer's doing."""
         return self.simulate(artifact, why)
+
+    def simulate_all(self, artifact: AnswerLauncher, why: str) -> Verdict:
+        """Where no time is measured, the model judges the choices for the timed shapes."""
+        verdict = super().simulate_all(artifact, why)
+        slow = (far_off(shape, artifact.chosen(*shape), self.close) for shape in self.timed)
+        if verdict.points < self.correctness_points or not (what := next(filter(None, slow), "")):
+            return verdict
+        return Verdict(self.correctness_points - 1, ("right, but " + what, f"Speed not run: {why}"), "partial")
 
     def launcher(self, artifact: AnswerLauncher) -> AnswerLauncher:
         return artifact
