@@ -57,6 +57,7 @@ class CutileExercise(KernelExercise):
         sentence about a misplaced block, or None. On a GPU only the time shows that.
     loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load.
     tiles: takes a shape; gives, by an operand's number, the most elements that a tile loaded from it may have.
+    tiled: whether it must load and store whole tiles, no single elements.
     all_blocks: whether every block of the grid must store a part of the output.
     factors: the dtype in which ct.mma must multiply; "": any.
     """
@@ -69,6 +70,7 @@ class CutileExercise(KernelExercise):
     placed: "Callable[[Shape, Tensor], str | None] | None" = None
     loads: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
     tiles: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
+    tiled: bool = False
     all_blocks: bool = False
     factors: str = ""
     besides: Look = field(default_factory=Look)
@@ -103,6 +105,7 @@ class CutileExercise(KernelExercise):
             lambda shape, found: found.repeated if self.once else "",
             self.loaded_again,
             self.idle,
+            self.element_by_element,
             lambda shape, found: multiplied_in(self.factors, found),
         )
 
@@ -113,6 +116,17 @@ class CutileExercise(KernelExercise):
         if not self.all_blocks or idle <= 0:
             return ""
         return Flaw(f"at {by(shape)}, {idle} of {report.blocks} blocks store nothing.", Fail.TOO_FEW_BLOCKS)
+
+    def element_by_element(self, shape: Shape, found: Interpretation) -> str:
+        """A sentence about tensors of which it loads or stores single elements, or ""."""
+        (report,) = found.reports
+        if not self.tiled or not report.scattered:
+            return ""
+        return Flaw(
+            f"it loads or stores single elements of {' and '.join(sorted(report.scattered))}. ct.load and ct.store "
+            "move whole tiles, which TMA can carry.",
+            Fail.TOO_FEW(instruction="ct.load"),
+        )
 
     def loaded_again(self, shape: Shape, found: Interpretation) -> str:
         """A sentence about an operand that its blocks load more often than needed, or ""."""

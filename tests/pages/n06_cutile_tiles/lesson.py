@@ -45,7 +45,7 @@ LESSONS = {
     ),
     "06.6": Lesson(
         "the host chooses tile and grid and launches",
-        named("06.6", "exact_width", "always_4096", "torch_does_it", "launched_twice"),
+        named("06.6", "exact_width", "always_4096", "torch_does_it", "launched_twice", "row_by_row", "padded_copy"),
     ),
     "06.7": Lesson(
         "an online softmax: the sum is rescaled, the row loaded twice",

@@ -54,17 +54,6 @@ def waits_for_it(x, y):
     torch.cuda.synchronize()
 
 
-def row_by_row(x, y):
-    """A launch for each row."""
-    for row in range(len(x)):
-        ct.launch(
-            torch.cuda.current_stream(),
-            (1,),
-            SOFTMAX,
-            (x[row : row + 1], y[row : row + 1], 1 << (x.shape[1] - 1).bit_length()),
-        )
-
-
 RIGHT = {
     "06.1": [
         add(
@@ -140,7 +129,7 @@ RIGHT = {
             ),
         ),
     ],
-    "06.6": [by_logarithm, by_doubling, row_by_row, waits_for_it],
+    "06.6": [by_logarithm, by_doubling, waits_for_it],
     "06.7": [
         long(
             "through_exp2",
