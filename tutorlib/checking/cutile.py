@@ -56,7 +56,7 @@ class CutileExercise(KernelExercise):
     placed: takes a shape and, for each element of the output, the number of the block that stored it; returns a
         sentence about a misplaced block, or None. On a GPU only the time shows that.
     loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load.
-    tiles: takes a shape; gives, by an operand's number, the most elements that a tile loaded from it may have.
+    tiles: takes a shape; gives, by an operand's number, the elements of the largest tile that is loaded from it.
     tiled: whether it must load and store whole tiles, no single elements.
     all_blocks: whether every block of the grid must store a part of the output.
     factors: the dtype in which ct.mma must multiply; "": any.
@@ -192,17 +192,17 @@ class CutileExercise(KernelExercise):
         found = interpret(self.problem, shape, launches, self.mistakes(shape))
         if not (found.wrong or found.repeated) and self.placed and (misplaced := self.misplaced(shape, found)):
             return Interpretation(Wrong("right, but blocks are not in the order that is asked for.", f"{misplaced}."))
-        if not found.wrong and (large := self.too_large(shape, found)):
-            return Interpretation(Wrong(large, "Loop over tiles of the size that the kernel is given."))
+        if not found.wrong and (other := self.of_other_size(shape, found)):
+            return Interpretation(Wrong(other, "Use tiles of the size that the kernel is given."))
         return found
 
-    def too_large(self, shape: Shape, found: Interpretation) -> str:
-        """A sentence about an operand of which a tile is larger than the exercise's, or ""."""
+    def of_other_size(self, shape: Shape, found: Interpretation) -> str:
+        """A sentence about an operand of which the largest tile is not as large as the exercise's, or ""."""
         (report,) = found.reports
-        for number, most in self.tiles(shape).items():
+        for number, given in self.tiles(shape).items():
             name = list(report.writers)[number]
-            if (size := report.largest.get(name, 0)) > most:
-                what = f"right, but it loads a tile of {size:,} elements of {name}; the given tile has {most:,}."
+            if (size := report.largest.get(name, given)) != given:
+                what = f"right, but it loads tiles of {size:,} elements of {name}; the given tile has {given:,}."
                 return Flaw(what, Fail.TOO_MANY(instruction="tile"))
         return ""
 

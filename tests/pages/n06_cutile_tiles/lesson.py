@@ -28,10 +28,14 @@ a_second_tile = loads_twice(
 LESSONS = {
     "06.1": Lesson(
         "indices count tiles, not elements",
-        named("06.1", "index_in_elements", "first_tile_only", "tiles_of_128", "block_0_alone"),
+        named(
+            "06.1", "index_in_elements", "first_tile_only", "tiles_of_128", "block_0_alone", "all_tiles_in_each_block"
+        ),
     ),
     "06.2": Lesson("shapes are broadcast from the right", named("06.2", "joined_at_the_left", "never_refuses")),
-    "06.3": Lesson("a row's scale broadcast over its tile", named("06.3", "scales_columns", "by_elements")),
+    "06.3": Lesson(
+        "a row's scale broadcast over its tile", named("06.3", "scales_columns", "by_elements", "row_after_row")
+    ),
     "06.4": Lesson(
         "padding that does not count, accumulators in fp32",
         (

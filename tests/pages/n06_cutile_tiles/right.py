@@ -7,7 +7,7 @@ import cuda.tile as ct
 import numpy as np
 import torch
 
-from tests.pages.change import swap
+from tests.pages.change import swap, without
 from tests.pages.n06_cutile_tiles.cutile_tiles import SOFTMAX, add, long, scale, softmax, sums
 
 
@@ -59,11 +59,13 @@ RIGHT = {
         add(
             "in_one_line",
             "No names.",
+            without("ta = ", "tb = "),
             swap("ct.store(c, (i,), ta + tb)", "ct.store(c, i, ct.load(b, i, tile) + ct.load(a, (i,), (tile,)))"),
         ),
         add(
             "by_gathering",
             "Elements by their own index, without tile space.",
+            without("ta = ", "tb = "),
             swap(
                 "ct.store(c, (i,), ta + tb)",
                 "at = i * tile + ct.arange(tile, dtype=ct.int32)\n    ct.scatter(c, at, ct.gather(a, at) + ct.gather(b, at))",
@@ -72,6 +74,7 @@ RIGHT = {
         add(
             "a_grid_of_workers",
             "Would also do with fewer blocks than tiles.",
+            without("ta = ", "tb = "),
             swap(
                 "ct.store(c, (i,), ta + tb)",
                 "for j in range(i, ct.num_tiles(a, 0, (tile,)), ct.num_blocks(0)):\n"

@@ -109,7 +109,7 @@ WRONG = {
             "A tile that is wide enough for every row, and no loop.",
             swap("ct.num_tiles(x, 1, (tm, tn))", "1"),
             swap("(i, j), (tm, tn)", "(i, j), (tm, 256)"),
-            words=("right, but it loads a tile of", "Loop over tiles"),
+            words=("right, but it loads tiles of", "Use tiles of the size"),
         ),
         sums("last_tile_alone", "Keeps the last tile's sum.", swap("total +=", "total =")),
         sums(
@@ -232,7 +232,7 @@ WRONG = {
             "One tile that is wide enough for every row.",
             swap("ct.num_tiles(x, 1, (1, tile))", "1", times=2),
             swap("(1, tile)", "(1, 2048)", times=2),
-            words=("right, but it loads a tile of 2,048 elements", "Loop over tiles"),
+            words=("right, but it loads tiles of 2,048 elements", "Use tiles of the size"),
         ),
         long("rescaled_the_wrong_way", "The inverse factor.", swap("ct.exp(largest - new)", "ct.exp(new - largest)")),
         long(

@@ -54,7 +54,10 @@ LESSONS = {
         "blocks in strips, so that they share rows and columns",
         named("07.2", "raster", "row_after_row", "a_list_of_tiles"),
     ),
-    "07.3": Lesson("the accumulators of a thread decide on warps and CTAs", named("07.3", "none_ever", "by_n_alone")),
+    "07.3": Lesson(
+        "the accumulators of a thread decide on warps and CTAs",
+        named("07.3", "none_ever", "by_n_alone", "sixteen_ctas"),
+    ),
     "07.4": Lesson("a grid of workers that walks all tiles, in strips", named("07.4", "one_tile_each", "raster_order")),
     "07.5": Lesson("registers and two stages decide on a configuration", named("07.5", "registers_only", "one_stage")),
     "07.6": Lesson(

@@ -228,6 +228,12 @@ WRONG = {
             lambda tm, tn: {"num_ctas": 2, "num_worker_warps": 8},
             "needs no hint",
         ),
+        answer(
+            "sixteen_ctas",
+            "Far more threads than the accumulators need.",
+            lambda tm, tn: {} if tm * tn <= 128 * 128 else {"num_ctas": 16},
+            "accumulators, and has little to do",
+        ),
         answer("none", "None for a tile that fits.", lambda tm, tn: None, "should give a dict"),
         answer("pairs_of", "A list of pairs.", lambda tm, tn: [("num_ctas", 2)], "should give a dict"),
         answer(

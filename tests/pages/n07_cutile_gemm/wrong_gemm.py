@@ -58,6 +58,16 @@ WRONG = {
                 ),
             )
         ),
+        says("right, but it loads tiles of 4,096 elements of a; the given tile has 1,024")(
+            derive(
+                GEMM,
+                "steps_of_64",
+                "Ignores tk.",
+                swap("a.shape[1], tk)", "a.shape[1], 64)"),
+                swap("(tm, tk)", "(tm, 64)"),
+                swap("(tn, tk)", "(tn, 64)"),
+            )
+        ),
         derive(GEMM, "no_padding", "Adds up what is beyond the end of K.", swap(", padding_mode=ZERO", "", times=2)),
         derive(
             GEMM,

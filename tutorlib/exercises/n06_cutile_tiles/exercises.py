@@ -213,6 +213,7 @@ EXERCISES = (
         all_blocks=True,
         grid=lambda shape: (tiles(shape[0], vector_tile(shape)),),
         constants=lambda shape: (vector_tile(shape),),
+        loads=lambda shape: {0: shape[0], 1: shape[0]},
         hints=(
             "Which tile of each array does block number ct.bid(0) work on?",
             "ct.load(a, (i,), (tile,)) gives the tile with index i. An index counts tiles, not elements.",
@@ -228,6 +229,7 @@ EXERCISES = (
             "np.broadcast_shapes": InModule("numpy", "broadcast_shapes"),
             "torch.broadcast_shapes": InModule("torch", "broadcast_shapes"),
             "the shape of a result": "shape",
+            "the size of a result": "size",
         },
         cases=(
             equals(
@@ -268,6 +270,7 @@ EXERCISES = (
         grid=lambda shape: tuple(map(tiles, shape, square_tiles(shape))),
         constants=square_tiles,
         loads=each_once,
+        tiles=lambda shape: {0: math.prod(square_tiles(shape))},
         hints=(
             "The tile of s has shape (tm,), that of x (tm, tn). Aligned at the right, tm is under tn.",
             "s[:, None] has shape (tm, 1).",
