@@ -383,8 +383,8 @@ race(WAYS, "cpp_ways")
 # %% [markdown]
 # - **128×256** spills with four consumer warps, which makes the kernel sixteen times slower; with eight it fits.
 # - **The order** pays at 8192 only; at 4096 its gain is within the spread.
-# - **Persistence** gains more at 4096 than at 8192: the fewer steps a tile has, the larger the share of the time between
-#   tiles.
+# - **Persistence** gains more at 4096 than at 8192: the fewer steps a tile has, the larger is the share of the time
+#   between tiles.
 # - **Two blocks on an SM** hide part of that time, too, but each has half of the registers and of the shared memory; at
 #   8192 they gain nothing.
 # - **Steps of 128** lose more than a quarter; a likely reason is that shared memory has room for half as many stages.
