@@ -328,7 +328,7 @@ print("y is 2x:", torch.equal(y, 2 * x))
 # %% [markdown]
 # (`run_host` calls the function. Where there is no GPU it interprets what the function launches, and says so.)
 #
-# **Exercise 06.6** (about 4 lines). Write the host function `softmax_of(x, y)`, which launches your `softmax` on a
+# **Exercise 06.6** (about 4 lines). Write the host function `softmax_of(x, y)`, which launches your `softmax` once on a
 # matrix of any size: one block for each row, and as `tile` the smallest power of two that holds a row.
 
 
@@ -417,17 +417,16 @@ show_sweep("softmax_rows")
 matrix = TensorSpec((4096, 4096))
 compiled = compile_cutile(double, [matrix, matrix, 64, 64], "sm_90")
 print(compiled)
-print(*sorted(compiled.instructions))
+print(*sorted(compiled.instructions), sep="\n")
 
 # %% [markdown]
 # The bytes of stack hold the registers that were spilled: none here. (To see the last section's spill, compile your
 # `softmax` in the same way for arrays of 1024×65536, with a tile of 65,536.)
 #
 # `ld.global.v4` and `st.global.v4` are the 128-bit accesses that you arranged by hand in notebook 05: four words of 32
-# bits. The short names, `ld.global` and `st.global`, match every load and store, v4 included; there are no others here.
-# And `ld.global after st.global` is no instruction but the course's note for what exercise 05.4 forbids: the compiler
-# issues at least one load only after a store. In cuTile you no longer choose the order of your accesses; notebook 07
-# shows what is left to choose.
+# bits. The short names match every load and store, v4 included; there are no others here. And `ld.global after
+# st.global` is no instruction but the course's note for what exercise 05.4 forbids: at least one load comes after a
+# store. In cuTile you no longer choose the order of your accesses; notebook 07 shows what is left to choose.
 #
 # ## What to remember
 #

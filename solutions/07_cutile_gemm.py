@@ -145,8 +145,8 @@ show_block_order(small, {"down the columns": raster, "strips of 4 rows": partial
 #
 # **Exercise 07.2** (about 3 lines). Write `grouped(block, rows, columns, group)`: return the tile (m, n) that the block
 # computes when C has rows×columns tiles and blocks traverse strips of `group` rows, each strip column by column. The
-# last strip may have fewer rows. Exercise 07.4 calls your function in a kernel, with sizes known only at run
-# time, so use only arithmetic and `min`.
+# last strip may have fewer rows. Exercise 07.4 calls your function in a kernel, with sizes known only at run time, so
+# use only arithmetic and `min`; `check` calls it in a kernel, too.
 
 
 # %%
@@ -215,8 +215,8 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 #   which also saves loads.
 #
 # **Exercise 07.3** (about 5 lines). Write `hints(tm, tn)`: return a dict of `num_ctas` and `num_worker_warps` such that
-# the bf16 GEMM with a (tm, tn) tile, with sides of 128 or 256 and steps of 32 along K, uses no stack on Hopper. Return
-# `{}` for a tile that fits without hints. `check` asks the compiler.
+# the bf16 GEMM with a (tm, tn) tile, with sides of 128 or 256 and steps of 32 along K, uses no stack on Hopper. Leave
+# each thread at least 64 accumulators, and return `{}` for a tile that fits without hints. `check` asks the compiler.
 
 
 # %%
@@ -493,8 +493,8 @@ show_ladder("07")
 #
 # 140 tiles are two waves, the second with 8 tiles: the SMs work 53% of the time, and a persistent grid changes nothing
 # about that. Smaller tiles divide the work more evenly: 280 tiles of 64×128 are three waves, and the SMs work 71% of
-# the time. But the smaller tile is too slow for that to pay: 463 TFLOP/s at its best depth in the heatmap, against 765
-# for 128×128. Rather cut K, as the appendix does.
+# the time. But the smaller tile is too slow for that to pay: in the heatmap it reaches about 60% of the speed of
+# 128×128. Rather cut K, as the appendix does.
 #
 # </details>
 
@@ -763,8 +763,8 @@ def add_parts(parts, c, tm: ct.Constant[int], tn: ct.Constant[int]):
 # **Exercise 07.9** (about 10 lines). Write the host function `split_gemm(a, b, c)`: C = A·Bᵀ for any sizes, in tiles of
 # 128×128 and steps of 64. It picks the largest number of parts S with tiles · S ≤ SMs, at least 1 and at most the
 # number of steps; it allocates the partial results and launches both kernels. `persistent_gemm` in the main path shows
-# how to get the number of SMs. The second pass may use other tiles than the first: how many blocks does it have for a
-# 512×512 C?
+# how to get the number of SMs. Give the second pass smaller tiles: with 128×128 it would have only 16 blocks for a
+# 512×512 C, and most SMs would be idle again.
 
 
 # %%
@@ -777,7 +777,7 @@ def split_gemm(a, b, c):
     parts = torch.empty(splits, *c.shape, device=a.device)
     stream = torch.cuda.current_stream()
     ct.launch(stream, (rows, columns, splits), partial_products, (a, b, parts, tm, tn, tk))
-    small = 32, 64  # more blocks than SMs, also where the first pass has few
+    small = 32, 64  # 128 blocks for a 512×512 C
     ct.launch(stream, tuple(map(ct.cdiv, c.shape, small)), add_parts, (parts, c, *small))
     ### END SOLUTION
 
@@ -793,10 +793,9 @@ check("07.9", split_gemm)
 show_sweep("tile_split_k")
 
 # %% [markdown]
-# In the table the second pass uses tiles of 32×64, as does the solution. With tiles of 128×128 it would have only 16
-# blocks for 512×512, and most SMs would be idle again: if your `split_gemm` is much slower than the solution in the
-# main path's last table, use smaller tiles in the second pass. Compare it with that entry rather than with the table:
-# in a call this short, the time in which Python allocates and launches can count as much as the kernels.
+# (The second pass uses tiles of 32×64, as does the solution. Compare your `split_gemm` with the solution's entry in the
+# main path's last table, not with this one: in a call this short, the time in which Python allocates and launches can
+# count as much as the kernels.)
 #
 # Was your prediction right? The first two rows, with one part, show the cost of a second pass that has nothing to add.
 # For 512×512×16384 the gain grows up to 8 parts, 128 blocks in one wave; 16 parts take two waves and write twice as

@@ -381,13 +381,15 @@ show_block_order((16, 16), {"a plain 2-D grid": raster, "in strips of 8 rows": g
 race(WAYS, "cpp_ways")
 
 # %% [markdown]
-# The accumulators of a 128×256 tile spill with four consumer warps, which makes the kernel sixteen times slower; with
-# eight warps they fit. The order pays at 8192 only; at 4096 its gain is within the spread. Persistence gains more at
-# 4096 than at 8192: the fewer steps a tile has, the larger the share of the time between tiles. Two blocks on an SM
-# hide part of that time, too, but each has half of the registers and of the shared memory; at 8192 they gain nothing. A
-# stage of 128 along K is twice as large, so shared memory has room for half as many, and the kernel loses more than a
-# quarter. Only 256×256 over two CTAs passes cuBLAS, by 1%, and only at 8192. There strips of 4 cost that 1%: the 66
-# tiles in flight are nearly square in strips of 8, and four times as wide as high in strips of 4.
+# - **128×256** spills with four consumer warps, which makes the kernel sixteen times slower; with eight it fits.
+# - **The order** pays at 8192 only; at 4096 its gain is within the spread.
+# - **Persistence** gains more at 4096 than at 8192: the fewer steps a tile has, the larger is the share of the time
+#   between tiles.
+# - **Two blocks on an SM** hide part of that time, too, but each has half of the registers and of the shared memory; at
+#   8192 they gain nothing.
+# - **Steps of 128** lose more than a quarter; a likely reason is that shared memory has room for half as many stages.
+# - **256×256 over two CTAs** alone passes cuBLAS, by 1%, and only at 8192. There strips of 4 cost that 1%: the 66 tiles
+#   in flight are nearly square in strips of 8, and four times as wide as high in strips of 4.
 #
 # **Exercise 08.5** (about 28 lines). Write the persistent `gemm`, with the parameters and promises of 08.4 and in
 # strips of 8 rows. It is launched with one block per SM, or with one per two SMs if you hint `num_cta_in_cga=2`: a grid
@@ -530,7 +532,7 @@ show_ladder("08")
 #     void add_on_gpu(const float* a, const float* b, float* c, int n)
 #
 # for pointers to *host* memory: c = a + b, with the `vector_add` of 08.1. If the launch fails, print its error to
-# stderr; `<cstdio>` is included. Free all the memory that you allocate.
+# stderr; `<cstdio>` is included. Free all the memory that you allocate, even then.
 
 
 # %%

@@ -56,7 +56,8 @@ class CutileExercise(KernelExercise):
     placed: takes a shape and, for each element of the output, the number of the block that stored it; returns a
         sentence about a misplaced block, or None. On a GPU only the time shows that.
     loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load.
-    tiles: takes a shape; gives, by an operand's number, the most elements that a tile loaded from it may have.
+    tiles: takes a shape; gives, by an operand's number, the elements of the largest tile that is loaded from it.
+    tiled: whether it must load and store whole tiles, no single elements.
     all_blocks: whether every block of the grid must store a part of the output.
     factors: the dtype in which ct.mma must multiply; "": any.
     """
@@ -69,6 +70,7 @@ class CutileExercise(KernelExercise):
     placed: "Callable[[Shape, Tensor], str | None] | None" = None
     loads: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
     tiles: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
+    tiled: bool = False
     all_blocks: bool = False
     factors: str = ""
     besides: Look = field(default_factory=Look)
@@ -103,6 +105,7 @@ class CutileExercise(KernelExercise):
             lambda shape, found: found.repeated if self.once else "",
             self.loaded_again,
             self.idle,
+            self.element_by_element,
             lambda shape, found: multiplied_in(self.factors, found),
         )
 
@@ -113,6 +116,17 @@ class CutileExercise(KernelExercise):
         if not self.all_blocks or idle <= 0:
             return ""
         return Flaw(f"at {by(shape)}, {idle} of {report.blocks} blocks store nothing.", Fail.TOO_FEW_BLOCKS)
+
+    def element_by_element(self, shape: Shape, found: Interpretation) -> str:
+        """A sentence about tensors of which it loads or stores single elements, or ""."""
+        (report,) = found.reports
+        if not self.tiled or not report.scattered:
+            return ""
+        return Flaw(
+            f"it loads or stores single elements of {' and '.join(sorted(report.scattered))}. ct.load and ct.store "
+            "move whole tiles, which TMA can carry.",
+            Fail.TOO_FEW(instruction="ct.load"),
+        )
 
     def loaded_again(self, shape: Shape, found: Interpretation) -> str:
         """A sentence about an operand that its blocks load more often than needed, or ""."""
@@ -178,17 +192,17 @@ class CutileExercise(KernelExercise):
         found = interpret(self.problem, shape, launches, self.mistakes(shape))
         if not (found.wrong or found.repeated) and self.placed and (misplaced := self.misplaced(shape, found)):
             return Interpretation(Wrong("right, but blocks are not in the order that is asked for.", f"{misplaced}."))
-        if not found.wrong and (large := self.too_large(shape, found)):
-            return Interpretation(Wrong(large, "Loop over tiles of the size that the kernel is given."))
+        if not found.wrong and (other := self.of_other_size(shape, found)):
+            return Interpretation(Wrong(other, "Use tiles of the size that the kernel is given."))
         return found
 
-    def too_large(self, shape: Shape, found: Interpretation) -> str:
-        """A sentence about an operand of which a tile is larger than the exercise's, or ""."""
+    def of_other_size(self, shape: Shape, found: Interpretation) -> str:
+        """A sentence about an operand of which the largest tile is not as large as the exercise's, or ""."""
         (report,) = found.reports
-        for number, most in self.tiles(shape).items():
+        for number, given in self.tiles(shape).items():
             name = list(report.writers)[number]
-            if (size := report.largest.get(name, 0)) > most:
-                what = f"right, but it loads a tile of {size:,} elements of {name}; the given tile has {most:,}."
+            if (size := report.largest.get(name, given)) != given:
+                what = f"right, but it loads tiles of {size:,} elements of {name}; the given tile has {given:,}."
                 return Flaw(what, Fail.TOO_MANY(instruction="tile"))
         return ""
 

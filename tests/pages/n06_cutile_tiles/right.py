@@ -7,7 +7,7 @@ import cuda.tile as ct
 import numpy as np
 import torch
 
-from tests.pages.change import swap
+from tests.pages.change import swap, without
 from tests.pages.n06_cutile_tiles.cutile_tiles import SOFTMAX, add, long, scale, softmax, sums
 
 
@@ -54,27 +54,18 @@ def waits_for_it(x, y):
     torch.cuda.synchronize()
 
 
-def row_by_row(x, y):
-    """A launch for each row."""
-    for row in range(len(x)):
-        ct.launch(
-            torch.cuda.current_stream(),
-            (1,),
-            SOFTMAX,
-            (x[row : row + 1], y[row : row + 1], 1 << (x.shape[1] - 1).bit_length()),
-        )
-
-
 RIGHT = {
     "06.1": [
         add(
             "in_one_line",
             "No names.",
+            without("ta = ", "tb = "),
             swap("ct.store(c, (i,), ta + tb)", "ct.store(c, i, ct.load(b, i, tile) + ct.load(a, (i,), (tile,)))"),
         ),
         add(
             "by_gathering",
             "Elements by their own index, without tile space.",
+            without("ta = ", "tb = "),
             swap(
                 "ct.store(c, (i,), ta + tb)",
                 "at = i * tile + ct.arange(tile, dtype=ct.int32)\n    ct.scatter(c, at, ct.gather(a, at) + ct.gather(b, at))",
@@ -83,6 +74,7 @@ RIGHT = {
         add(
             "a_grid_of_workers",
             "Would also do with fewer blocks than tiles.",
+            without("ta = ", "tb = "),
             swap(
                 "ct.store(c, (i,), ta + tb)",
                 "for j in range(i, ct.num_tiles(a, 0, (tile,)), ct.num_blocks(0)):\n"
@@ -140,7 +132,7 @@ RIGHT = {
             ),
         ),
     ],
-    "06.6": [by_logarithm, by_doubling, row_by_row, waits_for_it],
+    "06.6": [by_logarithm, by_doubling, waits_for_it],
     "06.7": [
         long(
             "through_exp2",

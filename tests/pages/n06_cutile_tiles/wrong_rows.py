@@ -24,6 +24,27 @@ def launched_twice(x, y):
     launching()(x, y)
 
 
+@says("it launches 5 times")
+def row_by_row(x, y):
+    """A launch for each row."""
+    for row in range(len(x)):
+        ct.launch(
+            torch.cuda.current_stream(),
+            (1,),
+            SOFTMAX,
+            (x[row : row + 1], y[row : row + 1], 1 << (x.shape[1] - 1).bit_length()),
+        )
+
+
+@says("on a tensor of 100×128", "since a load pads")
+def padded_copy(x, y):
+    """Copies x into a wider matrix, whose columns beyond it are -inf."""
+    width = 1 << (x.shape[1] - 1).bit_length()
+    wide = x.new_full((len(x), width), float("-inf"))
+    wide[:, : x.shape[1]] = x
+    ct.launch(torch.cuda.current_stream(), (len(x),), SOFTMAX, (wide, y, width))
+
+
 def calls_the_kernel(x, y):
     """Calls it as a function."""
     SOFTMAX(x, y, 1 << (x.shape[1] - 1).bit_length())
@@ -88,7 +109,7 @@ WRONG = {
             "A tile that is wide enough for every row, and no loop.",
             swap("ct.num_tiles(x, 1, (tm, tn))", "1"),
             swap("(i, j), (tm, tn)", "(i, j), (tm, 256)"),
-            words=("right, but it loads a tile of", "Loop over tiles"),
+            words=("right, but it loads tiles of", "Use tiles of the size"),
         ),
         sums("last_tile_alone", "Keeps the last tile's sum.", swap("total +=", "total =")),
         sums(
@@ -165,6 +186,8 @@ WRONG = {
         ),
         answer("blocks_of_columns", "A block for each column.", launching(grid=lambda x: (x.shape[1],))),
         answer("launched_twice", "Launches the kernel a second time.", launched_twice, "blocks for"),
+        row_by_row,
+        padded_copy,
         answer("exact_width", "The row's own width for a tile.", launching(tile=lambda n: n), "not a power of two"),
         answer("always_64", "A tile for the first size alone.", launching(tile=lambda n: 64)),
         answer(
@@ -209,7 +232,7 @@ WRONG = {
             "One tile that is wide enough for every row.",
             swap("ct.num_tiles(x, 1, (1, tile))", "1", times=2),
             swap("(1, tile)", "(1, 2048)", times=2),
-            words=("right, but it loads a tile of 2,048 elements", "Loop over tiles"),
+            words=("right, but it loads tiles of 2,048 elements", "Use tiles of the size"),
         ),
         long("rescaled_the_wrong_way", "The inverse factor.", swap("ct.exp(largest - new)", "ct.exp(new - largest)")),
         long(

@@ -3,8 +3,9 @@
 import itertools
 
 import numpy as np
+import torch
 
-from tests.pages.change import swap
+from tests.pages.change import swap, without
 from tests.pages.n06_cutile_tiles.cutile_tiles import add, scale
 from tests.pages.table import answer, says
 
@@ -46,6 +47,15 @@ def raises(x, y):
     if (joined := broadcast(x, y)) is None:
         raise ValueError(f"{x} and {y} do not fit")
     return joined
+
+
+@says("it uses the size of a result")
+def size_of_a_sum(x, y):
+    """Lets torch add two matrices."""
+    try:
+        return tuple((torch.empty(x) + torch.empty(y)).size())
+    except RuntimeError:
+        return None
 
 
 aligned = np.broadcast_shapes
@@ -128,6 +138,20 @@ WRONG = {
             swap("    ct.store(", "        ct.store("),
             words=("7 of 8 blocks store nothing",),
         ),
+        add(
+            "all_tiles_in_each_block",
+            "Each block loads all tiles, and adds its own.",
+            without("ta =", "tb =", "ct.store("),
+            swap(
+                "i = ct.bid(0)",
+                "for i in range(ct.num_tiles(a, 0, (tile,))):\n"
+                "        ta = ct.load(a, (i,), (tile,))\n"
+                "        tb = ct.load(b, (i,), (tile,))\n"
+                "        if i == ct.bid(0):\n"
+                "            ct.store(c, (i,), ta + tb)",
+            ),
+            words=("its blocks load 8,192 elements of a; 1,024 are enough",),
+        ),
         add("tile_of_100", "A tile of 100.", swap("(tile,))", "(100,))", times=2), words=("not a power of two",)),
         add("a_thread_at_a_time", "Tiles of one element for a grid of tiles.", swap("(tile,))", "(1,))", times=2)),
         add(
@@ -143,6 +167,7 @@ WRONG = {
     "06.2": [
         by_another_name,
         by_its_spelling,
+        size_of_a_sum,
         ones_on_the_right,
         never_refuses,
         joined_at_the_left,
@@ -176,6 +201,17 @@ WRONG = {
         answer("multiples_fit", "Lets a size fit that divides the other one.", lambda x, y: multiples(x, y)),
     ],
     "06.3": [
+        scale(
+            "row_after_row",
+            "Walks along the rows, each with its own scale: nothing is broadcast over a tile.",
+            without("tile = ", "scale = "),
+            swap(
+                "    ct.store(y, (i, j), tile * scale[:, None])",
+                "    for row in range(i * tm, min(i * tm + tm, x.shape[0])):\n"
+                "        ct.store(y, (row, j), ct.load(x, (row, j), (1, tn)) * ct.load(s, (row,), (1,)))",
+            ),
+            words=("right, but it loads tiles of 32 elements of x; the given tile has 512",),
+        ),
         scale(
             "scales_columns",
             "Right for square tiles only: s is aligned with the columns.",

@@ -47,9 +47,17 @@ two_sets = derive(
 )
 
 LESSONS = {
-    "07.1": Lesson("tiles on tensor cores, fp32 accumulators", (no_tensor_cores, accumulators_in_tf32)),
-    "07.2": Lesson("blocks in strips, so that they share rows and columns", named("07.2", "raster", "row_after_row")),
-    "07.3": Lesson("the accumulators of a thread decide on warps and CTAs", named("07.3", "none_ever", "by_n_alone")),
+    "07.1": Lesson(
+        "tiles on tensor cores, fp32 accumulators", (no_tensor_cores, accumulators_in_tf32, *named("07.1", "gathered"))
+    ),
+    "07.2": Lesson(
+        "blocks in strips, so that they share rows and columns",
+        named("07.2", "raster", "row_after_row", "a_list_of_tiles"),
+    ),
+    "07.3": Lesson(
+        "the accumulators of a thread decide on warps and CTAs",
+        named("07.3", "none_ever", "by_n_alone", "sixteen_ctas"),
+    ),
     "07.4": Lesson("a grid of workers that walks all tiles, in strips", named("07.4", "one_tile_each", "raster_order")),
     "07.5": Lesson("registers and two stages decide on a configuration", named("07.5", "registers_only", "one_stage")),
     "07.6": Lesson(
@@ -61,5 +69,8 @@ LESSONS = {
         (b_loaded_twice, known_zero, two_sets, *named("07.7", "multiplied_in_fp16", "stored_by_tma")),
     ),
     "07.8": Lesson("a slice of K for each block", named("07.8", "one_does_it_all", "all_do_it_all", "part_zero")),
-    "07.9": Lesson("slices where tiles are few, added by a second kernel", named("07.9", "one_part", "always_three")),
+    "07.9": Lesson(
+        "slices where tiles are few, added by a second kernel",
+        named("07.9", "one_part", "always_three", "added_in_large_tiles"),
+    ),
 }

@@ -27,9 +27,16 @@ def upwards(block, rows, columns, group):
     return first + min(first + group, rows) - 1 - m, n
 
 
-def in_numpy(block, rows, columns, group):
-    """NumPy's integers."""
-    return tuple(np.array(by_divmod(block, rows, columns, group)))
+def strip_by_strip(block, rows, columns, group):
+    """Searches for the strip, and returns early from one that is whole."""
+    strip = 0
+    while block >= group * columns:
+        block -= group * columns
+        strip += 1
+    if (strip + 1) * group <= rows:
+        return strip * group + block % group, block // group
+    height = rows - strip * group
+    return strip * group + block % height, block // height
 
 
 def by_steps(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
@@ -95,6 +102,13 @@ RIGHT = {
         ),
         derive(
             GEMM,
+            "by_a_view",
+            "A view that is cut into tiles once.",
+            swap("ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)", "view.load((m, k))"),
+            swap("    for k", "    view = a.tiled_view((tm, tk), padding_mode=ZERO)\n    for k"),
+        ),
+        derive(
+            GEMM,
             "sum_outside",
             "Adds to the sum outside of mma.",
             swap(
@@ -110,7 +124,7 @@ RIGHT = {
             swap("(n, k)", "(n, ct.cdiv(a.shape[1], tk) - 1 - k)"),
         ),
     ],
-    "07.2": [by_divmod, upwards, in_numpy],
+    "07.2": [by_divmod, upwards, strip_by_strip],
     "07.3": [
         answer("four_ctas", "Four CTAs.", lambda tm, tn: {} if tm * tn <= 2**14 else {"num_ctas": 4}),
         answer(

@@ -1,7 +1,9 @@
 """Wrong answers to notebook 07: the order of blocks, hints, and what fits."""
 
+import numpy as np
+
 from tests.pages.n07_cutile_gemm.cutile_gemms import RIGHT
-from tests.pages.table import answer
+from tests.pages.table import answer, says
 
 
 def raster(block, rows, columns, group):
@@ -38,6 +40,21 @@ def column_and_row(block, rows, columns, group):
     strip, place = divmod(block, group * columns)
     height = min(group, rows - strip * group)
     return place // height, strip * group + place % height
+
+
+@says("07.4 calls it in one, which cuTile cannot compile")
+def a_list_of_tiles(block, rows, columns, group):
+    """Lists all tiles and takes one, which no kernel can."""
+    tops = range(0, rows, group)
+    return [(m, n) for top in tops for n in range(columns) for m in range(top, min(top + group, rows))][block]
+
+
+@says("07.4 calls it in one", "Use only arithmetic and `min`")
+def in_numpy(block, rows, columns, group):
+    """NumPy's functions, which no kernel has."""
+    strip, place = np.divmod(block, group * columns)
+    column, row = np.divmod(place, min(group, rows - strip * group))
+    return strip * group + row, column
 
 
 def strips(block, rows, columns, group):
@@ -136,6 +153,8 @@ WRONG = {
         strip_along_its_rows,
         number_of_strips,
         column_and_row,
+        a_list_of_tiles,
+        in_numpy,
         pairs(
             "strip_for_row",
             "Gives the strip's number for the row.",
@@ -210,6 +229,12 @@ WRONG = {
             "Both hints for every tile.",
             lambda tm, tn: {"num_ctas": 2, "num_worker_warps": 8},
             "needs no hint",
+        ),
+        answer(
+            "sixteen_ctas",
+            "Far more threads than the accumulators need.",
+            lambda tm, tn: {} if tm * tn <= 128 * 128 else {"num_ctas": 16},
+            "accumulators, and has little to do",
         ),
         answer("none", "None for a tile that fits.", lambda tm, tn: None, "should give a dict"),
         answer("pairs_of", "A list of pairs.", lambda tm, tn: [("num_ctas", 2)], "should give a dict"),

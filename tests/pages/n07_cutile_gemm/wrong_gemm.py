@@ -34,6 +34,40 @@ WRONG = {
                 swap("total.astype(c.dtype)", "(0.5 * total).astype(c.dtype)"),
             )
         ),
+        says("it loads or stores single elements of a.")(
+            derive(
+                GEMM,
+                "gathered",
+                "Gathers the elements of A's tile, which no TMA carries.",
+                swap(
+                    "ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)",
+                    "ct.gather(a, (m * tm + ct.arange(tm, dtype=ct.int32)[:, None],\n"
+                    "                             k * tk + ct.arange(tk, dtype=ct.int32)[None, :]))",
+                ),
+            )
+        ),
+        says("it loads or stores single elements of c.")(
+            derive(
+                GEMM,
+                "scattered",
+                "Scatters the elements of C's tile.",
+                swap(
+                    "ct.store(c, (m, n), total.astype(c.dtype))",
+                    "ct.scatter(c, (m * tm + ct.arange(tm, dtype=ct.int32)[:, None],\n"
+                    "                   n * tn + ct.arange(tn, dtype=ct.int32)[None, :]), total.astype(c.dtype))",
+                ),
+            )
+        ),
+        says("right, but it loads tiles of 4,096 elements of a; the given tile has 1,024")(
+            derive(
+                GEMM,
+                "steps_of_64",
+                "Ignores tk.",
+                swap("a.shape[1], tk)", "a.shape[1], 64)"),
+                swap("(tm, tk)", "(tm, 64)"),
+                swap("(tn, tk)", "(tn, 64)"),
+            )
+        ),
         derive(GEMM, "no_padding", "Adds up what is beyond the end of K.", swap(", padding_mode=ZERO", "", times=2)),
         derive(
             GEMM,

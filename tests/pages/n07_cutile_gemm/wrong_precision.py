@@ -42,7 +42,7 @@ WRONG = {
         says("range of 65,504")(
             derive(TF32, "cast_to_fp16", "Casts to fp16 where A is fp32.", swap("ct.tfloat32", "ct.float16"))
         ),
-        says("matrices in bf16 are multiplied in tf32")(
+        says("given matrices in bf16, ct.mma multiplies tiles in tfloat32")(
             derive(TF32, "always_tf32", "No condition: matrices in bf16 are cast, too.", swap(DTYPE, "ct.tfloat32"))
         ),
         derive(TF32, "never_cast", "Computes the dtype and does not use it.", swap(").astype(dtype)", ")", times=2)),

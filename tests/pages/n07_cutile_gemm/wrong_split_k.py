@@ -13,7 +13,7 @@ from tutorlib.course.source import parse
 from tutorlib.paths import SOLUTIONS
 
 
-def split(splits=None, grid=None, second=None, dtype=torch.float32, room=torch.empty, first=True):
+def split(splits=None, grid=None, second=None, adds=(32, 64), dtype=torch.float32, room=torch.empty, first=True):
     """A function like the solution's with something else in one place. splits: of (sms, tiles, steps)."""
 
     def split_gemm(a, b, c):
@@ -26,7 +26,7 @@ def split(splits=None, grid=None, second=None, dtype=torch.float32, room=torch.e
         if first:
             ct.launch(stream, where, PARTS, (a, b, parts, 128, 128, 64))
         if second != ():
-            ct.launch(stream, second or (rows, columns), ADD_PARTS, (parts, c, 128, 128))
+            ct.launch(stream, second or tuple(map(ct.cdiv, c.shape, adds)), ADD_PARTS, (parts, c, *adds))
 
     return split_gemm
 
@@ -173,6 +173,12 @@ WRONG = {
             "A list for a grid.",
             split(grid=lambda rows, columns, n: [rows, columns, n]),
             "the grid should be a tuple",
+        ),
+        answer(
+            "added_in_large_tiles",
+            "The second pass has a block for each tile of the first.",
+            split(adds=(128, 128)),
+            "the second pass has 1 block for 3 SMs",
         ),
         answer("one_block_adds", "The second pass has one block.", split(second=(1, 1))),
         answer("never_added", "Leaves out the second pass.", split(second=()), "never wrote it"),

@@ -30,6 +30,17 @@ def test_a_right_kernel_has_no_findings():
     assert not report.findings
 
 
+def test_what_is_loaded_whole_or_in_single_elements():
+    @ct.kernel
+    def gathering(x, z):
+        at = ct.arange(16, dtype=ct.int32)
+        ct.scatter(z, at, ct.gather(x, at))
+
+    for kernel, args, scattered in ((gathering, (), {"x", "z"}), (double, (16,), set())):
+        report = run(kernel, (1,), (torch.randn(10), torch.zeros(10), *args))
+        assert (report.loaded, report.largest, report.scattered) == ({"x": 10}, {"x": 16}, scattered)
+
+
 def test_a_grid_too_small_leaves_elements_unwritten():
     finding = found(double, (6,), (torch.randn(100), torch.zeros(100), 16))["unwritten"]
     assert finding.message == "4 of the 100 elements of z are never stored: they lie in z[96:100]"

@@ -17,7 +17,7 @@ from tutorlib.failure import Difference, Fail, Hazard
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
 from tutorlib.problems.catalogue import vector_add
 from tutorlib.problems.problem import Operand, Problem, Shape
-from tutorlib.problems.wrong import count
+from tutorlib.problems.wrong import by, count
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -183,9 +183,13 @@ def row_tile(shape: Shape) -> int:
 
 
 def more_than_needed(shape: Shape, launched: "Sequence[Launched | Planned]") -> str | None:
-    """Launches with more blocks than rows, or one with a tile larger than a row needs, as a sentence."""
+    """More blocks than rows, more launches than one, a copy of x or y, or a tile larger than a row needs."""
     if (blocks := sum(math.prod(launch.grid) for launch in launched)) > shape[0]:
         return f"there are {blocks} blocks for {count(shape[0], 'row')}"
+    if len(launched) > 1:
+        return f"it launches {len(launched)} times, and one launch has a block for each row"
+    if copies := [arg.shape for arg in launched[0].args if getattr(arg, "shape", shape) != shape]:
+        return f"it launches the kernel on a tensor of {by(tuple(copies[0]))}: x and y will do, since a load pads"
     for launch in launched:
         for tile in (arg for arg in launch.args if isinstance(arg, int)):
             if tile >= 2 * shape[1] and tile > 1:
@@ -209,6 +213,7 @@ EXERCISES = (
         all_blocks=True,
         grid=lambda shape: (tiles(shape[0], vector_tile(shape)),),
         constants=lambda shape: (vector_tile(shape),),
+        loads=lambda shape: {0: shape[0], 1: shape[0]},
         hints=(
             "Which tile of each array does block number ct.bid(0) work on?",
             "ct.load(a, (i,), (tile,)) gives the tile with index i. An index counts tiles, not elements.",
@@ -224,6 +229,7 @@ EXERCISES = (
             "np.broadcast_shapes": InModule("numpy", "broadcast_shapes"),
             "torch.broadcast_shapes": InModule("torch", "broadcast_shapes"),
             "the shape of a result": "shape",
+            "the size of a result": "size",
         },
         cases=(
             equals(
@@ -264,6 +270,7 @@ EXERCISES = (
         grid=lambda shape: tuple(map(tiles, shape, square_tiles(shape))),
         constants=square_tiles,
         loads=each_once,
+        tiles=lambda shape: {0: math.prod(square_tiles(shape))},
         hints=(
             "The tile of s has shape (tm,), that of x (tm, tn). Aligned at the right, tm is under tn.",
             "s[:, None] has shape (tm, 1).",

@@ -6,7 +6,7 @@ from functools import cache
 from random import Random
 
 from tutorlib.checking.values import Mistake, plain, same
-from tutorlib.kernels.cutile.gemm import ACCUMULATORS, SMEM, STAGES, Config, compiled
+from tutorlib.kernels.cutile.gemm import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
 
 # 07.3 hints -------------------------------------------------------------------------------------------------------
 
@@ -32,6 +32,8 @@ def no_spill(got: object, tm: int, tn: int) -> str | None:
     threads = num_ctas * (warps or 4) * 32
     if tm * tn <= 128 * ACCUMULATORS and threads > 128:
         return f"{tm}×{tn} needs no hint, and with them each thread has little to do"
+    if tm * tn < LEAST * threads:
+        return f"each of {threads:,} threads holds {tm * tn // threads} accumulators, and has little to do"
     return None
 
 

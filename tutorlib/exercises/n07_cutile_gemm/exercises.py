@@ -27,7 +27,15 @@ from tutorlib.exercises.n07_cutile_gemm.choices import (
 from tutorlib.exercises.n07_cutile_gemm.judge.in_registers import InRegisters
 from tutorlib.exercises.n07_cutile_gemm.judge.partial_products import parts_of_gemm
 from tutorlib.exercises.n07_cutile_gemm.judge.through_tf32 import InTheirOwn
-from tutorlib.exercises.n07_cutile_gemm.orders import GRIDS, RAGGED_GRIDS, in_strips, ragged, strip_after_strip, whole
+from tutorlib.exercises.n07_cutile_gemm.orders import (
+    GRIDS,
+    RAGGED_GRIDS,
+    in_a_kernel,
+    in_strips,
+    ragged,
+    strip_after_strip,
+    whole,
+)
 from tutorlib.exercises.n07_cutile_gemm.shapes import (
     BENCH,
     BENCH_FP8,
@@ -39,6 +47,7 @@ from tutorlib.exercises.n07_cutile_gemm.shapes import (
     blocks_at_once,
     cut_otherwise,
     cut_short,
+    factor_tiles,
     group_of,
     persistent_blocks,
     plain_tile,
@@ -62,7 +71,7 @@ if TYPE_CHECKING:
 
 
 def as_many_as_needed(shape: Shape, launched: "Sequence[Launched | Planned]") -> str | None:
-    """Whether K is cut where C has too few tiles, and only there."""
+    """Whether K is cut where C has too few tiles, and only there; and whether the sums have more blocks then."""
     from tutorlib.simulate.cutile.launching import SMS
 
     m, n, k = shape
@@ -79,6 +88,9 @@ def as_many_as_needed(shape: Shape, launched: "Sequence[Launched | Planned]") ->
         return f"C has tiles for all {SMS} SMs already: {shared[0][0]} parts are extra work there"
     if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
         return f"{shared[0][0]} parts share {count(tiles((k, 1), 64, 1)[0], 'step')} of 64: some have nothing to do"
+    adding = math.prod(launched[-1].grid)
+    if shared and adding <= math.prod(tiles(shape, 128, 128)) < SMS:
+        return f"the second pass has {count(adding, 'block')} for {SMS} SMs: give it tiles smaller than 128×128"
     return None
 
 
@@ -107,6 +119,8 @@ EXERCISES = (
         simulated_shapes=SMALL[2:3],
         once=True,
         factors="bfloat16",
+        tiled=True,
+        tiles=factor_tiles,
         limits=ON_TENSOR_CORES,
         mistakes=cut_short,
         bench_shape=BENCH,
@@ -126,6 +140,7 @@ EXERCISES = (
         cases=(
             strip_after_strip("whole strips", GRIDS, whole),
             strip_after_strip("a lower last strip", RAGGED_GRIDS, ragged),
+            in_a_kernel(10, 6, 4),
         ),
         library={"l2.grouped": grouped},
         hints=(
@@ -160,6 +175,8 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         once=True,
         factors="bfloat16",
+        tiled=True,
+        tiles=factor_tiles,
         limits=ON_TENSOR_CORES,
         mistakes=cut_short,
         placed=in_strips,
@@ -200,6 +217,8 @@ EXERCISES = (
         points=3,
         problem=gemm_tf32(),
         factors="tfloat32",
+        tiled=True,
+        tiles=factor_tiles,
         besides=InTheirOwn(problem=gemm("bf16"), shape=WHOLE[0]),
         shapes=SMALL,
         whole=WHOLE,
@@ -227,6 +246,7 @@ EXERCISES = (
         problem=gemm_fp8(),
         once=True,
         factors="float8_e4m3fn",
+        tiled=True,
         mistakes=cut_short,
         shapes=((320, 96, 64), (320, 68, 72), (257, 40, 56)),
         bench_shape=BENCH_FP8,
@@ -255,6 +275,8 @@ EXERCISES = (
         simulated_shapes=((3, 136, 72, 40),),
         once=True,
         factors="bfloat16",
+        tiled=True,
+        tiles=factor_tiles,
         limits=ON_TENSOR_CORES,
         grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
         constants=lambda shape: (64, 32, STEP),

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.graded_run import more_for_points
+from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, Mistake, attempt, plain, show_call
+from tutorlib.exercises.n07_cutile_gemm.judge.in_kernel import tiles_in_kernel
+from tutorlib.failure import Fail, Flaw
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import Wrong
@@ -57,6 +60,22 @@ def strip_after_strip(name: str, grids: list[Grid], draw: Callable[[Random], Gri
         return None
 
     return Case(name, judge, [(block, *grid) for grid in grids for block in range(grid[0] * grid[1])])
+
+
+def in_a_kernel(rows: int, columns: int, group: int) -> Case:
+    """A case that is right when a kernel can call the answer, and its blocks get the tiles that they are due."""
+
+    def judge(answer: Served) -> Wrong | None:
+        told = answer.ask(tiles_in_kernel, rows, columns, group)
+        if isinstance(told, str):
+            what = "exercise 07.4 calls it in one, which cuTile cannot compile: "
+            return Wrong(Flaw(what + told, Fail.DOES_NOT_COMPILE), "Use only arithmetic and `min`; return a tuple.")
+        for block, tile in enumerate(told):
+            if broken := misplaced(tile, told[:block], block, rows, columns, group):
+                return Wrong(f"at {rows}×{columns} tiles in strips of {group}, block {block} gets {tile}: {broken}.")
+        return None
+
+    return Case("in a kernel", judge)
 
 
 def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int, columns: int, group: int) -> str:

@@ -42,6 +42,12 @@ def plain_tile(shape: Shape) -> tuple[int, int, int]:
     return (128, 128, 64) if shape == BENCH else (64, 32, STEP)
 
 
+def factor_tiles(shape: Shape) -> dict[int, int]:
+    """The elements of a tile of A and of one of B, (tm, tk) and (tn, tk)."""
+    tm, tn, tk = plain_tile(shape)
+    return {0: tm * tk, 1: tn * tk}
+
+
 def group_of(shape: Shape) -> int:
     """Rows of tiles in a strip."""
     return 8 if shape == BENCH else 2

@@ -56,9 +56,7 @@ class Box:
             memory.launch.notice("outside", memory.name, f"loads {self}, which lies outside {memory}")
         memory.notice_race(self.inside, self)
         data = fit(memory.data[self.inside], memory.dtype)
-        memory.launch.loaded[memory.name] += data.numel()
-        largest = memory.launch.largest
-        largest[memory.name] = max(largest[memory.name], prod(self.size))
+        memory.launch.count_load(memory.name, data.numel(), prod(self.size))
         if self.whole:
             return data.clone()
         padded = torch.full(self.size, padding_value(padding, memory), dtype=CARRIER[memory.dtype])

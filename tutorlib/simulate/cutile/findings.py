@@ -49,7 +49,8 @@ class Launch:
     number: the running block's place in the order of execution.
     synchronised: whether the kernel used atomics or memory orders; what blocks may then do to each other's elements
         is up to the reader's own protocol, which is not modelled.
-    loaded: of each array, how many elements were loaded as tiles. largest: the elements of the largest such tile.
+    loaded: of each array, how many elements were loaded. largest: the elements of the largest tile of it.
+    scattered: the arrays of which a block loaded or stored single elements.
     factors: the dtypes of the tiles that ct.mma multiplied.
     """
 
@@ -61,6 +62,7 @@ class Launch:
     seen: dict[tuple[Kind, str, int], Finding] = field(default_factory=dict)
     loaded: Counter[str] = field(default_factory=Counter)
     largest: Counter[str] = field(default_factory=Counter)
+    scattered: set[str] = field(default_factory=set)
     factors: set[str] = field(default_factory=set)
 
     def blocks(self) -> Iterator[None]:
@@ -69,6 +71,11 @@ class Launch:
         for self.number in range(gx * gy * gz):
             self.block = (self.number % gx, self.number // gx % gy, self.number // (gx * gy))
             yield
+
+    def count_load(self, array: str, elements: int, tile: int) -> None:
+        """A tile was loaded, with so many elements of the array; gathered ones count, too."""
+        self.loaded[array] += elements
+        self.largest[array] = max(self.largest[array], tile)
 
     def show(self, number: int) -> str:
         """A block's number as the reader counts: "3", or "(1, 2)" in a grid of two dimensions."""

@@ -57,6 +57,8 @@ def gather(array: Memory, indices, /, *, mask=None, padding_value=0, check_bound
 
 def take(at: Places, padding: Tensor) -> Tensor:
     array = at.array
+    array.launch.scattered.add(array.name)
+    array.launch.count_load(array.name, int(at.wanted.sum()), at.wanted.numel())
     if not at.wanted.any():
         return padding.expand(at.wanted.shape).clone()
     array.notice_race(at.chosen(), at)
@@ -68,6 +70,7 @@ def scatter(array: Memory, indices, value: Value, /, *, mask=None, check_bounds=
 
 
 def put(at: Places, value: Tensor) -> None:
+    at.array.launch.scattered.add(at.array.name)
     if not at.wanted.any():
         return
     array, where = at.array, at.chosen()

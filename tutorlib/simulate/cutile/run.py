@@ -29,8 +29,9 @@ class Report:
     findings: in the order in which they were seen. blocks: how many ran. repeats: what was stored more than once, which
     is no fault. writers: for each tensor among the arguments, by the parameter's name, the number of the block that
     stored each element last, -1 where none did. loaded: by the same names, the elements that all blocks together
-    loaded as tiles, the padding left out. largest: the elements of the largest such tile, with its padding.
-    factors: the dtypes that ct.mma multiplied, such as "bfloat16".
+    loaded, the padding left out. largest: the elements of the largest tile that one loaded, with its padding.
+    scattered: the parameters of which it loaded or stored single elements. factors: the dtypes that ct.mma multiplied,
+    such as "bfloat16".
     """
 
     findings: tuple[Finding, ...]
@@ -39,6 +40,7 @@ class Report:
     writers: dict[str, Tensor] = field(default_factory=dict)
     loaded: dict[str, int] = field(default_factory=dict)
     largest: dict[str, int] = field(default_factory=dict)
+    scattered: frozenset[str] = frozenset()
     factors: frozenset[str] = frozenset()
 
 
@@ -78,7 +80,8 @@ def run(
     unwritten = (Finding("unwritten", a.name, None, 0, text) for a in arrays if (text := never_stored(a)))
     writers = {a.name: a.writer for a in arrays}
     findings, loads = (*launch.findings(), *unwritten), (dict(launch.loaded), dict(launch.largest))
-    return Report(findings, launch.number + 1, launch.repeats(), writers, *loads, frozenset(launch.factors))
+    sets = frozenset(launch.scattered), frozenset(launch.factors)
+    return Report(findings, launch.number + 1, launch.repeats(), writers, *loads, *sets)
 
 
 def value(parameter: Parameter, arg: Any, launch: Launch, arrays: list[Array]) -> Any:
