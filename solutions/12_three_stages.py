@@ -166,7 +166,7 @@ explain(make_gemm(GemmConfig((64, 64, 32), stages=3), course.multistage), a, b, 
 # Four things limit the number of blocks: shared memory (each block also loses `sm.reserved` bytes to the system);
 # registers; the number of threads; and the number of blocks itself. An SM has `sm.partitions` partitions, each with its
 # own scheduler and an equal part of the registers. A warp runs in one partition, which gives it 32 × `registers`,
-# rounded up to a multiple of `sm.piece` registers. The warps of a block may be in any of the partitions.
+# rounded up to a multiple of `sm.register_unit` registers. The warps of a block may be in any of the partitions.
 
 # %%
 print(A100)
@@ -181,7 +181,7 @@ print(H100)
 # %%
 def blocks_per_sm(sm, smem_bytes, registers, threads):
     ### BEGIN SOLUTION (about 5 lines)
-    of_a_warp = -(-32 * registers // sm.piece) * sm.piece
+    of_a_warp = -(-32 * registers // sm.register_unit) * sm.register_unit
     warps = sm.registers // sm.partitions // of_a_warp * sm.partitions
     by_shared = sm.shared // (smem_bytes + sm.reserved)
     return min(by_shared, warps // (threads // 32), sm.threads // threads, sm.blocks)
