@@ -359,9 +359,9 @@ show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
 # %% [markdown]
 # ## The ladder
 #
-# The table has the course's solutions to the timed exercises; *your kernel* is the title of 12.4. The kernel that you
-# wrote is in the table above, measured on your GPU. The figure has one more rung, *12 loads spread*, which issues its
-# loads later in each step. The appendix describes how it was found.
+# The table has the course's solutions, also in the row of 12.4, *your kernel*; the kernel that you wrote is in the
+# table above. The figure has one more rung, *12 loads spread*, which issues its loads later in each step. The appendix
+# describes how it was found.
 
 # %%
 show_ladder("09", "10", "11", "12")
@@ -409,11 +409,11 @@ show_figure("roofline")
 # *k*, which are 128 bytes apart. So the bank conflict is 09's, with k for the row and m for the column, and so is the
 # remedy: Swizzle⟨3,3,3⟩ works on offsets, and these are the same.
 #
-# **ldmatrix.** A row of 16 bytes in shared memory now has eight *m* of one *k*.
-# `ldmatrix` gives each lane two neighbors of such a row in one register: two m of one k (left). But `mma` wants two
-# neighbors along K in a register of A (03.6). The variant `ldmatrix.trans` exchanges rows and columns while it
-# distributes: a lane gets one element from each of two rows, two k of one m (right). It reads the same rows, so it
-# takes the same wavefronts, and the fragment is exactly that of a K-major A.
+# **ldmatrix.** A row of 16 bytes in shared memory now has eight *m* of one *k*. `ldmatrix` gives each lane two
+# neighbors of such a row in one register: two m of one k (left). But `mma` wants two neighbors along K in a register of
+# A (03.6). The variant `ldmatrix.trans` exchanges rows and columns while it distributes: a lane gets one element from
+# each of two rows, two k of one m (right). It reads the same rows, so it takes the same wavefronts, and the fragment is
+# exactly that of a K-major A.
 
 # %%
 show_tvs(

@@ -4,6 +4,7 @@ import math
 
 import cutlass
 import numpy as np
+import torch
 from cutlass import cute
 
 from tests.pages.change import derive, swap
@@ -110,6 +111,11 @@ def by_arrays(lane):
     return np.array([8 * lower_m, 8 * upper_k + row])
 
 
+def by_torch(lane):
+    """A vector of torch."""
+    return torch.tensor([lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8])
+
+
 def from_a_list(lane):
     """All addresses, matrix by matrix."""
     return [(m, k + row) for k in (0, 8) for m in (0, 8) for row in range(8)][lane]
@@ -128,6 +134,6 @@ RIGHT = {
         answer("more_than_an_a100_has", "192 KiB of shared memory", lambda: GemmConfig((128, 256, 64), (2, 4), 4)),
     ],
     "12.4": RIGHT_RUNGS,
-    "12.5": [by_bits, by_arrays, from_a_list],
+    "12.5": [by_bits, by_arrays, by_torch, from_a_list],
     "12.6": RIGHT_WHOLE,
 }
