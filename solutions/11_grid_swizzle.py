@@ -207,8 +207,8 @@ show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n 
 #
 # Here the block's number is known only at run time. Python's `if`, `min`, `divmod` and `int()` would need its value at
 # compile time. Arithmetic is traced into the kernel: `//`, `%`, `*`, and `cutlass.min`. If you need a branch, decorate
-# the function with `@cute.jit`: then its `if` becomes one of the kernel's. (Both need `import cutlass` and `import
-# cutlass.cute as cute`, which the first cell of this page lacks.)
+# the function with `@cute.jit`: then its `if` becomes one of the kernel's. (For these, first `import cutlass` and
+# `import cutlass.cute as cute`.)
 #
 # **Exercise 11.4** (about 2 lines). Write `in_groups(block, rows, columns)`, for the kernel: `l2.grouped` with the
 # group that you think best. `rows` and `columns` are known while the kernel is compiled, so the group may depend on

@@ -56,7 +56,7 @@ from tutorlib.notebook.trials import show_beside
 # %% [markdown]
 # ## The idea, in time
 #
-# Here is a memory with a long latency, and two, three and four buffers. Follow one color from its first dot to its use.
+# Here is a memory with a long latency, and two, three and four buffers. Follow tile 3 from its first dot to its use.
 
 # %%
 show_timeline(*(Timeline(stages, latency=6, transfer=1, compute=3, tiles=8) for stages in (2, 3, 4)))
@@ -166,7 +166,7 @@ explain(make_gemm(GemmConfig((64, 64, 32), stages=3), course.multistage), a, b, 
 # Four things limit the number of blocks: shared memory (each block also loses `sm.reserved` bytes to the system);
 # registers; the number of threads; and the number of blocks itself. An SM has `sm.partitions` partitions, each with its
 # own scheduler and an equal part of the registers. A warp runs in one partition, which gives it 32 × `registers`,
-# rounded up to a multiple of `sm.piece` registers. The warps of a block may be in any of the partitions.
+# rounded up to a multiple of the allocation unit, `sm.register_unit`. The warps of a block may be in any partition.
 
 # %%
 print(A100)
@@ -181,7 +181,7 @@ print(H100)
 # %%
 def blocks_per_sm(sm, smem_bytes, registers, threads):
     ### BEGIN SOLUTION (about 5 lines)
-    of_a_warp = -(-32 * registers // sm.piece) * sm.piece
+    of_a_warp = -(-32 * registers // sm.register_unit) * sm.register_unit
     warps = sm.registers // sm.partitions // of_a_warp * sm.partitions
     by_shared = sm.shared // (smem_bytes + sm.reserved)
     return min(by_shared, warps // (threads // 32), sm.threads // threads, sm.blocks)
@@ -219,7 +219,7 @@ for config in CONFIGS:
 # leave room for one block of eight warps from the start, so the table's three or four stages cost no block.
 #
 # (As published, on an A100, a third stage took an SM from three blocks of 48 KB to two of 72 KB, and was still worth it
-# at 2048³. Which tile fits these numbers? A stage of 128×128×64 is 32 KB; one of 128×64×64 is 24.)
+# at 2048³. With 24 KB, a stage of 128×64×64 fits these numbers.)
 #
 # ## Where a stage pays
 #
@@ -264,30 +264,33 @@ show_figure("gemm_stages")
 # The lesson is in this map, too. A block of 128×256×32 is alone on its SM, and a third stage makes it almost one and a
 # half times as fast. Two blocks of 128×128×64 fill each other's pauses, and there the third stage brings nothing.
 #
-# Could you have known? Here are four numbers that need no measurement, for every configuration of the map: the tile's
-# arithmetic intensity (09.1), and per SM the warps, the K tiles in flight while one is multiplied (blocks × (stages −
-# 1)), and the KiB of these tiles. The last column is the measured speed, as a share of the fastest.
+# Could you have known? Here are four numbers that need no measurement, for every configuration of the map: the FLOP for
+# each byte of shared-memory traffic (a tile is written once; each row of A is read by all warps along N, each of B by
+# all along M), and per SM the warps, the K tiles in flight while one is multiplied (blocks × (stages − 1)), and the KiB
+# of these tiles. The last column is the measured speed, as a share of the fastest. (A fifth number, 11.6's `busy`, is
+# the same for all these tiles.)
 
 # %%
 for swept in all_sweep_results("gemm_stages"):
     fastest = max(point.measurement.ratio for point in swept.points)
-    print(f"{swept.gpu}\ntile         warps  stages  intensity  warps/SM  tiles in flight  KiB in flight  speed")
+    print(f"{swept.gpu}\ntile         warps  stages  FLOP/byte  warps/SM  tiles in flight  KiB in flight  speed")
     for point in sorted(swept.points, key=lambda point: -point.measurement.ratio):
         facts = point.facts
         config = GemmConfig(facts["tile"], facts["warps"], facts["stages"])
         blocks = fit(BY_ARCH[swept.machine["arch"]], config.smem_bytes, facts["registers"], config.threads)
-        m, n, k = config.tile
+        (m, n, k), (down, across) = config.tile, config.warps
+        flop_per_byte = m * n / (m * (1 + across) + n * (1 + down))
         tiles = blocks * (config.stages - 1)
         print(
-            f"{m}×{n}×{k}".ljust(13) + f"{config.warps!s:6} {config.stages:6} {m * n / (m + n):10.0f}"
+            f"{m}×{n}×{k}".ljust(13) + f"{config.warps!s:6} {config.stages:6} {flop_per_byte:10.0f}"
             f"{blocks * config.threads // 32:10} {tiles:16} {tiles * (m + n) * k * 2 / 1024:14.0f}"
             f"{point.measurement.ratio / fastest:7.2f}"
         )
 
 # %% [markdown]
-# The ten fastest rows have an intensity of at least 64, eight warps, and at least two tiles and 48 KiB in flight. Each
-# of the others lacks one of these: find out which. The best five differ by about 1 %, so take any of them. The numbers
-# find the candidates; the measurement chooses.
+# The five fastest rows have at least 22 FLOP per byte, eight warps, and two tiles and 48 KiB in flight. Each of the
+# others lacks one of these: find out which. The five differ by about 1 %, so take any of them. The numbers find the
+# candidates; the measurement chooses.
 #
 # Not every configuration compiles. `GemmConfig` knows the rules, and says which one is broken:
 
@@ -300,9 +303,9 @@ for tile, warps, stages in [((128, 128, 48), (2, 2), 4), ((256, 128, 32), (2, 2)
 
 # %% [markdown]
 # **Exercise 12.3** (about 1 line). Write `tuned()`, which returns the `GemmConfig` that is fastest at 4096³ on your
-# GPU; if you have none, one of the fastest in the map. It must not spill. The check compiles it with the course's loop
-# and page 11's order of blocks. A GPU times it: the last point takes 95 % of the course's own speed beside cuBLAS.
-# Without a GPU, the check computes the four numbers.
+# GPU; if you have none, one of the five fastest in the map. It must not spill. The check compiles it with the course's
+# loop and page 11's order of blocks. A GPU times it: the last point takes 98 % of the course's own speed beside cuBLAS.
+# Without a GPU, the check computes the five numbers.
 
 
 # %%
@@ -356,9 +359,9 @@ show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
 # %% [markdown]
 # ## The ladder
 #
-# The table has the course's solutions to the timed exercises; *your kernel* is the title of 12.4. The kernel that you
-# wrote is in the table above, measured on your GPU. The figure has one more rung, *12 loads spread*, which issues its
-# loads later in each step. The appendix describes how it was found.
+# The table has the course's solutions, also in the row of 12.4, *your kernel*; the kernel that you wrote is in the
+# table above. The figure has one more rung, *12 loads spread*, which issues its loads later in each step. The appendix
+# describes how it was found.
 
 # %%
 show_ladder("09", "10", "11", "12")
@@ -406,11 +409,11 @@ show_figure("roofline")
 # *k*, which are 128 bytes apart. So the bank conflict is 09's, with k for the row and m for the column, and so is the
 # remedy: Swizzle⟨3,3,3⟩ works on offsets, and these are the same.
 #
-# **ldmatrix.** A row of 16 bytes in shared memory now has eight *m* of one *k*.
-# `ldmatrix` gives each lane two neighbors of such a row in one register: two m of one k (left). But `mma` wants two
-# neighbors along K in a register of A (03.6). The variant `ldmatrix.trans` exchanges rows and columns while it
-# distributes: a lane gets one element from each of two rows, two k of one m (right). It reads the same rows, so it
-# takes the same wavefronts, and the fragment is exactly that of a K-major A.
+# **ldmatrix.** A row of 16 bytes in shared memory now has eight *m* of one *k*. `ldmatrix` gives each lane two
+# neighbors of such a row in one register: two m of one k (left). But `mma` wants two neighbors along K in a register of
+# A (03.6). The variant `ldmatrix.trans` exchanges rows and columns while it distributes: a lane gets one element from
+# each of two rows, two k of one m (right). It reads the same rows, so it takes the same wavefronts, and the fragment is
+# exactly that of a K-major A.
 
 # %%
 show_tvs(
@@ -633,8 +636,8 @@ else:
 # - A pause is filled by another buffer of yours or by another block. They compete for shared memory and registers.
 # - Stages pay most where a block is alone on its SM (small C, the last wave, a large tile), and where a tile is short
 #   along K.
-# - Tune by arithmetic first: intensity, warps on an SM, tiles and bytes in flight. Then measure, and write down what
-#   did not work.
+# - Tune by arithmetic first: FLOP for each byte of shared memory, warps on an SM, tiles and bytes in flight. Then
+#   measure, and write down what did not work.
 # - For an M-major A three things change: the vectors of the copy, the atom in shared memory, and `ldmatrix`, which
 #   transposes. Registers, mma and loop stay as they are.
 #
@@ -725,8 +728,8 @@ show_sweep("gemm_tries")
 # CuTe was a C++ library first, and most of the code that you will read is written in it. Everything on these four pages
 # has its counterpart there. Eric Schreiber ported his three-stage kernel from C++ to Python, and published for 2048³ on
 # an A100 (these are his numbers): 149 TFLOP/s, where PyTorch has 128 and NVIDIA's own example in the Python DSL 142; a
-# run of 0.1155 ms in Python and 0.1158 ms in C++; some 650 lines instead of 850. Do these numbers agree with one
-# another? The speed should follow from the time, and the article's 116 % of PyTorch from the speeds:
+# run of 0.1155 ms in Python and 0.1158 ms in C++; some 650 lines instead of 850. The numbers agree with one another:
+# the speed follows from the time, and the article's 116 % of PyTorch from the speeds.
 
 # %%
 from collections import namedtuple

@@ -21,12 +21,12 @@ def show_timeline(*timelines: Timeline) -> Picture:
     arrived and waits, on the full color the arithmetic uses it. Hatched: the arithmetic waits.
     """
     longest = max(timeline.total for timeline in timelines)
-    example = color_of(0)
+    example = color_of(1)  # the pale tint of tile 0's is nearly ARRIVING
     shades = {
         "· issued": ISSUED,
         "arriving": ARRIVING,
-        "there, waiting": mixed(example, EMPTY, PALE),
-        "computed with": example,
+        "arrived, waiting": mixed(example, EMPTY, PALE),
+        "in use": example,
         "the arithmetic waits": None,
     }
     return with_legend(figure([timeline_grid(timeline, longest) for timeline in timelines], stacked=True), shades)

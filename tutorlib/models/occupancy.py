@@ -8,14 +8,14 @@ class SM:
     """The resources that the blocks on an SM share.
 
     shared: bytes of shared memory; reserved: how many of them each block loses to the system.
-    registers: of 32 bits, in as many equal register files as there are partitions. A warp has all of its registers in
-    one of them, in pieces of `piece`. threads, blocks: how many there may be.
+    registers: of 32 bits, in as many equal register files as there are partitions. A warp gets all of its registers in
+    one of them, a multiple of `register_unit`. threads, blocks: how many there may be.
     """
 
     shared: int
     reserved: int = 1024
     registers: int = 65536
-    piece: int = 256
+    register_unit: int = 256
     partitions: int = 4
     threads: int = 2048
     blocks: int = 32
@@ -32,6 +32,6 @@ def blocks_per_sm(sm: SM, smem_bytes: int, registers: int, threads: int) -> int:
 
     Source: cuda_occupancy.h of the CUDA toolkit, cudaOccMaxBlocksPerSMRegsLimit.
     """
-    of_a_warp = -(-32 * registers // sm.piece) * sm.piece
+    of_a_warp = -(-32 * registers // sm.register_unit) * sm.register_unit
     warps = sm.registers // sm.partitions // of_a_warp * sm.partitions
     return min(sm.shared // (smem_bytes + sm.reserved), warps // (threads // 32), sm.threads // threads, sm.blocks)

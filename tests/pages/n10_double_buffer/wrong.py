@@ -10,6 +10,7 @@ from tests.pages.table import answer
 from tutorlib.course.answers import load_answers
 from tutorlib.kernels.ampere.main_loops import single_buffer
 from tutorlib.kernels.ampere.thread_share import Steps
+from tutorlib.models.pipeline import Timeline
 
 # 10.1 -----------------------------------------------------------------------------------------------------------
 
@@ -55,6 +56,18 @@ PERIODS = [
     answer("rounded_up", "Whole ticks.", lambda s, w, t, c: float(max(c, t, -(-(w + t + c) // s)))),
     answer("all_three_added", "A sum for a maximum.", lambda s, w, t, c: c + t + (w + t + c) / s),
     answer("the_fastest", "min for max.", lambda s, w, t, c: min(c, t, (w + t + c) / s)),
+    answer(
+        "by_the_share",
+        "The course's share of busy time.",
+        lambda s, w, t, c: c / Timeline(s, w, t, c, 1).busy,
+        "it calls Timeline.busy",
+    ),
+    answer(
+        "by_the_model",
+        "Runs the course's timeline.",
+        lambda s, w, t, c: (Timeline(s, w, t, c, 90 + s).total - Timeline(s, w, t, c, 90).total) / s,
+        "it calls Timeline.total",
+    ),
     answer("as_text", "A string.", lambda s, w, t, c: f"{max(c, t, (w + t + c) / s)}", "should be a number"),
 ]
 

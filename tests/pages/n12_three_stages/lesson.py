@@ -13,7 +13,9 @@ LESSONS = {
     ),
     "12.3": Lesson(
         "a configuration with enough arithmetic, warps and bytes in flight",
-        named("12.3", "small_tiles", "one_block_of_four_warps", "one_tile_ahead", "too_little_ahead", "spills"),
+        named(
+            "12.3", "page_10_s", "many_warps", "one_block_of_four_warps", "one_tile_ahead", "too_little_ahead", "spills"
+        ),
     ),
     "12.4": Lesson(
         "the reader's loop, order and configuration in one kernel",

@@ -8,7 +8,7 @@ from tutorlib.models.occupancy import blocks_per_sm as fit
 
 
 def warp_registers(sm, registers):
-    return -(-32 * registers // sm.piece) * sm.piece
+    return -(-32 * registers // sm.register_unit) * sm.register_unit
 
 
 def by_partition(sm, of_a_warp, threads):
@@ -36,7 +36,7 @@ def fit_but_for_smem(sm, registers, threads):
 
 @says("A warp's registers are allocated in units")
 def registers_one_by_one(sm, smem_bytes, registers, threads):
-    """Registers are not dealt in pieces."""
+    """Registers are allocated one by one."""
     by_smem = sm.shared // (smem_bytes + sm.reserved)
     return min(by_smem, sm.registers // (registers * threads), sm.threads // threads, sm.blocks)
 
@@ -79,7 +79,7 @@ def the_largest(sm, smem_bytes, registers, threads):
     return max(by_smem, by_partition(sm, warp_registers(sm, registers), threads), sm.threads // threads, sm.blocks)
 
 
-@says("32 * registers, to a multiple of `sm.piece`")
+@says("32 * registers, to a multiple of `sm.register_unit`")
 def not_rounded(sm, smem_bytes, registers, threads):
     """A warp's registers as they are."""
     by_registers = by_partition(sm, 32 * registers, threads)
@@ -95,8 +95,8 @@ def a_block_in_equal_parts(sm, smem_bytes, registers, threads):
 
 
 def rounded_down(sm, smem_bytes, registers, threads):
-    """A warp's registers rounded down to pieces."""
-    of_a_warp = max(1, 32 * registers // sm.piece) * sm.piece
+    """A warp's registers rounded down to units."""
+    of_a_warp = max(1, 32 * registers // sm.register_unit) * sm.register_unit
     by_registers = by_partition(sm, of_a_warp, threads)
     return min(sm.shared // (smem_bytes + sm.reserved), by_registers, sm.threads // threads, sm.blocks)
 
@@ -121,7 +121,7 @@ def divides_by_nothing(sm, smem_bytes, registers, threads):
 
 
 def constants_of_an_h100(sm, smem_bytes, registers, threads):
-    """1,024 bytes, 65,536 registers, pieces of 256: true of both GPUs that the page prints."""
+    """1,024 bytes, 65,536 registers, units of 256: true of both GPUs that the page prints."""
     by_registers = 65536 // (threads // 32 * (-(-32 * registers // 256) * 256))
     return min(sm.shared // (smem_bytes + 1024), by_registers, sm.threads // threads, sm.blocks)
 
@@ -137,7 +137,7 @@ def handed_on(*args):
     return partial(fit)(*args)
 
 
-@says("it calls tutorlib.exercises.n12_three_stages.exercises.four_limits, which belongs to the checks")
+@says("it calls tutorlib.exercises.n12_three_stages.judge.limits.four_limits, which belongs to the checks")
 def asks_the_checks(*args):
     """The checks' own four limits."""
     return min(n12_three_stages.four_limits(*args))

@@ -4,6 +4,7 @@ import math
 
 import cutlass
 import numpy as np
+import torch
 from cutlass import cute
 
 from tests.pages.change import derive, swap
@@ -67,7 +68,7 @@ spread.__name__, spread.__doc__ = "spread", "Loads in the middle of a step, by h
 def rounded_by_thread(sm, smem_bytes, registers, threads):
     """Registers of a thread rounded up to 8, which is the same; divmod, a list."""
     limits = [sm.blocks, divmod(sm.threads, threads)[0], sm.shared // (sm.reserved + smem_bytes)]
-    of_a_thread = math.ceil(registers / (sm.piece // 32)) * (sm.piece // 32)
+    of_a_thread = math.ceil(registers / (sm.register_unit // 32)) * (sm.register_unit // 32)
     warps = sm.partitions * (sm.registers // sm.partitions // (of_a_thread * 32))
     limits.append(warps // (threads // 32))
     return sorted(limits)[0]
@@ -75,8 +76,8 @@ def rounded_by_thread(sm, smem_bytes, registers, threads):
 
 def by_numpy(sm, smem_bytes, registers, threads):
     """NumPy's integers, and its min."""
-    piece = np.int64(sm.piece)
-    of_a_warp = (32 * registers + piece - 1) // piece * piece
+    unit = np.int64(sm.register_unit)
+    of_a_warp = (32 * registers + unit - 1) // unit * unit
     warps = sm.registers // sm.partitions // of_a_warp * sm.partitions
     have = np.array([sm.shared, warps, sm.threads, sm.blocks])
     return np.min(have // np.array([smem_bytes + sm.reserved, threads // 32, threads, 1]))
@@ -85,7 +86,7 @@ def by_numpy(sm, smem_bytes, registers, threads):
 def one_block_after_the_other(sm, smem_bytes, registers, threads):
     """Puts blocks on it until one does not fit."""
     blocks = 0
-    of_a_warp = -(-32 * registers // sm.piece) * sm.piece
+    of_a_warp = -(-32 * registers // sm.register_unit) * sm.register_unit
     while True:
         n = blocks + 1
         warps = -(-n * threads // 32 // sm.partitions)  # of the fullest partition
@@ -110,6 +111,11 @@ def by_arrays(lane):
     return np.array([8 * lower_m, 8 * upper_k + row])
 
 
+def by_torch(lane):
+    """A vector of torch."""
+    return torch.tensor([lane // 8 % 2 * 8, lane // 16 * 8 + lane % 8])
+
+
 def from_a_list(lane):
     """All addresses, matrix by matrix."""
     return [(m, k + row) for k in (0, 8) for m in (0, 8) for row in range(8)][lane]
@@ -124,11 +130,10 @@ RIGHT = {
             "NumPy's integers, in lists",
             lambda: GemmConfig(list(np.array([128, 256, 32])), [2, 4], np.int8(4)),
         ),
-        answer("32_columns_a_warp", "N = 32 × the warps", lambda: GemmConfig((256, 128, 32), (2, 4), stages=4)),
-        answer("no_power_of_two", "a tile of 192 rows", lambda: GemmConfig((192, 128, 32), (4, 2), 4)),
+        answer("transposed", "256 rows", lambda: GemmConfig((256, 128, 32), warps=(4, 2), stages=4)),
         answer("more_than_an_a100_has", "192 KiB of shared memory", lambda: GemmConfig((128, 256, 64), (2, 4), 4)),
     ],
     "12.4": RIGHT_RUNGS,
-    "12.5": [by_bits, by_arrays, from_a_list],
+    "12.5": [by_bits, by_arrays, by_torch, from_a_list],
     "12.6": RIGHT_WHOLE,
 }

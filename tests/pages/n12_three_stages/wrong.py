@@ -129,11 +129,13 @@ CONFIGS = [
     config("three_warps", "Three warps across.", "warps 1×3: powers of two", (128, 192, 32), (1, 3), 4),
     config("a_narrow_tile", "More threads than rows to copy.", "threads fetch 64 rows", (128, 32, 32), (8, 1), 4),
     config("two_numbers", "No K.", "(M, N, K) are positive whole numbers", (128, 256), (2, 4), 4),
-    config("small_tiles", "Loads twice as many bytes.", "operations for each byte", (64, 64, 64), (2, 1), 2),
-    config("narrow_tiles", "A tile of 64 columns.", "operations for each byte", (128, 64, 64), (2, 2), 3),
-    config("one_block_of_four_warps", "A fourth stage costs a block.", "4 warps on an SM", (128, 128, 64), (2, 2), 4),
+    config("page_10_s", "Not tuned.", "21 FLOP for each byte", (128, 128, 64), (2, 2), 2),
+    config("narrow_tiles", "A tile of 64 columns.", "14 FLOP for each byte", (128, 64, 64), (2, 2), 3),
+    config("many_warps", "Every row is read by eight warps.", "9 FLOP for each byte", (128, 128, 64), (8, 4), 2),
+    config("a_wave_half_empty", "484 tiles on 132 SMs.", "86 % by 11.6's count", (192, 192, 32), (4, 2), 4),
+    config("one_block_of_four_warps", "A second does not fit.", "4 warps on an SM", (160, 128, 32), (2, 2), 7),
     config("one_tile_ahead", "A block alone, with two stages.", "1 K tiles in flight", (128, 256, 64), (2, 4), 2),
-    config("too_little_ahead", "Two short tiles.", "32 KiB in flight", (128, 128, 32), (2, 2), 2),
+    config("too_little_ahead", "Two short tiles.", "36 KiB in flight", (160, 128, 32), (2, 2), 2),
     config("spills", "192 accumulators, and the operands of two K blocks.", "it spills", (192, 128, 32), (2, 2), 4),
 ]
 

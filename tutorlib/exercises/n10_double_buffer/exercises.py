@@ -96,7 +96,7 @@ EXERCISES = (
             law("two buffers", beside(times((2,)), machines((2,))), is_period, SOONER),
             law("more buffers", beside(times((3, 6)), machines((3, 4, 5, 6, 8))), is_period, SOONER),
         ),
-        library={"Timeline.period": Timeline.period},
+        library={f"Timeline.{name}": getattr(Timeline, name) for name in ("period", "busy", "steps", "total")},
         hints=(
             "Three things can be the slowest. One is the arithmetic, one is the memory's transfer.",
             "The third is a buffer's round: latency, transfer, compute. `stages` of them run at a time.",
