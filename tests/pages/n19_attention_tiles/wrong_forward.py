@@ -118,6 +118,14 @@ WRONG = {
             "Rounds the total after each tile.",
             swap(TOTAL, f"({TOTAL}).astype(ct.bfloat16).astype(ct.float32)"),
         ),
+        MORE(step("not_flushed", "Keeps subnormal numbers.", swap(", flush_to_zero=True", "", 2))),
+        MORE(
+            step(
+                "through_exp",
+                "Natural exponentials of multiples of log(2).",
+                swap(WEIGHTS, "ct.exp((s - new) * 0.6931471805599453)"),
+            )
+        ),
         step("counts", "Counts the keys in place of their weights.", swap("ct.sum(p, 1", "ct.sum(p * 0 + 1.0, 1")),
     ],
     "19.2": [
@@ -183,6 +191,7 @@ WRONG = {
         end_first,
     ],
     "19.4": [
+        causal("masks_with_a_number", "Scores may be lower.", ("s, -math.inf)", "s, -1e4)")),
         MORE(
             causal(
                 "masks_everywhere",
@@ -234,6 +243,7 @@ WRONG = {
                 ),
             )
         ),
+        attention("masks_5_with_a_number", "Scores may be lower.", ("s, -math.inf)", "s, -1e4)")),
         attention("a_head_each", "No groups.", ("head // group", "head")),
         attention("interleaved", "Neighboring heads have different K.", ("head // group", "head % k.shape[1]")),
         attention("first_kv_head", "All heads share one.", ("head // group", "0")),

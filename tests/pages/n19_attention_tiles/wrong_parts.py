@@ -31,6 +31,11 @@ WRONG = {
             "Rounds the weights.",
             (WEIGHTS, f"{WEIGHTS}.astype(ct.bfloat16).astype(ct.float32)"),
         ),
+        combine(
+            "maximum_at_least",
+            "All weights underflow.",
+            ("logs - ct.max(logs)", "logs - ct.maximum(ct.max(logs), -1e3)"),
+        ),
         combine("minimum", "Subtracts the smallest, and overflows.", ("ct.max(logs)", "ct.min(logs)")),
         MORE(
             combine(

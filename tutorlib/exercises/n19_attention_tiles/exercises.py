@@ -18,12 +18,12 @@ from tutorlib.exercises.n19_attention_tiles.problems import (
     LOG2_E,
     combined,
     gradient_of_queries,
+    many_heads,
     one_head,
     seen,
     soft_average,
 )
 from tutorlib.failure import Difference, Fail, Hazard
-from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
@@ -150,13 +150,24 @@ EXERCISES = (
         grid=lambda shape: (tiles(shape[0], 16),),
         constants=lambda shape: (16, 32),
         loads=lambda shape: {0: math.prod(shape)},
+        limits=WorkLimits(at_most=(("ex2.approx.f32", 0), ("fma.rn.f32", 432), ("ex2", 432))),
         hints=(
             "The new maximum is a column: of the old one, and of ct.max(s, 1, keepdims=True).",
             "Everything so far was computed with the old maximum: which power of two corrects it?",
             "factor = ct.exp2(largest - new), p = ct.exp2(s - new).",
             "The total is total * factor + ct.sum(p, 1, keepdims=True).",
         ),
-        remedies=(Remedy(Difference.WRONG(got="nan"), "Is every exponent at most 0? Subtract the *new* maximum."),),
+        remedies=(
+            Remedy(Difference.WRONG(got="nan"), "Is every exponent at most 0? Subtract the *new* maximum."),
+            Remedy(
+                Fail.TOO_MANY(instruction="ex2.approx.f32"),
+                "ex2.approx.f32 preserves subnormal results, at four more instructions: exp2 with flush_to_zero=True.",
+            ),
+            Remedy(
+                Fail.TOO_MANY(instruction="fma.rn.f32"),
+                "ct.exp multiplies its argument by log2(e). The scores are exponents of two already: ct.exp2.",
+            ),
+        ),
     ),
     CutileExercise(
         id="19.2",
@@ -229,7 +240,7 @@ EXERCISES = (
         id="19.5",
         title="attention",
         points=6,
-        problem=attention_problem(causal=True),
+        problem=many_heads(),
         library=COURSE_ATTENTION,
         once=True,
         shapes=((1, 2, 2, 64, 64, 16), (2, 4, 2, 70, 70, 16), (1, 6, 2, 40, 100, 32), (1, 3, 1, 70, 50, 16)),

@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tutorlib.compiling.spec import DType
+from tutorlib.problems.attention import AttentionProblem, attention_problem
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
 from tutorlib.problems.problem import Operand, Problem, Shape
 
@@ -13,6 +14,25 @@ if TYPE_CHECKING:
 LOG2_E = math.log2(math.e)
 BF16, FP32 = UNIT_ROUNDOFF["bf16"], UNIT_ROUNDOFF["fp32"]
 TINY = 1e-6  # that a flushed exponential may lose
+FAR = 2**14  # a maximum below -FAR: a mask of -10,000, or a maximum that is at least that, is wrong there
+
+
+class FarBelow(Problem):
+    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
+        """The first of head_dim elements adds -65,536 · D^-0.5 to all scores."""
+        q, k, *others = super().pattern(shape, device)
+        q[..., 0], k[..., 0] = 256, -256
+        return q, k, *others
+
+
+class WithHeads(FarBelow, AttentionProblem):
+    """Attention with a batch, heads and groups."""
+
+
+class Combined(Problem):
+    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
+        parts, lse = super().pattern(shape, device)
+        return parts, lse - FAR
 
 
 def soft_average() -> Problem:
@@ -64,7 +84,7 @@ def one_head(causal: bool = False) -> Problem:
 
         o.copy_(scaled_dot_product_attention(q[None], k[None], v[None], is_causal=causal)[0])
 
-    return Problem(
+    return FarBelow(
         name="one_head",
         dims="QKD",
         inputs=(Operand("q", "QD", "bf16", pattern="identity"), Operand("k", "KD", "bf16"), Operand("v", "KD", "bf16")),
@@ -75,6 +95,11 @@ def one_head(causal: bool = False) -> Problem:
         baseline_name="torch",
         flops=lambda shape: 4 * math.prod(shape),
     )
+
+
+def many_heads() -> Problem:
+    """Causal attention as `problems.attention` has it, on this page's pattern."""
+    return WithHeads(**vars(attention_problem(causal=True)))
 
 
 def combined() -> Problem:
@@ -94,7 +119,7 @@ def combined() -> Problem:
     def baseline(o: "Tensor", parts: "Tensor", lse: "Tensor") -> None:
         o.copy_((parts * shares(lse)).sum(0))
 
-    return Problem(
+    return Combined(
         name="combined",
         dims="SRD",
         inputs=(Operand("parts", "SRD", "fp32"), Operand("lse", "SR", "fp32", scale=4, pattern="falling")),
