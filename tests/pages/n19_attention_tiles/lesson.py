@@ -37,5 +37,7 @@ LESSONS = {
         "parts combined by their log-sum-exp",
         named("19.6", "mean", "no_maximum", "padded_with_zero", "maximum_at_least"),
     ),
-    "19.7": Lesson("dQ from lse and delta, without a softmax", named("19.7", "no_delta", "unnormalized")),
+    "19.7": Lesson(
+        "dQ from lse and delta, without a softmax", named("19.7", "no_delta", "unnormalized", "a_softmax_again")
+    ),
 }

@@ -287,8 +287,10 @@ EXERCISES = (
         once=True,
         shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
         simulated_shapes=((32, 96, 16),),
-        limits=WorkLimits(at_least=(("mma.sync", 60),), at_most=(("mma.sync", 72), ("cvt.rn.bf16", 72))),
-        remedies=(FP32, TILE_BY_TILE),
+        limits=WorkLimits(
+            at_least=(("mma.sync", 60),), at_most=(("mma.sync", 72), ("cvt.rn.bf16", 72), ("cvt.rn.f16", 0))
+        ),
+        remedies=(FP32, FP16, TILE_BY_TILE),
         grid=lambda shape: (tiles(shape[0], TM),),
         constants=lambda shape: (shape[2] ** -0.5, TM, TN, shape[2]),
         loads=lambda shape: {

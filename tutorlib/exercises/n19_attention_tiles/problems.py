@@ -4,7 +4,13 @@ import math
 from typing import TYPE_CHECKING
 
 from tutorlib.compiling.spec import DType
-from tutorlib.problems.attention import AttentionProblem, attention_problem
+from tutorlib.exercises.n19_attention_tiles.judge.attention_inputs import (
+    Combined,
+    FarBelow,
+    GradientOfQueries,
+    WithHeads,
+)
+from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
 from tutorlib.problems.problem import Operand, Problem, Shape
 
@@ -14,25 +20,6 @@ if TYPE_CHECKING:
 LOG2_E = math.log2(math.e)
 BF16, FP32 = UNIT_ROUNDOFF["bf16"], UNIT_ROUNDOFF["fp32"]
 TINY = 1e-6  # that a flushed exponential may lose
-FAR = 2**14  # a maximum below -FAR: a mask of -10,000, or a maximum that is at least that, is wrong there
-
-
-class FarBelow(Problem):
-    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
-        """The first of head_dim elements adds -65,536 · D^-0.5 to all scores."""
-        q, k, *others = super().pattern(shape, device)
-        q[..., 0], k[..., 0] = 256, -256
-        return q, k, *others
-
-
-class WithHeads(FarBelow, AttentionProblem):
-    """Attention with a batch, heads and groups."""
-
-
-class Combined(Problem):
-    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
-        parts, lse = super().pattern(shape, device)
-        return parts, lse - FAR
 
 
 def soft_average() -> Problem:
@@ -151,10 +138,10 @@ def gradient_of_queries() -> Problem:
 
     q, do = (Operand(name, "QD", "bf16", pattern="identity") for name in ("q", "do"))
     k, v = (Operand(name, "KD", "bf16") for name in "kv")
-    return Problem(
+    return GradientOfQueries(
         name="gradient_of_queries",
         dims="QKD",
-        inputs=(q, k, v, do, Operand("lse", "Q", "fp32", scale=4), Operand("delta", "Q", "fp32")),
+        inputs=(q, k, v, do, Operand("lse", "Q", "fp32"), Operand("delta", "Q", "fp32")),
         output=Operand("dq", "QD", "bf16"),
         reference=lambda *inputs: slopes(*inputs) @ inputs[1],
         bound=bound,
