@@ -257,8 +257,8 @@ show_key_tiles(320, 250, 64, 32)
 #
 # **Exercise 19.3** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m: return two numbers, how many tiles
 # of keys, from the first on, need no mask, and how many tiles the block visits in all. A tile that extends past the
-# last key needs a mask. There may be fewer keys than queries, and a tile may have one row. Kernels will call the
-# function, so use only arithmetic, `min` and `ct.cdiv`.
+# last key needs a mask. There may be fewer keys than queries, and a tile may have one row. Your kernels will call it,
+# undecorated as it is, so use only arithmetic, `min` and `ct.cdiv`.
 
 
 # %%

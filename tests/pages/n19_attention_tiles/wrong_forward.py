@@ -191,6 +191,17 @@ WRONG = {
         end_first,
     ],
     "19.4": [
+        MORE(
+            causal(
+                "p_in_tf32",
+                "A product of twice the width, at half the rate.",
+                (
+                    "ct.mma(p.astype(v.dtype), v_tile,",
+                    "ct.mma(p.astype(ct.tfloat32), v_tile.astype(ct.tfloat32),",
+                    2,
+                ),
+            )
+        ),
         causal("masks_with_a_number", "Scores may be lower.", ("s, -math.inf)", "s, -1e4)")),
         MORE(
             causal(
