@@ -104,7 +104,8 @@ for name, *how in [("exp", False, False), ("exp2", True, False), ("exp2, flushed
 # share. `@ct.function` marks a function that kernels call. s is a tile of scores (tm, tn), already multiplied by
 # log2(e); largest and total are columns (tm, 1). Return the tile's weights p = 2^(s - new maximum), the factor for
 # everything that came before, the new maximum and the new total. The kernel below it is given: for each row of s it
-# averages the numbers v with the row's softmax as weights, and it loads each score once.
+# averages the numbers v with the row's softmax as weights, and it loads each score once. `check` counts the
+# instructions of the exponentials.
 
 
 # %%
@@ -256,8 +257,8 @@ show_key_tiles(320, 250, 64, 32)
 #
 # **Exercise 19.3** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m: return two numbers, how many tiles
 # of keys, from the first on, need no mask, and how many tiles the block visits in all. A tile that extends past the
-# last key needs a mask. There may be fewer keys than queries, and a tile may have one row. Kernels will call the
-# function, so use only arithmetic, `min` and `ct.cdiv`.
+# last key needs a mask. There may be fewer keys than queries, and a tile may have one row. Your kernels will call it,
+# undecorated as it is, so use only arithmetic, `min` and `ct.cdiv`.
 
 
 # %%
@@ -459,9 +460,8 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# Tiles of the cuTile rows: with a causal mask 64×128, two on an SM; without, for d = 64, 128×128 in a cluster of two,
-# two on an SM, and for d = 128, 256×128 in a cluster of two. (For these last rows, the course's kernel now takes
-# 64×128, two on an SM, too; they were measured before that choice.)
+# Tiles of the cuTile rows: 64×128, two on an SM; without a mask and for d = 64, 128×128 in a cluster of two, two on an
+# SM.
 #
 # Relative to cuDNN, the cuTile kernel is best at long sequences, and sharing K and V changes its ratio little. The
 # tables do not say why it falls behind at 1,024 tokens.
@@ -542,17 +542,17 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 
 # %% [markdown]
 # Measured beside torch's fastest backend, by the number of blocks for each SM, which the kernel is also compiled for,
-# as its `occupancy` hint. Shapes are as above, with one query. (The empty cell was not measured.) **Predict**: is one
+# as its `occupancy` hint. Shapes are as above, with one query. (An empty cell was not measured.) **Predict**: is one
 # block for each SM enough, and do four gain anything over two?
 
 # %%
 show_sweep("decode")
 
 # %% [markdown]
-# Between one and two the difference is at most about 4 %, either way, except for 64 sequences, where two are 8 %
-# faster. Four leave a thread a quarter of the registers that one block has: they spill, and the kernel has about 0.6 of
-# its speed with two. With 64 sequences it is furthest behind, whatever the number of blocks. Too few blocks cannot be
-# the reason: 64 sequences with 8 heads of K and V are 512 blocks before any split. The table does not show what is.
+# Two blocks in place of one change little: from some 4 % slower to some 8 % faster. Four take 1.7 times as long as two:
+# with a quarter of an SM's registers for each block, a thread runs out of them, and spills. The kernel is furthest
+# behind where there are the most sequences. Too few blocks cannot be the reason: 64 sequences with 8 heads of K and V
+# are 512 blocks before any split. The table does not show what is.
 #
 # ## What to remember
 #
@@ -661,11 +661,13 @@ show_source(tiles.keys_step, tiles.backward_keys)
 # %% [markdown]
 # These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do. If
 # they kept the tensor cores as busy as a kernel with five, they would reach 5/7 of its speed, 0.71. **Predict** whether
-# they come closer to torch's fastest backward pass than that, or less close:
+# they come closer to torch's fastest backward pass than that, or less close. (A row named *atomic dQ* has the course's
+# kernel with five.)
 
 # %%
 show_sweep("attention_backward")
 
 # %% [markdown]
-# Most are closer, all of those with d = 64 among them. Where eight heads share K and V, the ratio is lower: a block
-# that owns keys walks over the queries of all eight heads, and there are an eighth as many such blocks.
+# Most of those with seven products are closer, all with d = 64 among them. Where eight heads share K and V, the ratio
+# is lower: a block that owns keys walks over the queries of all eight heads, and there are an eighth as many such
+# blocks.

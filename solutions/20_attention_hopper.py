@@ -73,31 +73,31 @@ print(f"S and P V: {gemms:.0f} cycles; exponentials: {exponentials:.0f} cycles")
 # both have to be busy at once.
 #
 # The pictures show three blocks of keys, 0 to 2. The rows `wg 0` and `wg 1` show when the two warpgroups compute their
-# softmax, and the row `mma` shows the tensor cores: S1 is S of block 1, P1 is P V of block 1. In the upper picture each
-# of these serves both warpgroups; in the lower one they appear twice, once for each. (The lengths are chosen for the
-# drawing.)
+# softmax, and the row `mma` shows the tensor cores: S1 is S of block 1, P1 is P V of block 1, each for both warpgroups.
+# (The lengths are chosen for the drawing.)
 
 # %%
-show_attention("together", "ping-pong")
+show_attention("together", "together, overlap")
 
 # %% [markdown]
-# In the first schedule both warpgroups issue their wgmmas at the same time, both wait for them, and then both compute
-# exponentials while the tensor cores idle. This is the worst case. A kernel without turns does not keep its warpgroups
-# in step; they may drift apart as far as the stages that they share let them. Ping-pong enforces a distance: it delays
-# one warpgroup relative to the other, so that one computes its softmax while the other multiplies.
+# In the upper picture, both warpgroups wait for all of their wgmmas before each softmax. They need not: wgmmas are
+# asynchronous, and the softmax of block 1 needs S of block 1 only, not P V of block 0. Issue S of block 1 first, and
+# the softmax of block 1 begins while P V of block 0 is in flight: **overlap**, the lower picture. (S of block 1 could
+# even run under block 0's softmax, but then a thread would need a second set of registers for S.)
 #
-# There is a second way, within a warpgroup. S of block 1 needs nothing from block 0's softmax. Issue it *before* P V of
-# block 0, and the softmax of block 1 can begin while P V of block 0 is still in flight: **overlap**. (S of block 1
-# could even run under block 0's softmax, but then a thread would need a second set of registers for S. So in the
-# picture it comes after that softmax, and the tensor cores still idle during the first one.)
+# With its maxima, sums and rounding, a softmax takes longer than P V, so the tensor cores still idle, unless the other
+# warpgroup uses them. If it is at the same point of its loop, as drawn, it does not. Nothing keeps two warpgroups in
+# step, but nothing keeps them apart either. **Ping-pong** does: they take turns at issuing, so that one computes its
+# softmax while the other multiplies. Now S and P appear twice, once for each warpgroup:
 
 # %%
-show_attention("together, overlap", "ping-pong, overlap")
+show_attention("ping-pong, overlap")
 
 # %% [markdown]
-# Your kernel will do both. But take the pictures for the order of events, not for a forecast: either idea alone saves 8
-# of 39 ticks here, and on the H200 neither gained nearly as much by itself. The table of levers at the end of the page
-# has the measurement, and the text below it says how the measured kernels differ from the pictures.
+# Your kernel will do both. How much does that gain? The pictures go from 39 ticks to 31 and 28. But the first one is a
+# worst case: even the simplest kernel in the table at the end of the page has P V in flight during its softmax, as in
+# the second picture. From there a tenth is left to gain, and the H200 shows some 6 % at head_dim 128, and some 10 % at
+# 64. Not computing masks where none is needed, the subject of a later section, gains more.
 #
 # The kernel's roles are those of notebook 14:
 #
@@ -488,10 +488,10 @@ check("20.8", turns)
 #
 # ## Your kernel
 #
-# **Exercise 20.9** (about 1 line). Write `my_parts()`, which returns `AttentionParts` with your functions in its
-# slots: `by_row`, `p_operand`, `add_pv`, `quad_reduce`, `softmax_step`, `produce`, `step`, `take_turn`, `pass_turn`. On
-# a Hopper GPU it is timed, causal, beside torch's attention on cuDNN; the speed is graded only if `tutor calibrate` has
-# set a target for the GPU.
+# **Exercise 20.9** (about 1 line). Write `my_parts()`, which returns `AttentionParts` with your functions in its slots:
+# `by_row`, `p_operand`, `add_pv`, `quad_reduce`, `softmax_step`, `produce`, `step`, `take_turn`, `pass_turn`. On a
+# Hopper GPU it is timed, causal, beside torch's attention on cuDNN, and the last point is for at least 95 % of the
+# speed of the course's parts.
 
 
 # %%
@@ -648,8 +648,7 @@ show_sweep("attention_causal")
 # %% [markdown]
 # The CuTe kernel gains most with a causal mask at head_dim 128. The cuTile kernel is behind cuDNN's in almost all rows,
 # and furthest at 1,024 tokens. In CuTe you decided when each unit works, in cuTile the compiler does; the tables do not
-# show whether that is the reason. (Its rows for head_dim 128 without a mask are of a tile that the kernel no longer
-# uses, 256×128 in a cluster of two: see notebook 19.)
+# show whether that is the reason.
 #
 # The figure shows the same measurements in TFLOP/s, over the length of the sequences:
 
@@ -665,20 +664,16 @@ show_figure("attention_ladder")
 show_levers("attention_levers")
 
 # %% [markdown]
-# On the H200 the masks come first: without their own step, every block of keys pays for comparisons that only the last
-# one needs. Persistence gains more at head_dim 64, where tiles are short.
+# The masks are worth most: without a step of its own for them, every score of every block of keys costs a comparison
+# and a select, in the units that also compute the maxima and the sums, and only the last blocks need it. Persistence
+# gains more at head_dim 64, where tiles are short.
 #
-# Ping-pong and overlap do not bring what the two pictures promise. There either one alone saves 8 of 39 ticks, and both
-# save 11. Here ping-pong alone costs speed, and overlap alone gains 4.7 % at head_dim 64 and nothing beyond the noise
-# at 128. The two together do gain, from 0.922 to 0.977 and from 0.776 to 0.850: more than the sum of what each gains
-# alone.
-#
-# The table's rows are not the pictures' schedules. Without ping-pong, nothing keeps the warpgroups in step, as
-# "together" draws them. Without overlap, the course's step is better than the upper picture: it waits for S, but then
-# issues P V of the block before *ahead of* the softmax, which runs under it. In the pictures' ticks, that is "together,
-# overlap" already; the lever only removes the wait between the two groups. And with ping-pong alone, a turn covers S
-# and not P V. How much of the gap each of these differences explains was not measured, nor why ping-pong alone costs
-# speed.
+# Ping-pong and overlap gain more together than the sum of what each gains alone: ping-pong alone costs speed, and
+# overlap alone gains little. The kernel without either, *plain*, explains why. Its step waits for S, and then issues P
+# V of the block before *ahead of* the softmax, so P V is in flight during the softmax already. The lever *overlap*
+# issues both groups at once, and by itself removes only the tensor cores' wait between them. And *ping-pong* without
+# overlap can order S only: P V is issued later, out of turn. With both, a turn covers all that a warpgroup issues in a
+# step, and the other's softmax runs under it. (Why turns for S alone cost speed was not measured.)
 #
 # ## What to remember
 #
@@ -686,8 +681,8 @@ show_levers("attention_levers")
 #   An operand in registers is in use until its group is complete, like a stage of shared memory.
 # - Each group of wgmmas frees different resources. Issue the group that the next computation needs first, and wait for
 #   that group only.
-# - At head_dim 128, exponentials take half as many cycles as the GEMMs. Ping-pong and overlap hide them; neither
-#   reduces their number.
+# - At head_dim 128, exponentials take half as many cycles as the GEMMs. The order of issue and the turns hide them.
+#   Taking needless instructions, such as masks, out of the softmax gained more.
 # - Give the rare case its own code: the masked blocks their own step, the first block its own softmax.
 #
 # ## Test yourself

@@ -15,8 +15,11 @@ loads_scores_twice = derive(
 
 LESSONS = {
     "19.1": Lesson(
-        "one pass: the total and the accumulator are rescaled when the maximum grows",
-        (loads_scores_twice, *named("19.1", "never_rescaled", "maximum_of_the_tile", "total_in_bf16")),
+        "one pass: total and accumulator are rescaled when the maximum grows, by one exponential instruction each",
+        (
+            loads_scores_twice,
+            *named("19.1", "never_rescaled", "maximum_of_the_tile", "total_in_bf16", "not_flushed", "through_exp"),
+        ),
     ),
     "19.2": Lesson(
         "two GEMMs by tensor cores in one loop, the accumulator rescaled",
@@ -25,11 +28,16 @@ LESSONS = {
     "19.3": Lesson("tiles without a mask, and tiles that are skipped", named("19.3", "masks_everywhere", "visits_all")),
     "19.4": Lesson(
         "masks only where they are needed, no tile that no query sees",
-        named("19.4", "masks_everywhere", "visits_all", "undetermined_v"),
+        named("19.4", "masks_everywhere", "visits_all", "undetermined_v", "masks_with_a_number"),
     ),
     "19.5": Lesson(
         "heads that share K and V, the longest rows first", named("19.5", "shortest_first", "a_head_each", "visits_all")
     ),
-    "19.6": Lesson("parts combined by their log-sum-exp", named("19.6", "mean", "no_maximum", "padded_with_zero")),
-    "19.7": Lesson("dQ from lse and delta, without a softmax", named("19.7", "no_delta", "unnormalized")),
+    "19.6": Lesson(
+        "parts combined by their log-sum-exp",
+        named("19.6", "mean", "no_maximum", "padded_with_zero", "maximum_at_least"),
+    ),
+    "19.7": Lesson(
+        "dQ from lse and delta, without a softmax", named("19.7", "no_delta", "unnormalized", "a_softmax_again")
+    ),
 }

@@ -31,16 +31,20 @@ def by_shifted_division(m, tm, tn, keys):
 RIGHT = {
     "19.1": [
         step(
-            "through_exp",
-            "Natural exponentials of multiples of log(2).",
-            swap("ct.exp2(s - new, flush_to_zero=True)", "ct.exp((s - new) * 0.6931471805599453)"),
-        ),
-        step("not_flushed", "Keeps subnormal numbers.", swap(", flush_to_zero=True", "", 2)),
-        step(
             "reshaped",
             "Reduces without keepdims.",
             swap("ct.max(s, 1, keepdims=True)", "ct.max(s, 1)[:, None]"),
             swap("ct.sum(p, 1, keepdims=True)", "ct.reshape(ct.sum(p, 1), (s.shape[0], 1))"),
+        ),
+        step(
+            "exponentials_written_twice",
+            "The compiler computes them once.",
+            swap("ct.sum(p, 1", "ct.sum(ct.exp2(s - new, flush_to_zero=True), 1"),
+        ),
+        step(
+            "by_the_differences",
+            "The factor from how far the maximum rises.",
+            swap("ct.exp2(largest - new,", "ct.exp2(-(new - largest),"),
         ),
     ],
     "19.2": [
@@ -76,6 +80,7 @@ RIGHT = {
             "The whole tiles from the last to the first.",
             (FIRST_LOOP, "for back in range(unmasked):\n        n = unmasked - 1 - back"),
         ),
+        causal("lowest_number", "Masks with the lowest number of fp32.", ("-math.inf)", "-3.4028235e38)", 1)),
         causal("differences", "Compares the difference with 0.", ("column <= row", "row - column >= 0")),
     ],
     "19.5": [
@@ -112,6 +117,9 @@ RIGHT = {
                 "part * weights, 0, keepdims=True) / ct.sum(weights)",
                 "part * ct.exp2(logs - ct.max(logs) - ct.log2(ct.sum(weights))), 0, keepdims=True)",
             ),
+        ),
+        combine(
+            "guarded", "A row without any part.", ("logs - ct.max(logs)", "logs - ct.maximum(ct.max(logs), -1e30)")
         ),
         combine("along_the_axis", "Keeps the axis.", ("ct.max(logs)", "ct.max(logs, 0, keepdims=True)")),
     ],

@@ -118,6 +118,14 @@ WRONG = {
             "Rounds the total after each tile.",
             swap(TOTAL, f"({TOTAL}).astype(ct.bfloat16).astype(ct.float32)"),
         ),
+        MORE(step("not_flushed", "Keeps subnormal numbers.", swap(", flush_to_zero=True", "", 2))),
+        MORE(
+            step(
+                "through_exp",
+                "Natural exponentials of multiples of log(2).",
+                swap(WEIGHTS, "ct.exp((s - new) * 0.6931471805599453)"),
+            )
+        ),
         step("counts", "Counts the keys in place of their weights.", swap("ct.sum(p, 1", "ct.sum(p * 0 + 1.0, 1")),
     ],
     "19.2": [
@@ -185,6 +193,18 @@ WRONG = {
     "19.4": [
         MORE(
             causal(
+                "p_in_tf32",
+                "A product of twice the width, at half the rate.",
+                (
+                    "ct.mma(p.astype(v.dtype), v_tile,",
+                    "ct.mma(p.astype(ct.tfloat32), v_tile.astype(ct.tfloat32),",
+                    2,
+                ),
+            )
+        ),
+        causal("masks_with_a_number", "Scores may be lower.", ("s, -math.inf)", "s, -1e4)")),
+        MORE(
+            causal(
                 "masks_everywhere",
                 "One loop, all of it with masks.",
                 ("in range(unmasked):", "in range(0):"),
@@ -234,6 +254,7 @@ WRONG = {
                 ),
             )
         ),
+        attention("masks_5_with_a_number", "Scores may be lower.", ("s, -math.inf)", "s, -1e4)")),
         attention("a_head_each", "No groups.", ("head // group", "head")),
         attention("interleaved", "Neighboring heads have different K.", ("head // group", "head % k.shape[1]")),
         attention("first_kv_head", "All heads share one.", ("head // group", "0")),

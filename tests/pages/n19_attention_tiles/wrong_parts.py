@@ -31,6 +31,11 @@ WRONG = {
             "Rounds the weights.",
             (WEIGHTS, f"{WEIGHTS}.astype(ct.bfloat16).astype(ct.float32)"),
         ),
+        combine(
+            "maximum_at_least",
+            "All weights underflow.",
+            ("logs - ct.max(logs)", "logs - ct.maximum(ct.max(logs), -1e3)"),
+        ),
         combine("minimum", "Subtracts the smallest, and overflows.", ("ct.max(logs)", "ct.min(logs)")),
         MORE(
             combine(
@@ -74,11 +79,33 @@ WRONG = {
         ),
         MORE(
             grad_q(
+                "a_softmax_again",
+                "Computes lse, which it is given, in a loop of its own.",
+                (
+                    "    for n in",
+                    """    largest, total = ct.full((tm, 1), -math.inf, ct.float32), ct.zeros((tm, 1), ct.float32)
+    for n in range(k.shape[0] // tn):
+        s = ct.mma(q_tile, ct.transpose(ct.load(k, (n, 0), (tn, d))), zeros) * (scale * LOG2_E)
+        p, factor, largest, total = online_step(s, largest, total)
+    logs = largest + ct.log2(total)
+    for n in""",
+                ),
+            )
+        ),
+        MORE(
+            grad_q(
                 "one_tile_of_keys",
                 "No loop: a tile as wide as any of the check's sequences.",
                 ("range(k.shape[0] // tn)", "range(1)"),
                 ("(tn, d))", "(128, d), padding_mode=ZERO)", 2),
                 ("(tm, tn)", "(tm, 128)"),
+            )
+        ),
+        MORE(
+            grad_q(
+                "ds_in_fp16",
+                "K may not fit.",
+                ("ds.astype(k.dtype), k_tile", "ds.astype(ct.float16), k_tile.astype(ct.float16)"),
             )
         ),
         MORE(grad_q("loads_k_twice", "Loads K again.", ("k_tile, acc)", "ct.load(k, (n, 0), (tn, d)), acc)"))),

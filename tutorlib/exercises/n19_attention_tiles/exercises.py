@@ -18,12 +18,12 @@ from tutorlib.exercises.n19_attention_tiles.problems import (
     LOG2_E,
     combined,
     gradient_of_queries,
+    many_heads,
     one_head,
     seen,
     soft_average,
 )
 from tutorlib.failure import Difference, Fail, Hazard
-from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
@@ -150,13 +150,24 @@ EXERCISES = (
         grid=lambda shape: (tiles(shape[0], 16),),
         constants=lambda shape: (16, 32),
         loads=lambda shape: {0: math.prod(shape)},
+        limits=WorkLimits(at_most=(("ex2.approx.f32", 0), ("fma.rn.f32", 432), ("ex2", 432))),
         hints=(
             "The new maximum is a column: of the old one, and of ct.max(s, 1, keepdims=True).",
             "Everything so far was computed with the old maximum: which power of two corrects it?",
             "factor = ct.exp2(largest - new), p = ct.exp2(s - new).",
             "The total is total * factor + ct.sum(p, 1, keepdims=True).",
         ),
-        remedies=(Remedy(Difference.WRONG(got="nan"), "Is every exponent at most 0? Subtract the *new* maximum."),),
+        remedies=(
+            Remedy(Difference.WRONG(got="nan"), "Is every exponent at most 0? Subtract the *new* maximum."),
+            Remedy(
+                Fail.TOO_MANY(instruction="ex2.approx.f32"),
+                "ex2.approx.f32 preserves subnormal results, at four more instructions: exp2 with flush_to_zero=True.",
+            ),
+            Remedy(
+                Fail.TOO_MANY(instruction="fma.rn.f32"),
+                "ct.exp multiplies its argument by log2(e). The scores are exponents of two already: ct.exp2.",
+            ),
+        ),
     ),
     CutileExercise(
         id="19.2",
@@ -206,7 +217,9 @@ EXERCISES = (
         once=True,
         shapes=((64, 64, 64), (70, 70, 16), (40, 100, 32), (100, 50, 16)),
         simulated_shapes=((128, 128, 16), (70, 50, 16)),
-        limits=WorkLimits(at_least=(("mma.sync", 120),), at_most=(("selp.f32", 280), ("cvt.rn.bf16", 240))),
+        limits=WorkLimits(
+            at_least=(("mma.sync", 120),), at_most=(("mma.sync", 192), ("selp.f32", 280), ("cvt.rn.bf16", 240))
+        ),
         grid=lambda shape: (tiles(shape[0], TM),),
         constants=lambda shape: (scale_of(shape[2]), TM, TN, shape[2]),
         loads=keys_of_head,
@@ -222,6 +235,7 @@ EXERCISES = (
                 Fail.TOO_MANY(instruction="selp.f32"),
                 "The tiles before the diagonal need no mask: a loop of their own.",
             ),
+            Remedy(Difference.WRONG, "Is a masked score below every score that is seen? Only -math.inf always is."),
             Remedy(Fail.TOO_MANY(instruction="ct.load"), "The loops end where the block's last query does: key_tiles."),
         ),
     ),
@@ -229,12 +243,14 @@ EXERCISES = (
         id="19.5",
         title="attention",
         points=6,
-        problem=attention_problem(causal=True),
+        problem=many_heads(),
         library=COURSE_ATTENTION,
         once=True,
         shapes=((1, 2, 2, 64, 64, 16), (2, 4, 2, 70, 70, 16), (1, 6, 2, 40, 100, 32), (1, 3, 1, 70, 50, 16)),
         simulated_shapes=((1, 2, 1, 120, 130, 16),),
-        limits=WorkLimits(at_least=(("mma.sync", 240),), at_most=(("selp.f32", 560), ("cvt.rn.bf16", 480))),
+        limits=WorkLimits(
+            at_least=(("mma.sync", 240),), at_most=(("mma.sync", 384), ("selp.f32", 560), ("cvt.rn.bf16", 480))
+        ),
         remedies=(FP32,),
         grid=lambda shape: (tiles(shape[3], TM), shape[1], shape[0]),
         constants=lambda shape: (scale_of(shape[5]), shape[1] // shape[2], TM, TN, shape[5]),
@@ -276,8 +292,10 @@ EXERCISES = (
         once=True,
         shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
         simulated_shapes=((32, 96, 16),),
-        limits=WorkLimits(at_least=(("mma.sync", 60),), at_most=(("mma.sync", 72), ("cvt.rn.bf16", 72))),
-        remedies=(FP32, TILE_BY_TILE),
+        limits=WorkLimits(
+            at_least=(("mma.sync", 60),), at_most=(("mma.sync", 72), ("cvt.rn.bf16", 72), ("cvt.rn.f16", 0))
+        ),
+        remedies=(FP32, FP16, TILE_BY_TILE),
         grid=lambda shape: (tiles(shape[0], TM),),
         constants=lambda shape: (shape[2] ** -0.5, TM, TN, shape[2]),
         loads=lambda shape: {

@@ -4,6 +4,13 @@ import math
 from typing import TYPE_CHECKING
 
 from tutorlib.compiling.spec import DType
+from tutorlib.exercises.n19_attention_tiles.judge.attention_inputs import (
+    Combined,
+    FarBelow,
+    GradientOfQueries,
+    WithHeads,
+)
+from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
 from tutorlib.problems.problem import Operand, Problem, Shape
 
@@ -64,7 +71,7 @@ def one_head(causal: bool = False) -> Problem:
 
         o.copy_(scaled_dot_product_attention(q[None], k[None], v[None], is_causal=causal)[0])
 
-    return Problem(
+    return FarBelow(
         name="one_head",
         dims="QKD",
         inputs=(Operand("q", "QD", "bf16", pattern="identity"), Operand("k", "KD", "bf16"), Operand("v", "KD", "bf16")),
@@ -75,6 +82,11 @@ def one_head(causal: bool = False) -> Problem:
         baseline_name="torch",
         flops=lambda shape: 4 * math.prod(shape),
     )
+
+
+def many_heads() -> Problem:
+    """Causal attention as `problems.attention` has it, on this page's pattern."""
+    return WithHeads(**vars(attention_problem(causal=True)))
 
 
 def combined() -> Problem:
@@ -94,7 +106,7 @@ def combined() -> Problem:
     def baseline(o: "Tensor", parts: "Tensor", lse: "Tensor") -> None:
         o.copy_((parts * shares(lse)).sum(0))
 
-    return Problem(
+    return Combined(
         name="combined",
         dims="SRD",
         inputs=(Operand("parts", "SRD", "fp32"), Operand("lse", "SR", "fp32", scale=4, pattern="falling")),
@@ -126,10 +138,10 @@ def gradient_of_queries() -> Problem:
 
     q, do = (Operand(name, "QD", "bf16", pattern="identity") for name in ("q", "do"))
     k, v = (Operand(name, "KD", "bf16") for name in "kv")
-    return Problem(
+    return GradientOfQueries(
         name="gradient_of_queries",
         dims="QKD",
-        inputs=(q, k, v, do, Operand("lse", "Q", "fp32", scale=4), Operand("delta", "Q", "fp32")),
+        inputs=(q, k, v, do, Operand("lse", "Q", "fp32"), Operand("delta", "Q", "fp32")),
         output=Operand("dq", "QD", "bf16"),
         reference=lambda *inputs: slopes(*inputs) @ inputs[1],
         bound=bound,
