@@ -19,6 +19,7 @@ SHAPES = ((65, 104, 40), (130, 72, 96), (64, 64, 64))  # 2×2 tiles with edges e
 WHOLE = SHAPES[2:]
 FITTING = ((64, 128, 32),)  # what is not about edges is simulated without them, in a tenth of the time
 GATED = ((65, 128, 40), (64, 64, 64))
+EXPONENTIAL = "tanh|ex2"  # one for each result is enough for GELU and for silu
 OPS, FUSED = "tutorlib.kernels.fused.ops", "tutorlib.kernels.fused.ampere"
 LAYER = "tutorlib.kernels.fused.linear"
 
@@ -36,6 +37,7 @@ EXERCISES = (
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
         part=Inside(build=host_functions.elementwise),
+        limits=WorkLimits(at_most=((EXPONENTIAL, 16),)),
         library=course(OPS, "gelu"),
         hints=(
             "x * x works element by element, like every other operator; cute.math.tanh takes all of x at once.",
@@ -69,6 +71,7 @@ EXERCISES = (
         simulated_shapes=FITTING,
         whole=WHOLE,
         part=Inside(build=host_functions.with_op),
+        limits=WorkLimits(at_most=((EXPONENTIAL, 256),)),
         library=course(OPS, "bias_gelu", "gelu"),
         hints=(
             "Both arguments are values of the same shape, in fp32. Which comes first, the bias or GELU?",
@@ -138,6 +141,7 @@ EXERCISES = (
         shapes=GATED,
         whole=GATED[1:],
         part=Inside(build=host_functions.with_gate),
+        limits=WorkLimits(at_most=((EXPONENTIAL, 256),)),
         library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
         hints=(
             "tCrC's shape is (pairs, atoms, (neighbors, rest)), and rest is the slowest mode: its first half is gate.",
