@@ -122,7 +122,7 @@ def issued_as(reports: "Sequence[Report]", opcode: str) -> "Iterator[Issued]":
 
 
 def name(opcode: str) -> str:
-    return f"{opcode.replace('|', ' or ')} instructions" if opcode else "instructions"
+    return f"{opcode.replace('|', '/')} instructions" if opcode else "instructions"
 
 
 def busiest(reports: "Sequence[Report]", opcode: str) -> str:

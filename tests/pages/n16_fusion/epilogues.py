@@ -36,7 +36,7 @@ def both_ways(x):
 
 GELUS = [
     overflows,
-    answer("doubled", "Twice the special functions.", both_ways, "tanh or ex2"),
+    answer("doubled", "Twice the special functions.", both_ways, "tanh/ex2"),
     answer("no_cube", "Forgets the cubic term.", lambda x: 0.5 * x * (1.0 + tanh(0.7978845608 * x))),
     answer("square", "x² for x³.", lambda x: 0.5 * x * (1.0 + tanh(0.7978845608 * (x + 0.044715 * x * x)))),
     answer("sigmoid", "The quick approximation, wrong by 0.02.", lambda x: x / (1.0 + cute.math.exp(-1.702 * x))),
@@ -112,7 +112,7 @@ def rounds(x):
 
 
 BIASED = [
-    answer("gelu_doubled", "GELU twice.", lambda acc, bias: both_ways(acc + bias), "tanh or ex2"),
+    answer("gelu_doubled", "GELU twice.", lambda acc, bias: both_ways(acc + bias), "tanh/ex2"),
     answer("no_bias", "GELU alone.", lambda acc, bias: gelu(acc)),
     answer("bias_afterwards", "The bias after GELU.", lambda acc, bias: gelu(acc) + bias),
     answer("no_gelu", "The bias alone.", lambda acc, bias: acc + bias),
@@ -392,7 +392,7 @@ GATES = [
         "silu_doubled",
         "The mean of silu by tanh and by an exponential.",
         lambda gate, up: 0.5 * (silu(gate) + gate / (1.0 + cute.math.exp(-gate))) * up,
-        "tanh or ex2",
+        "tanh/ex2",
     ),
     gating("exchanged", "Up gates.", lambda gate, up: silu(up) * gate),
     gating("sigmoid_alone", "GLU: no factor gate.", lambda gate, up: up * (0.5 + 0.5 * tanh(0.5 * gate))),

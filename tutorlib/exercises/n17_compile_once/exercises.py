@@ -7,6 +7,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.compiling.kernel_cache import CompiledKernels
 from tutorlib.exercises.n17_compile_once.cost_counts import (
     CONSTANTS,
@@ -258,7 +259,9 @@ EXERCISES = (
         problem=majority(),
         shapes=((1,), (1000,), (4096,)),
         dynamic=True,
-        requires=("lop3",),
+        requires=("lop3",),  # "=f" for the result passes: in PTX a .b32 instruction writes any register of 32 bits
+        counted=(1000,),
+        limits=WorkLimits(at_most=(("lop3|and.b32|or.b32|xor.b32", 64),)),  # of 32 warps; the index takes an or.b32
         library={"cute.arch.lop3": InModule("cutlass.cute.arch", "lop3")},
         hints=(
             "The table: write a = 0xF0, b = 0xCC, c = 0xAA and evaluate the function on them.",
@@ -275,7 +278,7 @@ EXERCISES = (
         shapes=((1, LANES), (7, LANES), (200, LANES)),
         dynamic=True,
         requires=("redux.sync",),
-        forbids=("shfl.sync", "ld.shared"),
+        forbids=("shfl.sync", "ld.shared", "redux.sync as inline PTX"),
         library={"cute.arch.warp_redux_sync": InModule("cutlass.cute.arch", "warp_redux_sync")},
         hints=(
             "nvvm.redux_sync(value, kind, mask) takes MLIR values: v.ir_value(loc=loc, ip=ip).",
