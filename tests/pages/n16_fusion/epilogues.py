@@ -39,7 +39,12 @@ GELUS = [
     answer("doubled", "Twice the special functions.", both_ways, "tanh/ex2"),
     answer("no_cube", "Forgets the cubic term.", lambda x: 0.5 * x * (1.0 + tanh(0.7978845608 * x))),
     answer("square", "x² for x³.", lambda x: 0.5 * x * (1.0 + tanh(0.7978845608 * (x + 0.044715 * x * x)))),
-    answer("sigmoid", "The quick approximation, wrong by 0.02.", lambda x: x / (1.0 + cute.math.exp(-1.702 * x))),
+    answer(
+        "sigmoid",
+        "The quick approximation, wrong by 0.02.",
+        lambda x: x / (1.0 + cute.math.exp(-1.702 * x)),
+        "quicker approximation",
+    ),
     answer("silu", "SiLU.", lambda x: x / (1.0 + cute.math.exp(-x))),
     answer("relu", "ReLU.", lambda x: cute.where(x > 0.0, x, 0.0)),
     answer("no_half", "Twice as large.", lambda x: x * (1.0 + tanh(inner(x)))),

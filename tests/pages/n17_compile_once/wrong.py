@@ -293,6 +293,9 @@ WRONG = {
         storage("unaligned_a", "Does not align A.", A_ALIGNED, A_ALIGNED[18:-7], "sA begins"),
         storage("unaligned_b", "Does not align B; A's size does.", "sA: " + A_ALIGNED, "sA: " + A_ALIGNED[18:-7]),
         storage("aligned_to_128", "Aligns to 128 bytes.", A_ALIGNED, A_ALIGNED.replace("1024", "128"), "sA begins"),
+        storage(
+            "always_four", "Ignores the number.", "    @cute.struct\n", "    stages = 4\n\n    @cute.struct\n", "1 of 3"
+        ),
         storage("one_stage", "Tiles of one stage.", "128 * 64 * stages", "128 * 64", "elements"),
         storage("bytes", "Counts bytes.", "256 * 64 * stages", "256 * 64 * stages * 2", "elements"),
         storage(

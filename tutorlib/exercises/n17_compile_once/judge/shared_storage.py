@@ -10,13 +10,13 @@ from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import HostFunction, need_callable
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt
-from tutorlib.compiling.errors import CompileFailed
 from tutorlib.dsl.cute.structs import StructMember, struct_members
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.machine.features import TMA
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.problem import Operand, Problem, Shape
 from tutorlib.problems.wrong import count
+from tutorlib.simulate.ptx import CannotLaunch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -114,9 +114,7 @@ class ProbeArtifact(CuteArtifact):
             variables = (*module.variables.values(), *module.kernels[one.kernel].variables.values())
             taken = one.dynamic_smem + sum(part.size or 0 for part in variables if part.space == "shared")
             if taken > self.room[shape]:
-                raise CompileFailed(
-                    f"it takes {taken:,} bytes of shared memory, and needs {self.room[shape]:,} at most"
-                )
+                raise CannotLaunch(f"it takes {taken:,} bytes of shared memory; {self.room[shape]:,} are enough")
         return made
 
 
