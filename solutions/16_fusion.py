@@ -225,13 +225,11 @@ check("16.4", fetch)
 #
 # On Hopper, a wgmma gives a thread two neighbors in a row, two more 8 rows below, then the same in the next 8 columns
 # (notebook 13's picture). So the course loads D in pairs of bf16. It loads a bias once for both rows, with the layout
-# (2,2,2):(1,0,2): neighbors, rows, groups of 8 columns. Here is the stride of 0 again, this time in registers, in
-# `of_row`. (The code calls a group of 8 columns a piece. `values`, around it, finds the row and the column of 8
-# results, the first of which is the thread's accumulator number `first`. In `of_rows`, `PIECE * half` counts rows
-# instead, 0 or 8.)
+# (2,2,2):(1,0,2): neighbors, rows, groups of 8 columns. Here is the stride of 0 again, this time in registers. (`pair`
+# loads two neighbors, and the code calls a group of 8 columns a piece.)
 
 # %%
-show_source(FusedStores)
+show_source(FusedStores.of_row)
 
 # %% [markdown]
 # ## SwiGLU: two columns become one
@@ -711,9 +709,9 @@ show_as_a_module()
 # The next table has forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed.
 # In *nn.Linear swapped* the operator reads those without copies. *Backward by cuBLAS* uses cuBLAS's kernels for
 # transposed operands, and *backward with copies that transpose* first copies the operands, as your 16.8 does, so that
-# all rows are contiguous. In two rows torch.compile makes one kernel of silu and the product: *and the activation
-# compiled* has our linear layers, *torch with the activation compiled* has torch's. **Predict** the cost of the copies,
-# which move 1.6 GB at 4,096 tokens. (The optimizer step runs the same kernels on both sides, so it is left out.)
+# all rows are contiguous. In the rows with *activation compiled*, torch.compile makes one kernel of silu and the
+# product. **Predict** the cost of the copies, which move 1.6 GB at 4,096 tokens. (The optimizer step runs the same
+# kernels on both sides, so it is left out.)
 
 # %%
 show_costs("mlp_training")

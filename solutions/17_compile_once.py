@@ -1021,8 +1021,8 @@ print([name for name in dir(nvvm) if "redux" in name.lower()], [kind.name for ki
 # five steps. In `nvvm.redux_sync(value, kind, mask)`, `value` and `mask` are IR values, and `kind` is a
 # `ReductionKind`. The mask has a bit for each lane that takes part.
 #
-# **Exercise 17.10** (about 5 lines). Write `warp_total(v)` with `redux_sync`: it returns the sum of an Int32 over all
-# 32 lanes to every lane. Do not use `cute.arch.warp_redux_sync`, which wraps the same operation.
+# **Exercise 17.10** (about 5 lines). Write `warp_total(v)` with `nvvm.redux_sync`: it returns the sum of an Int32 over
+# all 32 lanes to every lane. Use neither inline PTX nor `cute.arch.warp_redux_sync`, which wraps the same operation.
 
 
 # %%

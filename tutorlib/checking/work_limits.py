@@ -1,6 +1,6 @@
 """Limits on a kernel's work: the instructions that its warps issue, counted by the simulator."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tutorlib.failure import Fail, Flaw, failures_in
 
 if TYPE_CHECKING:
-    from tutorlib.simulate.ptx import Report
+    from tutorlib.simulate.ptx.report import Issued, Report
 
 
 FAR = 8  # times what is enough
@@ -19,8 +19,9 @@ class WorkLimits:
     """Counts over all launches of a kernel at one of its exercise's simulated sizes.
 
     at_most, at_least: (the beginning of an opcode, the number of times that warps issue it); "" is every instruction,
-        "bar.sync" every barrier of a block, "mma" the tensor cores' work. `tests/pages/test_limits.py` holds each
-        number to at most four times what the solution issues, or at least half of it.
+        "bar.sync" every barrier of a block, "mma" the tensor cores' work, "tanh|ex2" both of these together.
+        `tests/pages/test_limits.py` holds each number to at most four times what the solution issues, or at least
+        half of it.
     unrolled: (an opcode, the most often that warps may issue any single instruction of it): once for each warp where
         the instruction is in no loop.
     lines: (an opcode, the most cache lines, of 128 bytes, that a warp's access may touch on average).
@@ -72,8 +73,7 @@ class WorkLimits:
                     return Flaw(what, Fail.TOO_MANY(instruction=opcode, share="all"))
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
         for opcode, most in self.unrolled:
-            ones = (one for report in reports for one in report.issued if one.opcode.startswith(opcode))
-            if looped := next((one for one in ones if one.warps > most), None):
+            if looped := next((one for one in issued_as(reports, opcode) if one.warps > most), None):
                 what = (
                     f"{looped}: the loop around it is not unrolled: warps issue one {looped.opcode} "
                     f"{looped.warps:,} times, and {most:,} are enough."
@@ -122,17 +122,23 @@ def far_too_many(exceeded: str) -> bool:
 
 def count_issued(reports: "Sequence[Report]", opcode: str) -> int:
     """The number of instructions issued whose opcode begins so."""
-    return sum(one.warps for report in reports for one in report.issued if one.opcode.startswith(opcode))
+    return sum(one.warps for one in issued_as(reports, opcode))
+
+
+def issued_as(reports: "Sequence[Report]", opcode: str) -> "Iterator[Issued]":
+    """Those whose opcode begins so; of several, with | between them, with any of them."""
+    beginnings = tuple(opcode.split("|"))
+    return (one for report in reports for one in report.issued if one.opcode.startswith(beginnings))
 
 
 def name(opcode: str) -> str:
-    return f"{opcode} instructions" if opcode else "instructions"
+    return f"{opcode.replace('|', '/')} instructions" if opcode else "instructions"
 
 
 def busiest(reports: "Sequence[Report]", opcode: str) -> str:
     """The source line that issues most of them, as the end of a sentence; "" where none does, or no line was kept."""
     lines: dict[str, int] = {}
-    for one in (one for report in reports for one in report.issued if one.opcode.startswith(opcode) and one.place):
+    for one in (one for one in issued_as(reports, opcode) if one.place):
         lines[str(one.place)] = lines.get(str(one.place), 0) + one.warps
     line = max(lines, key=lambda line: lines[line], default="")
     return f" (most of them at {line})" if line and 2 * lines[line] > count_issued(reports, opcode) else ""

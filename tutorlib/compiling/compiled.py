@@ -25,6 +25,7 @@ INSTRUCTIONS = {
     "atom": r"atom\b",
     "atomic additions of floats": r"(atom|red)\.\S*\badd\S*\.(f16x2|bf16x2|f32|f64)\b",
     "redux.sync": r"redux\.sync\b",
+    "redux.sync as inline PTX": r"// begin inline asm[^/]*redux\.sync\b",
     "lop3": r"lop3\.b32\b",
     "cp.async": r"cp\.async\.c[ag]\b",
     "cp.async.bulk": r"cp\.async\.bulk\.(shared|global)\b",

@@ -18,6 +18,10 @@ def tanh(x):
     return cute.math.tanh(x, fastmath=True)
 
 
+def gelu(x):
+    return 0.5 * x * (1.0 + tanh(inner(x)))
+
+
 @says("nan")
 def overflows(x):
     """tanh by exponentials: inf / inf where x is large."""
@@ -25,11 +29,22 @@ def overflows(x):
     return 0.5 * x * (1.0 + (large - 1.0) / (large + 1.0))
 
 
+def both_ways(x):
+    """The mean of GELU by tanh and by an exponential."""
+    return 0.5 * (gelu(x) + x / (1.0 + cute.math.exp(-2.0 * inner(x))))
+
+
 GELUS = [
     overflows,
+    answer("doubled", "Twice the special functions.", both_ways, "tanh/ex2"),
     answer("no_cube", "Forgets the cubic term.", lambda x: 0.5 * x * (1.0 + tanh(0.7978845608 * x))),
     answer("square", "x² for x³.", lambda x: 0.5 * x * (1.0 + tanh(0.7978845608 * (x + 0.044715 * x * x)))),
-    answer("sigmoid", "The quick approximation, wrong by 0.02.", lambda x: x / (1.0 + cute.math.exp(-1.702 * x))),
+    answer(
+        "sigmoid",
+        "The quick approximation, wrong by 0.02.",
+        lambda x: x / (1.0 + cute.math.exp(-1.702 * x)),
+        "quicker approximation",
+    ),
     answer("silu", "SiLU.", lambda x: x / (1.0 + cute.math.exp(-x))),
     answer("relu", "ReLU.", lambda x: cute.where(x > 0.0, x, 0.0)),
     answer("no_half", "Twice as large.", lambda x: x * (1.0 + tanh(inner(x)))),
@@ -97,15 +112,12 @@ ROWS = [
 # 16.3 bias_gelu -------------------------------------------------------------------------------------------------
 
 
-def gelu(x):
-    return 0.5 * x * (1.0 + tanh(inner(x)))
-
-
 def rounds(x):
     return x.to(BFloat16).to(Float32)
 
 
 BIASED = [
+    answer("gelu_doubled", "GELU twice.", lambda acc, bias: both_ways(acc + bias), "tanh/ex2"),
     answer("no_bias", "GELU alone.", lambda acc, bias: gelu(acc)),
     answer("bias_afterwards", "The bias after GELU.", lambda acc, bias: gelu(acc) + bias),
     answer("no_gelu", "The bias alone.", lambda acc, bias: acc + bias),
@@ -381,6 +393,12 @@ def neighbors_in_turn(tCrC):
 
 GATES = [
     neighbors_in_turn,
+    gating(
+        "silu_doubled",
+        "The mean of silu by tanh and by an exponential.",
+        lambda gate, up: 0.5 * (silu(gate) + gate / (1.0 + cute.math.exp(-gate))) * up,
+        "tanh/ex2",
+    ),
     gating("exchanged", "Up gates.", lambda gate, up: silu(up) * gate),
     gating("sigmoid_alone", "GLU: no factor gate.", lambda gate, up: up * (0.5 + 0.5 * tanh(0.5 * gate))),
     gating("gelu_gate", "GeGLU.", lambda gate, up: gelu(gate) * up),

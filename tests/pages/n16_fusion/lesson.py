@@ -32,7 +32,16 @@ LESSONS = {
     ),
     "16.13": Lesson(
         "an operator is a kernel and what torch has to know about it",
-        named("16.13", "a_function", "no_fake", "no_backward", "no_autocast", "as_attributes", "a_python_function"),
+        named(
+            "16.13",
+            "a_function",
+            "no_fake",
+            "no_backward",
+            "no_autocast",
+            "as_attributes",
+            "result_saved",
+            "a_python_function",
+        ),
     ),
     "16.14": Lesson(
         "weights interleaved once, and trained as they are",

@@ -148,6 +148,19 @@ REGISTRATIONS = [
         words=("the operator wrong16::one_name",),
     ),
     registered("changes_all", "Says that it writes to its inputs.", ("mutates_args=()", 'mutates_args="unknown"')),
+    registered(
+        "result_saved",
+        "The result is saved with the inputs.",
+        ("(*inputs)", "(*inputs, output)"),
+        ("*ctx.saved_tensors)", "*ctx.saved_tensors[:-1])"),
+        words=("keeps the result",),
+    ),
+    registered(
+        "result_as_attribute",
+        "A view of the result as an attribute of ctx.",
+        ("(*inputs)", "(*inputs)\n        ctx.result = output.detach()"),
+        words=("keeps the result",),
+    ),
     registered("nothing_kept", "Keeps nothing.", ("ctx.save_for_backward(*inputs)", "pass")),
     registered(
         "other_order", "weight for x.", ("*ctx.saved_tensors)", "*ctx.saved_tensors[1::-1], *ctx.saved_tensors[2:])")

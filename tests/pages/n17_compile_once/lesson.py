@@ -29,9 +29,10 @@ LESSONS = {
         named("17.8", "unaligned_a", "aligned_to_128", "a_class"),
     ),
     "17.9": Lesson(
-        "one lop3 by its table, as inline PTX", named("17.9", "in_python", "the_dsl_s", "two_operands", "c_alone")
+        "one lop3 by its table, as inline PTX",
+        named("17.9", "in_python", "the_dsl_s", "two_operands", "two_in_the_text"),
     ),
-    "17.10": Lesson("one redux.sync for a warp", named("17.10", "by_shuffles", "the_dsl_s")),
+    "17.10": Lesson("one redux.sync for a warp, as a native op", named("17.10", "by_shuffles", "the_dsl_s", "inlined")),
     "17.11": Lesson(
         "captured once on the current stream after a first launch, replayed on the graph's own buffers",
         named(

@@ -12,7 +12,7 @@ from cutlass import cute
 from cutlass.cute.runtime import from_dlpack, load_module
 
 from tests.pages.change import swap
-from tests.pages.n17_compile_once.wrong_ptx import REDUX, lop3, redux
+from tests.pages.n17_compile_once.wrong_ptx import lop3, redux
 from tests.pages.table import answer
 
 # 17.1 and 17.2 --------------------------------------------------------------------------------------------------
@@ -349,12 +349,10 @@ RIGHT = {
             "unsigned_mask", "The mask as an unsigned number.", swap("cutlass.Int32(-1)", "cutlass.Uint32(0xFFFFFFFF)")
         ),
         redux(
-            "inlined",
-            "By inline PTX.",
-            swap(
-                "    return " + REDUX,
-                '    return cutlass.Int32(llvm.inline_asm(T.i32(), [value, all_lanes], "redux.sync.add.s32 $0, $1, $2;", "=r,r,r", has_side_effects=True, loc=loc, ip=ip))',
-            ),
+            "by_its_lane",
+            "The DSL's lane_idx.",
+            swap("lane, _, _ = cute.arch.thread_idx()", "lane = cute.arch.lane_idx()"),
+            within="row_totals_kernel",
         ),
         redux(
             "in_two",

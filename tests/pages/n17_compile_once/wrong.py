@@ -7,6 +7,7 @@ from cutlass import cute
 
 from tests.pages.n17_compile_once.compiling_once import wrong
 from tests.pages.table import answer, says
+from tutorlib.models.compiling import DirectCall, compiled_for
 
 # 17.3 -----------------------------------------------------------------------------------------------------------
 
@@ -119,6 +120,12 @@ WRONG = {
         ),
         compilations(
             "hashed_constants", "-1 and -2 have one hash.", "type(factor), factor", "type(factor), hash(factor)"
+        ),
+        answer(
+            "by_the_courses_key",
+            "The course's key.",
+            lambda calls: len({compiled_for(DirectCall(*call)) for call in calls}),
+            "compiled_for",
         ),
         compilations("no_dtype", "Forgets the dtype.", "(dtype, align", "(align", "element type"),
         compilations("no_alignment", "Forgets the alignment.", "(dtype, align", "(dtype", "alignment"),
@@ -293,6 +300,7 @@ WRONG = {
         storage("unaligned_a", "Does not align A.", A_ALIGNED, A_ALIGNED[18:-7], "sA begins"),
         storage("unaligned_b", "Does not align B; A's size does.", "sA: " + A_ALIGNED, "sA: " + A_ALIGNED[18:-7]),
         storage("aligned_to_128", "Aligns to 128 bytes.", A_ALIGNED, A_ALIGNED.replace("1024", "128"), "sA begins"),
+        storage("always_four", "Ignores the number.", "    @cute.struct\n", "    stages = 4\n\n    @cute.struct\n"),
         storage("one_stage", "Tiles of one stage.", "128 * 64 * stages", "128 * 64", "elements"),
         storage("bytes", "Counts bytes.", "256 * 64 * stages", "256 * 64 * stages * 2", "elements"),
         storage(

@@ -42,6 +42,19 @@ WRONG = {
         says("ptxas refuses the PTX: ")(lop3("no_number", "A table that is no number.", swap("0xE8", "E8"))),
         says("an operand too many")(lop3("constraints", "One is missing.", swap('"=r,r,r,r"', '"=r,r,r"'))),
         lop3("not_ptx", "Names no instruction of PTX.", swap("lop3.b32", "lop4.b32")),
+        lop3(
+            "two_in_the_text",
+            "a ^ b picks between c and a.",
+            swap(PTX, '"lop3.b32 $0, $1, $2, 0, 0x3C; lop3.b32 $0, $0, $3, $1, 0xCA;"'),
+            words=("lop3",),
+        ),
+        lop3(
+            "half_by_operators",
+            "A lop3 of (a & b) | c, and operators around it.",
+            swap("0xE8", "0xEA"),
+            swap("for v in (a, b, c)]", "for v in (a, b, c & (a | b))]"),
+            words=("lop3",),
+        ),
         lop3("c_alone", "The table of c.", swap("0xE8", "0xAA")),
     ],
     "17.10": [
@@ -67,6 +80,15 @@ WRONG = {
                 + REDUX,
                 "    return cute.arch.warp_redux_sync(v, 'add')",
             ),
+        ),
+        redux(
+            "inlined",
+            "By inline PTX, where the native op is asked for.",
+            swap(
+                "    return " + REDUX,
+                '    return cutlass.Int32(llvm.inline_asm(T.i32(), [value, all_lanes], "redux.sync.add.s32 $0, $1, $2;", "=r,r,r", has_side_effects=True, loc=loc, ip=ip))',
+            ),
+            words=("redux.sync as inline PTX",),
         ),
         redux("without_the_last", "A mask without lane 31.", swap("Int32(-1)", "Int32(0x7FFFFFFF)")),
         redux("smallest", "The smallest.", swap("ReductionKind.ADD", "ReductionKind.MIN")),

@@ -1,5 +1,7 @@
 """Exercises of notebook 16: fused epilogues, an operator for torch, and a split over two GPUs."""
 
+from typing import TYPE_CHECKING
+
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import Inside
@@ -14,11 +16,23 @@ from tutorlib.exercises.n16_fusion.operators import gradients, made_by_gemm
 from tutorlib.exercises.n16_fusion.parts import INTERLEAVING, interleaves, refuses, splits
 from tutorlib.exercises.n16_fusion.remedies import FUSION_REMEDIES
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
+from tutorlib.problems.wrong_result import WrongResult
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SHAPES = ((65, 104, 40), (130, 72, 96), (64, 64, 64))  # 2×2 tiles with edges everywhere, 3×2, and one that fits
 WHOLE = SHAPES[2:]
 FITTING = ((64, 128, 32),)  # what is not about edges is simulated without them, in a tenth of the time
 GATED = ((65, 128, 40), (64, 64, 64))
+
+
+def quick_gelu(x: "Tensor") -> "Tensor":
+    return x * (1.702 * x).sigmoid()
+
+
+QUICK = WrongResult("x · sigmoid(1.702 · x) is a quicker approximation, which is off by up to 0.02.", quick_gelu)
+EXPONENTIAL = "tanh|ex2"  # one for each result is enough for GELU and for silu
 OPS, FUSED = "tutorlib.kernels.fused.ops", "tutorlib.kernels.fused.ampere"
 LAYER = "tutorlib.kernels.fused.linear"
 
@@ -36,6 +50,8 @@ EXERCISES = (
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
         part=Inside(build=host_functions.elementwise),
+        limits=WorkLimits(at_most=((EXPONENTIAL, 16),)),
+        mistakes=lambda shape: (QUICK,),
         library=course(OPS, "gelu"),
         hints=(
             "x * x works element by element, like every other operator; cute.math.tanh takes all of x at once.",
@@ -69,6 +85,7 @@ EXERCISES = (
         simulated_shapes=FITTING,
         whole=WHOLE,
         part=Inside(build=host_functions.with_op),
+        limits=WorkLimits(at_most=((EXPONENTIAL, 256),)),
         library=course(OPS, "bias_gelu", "gelu"),
         hints=(
             "Both arguments are values of the same shape, in fp32. Which comes first, the bias or GELU?",
@@ -138,6 +155,7 @@ EXERCISES = (
         shapes=GATED,
         whole=GATED[1:],
         part=Inside(build=host_functions.with_gate),
+        limits=WorkLimits(at_most=((EXPONENTIAL, 256),)),
         library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
         hints=(
             "tCrC's shape is (pairs, atoms, (neighbors, rest)), and rest is the slowest mode: its first half is gate.",

@@ -185,17 +185,19 @@ def refuses(name: str) -> Case:
         hidden, seed = rng.randint(3, 20), rng.getrandbits(32)
         if wrong := split_wrong(answer, weights(hidden, 12, seed), 4):
             return wrong
+        world = rng.randint(3, 6)
+        features = world * rng.randint(2, 5) + rng.randint(1, world - 1)
         try:
-            answer(*weights(hidden, 10, seed), 0, 4)
+            answer(*weights(hidden, features, seed), 0, world)
         except ValueError:
             return None
         except NotImplementedError as error:
             if is_placeholder(error):
                 raise Unwritten from None
         except Exception as error:
-            what = f"10 features over 4 ranks raise {type(error).__name__}; it should be a ValueError."
+            what = f"{features} features over {world} ranks raise {type(error).__name__}; it should be a ValueError."
             return Wrong(Flaw(what, ShareFlaw.NOT_REFUSED))
-        what = "10 features are split over 4 ranks, so some are lost. Raise a ValueError."
+        what = f"{features} features are split over {world} ranks, so some are lost. Raise a ValueError."
         return Wrong(Flaw(what, ShareFlaw.NOT_REFUSED))
 
     return Case(name, judge)

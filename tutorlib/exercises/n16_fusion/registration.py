@@ -35,6 +35,7 @@ class OperatorFlaw(FailureKind):
     BACKWARD = "no backward"
     GRADIENTS = "another function's gradients"
     SAVED = "inputs not saved"
+    RESULT_KEPT = "result kept"
     COMPILED = "not compiled by torch"
     AUTOCAST = "no autocast"
 
@@ -122,6 +123,9 @@ def differentiated(name: str) -> Case:
                 "error: torch does not know that the backward needs the inputs."
             )
             return Wrong(Flaw(what, OperatorFlaw.SAVED))
+        if told["keeps_result"]:
+            what = "it keeps the result in memory until backward(), which needs only grad and the inputs."
+            return Wrong(Flaw(what, OperatorFlaw.RESULT_KEPT))
         return None
 
     return Case(name, judge)

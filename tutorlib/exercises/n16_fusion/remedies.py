@@ -10,8 +10,12 @@ from tutorlib.exercises.n16_fusion.registration import OperatorFlaw
 from tutorlib.failure import Difference, Fail, Hazard
 from tutorlib.models.row_gemm import NotRow
 
+ONE_EXPONENTIAL = Remedy(
+    Fail.TOO_MANY, "Each result takes one tanh or one exponential: write the formula with one of them, once."
+)
 FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "16.1": (
+        ONE_EXPONENTIAL,
         Remedy(
             Difference.WRONG(got="nan"),
             "At x = 30 the exponential of tanh's argument overflows to inf, and inf / inf is NaN. "
@@ -32,6 +36,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "16.3": (
+        ONE_EXPONENTIAL,
         Remedy(
             Difference.NEARLY,
             "Stay in fp32: add the bias to the accumulators, apply GELU to the sum, and use no .to() in between.",
@@ -98,11 +103,12 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "16.7": (
+        ONE_EXPONENTIAL,
         Remedy(
             Difference.WRONG(got="nan"), "e^g overflows for large g. g / (1 + e^-g) does not, and neither does tanh."
         ),
         Remedy(
-            Difference.NEARLY,
+            (Difference.NEARLY, Difference.WRONG(at="c[0, 4]")),
             "Check which half is the gate: the first half of `rest`. Apply silu to it in fp32, then multiply by up.",
         ),
         Remedy(
@@ -201,6 +207,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Keep the inputs with ctx.save_for_backward(*inputs), not as attributes of ctx: torch then checks their "
             "versions.",
         ),
+        Remedy(OperatorFlaw.RESULT_KEPT, "The backward takes (grad, *inputs): keep only the inputs for it."),
         Remedy(
             OperatorFlaw.COMPILED,
             "torch.compile traces forward and backward without data: pass on what you are given, and ask for no "

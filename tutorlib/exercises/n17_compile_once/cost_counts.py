@@ -93,6 +93,19 @@ def some_calls(**choices: Sequence[Any]) -> Callable[[Random], tuple]:
     return lambda rng: (plain([one(rng) for _ in range(rng.randint(4, 16))]),)
 
 
+COUNTED = {
+    "static layouts": beside([(STATIC,)], some_calls(marked=("static",))),
+    "mark_layout_dynamic": beside([(LAYOUT,)], some_calls()),
+    "one dynamic mode": beside([(marked,) for marked in ONE_MODE], some_calls(marked=(0, 1))),
+    "dtypes and alignments": beside([(TYPES,)], some_calls(dtype=("fp32", "fp16", "bf16"), align=(4, 16))),
+    "constants": beside([(CONSTANTS,)], some_calls(factor=(2, 3, 4, 5))),
+    "constants that Python takes for equal": beside(
+        [(EQUAL_NUMBERS,)], some_calls(factor=(1, 1.0, True, 2, 2.0, -1, -2))
+    ),
+    "all of them": beside([(MIXED,)], some_calls(marked=("static", "layout", 0, 1), factor=(1, 1.0, 2))),
+}
+
+
 def counted(key: Callable[[DirectCall], Any]) -> Callable[[list[tuple]], int]:
     """A count of other keys."""
     return lambda calls: len({key(DirectCall(*call)) for call in calls})

@@ -183,6 +183,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Fail.LACKS(instruction="lop3"),
             "The operators & and | leave the choice to the compiler: write the instruction as inline PTX.",
         ),
+        Remedy(Fail.TOO_MANY, "One table holds all of the function: 0xE8 needs no second operation on the bits."),
         Remedy(
             RefusalKind.INLINED,
             "The text is one instruction of PTX, destination first: lop3.b32 $0, $1, $2, $3, the table, a semicolon.",
@@ -196,6 +197,10 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(
             Fail.LACKS(instruction="redux.sync"),
             "nvvm.redux_sync(value, kind, mask) is the instruction; it returns the warp's sum to every lane.",
+        ),
+        Remedy(
+            Fail.USES(instruction="redux.sync as inline PTX"),
+            "Here the native op is asked for: nvvm.redux_sync(value, kind, mask), without llvm.inline_asm.",
         ),
         Remedy(Hazard.DIVERGENT(lanes="unnamed"), "All 32 lanes take part: a mask of 32 ones, cutlass.Int32(-1)."),
         Remedy(

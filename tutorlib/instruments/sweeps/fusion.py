@@ -148,8 +148,8 @@ def mlp_training() -> Sweep:
     compiled = by_torch_compile(activated)
     candidates = (
         Candidate("nn.Linear swapped", with_layer(linear), needs=WGMMA),
-        Candidate("and the activation compiled", with_layer(linear, activated=compiled), needs=WGMMA),
-        Candidate("torch with the activation compiled", with_layer(functional.linear, activated=compiled), needs=WGMMA),
+        Candidate("nn.Linear swapped, activation compiled", with_layer(linear, activated=compiled), needs=WGMMA),
+        Candidate("torch, activation compiled", with_layer(functional.linear, activated=compiled), needs=WGMMA),
         Candidate("backward by cuBLAS", with_layer(layer_with(by_cublas)), needs=WGMMA),
         Candidate("backward with copies that transpose", with_layer(layer_with(by_copies)), needs=WGMMA),
     )

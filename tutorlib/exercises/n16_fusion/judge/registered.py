@@ -98,7 +98,7 @@ def told_of_fake_result(answer: Served, kernel: Any, given: "Sequence[Tensor]") 
 
 @told
 def told_of_backward(answer: Served, kernel: Any, scale: float, given: "Sequence[Tensor]", grad: "Tensor") -> Told:
-    """The three gradients, or the error; and whether a backward of changed inputs is refused."""
+    """The three gradients, or the error; whether a backward of changed inputs is refused, and the result is kept."""
     import torch
 
     operator = registered(answer, kernel, scale)
@@ -107,7 +107,8 @@ def told_of_backward(answer: Served, kernel: Any, scale: float, given: "Sequence
         gradients = torch.autograd.grad(operator(*leaves), leaves, grad)
     except Exception as error:
         return {"error": first_sentence(error)}
-    return {"gradients": [*gradients], "refuses": all(map(refuses_changes(operator, given, grad), range(2)))}
+    refuses = all(map(refuses_changes(operator, given, grad), range(2)))
+    return {"gradients": [*gradients], "refuses": refuses, "keeps_result": keeps_result(operator, given)}
 
 
 def refuses_changes(operator: Any, given: "Sequence[Tensor]", grad: "Tensor") -> Callable[[int], bool]:
@@ -124,6 +125,16 @@ def refuses_changes(operator: Any, given: "Sequence[Tensor]", grad: "Tensor") ->
         return True
 
     return refuses
+
+
+def keeps_result(operator: Any, given: "Sequence[Tensor]") -> bool:
+    """Whether the result's memory stays allocated for the backward when nothing else refers to it."""
+    from torch.multiprocessing.reductions import StorageWeakRef
+
+    result = operator(*[one.clone().requires_grad_() for one in given])
+    node, memory = result.grad_fn, StorageWeakRef(result.untyped_storage())
+    del result
+    return node is not None and not memory.expired()
 
 
 @told

@@ -15,8 +15,8 @@ from tutorlib.checking.exercise import WrongKind
 from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.randomness import fresh_rng, new_seed
 from tutorlib.checking.served import Served
-from tutorlib.exercises.n17_compile_once.judge.trials import first_line
-from tutorlib.failure import Fail, FailureKind, Flaw
+from tutorlib.exercises.n17_compile_once.judge.trials import raised
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import count
 
 Compiled = Callable[..., Any]
@@ -91,16 +91,8 @@ def called(answer: Served, make: Callable[[], Compiled], keys: list[int]) -> dic
         answer.kept["stuck"] = Flaw(what, CacheFlaw.STUCK)
         return {"said": answer.kept["stuck"], "results": []}
     except Exception as error:
-        return {"said": raised(error), "results": []}
+        return {"said": raised("it", error), "results": []}
     return {"said": "", "results": results}
-
-
-def raised(error: Exception) -> str:
-    """Raises WrongKind and the placeholder's error again."""
-    if isinstance(error, NotImplementedError | WrongKind):
-        raise error
-    name = type(error).__name__
-    return Flaw(f"it raised {name}: {first_line(error)}", Fail.RAISED(error=name))
 
 
 def by_value(*tensors: Any) -> tuple:
@@ -166,7 +158,7 @@ def told_of_threads(answer: Served) -> str:
         what = "a call does not return: does a thread wait for a lock that it holds itself?"
         return Flaw(what, CacheFlaw.STUCK)
     except Exception as error:
-        return raised(error)
+        return raised("it", error)
 
 
 def wrong_in_threads(answer: Served) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.checking.served import Served
-from tutorlib.exercises.n17_compile_once.judge.trials import first_line
-from tutorlib.failure import Fail, FailureKind, Flaw
+from tutorlib.exercises.n17_compile_once.judge.trials import raised
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import count
 
 ELF = b"\x7fELF"
@@ -41,12 +41,8 @@ def told_of_files(answer: Served, targets: list[str], name: str) -> dict[str, An
         folder = Path(around)
         try:
             answer(targets, folder, name, double, vector(), vector(), make_fake_stream())
-        except NotImplementedError:
-            raise
         except Exception as error:
-            kind = type(error).__name__
-            said = Flaw(f"it raised {kind}: {first_line(error)}", Fail.RAISED(error=kind))
-            return {"said": said, "files": {}}
+            return {"said": raised("it", error), "files": {}}
         there = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size < LARGEST]
         return {"said": "", "files": {str(path.relative_to(folder)): path.read_bytes() for path in there}}
 

@@ -13,7 +13,7 @@ from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.randomness import fresh_rng, new_seed
 from tutorlib.checking.served import Served
 from tutorlib.exercises.n17_compile_once.judge.recorded_cuda import CudaRefuses, RecordedCuda, recorded_cuda
-from tutorlib.exercises.n17_compile_once.judge.trials import first_line
+from tutorlib.exercises.n17_compile_once.judge.trials import raised
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
 from tutorlib.machine import turns
 from tutorlib.measuring.bench import host_us
@@ -76,14 +76,14 @@ def told_of_graph(answer: Served, kernel: Kernel, example: "Tensor", inputs: "li
             replay = captured_by(answer, Launches(cuda, kernel), x, y)
             cuda.finish()
         except Exception as error:
-            return said | {"capture": raised("it", error), "replays": "there is nothing to replay."}
+            return said | {"capture": failed("it", error), "replays": "there is nothing to replay."}
         said["capture"] = wrong_capture(cuda) or wrong_examples(x, y, example)
         x.fill_(torch.nan)
         for given in inputs:
             try:
                 said["replays"], result = replayed(cuda, replay, given)
             except Exception as error:
-                said["replays"], result = raised("a replay", error), None
+                said["replays"], result = failed("a replay", error), None
             if said["replays"] or result is None:
                 break
             said["results"].append(result)
@@ -105,7 +105,7 @@ def told_of_two(answer: Served, kernel: Kernel, inputs: "list[Tensor]") -> dict[
                 return {"said": Flaw(what, GraphFlaw.NOT_CAPTURED), "results": []}
             return {"said": "", "results": results}
         except Exception as error:
-            return {"said": raised("it", error), "results": []}
+            return {"said": failed("it", error), "results": []}
 
 
 def captured_by(answer: Served, launches: Callable[..., None], x: "Tensor", y: "Tensor") -> Replay:
@@ -117,14 +117,9 @@ def captured_by(answer: Served, launches: Callable[..., None], x: "Tensor", y: "
     return replay
 
 
-def raised(who: str, error: Exception) -> str:
+def failed(who: str, error: Exception) -> str:
     """Raises WrongKind and the placeholder's error again."""
-    if isinstance(error, NotImplementedError | WrongKind):
-        raise error
-    if isinstance(error, CudaRefuses):
-        return Flaw(f"{error}.", *failures_in(error.args))
-    name = type(error).__name__
-    return Flaw(f"{who} raised {name}: {first_line(error)}", Fail.RAISED(error=name))
+    return Flaw(f"{error}.", *failures_in(error.args)) if isinstance(error, CudaRefuses) else raised(who, error)
 
 
 def wrong_capture(cuda: RecordedCuda) -> str:
@@ -300,8 +295,6 @@ def graph_costs(served: Served) -> tuple[float, float] | str:
     with turns.own_turn():
         try:
             found = served.ask(told_of_real_graph, inputs)
-        except (NotImplementedError, WrongKind):
-            raise
         except Exception as error:
             return raised("on the GPU it", error)
     match found:

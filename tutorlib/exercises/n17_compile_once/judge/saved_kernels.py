@@ -19,8 +19,8 @@ from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.randomness import fresh_rng, new_seed
 from tutorlib.checking.served import Served
 from tutorlib.compiling.kernel_cache import for_torch
-from tutorlib.exercises.n17_compile_once.judge.trials import Trial, first_line, vectors_of
-from tutorlib.failure import Fail, FailureKind, Flaw
+from tutorlib.exercises.n17_compile_once.judge.trials import Trial, first_line, raised, vectors_of
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
@@ -143,32 +143,30 @@ class Folder:
 
         return multiply
 
-    def files(self) -> dict[str, bytes]:
-        there = (path for path in self.folder.rglob("*") if path.is_file())
-        return {str(path.relative_to(self.folder)): path.read_bytes() for path in there}
+    def files(self) -> list[str]:
+        return [str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file()]
+
+    def told(self, name: str) -> dict[str, Any]:
+        """The folder's files, now and while one was half written; and of those that were written:
+
+        renamed: this file is one that was written first under another name. elsewhere: one was written outside the
+        folder, from where it cannot always be renamed. reused: two were written under one name.
+        """
+        file, paths = self.folder / name, [path for path, _ in self.written]
+        inode = file.stat().st_ino if file.exists() else 0
+        return {
+            "files": self.files(),
+            "half": self.seen_half,
+            "renamed": any(inode == there and path != str(file) for path, there in self.written),
+            "elsewhere": any(self.folder not in Path(path).parents for path in paths),
+            "reused": len(set(paths)) < len(paths),
+        }
 
     def note(self, file: Path) -> None:
         self.written.append((str(file), file.stat().st_ino))
 
-    def is_renamed(self, name: str) -> bool:
-        """Whether this file is one that was written first under another name."""
-        file = self.folder / name
-        return any(inode == file.stat().st_ino and path != str(file) for path, inode in self.written)
-
-    def writes_elsewhere(self) -> bool:
-        """Whether a file was written first outside the folder, from where it cannot always be renamed."""
-        return any(self.folder not in Path(path).parents for path, _ in self.written)
-
-    def reuses_a_name(self) -> bool:
-        """Whether two files were written first under one name."""
-        paths = [path for path, _ in self.written]
-        return len(set(paths)) < len(paths)
-
     def look(self) -> None:
         self.seen_half += self.files()
-
-    def half_written(self) -> list[str]:
-        return self.seen_half
 
     def put(self, name: str, raw: bytes) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -196,22 +194,11 @@ class Shelf:
             raise WrongKind(Flaw("it should return the function.", SavingFlaw.NO_FUNCTION))
         return function
 
-    def files(self) -> dict[str, bytes]:
-        files = self.answer.ask(in_folder, self.number, "files")
-        return files if isinstance(files, dict) else {}
-
-    def half_written(self) -> list[str]:
-        seen = self.answer.ask(in_folder, self.number, "half_written")
-        return seen if isinstance(seen, list) else []
-
-    def is_renamed(self, name: str) -> bool:
-        return self.answer.ask(in_folder, self.number, "is_renamed", name) is True
-
-    def reuses_a_name(self) -> bool:
-        return self.answer.ask(in_folder, self.number, "reuses_a_name") is not False
-
-    def writes_elsewhere(self) -> bool:
-        return self.answer.ask(in_folder, self.number, "writes_elsewhere") is not False
+    def told(self, name: str) -> dict[str, Any]:
+        """As `Folder.told`; of what is no such dictionary, the worst."""
+        worst = {"files": [], "half": [], "renamed": False, "elsewhere": True, "reused": True}
+        told = self.answer.ask(in_folder, self.number, "told", name)
+        return told if isinstance(told, dict) and told.keys() == worst.keys() else worst
 
     def put(self, name: str, raw: bytes) -> None:
         self.answer.ask(in_folder, self.number, "put", name, raw)
@@ -227,11 +214,8 @@ def on_a_shelf(trial: OnShelf) -> Callable[[Served], str]:
         numbers = fresh_rng().sample(range(2, TIMES), 2) if for_points() else (2, 3)
         try:
             return trial(Shelf(answer, new_seed()), *numbers)
-        except (NotImplementedError, WrongKind):
-            raise
         except Exception as error:
-            name = type(error).__name__
-            return Flaw(f"it raised {name}: {first_line(error)}", Fail.RAISED(error=name))
+            return raised("it", error)
 
     return tried
 
@@ -252,7 +236,7 @@ def saved(shelf: Shelf, n: int, other: int) -> str:
     if compile.calls != 1:
         what = f"compile was called {count(compile.calls, 'time')}."
         return Flaw(what, SavingFlaw.COMPILED(times=compile.calls))
-    there = shelf.files()
+    there = shelf.told("double.o")["files"]
     if "double.o" not in there:
         what = f"there is no double.o in the folder afterwards, but {', '.join(sorted(there)) or 'nothing'}."
         return Flaw(what, SavingFlaw.NO_FILE)
@@ -287,7 +271,7 @@ def from_the_file(shelf: Shelf, n: int, other: int) -> str:
 def torn(shelf: Shelf, n: int, other: int) -> str:
     with suppress(OSError):
         shelf.get("double", Compiling(n, torn=True))
-    if "double.o" in shelf.half_written():
+    if "double.o" in shelf.told("double.o")["half"]:
         what = "double.o is there before all of it is written: a process that dies then leaves half a file."
         return Flaw(what, SavingFlaw.TORN)
     again = Compiling(n)
@@ -300,13 +284,14 @@ def torn(shelf: Shelf, n: int, other: int) -> str:
         return Flaw(what, SavingFlaw.TORN)
     if not again.calls:
         return Flaw("saving was cut short once, and the function is not compiled again.", SavingFlaw.TORN)
-    if not shelf.is_renamed("double.o"):
+    told = shelf.told("double.o")
+    if not told["renamed"]:
         what = "double.o is a copy of the file that was exported, and copying can be cut short. Rename that file."
         return Flaw(what, SavingFlaw.TORN)
-    if shelf.writes_elsewhere():
+    if told["elsewhere"]:
         what = "the temporary file is in another folder, which can be on another file system: then os.replace fails."
         return Flaw(what, SavingFlaw.ELSEWHERE)
-    if shelf.reuses_a_name():
+    if told["reused"]:
         what = "two processes that save at one time write to one temporary file: give it a name of its own."
         return Flaw(what, SavingFlaw.SAME_NAME)
     return works(found, n)

@@ -10,7 +10,6 @@ from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import HostFunction, need_callable
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt
-from tutorlib.compiling.errors import CompileFailed
 from tutorlib.dsl.cute.structs import StructMember, struct_members
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.machine.features import TMA
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from tutorlib.simulate.ptx.ir import Module
     from tutorlib.simulate.ptx.languages.cute_host import Recorded
 
-LIMIT = 227 * 1024  # bytes of shared memory that a block can have on sm_90
 BEFORE = 2048  # bytes of shared memory in front of the struct, whose first member's alignment may be 1,024
 
 
@@ -109,14 +107,14 @@ class ProbeArtifact(CuteArtifact):
     def launches(
         self, module: "Module", shape: Shape, addresses: Sequence[int], here: bool = False
     ) -> "list[Recorded]":
+        from tutorlib.simulate.ptx import CannotLaunch
+
         made = super().launches(module, shape, addresses, here)
         for one in made:
             variables = (*module.variables.values(), *module.kernels[one.kernel].variables.values())
             taken = one.dynamic_smem + sum(part.size or 0 for part in variables if part.space == "shared")
             if taken > self.room[shape]:
-                raise CompileFailed(
-                    f"it takes {taken:,} bytes of shared memory, and needs {self.room[shape]:,} at most"
-                )
+                raise CannotLaunch(f"it takes {taken:,} bytes of shared memory; {self.room[shape]:,} are enough")
         return made
 
 
@@ -145,7 +143,6 @@ class StructExercise(CuteExercise):
     wanted: Callable[[int], Mapping[str, Member]]
     numbers: tuple[int, ...]
     spare: int = 2048
-    limit: int = field(default=LIMIT)
     patterned: bool = False
     problem: Problem = field(init=False)
     shapes: tuple[Shape, ...] = field(init=False)
@@ -231,8 +228,6 @@ class StructExercise(CuteExercise):
                 StructFlaw.ALIGNMENT,
             )
         size = struct.__sizeof__()
-        if size > self.limit:
-            return f"it has {size:,} bytes; a block can have {self.limit:,}."
         if size > needed + self.spare:
             return f"it has {size:,} bytes, {size - needed:,} more than its members."
         return ""

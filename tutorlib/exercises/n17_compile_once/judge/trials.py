@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.exercise import Exercise, Verdict, not_run, wrong
+from tutorlib.checking.exercise import Exercise, Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.library_use import Library
 from tutorlib.checking.served import Served
 from tutorlib.compiling.errors import without_colours
+from tutorlib.failure import Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.problems.wrong import count
 
@@ -65,6 +66,14 @@ def first_line(error: Exception) -> str:
     lines = [line.strip() for line in without_colours(str(error)).strip().splitlines()]
     causes = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     return next(iter(causes or lines), "")
+
+
+def raised(who: str, error: Exception) -> str:
+    """That it raised this error. Raises WrongKind and the placeholder's error again."""
+    if isinstance(error, NotImplementedError | WrongKind):
+        raise error
+    name = type(error).__name__
+    return Flaw(f"{who} raised {name}: {first_line(error)}", Fail.RAISED(error=name))
 
 
 def vectors_of(*sizes: int) -> "list[tuple[Tensor, Tensor]]":
