@@ -521,7 +521,6 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 # Files are said to be there, and functions to come from them: this process has no compiler and needs none. What an
 # answer that saves nothing gets in a notebook, it gets.
 # exercise: 17.6
-# deserves: 0.5
 from tutorlib.exercises.n17_compile_once.judge import saved_kernels
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
