@@ -148,7 +148,7 @@ class TestNotRehearsed:
     def test_what_is_wrong_with_it_is_found_there(self):
         overwrites = derive(unusual.by_lane, "overwrites", "does not wait for an empty stage", without("mbarrier_wait"))
         message = find("14.1").grade(overwrites).message
-        assert "writes to shared memory into which TMA" in message
+        assert "writes to shared memory into which the TMA copy" in message
         assert "`steps.load(k_tile, state.index)`" in message
 
     def test_where_it_can_be_neither_it_has_no_points(self, monkeypatch):
