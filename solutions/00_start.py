@@ -10,7 +10,8 @@
 #
 # You will write matrix kernels for the GPU in Python, and check each one in its notebook. In notebook 09 you write a
 # GEMM for the tensor cores; by 14 yours is level with cuBLAS on a Hopper GPU. Notebooks 01 to 03 prepare for the
-# kernels: they are about *layouts*, the small algebra with which a kernel in CuTe assigns elements to threads.
+# kernels: they are about *layouts*, the small algebra with which a kernel in CuTe, NVIDIA's library for such kernels,
+# assigns elements to threads.
 #
 # > **After this page you can** solve an exercise with the help of its check and its hints.
 # >
@@ -118,9 +119,9 @@ hint("00.1")
 # ## Points
 #
 # The course keeps your points on this machine. The [contents page](contents.ipynb) shows them, and so does `tutor
-# progress` in a terminal. There your best attempt counts: a later one takes nothing away. Each check also stores the
-# times of your attempts in its cell's output, where they are not displayed. Your class's report reads them from the
-# notebook that you hand in; nothing is sent before.
+# progress` in a terminal (after `make lab` the command is `.venv/bin/tutor`). There your best attempt counts: a later
+# one takes nothing away. Each check also stores the times of your attempts in its cell's output, where they are not
+# displayed. Your class's report reads them from the notebook that you hand in; nothing is sent before.
 #
 # `tutor grade notebooks` in a terminal grades your answers as the notebooks contain them now; it also takes the name of
 # a single notebook. The grader copies your answer cells, and those of your cells that they use, into a fresh copy of

@@ -265,8 +265,9 @@ def picture(name):
 check("01.6", picture)
 
 # %% [markdown]
-# C is the *Morton* or Z order: cells that are close in the matrix are mostly close in memory. Page 11 orders
-# tiles with the same aim, so that blocks that run at the same time share data in the L2 cache.
+# C is the *Morton* or Z order, transposed because here the first mode is fastest: cells that are close in the matrix
+# are mostly close in memory. Page 11 orders tiles with the same aim, so that blocks that run at the same time share
+# data in the L2 cache.
 #
 # ## Size and cosize
 #

@@ -418,7 +418,8 @@ except ValueError as error:
 # mode is divided on its own. That gives ((inside, outside) of the rows, (inside, outside) of the columns).
 #
 # A thread block needs another grouping: its tile in one mode, the grid of tiles in the other. **Zipped divide** groups
-# the insides in one mode and the outsides in the other:
+# the insides in one mode and the outsides in the other. (With a tiler on its right, ⊘ is zipped divide here, also in
+# the pictures. M/a and N/b are rounded up.)
 #
 # > (M,N) ⊘ (a,b) = ((a,b), (M/a,N/b))
 #
@@ -436,7 +437,7 @@ print("zipped: ", text(tl.zipped_divide(A, (4, 4))))
 print("tiled:  ", text(tl.tiled_divide(A, (4, 4))))
 
 # %% [markdown]
-# All three have the same modes, in different brackets. **Tiled divide** keeps the tile in one mode and leaves the
+# All three have the same four modes, grouped differently. **Tiled divide** keeps the tile in one mode and leaves the
 # grid's modes separate, so that a kernel can write `tiled(tile, x, y)`; `flat_divide` removes the tile's brackets, too.
 # Zipped, tiled and flat divide give the same function of the index, because their modes are in the same order, the
 # tile's first. Logical divide does not: its index 4 is already row 4, in the next tile, at offset 4·8 = 32.
@@ -569,8 +570,8 @@ check("02.8", logical_product)
 print(cute("logical_product", layout("4:2"), layout("3:1")))
 
 # %% [markdown]
-# **Keep this:** thread layouts are products, such as a warp of 8×4 threads repeated 2×2 times. Divide the data,
-# multiply the threads, and compose the two.
+# **Keep this:** thread layouts are products, such as a warp, 32 threads that run together, arranged as 8×4 and repeated
+# 2×2 times. Divide the data, multiply the threads, and compose the two.
 #
 # ## Blocked and raked: a product you can index by row and column
 #
@@ -722,7 +723,7 @@ print(text(tl.raked_product(threads, values)))
 #
 # **Exercise 02.12** (about 2 lines). Write `layout_tv(threads, values)` for two matrices that are compact: their cells
 # have the numbers from 0 on, without a gap. (The next picture draws the course's own answer: T is the thread, V the
-# number of its value.)
+# number of its value; the colors repeat after eight threads.)
 
 
 # %%

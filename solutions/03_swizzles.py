@@ -144,8 +144,8 @@ check("03.2", padded_stride)
 # ## Swizzling: move chunks inside their row
 #
 # Eight lanes times 16 bytes are one wavefront. So divide each row into **chunks** of 16 bytes: the banks are eight
-# slots for chunks, drawn in eight colors. The left picture is a tile of 8×8 chunks, stored by rows. Each column has one
-# color, so it takes eight wavefronts to read.
+# slots for chunks, drawn in eight colors. The left picture is a tile of 8×8 chunks, stored by rows; the number in a
+# cell is the offset of its chunk, counted in chunks. Each column has one color, so it takes eight wavefronts to read.
 #
 # Now leave every chunk in its row, but store chunk `c` of row `r` in slot `c ^ r` (XOR), as on the right. No two rows
 # use the same order. Each row still has all colors, and now each column does, too. No memory is wasted.
@@ -157,7 +157,7 @@ show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
 # The offset of a chunk is `8*r + c`: its bits 3 to 5 are `r`, its bits 0 to 2 are `c`. So you can compute `c ^ r` from
 # the offset alone: XOR bits 3–5 into bits 0–2. CuTe calls such a function **Swizzle⟨B,M,S⟩**:
 #
-# - it has two groups of **B** bits each, an upper group Y and a lower group Z, and replaces Z with Z ⊕ Y;
+# - it has two groups of **B** bits each, an upper group Y and a lower group Z, and replaces Z with Z ⊕ Y (⊕ is XOR);
 # - the lower group starts at bit **M**; the M bits below it never change;
 # - the upper group is **S** bits above the lower one, at bit M + S.
 #

@@ -80,7 +80,8 @@ if run_on_gpu(square, x, y):
 # - `@cute.jit` is the **host** side: the CPU's code, which chooses the number of threads and launches them.
 #
 # Threads come in **blocks**. A launch gives the number of blocks (`grid`) and the number of threads in each (`block`):
-# above, 8 blocks of 128 threads. Both have three dimensions; for now we use the first and leave the others at 1.
+# above, 8 blocks of 128 threads. (With `cute.size(x) - 1` the division gave 7 blocks, and the last 128 elements of y
+# remained zeros.) Both have three dimensions; for now we use the first and leave the others at 1.
 
 
 # %%
@@ -108,7 +109,7 @@ _ = run_on_gpu(hello)
 # ## Where threads run
 #
 # A GPU is a set of processors, the **SMs**, in front of one memory. The picture has the numbers of
-# the GPU that this course was measured on.
+# an H200, on which this page was measured.
 
 # %%
 show_machine()
@@ -519,7 +520,7 @@ show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24)
 # %% [markdown]
 # The test that keeps them out, `i < size`, is called a **predicate**. Without it, those four threads of a vector
 # addition read past the end of `a` and `b`, and write past the end of `c`, into other data. Nothing warns you: the
-# memory behind a tensor usually belongs to your process too. The checker puts guard bands around its outputs to catch
+# memory behind a tensor usually belongs to your process too. The check puts guard bands around its outputs to catch
 # it.
 #
 # Be careful about the code inside the `if`. At a barrier, threads wait until all threads of the block have arrived. A
@@ -546,7 +547,7 @@ print(compile_cute(half_a_barrier, [TensorSpec((128,))]).body)
 # Read the third to fifth lines: threads above 63 jump over `bar.sync`, where the others wait for them. The kernel may
 # hang, or seem to work for years. Put the barrier outside the `if`. You will hunt one of these down in notebook 18.
 #
-# **Exercise 04.5** (about 4 lines). Write a vector addition for any size, compiled once: the checker passes dynamic
+# **Exercise 04.5** (about 4 lines). Write a vector addition for any size, compiled once: the check passes dynamic
 # layouts. `cute.ceil_div(a, b)` divides and rounds up.
 
 
@@ -618,12 +619,12 @@ except TypeError as error:
 #
 # The wide instruction has one more condition: its address must be a multiple of 16, and the compiler has to know that.
 # By itself `from_dlpack(x)` promises no more than a multiple of the element's 4 bytes, and `load()` becomes four loads.
-# The checker passes `from_dlpack(x, assumed_align=16)`, and every tile of four floats then begins at a multiple of 16,
+# The check passes `from_dlpack(x, assumed_align=16)`, and every tile of four floats then begins at a multiple of 16,
 # too.
 #
 # **Exercise 04.6** (about 6 lines). Write `leaky_relu`: y = x where x > 0, and x/8 elsewhere. Layouts are dynamic; a
 # size is a multiple of 4, but not always of 4 · `THREADS`. Each thread computes one tile of four elements, with one
-# load and one store; the checker looks for `ld.global.v4` and `st.global.v4` in the PTX.
+# load and one store; the check looks for `ld.global.v4` and `st.global.v4` in the PTX.
 
 
 # %%

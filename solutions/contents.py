@@ -1,10 +1,11 @@
 # %% [markdown]
 # # Fast GPU matrix kernels, in Python
 #
-# You begin with the algebra of layouts and end with attention on Hopper and a GEMM that is level with cuBLAS. The
-# languages are cuTile, Tile C++ and the CuTe DSL. Each page is a notebook: you write the pieces, and `check` tells you
-# at once whether each is right. Begin with [00](00_start.ipynb), which takes five minutes and shows how. Then read the
-# pages in order, or those that you need:
+# You begin with the algebra of layouts and end with attention on Hopper and a GEMM that is level with cuBLAS. You write
+# kernels in three of NVIDIA's languages: cuTile and Tile C++, which compute with whole tiles, and the CuTe DSL, in
+# which you program each thread. Each page is a notebook: you write the pieces, and `check` tells you at once whether
+# each is right. Begin with [00](00_start.ipynb), which takes five minutes and shows how. Then read the pages in order,
+# or those that you need:
 #
 # | for | read |
 # |---|---|
