@@ -89,14 +89,15 @@ explore_timeline(stages=3, latency=6, transfer=1, compute=3)
 #
 # whether anything was left to load or not. At the end of K nothing is left. If the commit were inside the `if`, the
 # newest STAGES − 2 groups would be the last tiles themselves, and the loop would multiply data that has not arrived.
-# (In the article that this ladder follows, the printed loop has the commit, `cp_async_fence`, inside the `if`; its
-# author's kernel has it outside. The printed loop gives right results as long as the last tiles happen to arrive in
+# (In Schreiber's article, which pages 09 to 12 follow, the printed loop has the commit, `cp_async_fence`, inside the
+# `if`; his kernel has it outside. The printed loop gives right results as long as the last tiles happen to arrive in
 # time. The rehearsal refuses it.)
 #
-# **Exercise 12.1** (about 23 lines). Write it for any `steps.stages` from 2 on; with 2 it is page 10's loop. Fetch
-# registers ahead as there, and keep two buffer indices, one to read and one to write. The rehearsal runs your loop with
-# 2, 3, 4 and 5 stages, also where K has fewer tiles than there are stages. A GPU times it, for the ladder's table too,
-# with three stages of 128×128×64.
+# **Exercise 12.1** (about 23 lines). Write it for any `steps.stages` from 2 on; with 2 it is page 10's loop. The calls
+# are those of pages 09 and 10: `steps.load(k_tile, buffer)`, `steps.fetch(k_block, buffer)`, `steps.multiply(k_block)`.
+# Fetch registers ahead as on page 10, and keep two buffer indices, one to read and one to write. The rehearsal runs
+# your loop with 2, 3, 4 and 5 stages, also where K has fewer tiles than there are stages. A GPU times it, for the
+# ladder's table too, with three stages of 128×128×64.
 
 
 # %%
@@ -155,7 +156,8 @@ c = torch.zeros(64, 64).bfloat16()
 explain(make_gemm(GemmConfig((64, 64, 32), stages=3), course.multistage), a, b, c)
 
 # %% [markdown]
-# Of the eight steps, the last two load nothing and still commit: find their c, with no C before it.
+# Of the eight steps, the last two load nothing and still commit: find their c, with no C before it. (The last R reads
+# tile 5's buffer again: the loop fetches ahead in its last step, too, and never multiplies what it gets.)
 #
 # ## The cost of a stage
 #
@@ -165,8 +167,9 @@ explain(make_gemm(GemmConfig((64, 64, 32), stages=3), course.multistage), a, b, 
 #
 # Four things limit the number of blocks: shared memory (each block also loses `sm.reserved` bytes to the system);
 # registers; the number of threads; and the number of blocks itself. An SM has `sm.partitions` partitions, each with its
-# own scheduler and an equal part of the registers. A warp runs in one partition, which gives it 32 × `registers`,
-# rounded up to a multiple of the allocation unit, `sm.register_unit`. The warps of a block may be in any partition.
+# own scheduler and an equal part of the registers. A warp runs in one partition, which gives it 32 times the registers
+# of a thread, rounded up to a multiple of the allocation unit, `sm.register_unit`. The warps of a block may be in any
+# partition.
 
 # %%
 print(A100)
@@ -235,8 +238,8 @@ for config in CONFIGS:
 #
 # </details>
 #
-# Then look at 1024³, and at a K of 256, which is four tiles of 64 (`tutor sweep gemm_depth`; in TFLOP/s, with *1024*
-# for 1024³):
+# Then look at 1024³, and at a C of 4096×4096 with a K of 256. There each SM has two blocks again if they fit, but each
+# block has only four K tiles of 64 (`tutor sweep gemm_depth`; in TFLOP/s, with *1024* for 1024³):
 
 # %%
 show_speeds("gemm_depth")
@@ -244,7 +247,9 @@ show_speeds("gemm_depth")
 # %% [markdown]
 # At 1024³ the third stage of 128×128×64 gains about 40 %, because no second block fills the pauses. With K = 32 the
 # fourth stage pays, too. The last column shows the price: *four* stages of 128×128×64 are slower than three, and no
-# faster than two of half the length. One block runs on an SM where there were two.
+# faster than two of half the length. One block runs on an SM where there were two. In that column the third stage gains
+# 9 %, although two blocks share an SM: with four K tiles, filling the pipeline is probably a larger part of a block's
+# time, and it recurs in every block.
 #
 # This is the lesson of the page: **a pause is filled by another tile of your own, or by another block.** The first
 # costs buffers, the second registers and shared memory, and they compete for the SM.
@@ -288,9 +293,10 @@ for swept in all_sweep_results("gemm_stages"):
         )
 
 # %% [markdown]
-# The five fastest rows have at least 22 FLOP per byte, eight warps, and two tiles and 48 KiB in flight. Each of the
-# others lacks one of these: find out which. The five differ by about 1 %, so take any of them. The numbers find the
-# candidates; the measurement chooses.
+# The five fastest rows have at least 23 FLOP per byte, eight warps, and two tiles and 48 KiB in flight. Each of the
+# others lacks one of these: find out which. The five differ by about 1 %, so take any of them. Beware: these thresholds
+# were read from the table, after the measurement. Beforehand you know only that each can be too small, not how much is
+# enough. The numbers find the candidates; the measurement chooses.
 #
 # Not every configuration compiles. `GemmConfig` knows the rules, and says which one is broken:
 
@@ -370,10 +376,12 @@ show_ladder("09", "10", "11", "12")
 show_figure("gemm_ladder_12")
 
 # %% [markdown]
-# The dotted red line is mma.sync with nothing to wait for; cuBLAS, with other instructions, exceeds it. At small sizes
-# *three stages* is ahead of *tuned*, which was tuned at 4096: the tiles of *tuned* are twice as large, so there are
-# half as many for all the SMs. By the table, the third stage alone brings nothing at 4096: *multistage* is no faster
-# than page 10's register pipeline. The next figure adds the roofs of the datasheet and the rungs of pages 13 and 14:
+# The dotted red line is mma.sync with nothing to wait for; cuBLAS, with other instructions, exceeds it. Up to 1024
+# *three stages* is ahead of *tuned*, which was tuned at 4096: the tiles of *tuned* are twice as large, so half as many
+# SMs have one. At 1536 the 144 smaller tiles give some of the 132 SMs two, as much work as one large tile, and the lead
+# is gone. At 3072 it returns: 288 large tiles leave only 24 for the third wave. By the table, the third stage alone
+# brings nothing at 4096: *multistage* is no faster than page 10's register pipeline. The next figure adds the roofs of
+# the datasheet and the rungs of pages 13 and 14:
 
 # %%
 show_figure("roofline")
@@ -584,10 +592,10 @@ check("12.6", gemm_m_major)
 
 # %% [markdown]
 # Here is one block of it, line by line. Each access should take no more wavefronts or sectors than it needs; the two
-# lower panels show the banks. (In the ladder's table the course's kernel is 6 % slower than 12.4 on an H100, though its
-# accesses take no more than they need. One hypothesis is the order of its instructions, which the appendix prints for
-# *tuned*: if LDSM come too late, the tensor cores wait for operands, and a profiler counts more stalls at the *short
-# scoreboard*, where warps wait for shared memory. This page does not test it.)
+# lower panels show the banks. (In the ladder's table the course's kernel is 6 % slower than 12.4 on both GPUs, though
+# its accesses take no more than they need. One hypothesis is the order of its instructions, which the appendix prints
+# for *tuned*: if LDSM come too late, the tensor cores wait for operands, and a profiler counts more stalls at the
+# *short scoreboard*, where warps wait for shared memory. This page does not test it.)
 
 # %%
 explain("12.6", gemm_m_major, shape=(128, 256, 256))
@@ -634,8 +642,8 @@ else:
 #
 # - One group is committed in every step. Then "all but the newest STAGES − 2" names the same tile each time.
 # - A pause is filled by another buffer of yours or by another block. They compete for shared memory and registers.
-# - Stages pay most where a block is alone on its SM (small C, the last wave, a large tile), and where a tile is short
-#   along K.
+# - Stages pay most where a block is alone on its SM (a small C, page 11's last wave, a large tile), and where a tile is
+#   short along K.
 # - Tune by arithmetic first: FLOP for each byte of shared memory, warps on an SM, tiles and bytes in flight. Then
 #   measure, and write down what did not work.
 # - For an M-major A three things change: the vectors of the copy, the atom in shared memory, and `ldmatrix`, which
@@ -725,7 +733,7 @@ show_sweep("gemm_tries")
 # %% [markdown]
 # ## Appendix: The same kernel in C++
 #
-# CuTe was a C++ library first, and most of the code that you will read is written in it. Everything on these four pages
+# CuTe was a C++ library first, and most of the code that you will read is written in it. Everything on pages 09 to 12
 # has its counterpart there. Eric Schreiber ported his three-stage kernel from C++ to Python, and published for 2048³ on
 # an A100 (these are his numbers): 149 TFLOP/s, where PyTorch has 128 and NVIDIA's own example in the Python DSL 142; a
 # run of 0.1155 ms in Python and 0.1158 ms in C++; some 650 lines instead of 850. The numbers agree with one another:

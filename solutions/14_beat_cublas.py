@@ -81,9 +81,9 @@ from tutorlib.notebook.tuner import show_model, tune_hopper
 # ## Where the time goes
 #
 # The drawing shows one SM computing three tiles of C, one after the other, in the manner of notebook 13. Two warpgroups
-# share each tile, and one of their warps also issues the loads. Each color is one tile of C. Gray marks a warpgroup
-# that rounds and stores, hatching the time in which the tensor cores are idle. (The lengths are chosen for the drawing;
-# measured times follow below.)
+# share each tile, and one of their warps also issues the loads. Here one block takes all three; in notebook 13 each
+# tile is a block of its own. Each color is one tile of C. Gray marks a warpgroup that rounds and stores, hatching the
+# time in which the tensor cores are idle. (The lengths are chosen for the drawing; measured times follow below.)
 
 # %%
 show_roles("plain")
@@ -93,8 +93,9 @@ show_roles("plain")
 # loads was still busy with the previous epilogue. After the last multiplication comes the tile's own epilogue, and
 # meanwhile nothing multiplies.
 #
-# The first gap closes as soon as *another warp* issues the loads. (The drawings show a tile's loads as late as they may
-# come, three ticks before its multiplication.)
+# The first gap closes if *another warp* issues the loads, and if the block stays for the next tile: a block that has
+# not started cannot load. (The drawings show a tile's loads as late as they may come, three ticks before its
+# multiplication.)
 
 # %%
 show_roles("cooperative")
@@ -217,8 +218,9 @@ print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
-# (In the kernel at the end of this page the smaller tile is about 2 percent slower at 4096, although it has more
-# stages, and about as fast at 2048: `figures/data/explored`. The section *Bytes per step* counts the bytes it moves.)
+# The smaller tile is about 6 percent slower at both sizes. (In the kernel at the end of this page it is about 2 percent
+# slower at 4096, although it has more stages, and about as fast at 2048: `figures/data/explored`.) The section *Bytes
+# per step* counts the bytes it moves.
 #
 # ## Registers move
 #
@@ -298,8 +300,9 @@ check("14.13", take_roles)
 # and no longer the hardware, determines the order of the tiles: down bands of `group` rows, so that blocks that run at
 # the same time share rows of A and columns of B, as in notebook 11. Nothing is assigned while the kernel runs: each
 # block's tiles follow from its number, so the producer and the consumers each compute them and need not communicate.
-# For clusters of 2×1, explained below, block 0 and block 1 form cluster 0. `walk` takes the block, the cluster's
-# extent, the number of clusters at a time, the clusters down and across C, and the rows of clusters in a band:
+# For clusters of 2×1, explained below, block 0 and block 1 form cluster 0. `walk` lists a block's tiles, (M, N). It
+# takes the block, the cluster's extent, the number of clusters at a time, the clusters down and across C, and the rows
+# of clusters in a band:
 
 # %%
 for block in (0, 1, 2, 131):
@@ -360,8 +363,8 @@ show_source(Loads)
 show_roles("cooperative", "deferred stores", "ping-pong")
 
 # %% [markdown]
-# In the drawing ping-pong wins. **Predict** before you read on: what does it cost? One warpgroup must hold all
-# accumulators of a tile, so the tile cannot be as large.
+# In the drawing ping-pong wins. But one warpgroup must hold all accumulators of a tile, so the tile cannot be as large.
+# **Predict** what that costs, before you look at the figure.
 #
 # The next figure is measured: each role writes timestamps of the SM's clock inside the kernel, at 4096³. It shows a
 # block from the last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`). Work is above,
@@ -450,8 +453,9 @@ check("14.14", consume_tiles)
 #
 # **Exercise 14.15** (about 12 lines). Write `store_pieces(out)`, which each consumer warp runs for a rounded tile.
 # `out.pieces` and `out.buffers` are Python numbers, so the loop is `cutlass.range_constexpr`. `out.write(piece,
-# buffer)` is the `stmatrix`, `out.copy(piece, buffer)` issues the copy (it elects the lane by itself). Keep as many
-# copies in flight as the buffers allow.
+# buffer)` is the `stmatrix`, `out.copy(piece, buffer)` issues the copy (it elects the lane by itself). Within a tile,
+# keep as many copies in flight as the buffers allow; before its first piece you may wait for all copies of the last
+# tile.
 
 
 # %%
@@ -544,9 +548,9 @@ for rank in range(4):
     )
 
 # %% [markdown]
-# `cpasync.tma_partition(tma, place, layout, s, g)` cuts the slice: `layout` says how many blocks share the tile,
-# `place` which of them this one is, and both tensors have the tile as their first mode. It returns (target, source),
-# the slice in shared memory and in global memory.
+# `cpasync.tma_partition(tma, place, layout, s, g)` cuts the slice: `layout` says how many blocks share the tile
+# (`cute.make_layout(n)` for *n*), `place` which of them this one is, and both tensors have the tile as their first
+# mode. It returns (target, source), the slice in shared memory and in global memory.
 #
 # **Exercise 14.5** (about 12 lines). Write `load_shared(operand, row, k_tile, stage, full)`, which the producer warp
 # calls for A and for B in each step.
@@ -685,11 +689,16 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 # ### The hand-over
 #
 # The block that has the last K tiles of a tile adds the other blocks' accumulators and stores the tile. The other
-# blocks write theirs to global memory. Two blocks share no barrier, so a **flag** in global memory tells the adding
-# block that the giving block has written its accumulators: each warp has a flag, zero at first. In PTX's memory model
-# two rules make that safe. A store with **release** semantics comes after everything that the thread did before, and
-# what the other lanes of the warp did before a `sync_warp`. A load with **acquire** semantics comes before everything
-# that the thread does afterwards. Both need the scope of the GPU, since the blocks are on different SMs:
+# blocks write theirs to global memory. The drawing above shows each cluster's share, not its order: a cluster computes
+# the parts of its share from the last to the first, and the tiles that stay whole after them. So cluster 0 begins with
+# its part of tile 1, and cluster 1, which adds, ends with its own and rarely has to wait.
+#
+# Two blocks share no barrier, so a
+# **flag** in global memory tells the adding block that the giving block has written its accumulators: each warp has a
+# flag, zero at first. In PTX's memory model two rules make that safe. A store with **release** semantics comes after
+# everything that the thread did before, and what the other lanes of the warp did before a `sync_warp`. A load with
+# **acquire** semantics comes before everything that the thread does afterwards. Both need the scope of the GPU, since
+# the blocks are on different SMs:
 #
 # > `cute.arch.store(part.flag, Int32(1), sem="release", scope="gpu")` and
 # > `cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu")`
@@ -806,8 +815,9 @@ print(Sm())
 
 # %% [markdown]
 # `flops` and `smem_bytes` are per cycle of an SM, `store`, `share` and `exchange` are cycles, `start` is in µs, `clock`
-# in cycles per µs, and `hbm_bytes` in bytes per µs for the whole GPU. `l2_bytes` is no bandwidth but a fit: the
-# number of bytes from L2 that make a step one cycle longer.
+# in cycles per µs, and `hbm_bytes` in bytes per µs for the whole GPU. `l2_bytes` is no bandwidth but a fit: the number
+# of bytes from L2 that make a step one cycle longer. `flops` is fitted, too: real kernels stay below the datasheet's
+# 4,096.
 #
 # **Exercise 14.10** (about 18 lines). Write `cost(config, m, n, k, sm)`, in µs:
 #
@@ -878,7 +888,7 @@ for size in (2048, 4096):
 # spread of ±1.6 percent. At 4096³ it is 132 of 173 µs, and the best row reaches 1.014, ±0.5 percent. Here the clock
 # already falls to 1,935–1,965 MHz, and without pauses to 1,485 MHz at 690 W (appendix *In watts*): the power limit
 # bounds cuBLAS and your kernel alike. So do not expect these levers to beat cuBLAS by 3 percent at 2048³ or 4096³. At
-# 8192³ they reach 1.03 with tiles of 128×256, in 16 waves, and 1.04 with 256×192, in 11.
+# 8192³, with stream-K, they reach 1.03 with tiles of 128×256, and 1.04 with 256×192.
 #
 # Now choose for every shape. The space consists of tiles, clusters, the ways to cut tiles and K, and `transposed=True`,
 # which exchanges A and B, so that the kernel computes Cᵀ. `HopperConfig` states the rules that some combinations break.
@@ -1023,7 +1033,8 @@ show_figure("gemm_any")
 # Each point is one shape. (Measured with an earlier fit, of an H200's times alone.) On the shapes of the fit the median
 # is 1.010 of cuBLAS, and 16 of 40 are slower than cuBLAS; on the unseen ones it is 1.005, and 19 of 40 are slower. So
 # on an unseen shape the chooser is about as likely to be ahead of cuBLAS as behind it; the worst is 0.894. And the
-# pairs of a single random shape typically spread by 6 percent, so do not read much into one point near 1.
+# pairs of a single random shape typically spread by 6 percent, so do not read much into one point near 1. (This page
+# does not examine the few points far above 1.)
 #
 # Random shapes are not what the kernel is for. `tutor sweep gemm_models` times it on the weights of three language
 # models, with few tokens, as when a model writes, and with many, as when it reads. With few tokens there is little
@@ -1035,12 +1046,15 @@ show_figure("gemm_models")
 
 # %% [markdown]
 # All of these weights were in the H100's fit, so this figure says how well the chooser does where it was tuned, as a
-# tuner of your own would be. The titles of the panels give the median over the shapes, and the worst of them.
+# tuner of your own would be. The titles of the panels give the median over the shapes, and the worst of them. The
+# deepest dip shows that the chooser can be well behind cuBLAS even at a shape of its fit: time the shapes that matter
+# to you.
 #
 # ## The ladder, to its end
 #
 # (In the table, the row of `choose` shows the shape at which it did worst. The picture has the rungs that its sweep has
-# timed; on a Hopper GPU `tutor sweep gemm_rungs --resume` adds others.)
+# timed; on a Hopper GPU `tutor sweep gemm_rungs --resume` adds others.) **Predict** for the picture's last panel: at
+# which sizes do the rungs that have one configuration for all sizes fall far below cuBLAS?
 
 # %%
 show_ladder("13", "14")
@@ -1049,6 +1063,11 @@ show_ladder("13", "14")
 show_figure("gemm_ladder")
 
 # %% [markdown]
+# They do up to 1536, and again at 3072. The small squares have fewer tiles of 128×256 than the GPU has SMs, and at 3072
+# the third wave has 12 clusters where 66 fit (*Waves*). *Chosen* has no such dip: at all nine sizes it is at least
+# level with cuBLAS. So at five of the nine the choice of a configuration brings more than all levers of the schedule
+# together.
+#
 # ## What to remember
 #
 # - One ring serves all tiles of a persistent block: its state goes on from tile to tile, for the producer and for the
