@@ -251,9 +251,10 @@ _ = explain(make_gemm(small, multistage, partial(l2.grouped, group=4)), a, b, c)
 # a block reads the same amount whichever tile it has. The order changes which blocks read at the same time. The
 # simulator has no L2, so it cannot see that; `l2.traffic` can.
 #
-# The new instructions compute the order. The grid is known at compile time, so the divisions become multiplications,
-# and each block executes them once. Compare the number of PTX instructions before the first copy, and the sequence
-# after it. (`in_eights` is the course's order: groups of 8 where C has more than 32 rows of tiles, else raster order.)
+# The new instructions compute the order. The grid is known at compile time, so the divisions become shifts and
+# multiplications, and each thread executes them once. Compare the number of PTX instructions before the first copy, and
+# the sequence after it. (`in_eights` is the course's order: groups of 8 where C has more than 32 rows of tiles, else
+# raster order.)
 
 # %%
 SQUARE = [TensorSpec((8192, 8192), "bf16")] * 3
@@ -325,8 +326,9 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 
 # %% [markdown]
 # At 8192 the bytes are your footprints times the 128 steps: a wave reads more than L2 holds, so the next one finds
-# nothing that it needs. Groups of 8 raise the hit rate from 87 to 92 %, which sounds like little, and take more than a
-# third off the bytes: look at the misses.
+# nothing that it needs. The largest difference is at this size, too: 86 % for groups of 4, 93 % for groups of 16.
+# Groups of 8 raise raster order's hit rate from 87 to 92 %, which sounds like little, and take more than a third off
+# the bytes: look at the misses.
 #
 # Real blocks do not stay in lockstep. `l2.traffic` is your function with one refinement: the paces of the blocks differ
 # by up to an eighth, so they drift apart, and a tile may be evicted before the last block of its wave asks for it.
@@ -401,7 +403,8 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 #
 # **Fewer bytes are not more speed.** At 8192 groups of 4 read a quarter less than raster order, and are slower by more
 # than the spread. Groups of 8 read less than half as much, and gain under 2 %. At 4096 groups of 8 lose about as much,
-# and at 2048 all differences are within the spread.
+# and at 2048 all differences are within the spread. Groups of 16, the height that counting chose in 11.3, read least at
+# 8192, but their speed differs from that of groups of 8 by less than its spread.
 #
 # At 8192 the bytes alone take less time than the kernel, in every order. The copies run beside the arithmetic, and as
 # long as they arrive in time, their origin does not matter. So twice the traffic costs a percent or two, not twice the
@@ -414,10 +417,10 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 #
 # ## Is it partition camping?
 #
-# The article gives another reason for its step. Memory has many channels, and L2 has many slices. If neighboring blocks
-# keep reading addresses that belong to the *same* channel, that channel queues while the others idle: **partition
-# camping**. NVIDIA described it in 2009, in a note on transposing matrices: on the GPUs of that time a few bits of the
-# address selected the channel, so rows a power of two apart met in one.
+# The hit rate is one reason to remap blocks. Schreiber's article gives another for its step. Memory has many channels,
+# and L2 has many slices. If neighboring blocks keep reading addresses that belong to the *same* channel, that channel
+# queues while the others idle: **partition camping**. NVIDIA described it in 2009, in a note on transposing matrices:
+# on the GPUs of that time a few bits of the address selected the channel, so rows a power of two apart met in one.
 #
 # You can test that without any remapping. Take a tall A and a narrow C, so that memory is close to being the limit. All
 # blocks walk along K at the same time, so at each moment they read addresses that differ by multiples of a row. With K
@@ -437,7 +440,8 @@ show_speeds("gemm_pitch")
 #
 # ## A size a little larger, and much slower
 #
-# The ladder's figure dips at 3072. The cache is not to blame. Count waves: two blocks fit on each of 132 SMs.
+# The ladder's figure, at the end of this page, dips at 3072. The cache is not to blame. Count waves: two blocks fit on
+# each of 132 SMs.
 
 # %%
 for size in (2560, 2816, 2944, 3072, 3328, 3584, 3840):
@@ -493,11 +497,11 @@ with suppress(NotImplementedError):  # until you have written busy
 
 # %% [markdown]
 # Three lines of counting predict the speed of the three-stage kernel within 3 %, the slowest size included. This page's
-# kernel falls short of the count at 2944, 3072 and 3840: compare the first two rows of the table. A block alone on its
-# SM has no other block that fills its pauses while it waits for memory, so with two stages it gains less from having
-# the tensor cores to itself. Where the last wave is such a wave, as at these three sizes, the third stage of page 12
-# brings most; at the other sizes it brings little. cuBLAS can choose among several tile sizes, and so among several
-# counts of waves; page 14 cuts the last wave into equal parts.
+# kernel falls furthest short of the count at 2944, 3072 and 3840: compare the first two rows of the table. A block
+# alone on its SM has no other block that fills its pauses while it waits for memory, so with two stages it gains less
+# from having the tensor cores to itself. Where the last wave has at most 132 blocks, as at these three sizes, the third
+# stage of page 12 brings most; at the other sizes it brings little. cuBLAS can choose among several tile sizes, and so
+# among several counts of waves; page 14 cuts the last wave into equal parts.
 #
 # ## The ladder so far
 #

@@ -25,7 +25,8 @@
 # > in an epilogue.
 # >
 # > **It takes** about 125 minutes, and its appendix about 15 more, on any machine: without a GPU, kernels are
-# > simulated. A Hopper GPU times them; the last section needs two.
+# > simulated. A Hopper GPU times them; the last section needs two. Do the exercises in the order of the page, which is
+# > not always that of their numbers.
 
 # %%
 from collections import Counter
@@ -290,10 +291,10 @@ def gated(tCrC):
 check("16.7", gated)
 
 # %% [markdown]
-# gate(x) and up(x) never reach memory. At 4,096 tokens and 14,336 features, each is 117 MB in bf16, so writing and
-# reading both would be 470 MB of traffic. If silu is a separate kernel, writing and reading its result adds 235 MB. On
-# Hopper the epilogue turns 16 accumulators into 8 results; everything after that (rounding, stmatrix, TMA) is notebook
-# 14's, for a tile half as wide.
+# gate(x) and up(x) never reach memory. At 4,096 tokens and 14,336 features, as in Llama 3 8B, each is 117 MB in bf16,
+# so writing and reading both would be 470 MB of traffic. If silu is a separate kernel, writing and reading its result
+# adds 235 MB. On Hopper the epilogue turns 16 accumulators into 8 results; everything after that (rounding, stmatrix,
+# TMA) is notebook 14's, for a tile half as wide.
 
 # %%
 show_source(GatedStores)
@@ -311,7 +312,8 @@ show_costs("fused_epilogues")
 
 # %% [markdown]
 # The residual costs most: it alone reads a matrix as large as C. SwiGLU costs nothing: it stores half as much as the
-# plain GEMM, and at K = 4096 it is even faster.
+# plain GEMM, and at K = 4096 it is even faster. Beside torch's ways to compute the same results, the three fused
+# kernels are 4 to 16 % faster.
 #
 # None of the three costs half as much at K = 8192. The residual's cost falls from 5.7 % to 3.8 %. By your estimate
 # GELU's should halve, but its two cooperative rows hardly differ (2.4 % and 2.1 %). Since M and N differ, too, so do
@@ -324,8 +326,9 @@ show_costs("fused_epilogues")
 # So an epilogue can change which configuration is best. In the rows without a comma in their names, the course's
 # function chose it, by notebook 14's model plus your estimate of the epilogue: the whole epilogue for cooperative
 # warpgroups, and nothing for ping-pong as long as the epilogue is shorter than a tile's main loop. If two
-# configurations differ by less than the model's accuracy, it takes ping-pong. The op's registers count too: at K = 4096
-# the plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill.
+# configurations differ by less than the model's accuracy, it takes ping-pong. It does not always find the best one: at
+# K = 4096, *SwiGLU, ping-pong, stream-K* is 1 % faster than the SwiGLU that it chose. The op's registers count too: at
+# K = 4096 the plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill.
 #
 # One row is there as a warning. The model alone predicts that *residual, ping-pong, no clusters* is the fastest
 # configuration for the residual, and it is the slowest row of all. A likely reason, not tested here: blocks without a
@@ -530,7 +533,8 @@ print("second derivatives:", torch.autograd.gradgradcheck(linear_gelu, wide))
 # %% [markdown]
 # The next cell compiles a function that contains the operator. `fullgraph=True` raises an error where torch would have
 # to leave the graph and go back to Python. Then autocast converts fp32 to bf16, so your epilogue runs, in the simulator
-# because these tensors are on the CPU.
+# because these tensors are on the CPU. In the last line, compare the error with 2⁻⁸ of the largest result: rounding
+# that result to bf16 may cost up to that much.
 
 
 # %%
@@ -653,8 +657,7 @@ check("16.14", GatedMLP)
 
 # %% [markdown]
 # The next cell compares a plain MLP with both of yours: its layers swapped by your `use_kernels`, and your `GatedMLP`.
-# **Predict** what it prints if torch treats them as its own. (The 8B model has 4,096 and 14,336 in place of 64 and
-# 192.)
+# **Predict** what it prints if torch treats them as its own. (Llama 3 8B has 4,096 and 14,336 in place of 64 and 192.)
 
 # %%
 torch.manual_seed(16)
@@ -685,11 +688,11 @@ for name, module in {"swapped": use_kernels(plain), "gated": fused}.items():
 #
 # ### Measured
 #
-# The table compares the 8B model's MLP in bf16 with torch's in eager mode. Each result is checked before it is timed.
-# Below it are the largest differences to torch's result when the module with swapped layers is compiled, under autocast
-# or in a CUDA graph, and the host time of a call.
-# Where do you expect the gain, and how large can it be? (Three GEMMs of 4,096 tokens are 1.44 · 10¹² operations, about
-# 2 ms. The traffic that fusion saves is 470 + 235 MB, at notebook 05's bandwidth.)
+# The table compares Llama 3 8B's MLP in bf16 with torch's in eager mode. (A shape is tokens × hidden × gate's and up's
+# features together.) Each result is checked before it is timed. Below it are the largest differences to torch's result
+# when the module with swapped layers is compiled, under autocast or in a CUDA graph, and the host time of a call. Where
+# do you expect the gain, and how large can it be? (Three GEMMs of 4,096 tokens are 1.44 · 10¹² operations, about 2 ms.
+# The traffic that fusion saves is 470 + 235 MB, at notebook 05's bandwidth, 4.2 TB/s on the H200.)
 
 # %%
 show_costs("mlp_forward")
@@ -698,13 +701,12 @@ show_costs("mlp_forward")
 show_as_a_module()
 
 # %% [markdown]
-# (A shape is tokens × hidden × gate's and up's features together.) Swapping nn.Linear gains only what notebook 14's
-# GEMM gains over cuBLAS. The fused gate gains more, because gate(x) and up(x) are not written and read again, and silu
-# and the product need no kernels of their own. torch.compile is in between: it makes one kernel of silu and the
-# product, but still writes and reads gate(x) and up(x). At notebook 05's 4.2 TB/s, the H200 needs 168 µs for 470 + 235
-# MB, and the fused gate saves 161 µs beside *nn.Linear swapped*: the traffic explains the gain. On the H100, at 2.98
-# TB/s, the traffic takes 237 µs, and the gain is larger, too. A call costs the host more than torch's does, because the
-# custom op is written in Python; a CUDA graph removes that cost.
+# Swapping nn.Linear gains only what notebook 14's GEMM gains over cuBLAS. The fused gate gains more, because gate(x)
+# and up(x) are not written and read again, and silu and the product need no kernels of their own. torch.compile is in
+# between: it makes one kernel of silu and the product, but still writes and reads gate(x) and up(x). At notebook 05's
+# 4.2 TB/s, the H200 needs 168 µs for 470 + 235 MB, and the fused gate saves 161 µs beside *nn.Linear swapped*: the
+# traffic explains the gain. On the H100, at 2.98 TB/s, the traffic takes 237 µs, and the gain is larger, too. A call
+# costs the host more than torch's does, because the custom op is written in Python; a CUDA graph removes that cost.
 #
 # The next table has forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed.
 # In *nn.Linear swapped* the operator reads those without copies. *Backward by cuBLAS* uses cuBLAS's kernels for
@@ -717,15 +719,15 @@ show_as_a_module()
 show_costs("mlp_training")
 
 # %% [markdown]
-# Subtract the time of *nn.Linear swapped* from that of the row with copies, and compare the difference with the time
-# for 1.6 GB at notebook 05's bandwidth. The copies take several times as long: torch's transposing copy is far slower
-# than its plain one. (Notebook 05's transpose without a swizzle was slow as well, but its swizzled one came close to a
-# plain copy.)
+# The row with copies takes 8,464 µs and *nn.Linear swapped* 5,826: the copies cost 2.6 ms. At notebook 05's bandwidth,
+# 1.6 GB take under 0.4 ms. The copies take several times as long, because torch's transposing copy is far slower than
+# its plain one. (Notebook 05's transpose without a swizzle was slow as well, but its swizzled one came close to a plain
+# copy.)
 #
-# The other rows: beside *backward by cuBLAS*, our kernel for transposed operands makes the step 1 % faster. Compiling
-# the activation gains 4 % with our linear layers and with torch's, so ours remain 1 % ahead. The row with a ≈ is too
-# noisy to say which is faster. The table has no row for the gated MLP, whose backward computes gate(x) and up(x) again:
-# two GEMMs more, beside nine.
+# The other rows: on the H200, our kernel for transposed operands makes the step 1 % faster than *backward by cuBLAS*.
+# On the H100, compiling the activation gains 4 % with our linear layers and with torch's, so ours remain 1 % ahead. The
+# row with a ≈ is too noisy to say which is faster. The table has no row for the gated MLP, whose backward computes
+# gate(x) and up(x) again: two GEMMs more, beside nine.
 #
 # ## Two GPUs, one all-reduce
 #

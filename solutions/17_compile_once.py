@@ -23,7 +23,7 @@
 # > lay out shared memory with structs and call PTX instructions that the DSL does not wrap.
 # >
 # > **It takes** about 85 minutes, on any machine; its appendix about 30 more. Only the timing of launches (three
-# > points) needs a GPU.
+# > points) needs a GPU. Do the exercises in the order of the page, which is not always that of their numbers.
 
 # %%
 import os
@@ -122,7 +122,7 @@ _ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 # %% [markdown]
 # The table shows recorded measurements. Each number is the median of three processes, and each process first compiled
 # another kernel, so work done once per process is not counted. The machine without a GPU has no numbers for the last
-# three steps. NVIDIA published the last row, for a GEMM on a B100, without the later steps.
+# three steps. The last row is from a talk of NVIDIA's on the CuTe DSL, for a GEMM on a B100, without the later steps.
 
 # %%
 show_first_calls()
@@ -282,9 +282,10 @@ print("kept:", ones[0], "called directly:", ones[1])
 # ## The key
 #
 # From here on, compile with dynamic layouts, for any size. Only one property of the sizes and addresses still matters:
-# `ld.global.v4` (notebook 04) and 16-byte `cp.async` (notebook 05) need aligned addresses. So the caller chooses
-# between two kernels for each tensor: if its address and the start of every row (or column, if columns are contiguous)
-# are multiples of 16 bytes, the kernel accesses it 16 bytes at a time, and otherwise element by element.
+# `ld.global.v4` (notebook 04) and 16-byte `cp.async` (notebook 05) need aligned addresses. So a kernel treats each
+# tensor in one of two ways, and the compiled code differs: if the tensor's address and the start of every row (or
+# column, if columns are contiguous) are multiples of 16 bytes, the kernel accesses it 16 bytes at a time, and otherwise
+# element by element.
 #
 # **Exercise 17.3** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
 # torch tensors, each with exactly one stride of 1 and no size of 1; `constants` is a tuple, the Constexpr arguments;
@@ -364,6 +365,8 @@ for dtype in (torch.float32, torch.float16):
         assert x.eq(-1).all()
 
 # %% [markdown]
+# Two, one for each dtype: the sizes are not in the key, and all of these tensors begin at multiples of 16 bytes.
+#
 # ## A bound
 #
 # `CompiledKernels` never evicts a function, so in a service that keeps meeting new keys it grows without limit. Bound
@@ -586,10 +589,10 @@ show_later_calls()
 show_figure("launches")
 
 # %% [markdown]
-# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. From row to row you save
-# compiling, tracing, wrapping the tensors, packing the arguments, and the launch itself. The dictionary has a cost,
-# too: building the key is Python, and takes about as long as the TVM-FFI launch that follows. If a loop calls one
-# kernel a thousand times, look it up once, before the loop.
+# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. Down the table you save
+# compiling, tracing, wrapping the tensors, packing the arguments, and in the end the launch itself. The dictionary adds
+# a cost to its two rows: building the key is Python, and takes about as long as the TVM-FFI launch that follows. If a
+# loop calls one kernel a thousand times, look it up once, before the loop.
 #
 # In all rows but one, *until done* is about the host's time: the GPU waits for the host. Only in the graph of 20
 # launches does the GPU set the pace: a launch costs the host 0.12 µs, and a kernel that does almost nothing costs the
@@ -691,15 +694,17 @@ with tempfile.TemporaryDirectory() as folder:
 
 # %% [markdown]
 # The longest step loads no kernel at all: it imports the package `tvm_ffi`, which `load_module` would otherwise do at
-# its first call. A process does that once, for all its kernels. `load_module` itself links the host code, for one file.
+# its first call. A process does that once, for all its kernels. It is probably most of the 69 ms, too, since the first
+# table has 0.7 ms for loading `double`'s kernel. `load_module` itself links the host code, for one file.
 #
 # The kernel reaches the GPU later. The object file holds the cubin as data, and its host code passes it to the driver
 # in the first call. By default (`CUDA_MODULE_LOADING=LAZY`) the driver then only records the kernel, and copies its
 # code to the GPU at the first launch; with `EAGER` it copies at once.
 #
 # On a machine with a GPU, `python -m tutorlib.instruments.launches` records CuTe's steps, and those of a process that
-# loads the same cubin with the driver's own functions, under both settings; the next cell shows these records, if there
-# are any. By this description, `EAGER` should lengthen the driver's `cuModuleLoadData` and shorten its first launch.
+# loads the same cubin with the driver's own functions, under both settings. The next cell shows these records, if there
+# are any. Without them this page has not measured the description, but you can test it: `EAGER` should lengthen the
+# driver's `cuModuleLoadData` and shorten its first launch.
 
 # %%
 show_first_load()
