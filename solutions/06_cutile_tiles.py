@@ -59,6 +59,8 @@ show_tile_space((10, 20), (4, 8))
 explore_tile_space()
 
 # %% [markdown]
+# (One answer: an array of 5×9 in tiles of 4×8. Its four tiles cover 128 elements, and only 45 exist.)
+#
 # A block usually works on the tile that has the block's own index. That is a convention, not a law: the grid of blocks
 # and the grid of tiles are different things, and on the next page we permute one against the other.
 #
@@ -104,9 +106,9 @@ check("06.1", add)
 
 # %% [markdown]
 # You wrote no guard for the last tile, and none was needed: an array knows its size, and a store skips the elements
-# outside. That is the first benefit of not using pointers. The second: the interpreter sees when a grid does not fit
-# its arrays. If it is too small, some elements are never stored; if it is too large, a block accesses a tile *wholly*
-# outside, which cuTile does not allow. Here is one of each:
+# outside (one exception follows exercise 06.4). That is the first benefit of not using pointers. The second: the
+# interpreter sees when a grid does not fit its arrays. If it is too small, some elements are never stored; if it is too
+# large, a block accesses a tile *wholly* outside, which cuTile does not allow. Here is one of each:
 
 # %%
 for grid in [(2, 2), (4, 2)]:
@@ -265,11 +267,12 @@ def row_sums(x, sums, tm: ct.Constant[int], tn: ct.Constant[int]):
 check("06.4", row_sums)
 
 # %% [markdown]
-# The checker's guard bands found a trap here. On Hopper the compiler stores a one-dimensional tile by TMA, the copy
-# engine of notebook 05, which writes whole units of 16 bytes. With cuda-tile 1.7.0 on an H200, such a store wrote past
-# the end of a `sums` whose length is not a multiple of four fp32. You do not notice while that memory is unused, as the
-# end of an allocation often is; in a view into a larger tensor the store destroys data. The lengths of the checker's
-# `sums` are multiples of four; keep your outputs in multiples of 16 bytes, too.
+# `check` puts guard bands around its outputs, as in notebook 04, and they found a trap here. On Hopper the compiler
+# stores a one-dimensional tile by TMA, the copy engine of notebook 05, which writes whole units of 16 bytes. With
+# cuda-tile 1.7.0 on an H200, such a store wrote past the end of a `sums` whose length is not a multiple of four fp32.
+# You do not notice while that memory is unused, as the end of an allocation often is; in a view into a larger tensor
+# the store destroys data. The lengths of the checker's `sums` are multiples of four; keep your outputs in multiples of
+# 16 bytes, too.
 #
 # ## A softmax
 #
@@ -392,21 +395,24 @@ check("06.7", long_softmax)
 # How fast is it? The table has the speed of such kernels, written as on this page, as a fraction of `torch.softmax`'s,
 # for matrices of 256 MiB with rows of different lengths. (As in notebook 04, a kernel and its rival are timed in turns,
 # in pairs; *cool* means in short rounds, between which the GPU rests. Where a row has 8,192 elements or more, *one tile
-# for several rows* is one tile for one row.) **Predict** first: where does one tile per row win, where does it lose,
-# and how much does the third pass cost?
+# for several rows* is one tile for one row, too. Even then it reduces along axis 1, where *one tile a row* reduces the
+# whole tile, so the two differ slightly.) **Predict** first: where does one tile per row win, where does it lose, and
+# how much does the third pass cost?
 
 # %%
 show_sweep("softmax_rows")
 
 # %% [markdown]
-# One tile per row reads memory once, and beats the loops as long as a row fits in the registers; a row of 65,536
-# elements cannot, so the compiler has to spill. There the online kernel leads. At equal tiles the third pass costs only
-# 4 to 8 percent more time in rows of 4,096 elements or more (0.610 against 0.656 in the longest), although the online
-# kernel saves one load of three. Saving it costs arithmetic, and the third pass may find part of its row in L2; the
-# table cannot tell the two apart. Short rows are slow in all of them: 4 KB of work hardly repay the cost of starting a
-# block, and a tile of 4,096 elements is three quarters empty. Several rows in one tile help the short rows most.
-# `torch` has a kernel of its own for short rows, and is ahead at every length; notebook 07 shows how to tune tiles and
-# hints.
+# - **One tile per row** reads memory once, and beats the loops as long as a row fits in the registers. A row of 65,536
+#   elements does not fit, so the compiler has to spill, and the online kernel leads.
+# - **The third pass** costs only 4 to 8 percent more time in rows of 4,096 elements or more, with tiles of 4,096 (0.610
+#   against 0.656 in the longest), although the online kernel saves one load of three. It pays for that in arithmetic,
+#   and the third pass may find part of its row in L2; the table cannot tell the two apart.
+# - **Short rows** are slow in every kernel that gives a block one row: 4 KB of work hardly repay the cost of starting a
+#   block, and a tile of 4,096 elements is three quarters empty. Several rows in one tile help them most.
+#
+# `torch.softmax` has a kernel of its own for short rows, and is ahead at every length. Notebook 07 shows how to tune
+# tiles and hints.
 #
 # ## The compiler's output
 #
@@ -432,7 +438,7 @@ print(*sorted(compiled.instructions), sep="\n")
 #
 # - An array is memory, a tile is a value, a block is a run of the body. An index counts tiles.
 # - A store skips elements past the edge; a load pads with a value that you choose: 0 for a sum, -∞ for a maximum. A
-#   tile wholly outside is an error.
+#   tile wholly outside is not allowed: the interpreter reports it, a GPU does not.
 # - Tile sizes are powers of two, known when the kernel is compiled. Shapes align at the right.
 # - A reduction keeps its tile's dtype: convert to fp32 before you add, and accumulate in fp32.
 # - A softmax of any length needs two passes: rescale the running sum whenever the maximum grows.

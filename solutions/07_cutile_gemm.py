@@ -279,9 +279,9 @@ for name, made in zip(ways, compiled_ways, strict=True):
 # %% [markdown]
 # With a higher `latency` the compiler reserves more shared memory, for a deeper pipeline with more tiles in flight.
 # Without the hint it chooses the depth itself. Without TMA, the threads load the tiles themselves (`ld.global`), into
-# about as much shared memory. With two CTAs the table shows the shared memory of each. A CTA keeps half of A's tile,
-# but all of B's, which a multicast load delivers to both. So its stages are smaller, and the compiler uses the space
-# for more of them.
+# about as much shared memory. In a cluster each CTA uses more, too (the report counts one CTA): it keeps half of A's
+# tile, but all of B's, which a multicast load delivers to both. So its stages are smaller than those of a CTA that
+# works alone, and the compiler uses the space for more of them.
 #
 # TMA has a requirement of its own: rows must begin at multiples of 16 bytes. With K = 4090, a row of bf16 is 8,180
 # bytes long, and the requirement fails. Nothing in the source shows it:
@@ -313,9 +313,9 @@ for side in (2048, 4096, 8192):
 
 # %% [markdown]
 # None of them: at each size the last wave happens to cost 3%. Before you go on, find a size below 2048 where it costs
-# more than a third: change the tuple. The bound is the same for one block per tile and for a persistent grid: with 7.76
-# waves to run, some SMs compute 8 tiles and the others 7, in any order. Only cutting the work into other pieces changes
-# it.
+# more than a third: change the tuple. (1536 is one: its 144 tiles need two waves, and the second has 12.) The bound is
+# the same for one block per tile and for a persistent grid: with 7.76 waves to run, some SMs compute 8 tiles and the
+# others 7, in any order. Only cutting the work into other pieces changes it.
 #
 # `tile_of_product(a, b, m, n, tm, tn, tk)` is the loop of exercise 07.1 as a function that returns the accumulator. A
 # kernel may call ordinary functions; they need no decorator.
@@ -379,7 +379,8 @@ print("largest error:", (c - a.float() @ b.float().mT).abs().max().item())
 # - each thread has at most 128 accumulators: the tile is divided among num_ctas·warps·32 threads. If `occupancy` blocks
 #   share an SM, they also share its registers, so the limit of 128 applies to their sum;
 # - two stages (one in use, one in flight), each of a (tm, tk) and a (tn, tk) tile, fit into 227 KiB of shared memory.
-#   Each CTA holds its share of the tiles; `occupancy` blocks share the 227 KiB.
+#   Divide a stage evenly among the CTAs. That is optimistic (you saw that a CTA may keep all of B's tile), but `fits`
+#   has only to rule out configurations that cannot work. `occupancy` blocks share the 227 KiB.
 
 
 # %%
@@ -410,6 +411,10 @@ else:
     print("the best of three:", tile_gemm.tune(few, a, b, c).best.config)
 
 # %% [markdown]
+# A search finds a good configuration, not always the best: `exhaustive_search` takes the smallest mean of its own runs,
+# and these three are close. On an H200 it has chosen 128×256, which both measurements at 4096 below have as the slowest
+# of the three, within 3% of the fastest.
+#
 # `tutor sweep tile_space` times the whole space as carefully as `check` does, alternating each configuration with
 # cuBLAS. `tutor plots tile_heatmap` draws the speed of the best hints for each tile and each depth along K:
 
@@ -451,7 +456,7 @@ show_ladder("07")
 # - **The order of the blocks** gains at the largest size alone, where L2 holds the smallest part of A and B. At 2048
 #   both fit in L2, so the order has nothing to save. The differences at 2048 and at 4096 are noise.
 # - **The spilled tile** has the same source as its neighbors and another pair of numbers. Only the compiler's report
-#   warns you.
+#   warns you before you run it.
 # - **Persistence** hides a tile's first loads and its epilogue behind another tile's arithmetic, provided that a block
 #   has another tile. At 2048 there are 128 tiles of 128×256, fewer than SMs, and the gain is noise.
 # - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
@@ -583,7 +588,8 @@ for fast in (False, True):
     print(f"use_fast_acc={fast!s:5}", compile_cutile(one_tile, [*skinny, fast], "sm_90"))
 
 # %% [markdown]
-# Two stages without fast accumulation, six with it.
+# Two stages without fast accumulation, six with it. (The small stack without it is probably due to the result of a
+# step, which needs registers beside the accumulators.)
 #
 # **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. Tiles of 64 rows need no
 # padding, but B, a hundred times larger than A, is loaded five times. The cell prints the bytes that each choice moves
@@ -787,7 +793,8 @@ check("07.9", split_gemm)
 
 # %% [markdown]
 # How much does it gain? The table has both ways, with up to 16 parts, as fractions of the speed of cuBLAS, which also
-# splits K when it expects a gain (`tutor sweep tile_split_k`):
+# splits K when it expects a gain (`tutor sweep tile_split_k`). *1 part, in its place* is the kernel of 07.1, which
+# stores C directly and needs no second pass; the column *2048* is 2048×2048×2048:
 
 # %%
 show_sweep("tile_split_k")

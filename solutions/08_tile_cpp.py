@@ -137,9 +137,9 @@ race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_
 
 # %% [markdown]
 # A thread gets 0.06, 0.5, 8 or 64 elements, in 2²⁴, 2²¹, 2¹⁷ or 2¹⁴ blocks. A tile of 8 leaves 120 of 128 threads
-# without an element, but that is not what makes it slow. Divide the times of the two small tiles by their numbers of
-# blocks: 2²⁴ blocks of 8 elements and 2²¹ of 64 take the same time per block, 0.6 ns. The rate at which the GPU
-# launches blocks is the limit, not memory. From tiles of 1,024 on, bandwidth is the limit, and a still larger tile
+# without an element, but the idle threads are not what makes it slow. Divide the times of the two small tiles by their
+# numbers of blocks: 2²⁴ blocks of 8 elements and 2²¹ of 64 take the same time per block, 0.6 ns. The rate at which the
+# GPU launches blocks is the limit, not memory. From tiles of 1,024 on, bandwidth is the limit, and a still larger tile
 # changes nothing. (The table names its GPU; `check` measures on yours, where times and fractions differ.)
 #
 # ## A GEMM
@@ -202,7 +202,8 @@ print(compile_cpp(SILENT.source).remarked)
 # %% [markdown]
 # The mma uses tensor cores, as it should, but the loads do not use TMA. On Hopper a tile should come by TMA, the copy
 # engine of notebook 05: one thread issues the copy, and the hardware carries it out while the tensor cores work on
-# earlier tiles. Here the threads load the elements into registers, then store them to shared memory.
+# earlier tiles. Here the threads load the elements into registers, then store them to shared memory. They store C
+# themselves, too; the remarks name no instruction for that.
 #
 # The remark names the reason, "base pointer not 16-byte aligned": as far as the compiler knows, a pointer may hold any
 # address. State the fact with the first of the three **promises** of this page:
@@ -290,8 +291,8 @@ def gemm():
 check("08.4", gemm)
 
 # %% [markdown]
-# **Predict** the remarks on your own kernel, line by line. Then delete one promise after the other in the cell above,
-# run both cells again, and see which remark each promise changes:
+# **Predict** the remarks on your own kernel, line by line. Then delete one promise at a time in your answer to 08.4,
+# run it and the cell below again, and see which remark each promise changes:
 
 # %%
 with suppress(NotImplementedError):  # until you have written gemm
@@ -339,8 +340,8 @@ for title in ("+ __restrict__", "+ multiples of 8"):
 # in flight it goes on to the next step. Without it, the compiler cannot rule out that C overlaps A or B, so it does not
 # pipeline: it issues a load, waits until the tile has arrived, and issues the next.
 #
-# (The effect shows without Hopper as well: `check` simulates the code for sm_80, and counts the loads that a warp waits
-# for as soon as it has issued them.)
+# (`check` can tell a missing `__restrict__` without a Hopper GPU: it simulates the code for sm_80, and counts the loads
+# that a warp waits for as soon as it has issued them.)
 #
 # ## The last tenth
 #
@@ -363,7 +364,7 @@ for title in ("+ __restrict__", "+ multiples of 8"):
 #
 # The exercise below takes the tiles in strips of 8 rows, each strip column by column. In the picture each number is a
 # tile's position in the order, and a wave has 64 blocks. The first wave reads the rows of A's tiles and the columns of
-# Bᵀ's that are green in the margins: 20 on the left, 16 on the right.
+# Bᵀ's that are green in the margins, 20 on the left, 16 on the right. (The titles say "columns of B".)
 
 # %%
 show_block_order((16, 16), {"a plain 2-D grid": raster, "in strips of 8 rows": grouped}, in_flight=64)
@@ -374,8 +375,8 @@ show_block_order((16, 16), {"a plain 2-D grid": raster, "in strips of 8 rows": g
 # along K cost?
 #
 # The columns on the right are fractions of cuBLAS's speed at 4096³ and at 8192³ (`tutor sweep cpp_ways`). In the last
-# three rows, two CTAs on two SMs share a tile of 256×256: in strips of 8 rows, then of 4, then, again in strips of 8,
-# with steps of 128 along K.
+# three rows, two CTAs on two SMs, each with eight consumer warps, share a tile of 256×256: in strips of 8 rows, then of
+# 4, then, again in strips of 8, with steps of 128 along K.
 
 # %%
 race(WAYS, "cpp_ways")
@@ -531,8 +532,8 @@ show_ladder("08")
 #
 #     void add_on_gpu(const float* a, const float* b, float* c, int n)
 #
-# for pointers to *host* memory: c = a + b, with the `vector_add` of 08.1. If the launch fails, print its error to
-# stderr; `<cstdio>` is included. Free all the memory that you allocate, even then.
+# for pointers to *host* memory and n ≥ 1: c = a + b, with the `vector_add` of 08.1. If the launch fails, print its
+# error to stderr; `<cstdio>` is included. Free all the memory that you allocate, even then.
 
 
 # %%
