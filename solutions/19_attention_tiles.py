@@ -97,7 +97,8 @@ for name, *how in [("exp", False, False), ("exp2", True, False), ("exp2, flushed
 
 # %% [markdown]
 # To preserve subnormal results, ptxas surrounds `ex2` with a comparison, a select and two multiplications. Flushed, an
-# exponential is one instruction. A weight below 2⁻¹²⁶ does not matter next to the largest one, which is 1. (The count
+# exponential is one instruction. `ct.exp` takes more: it splits x · log2(e) into an integer and a rest, and multiplies
+# two powers of 2 at the end. A weight below 2⁻¹²⁶ does not matter next to the largest one, which is 1. (The count
 # leaves out `FMUL.RZ`, with which each of these kernels computes an index.)
 #
 # **Exercise 19.1** (about 4 lines). Write `online_step(s, largest, total)`, the step that all kernels of this page
@@ -178,11 +179,11 @@ for n in (256, 4096, 65536):
     print(f"{n:6} keys: relative error {errors[0]:.0e} in fp32, {errors[1]:.0e} in bf16")
 
 # %% [markdown]
-# bf16 has 8 significant bits. Once the total is several hundred times as large as a tile's contribution, adding the
-# tile no longer changes it, and the output, divided by that total, is too large. No error message tells you. Maximum
-# and total are only two numbers per row, so fp32 costs little. The accumulator is fp32 for the same reason. The weights
-# p may be rounded to bf16 for the tensor cores: each is used once, so their errors do not accumulate, and partly
-# cancel.
+# bf16 has 8 significant bits: in the two shorter rows the error is that of about one rounding. But once the total is
+# several hundred times as large as a tile's contribution, adding the tile no longer changes it, and the output, divided
+# by that total, is too large. No error message tells you. Maximum and total are only two numbers per row, so fp32 costs
+# little. The accumulator is fp32 for the same reason. The weights p may be rounded to bf16 for the tensor cores: each
+# enters a sum only once, so their errors do not accumulate, and partly cancel.
 #
 # ## Two GEMMs in one kernel
 #
@@ -245,7 +246,8 @@ print(f"K and V of one head: {2 * 2 * tokens * d / 1e6:.1f} MB")
 #
 # In a causal model, query i sees keys 0 … i. A **mask** sets the other scores to -∞, so that their weights are 0. If
 # you cut S into tiles, there are three kinds: tiles that every query of the block sees whole, tiles that need a mask,
-# and tiles that no query sees. The picture has 320 queries and only 250 keys, so the last tile of keys is incomplete.
+# and tiles that no query sees. In the picture, a row is one block's queries and a column one tile of keys. There are
+# 320 queries and only 250 keys, so the last tile of keys is incomplete.
 
 # %%
 show_key_tiles(320, 250, 64, 32)
@@ -345,6 +347,8 @@ print(f"the work of four SMs, shared evenly: {sum(lengths) / 4:.0f} tiles each")
 print(f"shortest first: {makespan(lengths)} tiles, longest first: {makespan(lengths[::-1])}")
 
 # %% [markdown]
+# Longest first, the short blocks fill the gaps at the end, and the four SMs share the work evenly.
+#
 # **Exercise 19.5** (about 30 lines). Write the kernel `attention`: your `causal` with a batch, heads and groups, and
 # with the longest rows first. The grid is (blocks of queries, heads, batch), so `ct.num_blocks(0)` is the number of
 # blocks of queries. A tile of k has four sizes here, (1, 1, tn, d), and `ct.reshape` makes it (tn, d); a store needs
@@ -424,10 +428,10 @@ for warps in (4, 8):
     print(f"{warps} warps: {made.registers} registers, {made.stack_bytes} bytes on the stack")
 
 # %% [markdown]
-# A tile that needs fewer registers leaves room for a second block on the SM (`occupancy=2`), whose multiplications can
-# run during the first one's exponentials. A cluster of two CTAs (`num_ctas=2`) computes one tile together, with the
-# registers of both. And a **persistent** kernel launches only as many blocks as the SMs hold: each takes every n-th
-# tile, the longest rows of all heads first:
+# A thread can have 255 registers at most, so with 4 warps it spills. A tile that needs fewer leaves room for a second
+# block on the SM (`occupancy=2`), whose multiplications can run during the first one's exponentials. A cluster of two
+# CTAs (`num_ctas=2`) computes one tile together, with the registers of both. And a **persistent** kernel launches only
+# as many blocks as the SMs hold: each takes every n-th tile, the longest rows of all heads first:
 
 # %%
 show_source(tiles.persistent_forward)
@@ -443,15 +447,16 @@ show_source(tiles.persistent_forward)
 show_sweep("attention_tuning")
 
 # %% [markdown]
-# One tile wins for both d. The persistent version is a tenth slower. Two differences may explain that: its blocks take
+# One tile wins for both d. Its persistent version is a tenth slower. Two differences may explain that: its blocks take
 # every n-th tile, however long their earlier tiles were, while the hardware gives the next block of a grid to whichever
 # SM is free; and it begins with the longest rows of all heads, so L2 has to hold K and V of all of them, while the grid
 # launches one head's blocks after another's. (Notebook 20's persistent kernel draws its tiles from a counter, one
 # sequence after another.)
 #
-# The next two tables have other lengths, first without a causal mask. **Predict** how the speed of the cuTile kernel,
-# relative to cuDNN's, depends on the length of the sequences, and on whether eight heads share K and V (16×2 heads
-# against 16×16). The CuTe kernel is the subject of notebook 20.
+# The next two tables have other lengths, first without a causal mask. In each row, the sequences of the batch have
+# 16,384 tokens together. **Predict** how the speed of the cuTile kernel, relative to cuDNN's, depends on the length of
+# the sequences, and on whether eight heads share K and V (16×2 heads against 16×16). The CuTe kernel is the subject of
+# notebook 20.
 
 # %%
 show_sweep("attention_full")
@@ -460,8 +465,8 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# Tiles of the cuTile rows: 64×128, two on an SM; without a mask and for d = 64, 128×128 in a cluster of two, two on an
-# SM.
+# The cuTile kernel's tiles are 64×128, two on an SM. Where d = 64 and there is no mask, they are 128×128 in a
+# cluster of two, two on an SM.
 #
 # Relative to cuDNN, the cuTile kernel is best at long sequences, and sharing K and V changes its ratio little. The
 # tables do not say why it falls behind at 1,024 tokens.
@@ -475,8 +480,8 @@ show_sweep("attention_causal")
 # ## Decoding: one query, many keys
 #
 # When a model generates text, each step has one new query per sequence, and K and V of all earlier tokens. A tile of
-# scores has few rows: the `group` query heads that share a head of K and V, padded to 16, the rows of an `mma.sync`.
-# **Predict**: what limits the kernel, the tensor cores or memory?
+# scores has few rows: the `group` query heads that share a head of K and V, padded to 16, the rows of an `mma.sync` (a
+# wgmma has 64). **Predict**: what limits the kernel, the tensor cores or memory?
 
 # %%
 batch, kv_heads, group, keys, d = 4, 8, 8, 16384, 128
@@ -532,8 +537,9 @@ check("19.6", combine)
 show_source(tiles.scaled_step, tiles.scores, tiles.decode_parts)
 
 # %% [markdown]
-# How many splits? Enough to occupy all SMs, but not many more: each part is written and read again, in fp32.
-# **Predict** how much traffic the parts add, with enough splits for two blocks on each SM:
+# How many splits? Enough to occupy all SMs, but not many more: blocks that wait for an SM have no loads in flight, and
+# each part is written and read again, in fp32. **Predict** how much traffic the parts add, with enough splits for two
+# blocks on each SM:
 
 # %%
 splits = -(-2 * h200.sms // (batch * kv_heads))
@@ -541,18 +547,22 @@ parts_moved = 2 * batch * kv_heads * splits * group * d * 4  # written once, rea
 print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / bytes_read:.1%} more bytes than K and V")
 
 # %% [markdown]
+# So the parts cost little. (The course's kernel rounds the number of splits down, so that all blocks are on an SM at
+# once.)
+#
 # Measured beside torch's fastest backend, by the number of blocks for each SM, which the kernel is also compiled for,
-# as its `occupancy` hint. Shapes are as above, with one query. (An empty cell was not measured.) **Predict**: is one
-# block for each SM enough, and do four gain anything over two?
+# as its `occupancy` hint. Shapes are as above, with one query, and all rows read the same number of bytes of K and V.
+# (An empty cell was not measured.) **Predict**: is one block for each SM enough, and do four gain anything over two?
 
 # %%
 show_sweep("decode")
 
 # %% [markdown]
-# Two blocks in place of one change little: from some 4 % slower to some 8 % faster. Four take 1.7 times as long as two:
-# with a quarter of an SM's registers for each block, a thread runs out of them, and spills. The kernel is furthest
-# behind where there are the most sequences. Too few blocks cannot be the reason: 64 sequences with 8 heads of K and V
-# are 512 blocks before any split. The table does not show what is.
+# Two blocks in place of one change little with the longest sequences, and gain some 5 to 10 % with the shortest. Four
+# are much slower wherever they were measured: with a quarter of an SM's registers for each block, a thread runs out of
+# them, and spills. The kernel is furthest behind where there are the most sequences, and the shortest. Too few blocks
+# cannot be the reason: 64 sequences with 8 heads of K and V are 512 blocks before any split. Perhaps it is that each of
+# them has few tiles of keys, and begins with none in flight; the table does not show it.
 #
 # ## What to remember
 #
@@ -602,7 +612,8 @@ show_sweep("decode")
 #
 # δ is one number per row, and seems to need a whole row of dP. It does not: Σⱼ Pᵢⱼ dPᵢⱼ = Σⱼ Pᵢⱼ (dOᵢ · Vⱼ) = dOᵢ · Oᵢ,
 # a dot product of two rows of d numbers. And P no longer needs an online softmax: the forward pass's log-sum-exp gives
-# Pᵢⱼ = 2^(sᵢⱼ - lseᵢ) in one step. Is the table right? Compare it with torch's automatic differentiation, in fp64:
+# Pᵢⱼ = 2^(Sᵢⱼ·log2(e) - lseᵢ) in one step. Is the table right? Compare it with torch's automatic differentiation, in
+# fp64:
 
 # %%
 torch.manual_seed(0)
@@ -661,13 +672,13 @@ show_source(tiles.keys_step, tiles.backward_keys)
 # %% [markdown]
 # These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do. If
 # they kept the tensor cores as busy as a kernel with five, they would reach 5/7 of its speed, 0.71. **Predict** whether
-# they come closer to torch's fastest backward pass than that, or less close. (A row named *atomic dQ* has the course's
-# kernel with five.)
+# they come closer to torch's fastest backward pass than that, or less close.
 
 # %%
 show_sweep("attention_backward")
 
 # %% [markdown]
-# Most of those with seven products are closer, all with d = 64 among them. Where eight heads share K and V, the ratio
-# is lower: a block that owns keys walks over the queries of all eight heads, and there are an eighth as many such
-# blocks.
+# Most are closer, all with d = 64 among them. Where eight heads share K and V, the ratio is lower in all causal rows,
+# and without a mask for sequences of 4,096 tokens or more. A block that owns keys walks over the queries of all eight
+# heads there, and an eighth as many such blocks are harder to share evenly among the SMs. The table does not show
+# whether that is the reason.

@@ -72,9 +72,9 @@ print(f"S and P V: {gemms:.0f} cycles; exponentials: {exponentials:.0f} cycles")
 # softmax, they would idle for at least 512 of 1,536 cycles, a third of the time. You cannot make either unit faster, so
 # both have to be busy at once.
 #
-# The pictures show three blocks of keys, 0 to 2. The rows `wg 0` and `wg 1` show when the two warpgroups compute their
-# softmax, and the row `mma` shows the tensor cores: S1 is S of block 1, P1 is P V of block 1, each for both warpgroups.
-# (The lengths are chosen for the drawing.)
+# The pictures show three blocks of keys, here numbered 0 to 2 in the order in which a warpgroup visits them. The rows
+# `wg 0` and `wg 1` show when the two warpgroups compute their softmax, and the row `mma` shows the tensor cores: S1 is
+# S of block 1, P1 is P V of block 1, each for both warpgroups. (The lengths are chosen for the drawing.)
 
 # %%
 show_attention("together", "together, overlap")
@@ -206,10 +206,10 @@ show_source(make_mmas)
 # %% [markdown]
 # **Exercise 20.3** (about 6 lines). Write `add_pv(pv, acc, p, v, stage)`: issue O += P V as one group of wgmmas, and do
 # not wait. `pv` is the tiled MMA, `acc` the accumulators of O, `p` the operand ((2, 2, 2), 1, K blocks), `v` the
-# fragment (V, 1, K blocks, stages) in shared memory. Every wgmma adds to `acc`, which is zero at first. The function is
-# 13.10's `multiply` with three differences: no wgmma discards the old accumulators, the stage is an argument, and one
-# operand is in registers, which the threads have just written. Which of its calls makes those writes visible to the
-# wgmmas?
+# fragment of V in shared memory, (one wgmma's operand, 1, K blocks, stages). Every wgmma adds to `acc`, which is zero
+# at first. The function is 13.10's `multiply` with three differences: no wgmma discards the old accumulators, the stage
+# is an argument, and one operand is in registers, which the threads have just written. Which of its calls makes those
+# writes visible to the wgmmas?
 
 
 # %%
@@ -230,7 +230,7 @@ check("20.3", add_pv)
 # %% [markdown]
 # `warpgroup.fence()` does: it orders a thread's register accesses before the wgmmas that use the same registers, here
 # P, which was just rounded, and O, which was just rescaled. These registers may not be written again while the group is
-# in flight. (The next P may be rounded before that into others.)
+# in flight. (The next P may be rounded before then, but into other registers.)
 #
 # ## The softmax, two rows at a time
 #
@@ -261,8 +261,9 @@ show_source(softmax_first, OnlineSoftmax)
 #   four get the result. `cute.arch.shuffle_sync_bfly(value, offset=n)` returns the value of lane (own lane XOR n).
 # - `softmax_step(softmax, rows, p_rows, factors)` is `softmax_first` for a later block. It updates `softmax.rmax` and
 #   `softmax.rsum`, writes P into `p_rows`, and writes each row's factor, 2^((m − m′)·scale), into `factors[row]`; the
-#   caller rescales O with it. `rows` and `p_rows` are views by row. `s.reduce(op, start, 0)`, with
-#   `cute.ReductionOp.MAX` or `ADD`, reduces all elements of s to one, beginning with `start`.
+#   caller rescales O with it. `rows` and `p_rows` are views by row. `s` is loaded as in
+#   `softmax_first`; `s.reduce(op, start, 0)`, with `cute.ReductionOp.MAX` or `ADD`, reduces all elements of s to one
+#   number, beginning with `start`.
 
 
 # %%
@@ -343,14 +344,15 @@ print(f"{blocks} blocks, {blocks - unmasked} of them masked; without causal {(TO
 #
 # ## The producer
 #
-# With overlap, a consumer reads K of block n − 1, then K of block n − 2, and only then V of block n − 1. The producer
+# With overlap, a consumer reads K of block n, then K of block n − 1, and only then V of block n. The producer
 # loads in this order, K one block ahead of V. Otherwise the consumers wait for K behind a V that they read later.
 #
 # **Exercise 20.6** (about 12 lines). Write `produce(loads, n_blocks)`, which the producer warp runs: Q, then K and V of
 # the blocks n_blocks − 1 to 0, K one block ahead. `loads.load_q()`, `loads.load_k(n_block, state)` and
 # `loads.load_v(n_block, state)` wait for an empty stage, announce the bytes and issue the copy. `loads.stages` is the
 # number of stages of each ring, which needs a state of its own, made as in 14.1. There is at least one block.
-# `n_blocks` is known only at run time, so the loop is a `cutlass.range(…, unroll=1)`.
+# `n_blocks` is known only at run time, so the loop is a `cutlass.range(…, unroll=1)`. (In the source below,
+# `persistent`, `drawn` and `carried` belong to the section "From tile to tile"; in your kernel they change nothing.)
 
 # %%
 show_source(BlockLoads)
@@ -614,8 +616,9 @@ scaled_dot_product_attention(*torch.randn(3, 1, 2, 8, 32))
 print("left to torch:", dict(left_to_torch))
 
 # %% [markdown]
-# `opcheck` tests the parts one by one: the schema, the fake's shapes and strides against the real ones, and the
-# registered backward, also as torch.compile traces it.
+# The gradients agree up to rounding, and the call with head_dim 32 is counted by its reason. `opcheck` tests the parts
+# one by one: the schema, the fake's shapes and strides against the real ones, and the registered backward, also as
+# torch.compile traces it.
 
 # %%
 inputs = [torch.randn(1, 2, 16, 64, requires_grad=True) for _ in range(3)]
@@ -646,9 +649,9 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# The CuTe kernel gains most with a causal mask at head_dim 128. The cuTile kernel is behind cuDNN's in almost all rows,
-# and furthest at 1,024 tokens. In CuTe you decided when each unit works, in cuTile the compiler does; the tables do not
-# show whether that is the reason.
+# The CuTe kernel gains most with a causal mask at head_dim 128. Without a mask it is ahead by at most some 6 %, and in
+# two rows slightly behind. The cuTile kernel is behind cuDNN's in almost all rows, and furthest at 1,024 tokens. In
+# CuTe you decided when each unit works, in cuTile the compiler does; the tables do not show whether that is the reason.
 #
 # The figure shows the same measurements in TFLOP/s, over the length of the sequences:
 
@@ -657,8 +660,9 @@ show_figure("attention_ladder")
 
 # %% [markdown]
 # Which of the ideas brought how much? Each is a **lever**: the table pulls it alone and on top of others, in the causal
-# kernel. *few masks* is the mask only in the blocks that need it, *longest first* the order of the tiles, *persistent*
-# one block for each SM. **Predict** which is worth most, and whether ping-pong and overlap add up.
+# kernel. From *plain* to the first *persistent*, each row adds a lever to those of the row above; the last four rows
+# pull one alone. *few masks* is the mask only in the blocks that need it, *longest first* the order of the tiles,
+# *persistent* one block for each SM. **Predict** which is worth most, and whether ping-pong and overlap add up.
 
 # %%
 show_levers("attention_levers")
@@ -669,11 +673,12 @@ show_levers("attention_levers")
 # gains more at head_dim 64, where tiles are short.
 #
 # Ping-pong and overlap gain more together than the sum of what each gains alone: ping-pong alone costs speed, and
-# overlap alone gains little. The kernel without either, *plain*, explains why. Its step waits for S, and then issues P
-# V of the block before *ahead of* the softmax, so P V is in flight during the softmax already. The lever *overlap*
-# issues both groups at once, and by itself removes only the tensor cores' wait between them. And *ping-pong* without
-# overlap can order S only: P V is issued later, out of turn. With both, a turn covers all that a warpgroup issues in a
-# step, and the other's softmax runs under it. (Why turns for S alone cost speed was not measured.)
+# overlap alone gains nothing at head_dim 128, and at 64 about half of what both gain. The kernel without either,
+# *plain*, explains why. Its step waits for S, and then issues P V of the block before *ahead of* the softmax, so P V is
+# in flight during the softmax already. The lever *overlap* issues both groups at once, and by itself removes only the
+# tensor cores' wait between them. And *ping-pong* without overlap can order S only: P V is issued later, out of turn.
+# With both, a turn covers all that a warpgroup issues in a step, and the other's softmax runs under it. (Why turns for
+# S alone cost speed was not measured.)
 #
 # ## What to remember
 #
@@ -706,7 +711,7 @@ show_levers("attention_levers")
 # <details><summary>3. In ping-pong, warpgroup 1 calls <code>pass_turn</code> once before its first turn. What if both
 # did?</summary>
 #
-# Then both take their first turn at once, and each pass admits a warpgroup that may still be issuing: the two no longer
-# alternate.
+# Then there are two turns: both warpgroups take their first one at once, and each pass admits the other to its next
+# turn, even while the first still issues. Nothing makes them alternate.
 #
 # </details>
