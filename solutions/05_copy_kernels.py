@@ -221,6 +221,8 @@ _ = explain("05.2", naive, shape=TILE)
 show_tv("((4,2),4):((8,1),2)", (8, 4), "coalesced: neighbors in a row are neighboring threads")
 
 # %% [markdown]
+# **Predict.** An access of a warp now takes 2 sectors instead of 32. How much faster is the copy than rung 1?
+#
 # **Exercise 05.3** (about 6 lines). Write it, unrolled and guarded like the first. `thread` picks a column and one of
 # two rows; 64 steps cover the tile.
 
@@ -253,20 +255,21 @@ check("05.3", coalesced)
 _ = explain("05.3", coalesced, shape=TILE)
 
 # %% [markdown]
-# Sixteen times fewer sectors. Is it sixteen times faster? And which cost more, the loads or the stores? To find out,
-# four more kernels load in one direction and store in the same or the other, with shared memory in between. The table
-# has each kernel's speed as a fraction of torch's copy (notebook 04 explains *cool* and *pairs*). *Down* is the naive
-# direction and *along* the coalesced one; the first two rows are the kernels that you wrote. The two sizes differ in
-# the pitch: rows that begin 32 KiB apart, and 128 bytes more. Is the power of two to blame?
+# Sixteen times fewer sectors, but the gain is not a factor of sixteen. Why? And which cost more, the loads or the
+# stores? To find out, four more kernels load in one direction and store in the same or the other, with shared memory in
+# between. The table has each kernel's speed as a fraction of torch's copy (notebook 04 explains *cool* and *pairs*).
+# *Down* is the naive direction and *along* the coalesced one; the first two rows are the kernels that you wrote. The
+# two sizes differ in the pitch: rows that begin 32 KiB apart, and 128 bytes more. Is the power of two to blame?
 
 # %%
 show_sweep("copy_naive")
 
 # %% [markdown]
 # The power of two is not to blame: the two columns agree. Stores cost more than loads. And the naive copy is about 23
-# times slower than the coalesced one, while its sectors explain a factor of sixteen. The hardware's counters show
-# where; each number is a multiple of the coalesced copy's: time, sectors that loads and stores touch, sectors that L2
-# delivered and received, bytes that device memory moved.
+# times slower than the coalesced one, while its sectors explain a factor of sixteen. (In the ladder below, with a
+# matrix eight times as large, the factor is larger still.) The hardware's counters show where the rest comes from; each
+# number is a multiple of the coalesced copy's: time, sectors that loads and stores touch, sectors that L2 delivered and
+# received, bytes that device memory moved.
 
 # %%
 show_counts(
@@ -283,8 +286,8 @@ show_counts(
 # Follow the row *naive* from left to right. Loads and stores touch sixteen times the sectors, as counted by hand. L1
 # hits are rare: nearly as many sectors come from L2. And device memory moves *more* than sixteen times the bytes, a
 # factor close to that of the time. That fits an L2 into which every SM writes 2 bytes at a time: a thread returns to
-# its sector only after its slow store, and by then L2 has evicted the sector. It goes out with 2 of its 32 bytes new,
-# and has to come in again for the next 2.
+# its sector only in its next step, after it has waited for another load, and by then L2 has evicted the sector. It goes
+# out with 2 of its 32 bytes new, and has to come in again for the next 2.
 #
 # The kernels that go through shared memory issue all their loads at once, and then all their stores. They touch as many
 # sectors, but return to each while L2 still has it: device memory moves hardly more than it must, and the remaining
@@ -367,8 +370,12 @@ look()
 explore_tv(threads="(2,4):(4,1)", values="(1,4):(4,1)", tile="(8,16)")
 
 # %% [markdown]
-# (Rung 1: threads `(8,1):(1,8)`, values `(1,4):(4,1)`. Rung 2: threads `(2,4):(4,1)`, values `(1,1):(1,1)`; the other
-# values of a thread are further steps down.)
+# <details><summary>Which input gives the pictures of rungs 1 and 2?</summary>
+#
+# Rung 1: threads `(8,1):(1,8)`, values `(1,4):(4,1)`. Rung 2: threads `(2,4):(4,1)`, values `(1,1):(1,1)`; the other
+# values of a thread are further steps down.
+#
+# </details>
 #
 # Sizes that are not multiples of the tile need predicates, one per vector. If the number of columns is a multiple of 8,
 # a vector is inside or outside as a whole, and its address is a multiple of 16 bytes, as a 128-bit access requires. So
@@ -484,8 +491,9 @@ print(f"{tile_bytes // 1024} KiB; an SM with {THREADS}-thread blocks up to 2,048
 # still has to go from shared memory through registers to `dst`. Write down your guess before you run the check.
 #
 # **Exercise 05.5** (about 7 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
-# through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ. A
-# thread stores the part that another thread fetched, as the threads of a GEMM use what others fetched.
+# through registers to `dst`. `load` and `store` partition the tile in the same way; only their copy atoms differ.
+# Thread *t* stores the part that thread 127 − *t* fetched (`THREADS - 1 - thread`), as the threads of a GEMM use what
+# others fetched.
 
 
 # %%
@@ -848,8 +856,8 @@ show_sweep("copy_best")
 # start all the time, and while one waits, others have already issued their loads. They are level with torch's copy,
 # which is the driver's own, or slightly ahead. The same single access in blocks of 512 threads is a little slower, and
 # in blocks of 1,024 clearly so. A likely reason, not tested here: a block's slot becomes free only when its last warp
-# finishes. The hints cost a few percent; a copy has no use for the cache that they save. And a ring in shared memory,
-# which a GEMM will need, does not help a kernel that only passes data on.
+# finishes. The hints cost a few percent and have nothing to gain: a copy has no use for the cache that they save. And a
+# ring in shared memory, which a GEMM will need, does not help a kernel that only passes data on.
 #
 # ## What to remember
 #

@@ -43,9 +43,9 @@ from tutorlib.notebook.measured import show_figure, show_ladder
 # %% [markdown]
 # ## The idea, in time
 #
-# The picture has two kinds of rows: the copies, one row for each buffer, and the arithmetic. Dots are *latency*: the
-# copy is issued and nothing has arrived. Then it *transfers*, on gray. Colors are tiles: a pale one has arrived and
-# waits, and in its full color a tile is used.
+# The picture has two kinds of rows: the copies, one row for each buffer (*buf*), and the arithmetic (*math*). Dots are
+# *latency*: the copy is issued and nothing has arrived. On gray it arrives: this is the *transfer*. Colors are tiles: a
+# pale one has arrived and waits, and in its full color a tile is used.
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2)))
@@ -137,6 +137,9 @@ fragments()
 # **Think first**, then write: page 09 needed two barriers in a step, *the data has arrived* and *the buffer is free*.
 # How many does this loop need? What does a thread know once it has passed the barrier of step 1? (One barrier too many
 # is safe, and it costs half the points.)
+#
+# **Predict**, too: on a machine with a GPU the check times your loop at 4096³. How much faster than page 09's will it
+# be?
 #
 # **Exercise 10.2** (about 12 lines). The main loop for two buffers, `double_buffer(steps)`. Tile *k* + 1 may not exist:
 # inside a `@cute.jit` function `if` works with a condition that is known only at run time. The rehearsal looks at each
@@ -265,9 +268,10 @@ gemm = make_gemm(GemmConfig(stages=2), register_pipeline)
 # %% [markdown]
 # ## What the compiler made of it
 #
-# Here are page 09's loop and one with both of this page's pipelines, as the course has them. In the first, each group
-# of `ldmatrix` is followed by the mmas that need it. In the second, find the wait and the barrier: they are *inside*
-# the arithmetic, and the operands fetched before a group of mmas belong to the next group.
+# Here are page 09's loop and one with both of this page's pipelines. They are the course's; to see yours, put `gemm` in
+# place of the second. In the first, each group of `ldmatrix` is followed by the mmas that need it. In the second, find
+# the wait and the barrier: they are *inside* the arithmetic, and the operands fetched before a group of mmas belong to
+# the next group.
 
 # %%
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -294,10 +298,15 @@ show_ladder("09", "10")
 show_figure("gemm_ladder_10")
 
 # %% [markdown]
-# In the table the second buffer gains 9 to 12 %, and registers fetched ahead 6 to 7 % more; the figure's *10 two
-# buffers* has both. As published, on an A100, the second buffer took Schreiber's ladder from 101 % to 111 % of cuBLAS
-# at 2048³ ([Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper
-# cuBLAS uses other instructions, so compare each rung with the one before it. (Page 11 explains the dip at 3072.)
+# In the table the second buffer gains 9 to 10 %, and registers fetched ahead 6 to 7 % more; the figure's *10 two
+# buffers* has both. Why so little, when the first picture halves the time of a tile? Its ticks are an example, your
+# loop refills a buffer later than the model does, and the picture shows one block alone. An SM holds two: while one
+# waits, the other multiplies, so page 09's loop had already filled a part of the gaps.
+#
+# As published, on an A100, the second buffer took Schreiber's ladder from 101 % to 111 % of cuBLAS at 2048³
+# ([Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper cuBLAS uses
+# other instructions, so compare each rung with the one before it, and with NVIDIA's example for these instructions: in
+# the figure, *10 two buffers* is level with it or slightly ahead. (Page 11 explains the dip at 3072.)
 #
 # ## What to remember
 #
