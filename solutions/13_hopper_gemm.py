@@ -407,10 +407,11 @@ check("13.6", ring)
 # with phase 1. (CuTe's class `PipelineTmaAsync` wraps the mbarriers and takes such states: `producer_acquire` waits for
 # `empty` and announces the bytes, `consumer_wait` waits for `full`, and `consumer_release` arrives at `empty`.)
 #
-# Play it. One warp loads (*loads*) and one multiplies (*math*: *done* waits for its wgmmas, *free* arrives at `empty`),
-# so `empty` expects one arrival here and not eight. Click a warp's row to issue its next instruction; TMA's transfers
-# land when *you* click them, in any order. First play two correct rounds. Then break it with the menu, and each time
-# predict first: does it deadlock, or does it go on with wrong data? Which of the two would you rather debug?
+# Play it. One warp loads (*loads*) and one multiplies (*math*: *done* waits for its wgmmas, *free* arrives at `empty`;
+# *next* goes on to the next stage), so `empty` expects one arrival here and not eight. Click a warp's row to issue its
+# next instruction; TMA's transfers land when *you* click them, in any order. First play two correct rounds. Then break
+# it with the menu, and each time predict first: does it deadlock, or does it go on with wrong data? Which of the two
+# would you rather debug?
 
 # %%
 explore_mbarriers(stages=2)
@@ -503,16 +504,17 @@ for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
 
 # %% [markdown]
 # (One stage has less than half of four stages' speed, and two have about two thirds, at 2048 as at 8192: the wait
-# recurs in every step, so the number of steps does not matter. `one_stage` runs in a kernel with two stages and leaves
-# the second one unused: the epilogue writes its tile of C over the stages, and one stage is too small for it.)
+# recurs in every step, so the number of steps does not matter. The timelines, whose ticks are assumed, gave 33 and
+# 67 percent. `one_stage` runs in a kernel with two stages and leaves the second one unused: the epilogue writes its
+# tile of C over the stages, and one stage is too small for it.)
 #
 # ## The epilogue: stmatrix, and TMA again
 #
 # In notebook 09 the epilogue went straight from registers to C, because the detour through shared memory cost the
 # threads a second pass. Now TMA makes the second pass, edges included.
 #
-# `stmatrix` is `ldmatrix` backwards: it writes 8×8 blocks from the MMA's registers as rows in shared memory. The rows
-# overwrite the stages, which are no longer needed. They are grouped into boxes of 16 rows × 64 columns, so that each
+# `stmatrix` is `ldmatrix` backwards: it writes 8×8 blocks from the MMA's registers as rows in shared memory. The tile
+# of C overwrites the stages, which are no longer needed. It is cut into boxes of 16 rows × 64 columns, so that each
 # warp has boxes of its own and issues their stores itself.
 
 # %%
@@ -683,7 +685,8 @@ print(story(compiled.ptx, HOPPER_OPCODES))
 
 # %% [markdown]
 # Between one K tile's last wgmma and the next one's first there are only a few instructions. The tensor cores do not
-# wait for them, because a group is still in flight. Compare the listing with notebook 12's.
+# wait for them, because a group is still in flight. In notebook 12's listing, a barrier of the block and eight
+# `ldmatrix` come between two groups of `mma.sync`.
 #
 # ## Measured
 #
@@ -700,8 +703,8 @@ show_ladder("09", "12", "13")
 show_figure("gemm_ladder_13")
 
 # %% [markdown]
-# On the course's GPUs the new instructions make the kernel about 1.6 times as fast as 12.4's: 0.97 of cuBLAS at 4096³.
-# (On the H100 the row above 13.7 is 12.6, whose A is column-major, so *gain* is larger there.)
+# On the course's GPUs the new instructions make the kernel about 1.6 times as fast as 12.4's: 0.97 to 0.98 of cuBLAS's
+# speed at 4096³. (The row above 13.7 is 12.6, whose A is column-major, so the *gain* of 13.7 is larger.)
 #
 # The WGMMA curve dips at 3072. Count tiles of 128×256 as in notebook 11, with one block on each of 132 SMs: 288 tiles
 # are 2.2 waves, so the third one has work for 24 SMs. At 1024 there are 32 tiles, which occupy a quarter of the SMs.

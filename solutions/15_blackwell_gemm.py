@@ -262,9 +262,14 @@ for group in (tcgen05.CtaGroup.ONE, tcgen05.CtaGroup.TWO):
         print(f"{group!s:13} M = {m:3}: N {accepted(m, group)}")
 
 # %% [markdown]
+# For a Blackwell GPU, the DSL takes the table's shapes and, of these M, no others. (If every line says *none*, your
+# machine has another GPU: unless told otherwise, the DSL answers for the one that it finds, and a Hopper GPU has no
+# `tcgen05.mma` of any shape.)
+#
 # In PTX, the operands are the accumulators' address, the descriptors of A and B (64 bits each, as in notebook 13), a
 # 32-bit descriptor of shape and types, four registers that mask lanes (here none), and a predicate that says whether to
-# add to the accumulators or to overwrite them. A K tile of 64 takes four instructions:
+# add to the accumulators or to overwrite them. (`.collector::a::discard` means that the tensor cores need not keep A
+# for the next instruction.) A K tile of 64 takes four instructions:
 
 # %%
 alone = compile_cute(make_blackwell_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
@@ -294,7 +299,8 @@ print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" i
 # ## Three loops
 #
 # A block computes `steps.tiles` tiles of C, one after the other, and a tile takes `steps.k_tiles` K tiles. The rings
-# do not start over at a new tile: index and phase carry on.
+# do not start over at a new tile: index and phase carry on. (`leads`, `rank`, `both`, `leader` and `whole_cluster` are
+# for pairs of blocks. Skip them for now: without a pair, `leads` is True.)
 
 # %%
 show_source(TileSteps)
@@ -599,7 +605,7 @@ show_source(Parts)
 # with cute.Tensors of static shape:
 #
 # - `sizes` is (tiles of C along M, along N, K tiles, blocks). Count partial tiles too. There are at most `sms` blocks,
-#   and never more than tiles.
+#   and never more than tiles. (The page passes `SMS`, the 148 SMs of a B200.)
 # - `tma_atoms(a, b, c, config)` returns the kernel's first three arguments, made as in 13.9.
 # - Launch the blocks, each of six warps. Pass no `smem=`: the launch asks `SmemAllocator` for it.
 #
@@ -1058,8 +1064,8 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
 #
 # In the first two columns, mxfp8 loses to plain e4m3 because it clips. (Try an exponent larger by 1 wherever the
 # largest element would be clipped: then the two do about equally well.) Outliers make that worse: each is nearly
-# always the largest of its block, and products with outliers dominate the result. nvfp4 gains from outliers for the
-# same reason: its scale maps each block's largest element to about 6, which e2m1 stores exactly.
+# always the largest of its block, and products with outliers dominate the result. That is why nvfp4 gains from
+# them: its scale maps each block's largest element to about 6, which e2m1 stores exactly.
 
 # %% [markdown]
 # ## Appendix: Multicast between pairs

@@ -92,8 +92,8 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 # kernel on that input. If nothing goes wrong there, you get no points, even if line and cause are right. So begin with
 # the input, and leave `line` and `cause` at `None`: an input that exposes the bug earns one point. Line and cause are
 # graded as a pair. A right pair earns the other three points, and a wrong pair costs the first one as well. `check`
-# does not say which of the two is wrong, and after three wrong pairs it judges no more of them until your fix of that
-# bug passes. These are the causes:
+# does not say which of the two is wrong, and after three wrong pairs for a bug it judges no further pair until your
+# fix of that bug passes. These are the causes:
 
 # %%
 for name, meaning in CAUSES.items():
@@ -111,7 +111,7 @@ for name, meaning in CAUSES.items():
 #
 # ## Exposed by the right input
 #
-# You need no tool for these bugs, only the right input.
+# The right input shows these bugs better than any tool.
 #
 # ### Bug 1: a linear layer
 #
@@ -123,7 +123,8 @@ show_bug("linear")
 
 # %% [markdown]
 # `explain` with the id of a fix tests your version of the kernel: it prints whether the result is right, then its
-# findings. `as_it_is` is a fix that changes nothing, so this cell tests the broken kernel.
+# findings. `as_it_is` is a fix that changes nothing, so this cell tests the broken kernel. (`explain` also returns a
+# drawing, which does not help with this bug: `picture =` keeps it off the page.)
 
 # %%
 picture = explain("18.2", as_it_is, shape=(32, 32, 32))
@@ -172,8 +173,9 @@ def fix_linear(source):
 check("18.2", fix_linear)
 
 # %% [markdown]
-# Square tiles hid the bug: the shapes of T×T tiles match in either orientation. So did the identity, which is its own
-# transpose. Test with tiles that are not square, and with matrices that are not symmetric.
+# The 1 at w[0, 5] took x[0, 0] to column 5, so the kernel computes x · w instead of x · wᵀ. Square tiles hid the bug:
+# the shapes of T×T tiles match in either orientation. So did the identity, which is its own transpose. Test with tiles
+# that are not square, and with matrices that are not symmetric.
 #
 # ### Bug 2: a GEMM of any size
 #
@@ -313,8 +315,10 @@ def fix_matmul(source):
 check("18.8", fix_matmul)
 
 # %% [markdown]
-# Tensor cores multiply fp32 matrices only after they are rounded to tf32. The fixed kernel does not use them, so it is
-# accurate and slower. Which of the two matters more is the author's decision, and the author wrote "fp32".
+# Tensor cores multiply fp32 matrices only after they are rounded to tf32, hence a single product with an error of about
+# 2⁻¹¹. (Small integers are exact in tf32, and the accumulators were in fp32 all along.) The fixed kernel does not use
+# them, so it is accurate and slower. Which of the two matters more is the author's decision, and the author wrote
+# "fp32".
 #
 # ## Threads that do not wait for each other
 #
@@ -473,10 +477,11 @@ def fix_sum_parts(source):
 check("18.14", fix_sum_parts)
 
 # %% [markdown]
-# Every copy is committed here, but the last ones are not waited for. The remedy is notebook 12's rule: commit one group
-# in every step, even an empty one. Otherwise "all but the newest two" groups refers to a different tile once no copies
-# are left to issue. Even S = 1 exposes the bug: the prologue commits two groups, the loop none, and a wait that leaves
-# two groups in flight waits for nothing. The result is right only if the copy happens to land before the read.
+# Every copy is committed here, but the last ones, of parts 2 and 3 in the picture, are not waited for. The remedy is
+# notebook 12's rule: commit one group in every step, even an empty one. Otherwise "all but the newest two" groups
+# refers to a different tile once no copies are left to issue. Even S = 1 exposes the bug: the prologue commits two
+# groups, the loop none, and a wait that leaves two groups in flight waits for nothing. The result is right only if the
+# copy happens to land before the read.
 #
 # ### Bug 8: an epilogue
 #
@@ -889,7 +894,8 @@ show_verdicts()
 # All four tools are silent on six bugs. `linear`, `matmul_fp32` and `softmax` break no rule, and `channels_last` is
 # right but slow. `histogram` leaves bins in *shared* memory uninitialized, which this version of initcheck did not
 # report, and `column_sums` has a race in global memory, which racecheck does not watch. On `stream`, all four tools
-# hung with the kernel and reported nothing.
+# hung with the kernel and reported nothing. And racecheck has a warning for `sum_parts`, which had never been wrong on
+# its author's GPU.
 #
 # ## What to remember
 #
