@@ -242,7 +242,8 @@ check("15.3", tensor_memory)
 # | `::2`, a pair | 128 | 16 to 256, in steps of 16 | 64 rows in each block |
 # | | 256 | 16 to 256, in steps of 16 | 128 rows in each block |
 #
-# For a pair, M counts the rows of both blocks, so each has 64 or 128. Does the DSL accept the same shapes? Ask it:
+# For a pair, M counts the rows of both blocks, so each has 64 or 128. Does the DSL accept the same shapes? Ask it,
+# in a function compiled for sm_100a, since the answer depends on the target:
 
 
 # %%
@@ -257,14 +258,21 @@ def accepted(m, group):
     return f"{found[0]} to {found[-1]} in steps of {found[1] - found[0]}" if found else "none"
 
 
-for group in (tcgen05.CtaGroup.ONE, tcgen05.CtaGroup.TWO):
-    for m in (32, 64, 128, 256):
-        print(f"{group!s:13} M = {m:3}: N {accepted(m, group)}")
+def all_accepted():
+    for group in (tcgen05.CtaGroup.ONE, tcgen05.CtaGroup.TWO):
+        for m in (32, 64, 128, 256):
+            print(f"{group!s:13} M = {m:3}: N {accepted(m, group)}")
+
+
+@cute.jit
+def for_blackwell():
+    all_accepted()
+
+
+_ = cute.compile(for_blackwell, options="--gpu-arch sm_100a")
 
 # %% [markdown]
-# For a Blackwell GPU, the DSL takes the table's shapes and, of these M, no others. (If every line says *none*, your
-# machine has another GPU: unless told otherwise, the DSL answers for the one that it finds, and a Hopper GPU has no
-# `tcgen05.mma` of any shape.)
+# The DSL takes the table's shapes and, of these M, no others.
 #
 # In PTX, the operands are the accumulators' address, the descriptors of A and B (64 bits each, as in notebook 13), a
 # 32-bit descriptor of shape and types, four registers that mask lanes (here none), and a predicate that says whether to
