@@ -1045,10 +1045,10 @@ show_figure("gemm_any")
 show_figure("gemm_models")
 
 # %% [markdown]
-# All of these weights were in the H100's fit, so this figure says how well the chooser does where it was tuned, as a
-# tuner of your own would be. The titles of the panels give the median over the shapes, and the worst of them. The
-# deepest dip shows that the chooser can be well behind cuBLAS even at a shape of its fit: time the shapes that matter
-# to you.
+# All of these weights were timed on an H100 for the fit, so this figure says how well the chooser does where it was
+# tuned, as a tuner of your own would be; on an H200 they are new to it. The titles give the median over the shapes, and
+# the worst of them. The deepest dip, the same shape on both GPUs, shows that the chooser can be well behind cuBLAS even
+# at a shape of its fit: time the shapes that matter to you.
 #
 # ## The ladder, to its end
 #
