@@ -384,9 +384,10 @@ show_figure("hopper_timeline")
 #   have at nearly the same time.
 # - *ping-pong*: that gap is closed too. One warpgroup begins to multiply as the other stops.
 #
-# And yet ping-pong takes longest. Its tile is 128×192, so a K tile has three quarters of the others' arithmetic; but it
-# takes 912 cycles in this run, more than three quarters of their 1,115 and 1,124. The section *Bytes per step* explains
-# it.
+# And yet ping-pong takes longest. Its tiles, 128×192, leave more SMs idle at the end, as the section *Waves* counts.
+# And a K tile has three quarters of the others' arithmetic, but takes 912 cycles in this run, more than three quarters
+# of their 1,115 and 1,124. Some of that may be due to the timestamps, which slow ping-pong about twice as much as the
+# others; the section *Bytes per step* has another possible cause.
 #
 # Deferred stores keep the large tile. Their loop handles two tiles at a time: the one that is being multiplied, and the
 # previous one, already rounded, which waits in registers until it is stored.
@@ -523,9 +524,10 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 # %% [markdown]
 # Read the first line. At the tensor cores' full rate a tile of 128×256 takes *all* of shared memory's 128 bytes per
 # cycle, and 48 bytes per cycle from L2, for each of 132 SMs at once. A tile of 256×128 has the same area and needs 144.
-# Smaller tiles need more bandwidth on both paths, and that is the price of ping-pong: its tiles are 128×192 or 64×256.
-# That explains the 912 cycles, if one of the paths is the bottleneck. This page does not measure which; the model at
-# its end takes 128 bytes per cycle for a hard limit and lets L2's bytes add a little.
+# Smaller tiles need more bandwidth on both paths, and that is a price of ping-pong: its tiles are 128×192 or 64×256. If
+# one of the paths is the bottleneck, a K tile of 128×192 takes more than three quarters of the time of one of 128×256.
+# This page does not measure which path it is; the model at its end takes 128 bytes per cycle for a hard limit and lets
+# L2's bytes add a little.
 #
 # ## Clusters
 #
@@ -690,15 +692,14 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 #
 # The block that has the last K tiles of a tile adds the other blocks' accumulators and stores the tile. The other
 # blocks write theirs to global memory. The drawing above shows each cluster's share, not its order: a cluster computes
-# the parts of its share from the last to the first, and the tiles that stay whole after them. So cluster 0 begins with
-# its part of tile 1, and cluster 1, which adds, ends with its own and rarely has to wait.
+# its share from the last tile to the first, and after it the tiles that the kernel does not share out. So cluster 0
+# begins with its part of tile 1, and cluster 1, which adds, ends its share with its own part and rarely has to wait.
 #
-# Two blocks share no barrier, so a
-# **flag** in global memory tells the adding block that the giving block has written its accumulators: each warp has a
-# flag, zero at first. In PTX's memory model two rules make that safe. A store with **release** semantics comes after
-# everything that the thread did before, and what the other lanes of the warp did before a `sync_warp`. A load with
-# **acquire** semantics comes before everything that the thread does afterwards. Both need the scope of the GPU, since
-# the blocks are on different SMs:
+# Two blocks share no barrier, so a **flag** in global memory tells the adding block that the giving block has written
+# its accumulators: each warp has a flag, zero at first. In PTX's memory model two rules make that safe. A store with
+# **release** semantics comes after everything that the thread did before, and what the other lanes of the warp did
+# before a `sync_warp`. A load with **acquire** semantics comes before everything that the thread does afterwards. Both
+# need the scope of the GPU, since the blocks are on different SMs:
 #
 # > `cute.arch.store(part.flag, Int32(1), sem="release", scope="gpu")` and
 # > `cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu")`
@@ -785,10 +786,14 @@ show_figure("hopper_levers")
 # Some of this was to be expected from the counts. At 2048 there is one wave, so nothing that overlaps with a *next*
 # tile can help. Clusters of 2×2 have no row. With the other switches of *polling* they reach 0.60, 0.86 and 0.94 of
 # cuBLAS (`figures/data/explored`): 30 of them occupy 120 SMs, and the rounds are 2, 5 and 18 instead of 1, 4 and 16.
-# And ping-pong's *cycles*, 882 in this run, exceed their floor by 15 percent, those of 128×256 with whole tiles by 9 to
-# 10, as *Bytes per step* led you to expect. (This page cannot explain two numbers in that column: with stream-K a K
-# tile of 128×256 is within 3 percent of its floor, and *multicast* on *plain* takes 1,274 cycles, though without
-# timestamps that kernel is no slower.)
+#
+# Ping-pong with 128×192 needs two waves of 768 cycles per K tile at 2048, where 128×256 needs one of 1,024, and at 4096
+# six instead of four. That is half as many cycles again, and an eighth, which is enough to explain what it loses there.
+# At 8192 the waves are slightly in its favor (21 instead of 16), and still it is no faster than *persistent*. Its
+# *cycles*, 882 in this run, exceed their floor by 15 percent, those of 128×256 with whole tiles by 9 to 10, as *Bytes
+# per step* led you to expect, though the timestamps may have a part in it. (This page cannot explain two numbers in
+# that column: with stream-K a K tile of 128×256 is within 3 percent of its floor, and *multicast* on *plain* takes
+# 1,274 cycles, though without timestamps that kernel is no slower.)
 #
 # Multicast is the surprise: L2 sends a third less, and the time does not change. A likely reason, which this page does
 # not test: blocks in step ask for the same lines at the same moment, so one L2 access may serve several of them even
@@ -883,12 +888,12 @@ for size in (2048, 4096):
     print(f"{size}: {waves} waves of {size // 64} K tiles, {cycles:,} cycles: {cycles / 1980:.1f} µs")
 
 # %% [markdown]
-# At 2048³ that is 16.5 of the 26.9 µs measured. The rest is launch, first loads and the last epilogue. A single wave
-# has nothing to overlap them with, and cuBLAS pays for them too: the best row reaches 1.011 of cuBLAS, within its
-# spread of ±1.6 percent. At 4096³ it is 132 of 173 µs, and the best row reaches 1.014, ±0.5 percent. Here the clock
-# already falls to 1,935–1,965 MHz, and without pauses to 1,485 MHz at 690 W (appendix *In watts*): the power limit
-# bounds cuBLAS and your kernel alike. So do not expect these levers to beat cuBLAS by 3 percent at 2048³ or 4096³. At
-# 8192³, with stream-K, they reach 1.03 with tiles of 128×256, and 1.04 with 256×192.
+# At 2048³ that is 16.5 of the 26.9 µs measured. The rest is launch, first loads, the last epilogue, and the cycles that
+# a K tile takes beyond its floor. A single wave has nothing to overlap the first three with, and cuBLAS pays for them
+# too: the best row reaches 1.011 of cuBLAS, within its spread of ±1.6 percent. At 4096³ it is 132 of 173 µs, and the
+# best row reaches 1.014, ±0.5 percent. Here the clock already falls to 1,935–1,965 MHz, and without pauses to 1,485 MHz
+# at 690 W (appendix *In watts*): the power limit bounds cuBLAS and your kernel alike. So expect no more of these levers
+# at these two sizes. At 8192³, with stream-K, they reach 1.03 with tiles of 128×256, and 1.04 with 256×192.
 #
 # Now choose for every shape. The space consists of tiles, clusters, the ways to cut tiles and K, and `transposed=True`,
 # which exchanges A and B, so that the kernel computes Cᵀ. `HopperConfig` states the rules that some combinations break.
@@ -914,9 +919,10 @@ print(f"{len(CHANGES)} combinations; {dict(refused)} break a rule; {len(SPACE)} 
 # %% [markdown]
 # **Exercise 14.12** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape, from your
 # `cost` and `SPACE`. Where the formula cannot tell some of them apart, as where device memory is the limit, take the
-# one that asks L2 for the fewest bytes. The check tries several shapes, none of them a square, and your score is the
-# shape at which you do worst beside cuBLAS. You may add rules of your own, but no list of sizes: each check draws other
-# shapes at random. Without a GPU, the course's model of the time judges your choice.
+# one that asks L2 for the fewest bytes. You may add rules of your own, but no list of sizes: each check also draws
+# shapes at random. A Hopper GPU times five shapes, none of them a square, and the one at which you do worst beside
+# cuBLAS counts: for the last two points it must reach 85 and 93 percent of the course's ratio. Without a GPU, the
+# course's model of the time judges your choice.
 
 
 # %%
@@ -1030,11 +1036,11 @@ with suppress(NotImplementedError):  # until you have written it
 show_figure("gemm_any")
 
 # %% [markdown]
-# Each point is one shape. (Measured with an earlier fit, of an H200's times alone.) On the shapes of the fit the median
-# is 1.010 of cuBLAS, and 16 of 40 are slower than cuBLAS; on the unseen ones it is 1.005, and 19 of 40 are slower. So
-# on an unseen shape the chooser is about as likely to be ahead of cuBLAS as behind it; the worst is 0.894. And the
-# pairs of a single random shape typically spread by 6 percent, so do not read much into one point near 1. (This page
-# does not examine the few points far above 1.)
+# Each point is one shape. (Measured with an earlier fit, to an H200's times alone.) Half a percent worse: on the shapes
+# of the fit the median is 1.010 of cuBLAS, and 16 of 40 are slower than cuBLAS; on the unseen ones it is 1.005, and 19
+# of 40 are slower. So on an unseen shape the chooser is about as likely to be ahead of cuBLAS as behind it; the worst
+# is 0.894. And the pairs of a single random shape typically spread by 6 percent, so do not read much into one point
+# near 1. (This page does not examine the few points far above 1.)
 #
 # Random shapes are not what the kernel is for. `tutor sweep gemm_models` times it on the weights of three language
 # models, with few tokens, as when a model writes, and with many, as when it reads. With few tokens there is little
@@ -1045,16 +1051,17 @@ show_figure("gemm_any")
 show_figure("gemm_models")
 
 # %% [markdown]
-# All of these weights were timed on an H100 for the fit, so this figure says how well the chooser does where it was
-# tuned, as a tuner of your own would be; on an H200 they are new to it. The titles give the median over the shapes, and
-# the worst of them. The deepest dip, the same shape on both GPUs, shows that the chooser can be well behind cuBLAS even
-# at a shape of its fit: time the shapes that matter to you.
+# All of these weights were timed on an H100 for the fit. So the upper row shows the chooser at shapes for which it was
+# tuned; on an H200, in the lower row, they are new to it. The titles give the median over the shapes, and the worst of
+# them. The deepest dip, the same shape on both GPUs, shows that the chooser can be well behind cuBLAS even at a shape
+# of its fit: time the shapes that matter to you.
 #
 # ## The ladder, to its end
 #
-# (In the table, the row of `choose` shows the shape at which it did worst. The picture has the rungs that its sweep has
-# timed; on a Hopper GPU `tutor sweep gemm_rungs --resume` adds others.) **Predict** for the picture's last panel: at
-# which sizes do the rungs that have one configuration for all sizes fall far below cuBLAS?
+# (In the table, the row of `choose` shows the shape at which it did worst; the H100's *fastest* was timed at 4096; a
+# blank was not measured. The picture has the rungs that its sweep has timed; on a Hopper GPU `tutor sweep gemm_rungs
+# --resume` adds others.) **Predict** for the picture's last panel: at which sizes do the rungs that have one
+# configuration for all sizes fall far below cuBLAS?
 
 # %%
 show_ladder("13", "14")
@@ -1101,7 +1108,9 @@ show_figure("gemm_ladder")
 # <details><summary>3. What does ping-pong with tiles of 128×192 pay for overlapping its epilogues?</summary>
 #
 # A step has three quarters of the arithmetic of one with 128×256, but five sixths of its bytes from L2. In every cycle
-# L2 has to send 53 bytes instead of 48, and shared memory to move 139 instead of 128.
+# L2 has to send 53 bytes instead of 48, and shared memory to move 139 instead of 128. And at 2048 and 4096 its tiles
+# fill the waves less well: the tensor cores can do useful work for 65 and 86 percent of the time, where with 128×256 it
+# is 97.
 #
 # </details>
 
@@ -1184,11 +1193,11 @@ for tile in [(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)]:
     print(f"{tile[0]:3}×{tile[1]:3}: {tiles:3} tiles, {tiles * from_l2 / 2**20:.1f} MiB from L2 for 64 of K")
 
 # %% [markdown]
-# The alternative is to keep the large tile and cut K: **split-K**, the switch `split_k=4`. Four blocks compute a
-# quarter of the tile's K each and form one cluster, so their partial sums need no detour through L2. Each block adds up
-# one quarter of the tile: it sends its accumulators of the other three quarters to the blocks that own those, straight
-# from registers into *their* shared memory (`st.async`), and an mbarrier there counts the bytes that arrive, as it does
-# for TMA. Then each block stores the quarter of C that it owns.
+# The alternative is to keep the large tile and cut K, with the switch `split_k=4`. Four blocks compute a quarter of the
+# tile's K each and form one cluster, so their partial sums need no detour through L2. Each block adds up one quarter of
+# the tile: it sends its accumulators of the other three quarters to the blocks that own those, straight from registers
+# into *their* shared memory (`st.async`), and an mbarrier there counts the bytes that arrive, as it does for TMA. Then
+# each block stores the quarter of C that it owns.
 #
 # The partial sums arrive in the receiving block's stages, which are free once the block has read its last one. A second
 # mbarrier protects them: a block arrives there when it is ready to receive. Without it, a block that sent earlier would
@@ -1229,7 +1238,7 @@ show_sustained()
 # draw nearly the same watts, so a launch's joules only repeat its time, as far as the meter can tell (cuBLAS's own
 # joules, whose row is the median of its runs, differ by 2 to 3 percent from run to run). A kernel that needs fewer
 # cycles does more work in each of them and so draws more power at a given clock; the clock falls until the limit holds.
-# That is why *alone* shows less than *in turn* there.
+# That is why *alone* shows less than *in turn* at 8192 and 4096.
 #
 # Clocks also explain a part of a puzzle in the ladder's data. At 4096³ the same cuBLAS kernel takes 170.8 µs beside
 # notebook 09's kernel and 176.0 µs beside 13's, in one sweep (`figures/data/sweeps/h200_gemm_rungs.json`). Each kernel
@@ -1337,7 +1346,8 @@ table.why.str.replace(r"[\d.]+", "…", regex=True).value_counts()
 # **Exercise 14.11** (about 3 lines). Write `fastest()`, which returns the `HopperConfig` that is fastest at 8192³ on
 # your GPU. Use any switch, including those that the formula does not know: `raster`, `group`, `snake`, `zigzag`,
 # `stagger`, `lag`, `polls`. `help(HopperConfig)` explains them. The table above helps: on a Hopper GPU it has times.
-# Without one, the course's model judges your choice, and tells large differences only.
+# There the last two points take 98 and 99 percent of the course's ratio to cuBLAS. Without one, the course's model
+# judges your choice, and tells large differences only.
 
 
 # %%
