@@ -13,11 +13,12 @@
 # of 256 threads, and it takes all 128 threads of a warpgroup to issue a multiplication. What does a kernel look like
 # when the accumulators leave the registers too, and *one* thread issues a multiplication?
 #
-# You write it in three steps: the loops of its three roles, the parts that they need, and the kernel made of both, for
-# one block and then for two that multiply together. (The numbers of the exercises do not follow the page.) **This
-# notebook's kernel has never run on a Blackwell GPU**, because none was available when the course was made. Instead,
-# `check` rehearses the loops, compiles the kernel for two Blackwell architectures, inspects its instructions, and runs
-# it in the simulator to check its results. On a Blackwell GPU it also runs the kernel itself, as in notebook 13.
+# First you place the accumulators in tensor memory. Then you write the loops of the kernel's three roles, the parts
+# that they need, and the kernel made of both, for one block and then for two that multiply together. (The numbers of
+# the exercises do not follow the page.) **This notebook's kernel has never run on a Blackwell GPU**, because none was
+# available when the course was made. Instead, `check` rehearses the loops, compiles the kernel for two Blackwell
+# architectures, inspects its instructions, and runs it in the simulator to check its results. On a Blackwell GPU it
+# also runs the kernel itself, as in notebook 13.
 #
 # The problem is notebook 09's: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
@@ -186,9 +187,10 @@ check("15.2", accumulator_place)
 # `cute.arch.relinquish_tmem_alloc_permit()`. The other warps may read the location once they know that it has been
 # written: `cute.arch.retrieve_tmem_ptr(Float32, 16, address)` returns it as a pointer to fp32 that is aligned to 16
 # bytes. When no warp uses the columns any longer, one warp frees them with `cute.arch.dealloc_tmem(pointer, columns)`.
-# PTX requires this of every kernel ([tcgen05.alloc,
+# PTX requires this last step of every kernel ([tcgen05.alloc,
 # dealloc](https://docs.nvidia.com/cuda/parallel-thread-execution/#tcgen05-instructions-tcgen05-alloc-dealloc-relinquish-alloc-permit)):
-# unlike shared memory, the columns are not freed when the block ends, and the next block on the SM waits for them.
+# unlike shared memory, tensor memory does not come free by itself when the block ends, and the next block on the SM may
+# wait for it forever.
 #
 # **Exercise 15.3** (about 5 and 3 lines). All six warps of the block call both of your functions, `allocate` before
 # their work and `release` after it. Warp 4 allocates, relinquishes and frees. `allocate` returns the pointer in every
@@ -306,9 +308,11 @@ print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" i
 #
 # ## Three loops
 #
-# A block computes `steps.tiles` tiles of C, one after the other, and a tile takes `steps.k_tiles` K tiles. The rings
-# do not start over at a new tile: index and phase carry on. (`leads`, `rank`, `both`, `leader` and `whole_cluster` are
-# for pairs of blocks. Skip them for now: without a pair, `leads` is True.)
+# A block computes `steps.tiles` tiles of C, one after the other, and a tile takes `steps.k_tiles` K tiles. The rings do
+# not start over at a new tile: index and phase carry on. Your loops need the four kinds of mbarriers, the numbers
+# `tiles`, `k_tiles`, `stages`, `accumulators`, `stage_bytes` and `parts`, and the four steps at the end: `load`,
+# `multiply`, `read` and `write`. The other fields serve these steps. (`leads`, `rank`, `both` and `leader` are for
+# pairs of blocks, `whole_cluster` for the second appendix. Skip them for now: without a pair, `leads` is True.)
 
 # %%
 show_source(TileSteps)
@@ -316,8 +320,8 @@ show_source(TileSteps)
 # %% [markdown]
 # **Exercise 15.4** (about 8 lines). Write `produce(steps)`, the TMA warp's loop: notebook 14's producer with a loop
 # over tiles around it. As there, one lane announces `steps.stage_bytes` with `mbarrier_arrive_and_expect_tx`, under
-# `elect_one`, and all lanes call `steps.load(number, k_tile, stage)`, where `number` is the tile's. Nothing in the loop
-# marks the start of a new tile, and its only wait is for `empty`.
+# `elect_one`, and all lanes call `steps.load(number, k_tile, stage)`, where `number` counts the block's own tiles from
+# 0. Nothing in the loop marks the start of a new tile, and its only wait is for `empty`.
 
 
 # %%
@@ -419,10 +423,11 @@ check("15.5", multiply)
 show_handover(1, 2)
 
 # %% [markdown]
-# With one accumulator, the tensor cores are idle from tick 14, when tile 0 is complete, until the epilogue has read its
-# last part in tick 20. The MMA warp does not wait for that part to be written, because the accumulator is freed first:
-# it issues tile 1's first multiplication in tick 21, and the tensor cores begin in tick 22. With two, the tensor cores
-# are never idle as long as a tile's epilogue takes no longer than the next tile's main loop; here both take 8 ticks.
+# With one accumulator, the tensor cores are idle from tick 14, when tile 0 is complete, to tick 21: the epilogue reads
+# the tile's last part only in tick 20. The MMA warp does not wait for that part to be written, because the accumulator
+# is freed first: it issues tile 1's first multiplication in tick 21, and the tensor cores begin in tick 22. With two,
+# the tensor cores are never idle as long as a tile's epilogue takes no longer than the next tile's main loop; here both
+# take 8 ticks.
 #
 # **Exercise 15.6** (about 11 lines). Write `store(steps)`, the loop of each of the four epilogue warps. Every tile
 # has `steps.parts` parts, each with a `steps.read(accumulator, part)` and a `steps.write(number, part)`. One lane of
@@ -810,10 +815,11 @@ check("15.8", pair_loops)
 # - **Tensor memory.** Each block of the pair has its own, and both allocate together: `alloc_tmem`,
 #   `relinquish_tmem_alloc_permit` and `dealloc_tmem` take `is_two_cta=True`. (PTX requires the same cta_group in all
 #   tcgen05 instructions of a kernel.)
-# - **The barriers.** The leader's multiplications write block 1's tensor memory, and each block arrives at mbarriers of
-#   the other. So before the work all warps of *both* blocks must know that tensor memory is allocated and the mbarriers
-#   are initialized, and no block may end while the other can still arrive there. `cute.arch.cluster_arrive()` and then
-#   `cute.arch.cluster_wait()` are a barrier of the whole cluster.
+# - **The barriers.** `sync_threads` no longer suffices: the leader's multiplications write block 1's tensor memory, and
+#   each block arrives at mbarriers of the other. So before the work all warps of *both* blocks must know that tensor
+#   memory is allocated and the mbarriers are initialized, and no block may end while the other can still arrive there.
+#   `cute.arch.cluster_arrive()` and then `cute.arch.cluster_wait()` are a barrier of the whole cluster and take its
+#   place.
 # - **The launch.** The two blocks of a pair are a cluster, `cluster=(2, 1, 1)`, and have adjacent numbers in the grid.
 #   The last of `sizes` counts clusters, and a cluster takes two SMs.
 #
@@ -1080,7 +1086,8 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
 #
 # Two pairs next to each other along N need the same rows of A. With `sharing=2`, a cluster has two pairs, and each
 # block loads half of its rows of A and multicasts them to the block with the same rows in the other pair. So a block
-# receives A from two producers, and a stage is empty when both leaders have committed. The next cell compiles this
+# receives A from two producers, and a stage is empty when both leaders have committed: `empty` expects two arrivals,
+# and each leader's commit to it goes to all four blocks (`steps.whole_cluster`). The next cell compiles this
 # kernel for sm_103a and prints its allocation and the instructions that involve other blocks. The kernel of a single
 # pair has nearly all of them; one is new. Which one?
 

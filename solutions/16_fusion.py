@@ -94,12 +94,12 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
 # The comparison and the select have become one `max` for each element. (The one branch is the kernel's own: it tests
-# whether the thread has any elements.) Compare the two versions of tanh. Special functions are the expensive part of
-# an epilogue: an SM executes 128 fp32 additions or multiplications per cycle, but only 16 special functions, so one
-# `tanh.approx` costs as much as eight multiplications. Its relative error is at most 2⁻¹¹ (PTX ISA). Where tanh is
-# near 1, that is harmless, since rounding to bf16 alone costs up to 2⁻⁸. In GELU's left tail it is not: at x = −3, 1 +
-# tanh is about 0.002, and an error of 2⁻¹¹ is a fifth of that. But the result there is −0.004, so the absolute error
-# stays below 0.001.
+# whether the thread has any elements.) A division is one instruction only in PTX: the assembler makes several of each
+# `div`. Compare the two versions of tanh. Special functions are the expensive part of an epilogue: an SM executes 128
+# fp32 additions or multiplications per cycle, but only 16 special functions, so one `tanh.approx` costs as much as
+# eight multiplications. Its relative error is at most 2⁻¹¹ (PTX ISA). Where tanh is near 1, that is harmless, since
+# rounding to bf16 alone costs up to 2⁻⁸. In GELU's left tail it is not: at x = −3, 1 + tanh is about 0.002, and an
+# error of 2⁻¹¹ is a fifth of that. But the result there is −0.004, so the absolute error stays below 0.001.
 #
 # **Exercise 16.1** (about 2 lines). GELU in its tanh form:
 #
@@ -124,6 +124,9 @@ check("16.1", gelu)
 print("your gelu      ", arithmetic(gelu))
 
 # %% [markdown]
+# At x = 30, tanh's argument u is so large that e²ᵘ overflows to ∞. Written as (e²ᵘ − 1) / (e²ᵘ + 1), tanh becomes ∞/∞,
+# which is NaN; as 1 − 2 / (e²ᵘ + 1) it becomes 1, as it should.
+#
 # Now estimate what GELU costs a tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, their
 # tanh alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so
 # with K = 4096 the tile takes 65,536: tanh adds 3 % if the tensor cores wait for it. The other instructions, seven per
@@ -304,8 +307,9 @@ show_source(GatedStores)
 #
 # The column *beside* names the baseline. The first is notebook 14's plain GEMM, whose epilogue only rounds: a speed of
 # 0.97 means that the epilogue costs 3 %. The other baselines are torch's ways to compute the same result. (*cool*:
-# timed in short rounds, between which the GPU rests.) **Predict**: which of GELU, residual and SwiGLU costs most beside
-# the plain GEMM? And does any of them cost half as much at K = 8192, where M and N are 8192, too, as at K = 4096?
+# timed in short rounds, between which the GPU rests.) The shape 8192 means that M, N and K are all 8192. **Predict**:
+# which of GELU, residual and SwiGLU costs most beside the plain GEMM? And is the cost of any of them at K = 8192 half
+# of its cost at K = 4096?
 
 # %%
 show_costs("fused_epilogues")
@@ -318,10 +322,14 @@ show_costs("fused_epilogues")
 # None of the three costs half as much at K = 8192. The residual's cost falls from 5.7 % to 3.8 %. By your estimate
 # GELU's should halve, but its two cooperative rows hardly differ (2.4 % and 2.1 %). Since M and N differ, too, so do
 # the number of waves and the configuration that is best for the plain GEMM. Only the cooperative row at 8192 isolates
-# the epilogue, because there the plain GEMM runs in the same configuration. At K = 4096 the plain GEMM is a ping-pong
-# kernel, so that ratio also contains the difference between two schedules. Ping-pong alone does not hide all of GELU
-# either, as its row shows: the epilogue of an SM's last tile has no main loop to hide behind. The best row for GELU is
-# the first one: *bias + GELU* is ping-pong with stream-K, which divides the last wave among the SMs.
+# the epilogue, because there the plain GEMM runs in the same configuration. Its 2.1 % agrees with the estimate: at
+# twice the K, tanh alone adds half of 3 %, and the other instructions, without any overlap, nearly as much again. In
+# the first shape the plain GEMM is a ping-pong kernel, so that ratio also contains the difference between two
+# schedules.
+#
+# Ping-pong alone does not hide all of GELU either, as its row shows: the epilogue of an SM's last tile has no main loop
+# to hide behind. The best row for GELU is the first one: *bias + GELU* is ping-pong with stream-K, which divides the
+# last wave among the SMs.
 #
 # So an epilogue can change which configuration is best. In the rows without a comma in their names, the course's
 # function chose it, by notebook 14's model plus your estimate of the epilogue: the whole epilogue for cooperative
@@ -330,11 +338,12 @@ show_costs("fused_epilogues")
 # K = 4096, *SwiGLU, ping-pong, stream-K* is 1 % faster than the SwiGLU that it chose. The op's registers count too: at
 # K = 4096 the plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill.
 #
-# One row is there as a warning. The model alone predicts that *residual, ping-pong, no clusters* is the fastest
-# configuration for the residual, and it is the slowest row of all. A likely reason, not tested here: blocks without a
-# cluster share data in L2 only while they run in step (notebook 14), and they fall out of step when each waits for its
-# own rows of D. The model was fitted to plain GEMMs and does not include this effect, so the course's function requires
-# clusters if an op reads a matrix. Do not trust a model outside the range where it was measured.
+# The last two rows are there as a warning. The model alone predicts that *residual, ping-pong, no clusters* is the
+# fastest configuration for the residual, and it is the slowest of all, at both shapes. A likely reason, not tested
+# here: blocks without a cluster share data in L2 only while they run in step (notebook 14), and they fall out of step
+# when each waits for its own rows of D. The model was fitted to plain GEMMs and does not include this effect, so the
+# course's function requires clusters if an op reads a matrix. Do not trust a model outside the range where it was
+# measured.
 
 # %%
 show_figure("fusion")
@@ -556,6 +565,9 @@ print(f"under autocast: {mine.dtype}, and nn.Linear {theirs.dtype}")
 print(f"your epilogue in bf16: off by {float((mine - exact).abs().max()):.1e} of {float(exact.abs().max()):.2f}")
 
 # %% [markdown]
+# 2⁻⁸ of 8.67 is 0.034, and the error is 0.024: no more than the last rounding may cost, although x, weight and bias
+# were rounded to bf16 as well.
+#
 # ### Into a model
 #
 # `KernelLinear` is a subclass of nn.Linear with the same constructor and the same parameters; its forward calls the
@@ -620,8 +632,8 @@ gated_linear = register("page16::gated_linear", gated_forward, gated_fake, gated
 
 # %% [markdown]
 # On a Hopper GPU, the next cell times your two kernels at M = 4096, N = 14336 and K = 4096, beside torch's ways and
-# beside the same GEMMs with the course's epilogues. If yours is slower than the course's, count the instructions of
-# your expression with `arithmetic`.
+# beside the same GEMMs with the course's epilogues. (The column µs is your kernel's time, measured anew beside each
+# baseline.) If yours is slower than the course's, count the instructions of your expression with `arithmetic`.
 
 # %%
 show_fused_speeds(gelu_kernel, gate_kernel)
@@ -705,8 +717,13 @@ show_as_a_module()
 # and up(x) are not written and read again, and silu and the product need no kernels of their own. torch.compile is in
 # between: it makes one kernel of silu and the product, but still writes and reads gate(x) and up(x). At notebook 05's
 # 4.2 TB/s, the H200 needs 168 µs for 470 + 235 MB, and the fused gate saves 161 µs beside *nn.Linear swapped*: the
-# traffic explains the gain. On the H100, at 2.98 TB/s, the traffic takes 237 µs, and the gain is larger, too. A call
-# costs the host more than torch's does, because the custom op is written in Python; a CUDA graph removes that cost.
+# traffic explains the gain. On the H100, at 2.98 TB/s, the traffic takes 237 µs, and the gain is larger, too.
+#
+# The largest difference to torch's result, 0.00195, is 2⁻⁹: the distance between neighboring bf16 numbers
+# from 0.25 to 0.5.
+#
+# A call costs the host more than torch's does, because the custom op is written in Python; a CUDA graph removes that
+# cost.
 #
 # The next table has forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed.
 # In *nn.Linear swapped* the operator reads those without copies. *Backward by cuBLAS* uses cuBLAS's kernels for
