@@ -54,8 +54,9 @@ tokens, heads, d = 16384, 16, 128
 print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * heads * tokens * d * 2 / 1e9:.2f} GB")
 
 # %% [markdown]
-# With three kernels, the first would write S, the second would read it and write P, and the third would read P. In the
-# kernel of this page, a block computes a tile of S, uses it and discards it. Only Q, K, V and O go through memory.
+# With three kernels, the first would write S, the second would read it and write P, and the third would read P: four
+# passes over 8.6 GB. In the kernel of this page, a block computes a tile of S, uses it and discards it. Only Q, K, V
+# and O go through memory.
 #
 # Each query is a row of Q, and its output is a weighted average of the rows of V. Rows do not depend on each other, so
 # a block takes `tm` queries and walks along the keys, `tn` at a time. The obstacle is the softmax: its maximum and its
@@ -140,7 +141,7 @@ check("19.1", soft_average)
 # %% [markdown]
 # Now test the claim about the tiles' width. The cell gives your kernel scores from a wide range, sorted so that the
 # maximum grows in every tile, and compares its result with one pass in fp64. Then set the factor to 1, and run the cell
-# of 19.1 and this one again: which widths still give the right result, and why?
+# of 19.1 and this one again: which widths still give the right result, and why? Put your factor back before you go on.
 
 # %%
 torch.manual_seed(0)
@@ -431,7 +432,7 @@ for warps in (4, 8):
 # A thread can have 255 registers at most, so with 4 warps it spills. A tile that needs fewer leaves room for a second
 # block on the SM (`occupancy=2`), whose multiplications can run during the first one's exponentials. A cluster of two
 # CTAs (`num_ctas=2`) computes one tile together, with the registers of both. And a **persistent** kernel launches only
-# as many blocks as the SMs hold: each takes every n-th tile, the longest rows of all heads first:
+# as many blocks as the SMs hold; each of these n blocks takes every n-th tile, the longest rows of all heads first:
 
 # %%
 show_source(tiles.persistent_forward)
@@ -447,16 +448,18 @@ show_source(tiles.persistent_forward)
 show_sweep("attention_tuning")
 
 # %% [markdown]
-# One tile wins for both d. Its persistent version is a tenth slower. Two differences may explain that: its blocks take
-# every n-th tile, however long their earlier tiles were, while the hardware gives the next block of a grid to whichever
-# SM is free; and it begins with the longest rows of all heads, so L2 has to hold K and V of all of them, while the grid
-# launches one head's blocks after another's. (Notebook 20's persistent kernel draws its tiles from a counter, one
-# sequence after another.)
+# The tile of 64×128, two on an SM, wins for both d. Each thread has as many accumulators as with 128×128 and 8 warps,
+# but the SM has a second block to turn to. Its persistent version is a tenth slower. Two differences may explain that:
+# its blocks take every n-th tile, however long their earlier tiles were, while the hardware gives the next block of a
+# grid to whichever SM is free; and it begins with the longest rows of all heads, so L2 has to hold K and V of all of
+# them, while the grid launches one head's blocks after another's. (Notebook 20's persistent kernel draws its tiles from
+# a counter, one sequence after another.)
 #
 # The next two tables have other lengths, first without a causal mask. In each row, the sequences of the batch have
-# 16,384 tokens together. **Predict** how the speed of the cuTile kernel, relative to cuDNN's, depends on the length of
-# the sequences, and on whether eight heads share K and V (16×2 heads against 16×16). The CuTe kernel is the subject of
-# notebook 20.
+# 16,384 tokens together. The cuTile kernel has the tile that won above, except for d = 64 without a mask: there it is
+# 128×128 in a cluster of two, two on an SM. **Predict** how the speed of the cuTile kernel, relative to cuDNN's,
+# depends on the length of the sequences, and on whether eight heads share K and V (16×2 heads against 16×16). The CuTe
+# kernel is the subject of notebook 20.
 
 # %%
 show_sweep("attention_full")
@@ -465,11 +468,8 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# The cuTile kernel's tiles are 64×128, two on an SM. Where d = 64 and there is no mask, they are 128×128 in a
-# cluster of two, two on an SM.
-#
 # Relative to cuDNN, the cuTile kernel is best at long sequences, and sharing K and V changes its ratio little. The
-# tables do not say why it falls behind at 1,024 tokens.
+# tables do not say why it is furthest behind at 1,024 tokens.
 #
 # Multiplications and exponentials are done by different units, and a fast kernel keeps both busy at the same time. In
 # cuTile the order of your source, the tile and the hints give the compiler the chance, and the compiler decides. In
@@ -498,16 +498,16 @@ print(f"blocks, if each has one sequence and one head of K and V: {batch * kv_he
 # there were no others, and a second kernel combines the parts.
 #
 # To combine them, it must know the weight of each part. Part s has the maximum mₛ and the total tₛ, so its denominator
-# is tₛ·2^mₛ. That number may overflow, but its logarithm does not: the log-sum-exp lseₛ = mₛ + log2(tₛ). The whole
-# row's output is
+# is tₛ·2^mₛ. That number may overflow, but its logarithm does not: the log-sum-exp lseₛ = mₛ + log2(tₛ). Let Oₛ be the
+# output of part s, already divided by tₛ. The whole row's output is
 #
 # O = Σₛ 2^lseₛ · Oₛ / Σₛ 2^lseₛ
 #
 # and, as in every softmax, you subtract the largest lse before you exponentiate.
 #
-# **Exercise 19.6** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. parts is (S, rows, d), lse
-# (S, rows), o (rows, d), all fp32; block i combines row i. `splits` is the smallest power of two that is at least S:
-# choose the padding so that parts that do not exist have weight 0.
+# **Exercise 19.6** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. parts, the Oₛ, is (S, rows,
+# d), lse (S, rows), o (rows, d), all fp32; block i combines row i. `splits` is the smallest power of two that is at
+# least S: choose the padding so that parts that do not exist have weight 0.
 
 
 # %%
@@ -558,11 +558,17 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 show_sweep("decode")
 
 # %% [markdown]
-# Two blocks in place of one change little with the longest sequences, and gain some 5 to 10 % with the shortest. Four
+# Two blocks in place of one change little with the longest sequences, and gain 5 to 11 % with the shortest. Four
 # are much slower wherever they were measured: with a quarter of an SM's registers for each block, a thread runs out of
-# them, and spills. The kernel is furthest behind where there are the most sequences, and the shortest. Too few blocks
-# cannot be the reason: 64 sequences with 8 heads of K and V are 512 blocks before any split. Perhaps it is that each of
-# them has few tiles of keys, and begins with none in flight; the table does not show it.
+# them, and spills.
+#
+# Where does the kernel fall behind, and why? Too few blocks cannot be the reason: 64 sequences with 8 heads of K and V
+# are 512 blocks before any split. Nor are short sequences enough: with 1,024 tokens and d = 128, the row of 64×16×16
+# and the row of 128×64×8 have the same number of blocks, and of keys for each, but with two blocks on each SM one is at
+# 0.918 and the other at 0.685. In that column, with one exception, the ratio falls as batch × heads grows, the number
+# of rows of O: 64 in the first row of the table, 16,384 in the last. The course's second kernel has a block for each of
+# them, even where the keys are not split, so perhaps it takes a growing part of the time. To know, time the two kernels
+# separately; the table has only their sum.
 #
 # ## What to remember
 #

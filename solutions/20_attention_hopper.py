@@ -95,9 +95,9 @@ show_attention("ping-pong, overlap")
 
 # %% [markdown]
 # Your kernel will do both. How much does that gain? The pictures go from 39 ticks to 31 and 28. But the first one is a
-# worst case: even the simplest kernel in the table at the end of the page has P V in flight during its softmax, as in
-# the second picture. From there a tenth is left to gain, and the H200 shows some 6 % at head_dim 128, and some 10 % at
-# 64. Not computing masks where none is needed, the subject of a later section, gains more.
+# worst case: even the simplest kernel of this page has P V in flight during its softmax, as in the second picture. From
+# there a tenth is left to gain. A table at the end of the page shows what the H200 gains, from this and from the page's
+# other ideas.
 #
 # The kernel's roles are those of notebook 14:
 #
@@ -441,10 +441,12 @@ def step(me, k_state, v_state, n_block, masked: cutlass.Constexpr):
 check("20.7", step)
 
 # %% [markdown]
-# O is rescaled *after* P V of the block before: that P was computed relative to the old maximum, like everything in O.
-# Overlap costs registers: S, the bf16 P that the wgmmas are still reading, and O are all live at once. P in fp32 can
-# reuse the registers of S, which is not read again. (If you store to `tOrP` before `wait_group(0)`, the kernel is still
-# right: the compiler keeps the new P in registers of its own, in addition to those that the wgmmas read.)
+# S is issued first, so `wait_group(1)` waits for S alone, and the softmax runs while P V, the newer group, is in
+# flight. O is rescaled *after* P V of the block before: that P was computed relative to the old maximum, like
+# everything in O. Overlap costs registers: S, the bf16 P that the wgmmas are still reading, and O are all live at once.
+# P in fp32 can reuse the registers of S, which is not read again. (If you store to `tOrP` before `wait_group(0)`, the
+# kernel is still right: the compiler keeps the new P in registers of its own, in addition to those that the wgmmas
+# read.)
 
 # %%
 for name, elements in [("S", ROWS * KEYS), ("O", ROWS * HEAD_DIM), ("P in bf16", ROWS * KEYS // 2)]:
@@ -520,7 +522,8 @@ show_source(attention_kernel, attend_tile)
 # starts only when it has ended. Until the next block has set up its mbarriers and its first loads have arrived, the
 # tensor cores idle. A **persistent** block, as in notebook 14, takes tile after tile: the producer warp loads the next
 # tile's Q, K and V while the consumers finish this one. In these pictures, the numbers are tiles of queries, `Q` marks
-# the wait for a tile's first data and `O` a warpgroup's epilogue. (The lengths are chosen for the drawing.)
+# the wait for a tile's first data and `O` a warpgroup's epilogue. In the lower one a tick remains idle between two tiles,
+# when both warpgroups are in their epilogues. (The lengths are chosen for the drawing.)
 
 # %%
 show_tiles("a block for each tile", "persistent")
@@ -542,7 +545,7 @@ print(f"{tiles} blocks, {tiles / SMS:.1f} for each SM; persistent {min(tiles, SM
 #   `consume_blocks`.
 # - Q has two stages, and an `empty` barrier for each. O is stored through the tile's own stage of Q, so a consumer warp
 #   frees the stage when its store has been read.
-# - `first_turn` and `last_turn` come once for a block, not for a tile: warpgroup 0 may begin the next tile while
+# - `first_turn` and `last_turn` come once for a thread block, not for a tile: warpgroup 0 may begin the next tile while
 #   warpgroup 1 still stores O.
 #
 # Which tiles does a block take? In notebook 14 they follow from the block's number. Under a causal mask tiles differ in
@@ -668,17 +671,18 @@ show_figure("attention_ladder")
 show_levers("attention_levers")
 
 # %% [markdown]
-# The masks are worth most: without a step of its own for them, every score of every block of keys costs a comparison
-# and a select, in the units that also compute the maxima and the sums, and only the last blocks need it. Persistence
-# gains more at head_dim 64, where tiles are short.
+# The masks are worth most. A kernel whose only step is the masked one spends a comparison and a select on every score,
+# in the units that also compute the maxima and the sums, but only the last blocks of keys need them. Persistence gains
+# more at head_dim 64, where tiles are short.
 #
-# Ping-pong and overlap gain more together than the sum of what each gains alone: ping-pong alone costs speed, and
-# overlap alone gains nothing at head_dim 128, and at 64 about half of what both gain. The kernel without either,
-# *plain*, explains why. Its step waits for S, and then issues P V of the block before *ahead of* the softmax, so P V is
-# in flight during the softmax already. The lever *overlap* issues both groups at once, and by itself removes only the
-# tensor cores' wait between them. And *ping-pong* without overlap can order S only: P V is issued later, out of turn.
-# With both, a turn covers all that a warpgroup issues in a step, and the other's softmax runs under it. (Why turns for
-# S alone cost speed was not measured.)
+# Together, ping-pong and overlap gain some 6 % at head_dim 128 and some 10 % at 64, where the pictures had a tenth.
+# That is more than the sum of what each gains alone: ping-pong alone costs speed, and overlap alone gains nothing at
+# head_dim 128, and at 64 about half of what both gain. The kernel without either, *plain*, explains why. Its step waits
+# for S, and then issues P V of the block before *ahead of* the softmax, so P V is in flight during the softmax already.
+# The lever *overlap* issues both groups at once, and by itself removes only the tensor cores' wait between them. And
+# *ping-pong* without overlap can order S only: P V is issued later, out of turn. With both, a turn covers all that a
+# warpgroup issues in a step, and the other's softmax runs under it. (Why turns for S alone cost speed was not
+# measured.)
 #
 # ## What to remember
 #
