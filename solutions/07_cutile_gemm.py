@@ -126,9 +126,10 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 # %% [markdown]
 # ## Rung 2: blocks that run together share tiles
 #
-# An 8192×8192 C has 64×64 tiles of 128×128, and an H200 has 132 SMs. In practice blocks start in index order, and the
-# first 132 form a **wave**. In rung 1's grid the row index runs fastest, so a wave covers slightly more than two
-# columns of C's tiles: it reads **all** of A's tiles and three rows of B's.
+# An 8192×8192 C has 64×64 tiles of 128×128, and an H200 has 132 SMs. One block takes most of an SM's shared memory,
+# 197,784 bytes in the report above, so an SM runs one at a time. In practice blocks start in index order, and the first
+# 132 form a **wave**. In rung 1's grid the row index runs fastest, so a wave covers slightly more than two columns of
+# C's tiles: it reads **all** of A's tiles and three rows of B's.
 #
 # Now make the wave a rectangle. The picture shows both orders in miniature: 16×16 tiles, 32 blocks in flight. Each
 # color is a wave; in the margins, green marks the rows of A's tiles and of B's (again columns in the picture) that the
@@ -217,6 +218,7 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 # **Exercise 07.3** (about 5 lines). Write `hints(tm, tn)`: return a dict of `num_ctas` and `num_worker_warps` such that
 # the bf16 GEMM with a (tm, tn) tile, with sides of 128 or 256 and steps of 32 along K, uses no stack on Hopper. Leave
 # each thread at least 64 accumulators, and return `{}` for a tile that fits without hints. `check` asks the compiler.
+# (Steps of 32 compile fastest; the same hints are right with the report's steps of 64.)
 
 
 # %%
@@ -397,9 +399,10 @@ check("07.5", fits)
 
 # %% [markdown]
 # `tile_gemm.space()` combines 64, 128 and 256 for both sides of the tile, 32, 64 and 128 along K, four or eight warps,
-# and one or two CTAs. It drops the configurations that do not fit, and those that leave a thread fewer than 64
-# accumulators; that excludes every 64×64 tile. `tile_gemm.tune` hands configurations of the persistent kernel to
-# `exhaustive_search`. Here it gets three of them; without a GPU the cell says so.
+# and one or two CTAs. Two more choices stay fixed, strips of 8 rows and an occupancy of 1. It drops the configurations
+# that do not fit, and those that leave a thread fewer than 64 accumulators; that excludes every 64×64 tile.
+# `tile_gemm.tune` hands configurations of the persistent kernel to `exhaustive_search`. Here it gets three of them;
+# without a GPU the cell says so.
 
 # %%
 print(len(list(tile_gemm.space())), "of", 3 * 3 * 3 * 2 * 2, "configurations")
@@ -434,7 +437,9 @@ show_figure("tile_heatmap")
 #
 # The rungs of this page in bf16, each alternating with cuBLAS, as fractions of its speed (`tutor sweep tile_rungs`,
 # then `tutor plots tile_ladder`). The **spread** of a measurement is the distance between the quartiles of its pairs,
-# and the ± is half of it. A difference between two rows is noise if it is smaller than the sum of their two ±:
+# and the ± is half of it. A difference between two rows is noise if it is smaller than the sum of their two ±.
+# **Predict** before you look: at which size does the order of the blocks gain the most, and which tile of the
+# persistent kernel is fastest at 2048, which at 8192?
 
 # %%
 show_sweep("tile_rungs")
@@ -451,7 +456,7 @@ show_figure("tile_ladder")
 show_ladder("07")
 
 # %% [markdown]
-# Compare the tables with your predictions.
+# Compare the first table with your predictions.
 #
 # - **The order of the blocks** gains at the largest size alone, where L2 holds the smallest part of A and B. At 2048
 #   both fit in L2, so the order has nothing to save. The differences at 2048 and at 4096 are noise.
@@ -459,8 +464,9 @@ show_ladder("07")
 #   warns you before you run it.
 # - **Persistence** hides a tile's first loads and its epilogue behind another tile's arithmetic, provided that a block
 #   has another tile. At 2048 there are 128 tiles of 128×256, fewer than SMs, and the gain is noise.
-# - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192. At 2048 it makes one
-#   tile for each pair of SMs, so no second tile hides the first loads and the epilogue, and 128×128 wins.
+# - **The best tile** depends on the size. 256×256 loads the least per operation and wins at 8192; at 4096 its lead over
+#   128×128 is noise. At 2048 it makes one tile for each pair of SMs, so no second tile hides the first loads and the
+#   epilogue, and 128×128 wins.
 #
 # The appendix goes beyond square bf16 matrices. Its three parts are independent of each other: fp32 through the tensor
 # cores (10 minutes), FP8 with 320 rows (35), and a small C with a long K (30).
@@ -682,10 +688,11 @@ check("07.7", gemm_fp8)
 #
 # How close does it get to cuBLASLt? These variants were timed at this size, each alternating with cuBLASLt, and
 # profiled with Nsight Compute (`tutor sweep tile_fp8`). An indented line changes *slabs of 128*, the kernel that starts
-# from 0. *Latency 3, 6* are the hints on the loads of the small tiles and of the large one; *A first* has A as the
-# first operand, so C needs no transpose; *256 for 2 CTAs* uses slabs of 256 rows of B, half for each CTA. *busy* is the
-# percentage of an SM's cycles in which its tensor cores work, *clock* the SM clock in Hz, *to_SMs* the bytes that
-# arrive at the SMs, each copy of a multicast counted.
+# from 0. All rows but the first use fast accumulation. *Latency 3, 6* are the hints on the loads of the small tiles and
+# of the large one; *A first* has A as the first operand, so C needs no transpose; *latency 7, 7* also stores without
+# TMA; *256 for 2 CTAs* uses slabs of 256 rows of B, half for each CTA. *busy* is the percentage of an SM's cycles in
+# which its tensor cores work, *clock* the SM clock in Hz, *to_SMs* the bytes that arrive at the SMs, each copy of a
+# multicast counted.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
@@ -693,9 +700,10 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 # %% [markdown]
 # Read down the *busy* column. Tiles of 128×256 keep the tensor cores busy, but a sixth of their work is padding. The
 # slabs that start from 0 without hints spill, and are by far the slowest. With latency hints they no longer spill, but
-# their wgmma wait for each other, and the tensor cores idle a quarter of the time. The run-time zero closes part of
-# that gap. A deeper pipeline closes most of it, whether it comes from latency hints or from stores that leave it the
-# shared memory. After that, the order of the operands makes no difference that exceeds the spread.
+# their wgmma wait for each other, and the tensor cores idle a quarter of the time. A run-time zero in place of the
+# hints closes part of that gap. With it, a deeper pipeline closes most of the rest, whether it comes from latency hints
+# or from stores that leave it the shared memory. After that, the order of the operands makes no difference that exceeds
+# the spread.
 #
 # Then look at the clock. Among the slabs of 128 that do not spill, which all move the same bytes, it falls from 1.58 to
 # about 1.5 GHz as the tensor cores get busier. At nearly the same *busy* it falls with the bytes: 64×128 moves twice as

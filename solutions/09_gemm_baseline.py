@@ -125,8 +125,8 @@ check("09.2", smem_layout)
 
 # %% [markdown]
 # What is the swizzle worth? `explain` runs a kernel on the simulator, on this machine, and counts the cost of its
-# memory accesses: first with your layout, then with a row-major one. The kernel around the layout is the course's; you
-# write your own at the end of the page.
+# memory accesses: first with your layout, then with a row-major one. The kernel around the layout is the course's, and
+# `GemmConfig()` gives it a tile of 128×128×64 and four warps; you write your own at the end of the page.
 
 
 # %%
@@ -263,7 +263,7 @@ compare_on_gpu(
 )
 
 # %% [markdown]
-# The course's H200 is 4 % faster when cp.async bypasses L1, so the kernel does.
+# The course's H200 is 4% faster when cp.async bypasses L1, so the kernel does.
 #
 # A thread asks the TiledCopy for its share: `copies = g2s.get_slice(thread)`, then `copies.partition_S(gA)` of the
 # source and `copies.partition_D(sA)` of the destination. Both have the modes (vector, rows, vectors of a row, …), so
@@ -574,6 +574,8 @@ picture = explain(
 )
 
 # %% [markdown]
+# Half the sectors of C, in fewer instructions, and no data was exchanged: only two layouts changed, B's and C's.
+#
 # ## The write-back
 #
 # An **epilogue** turns accumulators into C. It gets this, for one thread:
@@ -761,7 +763,7 @@ show_figure("gemm_ladder_09")
 # page 11 explains it.)
 #
 # On an **A100** cuBLAS uses the same instructions as this kernel, cp.async and mma.sync. There the published ladder
-# starts at 101 % of cuBLAS at 2048³ and ends at 116 % (Schreiber's numbers, not measured here; he says that he chose a
+# starts at 101% of cuBLAS at 2048³ and ends at 116% (Schreiber's numbers, not measured here; he says that he chose a
 # size that favors his kernel).
 #
 # On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory without passing them through
@@ -770,8 +772,9 @@ show_figure("gemm_ladder_09")
 # kernels made of mma.sync, such as NVIDIA's example in the figure. Page 13 changes the instructions.
 #
 # What limits this kernel on both? Look at the timeline: while tiles are in flight the tensor cores are idle, and while
-# they work nothing is in flight. An SM holds two blocks, since one takes 128·222 registers, more than a third of the
-# SM's 65,536; they fill some of each other's gaps. The next page fills them by design.
+# they work nothing is in flight. In the report for sm_80 one block takes 128·222 registers, more than a third of an
+# SM's 65,536. So an SM holds two blocks (on Hopper, too), and they fill some of each other's gaps. The next page fills
+# them by design.
 #
 # ## What to remember
 #
@@ -841,7 +844,9 @@ compare_on_gpu(
 )
 
 # %% [markdown]
-# How close were you? On the course's H200 the direct stores are ahead by 2 % at 2048 and by less than 1 % above it, and
+# How close were you? On the course's H200 the direct stores are ahead by 2% at 2048 and by less than 1% above it, and
 # all three differences are within the spread of the measurement: call it no difference. There is one write-back per
-# tile and a main loop along all of K, so the epilogue is a small part, and smaller the longer K is. The certain cost of
-# the detour is in the compiler's report: one more barrier, and twice the shared memory.
+# tile and a main loop along all of K, so the epilogue is a small part, and smaller the longer K is. The cost that is
+# certain is in the compiler's report: one more barrier and, as this epilogue is written, twice the shared memory. (It
+# need not be twice. After the main loop the tiles of A and B are dead, and C's tile in bf16 is as large as both
+# together.)

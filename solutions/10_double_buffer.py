@@ -179,7 +179,7 @@ check("10.2", double_buffer)
 # Your loop is not quite the model above, which refills a buffer the moment it is free. Your loop issues the next load
 # only when tile *k* has arrived, so a single load is in flight, and a step takes *latency + transfer* or *compute*,
 # whichever is longer: 6 ticks in the example above, where the model has 4.5. (To refill at once takes one more barrier,
-# after the arithmetic.) Where *compute* ≥ *latency + transfer*, as it should be, the two agree: a step takes *compute*.
+# after the arithmetic.) Where *compute* ≥ *latency + transfer*, the two agree: a step takes *compute*.
 #
 # Here are two pictures of one block with four K tiles, simulated: page 09's loop, and yours. C issues copies, c commits
 # them, w waits for them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w. (In your loop the last c
@@ -207,8 +207,9 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 # Are there enough registers? Each of four K blocks takes 16 for A and 16 for B, and there are 128 accumulators: 256 in
 # all, and a thread can have 255. It fits all the same, because not all are live at once. A block's operands are dead
 # once its mmas are issued, so two blocks are live: the one being multiplied and the one being fetched. The compiler
-# sees that; below, it reports the number of registers. Fetch all four before the first multiplication, and it
-# cannot: compiled for sm_80, that loop spills.
+# sees that; below, it reports the number of registers. Fetch all four before the first multiplication, and it cannot:
+# compiled for sm_80, that loop spills. (To see it, write the loop after the exercise, and put it into the cell below
+# that compiles.)
 #
 # The last block of a tile is special. The block after it is block 0 of the *next tile*, so that tile must have arrived
 # before the fetch. The wait and the barrier therefore move to the last block, in front of its multiplication: its
@@ -286,8 +287,8 @@ for name, kernel in {
 # (PTX is not the last word: `ptxas`, which turns it into machine code, may move an `ldmatrix` ahead of an mma within a
 # tile. It may not move one across a barrier: only you can place that fetch.)
 #
-# What did it cost? Twice the shared memory. Does an SM now hold fewer blocks? No: registers allow two blocks, and two
-# blocks' buffers fit. Page 12 makes an exercise of it.
+# What did it cost? Twice the shared memory. Does an SM now hold fewer blocks? No: registers allow two blocks, and the
+# buffers of two, 2 · 65,536 bytes, fit into its shared memory. Page 12 makes an exercise of it.
 #
 # ## The ladder so far
 
@@ -298,12 +299,12 @@ show_ladder("09", "10")
 show_figure("gemm_ladder_10")
 
 # %% [markdown]
-# In the table the second buffer gains 9 to 10 %, and registers fetched ahead 6 to 7 % more; the figure's *10 two
+# In the table the second buffer gains 9 to 10%, and registers fetched ahead 6 to 7% more; the figure's *10 two
 # buffers* has both. Why so little, when the first picture halves the time of a tile? Its ticks are an example, your
 # loop refills a buffer later than the model does, and the picture shows one block alone. An SM holds two: while one
 # waits, the other multiplies, so page 09's loop had already filled a part of the gaps.
 #
-# As published, on an A100, the second buffer took Schreiber's ladder from 101 % to 111 % of cuBLAS at 2048³
+# As published, on an A100, the second buffer took Schreiber's ladder from 101% to 111% of cuBLAS at 2048³
 # ([Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper cuBLAS uses
 # other instructions, so compare each rung with the one before it, and with NVIDIA's example for these instructions: in
 # the figure, *10 two buffers* is level with it or slightly ahead. (Page 11 explains the dip at 3072.)
