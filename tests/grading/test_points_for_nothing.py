@@ -105,7 +105,7 @@ def axpy_by_heart():
     @cute.jit
     def axpy(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
         for i in range(cute.size(x)):
-            y[i] = 2.5 * (i % 5 - 2) + i % 3
+            y[i] = alpha * (i % 5 - 2) + i % 3
 
     return axpy
 
