@@ -522,8 +522,8 @@ show_source(attention_kernel, attend_tile)
 # starts only when it has ended. Until the next block has set up its mbarriers and its first loads have arrived, the
 # tensor cores idle. A **persistent** block, as in notebook 14, takes tile after tile: the producer warp loads the next
 # tile's Q, K and V while the consumers finish this one. In these pictures, the numbers are tiles of queries, `Q` marks
-# the wait for a tile's first data and `O` a warpgroup's epilogue. In the lower one a tick remains idle between two tiles,
-# when both warpgroups are in their epilogues. (The lengths are chosen for the drawing.)
+# the wait for a tile's first data and `O` a warpgroup's epilogue. In the lower one a tick remains idle between two
+# tiles, when both warpgroups are in their epilogues. (The lengths are chosen for the drawing.)
 
 # %%
 show_tiles("a block for each tile", "persistent")
