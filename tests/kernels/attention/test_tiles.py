@@ -142,13 +142,13 @@ def test_runs_cover_all_tiles_in_one_wave(all_tiles, heads):
 
 @pytest.mark.parametrize(("keys", "run_of"), [(300, 2), (64, 1), (1, 1)])
 def test_decoding_equals_torch(keys, run_of):
-    group, tn = 4, 64
+    group, rows, tn = 4, 2, 64
     q, (k, v) = random(2, 2, group, D), random(2, 2, 2, keys, D)
     splits = math.ceil(keys / tn / run_of)
     parts, lse, o = torch.zeros(2, 2, splits, ROWS, D), torch.zeros(2, 2, splits, ROWS), torch.full_like(q, torch.nan)
     reports = [
         run(decode_parts, (splits, 2, 2), (q, k, v, parts, lse, SCALE * LOG2_E, group, run_of, tn, D)),
-        run(decode_add, (group, 2, 2), (parts, lse, o, 4, D)),
+        run(decode_add, (group // rows, 2, 2), (parts, lse, o, 4, rows, D)),
     ]
     want = scaled_dot_product_attention(q.double(), k.double(), v.double())
     torch.testing.assert_close(o.double(), want, rtol=2**-7, atol=2**-7)

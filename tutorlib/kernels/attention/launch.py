@@ -174,19 +174,23 @@ def queries_gradients_into(
 def decode_into(o: Tensor, q: Tensor, k: Tensor, v: Tensor, scale: float, tile: Tile | None = None) -> None:
     """One query for each sequence, o and q (batch, heads, 1, d), with at most 16 heads for one of K and V.
 
-    The keys are split among the blocks that all SMs hold. tile: the fastest that was measured, unless given.
+    The keys are split among the blocks that all SMs hold; where there is one part, it is O, and nothing is left to add.
+    tile: the fastest that was measured, unless given.
     """
     (batch, heads, _, d), (_, kv_heads, keys, _) = q.shape, k.shape
     group, stream = heads // kv_heads, torch.cuda.current_stream()
     tile = tile or tile_of("decode_parts", d, False)
     run, splits = split_keys(-(-keys // tile.tn), batch * kv_heads, tile.occupancy * sms(q))
-    parts = torch.empty(batch, kv_heads, splits, group, d, device=q.device)
-    lse = torch.empty(batch, kv_heads, splits, group, device=q.device)
     o, q = (x.view(batch, kv_heads, group, d) for x in (o, q))
+    parts = torch.empty(batch, kv_heads, splits, group, d, device=q.device) if splits > 1 else o[:, :, None]
+    lse = torch.empty(batch, kv_heads, splits, group, device=q.device)
     sizes = scale * LOG2_E, group, run, tile.tn, d
     ct.launch(stream, (splits, kv_heads, batch), hinted("decode_parts", tile), (q, k, v, parts, lse, *sizes))
-    padded = 1 << (splits - 1).bit_length()
-    ct.launch(stream, (group, kv_heads, batch), tiles.decode_add, (parts, lse, o, padded, d))
+    if splits > 1:
+        padded = 1 << (splits - 1).bit_length()
+        rows = max(min(4, 64 // padded), 1)  # a block for each row costs more, and many parts of many rows spill
+        grid = -(-group // rows), kv_heads, batch
+        ct.launch(stream, grid, tiles.decode_add, (parts, lse, o, padded, rows, d))
 
 
 def split_keys(all_tiles: int, heads: int, blocks: int) -> tuple[int, int]:

@@ -145,8 +145,8 @@ def decode_parts(
 ):
     """One query for each sequence: the `group` heads of a head of K and V are the rows of a tile, padded to 16.
 
-    A block has `run` tiles of tn keys. parts (batch, kv_heads, splits, group, d) and lse (batch, kv_heads, splits,
-    group), fp32: its softmax over these keys alone.
+    A block has `run` tiles of tn keys. parts (batch, kv_heads, splits, group, d), fp32, or O where there is one split,
+    and lse (batch, kv_heads, splits, group), fp32: its softmax over these keys alone.
     """
     batch, kv_head, split = ct.bid(2), ct.bid(1), ct.bid(0)
     q_tile = load_rows(q, batch, kv_head, 0, ROWS, d)
@@ -159,22 +159,23 @@ def decode_parts(
         column = n * tn + ct.arange(tn, dtype=ct.int32)[None, :]
         p, factor, largest, total = scaled_step(ct.where(column < keys, s, -math.inf), scale, largest, total)
         acc = ct.mma(p.astype(v.dtype), load_rows(v, batch, kv_head, n, tn, d), acc * factor)
-    ct.store(parts, (batch, kv_head, split, 0, 0), ct.reshape(acc * share(total), (1, 1, 1, ROWS, d)))
+    part = ct.reshape(acc * share(total), (1, 1, 1, ROWS, d)).astype(parts.dtype)
+    ct.store(parts, (batch, kv_head, split, 0, 0), part)
     ct.store(lse, (batch, kv_head, split, 0), ct.reshape(largest + ct.log2(total), (1, 1, 1, ROWS)))
 
 
 @ct.kernel
-def decode_add(parts, lse, o, splits: ct.Constant[int], d: ct.Constant[int]):
-    """O of a row: its parts, weighted by their shares of the denominator. splits: a power of two, at least all."""
-    batch, kv_head, row = ct.bid(2), ct.bid(1), ct.bid(0)
-    logs = ct.reshape(
-        ct.load(lse, (batch, kv_head, 0, row), (1, 1, splits, 1), padding_mode=ct.PaddingMode.NEG_INF), (splits, 1)
-    )
+def decode_add(parts, lse, o, splits: ct.Constant[int], rows: ct.Constant[int], d: ct.Constant[int]):
+    """O of some rows: their parts, weighted by shares of the denominator. splits: a power of two, at least all."""
+    batch, kv_head, m = ct.bid(2), ct.bid(1), ct.bid(0)
+    logs = ct.load(lse, (batch, kv_head, 0, m), (1, 1, splits, rows), padding_mode=ct.PaddingMode.NEG_INF)
+    logs = ct.reshape(logs, (splits, rows, 1))
     top = ct.max(logs, 0, keepdims=True)
     weights = ct.exp2(logs - ct.where(top == -math.inf, 0.0, top), flush_to_zero=True)
-    part = ct.reshape(ct.load(parts, (batch, kv_head, 0, row, 0), (1, 1, splits, 1, d), padding_mode=ZERO), (splits, d))
-    sum = ct.sum(part * weights, 0, keepdims=True) * share(ct.sum(weights, 0, keepdims=True))
-    ct.store(o, (batch, kv_head, row, 0), ct.reshape(sum, (1, 1, 1, d)).astype(o.dtype))
+    part = ct.load(parts, (batch, kv_head, 0, m, 0), (1, 1, splits, rows, d), padding_mode=ZERO)
+    sum = ct.sum(ct.reshape(part, (splits, rows, d)) * weights, 0, keepdims=True)
+    sum *= share(ct.sum(weights, 0, keepdims=True))
+    ct.store(o, (batch, kv_head, m, 0), ct.reshape(sum, (1, 1, rows, d)).astype(o.dtype))
 
 
 @ct.kernel
