@@ -146,9 +146,9 @@ print(story(compiled.ptx))
 
 # %% [markdown]
 # Here are the warps of a small block with three stages, simulated. Find the prologue: two tiles (C) in two groups (c),
-# and one wait (w). Then every step is the same: load and commit, fetch (R) and multiply (M), wait, barrier (|), and
-# once more fetch and multiply. Which steps load nothing, and do they commit a group? (Below the timeline are the banks,
-# as on page 09.)
+# one wait (w), the barrier (|) and the first fetch (R). Then every step is the same: load and commit, fetch and
+# multiply (M), wait, barrier, and once more fetch and multiply. Which steps load nothing, and do they commit a group?
+# (Below the timeline are the banks, as on page 09.)
 
 # %%
 a, b = (torch.randn(64, 256).bfloat16() for _ in range(2))
@@ -221,8 +221,8 @@ for config in CONFIGS:
 # A100, with less shared memory, it costs a block. The fourth stage costs an H100 one, too. With 128×256, registers
 # leave room for one block of eight warps from the start, so the table's three or four stages cost no block.
 #
-# (As published, on an A100, a third stage took an SM from three blocks of 48 KB to two of 72 KB, and was still worth it
-# at 2048³. With 24 KB, a stage of 128×64×64 fits these numbers.)
+# (Schreiber reports that on his A100 the third stage took an SM from three blocks of 48 KB to two of 72 KB, and still
+# paid at 2048³. A stage has 24 KB there, as many as one of 128×64×64.)
 #
 # ## Where a stage pays
 #
@@ -295,9 +295,9 @@ for swept in all_sweep_results("gemm_stages"):
 
 # %% [markdown]
 # The five fastest rows have at least 23 FLOP per byte, eight warps, and two tiles and 48 KiB in flight. Each of the
-# others lacks one of these: find out which. The five differ by about 1 %, so take any of them. Beware: these thresholds
-# were read from the table, after the measurement. Beforehand you know only that each can be too small, not how much is
-# enough. The numbers find the candidates; the measurement chooses.
+# others lacks at least one of these: find out which. The five differ by about 1 %, so take any of them. Beware: these
+# thresholds were read from the table, after the measurement. Beforehand you know only that each can be too small, not
+# how much is enough. The numbers find the candidates; the measurement chooses.
 #
 # Not every configuration compiles. `GemmConfig` knows the rules, and says which one is broken:
 
@@ -312,7 +312,8 @@ for tile, warps, stages in [((128, 128, 48), (2, 2), 4), ((256, 128, 32), (2, 2)
 # **Exercise 12.3** (about 1 line). Write `tuned()`, which returns the `GemmConfig` that is fastest at 4096³ on your
 # GPU; if you have none, one of the five fastest in the map. It must not spill. The check compiles it with the course's
 # loop and page 11's order of blocks. A GPU times it: for the last point it must reach 98 % of the course's own speed
-# beside cuBLAS. Without a GPU, the check computes the five numbers.
+# beside cuBLAS. Without a GPU, the check computes the table's four numbers and `busy`, and compares each with the least
+# that the five fastest have.
 
 
 # %%
@@ -421,10 +422,10 @@ show_figure("roofline")
 # remedy: Swizzle⟨3,3,3⟩ works on offsets, and these are the same.
 #
 # **ldmatrix.** A row of 16 bytes in shared memory now has eight *m* of one *k*. `ldmatrix` gives each lane two
-# neighbors of such a row in one register: two m of one k (left). But `mma` wants two neighbors along K in a register of
-# A (03.6). The variant `ldmatrix.trans` exchanges rows and columns while it distributes: a lane gets one element from
-# each of two rows, two k of one m (right). It reads the same rows, so it takes the same wavefronts, and the fragment is
-# exactly that of a K-major A.
+# neighbors of such a row in one register: two m of one k (the next picture, left). But `mma` wants two neighbors along
+# K in a register of A (03.6). The variant `ldmatrix.trans` exchanges rows and columns while it distributes: a lane gets
+# one element from each of two rows, two k of one m (right). It reads the same rows, so it takes the same wavefronts,
+# and the fragment is exactly that of a K-major A.
 
 # %%
 show_tvs(
@@ -481,7 +482,8 @@ check("12.5", trans_row)
 # - `load` and `fetch` are one `cute.copy(tiled_copy, source, target)` for each operand, and `multiply` is one
 #   `cute.gemm(tiled_mma, d, a, b, c)`, as on page 09.
 # - `cute.make_fragment_like(tCgC)` makes registers in bf16, in C's order of memory. Round the accumulators into them,
-#   `.store(tCrC.load().to(…))`; then one `cute.autovec_copy` writes 16 bytes at a time.
+#   `.store(tCrC.load().to(…))`; then one `cute.autovec_copy` writes 16 bytes at a time, if the MMA sees the columns in
+#   09.7's order.
 #
 # Start without a swizzle, if you like: the check says what is missing, and `explain("12.6", gemm_m_major)` shows what
 # each line's accesses take. A GPU times your kernel at 4096³ beside cuBLAS.
@@ -605,7 +607,7 @@ explain("12.6", gemm_m_major, shape=(128, 256, 256))
 
 # %% [markdown]
 # On a machine with a GPU, here is the convolution: an image of 512 channels and 64×64 pixels, with PyTorch's own for
-# comparison. Both round to bf16.
+# comparison. Both round to bf16, so a difference in the last bit would be no error.
 
 # %%
 if torch.cuda.is_available():
@@ -637,8 +639,8 @@ else:
 #
 # Write your own where the GEMM is not plain: the epilogue transforms C before it leaves the registers, operands are in
 # a form that no library takes (packed, gathered, scaled by block), two GEMMs share a tile (attention). Or where the
-# library's heuristic picks badly for a shape that matters to you: measure, as above, at *your* sizes. The author of the
-# published kernel says himself that it did so well at 2048³ partly because cuBLAS is weak there.
+# library's heuristic picks badly for a shape that matters to you: measure, as above, at *your* sizes. Schreiber says
+# himself that his kernel did so well at 2048³ partly because cuBLAS is weak there.
 #
 # The appendix has the machine code of the loop, the trials that led to the last rung, and the same kernel in C++.
 #
@@ -705,7 +707,7 @@ for name, main_loop in LOOPS.items():
 # - **HMMA are everywhere.** The compiler puts a load between two of them, where an issue slot is free. The order in
 #   your source is a suggestion; barriers and waits are binding.
 # - **When does the first LDSM come?** Its operands are needed half a step later. With the loads first, all LDGSTS come
-#   before it; count the HMMA that are issued until then. In the second loop it comes almost at once.
+#   before it, and 21 HMMA, a third of the step's 64. In the second loop it comes after three.
 # - **After the barrier** come HMMA first: registers were fetched ahead, so the tensor cores do not wait.
 #
 # **Predict:** which one is faster?

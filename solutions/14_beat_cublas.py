@@ -218,9 +218,10 @@ print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
-# The smaller tile is about 6 percent slower at both sizes. (In the kernel at the end of this page it is about 2 percent
-# slower at 4096, although it has more stages, and about as fast at 2048: `figures/data/explored`.) The section *Bytes
-# per step* counts the bytes it moves.
+# The smaller tile is about 6 percent slower at both sizes. (Each kernel is timed in turn with cuBLAS, and the factor
+# compares their speeds as fractions of cuBLAS's, so it is not quite the quotient of the two times. In the kernel at the
+# end of this page the smaller tile is about 2 percent slower at 4096 and about as fast at 2048:
+# `figures/data/explored`.) The section *Bytes per step* counts the bytes it moves.
 #
 # ## Registers move
 #
@@ -238,7 +239,7 @@ print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in li
 # The rules: an SM has 65,536 registers. A block has *w* consumer warpgroups and one producer warpgroup. Each thread
 # starts with 65,536 divided by the number of threads, rounded down to a multiple of 8; the sum over all threads is the
 # pool. `setmaxnreg` takes multiples of 8, and at least 24. The producer keeps what it needs, and the consumers divide
-# the rest:
+# the rest. Here 24 are enough; the cell also shows how little a producer that needs more would cost the consumers:
 
 # %%
 for warpgroups in (2, 3):
@@ -309,6 +310,10 @@ for block in (0, 1, 2, 131):
     print(f"block {block:3} at 4096³, clusters of 2×1: {course.walk(block, (2, 1), 66, (16, 16), 8)}")
 
 # %% [markdown]
+# In this order C is 256 pairs of tiles, and of the 66 clusters number 0 takes the pairs 0, 66, 132 and 198. As 66 = 8 ·
+# 8 + 2, pair 66 is in the first band, ninth column, third from the top: tile (4, 8) for block 0. Block 131, of cluster
+# 65, has three tiles, as there is no pair 263.
+#
 # What changes in 14.1? The loop over K tiles is now inside a loop over tiles of C, and the ring does not know where a
 # tile ends. If a tile has 5 K tiles and the ring 3 stages, the second tile begins at stage 2, in the ring's second
 # round. A producer that starts each tile with a new pipeline state waits for the wrong phase of the wrong stage. So the
@@ -316,10 +321,10 @@ for block in (0, 1, 2, 131):
 #
 # **Exercise 14.7** (about 7 lines). Write `produce_tiles(tiles, loads)` for the producer warp.
 #
-# - `tiles.items()` is a number: how many tiles of C this block computes, so loop over `cutlass.range(tiles.items(),
-#   unroll=1)`. `item = tiles.take(number)` is one of them: `item.tile` is its place (M, N), `item.k_tiles` the number
-#   of its steps, and `item.k_tile(step)` the K tile that a step needs. (That is not always `step`: a block may have to
-#   begin in the middle of K.)
+# - `tiles.items()` is the number of tiles of C that this block computes, at least 1, so loop over
+#   `cutlass.range(tiles.items(), unroll=1)`. `item = tiles.take(number)` is one of them: `item.tile` is its place (M,
+#   N), `item.k_tiles` the number of its steps, and `item.k_tile(step)` the K tile that a step needs. (That is not
+#   always `step`: a block may have to begin in the middle of K.)
 # - `loads.stages`, and `loads.issue(tile, k_tile, stage, phase)`: the body of your loop in 14.1.
 # - `loads.finish(state)`, after the last tile: waits until all stages have been read. In a cluster, other blocks arrive
 #   at this block's mbarriers, so it must not end before they have.
@@ -561,7 +566,7 @@ for rank in range(4):
 #   shared memory; `cute.group_modes(…, 0, 2)` makes one mode of the two that are left.
 # - `operand.mode` is 0 for A, whose tile the blocks with the same *m* share, and 1 for B, whose tile those with the
 #   same *n* share. It is a Python number. `operand.block` is this block's (*m*, *n*), `operand.cluster` the cluster's
-#   extent.
+#   extent, two Python numbers.
 # - `operand.tma` is the copy atom. `operand.copy(source, target, full, mask)` is `cute.copy` with `tma_bar_ptr=full`
 #   and `mcast_mask=mask`.
 
@@ -593,8 +598,8 @@ check("14.5", load_shared)
 # Multicast has a price. A stage of this block holds slices that other blocks loaded, and their stages hold slices that
 # this block loaded. So before a producer overwrites its slices, *all* blocks that receive them must have read them, and
 # `empty` of a stage waits for arrivals from other SMs: one from each consumer warp of each block in this block's row
-# and column of the cluster, the own block included (cluster[0] + cluster[1] − 1 blocks). The kernel initializes `empty`
-# with that number; the arrivals are yours.
+# and column of the cluster. With the own block these are cluster[0] + cluster[1] − 1 blocks. The kernel initializes
+# `empty` with the number of their consumer warps; the arrivals are yours.
 #
 # **Exercise 14.16** (about 4 lines). Write `free_stage(ring, stage)`, which each consumer warp calls when it has read a
 # stage. `cute.arch.mbarrier_arrive(pointer, rank)` arrives at the mbarrier with this pointer's offset in the block of
@@ -698,20 +703,23 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 # Two blocks share no barrier, so a **flag** in global memory tells the adding block that the giving block has written
 # its accumulators: each warp has a flag, zero at first. In PTX's memory model two rules make that safe. A store with
 # **release** semantics comes after everything that the thread did before, and what the other lanes of the warp did
-# before a `sync_warp`. A load with **acquire** semantics comes before everything that the thread does afterwards. Both
-# need the scope of the GPU, since the blocks are on different SMs:
+# before a `sync_warp`. A load with **acquire** semantics comes before everything that the thread does afterwards, and
+# before what the other lanes do after a `sync_warp`. Both need the scope of the GPU, since the blocks are on different
+# SMs:
 #
 # > `cute.arch.store(part.flag, Int32(1), sem="release", scope="gpu")` and
 # > `cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu")`
 #
 # **Exercise 14.17** (about 13 lines in both). Write `give_part(part)` and `add_part(part)`, which all lanes of a
-# consumer warp run, the one in the block that gives, the other in the block that adds. `part.write()` writes this
-# thread's accumulators to global memory, where the adder's thread of the same number finds them. `part.add(slice)`
-# loads one of the `part.slices` slices of them and adds it to this thread's accumulators; `part.slices` is a Python
-# number, so that loop is `cutlass.range_constexpr`. The adder polls the flag, `while given == 0:`, with all lanes;
-# `cute.arch.make_warp_uniform(x)` gives each of them lane 0's value, and the compiler knows it. At the end the adder
-# sets the flag to 0 again, for the next launch; one lane is enough. The simulator knows both rules, and reports a sum
-# that is right only by luck.
+# consumer warp run, the one in the block that gives, the other in the block that adds, once for each block that gives
+# it a part. `part.flag` is the giving warp's flag. `part.write()` writes this thread's accumulators to global memory,
+# where the adder's thread of the same number finds them. `part.add(slice)` loads one of the `part.slices` slices of
+# them and adds it to this thread's accumulators; `part.slices` is a Python number, so that loop is
+# `cutlass.range_constexpr`. The adder polls the flag, `while given == 0:`, with all lanes;
+# `cute.arch.make_warp_uniform(x)` gives each of them lane 0's value, and the compiler knows that they agree. So the
+# lanes leave the loop together, and a lane whose own load was too early may be among them. At the end the adder sets
+# the flag to 0 again, for the next launch; one lane is enough. The simulator knows both rules, and reports a sum that
+# is right only by luck.
 
 
 # %%
@@ -764,8 +772,8 @@ check("14.17", hand_over)
 show_levers()
 
 # %% [markdown]
-# Where two levers close the same gap, the one added second brings less, whichever it is; so the tree has some of them
-# in both orders.
+# Where two levers close the same gap, the one added second brings less. So the tree adds multicast, deferred stores and
+# stream-K in two places each. Here it makes no difference: the two gains of each differ by no more than the spread.
 
 # %%
 show_figure("hopper_levers")
@@ -917,6 +925,9 @@ for changes in CHANGES:
 print(f"{len(CHANGES)} combinations; {dict(refused)} break a rule; {len(SPACE)} are left")
 
 # %% [markdown]
+# Most of the refused ones need more registers than a thread can have. With split-K, the rest, the other blocks' partial
+# sums would not fit into the stages.
+#
 # **Exercise 14.12** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape, from your
 # `cost` and `SPACE`. Where the formula cannot tell some of them apart, as where device memory is the limit, take the
 # one that asks L2 for the fewest bytes. You may add rules of your own, but no list of sizes: each check also draws
@@ -1071,9 +1082,10 @@ show_figure("gemm_ladder")
 
 # %% [markdown]
 # They do up to 1536, and again at 3072. The small squares have fewer tiles of 128×256 than the GPU has SMs, and at 3072
-# the third wave has 12 clusters where 66 fit (*Waves*). *Chosen* has no such dip: at all nine sizes it is at least
-# level with cuBLAS. So at five of the nine the choice of a configuration brings more than all levers of the schedule
-# together.
+# the third wave has 12 clusters where 66 fit (*Waves*). *Chosen*, the course's chooser, has no such dip: at all nine
+# sizes it is at least level with cuBLAS. So at five of the nine the choice of a configuration brings more than all
+# levers of the schedule together. (In the figure of random shapes the square of 1536 is 1 percent behind, well within
+# its spread.)
 #
 # ## What to remember
 #

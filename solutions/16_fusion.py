@@ -67,7 +67,7 @@ from tutorlib.notebook.source import show_source
 # | `cute.where(x > 0.0, x, y)` | selects, element by element |
 # | `cute.math.tanh(x)`, `exp`, `rsqrt` | of each element; `fastmath=True` makes them faster and less accurate |
 # | `x.to(BFloat16)` | converted, rounded to nearest even |
-# | `x.reduce(cute.ReductionOp.ADD, 0.0, 0)` | reduces all modes (the last 0) to one number, from 0.0 on; also `MAX` |
+# | `x.reduce(cute.ReductionOp.ADD, 0.0, 0)` | their sum, starting from 0.0; the last 0: over all modes; also `MAX` |
 # | `x.broadcast_to(shape)`, `x.reshape(shape)` | as in NumPy |
 #
 # SSA is static single assignment, the form in which compilers represent programs. There is no array to fill and no
@@ -165,7 +165,7 @@ show_layout("(4,8):(0,1)")
 # %% [markdown]
 # The kernel around your function is notebook 09's, with a small tile of 64×64 to keep the simulator fast. It partitions
 # this matrix exactly as it partitions C: `local_tile`, notebook 09's permutation of the columns, `partition_C`. The
-# result, tCgD, holds the address of the operand for each of a thread's accumulators.
+# result, tCgD, holds the address of the operand, D, for each of a thread's accumulators.
 #
 # ## An epilogue is a function
 #
@@ -306,8 +306,9 @@ show_source(GatedStores)
 # ### Measured
 #
 # The column *beside* names the baseline. The first is notebook 14's plain GEMM, whose epilogue only rounds: a speed of
-# 0.97 means that the epilogue costs 3 %. The other baselines are torch's ways to compute the same result. (*cool*:
-# timed in short rounds, between which the GPU rests.) The shape 8192 means that M, N and K are all 8192. **Predict**:
+# 0.97 means that the epilogue costs 3 %. The other baselines are torch's ways to compute the same result. (*beta = 1*:
+# cuBLAS computes alpha · A · Bᵀ + beta · D, so it adds the residual in its own kernel. *cool*: timed in short rounds,
+# between which the GPU rests.) The shape 8192 means that M, N and K are all 8192. **Predict**:
 # which of GELU, residual and SwiGLU costs most beside the plain GEMM? And is the cost of any of them at K = 8192 half
 # of its cost at K = 4096?
 
@@ -322,20 +323,21 @@ show_costs("fused_epilogues")
 # None of the three costs half as much at K = 8192. The residual's cost falls from 5.7 % to 3.8 %. By your estimate
 # GELU's should halve, but its two cooperative rows hardly differ (2.4 % and 2.1 %). Since M and N differ, too, so do
 # the number of waves and the configuration that is best for the plain GEMM. Only the cooperative row at 8192 isolates
-# the epilogue, because there the plain GEMM runs in the same configuration. Its 2.1 % agrees with the estimate: at
-# twice the K, tanh alone adds half of 3 %, and the other instructions, without any overlap, nearly as much again. In
-# the first shape the plain GEMM is a ping-pong kernel, so that ratio also contains the difference between two
-# schedules.
+# the epilogue: there the plain GEMM runs in the same configuration (which the table does not show). Its 2.1 % agrees
+# with the estimate: at twice the K, tanh alone adds half of 3 %, and the other instructions, without any overlap,
+# nearly as much again. In the first shape the plain GEMM is a ping-pong kernel, so that ratio also contains the
+# difference between two schedules.
 #
 # Ping-pong alone does not hide all of GELU either, as its row shows: the epilogue of an SM's last tile has no main loop
 # to hide behind. The best row for GELU is the first one: *bias + GELU* is ping-pong with stream-K, which divides the
 # last wave among the SMs.
 #
 # So an epilogue can change which configuration is best. In the rows without a comma in their names, the course's
-# function chose it, by notebook 14's model plus your estimate of the epilogue: the whole epilogue for cooperative
-# warpgroups, and nothing for ping-pong as long as the epilogue is shorter than a tile's main loop. If two
-# configurations differ by less than the model's accuracy, it takes ping-pong. It does not always find the best one: at
-# K = 4096, *SwiGLU, ping-pong, stream-K* is 1 % faster than the SwiGLU that it chose. The op's registers count too: at
+# function chose the configuration. To the time that notebook 14's model predicts it adds your estimate of the epilogue:
+# all of it for cooperative warpgroups, and nothing for ping-pong, as long as the epilogue is shorter than a tile's main
+# loop. If two configurations differ by less than the model's accuracy, the function takes ping-pong. At K = 4096,
+# *SwiGLU, ping-pong, stream-K* is 1 % faster than *SwiGLU*, the function's choice. But do not make much of 1 %: the
+# same chosen kernel takes 600.1 µs in that row and 594.8 µs in *SwiGLU beside torch*. The op's registers count, too: at
 # K = 4096 the plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill.
 #
 # The last two rows are there as a warning. The model alone predicts that *residual, ping-pong, no clusters* is the
@@ -461,15 +463,15 @@ check("16.9", linear_fake)
 #
 # `custom_op` reads the types of the arguments and of the result from forward's annotations. `mutates_args` names the
 # arguments that forward writes to. For autograd torch calls two functions. `setup_context(ctx, inputs, output)` runs
-# after forward and keeps what the backward will need, and `backward(ctx, grad)` returns one gradient per input. Tensors
-# kept with `ctx.save_for_backward(*tensors)` come back as `ctx.saved_tensors`, and torch watches them: if one was
-# changed in place in the meantime, backward raises an error. A tensor kept as an attribute of ctx is not watched: if it
-# was changed in place, backward silently uses the new numbers.
+# after forward and keeps what the backward will need (`inputs` is a tuple of all the operator's arguments), and
+# `backward(ctx, grad)` returns one gradient per input. Tensors kept with `ctx.save_for_backward(*tensors)` come back as
+# `ctx.saved_tensors`, and torch watches them: if one was changed in place in the meantime, backward raises an error. A
+# tensor kept as an attribute of ctx is not watched: if it was changed in place, backward silently uses the new numbers.
 #
 # **Exercise 16.13** (about 8 lines). Write `register(name, forward, fake, backward)`, which makes the operator `name`
 # ("namespace::name") with everything in the table, and returns it. `forward` and `fake` take the operator's inputs,
 # all of them tensors; `backward` takes (grad, *inputs) and returns their gradients. Under autocast the operator casts
-# to bf16, on the CPU and on CUDA devices.
+# to bf16, on the CPU and on CUDA devices; `register_autocast` registers one device type per call.
 
 
 # %%
@@ -691,8 +693,8 @@ for name, module in {"swapped": use_kernels(plain), "gated": fused}.items():
     print(f"  under autocast {y.dtype}, off by {float((y - expected).abs().max()):.1e}")
 
 # %% [markdown]
-# No graph break, a bf16 result, and in fp32 no difference beyond rounding, because on the CPU torch computes the
-# products of both. Under autocast the gated one runs your kernel, in the simulator.
+# No graph break, a bf16 result, and in fp32 no difference, because on the CPU torch computes the products
+# of both. Under autocast the gated one runs your kernel, in the simulator.
 #
 # A CUDA graph can capture the model, too. Two things could prevent that: a launch on a stream other than the current
 # one, and memory that is allocated during capture and freed before the replay. `gemm` launches on torch's current
@@ -717,7 +719,8 @@ show_as_a_module()
 # and up(x) are not written and read again, and silu and the product need no kernels of their own. torch.compile is in
 # between: it makes one kernel of silu and the product, but still writes and reads gate(x) and up(x). At notebook 05's
 # 4.2 TB/s, the H200 needs 168 µs for 470 + 235 MB, and the fused gate saves 161 µs beside *nn.Linear swapped*: the
-# traffic explains the gain. On the H100, at 2.98 TB/s, the traffic takes 237 µs, and the gain is larger, too.
+# traffic explains the gain. On the H100, at 2.98 TB/s, the traffic takes 237 µs, and the gain beside torch is larger,
+# too: 14 % instead of 10 %.
 #
 # The largest difference to torch's result, 0.00195, is 2⁻⁹: the distance between neighboring bf16 numbers
 # from 0.25 to 0.5.
@@ -737,9 +740,9 @@ show_costs("mlp_training")
 
 # %% [markdown]
 # The row with copies takes 8,464 µs and *nn.Linear swapped* 5,826: the copies cost 2.6 ms. At notebook 05's bandwidth,
-# 1.6 GB take under 0.4 ms. The copies take several times as long, because torch's transposing copy is far slower than
-# its plain one. (Notebook 05's transpose without a swizzle was slow as well, but its swizzled one came close to a plain
-# copy.)
+# 1.6 GB take under 0.4 ms. The copies take several times as long: by these numbers, torch's transposing copy is far
+# slower than its plain one. (Notebook 05's transpose without a swizzle was slow as well, but its swizzled one came
+# close to a plain copy.)
 #
 # The other rows: on the H200, our kernel for transposed operands makes the step 1 % faster than *backward by cuBLAS*.
 # On the H100, compiling the activation gains 4 % with our linear layers and with torch's, so ours remain 1 % ahead. The
