@@ -47,6 +47,7 @@ from tutorlib.kernels.ampere.thread_share import Accumulators
 from tutorlib.kernels.fused.ampere import Fusion, make_elementwise
 from tutorlib.kernels.fused.linear import KernelLinear, linear, multiply
 from tutorlib.kernels.fused.mlp import LlamaMLP, before_gate
+from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.fusion import FusedStores, GatedStores
 from tutorlib.notebook.fused_kernels import show_fused_speeds, with_epilogue, with_gate
 from tutorlib.notebook.fusion import show_as_a_module, show_costs, show_parallel
@@ -320,13 +321,20 @@ show_costs("fused_epilogues")
 # plain GEMM, and at K = 4096 it is even faster. Beside torch's ways to compute the same results, the three fused
 # kernels are 4 to 16 % faster.
 #
+# The plain GEMM is notebook 14's, in the configuration that its model chooses for the shape:
+
+# %%
+for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
+    plain = choose(*shape)
+    print(shape, plain.schedule, plain.tile, "cluster", plain.cluster, "stream-K" if plain.stream_k else "")
+
+# %% [markdown]
 # None of the three costs half as much at K = 8192. The residual's cost falls from 5.7 % to 3.8 %. By your estimate
 # GELU's should halve, but its two cooperative rows hardly differ (2.4 % and 2.1 %). Since M and N differ, too, so do
-# the number of waves and the configuration that is best for the plain GEMM. Only the cooperative row at 8192 isolates
-# the epilogue: there the plain GEMM runs in the same configuration (which the table does not show). Its 2.1 % agrees
-# with the estimate: at twice the K, tanh alone adds half of 3 %, and the other instructions, without any overlap,
-# nearly as much again. In the first shape the plain GEMM is a ping-pong kernel, so that ratio also contains the
-# difference between two schedules.
+# the number of waves and the plain GEMM's configuration. The cooperative rows have the second configuration, so only
+# *bias + GELU, cooperative* at 8192 isolates the epilogue. Its 2.1 % agrees with the estimate: at twice the K, tanh
+# alone adds half of 3 %, and the other instructions, without any overlap, nearly as much again. In the first shape the
+# plain GEMM is a ping-pong kernel, so that ratio also contains the difference between two schedules.
 #
 # Ping-pong alone does not hide all of GELU either, as its row shows: the epilogue of an SM's last tile has no main loop
 # to hide behind. The best row for GELU is the first one: *bias + GELU* is ping-pong with stream-K, which divides the
