@@ -37,6 +37,7 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw.key_tiles import show_key_tiles
 from tutorlib.kernels.attention import tiles
 from tutorlib.machine.hardware import hardware_of
+from tutorlib.measuring.results import all_sweep_results
 from tutorlib.notebook.measured import show_sweep
 from tutorlib.notebook.source import show_source
 from tutorlib.simulate.cutile import run
@@ -547,8 +548,10 @@ parts_moved = 2 * batch * kv_heads * splits * group * d * 4  # written once, rea
 print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / bytes_read:.1%} more bytes than K and V")
 
 # %% [markdown]
-# So the parts cost little. (The course's kernel rounds the number of splits down, so that all blocks are on an SM at
-# once.)
+# So the parts add little traffic. (The course's kernel rounds the number of splits down, so that all blocks are on an
+# SM at once.) But they need a second kernel, and its launch and its blocks take microseconds in which hardly a byte is
+# loaded. Keep its blocks few: the course's kernel combines up to four rows in each block. And split only if you must:
+# where the batch alone fills the SMs, K stays whole, there is nothing to combine, and the first kernel stores O itself.
 #
 # Measured beside torch's fastest backend, by the number of blocks for each SM, which the kernel is also compiled for,
 # as its `occupancy` hint. Shapes are as above, with one query, and all rows read the same number of bytes of K and V.
@@ -558,17 +561,20 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 show_sweep("decode")
 
 # %% [markdown]
-# Two blocks in place of one change little with the longest sequences, and gain 5 to 11 % with the shortest. Four
-# are much slower wherever they were measured: with a quarter of an SM's registers for each block, a thread runs out of
-# them, and spills.
+# One block for each SM is enough: one and two differ by a few percent, and torch's fastest backend is as close. Four
+# are much slower: with a quarter of an SM's registers for each block, a thread runs out of them, and spills.
 #
-# Where does the kernel fall behind, and why? Too few blocks cannot be the reason: 64 sequences with 8 heads of K and V
-# are 512 blocks before any split. Nor are short sequences enough: with 1,024 tokens and d = 128, the row of 64×16×16
-# and the row of 128×64×8 have the same number of blocks, and of keys for each, but with two blocks on each SM one is at
-# 0.918 and the other at 0.685. In that column, with one exception, the ratio falls as batch × heads grows, the number
-# of rows of O: 64 in the first row of the table, 16,384 in the last. The course's second kernel has a block for each of
-# them, even where the keys are not split, so perhaps it takes a growing part of the time. To know, time the two kernels
-# separately; the table has only their sum.
+# If all kernels take nearly the same time, suspect a common limit. **Predict** the fraction of the memory's bandwidth.
+
+# %%
+for decode in all_sweep_results("decode"):
+    peak = hardware_of(decode.gpu).bandwidth
+    shares = [1e9 * point.measurement.gbps / peak for point in decode.of_kernel("1 block per SM")]
+    print(f"{decode.gpu}: {min(shares):.0%} to {max(shares):.0%} of the datasheet's bandwidth")
+
+# %% [markdown]
+# Notebook 05's best copy reached 89 percent, and device memory delivers no more: the softmax and both multiplications
+# of decoding are hidden behind its loads.
 #
 # ## What to remember
 #
