@@ -5,14 +5,14 @@ README, the contents page and the glossary are built from all notebooks together
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tutorlib.course import contents, glossary
 from tutorlib.course.build import text_of
 from tutorlib.course.evidence import code_sha256
 from tutorlib.exercises import find, of_notebook
-from tutorlib.measuring.results import Results, all_results
+from tutorlib.measuring.results import Result, Results, all_results
 from tutorlib.notebook.contents import time
 from tutorlib.notebook.measured import show_ratio
 from tutorlib.notebook.standing import course_of
@@ -31,7 +31,9 @@ def table(everything: Sequence[Results]) -> str:
         link = f"[{one.head.title}](notebooks/{one.head.name}.ipynb)"
         row = [link, time(one.head), str(one.max_points), contents.without_gpu(one.exercises)]
         rows.append(row + [reached(one.head.name, results) for results in everything])
-    rows.append(["**Total**", *contents.last_row(course), *("" for _ in everything)])
+    rows.append(
+        ["**Total**", *contents.last_row(course), *(f"**{points(one.exercises.values())}**" for one in everything)]
+    )
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
@@ -71,13 +73,17 @@ def reached(name: str, results: Results) -> str:
     if page is None:
         return "not run"
     found = results.of_notebook(name[:2]).values()
-    parts = [f"{sum(one.points for one in found):g} of {sum(one.max_points for one in found):g} points"]
+    parts = [points(found)]
     if timed := results.timed(name[:2]):
         best = max(timed, key=lambda id: timed[id].ratio)
         parts.append(f"{find(best).title}: {timed[best].rate}, {show_ratio(timed[best])} of {timed[best].baseline}")
     if page.code_sha256 != code_sha256(name):
         parts.append("*changed since*")
     return "; ".join(parts)
+
+
+def points(found: Collection[Result]) -> str:
+    return f"{sum(one.points for one in found):g} of {sum(one.max_points for one in found):g} points"
 
 
 def with_table(readme: str, everything: Sequence[Results]) -> str:
