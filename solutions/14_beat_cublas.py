@@ -9,11 +9,12 @@
 # %% [markdown]
 # # 14 · Beat cuBLAS
 #
-# Notebook 13's kernel uses all of Hopper's instructions. What separates it from cuBLAS is scheduling: which warp loads,
-# which multiplies, which tiles run together, and which warps store while others compute. This page adds few
-# instructions and about ten **levers**, changes of the schedule that leave the arithmetic as it is. When you meet one,
-# write down what you expect of it, in percent, at 2048³, 4096³ and 8192³; a table near the end has the measurements.
-# Most levers bring less than the measurement's own spread, and some cost at one size what they bring at another.
+# Notebook 13's kernel has the instructions that make Hopper fast, TMA and wgmma. What separates it from cuBLAS is
+# scheduling: which warp loads, which multiplies, which tiles run together, and which warps store while others compute.
+# This page adds few instructions and about ten **levers**, changes of the schedule that leave the arithmetic as it is.
+# When you meet one, write down what you expect of it, in percent, at 2048³, 4096³ and 8192³; a table near the end has
+# the measurements. Most levers bring less than the measurement's own spread, and some cost at one size what they bring
+# at another.
 #
 # You write the parts of the kernel one by one, each simulated in a kernel whose other parts are the course's. At the
 # end the kernel consists of your parts, a function of yours picks its configuration for any shape, and both are timed.
@@ -82,8 +83,9 @@ from tutorlib.notebook.tuner import show_model, tune_hopper
 #
 # The drawing shows one SM computing three tiles of C, one after the other, in the manner of notebook 13. Two warpgroups
 # share each tile, and one of their warps also issues the loads. Here one block takes all three; in notebook 13 each
-# tile is a block of its own. Each color is one tile of C. Gray marks a warpgroup that rounds and stores, hatching the
-# time in which the tensor cores are idle. (The lengths are chosen for the drawing; measured times follow below.)
+# tile is a block of its own, and an SM holds one block at a time, as its stages fill shared memory. So no second block
+# computes in the gaps. Each color is one tile of C. Gray marks a warpgroup that rounds and stores, hatching the time in
+# which the tensor cores are idle. (The lengths are chosen for the drawing; measured times follow below.)
 
 # %%
 show_roles("plain")
@@ -290,8 +292,8 @@ check("14.13", take_roles)
 
 # %% [markdown]
 # It is the producer's `setmaxregister_decrease`: without it the consumers wait forever for registers that no warp
-# returns. Without the consumers' `setmaxregister_increase` the result is still right, but values for which a thread has
-# no register spill to local memory. The small tiles of the simulation do not spill, so the check counts the
+# returns. Without the consumers' `setmaxregister_increase` the result is still right, but the compiler spills the
+# values that find no register to local memory. The small tiles of the simulation do not spill, so the check counts the
 # instruction.
 #
 # ## Persistent blocks
@@ -383,7 +385,9 @@ show_figure("hopper_timeline")
 # The numbers count a block's K tiles from its first one on. At K = 4096 each tile of C has 64 of them, so 128 is the
 # first K tile of the block's third tile.
 #
-# - *plain*: the load of 128 (red) is issued after the epilogue, and both warpgroups wait for memory's latency.
+# - *plain*: the load of 128 (red) is issued after the epilogue, and both warpgroups wait for memory's latency. (The
+#   gray bars there are hardly waits, as all stages have been read by then. A bar lasts from one timestamp to the next
+#   and contains whatever lies between.)
 # - *cooperative*: the producer issued the load of 128 long before (it is one of the red marks left of the gap); it
 #   issues its next load as soon as a stage is empty. What is left is the gap of the epilogue, which both warpgroups
 #   have at nearly the same time.
@@ -447,7 +451,7 @@ check("14.14", consume_tiles)
 #
 # A warp owns 16 of every 64 rows of the tile. It stores them in pieces of 16 rows × 64 columns, each through a
 # buffer in shared memory: `stmatrix` writes the buffer, and TMA copies it to C. There are fewer buffers than pieces,
-# and the last tile's copies may still be in flight when the next tile's pieces come. So before a buffer is written
+# and the previous tile's copies may still be in flight when the next tile's pieces come. So before a buffer is written
 # again, TMA must have *read* it; it need not have written C. For bulk copies that is
 #
 # > `cute.arch.cp_async_bulk_wait_group(n, read=True)`: returns when all but the newest *n* of this thread's groups have
@@ -460,7 +464,7 @@ check("14.14", consume_tiles)
 # **Exercise 14.15** (about 12 lines). Write `store_pieces(out)`, which each consumer warp runs for a rounded tile.
 # `out.pieces` and `out.buffers` are Python numbers, so the loop is `cutlass.range_constexpr`. `out.write(piece,
 # buffer)` is the `stmatrix`, `out.copy(piece, buffer)` issues the copy (it elects the lane by itself). Within a tile,
-# keep as many copies in flight as the buffers allow; before its first piece you may wait for all copies of the last
+# keep as many copies in flight as the buffers allow; before its first piece you may wait for all copies of the previous
 # tile.
 
 
@@ -542,7 +546,8 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 # Blocks of a cluster have a **rank** that runs along M first: block (*m*, *n*) has rank *m* + *n* · cluster[0]. TMA's
 # multicast takes a mask in which bit *r* is set if the block of rank *r* receives. The copy lands at the same offset in
 # the shared memory of each receiver, and the mbarrier at the same offset there counts its bytes. So each block
-# announces the bytes of both *whole* tiles, and gets them from several blocks:
+# announces the bytes of both *whole* tiles, and gets them from several blocks. (The cell counts rows within the tile.
+# Blocks 0 and 1 have different tiles of A, blocks 0 and 2 the same.)
 
 # %%
 for rank in range(4):
@@ -674,7 +679,7 @@ else:
 # one fetch that serves them all?
 #
 # The table of levers below has a row for each, and two more rows that need an explanation. *Tile order* is `raster="m"`
-# and `snake=True`: tiles follow one another in the other direction, and every other band runs backwards. *Polling* is
+# and `snake=True`: the bands consist of columns instead of rows, and every other band runs backwards. *Polling* is
 # `polls=True`: a waiting warp asks its mbarrier again and again and never sleeps.
 #
 # ## The last wave: stream-K
@@ -763,10 +768,12 @@ check("14.17", hand_over)
 #
 # Each row with a + adds one lever to a row above it (the picture below draws the tree), and the percentage is its gain
 # over that row. The numbers are speeds as fractions of cuBLAS's at 2048³, 4096³ and 8192³, each pair timed in turns.
-# **Within noise** means a gain smaller than the spread of the two ratios (between the quartiles of 16 to 40 pairs): it
-# may be none. `cycles` is the time of a K tile at 4096³, from a run with timestamps inside the kernel, which slow it.
-# The floor is 1,024 for a tile of 128×256, 768 for 128×192 and 1,536 for 256×192. The column measures the main loop
-# alone: where stores overlap the multiplication, a K tile may take longer and the kernel less.
+# The tile is 128×256 unless a row names another, and *multicast* is a cluster of 2×1. The last two rows are persistent
+# and have multicast; 256×192 has zigzag and polling as well. **Within noise** means a gain smaller than the spread of
+# the two ratios (between the quartiles of 16 to 40 pairs): it may be none. `cycles` is the time of a K tile at 4096³,
+# from a run with timestamps inside the kernel, which slow it. The floor is 1,024 for a tile of 128×256, 768 for 128×192
+# and 1,536 for 256×192. The column measures the main loop alone: where stores overlap the multiplication, a K tile may
+# take longer and the kernel less.
 
 # %%
 show_levers()
@@ -958,7 +965,8 @@ check("14.12", choose)
 # Now put it together. `Parts` has a slot for each of your functions: `roles` (14.13), `produce` (14.7), `consume`
 # (14.14), `store` (14.15), `load` (14.5), `free` (14.16), `give` and `add` (14.17). This is the kernel with the slots.
 # The course's remaining lines allocate shared memory, initialize mbarriers, and make the objects that your parts get as
-# parameters:
+# parameters. (Ping-pong and `lag` have loops of their own instead of your `consume`, and `SPACE` has neither. `trace`
+# writes the timeline's timestamps, and `fusion` is for notebook 16.)
 
 # %%
 show_source(gemm_kernel)
@@ -1047,11 +1055,12 @@ with suppress(NotImplementedError):  # until you have written it
 show_figure("gemm_any")
 
 # %% [markdown]
-# Each point is one shape. (Measured with an earlier fit, to an H200's times alone.) Half a percent worse: on the shapes
-# of the fit the median is 1.010 of cuBLAS, and 16 of 40 are slower than cuBLAS; on the unseen ones it is 1.005, and 19
-# of 40 are slower. So on an unseen shape the chooser is about as likely to be ahead of cuBLAS as behind it; the worst
-# is 0.894. And the pairs of a single random shape typically spread by 6 percent, so do not read much into one point
-# near 1. (This page does not examine the few points far above 1.)
+# Each point is one shape. (Measured with an earlier fit, to an H200's times alone. Today's fit has an H100's times as
+# well, and the figure after this one was measured with it.) Half a percent worse: on the shapes of the fit the median
+# is 1.010 of cuBLAS, and 16 of 40 are slower than cuBLAS; on the unseen ones it is 1.005, and 19 of 40 are slower. So
+# on an unseen shape the chooser is about as likely to be ahead of cuBLAS as behind it; the worst is 0.894. And the
+# pairs of a single random shape typically spread by 6 percent, so do not read much into one point near 1. (This page
+# does not examine the few points far above 1.)
 #
 # Random shapes are not what the kernel is for. `tutor sweep gemm_models` times it on the weights of three language
 # models, with few tokens, as when a model writes, and with many, as when it reads. With few tokens there is little
@@ -1062,17 +1071,17 @@ show_figure("gemm_any")
 show_figure("gemm_models")
 
 # %% [markdown]
-# All of these weights were timed on an H100 for the fit. So the upper row shows the chooser at shapes for which it was
-# tuned; on an H200, in the lower row, they are new to it. The titles give the median over the shapes, and the worst of
-# them. The deepest dip, the same shape on both GPUs, shows that the chooser can be well behind cuBLAS even at a shape
-# of its fit: time the shapes that matter to you.
+# All of these weights were timed for the fit, but on an H100 only. So the upper row shows the chooser at shapes for
+# which it was tuned; on an H200, in the lower row, they are new to it. The titles give the median over the shapes, and
+# the worst of them. The deepest dip, the same shape on both GPUs, shows that the chooser can be well behind cuBLAS even
+# at a shape of its fit: time the shapes that matter to you.
 #
 # ## The ladder, to its end
 #
 # (In the table, the row of `choose` shows the shape at which it did worst; the H100's *fastest* was timed at 4096; a
-# blank was not measured. The picture has the rungs that its sweep has timed; on a Hopper GPU `tutor sweep gemm_rungs
-# --resume` adds others.) **Predict** for the picture's last panel: at which sizes do the rungs that have one
-# configuration for all sizes fall far below cuBLAS?
+# blank was not measured. *Gain* compares the time with that of the last row above it at the same size. The picture has
+# the rungs that its sweep has timed; on a Hopper GPU `tutor sweep gemm_rungs --resume` adds others.) **Predict** for
+# the picture's last panel: at which sizes do the rungs that have one configuration for all sizes fall far below cuBLAS?
 
 # %%
 show_ladder("13", "14")
@@ -1247,10 +1256,10 @@ show_sustained()
 # %% [markdown]
 # No. At 8192 *zigzag, polling* and *chosen* need 3 to 4 percent fewer joules than cuBLAS and run at a lower clock; at
 # 4096 none runs at a higher one. At 2048 three of the four do, by 15 MHz, and need more joules. Under the limit all
-# draw nearly the same watts, so a launch's joules only repeat its time, as far as the meter can tell (cuBLAS's own
-# joules, whose row is the median of its runs, differ by 2 to 3 percent from run to run). A kernel that needs fewer
-# cycles does more work in each of them and so draws more power at a given clock; the clock falls until the limit holds.
-# That is why *alone* shows less than *in turn* at 8192 and 4096.
+# draw nearly the same watts, so a launch's joules only repeat its time, as far as the meter can tell (cuBLAS was
+# measured again with each kernel, and its row has the medians; its own joules differ by 2 to 3 percent between these
+# runs). A kernel that needs fewer cycles does more work in each of them and so draws more power at a given clock; the
+# clock falls until the limit holds. That is why *alone* shows less than *in turn* at 8192 and 4096.
 #
 # Clocks also explain a part of a puzzle in the ladder's data. At 4096³ the same cuBLAS kernel takes 170.8 µs beside
 # notebook 09's kernel and 176.0 µs beside 13's, in one sweep (`figures/data/sweeps/h200_gemm_rungs.json`). Each kernel
@@ -1332,12 +1341,13 @@ show_sweep("hopper_fp8")
 # With one scale no kernel here is ahead of cuBLASLt: the best takes 106.6 µs beside its 105.4. Two waves of 256×160 are
 # 96 percent full, so the shape leaves little to win. And beware of the row *A stays in L2*, whose loads ask L2 to keep
 # A's lines. Its ratio is 1.000, yet in µs it is no faster than the row above it: the cuBLASLt timed in turns with it
-# took 106.6 µs instead of 105.4, and ±1.3 percent covers that.
+# took 106.6 µs instead of 105.4 (`figures/data/sweeps/h200_hopper_fp8.json`), and ±1.3 percent covers that.
 #
-# With block scales, 80 additions by 256 threads take 160 cycles of the SM's 128 lanes, a quarter of 640; the table
-# shows more. A warpgroup may not add accumulators before their wgmmas are complete, and until it has added them, their
-# registers cannot take the next ones. So each warpgroup stops at every step, and the tensor cores have only the other
-# one's work; taking turns costs more than it brings.
+# With block scales, 80 additions by 256 threads take 160 cycles of the SM's 128 lanes, a quarter of 640. The table
+# shows more than a third: with multicast, tiles of 128×160 take 148.1 µs at best, beside 110.0 with one scale. A
+# warpgroup may not add accumulators before their wgmmas are complete, and until it has added them, their registers
+# cannot take the next ones. So each warpgroup stops at every step, and the tensor cores have only the other one's work;
+# taking turns costs more than it brings.
 
 # %% [markdown]
 # ## Appendix: A tuner that says why

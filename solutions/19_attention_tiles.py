@@ -47,8 +47,8 @@ LOG2_E = math.log2(math.e)
 h200 = hardware_of("NVIDIA H200")
 
 # %% [markdown]
-# **Predict** before you run the cell: how large is S = Q Kᵀ for a sequence of 16,384 tokens with 16 heads, and how
-# large are Q, K, V and O together?
+# **Predict** before you run the cell: how large is S = Q Kᵀ for a sequence of 16,384 tokens with 16 heads whose rows
+# have d = 128 numbers, and how large are Q, K, V and O together?
 
 # %%
 tokens, heads, d = 16384, 16, 128
@@ -141,8 +141,9 @@ check("19.1", soft_average)
 
 # %% [markdown]
 # Now test the claim about the tiles' width. The cell gives your kernel scores from a wide range, sorted so that the
-# maximum grows in every tile, and compares its result with one pass in fp64. Then set the factor to 1, and run the cell
-# of 19.1 and this one again: which widths still give the right result, and why? Put your factor back before you go on.
+# maximum grows in every tile, and compares its result with one pass in fp64. Then let `online_step` use and return a
+# factor of 1, and run the cell of 19.1 and this one again: which widths still give the right result, and why? Put your
+# factor back before you go on.
 
 # %%
 torch.manual_seed(0)
@@ -160,7 +161,7 @@ for tn in (4, 16, 64, 256):
 # ## Why maximum and total are fp32
 #
 # The tensor cores multiply bf16. Could the total be bf16, too? The cell computes a row's total in tiles of 64 scores
-# and rounds it after each tile. **Predict** for which row bf16 is the least accurate, one of 256, of 4,096 or of 65,536
+# and rounds it after each tile. **Predict** the relative error that bf16 makes in rows of 256, of 4,096 and of 65,536
 # scores:
 
 
@@ -183,9 +184,10 @@ for n in (256, 4096, 65536):
 # %% [markdown]
 # bf16 has 8 significant bits: in the two shorter rows the error is that of about one rounding. But once the total is
 # several hundred times as large as a tile's contribution, adding the tile no longer changes it, and the output, divided
-# by that total, is too large. No error message tells you. Maximum and total are only two numbers per row, so fp32 costs
-# little. The accumulator is fp32 for the same reason. The weights p may be rounded to bf16 for the tensor cores: each
-# enters a sum only once, so their errors do not accumulate, and partly cancel.
+# by that total, is too large. No error message tells you. The accumulator is fp32 for the same reason. The maximum
+# would tolerate rounding, as long as both sums use the rounded one, which then cancels; but it is a single number per
+# row, like the total, so fp32 costs little. The weights p may be rounded to bf16 for the tensor cores: each enters a
+# sum only once, so their errors do not accumulate, and partly cancel.
 #
 # ## Two GEMMs in one kernel
 #
@@ -283,9 +285,9 @@ check("19.3", key_tiles)
 #
 # **Exercise 19.4** (about 9 lines). Write the second loop of `causal`, over the tiles that need a mask; the first one
 # is your `attend`'s. Now the numbers of queries and keys need not be multiples of the tile. `ct.where(seen, s,
-# -math.inf)` masks; `ct.arange(tn, dtype=ct.int32)` is 0 … tn - 1. Pad the loads: an undetermined number in V makes the
-# result undetermined, even with weight 0. `check` counts the tiles that you load and the selects that your kernel
-# executes.
+# -math.inf)` masks; `ct.arange(tn, dtype=ct.int32)` is 0 … tn - 1. Pad the loads: an undetermined number in V may be
+# NaN, and 0 · NaN is NaN, so weight 0 does not remove it. `check` counts the tiles that you load and the selects that
+# your kernel executes.
 
 
 # %%
@@ -402,10 +404,10 @@ check("19.5", attention)
 
 # %% [markdown]
 # The course's kernel, `tile_forward`, is yours with a constant `causal`, so that one source serves attention without a
-# causal mask, and a second output: the **log-sum-exp** of each row, m + log2(total), from which the backward pass (in
-# the appendix) computes the weights again. Its order is different. It issues the scores of the next tile *before* the
-# softmax of this one. The two do not depend on each other, so the compiler can overlap the exponentials with the tensor
-# cores' work. The last tile has no next one, so it comes after the loops, and always with a mask.
+# causal mask, and a second output: the **log-sum-exp** of each row, largest + log2(total), from which the backward pass
+# (in the appendix) computes the weights again. Its order is different. It issues the scores of the next tile *before*
+# the softmax of this one. The two do not depend on each other, so the compiler can overlap the exponentials with the
+# tensor cores' work. The last tile has no next one, so it comes after the loops, and always with a mask.
 #
 # It calls four functions. `load_rows` loads a tile of a head and reshapes it, and `scores` multiplies Q by a tile of K.
 # `scaled_step` is `online_step` with the scale inside: the maximum is taken before scaling, so that a score costs one
@@ -439,28 +441,29 @@ for warps in (4, 8):
 show_source(tiles.persistent_forward)
 
 # %% [markdown]
-# The table has the causal kernel with 4,096 tokens, as a fraction of torch's attention on cuDNN. A shape is batch ×
-# heads × heads of K and V × queries × keys × d. Rows with "two on an SM" have `occupancy=2` and 4 warps for each CTA,
-# the others 8 warps unless they say 4. **Predict** which tile is the fastest for d = 128, and which for d = 64, where
-# each exponential serves half as many products. Does persistence gain anything, when the grid already starts the
-# longest rows first?
+# The table has the speed of the causal kernel with 4,096 tokens, as a fraction of the speed of torch's attention on
+# cuDNN. A shape is batch × heads × heads of K and V × queries × keys × d. Rows with "two on an SM" have `occupancy=2`
+# and 4 warps for each CTA, the others 8 warps unless they say 4. **Predict** which tile is the fastest for d = 128, and
+# which for d = 64, where each exponential serves half as many products. Does persistence gain anything, when the grid
+# already starts the longest rows first?
 
 # %%
 show_sweep("attention_tuning")
 
 # %% [markdown]
 # The tile of 64×128, two on an SM, wins for both d. Each thread has as many accumulators as with 128×128 and 8 warps,
-# but the SM has a second block to turn to. Its persistent version is a tenth slower. Two differences may explain that:
-# its blocks take every n-th tile, however long their earlier tiles were, while the hardware gives the next block of a
-# grid to whichever SM is free; and it begins with the longest rows of all heads, so L2 has to hold K and V of all of
-# them, while the grid launches one head's blocks after another's. (Notebook 20's persistent kernel draws its tiles from
-# a counter, one sequence after another.)
+# but the SM has a second block to turn to. Its lead over the next best tile is larger for d = 64, where an exponential
+# has fewer products to hide behind. Its persistent version is a tenth slower. Two differences may explain that: its
+# blocks take every n-th tile, however long their earlier tiles were, while the hardware gives the next block of a grid
+# to whichever SM is free; and it begins with the longest rows of all heads, so L2 has to hold K and V of all of them,
+# while the grid launches one head's blocks after another's. (Notebook 20's persistent kernel draws its tiles from a
+# counter, one sequence after another.)
 #
 # The next two tables have other lengths, first without a causal mask. In each row, the sequences of the batch have
 # 16,384 tokens together. The cuTile kernel has the tile that won above, except for d = 64 without a mask: there it is
-# 128×128 in a cluster of two, two on an SM. **Predict** how the speed of the cuTile kernel, relative to cuDNN's,
-# depends on the length of the sequences, and on whether eight heads share K and V (16×2 heads against 16×16). The CuTe
-# kernel is the subject of notebook 20.
+# 128×128 in a cluster of two, two on an SM, which was nearly level with it when both were tried without a mask.
+# **Predict** how the speed of the cuTile kernel, relative to cuDNN's, depends on the length of the sequences, and on
+# whether eight heads share K and V (16×2 heads against 16×16). The CuTe kernel is the subject of notebook 20.
 
 # %%
 show_sweep("attention_full")
@@ -506,9 +509,9 @@ print(f"blocks, if each has one sequence and one head of K and V: {batch * kv_he
 #
 # and, as in every softmax, you subtract the largest lse before you exponentiate.
 #
-# **Exercise 19.6** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. parts, the Oₛ, is (S, rows,
-# d), lse (S, rows), o (rows, d), all fp32; block i combines row i. `splits` is the smallest power of two that is at
-# least S: choose the padding so that parts that do not exist have weight 0.
+# **Exercise 19.6** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. For S parts, the array
+# `parts` of the Oₛ is (S, rows, d), lse (S, rows), o (rows, d), all fp32; block i combines row i. `splits` is the
+# smallest power of two that is at least S: choose the padding so that parts that do not exist have weight 0.
 
 
 # %%
@@ -553,16 +556,21 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 # loaded. Keep its blocks few: the course's kernel combines up to four rows in each block. And split only if you must:
 # where the batch alone fills the SMs, K stays whole, there is nothing to combine, and the first kernel stores O itself.
 #
-# Measured beside torch's fastest backend, by the number of blocks for each SM, which the kernel is also compiled for,
-# as its `occupancy` hint. Shapes are as above, with one query, and all rows read the same number of bytes of K and V.
-# (An empty cell was not measured.) **Predict**: is one block for each SM enough, and do four gain anything over two?
+# The table has speeds as a fraction of the speed of torch's fastest backend. Shapes are written as above, with one
+# query, and all rows read the same number of bytes of K and V. Each column has its own limit for the blocks on an SM:
+# the keys are split into as many parts as it allows, and the kernel is compiled for that many, by its `occupancy` hint.
+# **Predict**: is one block for each SM enough, and do four gain anything over two?
 
 # %%
 show_sweep("decode")
 
 # %% [markdown]
-# One block for each SM is enough: one and two differ by a few percent, and torch's fastest backend is as close. Four
-# are much slower: with a quarter of an SM's registers for each block, a thread runs out of them, and spills.
+# One block for each SM is enough: it is within a few percent of torch's fastest backend, and at least level with two in
+# all rows but one. It gains the most in 16×64×8×1×16384×64, whose 16 × 8 heads of K and V stay whole with one block for
+# each SM, and are split with two. Four are much slower, and the parts are not the reason: where the batch has 512 heads
+# of K and V or more, no column splits them, and four are as slow there. What differs is the hint. Compiled for four
+# blocks, a thread has a quarter of the registers that it has for one, and spills. (To see it, compile
+# `tiles.decode_parts` as you compiled `tile_forward`, for `occupancy=4`, with a tile of 128 keys and d = 128.)
 #
 # If all kernels take nearly the same time, suspect a common limit. **Predict** the fraction of the memory's bandwidth.
 
@@ -573,8 +581,8 @@ for decode in all_sweep_results("decode"):
     print(f"{decode.gpu}: {min(shares):.0%} to {max(shares):.0%} of the datasheet's bandwidth")
 
 # %% [markdown]
-# Notebook 05's best copy reached 89 percent, and device memory delivers no more: the softmax and both multiplications
-# of decoding are hidden behind its loads.
+# On an H100, the best copy in notebook 05's ladder reached 89 percent. So decoding is nearly as fast as device memory
+# can be read: the softmax and both multiplications are hidden behind its loads.
 #
 # ## What to remember
 #
@@ -641,8 +649,8 @@ for (name, mine), exact in zip(by_hand.items(), torch.autograd.grad(o, (q, k, v)
 
 # %% [markdown]
 # A block that owns queries can accumulate dQ, and a block that owns keys can accumulate dK and dV. One kernel for all
-# three would need atomic additions, whose order changes from run to run. The course has two kernels: both compute S and
-# dP, but the results are the same in every run.
+# three would need atomic additions, whose order, and with it the rounding of the sums, changes from run to run. The
+# course has two kernels: both compute S and dP, but the results are the same in every run.
 #
 # **Exercise 19.7** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
 # divide: q, do and dq are (queries, d), k and v (keys, d), bf16; lse (to base 2, of the scores times log2(e)) and delta
@@ -683,14 +691,14 @@ show_source(tiles.keys_step, tiles.backward_keys)
 
 # %% [markdown]
 # These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do. If
-# they kept the tensor cores as busy as a kernel with five, they would reach 5/7 of its speed, 0.71. **Predict** whether
-# they come closer to torch's fastest backward pass than that, or less close.
+# they kept the tensor cores as busy as a kernel with five, they would reach 5/7 of its speed, 0.71. The table has their
+# speed as a fraction of the speed of torch's fastest backward pass. **Predict** whether it is above or below 0.71.
 
 # %%
 show_sweep("attention_backward")
 
 # %% [markdown]
-# Most are closer, all with d = 64 among them. Where eight heads share K and V, the ratio is lower in all causal rows,
+# Most are above, all with d = 64 among them. Where eight heads share K and V, the ratio is lower in all causal rows,
 # and without a mask for sequences of 4,096 tokens or more. A block that owns keys walks over the queries of all eight
 # heads there, and an eighth as many such blocks are harder to share evenly among the SMs. The table does not show
 # whether that is the reason.
