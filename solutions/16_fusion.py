@@ -239,15 +239,17 @@ show_source(FusedStores.of_row)
 # %% [markdown]
 # ## SwiGLU: two columns become one
 #
-# A Llama MLP is down(silu(gate(x)) · up(x)), where silu(g) = g / (1 + e⁻ᵍ). Gate and up are GEMMs with the same A, so
-# one GEMM with B = gate stacked on up computes both. But then column j of gate is in one block and column j of up in
-# another, thousands of columns away, and their product needs both in one *thread*.
+# A Llama MLP is down(silu(gate(x)) · up(x)), where silu(g) = g / (1 + e⁻ᵍ); silu(gate(x)) · up(x) is called SwiGLU.
+# Gate and up are GEMMs with the same A, so one GEMM with B = gate stacked on up computes both. But then column j of
+# gate is in one block and column j of up in another, thousands of columns away, and their product needs both in one
+# *thread*.
 #
 # Move the weights, not the results. B's rows may be in any order: take `width` rows of gate, then the same rows of up,
 # then the next `width` rows of gate. The accumulator layout determines the width:
 #
-# - Here, a warp steps along N by 32 columns, and a tile of 64 has two steps. With width 32, the first half of a
-#   thread's accumulators is gate and the second half is up, for the same columns.
+# - In notebook 09's kernel, which the checks simulate, a warp steps along N by 32 columns, and a tile of 64 has two
+#   steps. With width 32, the first half of a thread's accumulators is gate and the second half is up, for the same
+#   columns.
 # - On Hopper, a thread has one pair in every group of 8 columns. With width 8, the groups alternate between gate and
 #   up, for any tile size.
 #
@@ -295,6 +297,10 @@ def gated(tCrC):
 check("16.7", gated)
 
 # %% [markdown]
+# g / (1 + e⁻ᵍ) takes large numbers: where e⁻ᵍ overflows to ∞, the result is −0. The course's `gated` uses the same
+# function as g/2 · (1 + tanh(g/2)), in which one tanh takes the place of an `ex2` and a `div`. (g · eᵍ / (1 + eᵍ) is
+# the same, too, but becomes NaN where eᵍ overflows.)
+#
 # gate(x) and up(x) never reach memory. At 4,096 tokens and 14,336 features, as in Llama 3 8B, each is 117 MB in bf16,
 # so writing and reading both would be 470 MB of traffic. If silu is a separate kernel, writing and reading its result
 # adds 235 MB. On Hopper the epilogue turns 16 accumulators into 8 results; everything after that (rounding, stmatrix,
@@ -307,11 +313,12 @@ show_source(GatedStores)
 # ### Measured
 #
 # The column *beside* names the baseline. The first is notebook 14's plain GEMM, whose epilogue only rounds: a speed of
-# 0.97 means that the epilogue costs 3 %. The other baselines are torch's ways to compute the same result. (*beta = 1*:
-# cuBLAS computes alpha · A · Bᵀ + beta · D, so it adds the residual in its own kernel. *cool*: timed in short rounds,
-# between which the GPU rests.) The shape 8192 means that M, N and K are all 8192. **Predict**:
-# which of GELU, residual and SwiGLU costs most beside the plain GEMM? And is the cost of any of them at K = 8192 half
-# of its cost at K = 4096?
+# 0.97 means that the epilogue costs 3 %. The other baselines are torch's ways to compute the same result. (*torch* for
+# SwiGLU: two GEMMs, and a kernel each for silu and the product. *beta = 1*: cuBLAS computes alpha · A · Bᵀ + beta · D,
+# so it adds the residual in its own kernel. *cool*: timed in short rounds, between which the GPU rests.) The shape 8192
+# means that M, N and K are all 8192. For SwiGLU, N counts gate's and up's features together. **Predict**: which of
+# GELU, residual and SwiGLU costs most beside the plain GEMM? And is the cost of any of them at K = 8192 half of its
+# cost at K = 4096?
 
 # %%
 show_costs("fused_epilogues")
@@ -329,16 +336,17 @@ for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
     print(shape, plain.schedule, plain.tile, "cluster", plain.cluster, "stream-K" if plain.stream_k else "")
 
 # %% [markdown]
-# None of the three costs half as much at K = 8192. The residual's cost falls from 5.7 % to 3.8 %. By your estimate
-# GELU's should halve, but its two cooperative rows hardly differ (2.4 % and 2.1 %). Since M and N differ, too, so do
-# the number of waves and the plain GEMM's configuration. The cooperative rows have the second configuration, so only
-# *bias + GELU, cooperative* at 8192 isolates the epilogue. Its 2.1 % agrees with the estimate: at twice the K, tanh
-# alone adds half of 3 %, and the other instructions, without any overlap, nearly as much again. In the first shape the
-# plain GEMM is a ping-pong kernel, so that ratio also contains the difference between two schedules.
+# SwiGLU has no cost to halve, and neither of the other costs halves at K = 8192. The residual's cost falls from 5.7 %
+# to 3.8 %. By your estimate GELU's should halve, but its two cooperative rows hardly differ (2.4 % and 2.1 %). Since M
+# and N differ, too, so do the number of waves and the plain GEMM's configuration. The cooperative rows have, at both
+# shapes, the configuration that the cell prints for 8192, so they isolate the epilogue at 8192 only. There, the 2.1 %
+# for GELU agrees with the estimate: at twice the K, tanh alone adds half of 3 %, and the other instructions, without
+# any overlap, nearly as much again. At 4096×14336×4096 the plain GEMM is a ping-pong kernel, so GELU's 2.4 % also
+# contains the difference between two schedules.
 #
-# Ping-pong alone does not hide all of GELU either, as its row shows: the epilogue of an SM's last tile has no main loop
-# to hide behind. The best row for GELU is the first one: *bias + GELU* is ping-pong with stream-K, which divides the
-# last wave among the SMs.
+# *bias + GELU, ping-pong* is 1 to 2 % slower than the plain GEMM. That ratio, too, compares two configurations, but
+# part of it is to be expected: the epilogue of an SM's last tile has no main loop to hide behind. The best row for GELU
+# is the first one: *bias + GELU* is ping-pong with stream-K, which divides the last wave among the SMs.
 #
 # So an epilogue can change which configuration is best. In the rows without a comma in their names, the course's
 # function chose the configuration. To the time that notebook 14's model predicts it adds your estimate of the epilogue:
@@ -393,7 +401,7 @@ show_figure("fusion")
 # copies nothing. In the exercise `gemm` is like notebook 13's and needs copies, so that you see which ones are saved.
 #
 # **Exercise 16.8** (about 5 lines). Write `linear_backward(grad, x, weight, gemm)`, which returns (∂L/∂x, ∂L/∂weight).
-# x is (…, in) with any number of modes, weight (out, in), grad (…, out). `gemm(a, b)` is A · Bᵀ of two matrices with
+# x is (…, in) with two or more modes, weight (out, in), grad (…, out). `gemm(a, b)` is A · Bᵀ of two matrices with
 # contiguous rows, and raises an error for others. Call it twice, and use torch only for views and copies.
 
 
@@ -538,8 +546,8 @@ linear_gelu = register("page16::linear_gelu", forward, fake, backward)
 # %% [markdown]
 # `torch.library.opcheck` tests four things: that the schema is true (no input is modified in place or returned), that
 # autograd is registered where torch expects it, that the fake agrees with the real result, and that forward and
-# backward can be traced with symbolic sizes. `gradcheck` compares the backward with finite differences in fp64; since
-# it is made of operators, it can be differentiated in turn.
+# backward can be traced with symbolic sizes. `gradcheck` compares the backward with finite differences in fp64. The
+# backward is made of operators, so torch can differentiate it in turn, and `gradgradcheck` checks the result.
 
 # %%
 x, weight, bias = (torch.randn(shape, requires_grad=True) for shape in ((2, 3, 8), (16, 8), (16,)))
@@ -551,9 +559,10 @@ print("second derivatives:", torch.autograd.gradgradcheck(linear_gelu, wide))
 
 # %% [markdown]
 # The next cell compiles a function that contains the operator. `fullgraph=True` raises an error where torch would have
-# to leave the graph and go back to Python. Then autocast converts fp32 to bf16, so your epilogue runs, in the simulator
-# because these tensors are on the CPU. In the last line, compare the error with 2⁻⁸ of the largest result: rounding
-# that result to bf16 may cost up to that much.
+# to leave the graph and go back to Python (a *graph break*). The backend `aot_eager` traces forward and backward as the
+# default one does, but generates no code: torch runs the graph's operators one by one. Then autocast converts fp32 to
+# bf16, so your epilogue runs, in the simulator because these tensors are on the CPU. In the last line, compare the
+# error with 2⁻⁸ of the largest result: rounding that result to bf16 may cost up to that much.
 
 
 # %%
@@ -641,9 +650,11 @@ def gated_backward(grad, x, gate_up):
 gated_linear = register("page16::gated_linear", gated_forward, gated_fake, gated_backward)
 
 # %% [markdown]
-# On a Hopper GPU, the next cell times your two kernels at M = 4096, N = 14336 and K = 4096, beside torch's ways and
-# beside the same GEMMs with the course's epilogues. (The column µs is your kernel's time, measured anew beside each
-# baseline.) If yours is slower than the course's, count the instructions of your expression with `arithmetic`.
+# On a Hopper GPU, the next cell times your two kernels at M = 4096, N = 14336 (for SwiGLU, gate's and up's features
+# together) and K = 4096, beside torch's ways and beside the same GEMMs with the course's epilogues. (The column µs is
+# your kernel's time, measured anew beside each baseline.) Expect a speed within 1 % of 1 beside the course's, since
+# only the expressions can differ. If yours is slower, count the instructions of your GELU with `arithmetic`, and look
+# for a division in your silu.
 
 # %%
 show_fused_speeds(gelu_kernel, gate_kernel)
@@ -701,8 +712,8 @@ for name, module in {"swapped": use_kernels(plain), "gated": fused}.items():
     print(f"  under autocast {y.dtype}, off by {float((y - expected).abs().max()):.1e}")
 
 # %% [markdown]
-# No graph break, a bf16 result, and in fp32 no difference, because on the CPU torch computes the products
-# of both. Under autocast the gated one runs your kernel, in the simulator.
+# No graph break, a bf16 result, and in fp32 no difference, because on the CPU torch computes the products of all three
+# modules. Under autocast the gated one runs your kernel, in the simulator.
 #
 # A CUDA graph can capture the model, too. Two things could prevent that: a launch on a stream other than the current
 # one, and memory that is allocated during capture and freed before the replay. `gemm` launches on torch's current
@@ -712,9 +723,10 @@ for name, module in {"swapped": use_kernels(plain), "gated": fused}.items():
 #
 # The table compares Llama 3 8B's MLP in bf16 with torch's in eager mode. (A shape is tokens × hidden × gate's and up's
 # features together.) Each result is checked before it is timed. Below it are the largest differences to torch's result
-# when the module with swapped layers is compiled, under autocast or in a CUDA graph, and the host time of a call. Where
-# do you expect the gain, and how large can it be? (Three GEMMs of 4,096 tokens are 1.44 · 10¹² operations, about 2 ms.
-# The traffic that fusion saves is 470 + 235 MB, at notebook 05's bandwidth, 4.2 TB/s on the H200.)
+# when a module with swapped layers (a smaller MLP) is compiled, under autocast or in a CUDA graph, and the host time of
+# a call. Where do you expect the gain, and how large can it be? (Three GEMMs of 4,096 tokens are 1.44 · 10¹²
+# operations, about 2 ms. The traffic that fusion saves is 470 + 235 MB, at notebook 05's bandwidth, 4.2 TB/s on the
+# H200.)
 
 # %%
 show_costs("mlp_forward")
@@ -733,8 +745,9 @@ show_as_a_module()
 # The largest difference to torch's result, 0.00195, is 2⁻⁹: the distance between neighboring bf16 numbers
 # from 0.25 to 0.5.
 #
-# A call costs the host more than torch's does, because the custom op is written in Python; a CUDA graph removes that
-# cost.
+# A call costs the host more than torch's does, because the custom op is written in Python. The host time does not
+# depend on the sizes of the matrices. On the H200 it is 209 µs, so with 1,945 µs of work for the GPU, the host runs
+# ahead and its cost is hidden. With few tokens you wait for the host, unless a CUDA graph removes that cost.
 #
 # The next table has forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed.
 # In *nn.Linear swapped* the operator reads those without copies. *Backward by cuBLAS* uses cuBLAS's kernels for
@@ -803,9 +816,10 @@ show_parallel()
 # %% [markdown]
 # The split MLP takes half of one GPU's time, plus the time of the all-reduce, and little more. The all-reduce's share
 # shrinks with more tokens: its bytes grow in proportion, like the arithmetic, but its latency does not. Even at 8,192
-# tokens it takes nearly twice the time that 450 GB/s would allow. (Compare these times only with each other. The
-# instrument times single calls, on both GPUs at once, and takes the slower GPU. That is another measurement than the
-# last section's, which has 3,530 µs for one H200 and 8,192 tokens, not 4,012.)
+# tokens it takes nearly twice the time that 450 GB/s would allow. The largest difference, 0.016, is 2⁻⁶, the distance
+# between neighboring bf16 numbers from 2 to 4: each rank rounds its sum to bf16 before the all-reduce. (Compare these
+# times only with each other. The instrument times single calls, on both GPUs at once, and takes the slower GPU. That is
+# another measurement than the last section's, which has 3,530 µs for one H200 and 8,192 tokens, not 4,012.)
 #
 # ## What to remember
 #
