@@ -103,8 +103,8 @@ for name, *how in [("exp", False, False), ("exp2", True, False), ("exp2, flushed
 # two powers of 2 at the end. A weight below 2⁻¹²⁶ does not matter next to the largest one, which is 1. (The count
 # leaves out `FMUL.RZ`, with which each of these kernels computes an index.)
 #
-# **Exercise 19.1** (about 4 lines). Write `online_step(s, largest, total)`, the step that all kernels of this page
-# share. `@ct.function` marks a function that kernels call. s is a tile of scores (tm, tn), already multiplied by
+# **Exercise 19.1** (about 4 lines). Write `online_step(s, largest, total)`, the step that the attention kernels of this
+# page share. `@ct.function` marks a function that kernels call. s is a tile of scores (tm, tn), already multiplied by
 # log2(e); largest and total are columns (tm, 1). Return the tile's weights p = 2^(s - new maximum), the factor for
 # everything that came before, the new maximum and the new total. The kernel below it is given: for each row of s it
 # averages the numbers v with the row's softmax as weights, and it loads each score once. `check` counts the
@@ -257,9 +257,9 @@ print(f"K and V of one head: {2 * 2 * tokens * d / 1e6:.1f} MB")
 show_key_tiles(320, 250, 64, 32)
 
 # %% [markdown]
-# A mask costs a comparison and a select for each score, in the units that also compute the exponentials' arguments and
-# the sums. So the kernel has two loops: one without masks, then one with masks for the few tiles at the diagonal and at
-# the end of K. It never visits the white tiles, which are nearly half of a long square S.
+# A mask costs a comparison and a select for each score. They take issue slots in which the warps would otherwise issue
+# exponentials and sums. So the kernel has two loops: one without masks, then one with masks for the few tiles at the
+# diagonal and at the end of K. It never visits the white tiles, which are nearly half of a long square S.
 #
 # **Exercise 19.3** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m: return two numbers, how many tiles
 # of keys, from the first on, need no mask, and how many tiles the block visits in all. A tile that extends past the
@@ -405,13 +405,15 @@ check("19.5", attention)
 # %% [markdown]
 # The course's kernel, `tile_forward`, is yours with a constant `causal`, so that one source serves attention without a
 # causal mask, and a second output: the **log-sum-exp** of each row, largest + log2(total), from which the backward pass
-# (in the appendix) computes the weights again. Its order is different. It issues the scores of the next tile *before*
-# the softmax of this one. The two do not depend on each other, so the compiler can overlap the exponentials with the
-# tensor cores' work. The last tile has no next one, so it comes after the loops, and always with a mask.
+# (in the appendix) computes the weights again. The order of its work is different: it issues the scores of the next
+# tile *before* the softmax of this one. The two do not depend on each other, so the compiler can overlap the
+# exponentials with the tensor cores' work. The last tile has no next one, so it comes after the loops, and always with
+# a mask.
 #
-# It calls four functions. `load_rows` loads a tile of a head and reshapes it, and `scores` multiplies Q by a tile of K.
-# `scaled_step` is `online_step` with the scale inside: the maximum is taken before scaling, so that a score costs one
-# fused multiply-add. `share(total)` is 1 / total, and 0 for a row that sees no key.
+# `tile_forward` only calls `forward_tile`, which a second kernel will call, too; its hint asks for two warpgroups, 8
+# warps. `forward_tile` calls four functions. `load_rows` loads a tile of a head and reshapes it, and `scores`
+# multiplies Q by a tile of K. `scaled_step` is `online_step` with the scale inside: the maximum is taken before
+# scaling, so that a score costs one fused multiply-add. `share(total)` is 1 / total, and 0 for a row that sees no key.
 
 # %%
 show_source(tiles.forward_tile, tiles.tile_forward)
@@ -435,7 +437,8 @@ for warps in (4, 8):
 # A thread can have 255 registers at most, so with 4 warps it spills. A tile that needs fewer leaves room for a second
 # block on the SM (`occupancy=2`), whose multiplications can run during the first one's exponentials. A cluster of two
 # CTAs (`num_ctas=2`) computes one tile together, with the registers of both. And a **persistent** kernel launches only
-# as many blocks as the SMs hold; each of these n blocks takes every n-th tile, the longest rows of all heads first:
+# as many blocks as the SMs hold, n of them, and each block takes every n-th tile of O, in an order that starts with the
+# longest rows of all heads:
 
 # %%
 show_source(tiles.persistent_forward)
@@ -452,18 +455,19 @@ show_sweep("attention_tuning")
 
 # %% [markdown]
 # The tile of 64×128, two on an SM, wins for both d. Each thread has as many accumulators as with 128×128 and 8 warps,
-# but the SM has a second block to turn to. Its lead over the next best tile is larger for d = 64, where an exponential
-# has fewer products to hide behind. Its persistent version is a tenth slower. Two differences may explain that: its
-# blocks take every n-th tile, however long their earlier tiles were, while the hardware gives the next block of a grid
-# to whichever SM is free; and it begins with the longest rows of all heads, so L2 has to hold K and V of all of them,
-# while the grid launches one head's blocks after another's. (Notebook 20's persistent kernel draws its tiles from a
-# counter, one sequence after another.)
+# but the SM has a second block to turn to. Its lead over that tile is larger for d = 64, where an exponential has fewer
+# products to hide behind. With half as many keys in a tile, 64×64, hardly anything is left of the lead. The persistent
+# version of 64×128 is a tenth slower. Two differences may explain that: its blocks take every n-th tile, however long
+# their earlier tiles were, while the hardware gives the next block of a grid to whichever SM is free; and it begins
+# with the longest rows of all heads, so L2 has to hold K and V of all of them, while the grid launches one head's
+# blocks after another's. (Notebook 20's persistent kernel draws its tiles from a counter, one sequence after another.)
 #
 # The next two tables have other lengths, first without a causal mask. In each row, the sequences of the batch have
 # 16,384 tokens together. The cuTile kernel has the tile that won above, except for d = 64 without a mask: there it is
-# 128×128 in a cluster of two, two on an SM, which was nearly level with it when both were tried without a mask.
-# **Predict** how the speed of the cuTile kernel, relative to cuDNN's, depends on the length of the sequences, and on
-# whether eight heads share K and V (16×2 heads against 16×16). The CuTe kernel is the subject of notebook 20.
+# 128×128 in a cluster of two, two on an SM. (Tried without a mask, the two were nearly level for d = 64, so little
+# depends on this choice.) **Predict** how the speed of the cuTile kernel, relative to cuDNN's, depends on the length of
+# the sequences, and on whether eight heads share K and V (16×2 heads against 16×16). The CuTe kernel is the subject of
+# notebook 20.
 
 # %%
 show_sweep("attention_full")
@@ -472,8 +476,9 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# Relative to cuDNN, the cuTile kernel is best at long sequences, and sharing K and V changes its ratio little. The
-# tables do not say why it is furthest behind at 1,024 tokens.
+# Relative to cuDNN, the cuTile kernel is best at long sequences: with the mask and d = 64, it is faster than cuDNN from
+# 8,192 tokens on. Sharing K and V changes its ratio little. The tables do not say why it is furthest behind at 1,024
+# tokens.
 #
 # Multiplications and exponentials are done by different units, and a fast kernel keeps both busy at the same time. In
 # cuTile the order of your source, the tile and the hints give the compiler the chance, and the compiler decides. In
@@ -509,9 +514,10 @@ print(f"blocks, if each has one sequence and one head of K and V: {batch * kv_he
 #
 # and, as in every softmax, you subtract the largest lse before you exponentiate.
 #
-# **Exercise 19.6** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. For S parts, the array
-# `parts` of the Oₛ is (S, rows, d), lse (S, rows), o (rows, d), all fp32; block i combines row i. `splits` is the
-# smallest power of two that is at least S: choose the padding so that parts that do not exist have weight 0.
+# **Exercise 19.6** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. The array `parts` of the Oₛ
+# is (number of parts, rows, d), lse (number of parts, rows), o (rows, d), all fp32; block i combines row i. `splits` is
+# the smallest power of two that is at least the number of parts: choose the padding so that parts that do not exist
+# have weight 0.
 
 
 # %%
@@ -532,10 +538,10 @@ check("19.6", combine)
 
 # %% [markdown]
 # The first kernel contains nothing new: your loop over a range of keys, with the group's heads as rows and a mask for
-# the end of K, and the `scaled_step` and `scores` that `tile_forward` calls. It stores each part in fp32, and its lse.
-# Its tile has 16 rows, but the store writes only `group` of them, since the others are outside `parts`. In your
-# `combine` the parts come first; in the course's they come after the batch and the head of K and V, and before the
-# rows.
+# the end of K, and the `scaled_step` and `scores` that `forward_tile` calls. One loop is enough here: it masks every
+# tile, since a tile has few scores and the kernel waits for memory. It stores each part in fp32, and its lse. Its tile
+# has 16 rows, but the store writes only `group` of them, since the others are outside `parts`. In your `combine` the
+# parts come first; in the course's they come after the batch and the head of K and V, and before the rows.
 
 # %%
 show_source(tiles.scaled_step, tiles.scores, tiles.decode_parts)
@@ -650,7 +656,8 @@ for (name, mine), exact in zip(by_hand.items(), torch.autograd.grad(o, (q, k, v)
 # %% [markdown]
 # A block that owns queries can accumulate dQ, and a block that owns keys can accumulate dK and dV. One kernel for all
 # three would need atomic additions, whose order, and with it the rounding of the sums, changes from run to run. The
-# course has two kernels: both compute S and dP, but the results are the same in every run.
+# course has one kernel for each owner, after a short one that computes δ from O and dO: both compute S and dP, but the
+# results are the same in every run.
 #
 # **Exercise 19.7** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
 # divide: q, do and dq are (queries, d), k and v (keys, d), bf16; lse (to base 2, of the scores times log2(e)) and delta
@@ -683,8 +690,8 @@ check("19.7", grad_q)
 
 # %% [markdown]
 # The other kernel owns keys and walks along the queries, over all heads of the group. It computes Sᵀ = K Qᵀ instead of
-# S, because Pᵀ and dSᵀ are the left operands of its products. A causal block of keys begins with the first queries that
-# see them.
+# S, because Pᵀ and dSᵀ are the left operands of its products. With a causal mask, a block begins at the first queries
+# that see its keys. `load_logs` and `load_deltas` load a tile of lse and of δ.
 
 # %%
 show_source(tiles.keys_step, tiles.backward_keys)
@@ -698,7 +705,8 @@ show_source(tiles.keys_step, tiles.backward_keys)
 show_sweep("attention_backward")
 
 # %% [markdown]
-# Most are above, all with d = 64 among them. Where eight heads share K and V, the ratio is lower in all causal rows,
-# and without a mask for sequences of 4,096 tokens or more. A block that owns keys walks over the queries of all eight
-# heads there, and an eighth as many such blocks are harder to share evenly among the SMs. The table does not show
-# whether that is the reason.
+# Most are above, all with d = 64 among them. In those rows, if torch's pass computes five products, these kernels keep
+# the tensor cores busier than it does. Where eight heads share K and V, the ratio is lower in all causal rows, and
+# without a mask for sequences of 4,096 tokens or more. A block that owns keys walks over the queries of all eight heads
+# there, and an eighth as many such blocks are harder to share evenly among the SMs. The table does not show whether
+# that is the reason.
