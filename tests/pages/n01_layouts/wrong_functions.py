@@ -195,6 +195,9 @@ WRONG = {
             "it uses unravel_index",
         ),
         answer(
+            "by_iterating", "lets a Layout list its coordinates", lambda i, s: list(Layout(s))[i], "it calls tl.idx2crd"
+        ),
+        answer(
             "by_a_table",
             "looks it up among all indices",
             lambda i, shape: tuple(np.argwhere(np.arange(prod(shape)).reshape(shape, order="F") == i)[0]),

@@ -265,7 +265,9 @@ EXERCISES = (
         besides=InRegisters(problem=gemm_fp8(), shape=BENCH_FP8, arch="sm_90"),
         grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
         constants=skinny_tile,
-        loads=lambda shape: {1: shape[1] * shape[2]},  # a block has all rows of A, so B comes from memory once
+        loads=lambda shape: {  # a block has all rows of A, so B comes from memory once
+            **{0: -(-shape[1] // skinny_tile(shape)[0]) * shape[0] * shape[2], 1: shape[1] * shape[2]}
+        },
         library=COURSE_GEMMS,
         hints=(
             "Two accumulators, (tn, 256) and (tn, 64), one loop: B's tile is loaded once and used twice.",
