@@ -65,6 +65,7 @@ def launch(blocks=4, overlap=0.5, **issued):
         (WorkLimits(budget=24), "too many"),
         (WorkLimits(at_least=(("mma", 1),)), "too few"),
         (WorkLimits(blocks=5), "too few blocks"),
+        (WorkLimits(warps=9), "too few"),
         (WorkLimits(overlap=0.6), "no copies in flight"),
         (WorkLimits(ahead=0.6), "no copies in flight"),
     ],
@@ -76,5 +77,7 @@ def test_each_limit_is_found_by_its_kind(limits, kind):
 
 
 def test_at_the_limits_nothing_is_said():
-    limits = WorkLimits(at_most=(("bar", 8), ("", 25)), at_least=(("add", 17),), blocks=4, budget=25, overlap=0.5)
+    limits = WorkLimits(
+        at_most=(("bar", 8), ("", 25)), at_least=(("add", 17),), blocks=4, warps=8, budget=25, overlap=0.5
+    )
     assert limits.exceeded(launch(bar=8, add=17)) is None

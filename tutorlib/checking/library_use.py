@@ -186,7 +186,8 @@ def calls_of(
     by their ids, and of functions that know the answers.
 
     A call counts if it comes from outside of the function's package, or from the caller of this function; one by a
-    wrapper, as decorators leave around a function, counts as the call of the wrapper.
+    wrapper, as decorators leave around a function, counts as the call of the wrapper, and so does one by a method
+    behind an operator of the same package, such as __call__.
     """
     names = {code.co_name for code in written} | ({"__call__"} if objects else set())
     called: list[WrongKind] = []
@@ -198,7 +199,7 @@ def calls_of(
             if code.co_name not in names and not module.startswith(CHECKS):
                 return
             caller = frame.f_back
-            while caller is not None and caller.f_code in wrappers:
+            while caller is not None and (caller.f_code in wrappers or is_operator(caller, package(frame))):
                 caller = caller.f_back
             if package(frame) == package(caller) and caller is not by:
                 return
@@ -226,6 +227,11 @@ def wrappers_of(value: Any) -> Iterator[CodeType]:
     while isinstance(inside := getattr(value, "__wrapped__", None), FunctionType) and isinstance(value, FunctionType):
         yield value.__code__
         value = inside
+
+
+def is_operator(frame: FrameType, of: str) -> bool:
+    """Whether a frame runs a method behind an operator of this package."""
+    return package(frame) == of and frame.f_code.co_name.startswith("__") and frame.f_code.co_name.endswith("__")
 
 
 def package(frame: FrameType | None) -> str:

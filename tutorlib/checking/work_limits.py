@@ -27,7 +27,7 @@ class WorkLimits:
     lines: (an opcode, the most cache lines, of 128 bytes, that a warp's access may touch on average).
     in_step: (an opcode, another): the first may not be issued more often than the second, such as "bar.sync" than
         "cp.async.commit_group" in a pipeline that needs one barrier for each step along K.
-    blocks: the fewest blocks that may share the work. most_blocks: where set, the most that may be launched.
+    blocks, warps: the fewest that may share the work. most_blocks: where set, the most that may be launched.
     budget: the number of instructions, of all warps, after which a CuTe kernel's simulation stops; a right kernel takes
         a small part of it. Without it a loop that is far too long is simulated to its end, for minutes.
     overlap: of what is read from shared memory, the least share that is read while a copy is in flight.
@@ -41,6 +41,7 @@ class WorkLimits:
     lines: tuple[tuple[str, int], ...] = ()
     in_step: tuple[tuple[str, str], ...] = ()
     blocks: int = 1
+    warps: int = 0
     most_blocks: int | None = None
     budget: float = inf
     overlap: float = 0.0
@@ -62,6 +63,9 @@ class WorkLimits:
         if blocks < self.blocks:
             what = f"{blocks:,} of {self.blocks:,} blocks do all of the work, and most SMs are idle."
             return Flaw(what, Fail.TOO_FEW_BLOCKS)
+        if (warps := sum(report.warps for report in reports)) < self.warps:
+            what = f"{warps:,} warps do all of the work; a kernel that does as asked has {self.warps:,}."
+            return Flaw(what, Fail.TOO_FEW(instruction="warp"))
         if self.most_blocks and blocks > self.most_blocks:
             what = f"it launches {blocks:,} blocks, of which {self.most_blocks:,} would be enough."
             return Flaw(what, Fail.TOO_MANY(instruction="block"))

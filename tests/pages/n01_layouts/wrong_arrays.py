@@ -1,5 +1,6 @@
 """Wrong answers to notebook 01: layouts of arrays, nested ones, and pictures."""
 
+import operator
 from math import prod
 
 import numpy as np
@@ -178,6 +179,12 @@ WRONG = {
             "has iter_layout count",
             lambda i, s, d: [at for _, at in tl.iter_layout(Layout(s, d))][i],
             "it uses tl.iter_layout",
+        ),
+        answer(
+            "by_coordinates",
+            "has idx2crd take the modes apart",
+            lambda i, s, d: sum(map(operator.mul, flatten((tl.idx2crd(i, s),)), flatten((d,)))),
+            "it calls tl.idx2crd",
         ),
         two_levels,
         answer(

@@ -86,6 +86,12 @@ WRONG = {
         answer(
             "by_library", "calls crd2offset", lambda c, d: tl.crd2offset(c, (99,) * len(c), d), "it calls tl.crd2offset"
         ),
+        answer(
+            "by_listing_a_layout",
+            "has iter_layout end at the coordinate",
+            lambda c, d: list(tl.iter_layout(Layout(tuple(n + 1 for n in c), d)))[-1][1],
+            "it uses tl.iter_layout",
+        ),
         answer("by_crd2idx", "calls crd2idx", lambda c, d: tl.crd2idx(c, (99,) * len(c), d), "it calls tl.crd2idx"),
         answer("up_to_three_modes", "drops the fourth", lambda c, d: right_offset(c[:3], d[:3]), "it should give"),
         answer(
@@ -111,6 +117,12 @@ WRONG = {
             "has CuTe's default",
             lambda shape, order: Layout(shape).stride if order == "column" else compact(shape, "row"),
             "it uses .stride",
+        ),
+        answer(
+            "by_indices",
+            "asks for the index of the second element of each mode",
+            lambda s, order: tuple(tl.crd2flat(tuple(int(k == n) for k in range(len(s))), s) for n in range(len(s))),
+            "it calls tl.crd2flat",
         ),
         answer("matrices", "two modes", lambda s, order: (s[1], 1) if order == "row" else (1, s[0]), "IndexError"),
         answer(
@@ -181,6 +193,15 @@ WRONG = {
             "unravel_index in Fortran's order",
             lambda i, shape: np.unravel_index(i, shape, order="F"),
             "it uses unravel_index",
+        ),
+        answer(
+            "by_iterating", "lets a Layout list its coordinates", lambda i, s: list(Layout(s))[i], "it calls tl.idx2crd"
+        ),
+        answer(
+            "by_a_table",
+            "looks it up among all indices",
+            lambda i, shape: tuple(np.argwhere(np.arange(prod(shape)).reshape(shape, order="F") == i)[0]),
+            "(4, 1152921504606846976)) raised",
         ),
         answer(
             "reversed_coordinate",

@@ -79,6 +79,12 @@ def shape_and_stride_sliced(layout, coord):
     return layout(*(at or 0 for at in coord)), Layout(*kept)
 
 
+@says("it calls tl.slice_modes")
+def by_calling_it(layout, coord):
+    """Calls the layout itself with None."""
+    return layout(*(at or 0 for at in coord)), layout(*coord)
+
+
 @says("it calls tl.Tensor's slices")
 def by_a_tensor(layout, coord):
     """Has a Tensor do it."""
@@ -279,6 +285,7 @@ WRONG = {
         by_the_strides,
         library_slices,
         shape_and_stride_sliced,
+        by_calling_it,
         by_a_tensor,
         ones_in_place,
         rows_only,

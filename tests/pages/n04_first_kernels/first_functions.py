@@ -93,6 +93,30 @@ MORE = {
             swap(LOOP, f"for again in range(2):\n      {LOOP}"),
             words=("takes 10 multiplications",),
         ),
+        polynomial(
+            "powers_in_fp64",
+            "A power of x for each coefficient, in fp64.",
+            swap("value = coefficients[-1]", "value = cutlass.Float64(coefficients[0])"),
+            swap(
+                "cutlass.range_constexpr(len(coefficients) - 2, -1, -1)",
+                "cutlass.range_constexpr(1, len(coefficients))",
+            ),
+            swap(
+                HORNER,
+                "power_of_x = cutlass.Float64(1)\n"
+                "            for again in cutlass.range_constexpr(power):\n"
+                "                power_of_x = power_of_x * cutlass.Float64(x[i])\n"
+                "            value = value + coefficients[power] * power_of_x",
+            ),
+            swap("y[i] = value", "y[i] = cutlass.Float32(value)"),
+            words=("multiplications for each element",),
+        ),
+        polynomial(
+            "rounds_to_fp16",
+            "The value as an fp16 after each step.",
+            swap("value = coefficients[-1]", "value = cutlass.Float32(coefficients[-1])"),
+            swap(HORNER, f"value = ({HORNER.partition(' = ')[2]}).to(cutlass.Float16).to(cutlass.Float32)"),
+        ),
         polynomial("doubles_x", "2·x in place of x.", swap("value * x[i]", "value * (x[i] + x[i])")),
     ],
     "04.3": [

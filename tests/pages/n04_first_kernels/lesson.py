@@ -71,7 +71,8 @@ LESSONS = {
         named("04.1", "six_elements", "one_past", "a_hundred", "by_halves", "scales_x"),
     ),
     "04.2": Lesson(
-        "Horner's rule, unrolled while compiling", (by_powers, *named("04.2", "run_time_loop", "all_of_it_twice"))
+        "Horner's rule, unrolled while compiling",
+        (by_powers, *named("04.2", "run_time_loop", "all_of_it_twice", "powers_in_fp64")),
     ),
     "04.3": Lesson("the type of a tensor decides on a compilation", named("04.3", "once_a_call", "once_a_rank")),
     "04.4": Lesson(
@@ -88,7 +89,7 @@ LESSONS = {
     ),
     "04.7": Lesson(
         "coalesced access: x runs along the contiguous mode",
-        (down_the_rows, *named("04.7", "a_launch_of_one_direction")),
+        (down_the_rows, *named("04.7", "a_launch_of_one_direction", "clamps_the_row", "blocks_of_one_warp")),
     ),
     "04.8": Lesson(
         "a coalesced loop, then a tree in shared memory",

@@ -245,6 +245,27 @@ MORE = {
             swap("grid=grid, block=BLOCK", "grid=(cute.ceil_div(cute.size(x), 256), 1, 1), block=(256, 1, 1)"),
             words=("without what the exercise is about", "8 rows of 32 columns"),
         ),
+        add_bias(
+            "clamps_the_row",
+            "The threads below the last row all compute it.",
+            swap(f"    {BOTH}", "    m = min(m, x.shape[0] - 1)\n    if n < x.shape[1]"),
+            words=("at 5×100 its warps issue 32 st.global instructions; 20 are enough",),
+        ),
+        derive(
+            add_bias(
+                "walks_down",
+                "Each thread has the eight rows of the block.",
+                swap(
+                    f"    m = block_down * BLOCK[1] + down\n    n = block_across * BLOCK[0] + across\n    {BOTH}:\n        ",
+                    "    n = block_across * BLOCK[0] + across\n    for k in range(BLOCK[1]):\n"
+                    f"        m = block_down * BLOCK[1] + k\n        {BOTH}:\n            ",
+                ),
+            ),
+            "blocks_of_one_warp",
+            "Blocks of 32 threads, with eight elements each.",
+            swap("block=BLOCK", "block=(32, 1, 1)"),
+            words=("16 warps do all of the work; a kernel that does as asked has 128",),
+        ),
         derive(
             SOLVED["04.7"], "blocks_of_one_direction", "A block of 256 in x.", swap("block=BLOCK", "block=(256, 1, 1)")
         ),

@@ -163,6 +163,12 @@ MORE = {
         ),
     ],
     "05.4": [
+        vectorized(
+            "loads_twice",
+            "Loads everything a second time.",
+            swap(TILED_LOAD, TILED_LOAD + ", pred=mask)\n    " + TILED_LOAD),
+            words=("128 ld.global instructions; 96 are enough",),
+        ),
         derive(
             SOLVED["05.4"],
             "half_a_vector",

@@ -24,6 +24,12 @@ MORE = {
     "05.5": [
         staged("no_copy_in", "Stores a tile that nobody fetched.", swap(ISSUE, "")),
         staged(
+            "fetches_twice",
+            "Issues every copy a second time.",
+            swap(ISSUE, 2 * ISSUE),
+            words=("512 cp.async.cg/cp.async.ca instructions; 380 are enough",),
+        ),
+        staged(
             "waits_before_it_commits",
             "Closes the group after the wait.",
             without("commit_group()"),

@@ -42,11 +42,21 @@ LESSONS = {
     ),
     "05.4": Lesson(
         "16 bytes an access, all loads before the first store",
-        named("05.4", "one_element_vectors", "straight_through", "vectors_down_a_column", "threads_down_first"),
+        named(
+            "05.4",
+            "loads_twice",
+            "one_element_vectors",
+            "straight_through",
+            "vectors_down_a_column",
+            "threads_down_first",
+        ),
     ),
     "05.5": Lesson(
         "all copies in flight, then commit, wait, barrier",
-        (waits_after_each_issue, *named("05.5", "through_registers", "never_waits", "no_barrier_after_it")),
+        (
+            waits_after_each_issue,
+            *named("05.5", "fetches_twice", "through_registers", "never_waits", "no_barrier_after_it"),
+        ),
     ),
     "05.6": Lesson(
         "a transpose through shared memory, a barrier between",

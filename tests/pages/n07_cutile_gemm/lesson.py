@@ -48,7 +48,8 @@ two_sets = derive(
 
 LESSONS = {
     "07.1": Lesson(
-        "tiles on tensor cores, fp32 accumulators", (no_tensor_cores, accumulators_in_tf32, *named("07.1", "gathered"))
+        "tiles on tensor cores, fp32 accumulators",
+        (no_tensor_cores, accumulators_in_tf32, *named("07.1", "gathered", "loaded_twice")),
     ),
     "07.2": Lesson(
         "blocks in strips, so that they share rows and columns",
@@ -68,7 +69,9 @@ LESSONS = {
         "two accumulators in registers, one tile of B used twice",
         (b_loaded_twice, known_zero, two_sets, *named("07.7", "multiplied_in_fp16", "stored_by_tma")),
     ),
-    "07.8": Lesson("a slice of K for each block", named("07.8", "one_does_it_all", "all_do_it_all", "part_zero")),
+    "07.8": Lesson(
+        "a slice of K for each block", named("07.8", "loads_all", "one_does_it_all", "all_do_it_all", "part_zero")
+    ),
     "07.9": Lesson(
         "slices where tiles are few, added by a second kernel",
         named("07.9", "one_part", "always_three", "added_in_large_tiles"),

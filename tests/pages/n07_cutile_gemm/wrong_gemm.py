@@ -34,6 +34,17 @@ WRONG = {
                 swap("total.astype(c.dtype)", "(0.5 * total).astype(c.dtype)"),
             )
         ),
+        says("at 64×64×64 its blocks load 16,384 elements of a; 8,192 are enough")(
+            derive(
+                GEMM,
+                "loaded_twice",
+                "Loads A's tile a second time in each step.",
+                swap(
+                    "(columns), total)",
+                    "(columns), total)\n        rows = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)",
+                ),
+            )
+        ),
         says("it loads or stores single elements of a.")(
             derive(
                 GEMM,

@@ -17,6 +17,15 @@ WRONG = {
                 swap("ct.transpose(y), total)", "ct.transpose(y), total).astype(ct.tfloat32).astype(ct.float32)"),
             )
         ),
+        says("mma.sync instructions; 864 are enough")(
+            derive(
+                TF32,
+                "multiplied_twice",
+                "Computes everything a second time, and takes half of the sum.",
+                swap("ct.transpose(y), total)", "ct.transpose(y), ct.mma(x, ct.transpose(y), total))"),
+                swap("total.astype(c.dtype)", "(0.5 * total).astype(c.dtype)"),
+            )
+        ),
         says("in bfloat16, where tfloat32 is asked for")(
             derive(
                 TF32,

@@ -39,6 +39,12 @@ def torch_adds(a, b, c):
     c.copy_(parts.sum(0))
 
 
+def twice(a, b, c):
+    """Does all of it again."""
+    split()(a, b, c)
+    split()(a, b, c)
+
+
 def a_number_for_the_stream(a, b, c):
     """The SMs where the stream should be."""
     parts = torch.empty(1, *c.shape, device=a.device)
@@ -63,6 +69,15 @@ WRONG = {
             "one_does_it_all",
             "Part 0 has all the steps, the others add zeros.",
             swap("range(part * run, min(steps, part * run + run))", "range(0, steps if part == 0 else 0)"),
+        ),
+        says("elements of a; ")(
+            derive(
+                PARTS,
+                "loads_all",
+                "Each part loads all of K and multiplies its own run.",
+                swap("range(part * run, min(steps, part * run + run))", "range(steps)"),
+                swap("        total = ct.mma(", "        if k // run == part:\n            total = ct.mma("),
+            )
         ),
         says("Each part has all of K")(
             derive(
@@ -184,6 +199,7 @@ WRONG = {
         answer("never_added", "Leaves out the second pass.", split(second=()), "never wrote it"),
         answer("never_multiplied", "Leaves out the first pass.", split(first=False)),
         answer("parts_in_bf16", "Rounds each part.", split(dtype=torch.bfloat16)),
+        says("it launches 4 kernels, and two passes are enough")(twice),
         says("it launches no kernel that stores to c")(torch_adds),
         says("wants a stream first")(a_number_for_the_stream),
     ],

@@ -23,6 +23,7 @@ LESSONS = {
         named("08.5", "unpromised", "aliased", "column_by_column", "row_by_row"),
     ),
     "08.6": Lesson(
-        "allocate, copy, launch, copy back", named("08.6", "loop", "never_asks", "asks_in_vain", "keeps_memory")
+        "allocate, copy, launch, copy back",
+        named("08.6", "loop", "never_asks", "asks_in_vain", "keeps_memory", "leaves_at_an_error"),
     ),
 }

@@ -191,6 +191,14 @@ WRONG = {
             "cudaGetLastError();",
             says="nothing to stderr",
         ),
+        answer(
+            "leaves_at_an_error",
+            "Prints the error and returns before it frees anything.",
+            HOST,
+            'std::fprintf(stderr, "%s\\n", cudaGetErrorString(error));',
+            '{ std::fprintf(stderr, "%s\\n", cudaGetErrorString(error)); return; }',
+            says="does not free its memory then",
+        ),
         answer("launched_twice", "Adds twice.", HOST, LAUNCH, LAUNCH + LAUNCH, says="two launches write the same sums"),
         answer("one_block", "One block.", HOST, "(n + 1023) / 1024", "1"),
         answer(

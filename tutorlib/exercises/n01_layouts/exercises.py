@@ -29,6 +29,7 @@ from tutorlib.exercises.n01_layouts.arrays import (
     views,
 )
 from tutorlib.exercises.n01_layouts.functions import (
+    NO_TABLE,
     NUMPY_ORDER,
     OFFSETS,
     OTHER_ORDER,
@@ -128,6 +129,8 @@ EXERCISES = (
             "tl.compute_col_major_strides": tl.compute_col_major_strides,
             "tl.prefix_product": tl.prefix_product,
             "tl.suffix_product": tl.suffix_product,
+            "tl.crd2flat": tl.crd2flat,
+            "tl.crd2idx": tl.crd2idx,
             ".strides": "strides",
             ".stride": "stride",
         },
@@ -176,7 +179,7 @@ EXERCISES = (
                 "(4,3)", beside([(n, (4, 3)) for n in range(12)], in_a_matrix), coordinate, [NUMPY_ORDER, UNDIVIDED]
             ),
             equals("one mode", beside([(5, (8,)), (0, (3,))], in_one_mode), coordinate),
-            equals("random shapes", Drawn(coordinate_calls, 31), coordinate, [NUMPY_ORDER, UNDIVIDED]),
+            equals("random shapes", Drawn(coordinate_calls, 31, NO_TABLE), coordinate, [NUMPY_ORDER, UNDIVIDED]),
         ),
         hints=(
             "index % shape[0] is the first coordinate. What is left of the index for the other modes?",
@@ -208,7 +211,7 @@ EXERCISES = (
         library={
             "tl.crd2offset": tl.crd2offset,
             "tl.crd2idx": tl.crd2idx,
-            "tl.iter_layout": "iter_layout",
+            "tl.idx2crd": tl.idx2crd,
             "a Layout": Layout.__call__,
             **TENSOR,
         },

@@ -103,6 +103,9 @@ NUMPY_ORDER = Mistake(
 )
 
 
+NO_TABLE = [(2**61 + 7, (4, 2**60))]  # more coordinates than any memory has room for
+
+
 def coordinate_calls(seed: int) -> list[tuple]:
     rng = random.Random(seed)
     return [(rng.randrange(prod(shape)), shape) for shape in random_shapes(seed)]

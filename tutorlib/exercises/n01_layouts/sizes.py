@@ -201,7 +201,7 @@ SLICING = (
 
 SLICES = {
     "tl.slice_and_offset": tl.slice_and_offset,
-    "tl.slice_modes": tl.slice_modes,
+    "tl.slice_modes": tl.slice_modes,  # by a Layout called with None, too
     "tl.Tensor's slices": tl.Tensor.__getitem__,
 }
-TENSOR = {"a Tensor": tl.Tensor.__call__, **SLICES}
+TENSOR = {"a Tensor": tl.Tensor.__call__, "tl.iter_layout": "iter_layout", **SLICES}

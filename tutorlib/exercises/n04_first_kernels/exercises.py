@@ -151,7 +151,7 @@ EXERCISES = (
         points=2,
         cases=(
             polynomial_case("a line", (2.0, -3.0)),
-            polynomial_case("a cubic", (5.0, 0.0, -1.0, 2.0)),
+            polynomial_case("a cubic", (FINE, 0.0, -1.0, 2.0)),
             polynomial_case("a constant", (7.0,)),
             by_horner((3.0, 1.0, 4.0, 1.0, 5.0, 9.0)),
         ),
@@ -261,7 +261,8 @@ EXERCISES = (
         whole=((64, 64),),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(blocks=8, at_most=(("st.global", 128), ("", 8500))),
+        limits=WorkLimits(blocks=8, warps=128, at_most=(("st.global", 128), ("", 8500))),
+        limits_at={(5, 100): WorkLimits(at_most=(("st.global", 20),))},  # of 32 warps, 12 are below the last row
         dynamic=True,
         order=in_blocks_of_8_by_32,
         hints=(

@@ -191,7 +191,7 @@ EXERCISES = (
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("ld.global after st.global",),
         lean=("ld.global", "st.global"),
-        limits=WorkLimits(at_most=(("st.global", 96),), lines=(("ld.global", 4), ("st.global", 4))),
+        limits=WorkLimits(at_most=(("ld.global", 96), ("st.global", 96)), lines=(("ld.global", 4), ("st.global", 4))),
         part=AnyElement(),
         hints=(
             "How many vectors of 8 fill a row of 128 elements? That is the number of threads side by side; the "
@@ -211,7 +211,12 @@ EXERCISES = (
         requires=("cp.async", "ld.shared", "st.global.v4"),
         forbids=("ld.global",),
         lean=("cp.async", "st.global"),
-        limits=WorkLimits(at_most=(("st.global", 380), ("bar.sync", 48), ("cp.async.wait_group", 48))),
+        limits=WorkLimits(
+            at_most=(
+                *(("cp.async.cg|cp.async.ca", 380), ("st.global", 380)),
+                *(("bar.sync", 48), ("cp.async.wait_group", 48)),
+            )
+        ),
         hints=(
             "loads.partition_S of the block's tile of src, loads.partition_D of the tile in shared memory.",
             "Between issue and use: commit the group, wait for 0 groups, then the barrier.",

@@ -49,6 +49,7 @@ from tutorlib.exercises.n07_cutile_gemm.shapes import (
     cut_short,
     factor_tiles,
     group_of,
+    loads_of_tiles,
     persistent_blocks,
     plain_tile,
     through,
@@ -71,9 +72,13 @@ if TYPE_CHECKING:
 
 
 def as_many_as_needed(shape: Shape, launched: "Sequence[Launched | Planned]") -> str | None:
-    """Whether K is cut where C has too few tiles, and only there; and whether the sums have more blocks then."""
+    """Whether K is cut where C has too few tiles, and only there; whether the sums have more blocks then; and whether
+    each pass is launched once.
+    """
     from tutorlib.simulate.cutile.launching import SMS
 
+    if len(launched) > 2:
+        return f"it launches {len(launched)} kernels, and two passes are enough"
     m, n, k = shape
     blocks = math.prod(launched[0].grid)
     if math.prod(tiles(shape, 128, 128)) < SMS and blocks < SMS and k >= 128 * SMS:
@@ -121,6 +126,7 @@ EXERCISES = (
         factors="bfloat16",
         tiled=True,
         tiles=factor_tiles,
+        loads=loads_of_tiles,
         limits=ON_TENSOR_CORES,
         mistakes=cut_short,
         bench_shape=BENCH,
@@ -177,6 +183,7 @@ EXERCISES = (
         factors="bfloat16",
         tiled=True,
         tiles=factor_tiles,
+        loads=loads_of_tiles,
         limits=ON_TENSOR_CORES,
         mistakes=cut_short,
         placed=in_strips,
@@ -219,12 +226,14 @@ EXERCISES = (
         factors="tfloat32",
         tiled=True,
         tiles=factor_tiles,
+        loads=loads_of_tiles,
         besides=InTheirOwn(problem=gemm("bf16"), shape=WHOLE[0]),
         shapes=SMALL,
         whole=WHOLE,
         once=True,
         mistakes=through,
         simulated_shapes=SMALL[2:3],
+        limits=WorkLimits(at_least=(("mma.sync", 432),), at_most=(("mma.sync", 864),)),  # 16×8×8 each
         bench_shape=BENCH,
         tiers=(0.7,),
         requires=("mma.sync",),
@@ -256,7 +265,9 @@ EXERCISES = (
         besides=InRegisters(problem=gemm_fp8(), shape=BENCH_FP8, arch="sm_90"),
         grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
         constants=skinny_tile,
-        loads=lambda shape: {1: shape[1] * shape[2]},  # a block has all rows of A, so B comes from memory once
+        loads=lambda shape: {  # a block has all rows of A, so B comes from memory once
+            **{0: -(-shape[1] // skinny_tile(shape)[0]) * shape[0] * shape[2], 1: shape[1] * shape[2]}
+        },
         library=COURSE_GEMMS,
         hints=(
             "Two accumulators, (tn, 256) and (tn, 64), one loop: B's tile is loaded once and used twice.",
@@ -277,6 +288,7 @@ EXERCISES = (
         factors="bfloat16",
         tiled=True,
         tiles=factor_tiles,
+        loads=loads_of_tiles,
         limits=ON_TENSOR_CORES,
         grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
         constants=lambda shape: (64, 32, STEP),
@@ -303,7 +315,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40), (200, 128, 256)),
         simulated_shapes=((128, 72, 192), (256, 128, 128)),  # three parts, and one; compiled once for both
-        limits=WorkLimits(at_least=(("mma.sync", 1536),)),
+        limits=WorkLimits(at_least=(("mma.sync", 1536),), at_most=(("mma.sync", 1536),)),
         bench_shape=(512, 512, 16384),
         unlike=as_many_as_needed,
         mistakes=cut_short,

@@ -48,6 +48,13 @@ def factor_tiles(shape: Shape) -> dict[int, int]:
     return {0: tm * tk, 1: tn * tk}
 
 
+def loads_of_tiles(shape: Shape) -> dict[int, int]:
+    """The elements of A and of B that all blocks load, if each tile of C takes its rows of both once."""
+    m, n, k = shape[-3:]
+    rows, columns = tiles((m, n), *plain_tile(shape)[:2])
+    return {0: columns * m * k, 1: rows * n * k}
+
+
 def group_of(shape: Shape) -> int:
     """Rows of tiles in a strip."""
     return 8 if shape == BENCH else 2

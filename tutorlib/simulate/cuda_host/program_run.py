@@ -26,7 +26,8 @@ CRASHED = Flaw("it crashes: host code can neither read nor write memory of the G
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """wrong: with how it ended, as a clause; "" for nothing. printed: to stdout. noticed: by the runtime library.
+    """wrong: with how it ended, as a clause; "" for nothing. printed: to stdout. noticed: by the runtime library,
+    first and later.
 
     said: whether the program itself printed to stderr.
     """
@@ -36,6 +37,7 @@ class ProgramRun:
     noticed: str = ""
     said: bool = False
     endless: bool = False
+    later: tuple[str, ...] = ()
 
 
 CommandFor = Callable[[Path], AbstractContextManager[list[str]]]
@@ -68,14 +70,16 @@ def run_of(command: list[str], gpu: AddingGpu | None, limit_s: float = TIME_LIMI
             return ProgramRun(f"it does not end within {limit_s:g} s", endless=True)
         printed, said = (read_all(file) for file in (out, error))
     lines = said.decode(errors="replace").splitlines()
-    noticed = next((line.removeprefix(NOTICED) for line in lines if line.startswith(NOTICED)), "")
+    noticed, *others = [line.removeprefix(NOTICED) for line in lines if line.startswith(NOTICED)] or [""]
     status = done.returncode
     if status in TOO_MUCH:
         return ProgramRun(TOO_MUCH[status])
     if status < 0 or status > 128:  # of a signal; bubblewrap tells it so
         return ProgramRun(noticed or CRASHED)
     own = any(not line.startswith(NOTICED) for line in lines)
-    return ProgramRun(f"it ends with status {status}" if status else "", printed, noticed, said=own)
+    return ProgramRun(
+        f"it ends with status {status}" if status else "", printed, noticed, said=own, later=tuple(others)
+    )
 
 
 @contextmanager

@@ -80,6 +80,11 @@ class Report:
         """How many the warps issued."""
         return sum(one.warps for one in self.issued)
 
+    @property
+    def warps(self) -> int:
+        """How many were launched: each issues the first instruction once."""
+        return self.issued[0].warps if self.issued else 0
+
     def last_store(self, tensor: str, element: int) -> Issued | None:
         """What stored an element last; None if nothing did. element: its number in memory's order."""
         sites = self.store_sites.get(tensor, ())

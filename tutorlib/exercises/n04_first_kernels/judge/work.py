@@ -43,4 +43,4 @@ def work_each(served: Served, lead: Any) -> tuple[float, float]:
     def each(*opcodes: str, of: str = "") -> float:
         return sum(one.warps for one in issued if one.opcode.startswith(opcodes) and of in one.opcode) / ELEMENTS
 
-    return each("mul.", "fma.", of="f32"), each("st.global")
+    return each("mul.", "fma.", of="f"), each("st.global")

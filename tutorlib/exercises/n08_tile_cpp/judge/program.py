@@ -20,10 +20,9 @@ from tutorlib.simulate.cuda_host.gpu import AddingGpu
 
 AGAIN_S = 1  # for each run of a program that did not end before
 UNASKED = "cudaGetLastError is not called after the launch, so a launch that the GPU refuses goes unnoticed"  # a point
-SILENT = (  # a point, too
-    "with n = 0 the launch has no blocks, so the GPU refuses it, and the program ends as if all went well: it prints "
-    "nothing to stderr"
-)
+REFUSED = "with n = 0 the launch has no blocks, so the GPU refuses it, and the program "  # a point, too
+SILENT = "ends as if all went well: it prints nothing to stderr"
+LEAKING = "does not free its memory then"
 NO_BLOCKS = "a launch with no blocks"
 CUT_OFF = "it ends before main writes the sums"
 
@@ -57,8 +56,8 @@ class ProgramExercise(Exercise):
         wrongs = self.faults(build_program(source, "sm_90", RUNTIME), True)
         if not wrongs and not device.why_not(self.needs):
             wrongs = self.faults(build_program(source, device.tile_target()), False)
-        if not wrongs and self.silent(build_program(source, "sm_90", RUNTIME)):
-            return Verdict(self.points - 1, (Flaw(f"right, but {SILENT}.", Fail.NOTICED),), "partial")
+        if not wrongs and (does := self.when_refused(build_program(source, "sm_90", RUNTIME))):
+            return Verdict(self.points - 1, (Flaw(f"right, but {REFUSED}{does}.", Fail.NOTICED),), "partial")
         if not wrongs:
             return Verdict(self.points)
         if all(wrong == f"right, but {UNASKED}" for wrong in wrongs.values()):
@@ -68,12 +67,18 @@ class ProgramExercise(Exercise):
         lines = (f"{right} of {count(len(self.numbers), 'size')} right", f"n = {number}: " + what + ".")
         return Verdict(self.points * right / len(self.numbers), lines)
 
-    def silent(self, program: Path) -> bool:
-        """Whether it hides that the GPU refuses a launch. A program that launches nothing for n = 0 hides nothing."""
+    def when_refused(self, program: Path) -> str:
+        """What it does wrong where the GPU refuses a launch, as the end of a sentence, or "". A program that launches
+        nothing for n = 0 does nothing wrong, and one that ends with an error frees all.
+        """
         gpu = AddingGpu(*self.vectors(0, 0), 0)
         with program_run.command_for(program) as command:
             run = program_run.run_of([*command, "0", "0"], gpu)
-        return run.noticed == NO_BLOCKS and not (run.said or run.wrong)
+        if run.noticed != NO_BLOCKS or run.wrong:
+            return ""
+        if not run.said:
+            return SILENT
+        return LEAKING if run.later else ""
 
     def faults(self, program: Path, simulated: bool) -> dict[int, str]:
         """The numbers at which the program is wrong, and what is."""
