@@ -173,7 +173,8 @@ LOOPS = [
         "Safe, and loads each K tile once more when it is done.",
         swap(
             "            steps.multiply(k_block)\n        cute.arch.sync_threads()",
-            "            steps.multiply(k_block)\n        cute.arch.sync_threads()\n        steps.load(k_tile, 0)",
+            "            steps.multiply(k_block)\n        cute.arch.sync_threads()\n        steps.load(k_tile, 0)\n"
+            "        cute.arch.cp_async_commit_group()\n        cute.arch.cp_async_wait_group(0)",
         ),
     ),
     loop(
