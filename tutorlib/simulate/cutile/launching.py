@@ -1,6 +1,6 @@
 """Host code that launches cuTile kernels, where there is no GPU: each ct.launch is interpreted when it is called."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -35,7 +35,7 @@ class CpuForCuda(TorchFunctionMode):
 class Launched:
     """One launch: with what, and what it did.
 
-    current: whether in torch's current stream. versions: torch's count of changes to each tensor, afterwards.
+    current: whether in torch's current stream. versions: by memory, torch's count of changes afterwards.
     """
 
     kernel: ct.kernel
@@ -43,7 +43,7 @@ class Launched:
     args: tuple[Any, ...]
     report: Report
     current: bool
-    versions: tuple[int | None, ...]
+    versions: Mapping[int, int]
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def interpreted(
 
     def interpret(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...], current: bool) -> None:
         report = run(kernel, grid, args, arch, undetermined, accepted)
-        launched.append(Launched(kernel, grid, args, report, current, tuple(map(version, args))))
+        launched.append(Launched(kernel, grid, args, report, current, versions(args)))
 
     with launches_to(interpret):
         yield launched
@@ -128,18 +128,22 @@ def refuse_launch(stream: Any, grid: Any, kernel: Any, args: Any) -> None:
         raise TypeError(f"the kernel takes {len(wanted)} arguments, {', '.join(wanted)}; it is given {len(args)}")
 
 
-def version(arg: Any) -> int | None:
-    return arg._version if isinstance(arg, torch.Tensor) else None
+def versions(args: Iterable[Any]) -> dict[int, int]:
+    return {memory_of(arg): arg._version for arg in args if isinstance(arg, torch.Tensor)}
+
+
+def memory_of(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
 
 
 def stores_to(launched: Sequence[Launched], tensor: torch.Tensor) -> bool:
     """Whether one of the launches stored to this tensor's memory, and nothing has since."""
-    return any(
+    last = max((launch.versions.get(memory_of(tensor), 0) for launch in launched), default=0)
+    return tensor._version == last and any(
         isinstance(arg, torch.Tensor)
         and arg.data_ptr() == tensor.data_ptr()
-        and arg._version == then
         and parameter.name in launch.report.writers
         and bool((launch.report.writers[parameter.name] >= 0).any())
         for launch in launched
-        for parameter, arg, then in zip(parameters(launch.kernel), launch.args, launch.versions, strict=True)
+        for parameter, arg in zip(parameters(launch.kernel), launch.args, strict=True)
     )
