@@ -331,8 +331,9 @@ print("y is 2x:", torch.equal(y, 2 * x))
 # %% [markdown]
 # (`run_host` calls the function. Where there is no GPU it interprets what the function launches, and says so.)
 #
-# **Exercise 06.6** (about 4 lines). Write the host function `softmax_of(x, y)`, which launches your `softmax` once on a
-# matrix of any size: one block for each row, and as `tile` the smallest power of two that holds a row.
+# **Exercise 06.6** (about 4 lines). Write the host function `softmax_of(x, y)`, which launches your `softmax` once, in
+# torch's current stream, on a matrix of any size: one block for each row, and as `tile` the smallest power of two that
+# holds a row.
 
 
 # %%

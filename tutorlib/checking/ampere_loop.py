@@ -14,6 +14,7 @@ from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.checking.rehearsed import first_weakness
 from tutorlib.checking.rehearsing.call_site import CallSite
 from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
+from tutorlib.checking.rehearsing.recorded_steps import MATRICES
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.failure import Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
@@ -115,9 +116,8 @@ class AmpereLoop(AmperePart):
         if self.prefetched and not stage.prefetched:
             what = "it is safe, but it multiplies a K block before it has fetched the next one's registers."
             return Flaw(what, LoopFlaw.PREFETCH)
-        if stage.again:
-            what = f"it is safe, but {stage.again}, fetches a K block that is in its registers already."
-            return Flaw(what, LoopFlaw.FETCHED_AGAIN)
+        if again := fetched_or_loaded_again(stage):
+            return again
         if self.prefetched and stage.live > LIVE:
             what = f"it is safe, but it holds {stage.live} K blocks' operands in registers at a time; two are enough."
             return Flaw(what, LoopFlaw.LIVE)
@@ -148,20 +148,31 @@ class AmpereLoop(AmperePart):
                 return f" It is as safe without one of these: {', '.join(lines)}."
 
 
-def find_idle(tile: int, loaded: Sequence[Mapping[int, bool]], wanted: int) -> str:
+def fetched_or_loaded_again(stage: Stage) -> str:
+    """The weakness of a loop that moves the same data again and again, or ""; at the end of K it may move too much."""
+    if len(lines := stage.again["fetch"]) > stage.k_blocks:
+        return Flaw(f"it is safe, but {lines[0]}, fetches a K block a second time.", LoopFlaw.FETCHED_AGAIN)
+    if len(lines := stage.again["load"]) > 2 * stage.stages:
+        return Flaw(f"it is safe, but {lines[0]}, loads a K tile a second time.", LoopFlaw.LOADED_TWICE)
+    return ""
+
+
+def find_idle(tile: int, loaded: Sequence[tuple[Mapping[int, bool], Mapping[int, bool]]], wanted: int) -> str:
     """The weakness of a loop that has too little in flight while it multiplies a tile, or "".
 
-    loaded: at each multiplication, the tiles in shared memory, and whether each is in flight; at half of them `wanted`
-    must be.
+    loaded: at each multiplication, the tiles of A and of B in shared memory, and whether each is in flight; `wanted`
+    must be, of one matrix at half of the multiplications, and of the other at one.
     """
-    idle = [tiles for tiles in loaded if sum(tiles.values()) < wanted]
-    if 2 * len(idle) <= len(loaded):
+    idle = [[tiles for tiles in of if sum(tiles.values()) < wanted] for of in zip(*loaded, strict=True)]
+    best, worst = sorted(idle, key=len)
+    if 2 * len(best) <= len(loaded) > len(worst):
         return ""
     during = (
-        f"tile {tile} is" if len(idle) == len(loaded) else f"{len(idle)} of tile {tile}'s {len(loaded)} K blocks are"
+        f"tile {tile} is" if len(worst) == len(loaded) else f"{len(worst)} of tile {tile}'s {len(loaded)} K blocks are"
     )
-    missing = next(ahead for ahead in range(tile + 1, tile + 1 + wanted) if not idle[0].get(ahead))
-    late = missing not in idle[0]
+    missing = next(ahead for ahead in range(tile + 1, tile + 1 + wanted) if not worst[0].get(ahead))
+    late = missing not in worst[0]
     why = "its load is issued later" if late else "it has been waited for already"
-    what = f"it is safe, but while {during} multiplied, tile {missing} is not in flight: {why}."
+    of = "" if len(idle[0]) == len(idle[1]) else f" of {MATRICES[idle.index(worst)]}"
+    what = f"it is safe, but while {during} multiplied, tile {missing}{of} is not in flight: {why}."
     return Flaw(what, LoopFlaw.IDLE(why="late" if late else "waited"))

@@ -12,7 +12,7 @@ from tutorlib.checking.served import Served
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
-from tutorlib.problems.wrong import Wrong
+from tutorlib.problems.wrong import BY_LUCK, Wrong
 from tutorlib.problems.wrong_result import WrongResult
 
 if TYPE_CHECKING:
@@ -94,7 +94,15 @@ class HostExercise(KernelExercise):
 
         found = interpret(self.problem, shape, launches, self.mistakes(shape)).wrong
         if not found and not stored:
-            return Wrong(f"it launches no kernel that stores to {self.problem.output.name}: call ct.launch.")
+            name = self.problem.output.name
+            return Wrong(
+                f"it launches no kernel that stores to {name}, or torch changes {name} afterwards: call ct.launch."
+            )
+        if not found and not all(one.current for one in last):
+            return Wrong(
+                BY_LUCK + "it launches on the default stream, where it does not wait for torch's kernels.",
+                "They run in order in torch.cuda.current_stream(), which may be another.",
+            )
         if not found and (unlike := self.unlike(shape, last)):
             return Wrong(f"right, but {unlike}.")
         if found and not last:

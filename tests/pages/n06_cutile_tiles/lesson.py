@@ -29,12 +29,17 @@ LESSONS = {
     "06.1": Lesson(
         "indices count tiles, not elements",
         named(
-            "06.1", "index_in_elements", "first_tile_only", "tiles_of_128", "block_0_alone", "all_tiles_in_each_block"
+            "06.1",
+            *("index_in_elements", "first_tile_only", "tiles_of_128", "block_0_alone", "all_tiles_in_each_block"),
+            "element_by_element",
         ),
     ),
-    "06.2": Lesson("shapes are broadcast from the right", named("06.2", "joined_at_the_left", "never_refuses")),
+    "06.2": Lesson(
+        "shapes are broadcast from the right", named("06.2", "joined_at_the_left", "never_refuses", "by_lengths")
+    ),
     "06.3": Lesson(
-        "a row's scale broadcast over its tile", named("06.3", "scales_columns", "by_elements", "row_after_row")
+        "a row's scale broadcast over its tile",
+        named("06.3", "scales_columns", "by_elements", "row_after_row", "a_scale_for_each_element"),
     ),
     "06.4": Lesson(
         "padding that does not count, accumulators in fp32",
@@ -49,7 +54,11 @@ LESSONS = {
     ),
     "06.6": Lesson(
         "the host chooses tile and grid and launches",
-        named("06.6", "exact_width", "always_4096", "torch_does_it", "launched_twice", "row_by_row", "padded_copy"),
+        named(
+            "06.6",
+            *("exact_width", "always_4096", "torch_does_it", "launched_twice", "row_by_row", "padded_copy"),
+            *("default_stream", "stream_0", "torch_afterwards"),
+        ),
     ),
     "06.7": Lesson(
         "an online softmax: the sum is rescaled, the row loaded twice",

@@ -9,12 +9,15 @@ from tests.pages.table import answer, says
 
 
 def launching(
-    grid=lambda x: (x.shape[0],), tile=lambda n: 1 << (n - 1).bit_length(), args=lambda x, y, tile: (x, y, tile)
+    stream=lambda: torch.cuda.current_stream(),
+    grid=lambda x: (x.shape[0],),
+    tile=lambda n: 1 << (n - 1).bit_length(),
+    args=lambda x, y, tile: (x, y, tile),
 ):
     """A function like the solution's with something else in one place."""
 
     def softmax_of(x, y):
-        ct.launch(torch.cuda.current_stream(), grid(x), SOFTMAX, args(x, y, tile(x.shape[1])))
+        ct.launch(stream(), grid(x), SOFTMAX, args(x, y, tile(x.shape[1])))
 
     return softmax_of
 
@@ -58,6 +61,13 @@ def torch_does_it(x, y):
 def a_launch_for_show(x, y):
     """Launches a kernel that writes to another matrix, and lets torch do the work."""
     ct.launch(torch.cuda.current_stream(), (x.shape[0],), SOFTMAX, (x, torch.empty_like(y), 256))
+    y.copy_(x.softmax(-1))
+
+
+@says("or torch changes y afterwards")
+def torch_afterwards(x, y):
+    """A launch for a single element, which torch then overwrites."""
+    ct.launch(torch.cuda.current_stream(), (1,), SOFTMAX, (x, y, 1))
     y.copy_(x.softmax(-1))
 
 
@@ -159,6 +169,12 @@ WRONG = {
             "Exponentials in fp16.",
             swap("ct.exp(row - ct.max(row))", "ct.exp((row - ct.max(row)).astype(ct.float16)).astype(ct.float32)"),
         ),
+        softmax(
+            "always_128",
+            "The width that one of the sizes has.",
+            swap("(1, tile)", "(1, 128)"),
+            words=("right, but it loads tiles of 128 elements of x; the given tile has 64",),
+        ),
         softmax("first_row", "Every block does row 0.", swap("ct.bid(0)", "0")),
         softmax("a_column", "Takes a column.", swap("load(x, (i, 0), (1, tile)", "load(x, (0, i), (tile, 1)")),
         softmax("log", "The logarithm of it.", swap("e / ct.sum(e)", "ct.log(e / ct.sum(e))")),
@@ -219,7 +235,15 @@ WRONG = {
         says("cannot be called directly")(calls_the_kernel),
         says("it launches no kernel that stores to y")(torch_does_it),
         says("it launches no kernel that stores to y")(a_launch_for_show),
+        torch_afterwards,
         says("wants a stream first")(no_stream),
+        answer(
+            "default_stream",
+            "The stream that torch's kernels need not be in.",
+            launching(stream=lambda: torch.cuda.default_stream()),
+            "right by luck: it launches on the default stream",
+        ),
+        answer("stream_0", "The default stream's handle.", launching(stream=lambda: 0), "the default stream"),
         says("not a device")(a_device),
         softmax(
             "the_kernel", "The kernel itself.", swap("e / ct.sum(e)", "e / ct.sum(e)"), words=("that is the kernel",)

@@ -61,6 +61,18 @@ def size_of_a_sum(x, y):
 aligned = np.broadcast_shapes
 
 
+def by_lengths(x, y):
+    """NumPy adds two arrays, and len finds the result's sizes."""
+    try:
+        joined, sizes = np.empty(x, np.int8) + np.empty(y, np.int8), []
+    except ValueError:
+        return None
+    while isinstance(joined, np.ndarray):
+        sizes.append(len(joined))
+        joined = joined[0]
+    return tuple(sizes)
+
+
 @says("it calls np.broadcast_shapes")
 def by_another_name(x, y):
     """NumPy's, under a name of the reader's."""
@@ -152,6 +164,17 @@ WRONG = {
             ),
             words=("its blocks load 8,192 elements of a; 1,024 are enough",),
         ),
+        add(
+            "element_by_element",
+            "Walks along its tile in tiles of one element.",
+            without("ta =", "tb ="),
+            swap(
+                "    ct.store(c, (i,), ta + tb)",
+                "    for j in range(i * tile, min(i * tile + tile, a.shape[0])):\n"
+                "        ct.store(c, (j,), ct.load(a, (j,), (1,)) + ct.load(b, (j,), (1,)))",
+            ),
+            words=("right, but it loads tiles of 1 elements of a",),
+        ),
         add("tile_of_100", "A tile of 100.", swap("(tile,))", "(100,))", times=2), words=("not a power of two",)),
         add("a_thread_at_a_time", "Tiles of one element for a grid of tiles.", swap("(tile,))", "(1,))", times=2)),
         add(
@@ -168,6 +191,7 @@ WRONG = {
         by_another_name,
         by_its_spelling,
         size_of_a_sum,
+        by_lengths,
         ones_on_the_right,
         never_refuses,
         joined_at_the_left,
@@ -211,6 +235,16 @@ WRONG = {
                 "        ct.store(y, (row, j), ct.load(x, (row, j), (1, tn)) * ct.load(s, (row,), (1,)))",
             ),
             words=("right, but it loads tiles of 32 elements of x; the given tile has 512",),
+        ),
+        scale(
+            "a_scale_for_each_element",
+            "Gathers s in the shape of the tile: nothing is broadcast.",
+            without("scale = "),
+            swap(
+                "tile * scale[:, None]",
+                "tile * ct.gather(s, (i * tm + ct.arange(tm, dtype=ct.int32))[:, None] + ct.zeros((tm, tn), ct.int32))",
+            ),
+            words=("its blocks load 6,144 elements of s; 192 are enough",),
         ),
         scale(
             "scales_columns",

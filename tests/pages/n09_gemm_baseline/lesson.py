@@ -9,7 +9,11 @@ LESSONS = {
     "09.2": Lesson("a swizzled atom tiled to the tile", named("09.2", "row_major", "vectors_torn", "one_bit_short")),
     "09.3": Lesson(
         "load, wait, barrier, multiply, barrier",
-        named("09.3", "no_barrier_after_the_wait", "no_barrier_before_the_load", "never_waits"),
+        named(
+            "09.3",
+            *("no_barrier_after_the_wait", "no_barrier_before_the_load", "never_waits"),
+            *("fetches_again", "loads_again"),
+        ),
     ),
     "09.4": Lesson(
         "16-byte vectors along the contiguous mode", named("09.4", "down_the_rows", "four_elements", "ordinary_loads")
@@ -24,7 +28,7 @@ LESSONS = {
     ),
     "09.8": Lesson(
         "round, compare once, store eight neighbors at once",
-        named("09.8", "unrounded", "unguarded", "one_by_one", "pair_by_pair"),
+        named("09.8", "unrounded", "unguarded", "one_by_one", "pair_by_pair", "stored_twice"),
     ),
     "09.9": Lesson(
         "the parts in one kernel",
@@ -33,6 +37,7 @@ LESSONS = {
             "no_swizzle",
             "four_bytes_a_store",
             "half_sectors",
+            "stored_twice",
             "a_barrier_each_k_block",
             "every_element_a_k_tile",
             "the_course_s_loop",
@@ -42,7 +47,15 @@ LESSONS = {
     ),
     "09.10": Lesson(
         "a predicate for each vector, and zeros where it is false",
-        named("09.10", "unguarded", "rows_alone", "columns_alone", "skips_what_is_outside", "stores_zeros"),
+        named(
+            "09.10",
+            "unguarded",
+            "rows_alone",
+            "columns_alone",
+            "skips_what_is_outside",
+            "stores_zeros",
+            "waits_at_once",
+        ),
     ),
     "09.11": Lesson(
         "ldmatrix by cute.copy, between views that fit",
@@ -50,6 +63,6 @@ LESSONS = {
     ),
     "09.12": Lesson(
         "cute.gemm on a K block adds to the accumulators",
-        named("09.12", "adds_to_zeros", "ldmatrix_s_views", "the_course_s_multiply"),
+        named("09.12", "adds_to_zeros", "adds_by_itself", "ldmatrix_s_views", "the_course_s_multiply"),
     ),
 }

@@ -161,6 +161,23 @@ LOOPS = [
         ),
     ),
     loop(
+        "fetches_again",
+        "Safe, and fetches each K block once more after its multiplication.",
+        swap(
+            "            steps.multiply(k_block)",
+            "            steps.multiply(k_block)\n            steps.fetch(k_block, 0)",
+        ),
+    ),
+    loop(
+        "loads_again",
+        "Safe, and loads each K tile once more when it is done.",
+        swap(
+            "            steps.multiply(k_block)\n        cute.arch.sync_threads()",
+            "            steps.multiply(k_block)\n        cute.arch.sync_threads()\n        steps.load(k_tile, 0)\n"
+            "        cute.arch.cp_async_commit_group()\n        cute.arch.cp_async_wait_group(0)",
+        ),
+    ),
+    loop(
         "multiplies_before_it_fetches",
         "The operands of the block before.",
         swap(

@@ -13,6 +13,8 @@ from tutorlib.kernels.ampere import moves, thread_share
 
 WHOLE = "    if path.places is None:\n        cute.copy(path.tiled_copy, source, target)\n        return\n"
 INSIDE = "cute.elem_less(path.places[0, row, vector, k_tile], path.limit)"
+COMMIT = "\n    cute.arch.cp_async_commit_group()"
+WAIT = COMMIT + "\n    cute.arch.cp_async_wait_group(0)"
 COPY = "    cute.copy(path.tiled_copy, source, target, pred=inside)"
 
 
@@ -90,6 +92,8 @@ LOADS = [
     loads("backwards", "From shared memory to global.", swap("source, target, pred", "target, source, pred")),
     loads("never_copies", "Computes a predicate, and that is all.", without(COPY)),
     loads("always_compares", "Also where there is nothing to compare.", swap(WHOLE, "")),
+    loads("waits_at_once", "Commits its copies and waits for them.", swap(COPY, COPY + WAIT)),
+    loads("commits", "Commits a group, which is the loop's task.", swap(COPY, COPY + COMMIT)),
     skips_what_is_outside,
     stores_zeros,
     the_course_s_load,
@@ -98,6 +102,7 @@ LOADS = [
 # 09.11 ----------------------------------------------------------------------------------------------------------
 
 BOTH = "    for r in (steps.rA, steps.rB):\n"
+MEET = "    cute.arch.sync_threads()\n"
 FROM, TO = "r.tXsX[None, None, k_block, buffer]", "r.tXrX[None, None, k_block]"
 
 
@@ -138,6 +143,7 @@ FETCHES = [
     fetches("one_block_on", "The next block.", swap(FROM, FROM.replace("k_block", "(k_block + 1) % 4"))),
     fetches("without_ldmatrix", "Ordinary loads.", swap("cute.copy(r.s2r, ", "cute.autovec_copy(")),
     fetches("copies_nothing", "Slices, and no copy.", swap("cute.copy(r.s2r, ", "print(")),
+    fetches("meets_the_others", "A barrier, which is the loop's task.", swap(BOTH, MEET + BOTH)),
     one_copy_for_both,
     every_k_block,
     the_course_s_fetch,
@@ -201,6 +207,17 @@ PRODUCTS = [
     ),
     products("twice", "Adds each product twice.", swap(GEMM, f"{GEMM}\n    {GEMM}")),
     products("multiplies_nothing", "Slices, and no product.", without(GEMM)),
+    products("meets_the_others", "A barrier, which is the loop's task.", swap("    cute.gemm", MEET + "    cute.gemm")),
+    products(
+        "adds_by_itself",
+        "The tensor cores add to zeros, and threads add that to the accumulators.",
+        swap(
+            GEMM,
+            "product = cute.make_fragment_like(steps.tCrC)\n    product.fill(0.0)\n"
+            "    cute.gemm(steps.tiled_mma, product, a, b, product)\n"
+            "    steps.tCrC.store(steps.tCrC.load() + product.load())",
+        ),
+    ),
     every_k_block_each_time,
     the_course_s_multiply,
 ]

@@ -86,6 +86,11 @@ STORES = [
         swap("permuted(sC,", "permuted(cute.make_tensor(sC.iterator, tile),"),
     ),
 ]
+
+TWICE = (
+    swap("range_constexpr(atoms)", "range_constexpr(2 * atoms)"),
+    swap("eight = ((None, row), m, (None, n))", "m = m % atoms\n                eight = ((None, row), m, (None, n))"),
+)
 GEMM = SOLVED["09.9"]
 
 
@@ -116,6 +121,7 @@ GEMMS = [
         swap("stride=(1, 8, 32, 2, 32 * warps)", "stride=(1, 2, 32, 8, 32 * warps)"),
         within="columns",
     ),
+    kernels("stored_twice", "C is stored, and then again.", *TWICE, within="store"),
     kernels(
         "half_sectors",
         "The warps' columns alternate, so that a store fills half of each sector.",
@@ -193,6 +199,12 @@ GEMMS_WHEN_RUN = [
 
 
 NARROW = [
+    stores("stored_twice", "All of it, and then all of it again.", *TWICE, words=("st.global instructions",)),
+    stores(
+        "a_barrier_each_row",
+        "Threads meet before each of their rows.",
+        swap("                eight =", "                cute.arch.sync_threads()\n                eight ="),
+    ),
     stores(
         "one_by_one",
         "A comparison for each element: the compiler does not merge their stores.",

@@ -158,6 +158,27 @@ DOUBLES = [
         "Two fetches of each K block.",
         swap("            steps.fetch(", "            steps.fetch(k_block, k_tile % 2)\n            steps.fetch("),
     ),
+    double(
+        "fetches_again",
+        "A second fetch after the multiplication.",
+        swap(
+            "            steps.multiply(k_block)",
+            "            steps.multiply(k_block)\n            steps.fetch(k_block, k_tile % 2)",
+        ),
+    ),
+    double(
+        "a_alone_ahead",
+        "B's next tile is loaded after the arithmetic.",
+        swap("steps.load(k_tile + 1,", "steps.a.load(k_tile + 1,"),
+        swap("\n        cute.arch.cp_async_commit_group()\n        for", "\n        for"),
+        swap(
+            "            steps.multiply(k_block)",
+            "            steps.multiply(k_block)\n"
+            + LOAD_NEXT.replace(".load", ".b.load")
+            + "        cute.arch.cp_async_commit_group()",
+        ),
+        words=("tile 1 of B is not in flight",),
+    ),
     double("no_prologue", "Tile 0 is never loaded.", without_first("steps.load(0, 0)")),
     double(
         "one_buffer_for_both",
@@ -247,6 +268,15 @@ PIPELINES = [
         swap(
             "steps.fetch(k_block + 1, read)",
             "steps.fetch(k_block + 1, read)\n                steps.fetch(k_block, read)",
+        ),
+    ),
+    pipeline(
+        "fetches_afterwards",
+        "Fetches ahead, and once more after the multiplication.",
+        swap(
+            "            steps.multiply(k_block)",
+            "            steps.multiply(k_block)\n            if cutlass.const_expr(k_block + 1 < steps.k_blocks):\n"
+            "                steps.fetch(k_block, read)",
         ),
     ),
     pipeline(

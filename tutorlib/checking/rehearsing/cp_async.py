@@ -51,9 +51,10 @@ class Fetched:
 class Stage(RecordedSteps):
     """Stands in for kernels.ampere.thread_share.Steps: the same attributes and methods, without data.
 
-    in_flight: for each K tile, at each of its multiplications, the tiles in shared memory: whether each is in flight.
+    in_flight: for each K tile, at each of its multiplications, the tiles of A and those of B in shared memory: whether
+        each is in flight.
     prefetched: whether at each multiplication but the last the next one's registers had been fetched before.
-    again: a line that fetches a K block which is in its registers already.
+    again: the lines that load or fetch what was loaded or fetched before. seen: what was.
     live: the most K blocks that were in registers at a multiplication, multiplied then or later.
     unrolled: the most K tiles that were multiplied in one loop of the compiler's.
     """
@@ -61,9 +62,10 @@ class Stage(RecordedSteps):
     buffers: dict[str, list[Buffer]] = field(init=False)
     registers: dict[int, Fetched] = field(default_factory=dict)  # by K block
     done: list[tuple[int, int]] = field(default_factory=list)  # (K tile, K block) in the order of multiplication
-    in_flight: dict[int, list[dict[int, bool]]] = field(default_factory=dict)
+    in_flight: dict[int, list[tuple[dict[int, bool], dict[int, bool]]]] = field(default_factory=dict)
     prefetched: bool = True
-    again: CallSite | None = None
+    again: dict[str, list[CallSite]] = field(default_factory=lambda: {"load": [], "fetch": []})
+    seen: set[tuple[str | int, ...]] = field(default_factory=set)
     live: int = 0
     unrolled: int = 0
     groups: int = 0
@@ -94,6 +96,12 @@ class Stage(RecordedSteps):
             what = f"{says} overwrites K tile {old.tile}, which has not been fetched from buffer {at} yet."
             raise Unsafe(what, LoopFlaw.OVERWRITTEN(what="needed"))
         self.buffers[matrix][at] = Buffer(tile, line)
+        self.note_again("load", line, matrix, tile)
+
+    def note_again(self, call: str, line: CallSite, *part: str | int) -> None:
+        if (call, *part) in self.seen:
+            self.again[call].append(line)
+        self.seen.add((call, *part))
 
     def is_lost(self, matrix: str, old: Buffer) -> bool:
         """Whether a buffer holds the only copy of a K tile that is still needed."""
@@ -107,8 +115,7 @@ class Stage(RecordedSteps):
         at, block = self.number(buffer, f"{line}: fetch({k_block}, {buffer})"), int(k_block)
         existing(block, self.k_blocks, f"{line}: fetch({block}, {at})", f"{self.k_blocks} K blocks")
         sources = [self.buffers[matrix][at] for matrix in MATRICES]
-        if self.is_live(block) and self.registers[block].tile == sources[0].tile:
-            self.again = self.again or line
+        self.note_again("fetch", line, sources[0].tile, block)
         self.registers[block] = Fetched(sources[0].tile, at, line, self.why_not(at))
         for source in sources:
             source.read = True
@@ -137,8 +144,11 @@ class Stage(RecordedSteps):
 
     def note(self, tile: int, block: int) -> None:
         """Note how much is in flight and prefetched at this multiplication."""
-        loaded = {buffer.tile: not buffer.waited for buffer in self.buffers[MATRICES[0]] if buffer.tile != NOTHING}
-        self.in_flight.setdefault(tile, []).append(loaded)
+        a, b = (
+            {buffer.tile: not buffer.waited for buffer in self.buffers[matrix] if buffer.tile != NOTHING}
+            for matrix in MATRICES
+        )
+        self.in_flight.setdefault(tile, []).append((a, b))
         following = (tile, block + 1) if block + 1 < self.k_blocks else (tile + 1, 0)
         if following[0] < self.k_tiles:
             held = self.registers.get(following[1])

@@ -57,6 +57,7 @@ PAIRS = [
     ((), (2, 2)),
     ((1,), (1, 1)),
     ((32, 1, 64), (64, 64)),
+    ((2**50, 1), (8,)),  # no array has this size: a rule finds it, an allocation does not
     ((), ()),
 ]
 CLASHES = [((32, 1, 64), (64, 2)), ((4,), (8,)), ((2, 4), (4, 2)), ((8, 4), (8,))]
@@ -214,6 +215,7 @@ EXERCISES = (
         grid=lambda shape: (tiles(shape[0], vector_tile(shape)),),
         constants=lambda shape: (vector_tile(shape),),
         loads=lambda shape: {0: shape[0], 1: shape[0]},
+        tiles=lambda shape: {0: vector_tile(shape), 1: vector_tile(shape)},
         hints=(
             "Which tile of each array does block number ct.bid(0) work on?",
             "ct.load(a, (i,), (tile,)) gives the tile with index i. An index counts tiles, not elements.",
@@ -269,7 +271,7 @@ EXERCISES = (
         all_blocks=True,
         grid=lambda shape: tuple(map(tiles, shape, square_tiles(shape))),
         constants=square_tiles,
-        loads=each_once,
+        loads=lambda shape: {**each_once(shape), 1: shape[0] * tiles(shape[1], square_tiles(shape)[1])},
         tiles=lambda shape: {0: math.prod(square_tiles(shape))},
         hints=(
             "The tile of s has shape (tm,), that of x (tm, tn). Aligned at the right, tm is under tn.",
@@ -305,6 +307,7 @@ EXERCISES = (
         shapes=((5, 64), (100, 100), (3, 1)),
         grid=lambda shape: (shape[0],),
         constants=lambda shape: (power_of_two(shape[1]),),
+        tiles=lambda shape: {0: power_of_two(shape[1])},
         loads=each_once,
         hints=(
             "A block computes one row, in one tile of shape (1, tile) that holds the whole row and some padding.",

@@ -1,6 +1,6 @@
 """Host code that launches cuTile kernels, where there is no GPU: each ct.launch is interpreted when it is called."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from tutorlib.simulate.cutile.run import ARCH, Report, run
 from tutorlib.simulate.cutile.signature import Accepted, parameters
 
 SMS = 3  # SMs of the GPU that host code is told of: few, so that small matrices have more tiles
-STREAM = SimpleNamespace(cuda_stream=0)
+STREAM, DEFAULT_STREAM = SimpleNamespace(cuda_stream=7), SimpleNamespace(cuda_stream=0)
 
 
 class CpuForCuda(TorchFunctionMode):
@@ -33,12 +33,17 @@ class CpuForCuda(TorchFunctionMode):
 
 @dataclass(frozen=True)
 class Launched:
-    """One launch: with what, and what it did."""
+    """One launch: with what, and what it did.
+
+    current: whether in torch's current stream. versions: by memory, torch's count of changes afterwards.
+    """
 
     kernel: ct.kernel
     grid: tuple[int, ...]
     args: tuple[Any, ...]
     report: Report
+    current: bool
+    versions: Mapping[int, int]
 
 
 @contextmanager
@@ -54,17 +59,21 @@ def interpreted(
     """
     launched: list[Launched] = []
 
-    def interpret(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...]) -> None:
+    def interpret(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...], current: bool) -> None:
         report = run(kernel, grid, args, arch, undetermined, accepted)
-        launched.append(Launched(kernel, grid, args, report))
+        launched.append(Launched(kernel, grid, args, report, current, versions(args)))
 
     with launches_to(interpret):
         yield launched
 
 
 @contextmanager
-def launches_to(take: Callable[[ct.kernel, tuple[int, ...], tuple[Any, ...]], None], sms: int = SMS) -> Iterator[None]:
-    """In the block, ct.launch passes its arguments to `take`, and there seems to be a GPU with `sms` SMs."""
+def launches_to(
+    take: Callable[[ct.kernel, tuple[int, ...], tuple[Any, ...], bool], None], sms: int = SMS
+) -> Iterator[None]:
+    """In the block, ct.launch passes its arguments to `take`, the stream as `Launched.current`, and there seems to be a
+    GPU with `sms` SMs. Its current stream is not the default one.
+    """
 
     def launch(
         stream: Any,
@@ -76,13 +85,13 @@ def launches_to(take: Callable[[ct.kernel, tuple[int, ...], tuple[Any, ...]], No
         programmatic_dependent_launch: bool = False,
     ) -> None:
         refuse_launch(stream, grid, kernel, args)
-        take(kernel, grid, args)
+        take(kernel, grid, args, is_stream(stream, STREAM))
 
     gpu = SimpleNamespace(multi_processor_count=sms, name="the interpreter", major=9, minor=0)
     with (
         launched_by(launch),
         mock.patch.object(torch.cuda, "current_stream", return_value=STREAM),
-        mock.patch.object(torch.cuda, "default_stream", return_value=STREAM),
+        mock.patch.object(torch.cuda, "default_stream", return_value=DEFAULT_STREAM),
         mock.patch.object(torch.cuda, "synchronize"),
         mock.patch.object(torch.cuda, "current_device", return_value=0),
         mock.patch.object(torch.cuda, "get_device_properties", return_value=gpu),
@@ -91,9 +100,14 @@ def launches_to(take: Callable[[ct.kernel, tuple[int, ...], tuple[Any, ...]], No
         yield
 
 
+def is_stream(given: Any, stream: SimpleNamespace) -> bool:
+    """Whether it is this stream, or its handle."""
+    return given is stream or (type(given) is int and given == stream.cuda_stream)
+
+
 def refuse_launch(stream: Any, grid: Any, kernel: Any, args: Any) -> None:
     """Raises TypeError or ValueError where ct.launch, or the driver below it, refuses."""
-    if stream is not STREAM and not (type(stream) is int and stream == STREAM.cuda_stream):
+    if not (is_stream(stream, STREAM) or is_stream(stream, DEFAULT_STREAM)):
         given = stream if stream is None or isinstance(stream, int) else f"a {type(stream).__name__}"
         raise TypeError(f"ct.launch wants a stream first, torch.cuda.current_stream(), not {given}")
     if not isinstance(grid, tuple):
@@ -114,9 +128,18 @@ def refuse_launch(stream: Any, grid: Any, kernel: Any, args: Any) -> None:
         raise TypeError(f"the kernel takes {len(wanted)} arguments, {', '.join(wanted)}; it is given {len(args)}")
 
 
+def versions(args: Iterable[Any]) -> dict[int, int]:
+    return {memory_of(arg): arg._version for arg in args if isinstance(arg, torch.Tensor)}
+
+
+def memory_of(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
 def stores_to(launched: Sequence[Launched], tensor: torch.Tensor) -> bool:
-    """Whether one of the launches stored to this tensor's memory."""
-    return any(
+    """Whether one of the launches stored to this tensor's memory, and nothing has since."""
+    last = max((launch.versions.get(memory_of(tensor), 0) for launch in launched), default=0)
+    return tensor._version == last and any(
         isinstance(arg, torch.Tensor)
         and arg.data_ptr() == tensor.data_ptr()
         and parameter.name in launch.report.writers

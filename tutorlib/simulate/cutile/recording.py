@@ -43,7 +43,7 @@ def recorded(host: Callable[..., None], tensors: Sequence[torch.Tensor], arch: s
         dtype = str(arg.dtype).removeprefix("torch.")
         return "tensor", which, arg.data_ptr() - start, dtype, tuple(arg.shape), tuple(arg.stride())
 
-    def take(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...]) -> None:
+    def take(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...], current: bool) -> None:
         named = parameters(kernel)
         types = [typed(parameter, arg) for parameter, arg in zip(named, args, strict=True)]
         launches.append(
