@@ -181,8 +181,8 @@ class Mbarriers:
                 Hazard.MBARRIER(lacks="fence"),
                 site,
                 lambda: (
-                    f"TMA, for {who(lane)}, may not see that {who(found.maker)} has initialized the mbarrier at {where}, "
-                    f"at {self.show(found.site)}: it ran no mbarrier_init_fence() of its own before the barrier"
+                    f"TMA, for {who(lane)}, may not see that {who(found.maker)} has initialized the mbarrier at "
+                    f"{where}, at {self.show(found.site)}: that thread ran no mbarrier_init_fence()"
                 ),
                 apart=found.site,
             )
