@@ -1368,8 +1368,8 @@ table.why.str.replace(r"[\d.]+", "…", regex=True).value_counts()
 # **Exercise 14.11** (about 3 lines). Write `fastest()`, which returns the `HopperConfig` that is fastest at 8192³ on
 # your GPU. Use any switch, including those that the formula does not know: `raster`, `group`, `snake`, `zigzag`,
 # `stagger`, `lag`, `polls`. `help(HopperConfig)` explains them. The table above helps: on a Hopper GPU it has times.
-# There the last two points take 98 and 99 percent of the course's ratio to cuBLAS. Without one, the course's model
-# judges your choice, and tells large differences only.
+# There the last two points take 98 and 99 percent of the course's ratio to cuBLAS. Without one, the course's model and
+# the table of levers judge your choice, and tell large differences only.
 
 
 # %%

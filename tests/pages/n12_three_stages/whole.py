@@ -126,6 +126,7 @@ in_host, in_kernel = (partial(m_major, within=name) for name in ("gemm_m_major",
 CALL = "    KEPT[shape](*views)"
 COMPILED = "KEPT[shape] = cute.compile(m_major_host, *views)"
 VIEWS = "from_dlpack(x, assumed_align=16)"
+LOAD = "            cute.copy(g2s, g[None, None, None, k_tile], s[None, None, None, buffer])"
 LOOP = "    multistage(Share(k_tiles, config.stages, bK // 16, to_smem, to_registers, mma, tCrA, tCrB, tCrC))"
 
 INLINE = """\
@@ -273,6 +274,12 @@ WHOLE = [
             INLINE.replace("share.multiply(k_block)", "share.multiply(k_block)\n            share.multiply(k_block)"),
         ),
         swap("tCrC.load()", "(tCrC.load() * 0.5)"),
+    ),
+    m_major(
+        "loads_b_twice",
+        "Each copy of B.",
+        swap(LOAD, f"{LOAD}\n            if g is self.to_smem[1][1]:\n    {LOAD}"),
+        within="Share",
     ),
     in_kernel(
         "no_barrier",

@@ -45,11 +45,18 @@ LESSONS = {
     ),
     "13.11": Lesson(
         "one thread, both counts, the fence, and the barrier after it",
-        named("13.11", "all_threads", "empty_for_one", "init_unfenced", "no_meeting"),
+        named("13.11", "all_threads", "empty_for_one", "init_unfenced", "fence_by_another_thread", "no_meeting"),
     ),
     "13.12": Lesson(
         "a phase for each K tile; a stage is free when all warps have read it",
-        named("13.12", "always_phase_0", "announces_nothing", "no_meeting_of_all", "leaves_one_in_flight"),
+        named(
+            "13.12",
+            "always_phase_0",
+            "announces_nothing",
+            "announces_on_stage_0",
+            "no_meeting_of_all",
+            "leaves_one_in_flight",
+        ),
     ),
     "13.9": Lesson(
         "the parts in one kernel",

@@ -177,6 +177,18 @@ INITS = [
     init("init_unfenced", "TMA may not see it.", swap(INIT_FENCE, "")),
     init("fence_first", "The fence before what it is for.", swap(INIT_FENCE, ""), swap(IF, IF + INIT_FENCE)),
     init(
+        "fence_by_another_thread",
+        "Thread 1 fences what thread 0 has initialized.",
+        swap(INIT_FENCE, ""),
+        swap(MEET, f"    if thread == 1:\n{INIT_FENCE}{MEET}"),
+        words=("that thread 0 of block (0, 0, 0) has initialized",),
+    ),
+    init(
+        "fence_by_other_warps",
+        "Every thread but the one that initializes.",
+        swap(INIT_FENCE, f"    else:\n{INIT_FENCE}"),
+    ),
+    init(
         "fence_behind_the_barrier",
         "Another warp may load by then.",
         swap(INIT_FENCE, ""),
@@ -310,6 +322,19 @@ STAGE_0 = [
         swap("steps.stage_bytes", "49_152"),
         within="fill_stage",
         words=("49,152 are expected, 40,960 have landed",),
+    ),
+    in_one_stage(
+        "announces_on_stage_0",
+        "The bytes of every stage.",
+        swap("steps.full + stage", "steps.full"),
+        within="fill_stage",
+        words=("right for stage 0 alone",),
+    ),
+    in_one_stage(
+        "loads_stage_0",
+        "Whatever the stage.",
+        swap("steps.load(k_tile, stage)", "steps.load(k_tile, 0)"),
+        within="fill_stage",
     ),
     in_one_stage("waits_twice", "For one phase.", swap(f"        {WAIT}", f"        {WAIT}\n        {WAIT}")),
     in_one_stage(

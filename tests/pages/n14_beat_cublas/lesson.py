@@ -37,12 +37,19 @@ LESSONS = {
     ),
     "14.11": Lesson(
         "the configuration that a model of time picks",
-        named("14.11", "small_tiles", "no_lever", "raster_k", "by_chance"),
+        named("14.11", "small_tiles", "no_lever", "a_cluster_alone", "raster_k", "by_chance"),
     ),
     "14.12": Lesson(
         "a choice for every shape, without a table of shapes",
         named(
-            "14.12", "the_best_of_4096", "two_rules", "never_exchanged", "sides_exchanged", "by_a_list", "columns_first"
+            "14.12",
+            "the_best_of_4096",
+            "two_rules",
+            "never_exchanged",
+            "sides_exchanged",
+            "for_one_k",
+            "by_a_list",
+            "columns_first",
         ),
     ),
     "14.13": Lesson(
@@ -51,7 +58,14 @@ LESSONS = {
     ),
     "14.14": Lesson(
         "a tile is stored while the next one is multiplied",
-        named("14.14", "never_deferred", "stores_before_the_step", "stores_at_the_end", "one_at_a_time"),
+        named(
+            "14.14",
+            "never_deferred",
+            "stores_before_the_step",
+            "stores_at_the_end",
+            "drains_each_tile",
+            "one_at_a_time",
+        ),
     ),
     "14.15": Lesson(
         "buffers are written again once TMA has read them, and several copies are in flight",

@@ -122,6 +122,8 @@ WRONG = {
         consume("rounds_before_the_wait", "The same, and waits afterwards.", swap("        multiply.retire(0, before)\n        if", "        if"), swap("            out.round_and_store(number)\n", "            out.round_and_store(number)\n        multiply.retire(0, before)\n")),
         consume("adds_to_the_last_tile", "The first step does not discard the accumulators.", swap("step(state, True)", "step(state, False)")),
         consume("discards_each_step", "Only the last K tile is left.", swap("step(state, False)", "step(state, True)")),
+        consume("drains_each_tile", "Waits until TMA has read each tile.", swap("            out.round_and_store(number)\n", "            out.round_and_store(number)\n            out.drain()\n"), swap("            out.store(number - 1)\n", "            out.store(number - 1)\n            out.drain()\n")),
+        consume("meets_in_each_step", "A barrier of the warpgroup.", swap("retire(1, before)\n", "retire(1, before)\n            cute.arch.barrier(barrier_id=9, number_of_threads=128)\n")),
         consume("no_drain", "The block may end while TMA reads its shared memory.", without("out.drain()")),
         consume("one_step_more", "Waits for a K tile that is the next tile's.", swap("k_tiles - 1,", "k_tiles,")),
         consume("of_the_first_item", "Every item has the first one's K tiles, and the place is the first one's.", swap("out.round_and_store(number)", "out.round_and_store(0)"), swap("out.store(number - 1)", "out.store(0)")),

@@ -14,7 +14,8 @@ from tutorlib.simulate.ptx.simulation import Launch, simulate
 
 OUT = "mul.wide.u32 %rd0, %tid_x, 4; add.s64 %rd1, %rd_out, %rd0; st.global.b32 [%rd1], %r9;"
 START = "mov.u32 %r1, smem; setp.eq.u32 %p1, %tid_x, 0; mov.u32 %r9, 7;"
-MAKE = "@%p1 mbarrier.init.shared.b64 [%r1], {0}; bar.sync 0;"
+SHOW = "@%p1 fence.mbarrier_init.release.cluster;"
+MAKE = "@%p1 mbarrier.init.shared.b64 [%r1], {0}; " + SHOW + " bar.sync 0;"
 WAIT = "$again{0}: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], {0}; @!%p2 bra $again{0};"
 FETCH = """@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 512;
 @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+128], [%rd_of], 512, [%r1];"""
@@ -45,6 +46,29 @@ def test_bytes_are_there_when_their_phase_is_over():
     report, out = go(START + MAKE.format(1) + FETCH + WAIT.format(0) + READ + OUT, of=NUMBERS)
     assert not report.findings
     assert out.tolist() == list(range(1000, 1064))
+
+
+OTHERS = "fence.proxy.async.shared::cta;"  # of all threads
+
+
+@pytest.mark.parametrize(
+    ("fence", "seen"),
+    [
+        ("bar.sync 0; " + OTHERS, True),
+        (OTHERS, True),
+        ("bar.sync 0; " + SHOW.replace("%p1", "!%p1"), False),
+        (OTHERS.replace("shared::cta", "global"), False),
+        ("@!%p1 " + OTHERS, False),
+        ("", False),
+    ],
+)
+def test_a_fence_of_the_right_thread_shows_tma_the_mbarrier(fence, seen):
+    body = START + MAKE.format(1).replace(SHOW, fence) + FETCH + WAIT.format(0) + READ + OUT
+    report, _ = go(body, of=NUMBERS)
+    if seen:
+        assert not report.findings
+    else:
+        only(report, "mbarrier", "thread 0 of block 0 has initialized", "no mbarrier_init_fence()")
 
 
 def test_bytes_out_of_shared_memory():

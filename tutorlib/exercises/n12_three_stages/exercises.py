@@ -26,6 +26,7 @@ from tutorlib.problems.catalogue import gemm, gemm_m_major
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
+COPIES = "cp.async.ca|cp.async.cg"
 
 # 12.2 blocks_per_sm ---------------------------------------------------------------------------------------------
 
@@ -152,7 +153,7 @@ EMPTY_CELL = (
     ),
     Remedy(HostFlaw.ALIGNMENT, "from_dlpack(x, assumed_align=16)"),
     Remedy(
-        Fail.TOO_MANY(instruction="cp.async"),
+        Fail.TOO_MANY(instruction=COPIES),
         "A row of blocks loads all of B once more, a column of blocks all of A: make C's tile 128×128 or larger.",
     ),
     IN_GROUPS,
@@ -357,7 +358,7 @@ EXERCISES = (
         simulated_shapes=((128, 256, 64), (256, 512, 192)),  # fewer K tiles than stages; more, and 2×2 tiles
         counted=(256, 512, 192),
         limits=WorkLimits(
-            at_most=(("mma.sync", 12_288), ("cp.async", 2_560)),  # 1,536 copies in tiles of 128×128, commits and waits
+            at_most=(("mma.sync", 12_288), (COPIES, 1_536)),  # in tiles of 128×128
             in_step=(("bar.sync", "cp.async.commit_group"),),
             overlap=0.4,
             ahead=0.6,

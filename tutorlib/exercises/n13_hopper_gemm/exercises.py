@@ -17,9 +17,9 @@ from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import (
     Fragments,
     InitBarriers,
     Multiply,
+    OneStage,
     RingLayout,
     TmaEpilogue,
-    WholeGemm,
 )
 from tutorlib.exercises.n13_hopper_gemm.judge.host_functions import with_loop, with_one_stage
 from tutorlib.exercises.n13_hopper_gemm.remedies import REMEDIES
@@ -364,7 +364,6 @@ EXERCISES = (
         points=5,
         spills=False,
         padded=False,
-        part=WholeGemm(),
         limits=TWO_BARRIERS,
         shapes=(*SHAPES, LONG),
         bench_shape=BENCH,
@@ -413,7 +412,7 @@ EXERCISES = (
         id="13.12",
         title="one_stage",
         points=4,
-        part=HopperLoops(loops="main", build=with_one_stage, stages=(1,), deep=False, grouped=True),
+        part=OneStage(loops="main", build=with_one_stage, stages=(1,), deep=False, grouped=True),
         limits=A_BARRIER_IN_EACH_STEP,
         library=course("one_stage", "fill_stage", "main_loop"),
         hints=(

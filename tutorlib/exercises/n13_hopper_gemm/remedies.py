@@ -50,12 +50,12 @@ REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "empty.",
         ),
         Remedy(
-            (Hazard.MBARRIER, InitFlaw.COUNT),
-            "empty awaits an arrival of every warp that reads the stage, `warps` of them.",
+            (Hazard.MBARRIER(lacks="fence"), InitFlaw.LATE),
+            "mbarrier_init_fence() is the last statement of the thread that initializes; the barrier follows.",
         ),
         Remedy(
-            (InitFlaw.FENCE, InitFlaw.LATE),
-            "mbarrier_init_fence() is the last statement of the thread that initializes; the barrier follows.",
+            (Hazard.MBARRIER, InitFlaw.COUNT),
+            "empty awaits an arrival of every warp that reads the stage, `warps` of them.",
         ),
     ),
     "13.12": (

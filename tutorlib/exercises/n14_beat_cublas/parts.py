@@ -35,6 +35,7 @@ BENCH = (4096, 4096, 4096)
 HAND_OVER_MEETINGS = 4 * (4 + 2)  # 4 warps: for 3 stored pieces, a wait before one of them, give, and add
 # 2 blocks with 6 tiles of 5 K tiles: the producer waits for each stage, and for all 3 at the end; 4 warps multiply.
 WAITS = 2 * (6 * 5 * (1 + 4) + 3)
+CONSUMED = 12 * 4 + 8  # 12 tiles of a piece in each of 4 warps, and the end of 2 blocks
 STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
 STORE_MEETINGS = 6 * 4 * 7  # for 3 of the 4 pieces a buffer must be waited for
 
@@ -164,6 +165,7 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=ConsumeSlot(names=("consume",), settings={"defer_stores": True}, small=SMALL["consume"]),
         simulated_shapes=sizes(SMALL["consume"]),
+        limits=WorkLimits(at_most=(("bar.sync", 16), ("cp.async.bulk.wait_group", CONSUMED + 8))),
         bench_shape=BENCH,
         tiers=(0.95,),
         library={"consume_tiles": InModule(PARTS, "consume_tiles")},
@@ -177,6 +179,7 @@ PART_EXERCISES = (
         ),
         remedies=(
             Remedy(SlotFlaw.NOT_DEFERRED, "Where in the loop are wgmmas in flight that no warp waits for yet?"),
+            Remedy(Fail.TOO_MANY, "out.drain() once, after the last tile; no barrier of the warps in a step."),
             Remedy(SlotFlaw.ALWAYS_DEFERRED, "`if cutlass.const_expr(defer):`, and round_and_store in the other case."),
             Remedy(
                 Difference.UNWRITTEN,

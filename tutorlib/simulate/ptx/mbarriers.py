@@ -32,6 +32,7 @@ class MbarrierState:
     announced: the bytes of this phase, and where the last of them were announced.
     seen: what those know who have arrived; over: what they knew when the last phase was over.
     covers: the blocks whose shared memory got the bytes that it counted.
+    shown: the lanes that made its initialization visible to TMA, each with its clock at the time.
     """
 
     place: SharedPlace
@@ -48,6 +49,7 @@ class MbarrierState:
     announced: int = 0
     announced_at: int = -1
     covers: set[int] = field(default_factory=set)
+    shown: dict[int, int] = field(default_factory=dict)
 
     @property
     def untouched(self) -> bool:
@@ -104,15 +106,14 @@ class Mbarriers:
             raise NotSimulated(f"a block with more than {MOST} mbarriers")
         self.count[place[0]] += old is None
         nothing = np.zeros(self.clocks.width, np.int32)
-        now = int(self.clocks.now[self.slot[lane], self.thread[lane] // WARP])
         phase = old.phase + old.phase % 2 if old else 0  # it begins in an even one again
         self.made[place] = MbarrierState(
-            place, number, expected, site, lane, now, nothing, nothing, expected, phase=phase
+            place, number, expected, site, lane, self.now(lane), nothing, nothing, expected, phase=phase
         )
 
     def check_maker(self, site: int, lane: int, old: MbarrierState) -> None:
         """Another thread may initialize an mbarrier again only behind a barrier."""
-        if not self.knows(lane, old):
+        if not self.knows(lane, old.maker, old.made):
             who = self.geometry.show_thread
             self.findings.notice(
                 Hazard.MBARRIER(lacks="one thread"),
@@ -123,11 +124,23 @@ class Mbarriers:
                 ),
             )
 
-    def knows(self, lane: int, mbarrier: MbarrierState) -> bool:
-        """Whether a thread made the mbarrier, or a barrier lies between."""
+    def now(self, lane: int) -> int:
+        return int(self.clocks.now[self.slot[lane], self.thread[lane] // WARP])
+
+    def knows(self, lane: int, other: int, then: int) -> bool:
+        """Whether a thread knows what another did at a clock: it is the same, or a barrier lies between."""
         slots, warps = self.slot, self.thread // WARP
-        component = self.clocks.base[slots[mbarrier.maker]] + warps[mbarrier.maker]
-        return mbarrier.maker == lane or bool(mbarrier.made <= self.clocks.known[slots[lane], warps[lane], component])
+        component = self.clocks.base[slots[other]] + warps[other]
+        return other == lane or bool(then <= self.clocks.known[slots[lane], warps[lane], component])
+
+    def fence(self, lanes: np.ndarray, proxy: bool) -> None:
+        """Show TMA what these threads have initialized. proxy: by a proxy fence, which also covers what they know that
+        others have (PTX ISA, 9.7.13.4)."""
+        for mbarrier in self.made.values():
+            if not mbarrier.shown:
+                by = lanes if proxy else lanes[lanes == mbarrier.maker]
+                knowing = [lane for lane in by.tolist() if self.knows(lane, mbarrier.maker, mbarrier.made)]
+                mbarrier.shown = {lane: self.now(lane) for lane in knowing}
 
     def forget(self, place: SharedPlace) -> None:
         """mbarrier.inval"""
@@ -147,13 +160,29 @@ class Mbarriers:
                 site,
                 lambda: f"{who(lane)} {does} the mbarrier at {self.where(place, slot)}, which was never initialized",
             )
-        elif not self.knows(lane, found):
+        elif not self.knows(lane, found.maker, found.made):
             self.findings.notice(
                 Hazard.RACE(earlier="init"),
                 site,
                 lambda: (
                     f"{who(lane)} {does} the mbarrier at {self.where(place, slot)} that {who(found.maker)} makes at "
                     f"{self.show(found.site)}, with no barrier between"
+                ),
+                apart=found.site,
+            )
+        return found
+
+    def counting(self, site: int, lane: int, place: SharedPlace) -> MbarrierState | None:
+        """The mbarrier on which TMA counts a thread's bytes, as `at`; a finding unless a fence has shown it to TMA."""
+        found = self.at(site, lane, place, "has TMA count on")
+        if found and not any(self.knows(lane, by, then) for by, then in found.shown.items()):
+            who, where = self.geometry.show_thread, self.where(place, int(self.slot[lane]))
+            self.findings.notice(
+                Hazard.MBARRIER(lacks="fence"),
+                site,
+                lambda: (
+                    f"TMA, for {who(lane)}, may not see that {who(found.maker)} has initialized the mbarrier at "
+                    f"{where}, at {self.show(found.site)}: that thread ran no mbarrier_init_fence()"
                 ),
                 apart=found.site,
             )

@@ -156,6 +156,8 @@ class SharedRaces:
 
     def on_fence(self, slots: np.ndarray, warps: np.ndarray, lanes: np.ndarray) -> None:
         """A proxy fence of these warps, (n,). lanes: booleans, which of their threads run it."""
+        if not self.has_proxies:
+            return
         self.at_fence[slots, warps] = self.clocks.known[slots, warps]
         pieces = np.flatnonzero(self.fence == UNFENCED)
         of, writers = pieces // self.pieces, self.writer[pieces].astype(np.int64)

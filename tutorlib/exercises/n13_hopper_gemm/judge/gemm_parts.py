@@ -1,18 +1,23 @@
 """Answers that are a part of notebook 13's GEMM: looked at before any GPU runs it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import unwrap
 from itertools import product
 from typing import Any, Literal
 
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.hopper import HopperLoops
 from tutorlib.checking.part import HostFunction, Part, need_callable
+from tutorlib.checking.rehearsing.hopper_block import one_function, rehearse_roles
+from tutorlib.checking.rehearsing.unsafe import Unsafe
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cute import call_host, compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptx import HOPPER_OPCODES, opcodes
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.failure import Fail, FailureKind, Flaw
+from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
 
 BYTES = 2  # of a bf16
 VECTOR = 8  # elements of 16 bytes, which a swizzle keeps together
@@ -30,10 +35,8 @@ class RingFlaw(FailureKind):
 
 
 class InitFlaw(FailureKind):
-    """The fence that is missing between an mbarrier's initialization and the block's barrier; a count that is written
-    as a number."""
+    """The fence that comes too late for other threads; a count that is written as a number."""
 
-    FENCE = "no init fence"
     LATE = "init fence too late"
     COUNT = "arrivals for one kernel"
 
@@ -255,11 +258,7 @@ class Multiply(FirstPart):
 
 @dataclass(frozen=True, kw_only=True)
 class InitBarriers(FirstPart):
-    """The mbarriers' initialization: the compiled text must have the fence before the block's first barrier.
-
-    That another thread than the one that initializes runs the fence is not found out.
-    It is simulated with another number of stages than the kernel has.
-    """
+    """The mbarriers' initialization, simulated with another number of stages than the kernel has."""
 
     name: FirstPartName = "barriers"
     jit: bool = True
@@ -291,32 +290,47 @@ class InitBarriers(FirstPart):
         return Verdict(points - 1, (Flaw(what, InitFlaw.COUNT),))
 
     def lacks(self, compiled: Compiled) -> str:
-        return find_unfenced(compiled.ptx)
+        """A fence that is harmless here alone, where the thread that initializes also loads."""
+        _, _, after = compiled.ptx.rpartition("mbarrier.init.")
+        before, _, behind = after.partition("bar.sync")
+        if "fence.mbarrier_init" not in behind or "fence.mbarrier_init" in before or "fence.proxy.async" in before:
+            return ""
+        what = "mbarrier_init_fence() comes after the barrier, too late for another warp that loads right after it."
+        return Flaw(what, InitFlaw.LATE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WholeGemm(Part):
-    """The host function, whose kernel initializes mbarriers itself."""
+class OneStage(HopperLoops):
+    """A loop over stage 0. The fill_stage beside it is rehearsed in another stage, too."""
 
-    def lacks(self, compiled: Compiled) -> str:
-        return find_unfenced(compiled.ptx)
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        if (verdict := super().look(answer, points)) or not callable(fill := unwrap(answer).__globals__.get(FILL)):
+            return verdict
+        try:
+            rehearse_roles(one_function(through_the_last_stage(fill)), k_tiles=1, stages=2, grouped=True)
+        except Unsafe as unsafe:
+            what = f"right for stage 0 alone: {FILL}(steps, 0, 1) should announce on `steps.full + 1` and load stage 1."
+            return Verdict(points / 2, (Flaw(what, *failures_in(unsafe.args)),))
+        return None
 
 
-INIT_FENCES = ("fence.mbarrier_init", "fence.proxy.async")  # either makes an initialization visible to TMA
+FILL = "fill_stage"
 
 
-def find_unfenced(ptx: str) -> str:
-    """Initializations that no fence makes visible to TMA before the block's first barrier, or ""."""
-    _, found, after = ptx.rpartition("mbarrier.init.")
-    before, _, behind = after.partition("bar.sync")
-    if not found or any(fence in before for fence in INIT_FENCES):
-        return ""
-    why = "TMA counts its bytes on `full` through the async proxy, and may not see the initialization without it."
-    if INIT_FENCES[0] in behind:
-        late = "mbarrier_init_fence() comes after the barrier, too late for a warp that loads right after it: "
-        return Flaw(late + why, InitFlaw.LATE)
-    lacks = "no mbarrier_init_fence() between the last mbarrier_init and the barrier: "
-    return Flaw(lacks + why, InitFlaw.FENCE)
+def through_the_last_stage(fill: Callable[..., None]) -> Callable[..., None]:
+    """A main loop for one K tile, which `fill` loads into the last stage."""
+    from cutlass import cute
+    from cutlass.cute.nvgpu import warpgroup
+
+    def loop(steps: Any) -> None:
+        stage = steps.stages - 1
+        if steps.loads_too:
+            fill(steps, 0, stage)
+        cute.arch.mbarrier_wait(steps.full + stage, 0)
+        steps.multiply(stage, True)
+        warpgroup.wait_group(0)
+
+    return loop
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,9 @@
 """Exercises whose answer chooses the Hopper GEMM's configuration: one for all shapes, or one for each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw
 from tutorlib.machine.features import WGMMA, Feature, cute_target
 from tutorlib.measuring.launchers import HopperLauncher
+from tutorlib.measuring.results import known_sweeps
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.problems.wrong import by
@@ -29,6 +31,9 @@ CAPABILITY = "90"
 STEP = 8  # bf16 of 16 bytes, of which TMA's rows are multiples
 FAR_OFF = 2.2  # times the best by the model: beyond, a choice is wrong whatever the errors of the model
 FAR_OFF_TIMED = 1.8  # at shapes that are timed: sides exchanged cost 1.84 there, two rules in place of a model 1.79
+
+FAST = 0.975  # of the fastest row: between a cluster alone, 0.970, and zigzag with it, 0.980
+NO_GAIN = ("defer_stores", "raster", "snake", "polls")  # within the spread at every size (h200_hopper_levers.json)
 
 
 @dataclass
@@ -59,7 +64,9 @@ class ChosenExercise(KernelExercise):
     by_shape: the answer takes (m, n, k); otherwise it takes nothing, and its configuration is for every shape.
     timed: the shapes that are timed; the slowest of them, beside cuBLAS, counts.
     drawn: of (M, N, K) the least and the most, for shapes drawn at random, of which no answer can have a list.
-    close: without a GPU a choice loses a point if the model expects more than this times the best for a timed shape.
+    close: without a GPU a choice loses a point if the model expects more than this times the best for a timed shape,
+        or for one of those `told`.
+    levers: a sweep. Without a GPU a choice loses a point if the sweep has one like it that was slow at a timed shape.
     patterned: the kernel is the course's, so no answer can transpose its result: random inputs suffice.
     """
 
@@ -67,7 +74,9 @@ class ChosenExercise(KernelExercise):
     by_shape: bool = False
     timed: tuple[Shape, ...] = ()
     drawn: tuple[tuple[Shape, Shape], ...] = ()
+    told: tuple[Shape, ...] = ()
     close: float = inf
+    levers: str = ""
     patterned: bool = False
 
     @property
@@ -94,7 +103,7 @@ class ChosenExercise(KernelExercise):
         Of the timed ones, that with the fewest registers to spare is compiled, and may not spill.
         """
         others = shapes_between(self.drawn)
-        for shape in (*self.sizes, *others):
+        for shape in (*self.sizes, *self.told, *others):
             config, fault = attempt(artifact.choose, shape)
             if fault:
                 return wrong(fault.what)
@@ -128,7 +137,8 @@ class ChosenExercise(KernelExercise):
     def simulate_all(self, artifact: AnswerLauncher, why: str) -> Verdict:
         """Where no time is measured, the model judges the choices for the timed shapes."""
         verdict = super().simulate_all(artifact, why)
-        slow = (far_off(shape, artifact.chosen(*shape), self.close) for shape in self.timed)
+        choices = {shape: artifact.chosen(*shape) for shape in (*self.timed, *self.told)}
+        slow = [far_off(*choice, self.close) or measured_slow(*choice, self.levers) for choice in choices.items()]
         if verdict.points < self.correctness_points or not (what := next(filter(None, slow), "")):
             return verdict
         return Verdict(self.correctness_points - 1, ("right, but " + what, f"Speed not run: {why}"), "partial")
@@ -160,6 +170,28 @@ def far_off(shape: Shape, config: "HopperConfig", limit: float) -> str:
         f"and {least:,.0f} µs of {shown(best)}."
     )
     return Flaw(what, Fail.SLOW)
+
+
+def measured_slow(shape: Shape, config: "HopperConfig", sweep: str) -> str:
+    """That the sweep has one like this, slow at this shape, as a sentence; or ""."""
+    alike: dict[bool, list[float]] = {True: [], False: []}
+    for swept in known_sweeps(sweep):
+        for point in (point for point in swept.points if point.measurement.shape == shape):
+            alike[bare(point.facts["config"]) == bare(asdict(config))].append(point.measurement.ratio)
+    best = max(chain(*alike.values()), default=0.0)
+    if not alike[True] or (reached := max(alike[True])) >= FAST * best:
+        return ""
+    what = f"for {by(shape)} the page's levers have {shown(config)} at {reached:.3f} of cuBLAS, and the fastest row at "
+    return Flaw(f"{what}{best:.3f}.", Fail.SLOW)
+
+
+def bare(settings: dict[str, Any]) -> dict[str, Any]:
+    """A configuration's settings that are not the default's, but for NO_GAIN."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+
+    default = asdict(HopperConfig())
+    kept = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
+    return {name: value for name, value in kept.items() if value != default[name] and name not in NO_GAIN}
 
 
 def why_not_one(config: Any) -> str:

@@ -154,7 +154,7 @@ def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
             units, fetch = units_of(described, start), fetcher(state, described, element)
             for slot in slots:
                 counting = slot - slot % cluster % 2 if pair else slot
-                mbarrier = state.units.mbarriers.at(site, lane, (counting, bar), "has TMA count on")
+                mbarrier = state.units.mbarriers.counting(site, lane, (counting, bar))
                 copies.append(BulkLoad(site, lane, slot, units, fetch, mbarrier, padding=described.padding))
         state.units.bulk.load(copies)
 
@@ -254,7 +254,7 @@ def plain_load(instruction: Instruction, site: int, state: State) -> Step:
                 continue
             units, fetch = np.arange(start, start + size, UNIT), partial(run_of, state, source, size)
             for slot in slots:
-                mbarrier = state.units.mbarriers.at(site, lane, (slot, bar), "has TMA count on")
+                mbarrier = state.units.mbarriers.counting(site, lane, (slot, bar))
                 copies.append(BulkLoad(site, lane, slot, units, fetch, mbarrier))
         state.units.bulk.load(copies)
 

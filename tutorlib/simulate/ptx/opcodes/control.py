@@ -95,7 +95,8 @@ def assert_step(site: int, state: State) -> Step:
 
 
 def fence_proxy(instruction: Instruction, site: int, state: State) -> Step:
-    """fence.proxy.async, all of it or .shared: what threads wrote to shared memory may be read by TMA and wgmma."""
+    """fence.proxy.async, all of it or .shared: what threads wrote to shared memory may be read by TMA and wgmma, and
+    mbarriers that they have initialized be counted on."""
     parts = {part.split("::")[0] for part in instruction.parts}
     if "async" not in parts or "global" in parts:
         return no_effect(instruction, site, state)
@@ -105,8 +106,13 @@ def fence_proxy(instruction: Instruction, site: int, state: State) -> Step:
         lanes = np.ones(state.geometry.lanes, bool) if where is True else where
         numbers = np.flatnonzero(of_warps(lanes).any(1))
         races.on_fence(numbers // warps, numbers % warps, lanes)
+        state.units.mbarriers.fence(np.flatnonzero(lanes), proxy=True)
 
     return step
+
+
+def fence_initialization(instruction: Instruction, site: int, state: State) -> Step:
+    return lambda where: state.units.mbarriers.fence(np.arange(state.geometry.lanes)[as_index(where)], proxy=False)
 
 
 def fence(instruction: Instruction, site: int, state: State) -> Step:
@@ -139,6 +145,7 @@ OPCODES: dict[str, Decoder] = {
     "bar.warp.sync": sync_warp,
     "membar": fence,
     "fence": fence,
+    "fence.mbarrier_init": fence_initialization,
     "nanosleep": no_effect,
     "griddepcontrol": no_effect,
     "pmevent": no_effect,
