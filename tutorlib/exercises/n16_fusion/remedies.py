@@ -11,7 +11,9 @@ from tutorlib.failure import Difference, Fail, Hazard
 from tutorlib.models.row_gemm import NotRow
 
 ONE_EXPONENTIAL = Remedy(
-    Fail.TOO_MANY, "Each result takes one tanh or one exponential: write the formula with one of them, once."
+    Fail.TOO_MANY,
+    "Each result takes one tanh or one exponential: write the formula with one of them, once. Name an intermediate "
+    "result that you need again.",
 )
 FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "16.1": (
