@@ -201,14 +201,15 @@ def wrong_lookup(answer: Served, nth: int) -> str:
 
     kernels = answer(compile, lambda key: key, 1)
     kernels(Key(KEPT))
-    inserted = in_a_thread(lambda: kernels(Key(NEW)))
+    inserted, hashed = in_a_thread(lambda: kernels(Key(NEW))), Key(KEPT, nth, insert)
     compiling.wait(PATIENCE_S)
     try:
-        in_a_thread(lambda: kernels(Key(KEPT, nth, insert)))(PATIENCE_S)
+        in_a_thread(lambda: kernels(hashed))(PATIENCE_S)
     except KeyError:
         what = "while one thread looks up a key, another evicts it: KeyError. The steps of a lookup, and those of an "
         return Flaw(what + "insertion with its eviction, belong under one lock.", CacheFlaw.NOT_LOCKED)
     finally:
+        hashed.meanwhile = None  # the insertion may hash it, too
         go_on.set()
     inserted(PATIENCE_S)
     return ""
