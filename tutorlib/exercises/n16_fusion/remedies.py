@@ -209,7 +209,10 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Keep the inputs with ctx.save_for_backward(*inputs), not as attributes of ctx: torch then checks their "
             "versions.",
         ),
-        Remedy(OperatorFlaw.RESULT_KEPT, "The backward takes (grad, *inputs): keep only the inputs for it."),
+        Remedy(
+            OperatorFlaw.KEPT, "The backward takes (grad, *inputs): keep the inputs, as they are, and nothing else."
+        ),
+        Remedy(OperatorFlaw.CALLS, "custom_op(name, forward, mutates_args=()) takes forward as it is."),
         Remedy(
             OperatorFlaw.COMPILED,
             "torch.compile traces forward and backward without data: pass on what you are given, and ask for no "
