@@ -1,6 +1,7 @@
 """Exercises of notebook 18: the reader diagnoses each broken kernel, then fixes it.
 
 `lines` are those that a diagnosis may name: the faulty one, or, where a statement is missing, those around the gap.
+A fix's instructions are counted over all warps, so one warp may do the work of the others and lose no point.
 """
 
 from functools import partial
