@@ -856,7 +856,8 @@ check("17.7", struct_layout)
 #
 # **Exercise 17.8** (about 8 lines). Write `shared_storage(stages)`, which returns the struct for a GEMM with 128×256×64
 # tiles in bf16. Its members are `full` and `empty`, each with one mbarrier (64 bits) per stage; `sA`, with 128×64
-# elements per stage; and `sB`, with 256×64. `sA` and `sB` begin at multiples of 1,024 bytes.
+# elements per stage; and `sB`, with 256×64. `sA` and `sB` begin at multiples of 1,024 bytes, and one gap of less than
+# 1,024 bytes is enough for that.
 
 
 # %%

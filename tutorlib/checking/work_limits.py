@@ -33,6 +33,7 @@ class WorkLimits:
     overlap: of what is read from shared memory, the least share that is read while a copy is in flight.
     ahead: of a block's shared memory, the least share that cp.async fills while a thread reads: above 1/2 for three
         stages or more.
+    distinct: whether no two fp32 instructions may compute the same numbers.
     """
 
     at_most: tuple[tuple[str, int], ...] = ()
@@ -46,6 +47,7 @@ class WorkLimits:
     budget: float = inf
     overlap: float = 0.0
     ahead: float = 0.0
+    distinct: bool = False
 
     def stopped(self, reports: "Sequence[Report]") -> bool:
         """Whether the launches used up the budget."""
@@ -76,6 +78,10 @@ class WorkLimits:
                     what = f"every thread does far more than its share: {what}"
                     return Flaw(what, Fail.TOO_MANY(instruction=opcode, share="all"))
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
+        if self.distinct and (twice := next((found for one in reports if (found := one.computed_twice)), ())):
+            where = " and ".join(dict.fromkeys(map(str, twice)))
+            what = f"two instructions compute the same numbers, up to rounding, and one is enough: {where}."
+            return Flaw(what, Fail.TOO_MANY(instruction="f32"))
         for opcode, most in self.unrolled:
             if looped := next((one for one in issued_as(reports, opcode) if one.warps > most), None):
                 what = (

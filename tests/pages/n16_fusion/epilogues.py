@@ -34,8 +34,26 @@ def both_ways(x):
     return 0.5 * (gelu(x) + x / (1.0 + cute.math.exp(-2.0 * inner(x))))
 
 
+@says("compute the same numbers")
+def arithmetic_doubled(x):
+    """One tanh, and everything around it twice."""
+    u, v = inner(x), x * (0.7978845608 + 0.0356774081 * (x * x))
+    t = tanh(0.5 * (u + v))
+    return 0.5 * (0.5 * x * (1.0 + t) + (0.5 * x + 0.5 * x * t))
+
+
+@says("compute the same numbers")
+def of_a_copy(x):
+    """All of it once more, of x + 0, which the compiler cannot take for x."""
+    copy = x + 0.0
+    t = tanh(0.5 * (inner(x) + inner(copy)))
+    return 0.5 * (0.5 * x * (1.0 + t) + 0.5 * copy * (1.0 + (t + 0.0)))
+
+
 GELUS = [
     overflows,
+    arithmetic_doubled,
+    of_a_copy,
     answer("doubled", "Twice the special functions.", both_ways, "tanh/ex2"),
     answer("no_cube", "Forgets the cubic term.", lambda x: 0.5 * x * (1.0 + tanh(0.7978845608 * x))),
     answer("square", "x² for x³.", lambda x: 0.5 * x * (1.0 + tanh(0.7978845608 * (x + 0.044715 * x * x)))),
@@ -117,6 +135,7 @@ def rounds(x):
 
 
 BIASED = [
+    answer("around_tanh", "All but tanh twice.", lambda acc, bias: arithmetic_doubled(acc + bias), "the same numbers"),
     answer("gelu_doubled", "GELU twice.", lambda acc, bias: both_ways(acc + bias), "tanh/ex2"),
     answer("no_bias", "GELU alone.", lambda acc, bias: gelu(acc)),
     answer("bias_afterwards", "The bias after GELU.", lambda acc, bias: gelu(acc) + bias),
@@ -398,6 +417,12 @@ GATES = [
         "The mean of silu by tanh and by an exponential.",
         lambda gate, up: 0.5 * (silu(gate) + gate / (1.0 + cute.math.exp(-gate))) * up,
         "tanh/ex2",
+    ),
+    gating(
+        "product_doubled",
+        "The product in two orders.",
+        lambda gate, up: 0.5 * (silu(gate) * up + up * gate * 0.5 * (1.0 + tanh(0.5 * gate))),
+        "compute the same numbers",
     ),
     gating("exchanged", "Up gates.", lambda gate, up: silu(up) * gate),
     gating("sigmoid_alone", "GLU: no factor gate.", lambda gate, up: up * (0.5 + 0.5 * tanh(0.5 * gate))),

@@ -189,6 +189,12 @@ SHARDS = [
     whole,
     sharded("views", "Views.", ("gate[mine].clone(), up[mine].clone()", "gate[mine], up[mine]"), words=("is a view",)),
     sharded(
+        "views_of_copies",
+        "Parts of copies of the whole.",
+        ("gate[mine].clone(), up[mine].clone()", "gate.clone()[mine], up.clone()[mine]"),
+        words=("is a view",),
+    ),
+    sharded(
         "rows_of_down",
         "down's rows.",
         ("down[:, mine].clone(memory_format=torch.contiguous_format)", "down[mine].clone()"),

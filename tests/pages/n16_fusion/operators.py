@@ -153,13 +153,30 @@ REGISTRATIONS = [
         "The result is saved with the inputs.",
         ("(*inputs)", "(*inputs, output)"),
         ("*ctx.saved_tensors)", "*ctx.saved_tensors[:-1])"),
-        words=("keeps the result",),
+        words=("keeps the result or copies",),
     ),
     registered(
         "result_as_attribute",
         "A view of the result as an attribute of ctx.",
         ("(*inputs)", "(*inputs)\n        ctx.result = output.detach()"),
-        words=("keeps the result",),
+        words=("keeps the result or copies",),
+    ),
+    registered(
+        "copies_kept",
+        "A copy of each input, besides.",
+        ("(*inputs)", "(*inputs)\n        ctx.copies = [one.clone() for one in inputs]"),
+        words=("keeps the result or copies",),
+    ),
+    registered(
+        "forward_twice",
+        "Calls forward, and once more.",
+        (
+            "    operator = torch.library.custom_op(name, forward, mutates_args=())\n",
+            "    schema = torch.library.infer_schema(forward, mutates_args=())\n"
+            "    twice = lambda *inputs: (forward(*inputs), forward(*inputs))[1]\n"
+            "    operator = torch.library.custom_op(name, twice, mutates_args=(), schema=schema)\n",
+        ),
+        words=("calls forward 2 times",),
     ),
     registered("nothing_kept", "Keeps nothing.", ("ctx.save_for_backward(*inputs)", "pass")),
     registered(
@@ -234,6 +251,33 @@ MODULES = [
             "gated_linear, plain.down_proj\n        self.old = [plain.gate_proj, plain.up_proj]\n",
         ),
         words=("a second time",),
+    ),
+    gated(
+        "keeps_memory",
+        "The old weights' memory stays, under another tensor.",
+        (
+            "gated_linear, plain.down_proj\n",
+            "gated_linear, plain.down_proj\n        self.old = plain.gate_proj.weight.detach()\n",
+        ),
+        words=("a second time",),
+    ),
+    gated(
+        "keeps_a_copy",
+        "A buffer with the first weights.",
+        (
+            "gated_linear, plain.down_proj\n",
+            'gated_linear, plain.down_proj\n        self.register_buffer("first", self.gate_up.detach().clone())\n',
+        ),
+        words=("a second time",),
+    ),
+    gated(
+        "down_twice",
+        "Two products with down.",
+        (
+            "return self.down_proj(self.gated_linear(x, self.gate_up))",
+            "y = self.gated_linear(x, self.gate_up)\n        return 0.5 * (self.down_proj(y) + self.down_proj(y))",
+        ),
+        words=("calls down 2 times",),
     ),
     gated("frozen", "Not trained.", (f"nn.Parameter({STACKED})", f"nn.Parameter({STACKED}, requires_grad=False)")),
     gated(

@@ -1,8 +1,9 @@
 """Unusual right answers to notebook 17: graphs, a bound, and other targets."""
 
 import os
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from concurrent.futures import Future
+from contextlib import suppress
 from itertools import count
 from threading import Condition, Lock
 
@@ -129,6 +130,29 @@ class WithFutures:
         return compiled(*tensors)
 
 
+class InOneLine:
+    """No lock around lookups: each is one step of a dictionary, and a key that is gone by then is no error."""
+
+    def __init__(self, compile, key, most):
+        self.compile, self.key, self.most = compile, key, most
+        self.kept, self.compiling = OrderedDict(), Lock()
+
+    def look(self, key):
+        with suppress(KeyError):
+            self.kept.move_to_end(key)
+        return self.kept.get(key)
+
+    def __call__(self, *tensors):
+        key = self.key(*tensors)
+        if not (compiled := self.look(key)):
+            with self.compiling:
+                if not (compiled := self.look(key)):
+                    compiled = self.kept[key] = self.compile(*tensors)
+                    if len(self.kept) > self.most:
+                        self.kept.popitem(last=False)
+        return compiled(*tensors)
+
+
 class ByNumber:
     """Remembers when each key was used, and has a lock for each key."""
 
@@ -218,6 +242,6 @@ def optimized(targets, folder, name, host, *arguments):
 
 RIGHT = {
     "17.11": [warmed_up_aside, begins_and_ends, output_in_the_graph, Replay],
-    "17.12": [WithFutures, ByNumber, as_a_closure],
+    "17.12": [WithFutures, InOneLine, ByNumber, as_a_closure],
     "17.13": [as_objects, written_aside, optimized],
 }

@@ -32,6 +32,8 @@ def one_flag_for_all(tensors, constants, arch):
 
 A_ALIGNED = "cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 128 * 64 * stages], 1024]"
 B_ALIGNED = "cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 256 * 64 * stages], 1024]"
+BARRIERS = """full: cute.struct.MemRange[cutlass.Int64, stages]
+        empty: cute.struct.MemRange[cutlass.Int64, stages]"""
 
 
 def tiles_first(stages):
@@ -211,6 +213,22 @@ WRONG = {
         ),
         cache_key("pitch_in_elements", "Counts the pitch in elements.", "step * t.element_size() for", "step for"),
         cache_key(
+            "largest_pitch",
+            "Looks at one stride of three.",
+            "in steps)]",
+            "in sorted(steps)[-1:])]",
+            "pitch of each mode",
+        ),
+        cache_key(
+            "smallest_pitch", "Looks at another one.", "in steps)]", "in sorted(steps)[:1])]", "pitch of each mode"
+        ),
+        cache_key(
+            "no_letter", "sm_90 and sm_90a are one.", "return arch, ", 'return arch.rstrip("a"), ', "architecture"
+        ),
+        cache_key(
+            "in_short", "So are sm_100a and sm_103a.", "return arch, ", "return arch[:5], arch[-1], ", "architecture"
+        ),
+        cache_key(
             "first_only",
             "Looks at the first tensor alone.",
             "map(tensor_key, tensors)",
@@ -323,6 +341,13 @@ WRONG = {
             "sA: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16",
             "sA: cute.struct.Align[cute.struct.MemRange[cutlass.Float16",
             "Float16",
+        ),
+        storage(
+            "barriers_aligned",
+            "Aligns the barriers like tiles.",
+            BARRIERS,
+            BARRIERS.replace("cute.struct.M", "cute.struct.Align[cute.struct.M").replace("stages]", "stages], 1024]"),
+            "bytes are gaps",
         ),
         storage(
             "no_empty",

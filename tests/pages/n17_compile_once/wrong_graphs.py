@@ -273,6 +273,20 @@ BOUNDED = [
         EVICT + "                return compiled(*tensors)\n",
         "another thread's compilation waits",
     ),
+    bound_wrong(
+        "LooksUnlocked",
+        "Looks up without the lock.",
+        "            with self.looking:\n                if key",
+        "            if self.looking:\n                if key",
+        "while one thread looks up",
+    ),
+    bound_wrong(
+        "InsertsUnlocked",
+        "Inserts and evicts without the lock.",
+        "                    with self.looking:\n",
+        "                    if self.looking:\n",
+        "while one thread looks up",
+    ),
     bound_wrong("Unbounded", "Evicts nothing.", EVICT, "", "should have been evicted"),
     bound_wrong(
         "FirstIn",
@@ -355,6 +369,13 @@ TARGETS = [
     ),
     target_wrong("no_target", "Leaves the target to the DSL, which finds no GPU.", " --gpu-arch {target}", ""),
     target_wrong("without_ffi", "Another calling convention.", "--enable-tvm-ffi ", "", "DSLRuntimeError"),
+    target_wrong(
+        "compiled_twice",
+        "Compiles to see whether it compiles.",
+        "        compiled =",
+        f"        cute.compile(host, *arguments, options={OPTIONS})\n        compiled =",
+        "one for each is enough",
+    ),
     target_wrong("one_file", "Each file over the one before.", FILE, 'f"{name}.o"', "there is no"),
     target_wrong("never_saves", "Compiles, and saves nothing.", SAVE, "pass", "but nothing"),
     target_wrong(

@@ -23,7 +23,7 @@ INLINE = """\
         )
     )"""
 REDUX = "cutlass.Int32(nvvm.redux_sync(value, nvvm.ReductionKind.ADD, all_lanes, loc=loc, ip=ip))"
-
+OF_LOW, OF_HIGH = (REDUX.replace("value", f"{part}.ir_value(loc=loc, ip=ip)") for part in ("low", "high"))
 
 lop3 = partial(derive, KERNELS["17.9"], within="majority_of")
 redux = partial(derive, KERNELS["17.10"], within="warp_total")
@@ -58,6 +58,12 @@ WRONG = {
         lop3("c_alone", "The table of c.", swap("0xE8", "0xAA")),
     ],
     "17.10": [
+        redux(
+            "in_halves",
+            "The upper 16 bits apart from the lower.",
+            swap(f"    return {REDUX}", f"    low, high = (v & 0xFFFF, v & -65536)\n    return {OF_LOW} + {OF_HIGH}"),
+            words=("redux.sync",),
+        ),
         redux("largest", "The largest.", swap("ReductionKind.ADD", "ReductionKind.MAX")),
         redux("bits", "Any bit.", swap("ReductionKind.ADD", "ReductionKind.OR")),
         redux("half_a_warp", "Half of the lanes.", swap("Int32(-1)", "Int32(0xFFFF)")),

@@ -104,6 +104,16 @@ def test_data_without_a_finite_right_result_show_nothing(id, shape, data, value)
     assert "NaN or infinite elements" in found.message
 
 
+@pytest.mark.parametrize("value", [1e-30, 1e30])
+def test_products_beyond_fp32_show_nothing(value):
+    data = np.full((1, 16), value), np.array([[value, -value] * 8])
+    if value < 1:
+        data = data[:1] * 2
+    found = find("18.3").grade(lambda: Diagnosis(line=13, cause="unguarded tail", shape=(1, 1, 16), data=data))
+    assert found.points == 0
+    assert "leaves the range of fp32" in found.message
+
+
 @pytest.mark.parametrize("value", [256, -1])
 def test_data_outside_the_contract_show_nothing(value):
     found = outcome(LINE, CAUSE, (1, 4, 64), data=[np.full((1, 4), value)])

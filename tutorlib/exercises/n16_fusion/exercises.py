@@ -50,7 +50,7 @@ EXERCISES = (
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
         part=Inside(build=host_functions.elementwise),
-        limits=WorkLimits(at_most=((EXPONENTIAL, 16),)),
+        limits=WorkLimits(at_most=((EXPONENTIAL, 16),), distinct=True),
         mistakes=lambda shape: (QUICK,),
         library=course(OPS, "gelu"),
         hints=(
@@ -85,7 +85,7 @@ EXERCISES = (
         simulated_shapes=FITTING,
         whole=WHOLE,
         part=Inside(build=host_functions.with_op),
-        limits=WorkLimits(at_most=((EXPONENTIAL, 256),)),
+        limits=WorkLimits(at_most=((EXPONENTIAL, 256),), distinct=True),
         library=course(OPS, "bias_gelu", "gelu"),
         hints=(
             "Both arguments are values of the same shape, in fp32. Which comes first, the bias or GELU?",
@@ -155,7 +155,7 @@ EXERCISES = (
         shapes=GATED,
         whole=GATED[1:],
         part=Inside(build=host_functions.with_gate),
-        limits=WorkLimits(at_most=((EXPONENTIAL, 256),)),
+        limits=WorkLimits(at_most=((EXPONENTIAL, 256),), distinct=True),
         library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
         hints=(
             "tCrC's shape is (pairs, atoms, (neighbors, rest)), and rest is the slowest mode: its first half is gate.",

@@ -58,6 +58,8 @@ def wrong_module(answer: Served, rng: Random, dtype: str) -> Wrong | None:
     parameters, given = told["parameters"], told["given"]
     if len(given) != 1:
         return Wrong(Flaw(f"a forward pass calls gated_linear {len(given)} times; once is enough.", GatedFlaw.CALLS))
+    if told["down_calls"] > 1:
+        return Wrong(Flaw(f"a forward pass calls down {told['down_calls']} times; once is enough.", GatedFlaw.CALLS))
     if not given[0]:
         what = (
             "the weights that gated_linear gets are no parameter of the module, so no optimizer trains them, and "
@@ -83,7 +85,7 @@ def wrong_module(answer: Served, rng: Random, dtype: str) -> Wrong | None:
         what = "down's weight is another tensor now. It is used as it was: keep the layer, down_proj."
         return Wrong(Flaw(what, GatedFlaw.DOWN))
     if told["kept"]:
-        what = "it keeps the plain module's gate_proj or up_proj, whose weights then take memory a second time."
+        what = "it keeps gate's or up's weights besides gate_up, so that they take memory a second time."
         return Wrong(Flaw(what, GatedFlaw.PARAMETERS))
     if not (told["trained"] and told["trains_down"]):
         return Wrong(Flaw("some of its parameters get no gradient.", GatedFlaw.PARAMETERS))

@@ -35,7 +35,8 @@ class OperatorFlaw(FailureKind):
     BACKWARD = "no backward"
     GRADIENTS = "another function's gradients"
     SAVED = "inputs not saved"
-    RESULT_KEPT = "result kept"
+    KEPT = "more kept than the inputs"
+    CALLS = "calls of forward"
     COMPILED = "not compiled by torch"
     AUTOCAST = "no autocast"
 
@@ -78,6 +79,8 @@ def eager(name: str) -> Case:
         told, wrong = asked(answer, told_of_eager, partial(kernel, factor), given)
         if wrong:
             return wrong
+        if told["called"] > 1:
+            return Wrong(Flaw(f"it calls forward {told['called']} times; once is enough.", OperatorFlaw.CALLS))
         if is_close(told["result"], kernel(factor, *given)):
             return None
         return Wrong(Flaw("its result is not forward's.", OperatorFlaw.RESULT))
@@ -123,9 +126,9 @@ def differentiated(name: str) -> Case:
                 "error: torch does not know that the backward needs the inputs."
             )
             return Wrong(Flaw(what, OperatorFlaw.SAVED))
-        if told["keeps_result"]:
-            what = "it keeps the result in memory until backward(), which needs only grad and the inputs."
-            return Wrong(Flaw(what, OperatorFlaw.RESULT_KEPT))
+        if told["keeps_more"]:
+            what = "until backward() it keeps the result or copies in memory; backward needs only grad and the inputs."
+            return Wrong(Flaw(what, OperatorFlaw.KEPT))
         return None
 
     return Case(name, judge)

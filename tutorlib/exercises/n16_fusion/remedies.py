@@ -11,7 +11,9 @@ from tutorlib.failure import Difference, Fail, Hazard
 from tutorlib.models.row_gemm import NotRow
 
 ONE_EXPONENTIAL = Remedy(
-    Fail.TOO_MANY, "Each result takes one tanh or one exponential: write the formula with one of them, once."
+    Fail.TOO_MANY,
+    "Each result takes one tanh or one exponential: write the formula with one of them, once. Name an intermediate "
+    "result that you need again.",
 )
 FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "16.1": (
@@ -207,7 +209,10 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Keep the inputs with ctx.save_for_backward(*inputs), not as attributes of ctx: torch then checks their "
             "versions.",
         ),
-        Remedy(OperatorFlaw.RESULT_KEPT, "The backward takes (grad, *inputs): keep only the inputs for it."),
+        Remedy(
+            OperatorFlaw.KEPT, "The backward takes (grad, *inputs): keep the inputs, as they are, and nothing else."
+        ),
+        Remedy(OperatorFlaw.CALLS, "custom_op(name, forward, mutates_args=()) takes forward as it is."),
         Remedy(
             OperatorFlaw.COMPILED,
             "torch.compile traces forward and backward without data: pass on what you are given, and ask for no "

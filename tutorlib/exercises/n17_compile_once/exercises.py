@@ -239,6 +239,8 @@ EXERCISES = (
         shapes=((1, LANES), (7, LANES), (200, LANES)),
         dynamic=True,
         requires=("redux.sync",),
+        counted=(7, LANES),
+        limits=WorkLimits(at_most=(("redux.sync", 7),)),
         forbids=("shfl.sync", "ld.shared", "redux.sync as inline PTX"),
         library={"cute.arch.warp_redux_sync": InModule("cutlass.cute.arch", "warp_redux_sync")},
         hints=(

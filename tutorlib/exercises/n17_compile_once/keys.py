@@ -40,6 +40,11 @@ def vector(size: int = 64, dtype: str = "float16", skip: int = 0) -> "Tensor":
     return matrix(1, size, dtype, skip=skip)[0]
 
 
+def layers(pitch: int = 256, of_rows: int = 64) -> "Tensor":
+    """Two matrices of three rows, `pitch` elements apart."""
+    return matrix(pitch=2 * pitch).as_strided((2, 3, 64), (pitch, of_rows, 1))
+
+
 def given(*tensors: "Tensor", constants: tuple = (), arch: str = ARCH) -> Given:
     return list(tensors), constants, arch
 
@@ -111,6 +116,16 @@ def alignments(rng: Random) -> list[Pair]:
             given(matrix(), matrix()),
             given(matrix(), matrix(columns=odd)),
         ),
+        (
+            "whether 16 bytes divide the pitch of each mode",
+            given(layers()),
+            given(layers(256, 64 + rng.choice((2, 4)))),
+        ),
+        (
+            "whether 16 bytes divide the pitch of each mode",
+            given(layers()),
+            given(layers(256 + rng.choice((2, 4)), 64)),
+        ),
         ("which tensor is aligned", given(matrix(), matrix(skip=skip)), given(matrix(skip=skip), matrix())),
     ]
 
@@ -120,6 +135,8 @@ def others(rng: Random) -> list[Pair]:
     architecture = rng.choice(("sm_80", "sm_89", "sm_100a"))
     return [
         ("the architecture", given(vector()), given(vector(), arch=architecture)),
+        ("the architecture", given(vector()), given(vector(), arch=ARCH.rstrip("a"))),  # has no wgmma
+        ("the architecture", given(vector(), arch="sm_100a"), given(vector(), arch="sm_103a")),
         ("a constant", given(vector(), constants=(one, "relu")), given(vector(), constants=(other, "relu"))),
         ("a constant", given(vector(), constants=(one, "relu")), given(vector(), constants=(one, "gelu"))),
         ("-1 and -2 as constant", given(vector(), constants=(-1,)), given(vector(), constants=(-2,))),  # of one hash

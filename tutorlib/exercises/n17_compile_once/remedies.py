@@ -172,6 +172,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(StructFlaw.TYPE, "An mbarrier has 64 bits, cutlass.Int64; the tiles are cutlass.BFloat16."),
         Remedy(StructFlaw.NO_RANGE, "A barrier for each stage: cute.struct.MemRange[cutlass.Int64, stages]."),
         Remedy(StructFlaw.MISSING, "Four members: full, empty, sA, sB."),
+        Remedy(StructFlaw.GAPS, "Only the tiles need cute.struct.Align. Put the two arrays of barriers side by side."),
         Remedy(
             Fail.RAISED(error="TypeError"),
             "`from __future__ import annotations` turns annotations into text, which cute.struct cannot read.",
@@ -202,6 +203,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Fail.USES(instruction="redux.sync as inline PTX"),
             "Here the native op is asked for: nvvm.redux_sync(value, kind, mask), without llvm.inline_asm.",
         ),
+        Remedy(Fail.TOO_MANY, "One redux.sync sums all 32 bits of all 32 lanes."),
         Remedy(Hazard.DIVERGENT(lanes="unnamed"), "All 32 lanes take part: a mask of 32 ones, cutlass.Int32(-1)."),
         Remedy(
             Difference.WRONG,
@@ -282,6 +284,10 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Use two locks: the one for lookups must not be held during a compilation.",
         ),
         Remedy(CacheFlaw.CALLS_WAIT, "Release the locks, then call: return compiled(*tensors) outside the blocks."),
+        Remedy(
+            CacheFlaw.NOT_LOCKED,
+            "`with self.looking:` goes around the test and move_to_end, and around the insertion and popitem.",
+        ),
         Remedy(CacheFlaw.STUCK, "threading.Lock is not reentrant: a method that holds it must not take it again."),
         Remedy(CacheFlaw.RESULT, "Return the result that the function of this call's key has for this call's tensors."),
     ),

@@ -1,6 +1,7 @@
 """Exercises of notebook 18: the reader diagnoses each broken kernel, then fixes it.
 
 `lines` are those that a diagnosis may name: the faulty one, or, where a statement is missing, those around the gap.
+A fix's instructions are counted over all warps, so one warp may do the work of the others and lose no point.
 """
 
 from functools import partial
@@ -89,6 +90,7 @@ EXERCISES = (
         ),
         fix=("ct.transpose(tile) exchanges a tile's modes.",),
         requires=("tensor cores",),
+        limits=WorkLimits(at_most=(("mma", 288),)),
         order=out_of_groups,
     ),
     *pair(
@@ -102,7 +104,7 @@ EXERCISES = (
         ),
         fix=("A column beyond K must count as 0, on both sides.",),
         requires=("ld.shared",),
-        limits=WorkLimits(at_most=(("bar.sync", 800),)),
+        limits=WorkLimits(at_most=(("bar.sync", 800), ("ld.shared", 16_000), ("ld.global", 900))),
         lean=("ld.shared",),
         whole=((16, 16, 16),),
     ),
@@ -113,7 +115,7 @@ EXERCISES = (
         cause="uninitialized",
         look=("Which bins are wrong?", "Which thread clears bin 200 if a block has 128 threads?"),
         fix=("The last loop of the kernel visits every bin, too, with any number of threads.",),
-        limits=WorkLimits(at_most=(("bar.sync", 56), ("st.shared", 48))),
+        limits=WorkLimits(at_most=(("bar.sync", 56), ("st.shared", 48), ("ld.global", 36), ("atom|red", 110))),
         requires=("ld.shared",),
     ),
     *pair(
@@ -134,7 +136,7 @@ EXERCISES = (
         cause="barrier in a branch",
         look=("Which threads reach line 26 when half is 64, and which when it is 1?",),
         fix=("All threads must reach the barrier; only some of them compute.",),
-        limits=WorkLimits(at_most=(("bar.sync", 250), ("ld.shared", 300), ("ld.global", 160))),
+        limits=WorkLimits(at_most=(("bar.sync", 250), ("ld.shared", 300), ("ld.global", 160), ("st.global", 60))),
         requires=("bar.sync",),
     ),
     *pair(
@@ -151,7 +153,7 @@ EXERCISES = (
         cause="wrong stage",
         look=("Write down for steps 0, 1, 2 which stage is filled and which is read.",),
         fix=("The two stages swap once per step, after all threads have read.",),
-        limits=WorkLimits(at_most=(("bar.sync", 80),), overlap=0.4),
+        limits=WorkLimits(at_most=(("bar.sync", 80), ("ld.shared", 360)), overlap=0.4),
         requires=("cp.async", "ld.shared"),
         two_stages=2 * (4 * 128 + 128) * 4,  # four rows of x, and w
     ),
@@ -165,7 +167,7 @@ EXERCISES = (
             "Count groups: for S = 1 the prologue commits two, and the loop none.",
         ),
         fix=("An empty group is a group: commit one in every step. Or wait for all, but only where the ring drains.",),
-        limits=WorkLimits(at_most=(("bar.sync", 0),), overlap=0.4),
+        limits=WorkLimits(at_most=(("bar.sync", 0), ("ld.shared", 30), ("st.global", 6)), overlap=0.4),
         requires=("cp.async", "ld.shared"),
         two_stages=2 * 256 * 4,
     ),
@@ -176,7 +178,7 @@ EXERCISES = (
         cause="read too early",
         look=("Which warp writes out[0][16], and which warp reads it to store c[0][16]?",),
         fix=("__syncwarp() orders the writes of one warp. Which warps' writes must be ordered here?",),
-        limits=WorkLimits(at_most=(("bar.sync", 12),)),
+        limits=WorkLimits(at_most=(("bar.sync", 12), ("wmma.mma", 36), ("st.global", 48))),
         requires=("tensor cores",),
     ),
     *pair(
@@ -196,7 +198,7 @@ EXERCISES = (
             "Follow the fastest and the slowest warp from line 25 on.",
         ),
         fix=("A barrier of all threads belongs between the last read of `partial` and its next write.",),
-        limits=WorkLimits(at_most=(("bar.sync", 108), ("ld.global", 336))),
+        limits=WorkLimits(at_most=(("bar.sync", 108), ("ld.global", 336), ("st.global", 126))),
     ),
     *pair(
         10,
@@ -209,7 +211,7 @@ EXERCISES = (
         ),
         fix=("The parity is that of the round, the number of times that the stage was filled before, modulo 2.",),
         requires=("cp.async.bulk.tensor", "mbarrier"),
-        limits=WorkLimits(at_most=(("bar.sync", 0),), overlap=0.4),
+        limits=WorkLimits(at_most=(("bar.sync", 0), ("st.global", 240)), overlap=0.4),
         two_stages=2 * 16 * 64 * 4,
     ),
     *pair(
@@ -224,7 +226,7 @@ EXERCISES = (
         fix=("cute.assume(value, divby=4) states what you know. Or use a layout that the tensor already has.",),
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("a product of 32 bits (mul.lo.s32)",),  # row times pitch
-        limits=WorkLimits(at_most=(("bar.sync", 0),)),
+        limits=WorkLimits(at_most=(("bar.sync", 0), ("ld.global", 13), ("st.global", 13))),
     ),
     *pair(
         12,
@@ -246,7 +248,7 @@ EXERCISES = (
         fix=("One more column of the tile shifts each row by a bank.",),
         requires=("ld.shared",),
         lean=("ld.shared", "st.shared", "ld.global", "st.global"),
-        limits=WorkLimits(at_most=(("bar.sync", 50),)),
+        limits=WorkLimits(at_most=(("bar.sync", 50), ("ld.global", 288), ("st.global", 288))),
     ),
     *pair(
         14,
@@ -269,7 +271,7 @@ EXERCISES = (
             "A fence orders the earlier accesses of its thread, and of the threads that a barrier put before it, "
             "ahead of the later ones. Each of the two blocks needs one.",
         ),
-        limits=WorkLimits(at_most=(("bar.sync", 80), ("membar", 64))),
+        limits=WorkLimits(at_most=(("bar.sync", 80), ("membar", 64), ("ld.global", 900), ("st.global", 63))),
         requires=("atom",),
         forbids=("atomic additions of floats",),
     ),
@@ -278,7 +280,7 @@ EXERCISES = (
         "softmax",
         lines=("return of_warp(lane < WARPS ? partial[lane] : 0.0f, op);", "top = of_block(top, Max(), tops);"),
         cause="wrong identity",
-        limits=WorkLimits(at_most=(("bar.sync", 36), ("ld.global", 240))),
+        limits=WorkLimits(at_most=(("bar.sync", 36), ("ld.global", 240), ("st.global", 60), ("ex2", 100))),
         requires=("shfl.sync", "ld.shared"),
         patterned=True,
         symptom_told=False,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
+from tutorlib.simulate.ptx.results import Result, computed_twice
 from tutorlib.simulate.ptx.trace import BlockTrace
 
 
@@ -59,6 +60,7 @@ class Report:
     overlap: of the reads of shared memory, the share that went on while a cp.async or a bulk copy was in flight.
     ahead: the largest share of shared memory that cp.async was filling during such a read: 1/2 with two stages, 2/3
         with three.
+    results: what each fp32 instruction computed last.
     trace: what the first block did, where that was asked for.
     """
 
@@ -73,6 +75,7 @@ class Report:
     store_sites: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     overlap: float = field(default=0.0, repr=False)
     ahead: float = field(default=0.0, repr=False)
+    results: tuple[Result, ...] = field(default=(), repr=False)
     trace: BlockTrace | None = field(default=None, repr=False)
 
     @property
@@ -84,6 +87,11 @@ class Report:
     def warps(self) -> int:
         """How many were launched: each issues the first instruction once."""
         return self.issued[0].warps if self.issued else 0
+
+    @property
+    def computed_twice(self) -> tuple[Issued, ...]:
+        """Two instructions that computed the same fp32 numbers, or ()."""
+        return tuple(self.issued[site] for site in computed_twice(self.results))
 
     def last_store(self, tensor: str, element: int) -> Issued | None:
         """What stored an element last; None if nothing did. element: its number in memory's order."""

@@ -27,6 +27,7 @@ from tutorlib.simulate.ptx.overlaps import MOST_RECORDS, Overlaps
 from tutorlib.simulate.ptx.places import Find, Places
 from tutorlib.simulate.ptx.races import SharedRaces, record_bytes
 from tutorlib.simulate.ptx.report import Issued, MemoryAccess, Report
+from tutorlib.simulate.ptx.results import fp32_results
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Program, Scheduler
 from tutorlib.simulate.ptx.state import State
 from tutorlib.simulate.ptx.trace import BlockTrace
@@ -146,7 +147,10 @@ def simulate(
     sites = {tensor.name: overlaps.store_sites(tensor) for tensor in tensors}
     overlap = copies.overlapped / copies.reads if copies.reads else 0.0
     ahead = copies.most_at_read / (min(geometry.batch, geometry.blocks) * max(smem, 1))
-    return replace(report, trace=trace, storers=storers, store_sites=sites, overlap=overlap, ahead=ahead)
+    results = fp32_results(kernel, state.registers)
+    return replace(
+        report, trace=trace, storers=storers, store_sites=sites, overlap=overlap, ahead=ahead, results=results
+    )
 
 
 def batch_of(launch: Launch, smem: int) -> int:

@@ -1,10 +1,9 @@
 """Describes a module that an answer makes of a plain MLP. Runs in the answer's process."""
 
-import gc
-import weakref
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.served import Served
+from tutorlib.exercises.n16_fusion.judge.held_memory import allocations, held_besides
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,6 +17,7 @@ def told_of_gated(
     weights: of the plain MLP's gate, up and down. gated_linear: x, gate_up → a tensor.
     """
     import torch
+    from torch.multiprocessing.reductions import StorageWeakRef
 
     from tutorlib.kernels.fused.mlp import LlamaMLP
 
@@ -32,19 +32,23 @@ def told_of_gated(
         given.append(gate_up)
         return gated_linear(x.detach(), gate_up.detach())
 
-    module = answer(plain, called)
+    down_calls = []
+    plain.down_proj.register_forward_hook(lambda *_: down_calls.append(1))
+    with allocations() as allocated:
+        module = answer(plain, called)
     if not isinstance(module, torch.nn.Module):
         return {"instead": type(module).__name__}
-    down, old = plain.down_proj.weight, [weakref.ref(one.weight) for one in (plain.gate_proj, plain.up_proj)]
+    down = plain.down_proj.weight
+    allocated += [StorageWeakRef(one.weight.untyped_storage()) for one in (plain.gate_proj, plain.up_proj)]
     del plain
-    gc.collect()
-    kept = any(one() is not None for one in old)
+    kept = held_besides(allocated, module.parameters())
     y = module(x)
     parameters = dict(module.named_parameters())
     return {
         "parameters": {name: one.detach() for name, one in parameters.items()},
         "trained": all(one.requires_grad for one in parameters.values()),
         "kept": kept,
+        "down_calls": len(down_calls),
         "down": any(one is down for one in parameters.values()),
         "given": ["".join(name for name, one in parameters.items() if one is mine) for mine in given],
         "result": y.detach(),

@@ -9,6 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.served import Served
+from tutorlib.exercises.n16_fusion.judge.held_memory import allocations, held_besides
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,7 +75,14 @@ def overload_of(operator: Any) -> Any:
 
 @told
 def told_of_eager(answer: Served, kernel: Any, given: "Sequence[Tensor]") -> Told:
-    return {"result": registered(answer, kernel, 1.0)(*given).detach()}
+    """The operator's result, and how often it called forward."""
+    called = []
+
+    def noted(*inputs: "Tensor") -> "Tensor":
+        called.append(inputs)
+        return kernel(*inputs)
+
+    return {"result": registered(answer, noted, 1.0)(*given).detach(), "called": len(called)}
 
 
 @told
@@ -98,7 +106,7 @@ def told_of_fake_result(answer: Served, kernel: Any, given: "Sequence[Tensor]") 
 
 @told
 def told_of_backward(answer: Served, kernel: Any, scale: float, given: "Sequence[Tensor]", grad: "Tensor") -> Told:
-    """The three gradients, or the error; whether a backward of changed inputs is refused, and the result is kept."""
+    """The three gradients, or the error; whether changed inputs are refused, and whether more than inputs is kept."""
     import torch
 
     operator = registered(answer, kernel, scale)
@@ -108,7 +116,7 @@ def told_of_backward(answer: Served, kernel: Any, scale: float, given: "Sequence
     except Exception as error:
         return {"error": first_sentence(error)}
     refuses = all(map(refuses_changes(operator, given, grad), range(2)))
-    return {"gradients": [*gradients], "refuses": refuses, "keeps_result": keeps_result(operator, given)}
+    return {"gradients": [*gradients], "refuses": refuses, "keeps_more": keeps_more(operator, given)}
 
 
 def refuses_changes(operator: Any, given: "Sequence[Tensor]", grad: "Tensor") -> Callable[[int], bool]:
@@ -127,14 +135,12 @@ def refuses_changes(operator: Any, given: "Sequence[Tensor]", grad: "Tensor") ->
     return refuses
 
 
-def keeps_result(operator: Any, given: "Sequence[Tensor]") -> bool:
-    """Whether the result's memory stays allocated for the backward when nothing else refers to it."""
-    from torch.multiprocessing.reductions import StorageWeakRef
-
-    result = operator(*[one.clone().requires_grad_() for one in given])
-    node, memory = result.grad_fn, StorageWeakRef(result.untyped_storage())
-    del result
-    return node is not None and not memory.expired()
+def keeps_more(operator: Any, given: "Sequence[Tensor]") -> bool:
+    """Whether other memory than the inputs' stays allocated for the backward when nothing else refers to it."""
+    leaves = [one.clone().requires_grad_() for one in given]
+    with allocations() as allocated:
+        node = operator(*leaves).grad_fn
+    return node is not None and held_besides(allocated, leaves)
 
 
 @told

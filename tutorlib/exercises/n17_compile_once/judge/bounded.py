@@ -8,6 +8,7 @@ import gc
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import Any
 
@@ -24,6 +25,7 @@ MOST = 3
 PATIENCE_S = 3.0  # for a call that nothing holds up
 PAUSE_S = 0.05  # in which a thread that does not wait gets further
 THREADS = 6
+HASHED = 4  # times that a lookup hashes its key, if not less
 RAISED, RAN = "raised", "ran"  # results
 
 
@@ -40,6 +42,7 @@ class CacheFlaw(FailureKind):
     TWICE = "compiled by two threads"
     HIT_WAITS = "a hit waits for a compilation"
     CALLS_WAIT = "calls wait for each other"
+    NOT_LOCKED = "evicts during a lookup"
 
 
 # In the answer's process ----------------------------------------------------------------------------------------------
@@ -153,12 +156,63 @@ def told_of_threads(answer: Served) -> str:
     if said := answer.kept.get("stuck"):
         return str(said)
     try:
-        return wrong_in_threads(answer)
+        found = wrong_in_threads(answer)
+        return found or next(filter(None, (wrong_lookup(answer, 1 + n) for n in range(HASHED))), "")
     except TimeoutError:
         what = "a call does not return: does a thread wait for a lock that it holds itself?"
         return Flaw(what, CacheFlaw.STUCK)
     except Exception as error:
         return raised("it", error)
+
+
+class Key:
+    """Calls `meanwhile` when it is hashed the nth time: inside a lookup or an insertion."""
+
+    def __init__(self, number: int, nth: int = 0, meanwhile: Callable[[], Any] | None = None) -> None:
+        self.number, self.left, self.meanwhile = number, nth, meanwhile
+
+    def __hash__(self) -> int:
+        self.left -= 1
+        if self.meanwhile and not self.left:
+            self.meanwhile()
+        return hash(self.number)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Key) and other.number == self.number
+
+
+def wrong_lookup(answer: Served, nth: int) -> str:
+    """What is wrong if another thread inserts a key, and so evicts this one, while this one is hashed the nth time.
+
+    Raises TimeoutError and what the answer does.
+    """
+    compiling, go_on = Event(), Event()
+
+    def compile(key: Key) -> Compiled:
+        if key.number == NEW:
+            compiling.set()
+            go_on.wait(PATIENCE_S)
+        return Function()
+
+    def insert() -> None:
+        go_on.set()
+        with suppress(TimeoutError):  # with a lock around the lookup, the insertion waits for it
+            inserted(PAUSE_S)
+
+    kernels = answer(compile, lambda key: key, 1)
+    kernels(Key(KEPT))
+    inserted, hashed = in_a_thread(lambda: kernels(Key(NEW))), Key(KEPT, nth, insert)
+    compiling.wait(PATIENCE_S)
+    try:
+        in_a_thread(lambda: kernels(hashed))(PATIENCE_S)
+    except KeyError:
+        what = "while one thread looks up a key, another evicts it: KeyError. The steps of a lookup, and those of an "
+        return Flaw(what + "insertion with its eviction, belong under one lock.", CacheFlaw.NOT_LOCKED)
+    finally:
+        hashed.meanwhile = None  # the insertion may hash it, too
+        go_on.set()
+    inserted(PATIENCE_S)
+    return ""
 
 
 def wrong_in_threads(answer: Served) -> str:

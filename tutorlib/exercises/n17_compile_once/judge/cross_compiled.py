@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.checking.served import Served
+from tutorlib.dsl.cute.compile_calls import compile_calls
 from tutorlib.exercises.n17_compile_once.judge.trials import raised
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import count
@@ -24,27 +25,29 @@ class TargetFlaw(FailureKind):
     TARGET = "another target"
     NO_FUNCTION = "no function of this name"
     MORE_FILES = "more files"
+    COMPILED = "compiled too often"
 
 
 # In the answer's process ----------------------------------------------------------------------------------------------
 
 
 def told_of_files(answer: Served, targets: list[str], name: str) -> dict[str, Any]:
-    """The files that it writes for `double`: their names and bytes."""
+    """The files that it writes for `double`: their names and bytes; and how many compilations that takes."""
     from cutlass.cute.runtime import make_fake_stream
 
     from tutorlib.compiling.spec import TensorSpec
     from tutorlib.kernels.doubling import double
 
     vector = TensorSpec((1024,), dynamic=True).fake
-    with tempfile.TemporaryDirectory() as around:
+    with tempfile.TemporaryDirectory() as around, compile_calls(double) as calls:
         folder = Path(around)
         try:
             answer(targets, folder, name, double, vector(), vector(), make_fake_stream())
         except Exception as error:
-            return {"said": raised("it", error), "files": {}}
+            return {"said": raised("it", error), "files": {}, "compiled": 0}
         there = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size < LARGEST]
-        return {"said": "", "files": {str(path.relative_to(folder)): path.read_bytes() for path in there}}
+        files = {str(path.relative_to(folder)): path.read_bytes() for path in there}
+        return {"said": "", "files": files, "compiled": len(calls)}
 
 
 # In the judge's process -----------------------------------------------------------------------------------------------
@@ -61,9 +64,15 @@ class ForTargets:
         match served.ask(told_of_files, [*self.targets], self.name):
             case {"said": str(said)} if said:
                 return said
-            case {"files": dict(files)}:
-                return self.wrong_files(files)
+            case {"files": dict(files), "compiled": int(compiled)}:
+                return self.wrong_files(files) or self.too_often(compiled)
         return "it should write files."
+
+    def too_often(self, compiled: int) -> str:
+        if compiled <= len(self.targets):
+            return ""
+        what = f"{count(compiled, 'compilation')} for {count(len(self.targets), 'target')}; one for each is enough."
+        return Flaw(what, TargetFlaw.COMPILED)
 
     def wrong_files(self, files: dict[str, Any]) -> str:
         there = ", ".join(sorted(files)) or "nothing"

@@ -128,6 +128,7 @@ class StructFlaw(FailureKind):
     NO_RANGE = "no range"
     TYPE = "type of elements"
     NUMBER = "number of elements"
+    GAPS = "gaps"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +168,7 @@ class StructExercise(CuteExercise):
     def look_into(self, kernel: Any) -> Verdict | None:
         wrongs = {number: said for number in self.numbers if (said := self.fault(kernel.answer, number))}
         if not wrongs:
-            return None
+            return next(filter(None, (self.gapped(kernel.answer(number), number) for number in self.numbers)), None)
         right = len(self.numbers) - len(wrongs)
         number, said = next(iter(wrongs.items()))
         lines = (f"{right} of {count(len(self.numbers), 'number')} of stages right", f"with {number} stages " + said)
@@ -231,6 +232,17 @@ class StructExercise(CuteExercise):
         if size > needed + self.spare:
             return f"it has {size:,} bytes, {size - needed:,} more than its members."
         return ""
+
+    def gapped(self, struct: Any, number: int) -> Verdict | None:
+        """Of a right struct with gaps that another order or fewer alignments would not have."""
+        wanted = self.wanted(number)
+        gaps = struct.__sizeof__() - sum(member.bytes for member in wanted.values())
+        strictest = max(member.align for member in wanted.values())
+        if gaps < strictest:
+            return None
+        what = f"right, but with {number} stages {gaps:,} of its {struct.__sizeof__():,} bytes are gaps. Members that "
+        what += f"need no alignment to {strictest:,} bytes fit in one gap, side by side, of less than {strictest:,}."
+        return Verdict(self.points - 1, (Flaw(what, StructFlaw.GAPS),))
 
 
 def wrong_member(found: StructMember, wanted: Member) -> str:
