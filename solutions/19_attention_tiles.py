@@ -662,7 +662,7 @@ for (name, mine), exact in zip(by_hand.items(), torch.autograd.grad(o, (q, k, v)
 # **Exercise 19.7** (about 12 lines). Write the kernel `grad_q` for one head without a mask, in sizes that the tiles
 # divide: q, do and dq are (queries, d), k and v (keys, d), bf16; lse (to base 2, of the scores times log2(e)) and delta
 # are (queries,), fp32. `scale` is that of the scores, *without* log2(e). Of the tiles in between, only dS is rounded to
-# bf16, for its product.
+# bf16, for its product. `check` counts the instructions of the exponentials, as in 19.1.
 
 
 # %%

@@ -38,6 +38,7 @@ LESSONS = {
         named("19.6", "mean", "no_maximum", "padded_with_zero", "maximum_at_least"),
     ),
     "19.7": Lesson(
-        "dQ from lse and delta, without a softmax", named("19.7", "no_delta", "unnormalized", "a_softmax_again")
+        "dQ from lse and delta, without a softmax",
+        named("19.7", "no_delta", "unnormalized", "a_softmax_again", "through_exp_7"),
     ),
 }

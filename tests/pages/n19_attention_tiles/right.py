@@ -130,7 +130,10 @@ RIGHT = {
         grad_q(
             "lse_through_division",
             "Divides by 2^lse.",
-            ("ct.exp2(s - logs, flush_to_zero=True)", "ct.exp2(s) / ct.exp2(logs)"),
+            (
+                "ct.exp2(s - logs, flush_to_zero=True)",
+                "ct.exp2(s, flush_to_zero=True) / ct.exp2(logs, flush_to_zero=True)",
+            ),
         ),
         grad_q("multiplied_out", "P dP - P delta.", ("p * (dp - shared)", "p * dp - p * shared")),
     ],

@@ -1,7 +1,7 @@
 """Wrong answers to notebook 19: the online step, one head, masks, heads and groups."""
 
 from tests.pages.change import swap
-from tests.pages.n19_attention_tiles.attention_tiles import changed, step
+from tests.pages.n19_attention_tiles.attention_tiles import by_block_0, changed, step
 from tests.pages.table import says
 
 attend, causal, attention = (changed(id) for id in ("19.2", "19.4", "19.5"))
@@ -160,6 +160,16 @@ WRONG = {
                     "(s, largest",
                     "(ct.where(ct.arange(256, dtype=ct.int32)[None, :] < k.shape[0], s, -math.inf), largest",
                 ),
+            )
+        ),
+        attend("tiles_of_16", "Counts tiles of 16 keys.", ("k.shape[0] // tn", "k.shape[0] // 16")),
+        by_block_0("19.2", "one_block_2"),
+        MORE(
+            attend(
+                "scaled_queries",
+                "Rounds the queries again, with their scale.",
+                ("    for n", "    queries = (queries.astype(ct.float32) * scale).astype(q.dtype)\n    for n"),
+                (" * scale\n        p", "\n        p"),
             )
         ),
         MORE(attend("acc_in_bf16", "Rounds the accumulator in each step.", ("acc * factor)", ROUNDED))),

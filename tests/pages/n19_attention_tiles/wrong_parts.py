@@ -1,11 +1,12 @@
 """Wrong answers to notebook 19: the parts of a split, and the backward pass."""
 
-from tests.pages.n19_attention_tiles.attention_tiles import changed
+from tests.pages.n19_attention_tiles.attention_tiles import by_block_0, changed
 from tests.pages.table import says
 
 combine, grad_q = changed("19.6"), changed("19.7")
 MORE = says("right, but it does more than it must")
 WEIGHTS = "ct.exp2(logs - ct.max(logs), flush_to_zero=True)"
+P, OF_E = "ct.exp2(s - logs, flush_to_zero=True)", "ct.exp(s - logs * 0.6931471805599453)"
 
 WRONG = {
     "19.6": [
@@ -36,6 +37,8 @@ WRONG = {
             "All weights underflow.",
             ("logs - ct.max(logs)", "logs - ct.maximum(ct.max(logs), -1e3)"),
         ),
+        combine("eight_parts", "As if there were never more.", ("(splits, ", "(8, ", 3)),
+        by_block_0("19.6", "one_block_6", "row"),
         combine("minimum", "Subtracts the smallest, and overflows.", ("ct.max(logs)", "ct.min(logs)")),
         MORE(
             combine(
@@ -55,7 +58,11 @@ WRONG = {
         grad_q("unscaled", "Forgets the scale at the end.", ("acc * scale", "acc")),
         grad_q("scaled_by_log2_e", "The gradient has no log2(e).", ("acc * scale", "acc * (scale * LOG2_E)")),
         grad_q("natural_scores", "Forgets log2(e) in the scores.", ("(scale * LOG2_E)", "scale")),
-        grad_q("natural", "e in place of 2.", ("ct.exp2(s - logs, flush_to_zero=True)", "ct.exp(s - logs)")),
+        grad_q("natural", "e in place of 2.", (P, "ct.exp(s - logs)")),
+        MORE(grad_q("through_exp_7", "A natural exponential.", ("(scale * LOG2_E)", "scale"), (P, OF_E))),
+        MORE(grad_q("through_exp_of_both", "Scales once more.", (P, "ct.exp((s - logs) * 0.6931471805599453)"))),
+        MORE(grad_q("not_flushed_7", "Keeps subnormal numbers.", (", flush_to_zero=True", ""))),
+        by_block_0("19.7", "one_block_7"),
         grad_q("lse_added", "Adds lse.", ("s - logs", "s + logs")),
         grad_q("unnormalized", "Forgets lse.", ("s - logs", "s")),
         grad_q("v_at_the_end", "dS V.", ("k_tile, acc)", "v_tile, acc)")),

@@ -7,7 +7,8 @@ LESSONS = {
         "accumulators are, in order, the elements of the A operand", named("20.1", "next_columns_first", "one_block")
     ),
     "20.2": Lesson(
-        "two layouts of the same registers", named("20.2", "neighbors_are_rows", "rows_last", "the_first_block")
+        "two layouts of the same registers",
+        named("20.2", "neighbors_are_rows", "rows_last", "the_first_block", "copied_operand"),
     ),
     "20.3": Lesson(
         "an operand in registers is fenced, and its group committed", named("20.3", "no_fence", "no_commit", "waits")

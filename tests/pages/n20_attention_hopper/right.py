@@ -98,6 +98,11 @@ def selected_rows(acc):
     )
 
 
+def composed_rows(acc):
+    """A layout after the accumulators' own."""
+    return cute.composition(acc, cute.make_layout((2, (2, cute.size(acc) // 4)), stride=(2, (1, 4))))
+
+
 # 20.3 add_pv ----------------------------------------------------------------------------------------------------
 
 
@@ -159,6 +164,7 @@ RIGHT = {
     "20.2": [
         answer("by_modes", "From the modes.", NamedPair(by_modes, blocks_by_modes)),
         answer("jitted", "One is compiled.", NamedPair(jitted_rows, blocks_by_modes)),
+        answer("composed", "A composition.", NamedPair(composed_rows, PAGE["20.2"][1])),
         answer("selected", "Strides from the layout.", NamedPair(selected_rows, PAGE["20.2"][1])),
     ],
     "20.3": [
@@ -221,6 +227,11 @@ RIGHT = {
                 "    p, factors = me.tOrP, cute.make_rmem_tensor(2, Float32)\n",
             ),
             without("me.tOrP.store"),
+        ),
+        step(
+            "like_s",
+            "P's registers as S has them.",
+            swap("cute.make_rmem_tensor(me.tSrS.shape, Float32)", "cute.make_rmem_tensor_like(me.tSrS, Float32)"),
         ),
         step(
             "frees_v_last",

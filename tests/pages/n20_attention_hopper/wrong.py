@@ -1,5 +1,7 @@
 """Wrong answers to notebook 20: the page's own answers with a change, and values that are off."""
 
+from cutlass import cute
+
 from tests.pages.change import copy_of, derive, swap, without
 from tests.pages.changed import right_answers
 from tests.pages.table import answer, says
@@ -70,6 +72,15 @@ def mine(**slots):
 def whole(name, what, *words, **slots):
     made = mine(**slots)
     return answer(name, what, lambda: made, *words)
+
+
+def copied(view):
+    def copy(acc):
+        registers = cute.make_fragment_like(view(acc))
+        registers.store(view(acc).load())
+        return registers
+
+    return copy
 
 
 waits_for_both = step("waits_for_both", "Waits for both.", swap("wait_group(1)", "wait_group(0)"))
@@ -180,6 +191,10 @@ WRONG = {
         ),
         rows("for_128_columns", "N/8 of another tile.", swap("cute.size(acc) // 4", "16")),
         operand("for_128_keys", "As many K blocks as 128 keys have.", swap("cute.size(p) // 8", "8")),
+        answer(
+            "copied_operand", "A copy.", NamedPair(by_row, copied(p_operand)), "p_operand(acc) has registers of its"
+        ),
+        answer("copied_rows", "A copy.", NamedPair(copied(by_row), p_operand), "by_row(acc) has registers of its own"),
         operand("blocks_of_four", "K blocks 4 elements apart.", swap("((1, 2, 4), 0, 8)", "((1, 2, 4), 0, 4)")),
         operand(
             "the_first_block", "The first K block again and again.", swap("((1, 2, 4), 0, 8)", "((1, 2, 4), 0, 0)")
@@ -234,6 +249,7 @@ WRONG = {
             swap("cute.size(p, mode=[2])", "8"),
             words=("of shared memory",),
         ),
+        add("four_blocks", "As many as 13.10's multiply has.", swap("cute.size(p, mode=[2])", "4")),
         add("one_block", "The first K block alone.", swap("cute.size(p, mode=[2])", "1")),
         add(
             "without_the_last", "One K block is missing.", swap("cute.size(p, mode=[2])", "cute.size(p, mode=[2]) - 1")
@@ -281,6 +297,14 @@ WRONG = {
             swap("Float32(0) if top == -Float32.inf else top * softmax.scale", "top * softmax.scale"),
         ),
         soften("unscaled", "Without the scale.", swap("exp2(s * softmax.scale - base", "exp2(s - top")),
+        soften(
+            "through_exp",
+            "A natural exponential of multiples of log(2).",
+            swap(
+                "p = cute.math.exp2(s * softmax.scale - base,",
+                "p = cute.math.exp((s * softmax.scale - base) * 0.6931472,",
+            ),
+        ),
         soften("base_e", "exp for exp2.", swap("p = cute.math.exp2", "p = cute.math.exp")),
         soften(
             "own_maximum",
@@ -472,6 +496,22 @@ WRONG = {
             words=("frees the stage of K after the softmax",),
         ),
         keeps_its_turn_to_the_end,
+        step(
+            "keeps_its_turn_like_s",
+            "The same, with a register tensor made in another way.",
+            swap(PASS, ""),
+            swap(RESCALE, PASS + RESCALE),
+            swap("cute.make_rmem_tensor(me.tSrS.shape, Float32)", "cute.make_fragment_like(me.tSrS)"),
+            words=("before it passes its turn",),
+        ),
+        step(
+            "a_barrier_more",
+            "Each warpgroup waits for itself.",
+            swap(
+                SOFTEN,
+                "    cute.arch.barrier(barrier_id=3 + me.group, number_of_threads=128)\n" + SOFTEN,
+            ),
+        ),
         step(
             "a_turn_for_s_alone",
             "P V is issued out of turn.",

@@ -48,11 +48,26 @@ FP16 = Remedy(
 TILE_BY_TILE = Remedy(
     Fail.TOO_MANY(instruction="mma.sync"), "Tiles of tn keys in a loop: one tile for all keys fits no longer sequence."
 )
-TM, TN = 32, 16  # queries and keys of a tile: different, so that one in the other's place shows
+ONE_INSTRUCTION = (
+    Remedy(
+        Fail.TOO_MANY(instruction="ex2.approx.f32"),
+        "ex2.approx.f32 preserves subnormal results, at four more instructions: exp2 with flush_to_zero=True.",
+    ),
+    Remedy(
+        Fail.TOO_MANY(instruction="fma.rn.f32"),
+        "ct.exp multiplies its argument by log2(e), and splits it. With log2(e) in their scale, the scores are "
+        "exponents of two: ct.exp2.",
+    ),
+)
 
 
 def tiles(n: int, tile: int) -> int:
     return -(-n // tile)
+
+
+def tile_of(shape: Shape) -> tuple[int, int]:
+    """Queries and keys, different ones, so that a number shows in place of either, or one in place of the other."""
+    return (16, 32) if shape[-3] == 64 else (32, 16)
 
 
 def scale_of(d: int) -> float:
@@ -115,26 +130,31 @@ TILE_MISTAKES = (
 
 def longest_first(shape: Shape, writers: "Tensor") -> str | None:
     """Why the blocks of a head do not begin with the longest rows, or None. writers: (batch, heads, queries, d)."""
-    numbers = writers[:, :, ::TM, 0]
+    tm, _ = tile_of(shape)
+    numbers = writers[:, :, ::tm, 0]
     for batch, heads in enumerate(numbers.tolist()):
         for head, blocks in enumerate(heads):
             for m, (one, later) in enumerate(pairwise(blocks)):
                 if one < later:
                     return (
-                        f"batch {batch}, head {head}: block {one} has the queries from {m * TM} on and block {later}, "
-                        f"which starts after it, those from {(m + 1) * TM} on, which see more keys"
+                        f"batch {batch}, head {head}: block {one} has the queries from {m * tm} on and block {later}, "
+                        f"which starts after it, those from {(m + 1) * tm} on, which see more keys"
                     )
     return None
 
 
 def keys_loaded(shape: Shape) -> dict[int, int]:
     batch, heads, _, queries, keys, d = shape
-    each = batch * heads * seen((queries, keys, d), TM, TN)
+    each = batch * heads * seen((queries, keys, d), *tile_of(shape))
     return {0: batch * heads * queries * d, 1: each, 2: each}
 
 
 def keys_of_head(shape: Shape) -> dict[int, int]:
-    return {0: shape[0] * shape[2], 1: seen(shape, TM, TN), 2: seen(shape, TM, TN)}
+    return {0: shape[0] * shape[2], **dict.fromkeys((1, 2), seen(shape, *tile_of(shape)))}
+
+
+def keys_each(shape: Shape) -> dict[int, int]:
+    return dict.fromkeys((1, 2), shape[0] // tile_of(shape)[0] * shape[1] * shape[2])
 
 
 EXERCISES = (
@@ -145,11 +165,12 @@ EXERCISES = (
         problem=soft_average(),
         library=COURSE_ATTENTION | ONLINE_STEP,
         once=True,
+        all_blocks=True,
         shapes=((32, 64), (36, 70), (16, 300)),
         simulated_shapes=((36, 70),),
         grid=lambda shape: (tiles(shape[0], 16),),
         constants=lambda shape: (16, 32),
-        loads=lambda shape: {0: math.prod(shape)},
+        loads=lambda shape: {0: math.prod(shape), 1: tiles(shape[0], 16) * shape[1]},
         limits=WorkLimits(at_most=(("ex2.approx.f32", 0), ("fma.rn.f32", 432), ("ex2", 432))),
         hints=(
             "The new maximum is a column: of the old one, and of ct.max(s, 1, keepdims=True).",
@@ -159,14 +180,7 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(Difference.WRONG(got="nan"), "Is every exponent at most 0? Subtract the *new* maximum."),
-            Remedy(
-                Fail.TOO_MANY(instruction="ex2.approx.f32"),
-                "ex2.approx.f32 preserves subnormal results, at four more instructions: exp2 with flush_to_zero=True.",
-            ),
-            Remedy(
-                Fail.TOO_MANY(instruction="fma.rn.f32"),
-                "ct.exp multiplies its argument by log2(e). The scores are exponents of two already: ct.exp2.",
-            ),
+            *ONE_INSTRUCTION,
         ),
     ),
     CutileExercise(
@@ -176,15 +190,16 @@ EXERCISES = (
         problem=one_head(),
         library=COURSE_ATTENTION,
         once=True,
+        all_blocks=True,
         shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
         simulated_shapes=((32, 96, 16),),
         limits=WorkLimits(
-            at_least=(("mma.sync", 40),), at_most=(("mma.sync", 48), ("cvt.rn.bf16", 72), ("cvt.rn.f16", 0))
+            at_least=(("mma.sync", 40),), at_most=(("mma.sync", 48), ("cvt.rn.bf16", 60), ("cvt.rn.f16", 0))
         ),
         remedies=(FP32, FP16, TILE_BY_TILE),
-        grid=lambda shape: (tiles(shape[0], TM),),
-        constants=lambda shape: (scale_of(shape[2]), TM, TN, shape[2]),
-        loads=lambda shape: {0: shape[0] * shape[2], **dict.fromkeys((1, 2), shape[0] // TM * shape[1] * shape[2])},
+        grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
+        constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
+        loads=lambda shape: {0: shape[0] * shape[2], **keys_each(shape)},
         hints=(
             "A step: a tile of K, its scores, online_step, a tile of V.",
             "ct.mma wants three tiles: zeros for the scores, (tm, tn), and the accumulator for the second product.",
@@ -215,13 +230,14 @@ EXERCISES = (
         problem=one_head(causal=True),
         library=COURSE_ATTENTION,
         once=True,
+        all_blocks=True,
         shapes=((64, 64, 64), (70, 70, 16), (40, 100, 32), (100, 50, 16)),
         simulated_shapes=((128, 128, 16), (70, 50, 16)),
         limits=WorkLimits(
-            at_least=(("mma.sync", 120),), at_most=(("mma.sync", 192), ("selp.f32", 280), ("cvt.rn.bf16", 240))
+            at_least=(("mma.sync", 120),), at_most=(("mma.sync", 192), ("selp.f32", 280), ("cvt.rn.bf16", 200))
         ),
-        grid=lambda shape: (tiles(shape[0], TM),),
-        constants=lambda shape: (scale_of(shape[2]), TM, TN, shape[2]),
+        grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
+        constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
         loads=keys_of_head,
         hints=(
             "Two loops over the same steps: the first without masks, the second with them.",
@@ -246,14 +262,15 @@ EXERCISES = (
         problem=many_heads(),
         library=COURSE_ATTENTION,
         once=True,
+        all_blocks=True,
         shapes=((1, 2, 2, 64, 64, 16), (2, 4, 2, 70, 70, 16), (1, 6, 2, 40, 100, 32), (1, 3, 1, 70, 50, 16)),
         simulated_shapes=((1, 2, 1, 120, 130, 16),),
         limits=WorkLimits(
-            at_least=(("mma.sync", 240),), at_most=(("mma.sync", 384), ("selp.f32", 560), ("cvt.rn.bf16", 480))
+            at_least=(("mma.sync", 240),), at_most=(("mma.sync", 384), ("selp.f32", 560), ("cvt.rn.bf16", 400))
         ),
         remedies=(FP32,),
-        grid=lambda shape: (tiles(shape[3], TM), shape[1], shape[0]),
-        constants=lambda shape: (scale_of(shape[5]), shape[1] // shape[2], TM, TN, shape[5]),
+        grid=lambda shape: (tiles(shape[3], tile_of(shape)[0]), shape[1], shape[0]),
+        constants=lambda shape: (scale_of(shape[5]), shape[1] // shape[2], *tile_of(shape), shape[5]),
         loads=keys_loaded,
         placed=longest_first,
         hints=(
@@ -270,7 +287,8 @@ EXERCISES = (
         problem=combined(),
         library=COURSE_ATTENTION,
         once=True,
-        shapes=((4, 4, 16), (3, 5, 32), (1, 2, 16), (7, 16, 64)),
+        all_blocks=True,
+        shapes=((4, 4, 16), (3, 5, 32), (1, 2, 16), (70, 3, 64)),
         simulated_shapes=((3, 5, 32),),
         grid=lambda shape: (shape[1],),
         constants=lambda shape: (1 << (shape[0] - 1).bit_length(), shape[2]),
@@ -290,21 +308,23 @@ EXERCISES = (
         problem=gradient_of_queries(),
         library=COURSE_ATTENTION,
         once=True,
+        all_blocks=True,
         shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
         simulated_shapes=((32, 96, 16),),
         limits=WorkLimits(
-            at_least=(("mma.sync", 60),), at_most=(("mma.sync", 72), ("cvt.rn.bf16", 72), ("cvt.rn.f16", 0))
+            at_least=(("mma.sync", 60),),
+            at_most=(
+                *(("mma.sync", 72), ("cvt.rn.bf16", 60), ("cvt.rn.f16", 0)),
+                *(("ex2.approx.f32", 0), ("fma.rn.f32", 280)),
+            ),
         ),
-        remedies=(FP32, FP16, TILE_BY_TILE),
-        grid=lambda shape: (tiles(shape[0], TM),),
-        constants=lambda shape: (shape[2] ** -0.5, TM, TN, shape[2]),
-        loads=lambda shape: {
-            **dict.fromkeys((0, 3), shape[0] * shape[2]),
-            **dict.fromkeys((1, 2), shape[0] // TM * shape[1] * shape[2]),
-        },
+        remedies=(FP32, FP16, TILE_BY_TILE, *ONE_INSTRUCTION),
+        grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
+        constants=lambda shape: (shape[2] ** -0.5, *tile_of(shape), shape[2]),
+        loads=lambda shape: {**dict.fromkeys((0, 3), shape[0] * shape[2]), **keys_each(shape)},
         hints=(
             "Three products in a step: S = Q Kᵀ, dP = dO Vᵀ, and dS K, which accumulates.",
-            "P needs no maximum and no sum: lse has both. p = ct.exp2(s * (scale * LOG2_E) - logs).",
+            "P needs no maximum and no sum: lse has both. p = ct.exp2(s * (scale * LOG2_E) - logs, …).",
             "logs and shared are columns: ct.load(lse, (m,), (tm,))[:, None].",
             "ds = p * (dp - shared), in bf16 for ct.mma; the factor scale once, after the loop.",
         ),

@@ -29,6 +29,7 @@ class AttnFlaw(FailureKind):
     NO_TURNS = "no warpgroup passes its turn"
     VIEW = "a view of other registers"
     SHAPE = "a view of another shape"
+    COPY = "a copy of the registers"
     ISSUED_OUT_OF_TURN = "a group issued out of turn"
     KEEPS_TURN = "keeps its turn while it waits"
     KEEPS_K = "keeps K during the softmax"
@@ -117,7 +118,7 @@ class AttentionSlot(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class ViewsSlot(AttentionSlot):
-    """The layouts of both views are looked at, register by register, before the kernel is built with them."""
+    """Both views are looked at before the kernel is built: the compiler removes copies, so the kernel has none."""
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         self.parts(answer)
@@ -129,7 +130,9 @@ class ViewsSlot(AttentionSlot):
 
 def find_misplaced(by_row: Answer, p_operand: Answer, columns: int) -> str:
     """The first element of a thread's accumulators of 64×columns that a view has in another register, or ""."""
+    import torch
     from cutlass import BFloat16, cute
+    from cutlass.cute.runtime import from_dlpack
 
     flaws: list[Flaw] = []
 
@@ -143,19 +146,31 @@ def find_misplaced(by_row: Answer, p_operand: Answer, columns: int) -> str:
                 flaws.append(Flaw(what, AttnFlaw.VIEW))
 
     @cute.jit
-    def host() -> None:
+    def host(firsts: cute.Tensor) -> None:
         acc = cute.make_rmem_tensor(((2, 2, columns // 8), 1, 1), BFloat16)
+        acc.fill(BFloat16(0))
+        views = by_row(acc), p_operand(acc)
         pairs = product(range(2), range(2), range(columns // 8))
         rows = {(row, (one, pair)): one + 2 * row + 4 * pair for one, row, pair in pairs}
-        note("by_row", by_row(acc), (2, (2, columns // 8)), rows)
+        note("by_row", views[0], (2, (2, columns // 8)), rows)
         elements = product(range(2), range(2), range(2), range(columns // 16))
         operand = {((a, b, c), 0, block): a + 2 * b + 4 * c + 8 * block for a, b, c, block in elements}
-        note("p_operand", p_operand(acc), ((2, 2, 2), 1, columns // 16), operand)
+        note("p_operand", views[1], ((2, 2, 2), 1, columns // 16), operand)
+        acc[0] = BFloat16(1)
+        firsts[0], firsts[1] = views[0][0], views[1][0]
 
+    firsts = torch.zeros(2, dtype=torch.bfloat16)
     try:
-        call_host(host)
+        call_host(host, from_dlpack(firsts))
     except CompileFailed:
         return ""  # the kernel's compilation tells more
+    for name, first in zip(("by_row", "p_operand"), firsts, strict=True):
+        if not flaws and not first:
+            what = (
+                f"{name}(acc) has registers of its own: it lacks a number that is written to acc afterward. A view is "
+                "another layout of acc.iterator."
+            )
+            return Flaw(what, AttnFlaw.COPY)
     return flaws[0] if flaws else ""
 
 
@@ -218,7 +233,7 @@ def step_flaw(step: Answer) -> str:
     me = MagicMock()
     modules = [
         (cutlass, plain_loops()),
-        (cute, {"make_rmem_tensor": MagicMock()}),
+        (cute, {name: MagicMock() for name in ("make_rmem_tensor", "make_rmem_tensor_like", "make_fragment_like")}),
         (warpgroup, {"wait_group": me.wait_group}),
     ]
     if not runs_plainly(modules, step, me, MagicMock(), MagicMock(), 0, True):
