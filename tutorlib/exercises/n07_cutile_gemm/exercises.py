@@ -266,7 +266,8 @@ EXERCISES = (
         grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
         constants=skinny_tile,
         loads=lambda shape: {  # a block has all rows of A, so B comes from memory once
-            **{0: -(-shape[1] // skinny_tile(shape)[0]) * shape[0] * shape[2], 1: shape[1] * shape[2]}
+            0: -(-shape[1] // skinny_tile(shape)[0]) * shape[0] * shape[2],
+            1: shape[1] * shape[2],
         },
         library=COURSE_GEMMS,
         hints=(
