@@ -181,7 +181,7 @@ INITS = [
         "Thread 1 fences what thread 0 has initialized.",
         swap(INIT_FENCE, ""),
         swap(MEET, f"    if thread == 1:\n{INIT_FENCE}{MEET}"),
-        words=("that thread 0 of block (0, 0, 0) has initialized",),
+        words=("that thread 0 of block 0 has initialized",),
     ),
     init(
         "fence_by_other_warps",
