@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
-from tutorlib.simulate.ptx.results import Result, computed_twice
+from tutorlib.simulate.ptx.results import Fp32Result, computed_twice
 from tutorlib.simulate.ptx.trace import BlockTrace
 
 
@@ -75,7 +75,7 @@ class Report:
     store_sites: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     overlap: float = field(default=0.0, repr=False)
     ahead: float = field(default=0.0, repr=False)
-    results: tuple[Result, ...] = field(default=(), repr=False)
+    results: tuple[Fp32Result, ...] = field(default=(), repr=False)
     trace: BlockTrace | None = field(default=None, repr=False)
 
     @property

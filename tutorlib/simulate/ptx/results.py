@@ -14,7 +14,7 @@ ARITHMETIC = frozenset({"add", "sub", "mul", "fma", "div", "rcp", "sqrt", "rsqrt
 
 
 @dataclass(frozen=True)
-class Result:
+class Fp32Result:
     """site: the instruction's number. register: of its result. read: the registers that it reads. numbers: (LANES,)"""
 
     site: int
@@ -23,17 +23,17 @@ class Result:
     numbers: np.ndarray
 
 
-def fp32_results(kernel: Kernel, registers: Mapping[str, np.ndarray]) -> tuple[Result, ...]:
+def fp32_results(kernel: Kernel, registers: Mapping[str, np.ndarray]) -> tuple[Fp32Result, ...]:
     """registers: by name, as they are after the launch."""
     return tuple(
-        Result(site, register, frozenset(read(one)), registers[register][:LANES].view(np.float32).copy())
+        Fp32Result(site, register, frozenset(read(one)), registers[register][:LANES].view(np.float32).copy())
         for site, one in enumerate(kernel.instructions)
         if one.parts[0] in ARITHMETIC and one.parts[-1] == "f32"
         for register in written(one)
     )
 
 
-def computed_twice(results: Sequence[Result]) -> tuple[int, ...]:
+def computed_twice(results: Sequence[Fp32Result]) -> tuple[int, ...]:
     """The sites of two instructions whose results are the same in every lane, or ().
 
     A result that corrects the other one, such as the second step of a range reduction, is not the same computation.
