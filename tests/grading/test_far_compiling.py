@@ -29,8 +29,13 @@ class Content(Forging):
         return for_torch.told_of_compiling(self, host) | {"said": ""}
 
 
+SEEN_INSIDE = ("compiles_when_called", "runs_on_the_examples", "runs_twice")  # when, and how often, something is called
+
+
 @pytest.mark.parametrize("answer", WRONG["17.5"], ids=lambda answer: answer.__name__)
-def test_a_process_that_finds_nothing_wrong_gains_nothing(tmp_path, answer):
+def test_a_process_that_finds_nothing_wrong_gains_nothing(tmp_path, answer, request):
+    if answer.__name__ in SEEN_INSIDE:
+        request.applymarker(pytest.mark.xfail(strict=True, reason="no one but the process sees its calls"))
     outcome = judged(tmp_path, "17.5", answer, Content)
     assert outcome.points <= find("17.5").grade(answer).points, outcome.message
 
