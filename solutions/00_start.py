@@ -88,11 +88,11 @@ hint("00.1")
 #
 # An answer may use Python, NumPy, everything that its page imports, and functions of yours from other cells. It may not
 # call a library function, CuTe's, NumPy's or another, that does the very thing the exercise asks for. Where the
-# exercise says *write `compose`*, `return tl.compose(a, b)` is not an answer (`tl` is the layout library of page 02),
-# and the check says so:
+# exercise says *write `compose`*, `return tl.compose(a, b)` is not an answer (`tl` is the layout library of notebook
+# 02), and the check says so:
 #
 #     ✗ 02.2 compose: it calls tl.compose, which does what you are asked to write.
-#       Page 00 says what an answer may use.
+#       Notebook 00 says what an answer may use.
 #
 # Nor may it call the course's own kernels or checks, which contain the answers. An answer that does earns no points,
 # neither from `check` nor from `tutor grade`. In the *next* exercise you may use `tl.compose` like any other function,
@@ -109,8 +109,8 @@ hint("00.1")
 # | Hopper's TMA and WGMMA (05, 13, 14, 20) | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
 # | Blackwell's tcgen05 (15) | on any machine, simulated where there is no Blackwell GPU | on a Blackwell GPU |
 #
-# *Any machine* here means Linux, or Windows with WSL: NVIDIA's compilers, which pages 01 to 03 call as well, have no
-# macOS version.
+# *Any machine* here means Linux, or Windows with WSL: NVIDIA's compilers, which notebooks 01 to 03 call as well, have
+# no macOS version.
 #
 # A part of a check that your machine cannot run, such as the timing of a kernel, is reported as *not run*: never as
 # passed, never as failed. A kernel that the simulator finds right says so, as in "right, simulated; speed not run", and

@@ -16,7 +16,7 @@
 # CuTe, the layout library of NVIDIA's CUTLASS, makes the mapping a value that you can name, print, draw and compute
 # with: a **layout**. On this page you write the functions that work on layouts, and see their use. The cells import
 # layouts from [tensor_layouts](https://github.com/facebookresearch/tensor-layouts), Meta's version of CuTe's layout
-# algebra in plain Python; page 02 shows where the two differ.
+# algebra in plain Python; notebook 02 shows where the two differ.
 #
 # > **After this page you can** compute an element's offset, read a layout from a picture, describe a NumPy view as
 # > one, take a row or a tile out of a tensor, and tell when 32 bits are too few.
@@ -78,8 +78,8 @@ show_layouts({"row-major": "(4,3):(3,1)", "column-major": "(4,3):(1,4)"})
 # %% [markdown]
 # NumPy and PyTorch default to row-major; CuTe defaults to column-major, like Fortran and cuBLAS. Both are **compact**:
 # the 12 elements fill 12 consecutive addresses, without a gap. So a mix-up does not crash. You read the wrong elements,
-# or adjacent threads access addresses that are far apart, which wastes bandwidth: page 04 counts how much. Here are the
-# two defaults:
+# or adjacent threads access addresses that are far apart, which wastes bandwidth: notebook 04 counts how much. Here are
+# the two defaults:
 
 # %%
 print("NumPy:", np.empty((4, 3), dtype=np.int8).strides)
@@ -266,7 +266,7 @@ check("01.6", picture)
 
 # %% [markdown]
 # C is the *Morton* or Z order, transposed because here the first mode is fastest: cells that are close in the matrix
-# are mostly close in memory. Page 11 orders tiles with the same aim, so that blocks that run at the same time share
+# are mostly close in memory. Notebook 11 orders tiles with the same aim, so that blocks that run at the same time share
 # data in the L2 cache.
 #
 # ## Size and cosize
@@ -387,9 +387,9 @@ print("A[_, 1]:", column.layout, "from", column.offset)
 show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", highlight=[(2, n) for n in range(5)])
 
 # %% [markdown]
-# This is how a thread block gets its tile. Page 02 divides a matrix's layout into two modes, (inside the tile, which
-# tile). As a tensor, `tiles[None, block]` is then the tile of one block. Each block has a pointer of its own, and all
-# have one layout.
+# This is how a thread block gets its tile. Notebook 02 divides a matrix's layout into two modes, (inside the tile,
+# which tile). As a tensor, `tiles[None, block]` is then the tile of one block. Each block has a pointer of its own, and
+# all have one layout.
 #
 # **Exercise 01.9** (about 5 lines). Write `sliced(layout, coord)`: the pair (offset, Layout) of the slice. `coord` has
 # an entry for each mode of the layout, a number where it is fixed and `None` where it is free; at least one is free. A

@@ -391,7 +391,7 @@ print(text(ragged), "tile 2:", [ragged(i, 2) for i in range(4)])
 
 # %% [markdown]
 # Offsets 10 and 11 are not part of the matrix. A kernel that uses the tile has to compare each coordinate with the true
-# size before it touches memory: that is the predicate of page 04.
+# size before it touches memory: that is the predicate of notebook 04.
 #
 # That was one mode. With two, a tile of 4 indices can start in one column of 10 and end in the next, and no layout
 # describes that. `tl` refuses. Does CuTe?

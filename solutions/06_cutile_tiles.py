@@ -271,7 +271,7 @@ check("06.4", row_sums)
 # stores a one-dimensional tile by TMA, the copy engine of notebook 05, which writes whole units of 16 bytes. With
 # cuda-tile 1.7.0 on an H200, such a store wrote past the end of a `sums` whose length is not a multiple of four fp32.
 # You do not notice while that memory is unused, as the end of an allocation often is; in a view into a larger tensor
-# the store destroys data. The lengths of the checker's `sums` are multiples of four; keep your outputs in multiples of
+# the store destroys data. The lengths of the check's `sums` are multiples of four; keep your outputs in multiples of
 # 16 bytes, too.
 #
 # ## A softmax
@@ -391,7 +391,7 @@ check("06.7", long_softmax)
 
 # %% [markdown]
 # (One caution before you reuse it in an attention kernel: if a row begins with a whole tile of -∞, as a masked one may,
-# the new maximum is -∞ too, and -∞ - (-∞) is NaN. The checker's rows are finite.)
+# the new maximum is -∞ too, and -∞ - (-∞) is NaN. The check's rows are finite.)
 #
 # How fast is it? The table has the speed of such kernels, written as on this page, as a fraction of `torch.softmax`'s,
 # for matrices of 256 MiB with rows of different lengths. (As in notebook 04, a kernel and its rival are timed in turns,
@@ -406,7 +406,7 @@ show_sweep("softmax_rows")
 # %% [markdown]
 # - **One tile per row** reads memory once, and beats the loops as long as a row fits in the registers. A row of 65,536
 #   elements does not fit, so the compiler has to spill, and the online kernel leads.
-# - **The third pass** costs only 4 to 8 percent more time in rows of 4,096 elements or more, with tiles of 4,096 (0.610
+# - **The third pass** costs only 4 to 8% more time in rows of 4,096 elements or more, with tiles of 4,096 (0.610
 #   against 0.656 in the longest), although the online kernel saves one load of three. It pays for that in arithmetic,
 #   and the third pass may find part of its row in L2; the table cannot tell the two apart.
 # - **Short rows** are slow in every kernel that gives a block one row: 4 KB of work hardly repay the cost of starting a

@@ -84,8 +84,8 @@ for m, n in [(16, 16), (64, 64), (128, 128), (128, 256)]:
 # %% [markdown]
 # If every load came from device memory, no tile that fits would be large enough: even 256×256, whose fp32 accumulators
 # alone fill an SM's register file (65,536 registers), has an intensity of only 128. But most loads hit L2, because
-# another block has just read the same tile; page 11 is about how often that happens. The rest is up to **large tiles**:
-# here 128×128, and 64 along K, as in Eric Schreiber's ladder of kernels ([Demystifying
+# another block has just read the same tile; notebook 11 is about how often that happens. The rest is up to **large
+# tiles**: here 128×128, and 64 along K, as in Eric Schreiber's ladder of kernels ([Demystifying
 # CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)), which these pages follow.
 #
 # Why 64 along K? 64 elements of bf16 are 128 bytes, so a row of a tile is one cache line, and it spans all 32 banks
@@ -101,9 +101,9 @@ eight_rows = [(row, 0) for row in range(8)]
 show_banks("(8,64):(64,1)", access=eight_rows, element_bytes=2, vector=8)
 
 # %% [markdown]
-# Page 03 had the remedy: Swizzle⟨3,3,3⟩ on 8 rows of 64, stored row by row,
+# Notebook 03 had the remedy: Swizzle⟨3,3,3⟩ on 8 rows of 64, stored row by row,
 # `cute.make_composed_layout(cute.make_swizzle(bits, base, shift), 0, layout)`. This is the buffer's `atom`, repeated
-# down the rows, along K and over the *stages*: one stage on this page, more on page 10. `cute.tile_to_shape(atom,
+# down the rows, along K and over the *stages*: one stage on this page, more in notebook 10. `cute.tile_to_shape(atom,
 # shape, order)` repeats it until it fills the shape, (rows, k, stages); with the order (0, 1, 2), down the rows first.
 #
 # **Exercise 09.2** (about 4 lines). Write `smem_layout(rows, k, stages)`, for k = 64 and for k = 32. With k = 32 a row
@@ -166,7 +166,7 @@ show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
 
 # %% [markdown]
 # **Exercise 09.3** (about 9 lines). Write the loop. For each K tile: load into buffer 0; commit the group, wait until
-# no group is in flight, barrier; then for each K block fetch and multiply. The calls are those of page 05:
+# no group is in flight, barrier; then for each K block fetch and multiply. The calls are those of notebook 05:
 # `cute.arch.cp_async_commit_group()`, `cute.arch.cp_async_wait_group(0)` and `cute.arch.sync_threads()`. This list
 # lacks one step: compare it with the last sentence above the picture. Loops over K tiles are plain `range`. Loops over
 # K blocks are `cutlass.range_constexpr`, which unrolls them: a K block selects registers, and an instruction names its
@@ -760,7 +760,7 @@ show_figure("gemm_ladder_09")
 
 # %% [markdown]
 # At 4096³ that is about half of cuBLAS's speed. There are two ways to read this number. (The curve has a dip at 3072;
-# page 11 explains it.)
+# notebook 11 explains it.)
 #
 # On an **A100** cuBLAS uses the same instructions as this kernel, cp.async and mma.sync. There the published ladder
 # starts at 101% of cuBLAS at 2048³ and ends at 116% (Schreiber's numbers, not measured here; he says that he chose a
@@ -769,7 +769,7 @@ show_figure("gemm_ladder_09")
 # On a **Hopper** GPU cuBLAS uses WGMMA, which reads its operands from shared memory without passing them through
 # registers. mma.sync cannot keep up: even with nothing to wait for, it ends at the red dotted line (623 TFLOP/s), which
 # cuBLAS exceeds from 2048 on. So these four pages stay well below cuBLAS there, and the fair comparison is with other
-# kernels made of mma.sync, such as NVIDIA's example in the figure. Page 13 changes the instructions.
+# kernels made of mma.sync, such as NVIDIA's example in the figure. Notebook 13 changes the instructions.
 #
 # What limits this kernel on both? Look at the timeline: while tiles are in flight the tensor cores are idle, and while
 # they work nothing is in flight. In the report for sm_80 one block takes 128·222 registers, more than a third of an

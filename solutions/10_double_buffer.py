@@ -8,9 +8,9 @@
 # %% [markdown]
 # # 10 · Two buffers
 #
-# The GEMM of page 09 works in a strict rhythm: load a tile, wait, compute, load. While it loads, the tensor cores are
-# idle, and while they compute, no load is in flight. This page gives shared memory a second buffer, so that the next
-# tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with the
+# The GEMM of notebook 09 works in a strict rhythm: load a tile, wait, compute, load. While it loads, the tensor cores
+# are idle, and while they compute, no load is in flight. This page gives shared memory a second buffer, so that the
+# next tile arrives while this one is multiplied. Then it does the same one level closer to the tensor cores, with the
 # registers.
 #
 # The kernel stays as it is, and so do its layouts, except that their last mode, the stage, has size 2. All that you
@@ -86,8 +86,8 @@ check("10.1", period)
 #
 # ## The stage mode
 #
-# Where are the two buffers? In the third mode of the layouts, the **stage**, which had size 1 on page 09. Compare (CuTe
-# prints a swizzle, an offset and a layout; read the strides of the last one):
+# Where are the two buffers? In the third mode of the layouts, the **stage**, which had size 1 in notebook 09. Compare
+# (CuTe prints a swizzle, an offset and a layout; read the strides of the last one):
 
 
 # %%
@@ -103,7 +103,7 @@ look()
 # Nothing else has moved: the second stage is a whole tile further on, 8,192 elements, and the swizzle's pattern (1,024
 # bytes) fits into a tile a whole number of times. So each buffer uses the banks as before.
 #
-# This mode set the trap of page 09. The fragments for A and B are made from partitions of `sA` and `sB`, which
+# This mode set the trap of notebook 09. The fragments for A and B are made from partitions of `sA` and `sB`, which
 # have a stage mode. Registers hold one tile's operands, four K blocks of them, and not one set for each buffer; so you
 # removed that mode first, with `[None, None, None, 0]`. The `Steps` that your loop gets have done that. With the mode
 # left in, the fragment of A would be this:
@@ -130,16 +130,16 @@ fragments()
 # 2. issues the load of tile *k* + 1, into the other buffer, and commits;
 # 3. multiplies tile *k*.
 #
-# The calls are those of page 09: `steps.load(k_tile, buffer)`, `steps.fetch(k_block, buffer)`,
+# The calls are those of notebook 09: `steps.load(k_tile, buffer)`, `steps.fetch(k_block, buffer)`,
 # `steps.multiply(k_block)`, `steps.k_tiles` and `steps.k_blocks`; `cp_async_commit_group()`, `cp_async_wait_group(0)`
 # and `sync_threads()` of `cute.arch`; `range` for K tiles and `cutlass.range_constexpr` for K blocks.
 #
-# **Think first**, then write: page 09 needed two barriers in a step, *the data has arrived* and *the buffer is free*.
-# How many does this loop need? What does a thread know once it has passed the barrier of step 1? (One barrier too many
-# is safe, and it costs half the points.)
+# **Think first**, then write: notebook 09 needed two barriers in a step, *the data has arrived* and *the buffer is
+# free*. How many does this loop need? What does a thread know once it has passed the barrier of step 1? (One barrier
+# too many is safe, and it costs half the points.)
 #
-# **Predict**, too: on a machine with a GPU the check times your loop at 4096³. How much faster than page 09's will it
-# be?
+# **Predict**, too: on a machine with a GPU the check times your loop at 4096³. How much faster than notebook 09's will
+# it be?
 #
 # **Exercise 10.2** (about 12 lines). The main loop for two buffers, `double_buffer(steps)`. Tile *k* + 1 may not exist:
 # inside a `@cute.jit` function `if` works with a condition that is known only at run time. The rehearsal looks at each
@@ -181,9 +181,10 @@ check("10.2", double_buffer)
 # whichever is longer: 6 ticks in the example above, where the model has 4.5. (To refill at once takes one more barrier,
 # after the arithmetic.) Where *compute* ≥ *latency + transfer*, the two agree: a step takes *compute*.
 #
-# Here are two pictures of one block with four K tiles, simulated: page 09's loop, and yours. C issues copies, c commits
-# them, w waits for them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w. (In your loop the last c
-# closes an empty group. The two lower panels show the banks, as on page 09; the second buffer changes nothing there.)
+# Here are two pictures of one block with four K tiles, simulated: notebook 09's loop, and yours. C issues copies, c
+# commits them, w waits for them, R is ldmatrix, M the arithmetic, | a barrier. Find each C and its w. (In your loop the
+# last c closes an empty group. The two lower panels show the banks, as in notebook 09; the second buffer changes
+# nothing there.)
 
 # %%
 a, b, c = torch.randn(128, 256).bfloat16(), torch.randn(128, 256).bfloat16(), torch.zeros(128, 128).bfloat16()
@@ -227,7 +228,7 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 # **Exercise 10.3** (about 21 lines). Write that, as `register_pipeline(steps)`. The prologue ends with the first fetch.
 # A tile's last K block is known at compile time, so test for it with `if cutlass.const_expr(…)`. In the last step there
 # is no tile k + 1; a fetch from its buffer does no harm if its operands are never multiplied. Keep the index of the
-# buffer that is read in a variable, and flip it in every step (k % 2 is equally right; page 12 continues with the
+# buffer that is read in a variable, and flip it in every step (k % 2 is equally right; notebook 12 continues with the
 # variable).
 
 
@@ -269,10 +270,10 @@ gemm = make_gemm(GemmConfig(stages=2), register_pipeline)
 # %% [markdown]
 # ## What the compiler made of it
 #
-# Here are page 09's loop and one with both of this page's pipelines. They are the course's; to see yours, put `gemm` in
-# place of the second. In the first, each group of `ldmatrix` is followed by the mmas that need it. In the second, find
-# the wait and the barrier: they are *inside* the arithmetic, and the operands fetched before a group of mmas belong to
-# the next group.
+# Here are notebook 09's loop and one with both of this page's pipelines. They are the course's; to see yours, put
+# `gemm` in place of the second. In the first, each group of `ldmatrix` is followed by the mmas that need it. In the
+# second, find the wait and the barrier: they are *inside* the arithmetic, and the operands fetched before a group of
+# mmas belong to the next group.
 
 # %%
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
@@ -288,7 +289,7 @@ for name, kernel in {
 # tile. It may not move one across a barrier: only you can place that fetch.)
 #
 # What did it cost? Twice the shared memory. Does an SM now hold fewer blocks? No: registers allow two blocks, and the
-# buffers of two, 2 · 65,536 bytes, fit into its shared memory. Page 12 makes an exercise of it.
+# buffers of two, 2 · 65,536 bytes, fit into its shared memory. Notebook 12 makes an exercise of it.
 #
 # ## The ladder so far
 
@@ -302,12 +303,12 @@ show_figure("gemm_ladder_10")
 # In the table the second buffer gains 9 to 10%, and registers fetched ahead 6 to 7% more; the figure's *10 two
 # buffers* has both. Why so little, when the first picture halves the time of a tile? Its ticks are an example, your
 # loop refills a buffer later than the model does, and the picture shows one block alone. An SM holds two: while one
-# waits, the other multiplies, so page 09's loop had already filled a part of the gaps.
+# waits, the other multiplies, so notebook 09's loop had already filled a part of the gaps.
 #
 # As published, on an A100, the second buffer took Schreiber's ladder from 101% to 111% of cuBLAS at 2048³
 # ([Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper cuBLAS uses
 # other instructions, so compare each rung with the one before it, and with NVIDIA's example for these instructions: in
-# the figure, *10 two buffers* is level with it or slightly ahead. (Page 11 explains the dip at 3072.)
+# the figure, *10 two buffers* is level with it or slightly ahead. (Notebook 11 explains the dip at 3072.)
 #
 # ## What to remember
 #
@@ -333,7 +334,7 @@ show_figure("gemm_ladder_10")
 # safe? Does it help?</summary>
 #
 # Safe: the barrier of the step has freed the buffer. But no load is in flight while tile k is multiplied, so it is
-# page 09's rhythm with twice the memory.
+# notebook 09's rhythm with twice the memory.
 #
 # </details>
 #

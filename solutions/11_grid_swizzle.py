@@ -54,7 +54,7 @@ from tutorlib.problems.wrong import by
 # In each step along K every block needs a tile of A, which all blocks in its row of C share, and a tile of B, which all
 # blocks in its column share. The first block to ask fetches it from device memory; the others find it in L2.
 #
-# In `make_gemm`, the kernel of page 10, block 1 computes the tile below that of block 0: block numbers run down a
+# In `make_gemm`, the kernel of notebook 10, block 1 computes the tile below that of block 0: block numbers run down a
 # column of tiles, then down the next (**raster order**; in your kernel of 09.9 they run along rows). Here is a small
 # grid: 16×16 tiles of C, 32 blocks at a time. A number is a block, and a color is a wave. The first wave reads the
 # tiles that are marked A and B in the margins.
@@ -92,7 +92,7 @@ show_block_order((16, 16), {"raster": l2.raster, "groups of 4": partial(l2.group
 # ## A published remapping
 #
 # Schreiber's [ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), which these pages follow,
-# has a step that remaps the blocks. As published, it takes the ladder from 111 % to 112 % of cuBLAS on an A100.
+# has a step that remaps the blocks. As published, it takes the ladder from 111% to 112% of cuBLAS on an A100.
 # `l2.as_published` computes the same mapping, with the published factor of 8. Before you time an order of blocks,
 # verify one thing: does every tile get exactly one block?
 #
@@ -133,7 +133,7 @@ show_source(l2.as_published)
 # %% [markdown]
 # **Where 8 divides the rows, it is raster order.** With outer = block // 8 and inner = block % 8, the row is outer %
 # (rows / 8) · 8 + inner. That is block % rows: the number is split into digits and put together again. The published
-# size, 2048³, is such a case, so the order of the blocks does not explain the step from 111 to 112 %.
+# size, 2048³, is such a case, so the order of the blocks does not explain the step from 111 to 112%.
 #
 # **Where 8 does not divide the rows, it is wrong.** A block whose tile would be below the last row falls back to its
 # raster tile, which another block computes as well; other tiles are left out. At square powers of two, where such
@@ -149,7 +149,7 @@ print(all(l2.as_published(b, *grid) == l2.raster(b, *grid) for grid in powers fo
 # %% [markdown]
 # ## How high should a group be?
 #
-# `l2.grouped(block, rows, columns, group)` is the order of page 07, written with arithmetic alone, so that a CuTe
+# `l2.grouped(block, rows, columns, group)` is the order of notebook 07, written with arithmetic alone, so that a CuTe
 # kernel can call it, too. A square wave reads least, and 264 blocks are a square of about 16 × 16. **Guess** before you
 # go on: is 16 then right for any C? For a tall and narrow one? For a small one?
 #
@@ -215,7 +215,7 @@ show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n 
 # them, and you may call your `best_group` (`in_flight` is two blocks for each SM, on an H200 264). The check first
 # tries it on whole grids, with a block's number that is known only at run time. On two large ones, 64×64 tiles and
 # 61×67, the first 264 blocks must read at most three quarters of the tiles that they read in raster order. Then the
-# check compiles it into the two-stage kernel of page 10, which a GPU times at 8192³.
+# check compiles it into the two-stage kernel of notebook 10, which a GPU times at 8192³.
 
 
 # %%
@@ -233,7 +233,7 @@ check("11.4", in_groups)
 gemm = make_gemm(GemmConfig(stages=2), multistage, order=in_groups)
 
 # %% [markdown]
-# That is page 10's kernel with your order of blocks; only `order=…` is new.
+# That is notebook 10's kernel with your order of blocks; only `order=…` is new.
 #
 # What does it cost? First see what stays the same. `explain` counts all the traffic of a launch, here for 12×2 tiles of
 # 64×64: in raster order, then in groups of 4. Before you run it: which of its lines will differ?
@@ -326,8 +326,8 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
 
 # %% [markdown]
 # At 8192 the bytes are your footprints times the 128 steps: a wave reads more than L2 holds, so the next one finds
-# nothing that it needs. The largest difference is at this size, too: 86 % for groups of 4, 93 % for groups of 16.
-# Groups of 8 raise raster order's hit rate from 87 to 92 %, which sounds like little, and take more than a third off
+# nothing that it needs. The largest difference is at this size, too: 86% for groups of 4, 93% for groups of 16.
+# Groups of 8 raise raster order's hit rate from 87 to 92%, which sounds like little, and take more than a third off
 # the bytes: look at the misses.
 #
 # Real blocks do not stay in lockstep. `l2.traffic` is your function with one refinement: the paces of the blocks differ
@@ -396,13 +396,13 @@ with suppress(NotImplementedError):  # until you have written tiles_fetched
             )
 
 # %% [markdown]
-# **A count is as good as its assumptions.** For groups of 4 and 8 both counts are within 3 % of the counters, for
+# **A count is as good as its assumptions.** For groups of 4 and 8 both counts are within 3% of the counters, for
 # groups of 16 they are a sixth too low, and for raster order the counters say 3.31 GB, between lockstep's 2.31 and
 # drift's 5.88. In lockstep groups of 4 would read more than raster order; by the counters they read a quarter less.
 # Count to find candidates; let the counters choose.
 #
 # **Fewer bytes are not more speed.** At 8192 groups of 4 read a quarter less than raster order, and are slower by more
-# than the spread. Groups of 8 read less than half as much, and gain under 2 %. At 4096 groups of 8 lose about as much,
+# than the spread. Groups of 8 read less than half as much, and gain under 2%. At 4096 groups of 8 lose about as much,
 # and at 2048 all differences are within the spread. Groups of 16, the height that counting chose in 11.3, read least at
 # 8192, but their speed differs from that of groups of 8 by less than its spread.
 #
@@ -477,7 +477,7 @@ check("11.6", busy)
 
 # %% [markdown]
 # **Predict** which size is the slowest, and how much slower than 3584 it is. Then look at the measurement, in TFLOP/s:
-# this page's kernel with two stages, page 12's with three, and cuBLAS (`tutor sweep gemm_waves`):
+# this page's kernel with two stages, notebook 12's with three, and cuBLAS (`tutor sweep gemm_waves`):
 
 # %%
 show_speeds("gemm_waves")
@@ -496,16 +496,16 @@ with suppress(NotImplementedError):  # until you have written busy
             print(f"{swept.gpu}, {size}: predicted {predicted:.2f}, measured {speeds[size] / speeds[3584]:.2f}")
 
 # %% [markdown]
-# Three lines of counting predict the speed of the three-stage kernel within 3 %, the slowest size included. This page's
+# Three lines of counting predict the speed of the three-stage kernel within 3%, the slowest size included. This page's
 # kernel falls furthest short of the count at 2944, 3072 and 3840: compare the first two rows of the table. A block
 # alone on its SM has no other block that fills its pauses while it waits for memory, so with two stages it gains less
 # from having the tensor cores to itself. Where the last wave has at most 132 blocks, as at these three sizes, the third
-# stage of page 12 brings most; at the other sizes it brings little. cuBLAS can choose among several tile sizes, and so
-# among several counts of waves; page 14 cuts the last wave into equal parts.
+# stage of notebook 12 brings most; at the other sizes it brings little. cuBLAS can choose among several tile sizes, and
+# so among several counts of waves; notebook 14 cuts the last wave into equal parts.
 #
 # ## The ladder so far
 #
-# 11.4 is timed at 8192³ and the rows above it at 4096³, so its row has no gain; *Measured* has it, +1.6 % over raster
+# 11.4 is timed at 8192³ and the rows above it at 4096³, so its row has no gain; *Measured* has it, +1.6% over raster
 # order. In the figure *11 grid swizzle* covers *10 two buffers* up to 4096: there the course's order is raster order.
 
 # %%
@@ -538,7 +538,7 @@ show_figure("gemm_ladder_11")
 #
 # Probably more. The bytes take as long as before, which is now a larger share of the kernel's time. Where they take
 # longer than the arithmetic, the kernel waits for memory, and fewer bytes are less time. Work out which it is before
-# you expect a gain; page 14 measures.
+# you expect a gain; notebook 14 measures.
 #
 # </details>
 #

@@ -62,8 +62,8 @@ from tutorlib.notebook.trials import show_beside
 show_timeline(*(Timeline(stages, latency=6, transfer=1, compute=3, tiles=8) for stages in (2, 3, 4)))
 
 # %% [markdown]
-# Four stages keep this arithmetic busy. **Predict** how many it needs when the latency doubles, to 12: use page 10's
-# formula, then move the sliders.
+# Four stages keep this arithmetic busy. **Predict** how many it needs when the latency doubles, to 12: use notebook
+# 10's formula, then move the sliders.
 #
 # <details><summary>How many?</summary>
 #
@@ -89,15 +89,15 @@ explore_timeline(stages=3, latency=6, transfer=1, compute=3)
 #
 # whether anything was left to load or not. At the end of K nothing is left. If the commit were inside the `if`, the
 # newest STAGES − 2 groups would be the last tiles themselves, and the loop would multiply data that has not arrived.
-# (In Schreiber's article, which pages 09 to 12 follow, the printed loop has the commit, `cp_async_fence`, inside the
-# `if`; his kernel has it outside. The printed loop gives right results as long as the last tiles happen to arrive in
-# time. The rehearsal refuses it.)
+# (In Schreiber's article, which notebooks 09 to 12 follow, the printed loop has the commit, `cp_async_fence`, inside
+# the `if`; his kernel has it outside. The printed loop gives right results as long as the last tiles happen to arrive
+# in time. The rehearsal refuses it.)
 #
-# **Exercise 12.1** (about 23 lines). Write it for any `steps.stages` from 2 on; with 2 it is page 10's loop. The calls
-# are those of pages 09 and 10: `steps.load(k_tile, buffer)`, `steps.fetch(k_block, buffer)`, `steps.multiply(k_block)`.
-# Fetch registers ahead as on page 10, and keep two buffer indices, one to read and one to write. The rehearsal runs
-# your loop with 2, 3, 4 and 5 stages, also where K has fewer tiles than there are stages. A GPU times it, for the
-# ladder's table too, with three stages of 128×128×64.
+# **Exercise 12.1** (about 23 lines). Write it for any `steps.stages` from 2 on; with 2 it is notebook 10's loop. The
+# calls are those of notebooks 09 and 10: `steps.load(k_tile, buffer)`, `steps.fetch(k_block, buffer)`,
+# `steps.multiply(k_block)`. Fetch registers ahead as in notebook 10, and keep two buffer indices, one to read and one
+# to write. The rehearsal runs your loop with 2, 3, 4 and 5 stages, also where K has fewer tiles than there are stages.
+# A GPU times it, for the ladder's table too, with three stages of 128×128×64.
 
 
 # %%
@@ -148,7 +148,7 @@ print(story(compiled.ptx))
 # Here are the warps of a small block with three stages, simulated. Find the prologue: two tiles (C) in two groups (c),
 # one wait (w), the barrier (|) and the first fetch (R). Then every step is the same: load and commit, fetch and
 # multiply (M), wait, barrier, and once more fetch and multiply. Which steps load nothing, and do they commit a group?
-# (Below the timeline are the banks, as on page 09.)
+# (Below the timeline are the banks, as in notebook 09.)
 
 # %%
 a, b = (torch.randn(64, 256).bfloat16() for _ in range(2))
@@ -226,7 +226,7 @@ for config in CONFIGS:
 #
 # ## Where a stage pays
 #
-# At 4096³ two stages of 128×128×64 and three differ by about 1 %. Is the third one useless? **Predict** from the table
+# At 4096³ two stages of 128×128×64 and three differ by about 1%. Is the third one useless? **Predict** from the table
 # above and from the purpose of a stage: what fills the pause while a block waits for its tile? And where will more
 # stages pay?
 #
@@ -245,10 +245,10 @@ for config in CONFIGS:
 show_speeds("gemm_depth")
 
 # %% [markdown]
-# At 1024³ the third stage of 128×128×64 gains about 40 %, because no second block fills the pauses. With K = 32 the
+# At 1024³ the third stage of 128×128×64 gains about 40%, because no second block fills the pauses. With K = 32 the
 # fourth stage pays, too. The last column shows the price: *four* stages of 128×128×64 are slower than three, and no
 # faster than two stages of 128×128×32. One block runs on an SM where there were two. In that column the third stage of
-# 128×128×64 gains 9 %, although two blocks share an SM: with four K tiles, filling the pipeline is probably a larger
+# 128×128×64 gains 9%, although two blocks share an SM: with four K tiles, filling the pipeline is probably a larger
 # part of a block's time, and it recurs in every block.
 #
 # This is the lesson of the page: **a pause is filled by another tile of your own, or by another block.** The first
@@ -295,7 +295,7 @@ for swept in all_sweep_results("gemm_stages"):
 
 # %% [markdown]
 # The five fastest rows have at least 23 FLOP per byte, eight warps, and two tiles and 48 KiB in flight. Each of the
-# others lacks at least one of these: find out which. The five differ by about 1 %, so take any of them. Beware: these
+# others lacks at least one of these: find out which. The five differ by about 1%, so take any of them. Beware: these
 # thresholds were read from the table, after the measurement. Beforehand you know only that each can be too small, not
 # how much is enough. The numbers find the candidates; the measurement chooses.
 #
@@ -311,7 +311,7 @@ for tile, warps, stages in [((128, 128, 48), (2, 2), 4), ((256, 128, 32), (2, 2)
 # %% [markdown]
 # **Exercise 12.3** (about 1 line). Write `tuned()`, which returns the `GemmConfig` that is fastest at 4096³ on your
 # GPU; if you have none, one of the five fastest in the map. It must not spill. The check compiles it with the course's
-# loop and page 11's order of blocks. A GPU times it: for the last point it must reach 98 % of the course's own speed
+# loop and notebook 11's order of blocks. A GPU times it: for the last point it must reach 98% of the course's own speed
 # beside cuBLAS. Without a GPU, the check computes the table's four numbers and `busy`, and compares each with the least
 # that the five fastest have.
 
@@ -384,8 +384,8 @@ show_figure("gemm_ladder_12")
 # SMs have one. At 1536 the 144 smaller tiles give some of the 132 SMs two, as much work as one large tile, and the lead
 # is gone. At 3072 it returns: of the 288 large tiles 24 are left for a third wave; of the 576 small ones, two on each
 # SM, 48 are left, each with half the work. By the table, the third stage alone brings nothing at 4096: *multistage* is
-# no faster than page 10's register pipeline. The next figure adds the roofs of the datasheet and the rungs of pages 13
-# and 14:
+# no faster than notebook 10's register pipeline. The next figure adds the roofs of the datasheet and the rungs of
+# notebooks 13 and 14:
 
 # %%
 show_figure("roofline")
@@ -468,19 +468,19 @@ check("12.5", trans_row)
 #
 # - **Host.** Wrap each tensor with `from_dlpack(x, assumed_align=16)`: otherwise CuTe assumes the alignment of one
 #   element, and refuses copies of 16 bytes. Compile your `@cute.jit` function for the three with `cute.compile`, once
-#   for each shape; keep the result, and call it with the wrapped tensors. (Torch's streams come on page 17.)
+#   for each shape; keep the result, and call it with the wrapped tensors. (Torch's streams come in notebook 17.)
 # - **Kernel.** A tile of C of 128×128 or more; three stages or more; `cp.async` of 16 bytes; `ldmatrix`, with
 #   `transpose=True` for A; `mma.sync`; one barrier for each K tile; your order of blocks; whole sectors of C. No bank
 #   conflict, no spill.
 #
-# Anything that you have written is yours to use: `multistage`, `in_groups`, `tuned`, the cells of page 09. The course's
-# kernel is not, nor are its `Steps`, `GlobalToShared`, `Operand` and `Accumulators`. Three things help:
+# Anything that you have written is yours to use: `multistage`, `in_groups`, `tuned`, the cells of notebook 09. The
+# course's kernel is not, nor are its `Steps`, `GlobalToShared`, `Operand` and `Accumulators`. Three things help:
 #
 # - Your `multistage` runs on any object that has `k_tiles`, `stages`, `k_blocks`, and the methods `load`, `fetch` and
 #   `multiply`. Make it a `@dataclass(frozen=True)` whose fields hold the tensors. (Functions inside the kernel would
 #   capture the tensors, and CuTe refuses that in a loop of the kernel.)
 # - `load` and `fetch` are one `cute.copy(tiled_copy, source, target)` for each operand, and `multiply` is one
-#   `cute.gemm(tiled_mma, d, a, b, c)`, as on page 09.
+#   `cute.gemm(tiled_mma, d, a, b, c)`, as in notebook 09.
 # - `cute.make_fragment_like(tCgC)` makes registers in bf16, in C's order of memory. Round the accumulators into them,
 #   `.store(tCrC.load().to(…))`; then one `cute.autovec_copy` writes 16 bytes at a time, if the MMA sees the columns in
 #   09.7's order.
@@ -597,7 +597,7 @@ check("12.6", gemm_m_major)
 
 # %% [markdown]
 # Here is one block of it, line by line. Each access should take no more wavefronts or sectors than it needs; the two
-# lower panels show the banks. (In the ladder's table the course's kernel is 6 % slower than 12.4 on both GPUs, though
+# lower panels show the banks. (In the ladder's table the course's kernel is 6% slower than 12.4 on both GPUs, though
 # its accesses take no more than they need. One hypothesis is the order of its machine instructions, which the appendix
 # prints for *tuned*: if `ldmatrix` comes too late, the tensor cores wait for operands, and a profiler counts more
 # stalls on the *short scoreboard*, which are waits for shared memory. This page does not test it.)
@@ -632,8 +632,8 @@ else:
 #
 # ## When to use cuBLAS
 #
-# For a plain GEMM: always, at least until you have done page 14. cuBLAS has many kernels and a heuristic that picks one
-# for the shape; you have one kernel. At small sizes, where the figure goes down, it can use a technique that ours
+# For a plain GEMM: always, at least until you have done notebook 14. cuBLAS has many kernels and a heuristic that picks
+# one for the shape; you have one kernel. At small sizes, where the figure goes down, it can use a technique that ours
 # lacks: several blocks take a slice of K each and add their results (**split-K**), so that a C of few tiles leaves no
 # SM idle.
 #
@@ -648,8 +648,8 @@ else:
 #
 # - One group is committed in every step. Then "all but the newest STAGES − 2" names the same tile each time.
 # - A pause is filled by another buffer of yours or by another block. They compete for shared memory and registers.
-# - Stages pay most where a block is alone on its SM (a small C, page 11's last wave, a large tile), and where a tile is
-#   short along K.
+# - Stages pay most where a block is alone on its SM (a small C, notebook 11's last wave, a large tile), and where a
+#   tile is short along K.
 # - Tune by arithmetic first: FLOP for each byte of shared memory, warps on an SM, tiles and bytes in flight. Then
 #   measure, and write down what did not work.
 # - For an M-major A three things change: the vectors of the copy, the atom in shared memory, and `ldmatrix`, which
@@ -723,7 +723,7 @@ for name, main_loop in LOOPS.items():
 show_sweep("gemm_tries")
 
 # %% [markdown]
-# The second loop above is the row *tuned, loads spread, no branch*: 4 to 5 % faster than *tuned*. Take its two changes
+# The second loop above is the row *tuned, loads spread, no branch*: 4 to 5% faster than *tuned*. Take its two changes
 # one at a time. With the loads behind the first K block, and the `if` still there, the loop is a little faster; without
 # the `if`, and with the loads first, it is slower than before. Both together gain more than either, at every size. And
 # now a longer step along K pays at the larger sizes, though it brought nothing while the loads came first: it has half
@@ -740,11 +740,11 @@ show_sweep("gemm_tries")
 # %% [markdown]
 # ## Appendix: The same kernel in C++
 #
-# CuTe was a C++ library first, and most of the code that you will read is written in it. Everything on pages 09 to 12
-# has its counterpart there. Eric Schreiber ported his three-stage kernel from C++ to Python, and published for 2048³ on
-# an A100 (these are his numbers): 149 TFLOP/s, where PyTorch has 128 and NVIDIA's own example in the Python DSL 142; a
-# run of 0.1155 ms in Python and 0.1158 ms in C++; some 650 lines instead of 850. The numbers agree with one another:
-# the speed follows from the time, and the article's 116 % of PyTorch from the speeds.
+# CuTe was a C++ library first, and most of the code that you will read is written in it. Everything in notebooks 09 to
+# 12 has its counterpart there. Eric Schreiber ported his three-stage kernel from C++ to Python, and published for 2048³
+# on an A100 (these are his numbers): 149 TFLOP/s, where PyTorch has 128 and NVIDIA's own example in the Python DSL 142;
+# a run of 0.1155 ms in Python and 0.1158 ms in C++; some 650 lines instead of 850. The numbers agree with one another:
+# the speed follows from the time, and the article's 116% of PyTorch from the speeds.
 
 # %%
 from collections import namedtuple

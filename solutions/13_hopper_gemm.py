@@ -505,7 +505,7 @@ for name, loop in (("1 stage", one_stage), ("2 stages", main_loop)):
 # %% [markdown]
 # (One stage has less than half of four stages' speed, and two have about two thirds, at 2048 as at 8192: the wait
 # recurs in every step, so the number of steps does not matter. The timelines, whose ticks are assumed, gave 33 and
-# 67 percent. `one_stage` runs in a kernel with two stages and leaves the second one unused: the epilogue writes its
+# 67%. `one_stage` runs in a kernel with two stages and leaves the second one unused: the epilogue writes its
 # tile of C over the stages, and one stage is too small for it.)
 #
 # ## The epilogue: stmatrix, and TMA again
@@ -792,8 +792,8 @@ show_figure("hopper_k")
 # At 2048 there are 128 tiles, at most one for each SM, and the kernel consists of launch, first load, multiplication
 # and store, each once. With small K little of that is multiplication, so the curve begins low, and all four kernels are
 # close together: a single tile has no other tile to overlap with. (At K up to 1024 the kernel of notebook 14 picks
-# smaller tiles, so that an SM has two or more of them and can overlap. It is 3 to 9 percent faster than the plain
-# kernel there, no more than such short runs spread.) At K = 256 the plain kernel has 22 percent of the peak at M = N =
+# smaller tiles, so that an SM has two or more of them and can overlap. It is 3 to 9% faster than the plain
+# kernel there, no more than such short runs spread.) At K = 256 the plain kernel has 22% of the peak at M = N =
 # 2048, and 41 at 8192: short K costs more at 2048.
 #
 # At 8192 there are 2,048 tiles, about sixteen for each SM. They share one launch, but each SM fills and

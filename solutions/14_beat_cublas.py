@@ -220,9 +220,9 @@ print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
-# The smaller tile is about 6 percent slower at both sizes. (Each kernel is timed in turn with cuBLAS, and the factor
+# The smaller tile is about 6% slower at both sizes. (Each kernel is timed in turn with cuBLAS, and the factor
 # compares their speeds as fractions of cuBLAS's, so it is not quite the quotient of the two times. In the kernel at the
-# end of this page the smaller tile is about 2 percent slower at 4096 and about as fast at 2048:
+# end of this page the smaller tile is about 2% slower at 4096 and about as fast at 2048:
 # `figures/data/explored`.) The section *Bytes per step* counts the bytes it moves.
 #
 # ## Registers move
@@ -788,15 +788,15 @@ show_figure("hopper_levers")
 # %% [markdown]
 # How good was your list?
 #
-# - **Roles alone** bring −0.9, −0.1 and +0.2 percent at the three sizes, all within the spread. Their worth is that
+# - **Roles alone** bring −0.9, −0.1 and +0.2% at the three sizes, all within the spread. Their worth is that
 #   they make the others possible.
-# - **Persistence** is the one lever that helps at 4096 (+3.0 percent), and it also helps at 8192 (+1.0).
-# - **Zigzag** (+0.7) and **stream-K** (+1.0 to +1.2) help at 8192. Stream-K costs 1.3 percent at 4096 and 15 to 16
+# - **Persistence** is the one lever that helps at 4096 (+3.0%), and it also helps at 8192 (+1.0).
+# - **Zigzag** (+0.7) and **stream-K** (+1.0 to +1.2) help at 8192. Stream-K costs 1.3% at 4096 and 15 to 16
 #   percent at 2048, where it cuts tiles that fit into one wave.
 # - **Deferred stores, multicast, tile order and polling** stay within the spread at every size. **Stagger** costs 3.9
 #   percent at 2048 and 0.6 at 8192.
 # - **Another tile**: 256×192 with stream-K is the fastest row at 8192 and the slowest at 2048. Ping-pong with 128×192
-#   loses 23 percent to cuBLAS at 2048 and 9 at 4096, and is about level with the plain kernel at 8192.
+#   loses 23% to cuBLAS at 2048 and 9 at 4096, and is about level with the plain kernel at 8192.
 #
 # Some of this was to be expected from the counts. At 2048 there is one wave, so nothing that overlaps with a *next*
 # tile can help. Clusters of 2×2 have no row. With the other switches of *polling* they reach 0.60, 0.86 and 0.94 of
@@ -805,9 +805,9 @@ show_figure("hopper_levers")
 # Ping-pong with 128×192 needs two waves of 768 cycles per K tile at 2048, where 128×256 needs one of 1,024, and at 4096
 # six instead of four. That is half as many cycles again, and an eighth, which is enough to explain what it loses there.
 # At 8192 the waves are slightly in its favor (21 instead of 16), and still it is no faster than *persistent*. Its
-# *cycles*, 882 in this run, exceed their floor by 15 percent, those of 128×256 with whole tiles by 9 to 10, as *Bytes
+# *cycles*, 882 in this run, exceed their floor by 15%, those of 128×256 with whole tiles by 9 to 10, as *Bytes
 # per step* led you to expect, though the timestamps may have a part in it. (This page cannot explain two numbers in
-# that column: with stream-K a K tile of 128×256 is within 3 percent of its floor, and *multicast* on *plain* takes
+# that column: with stream-K a K tile of 128×256 is within 3% of its floor, and *multicast* on *plain* takes
 # 1,274 cycles, though without timestamps that kernel is no slower.)
 #
 # Multicast is the surprise: L2 sends a third less, and the time does not change. A likely reason, which this page does
@@ -891,8 +891,8 @@ check("14.10", cost)
 show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
 
 # %% [markdown]
-# The formula is within about 5 percent at 4096 and 8192, and up to 10 percent too high at 2048. It is wrong about
-# multicast, too: it charges for L2's bytes, so it promises a gain of 3 to 5 percent, and the measurement shows none.
+# The formula is within about 5% at 4096 and 8192, and up to 10% too high at 2048. It is wrong about
+# multicast, too: it charges for L2's bytes, so it promises a gain of 3 to 5%, and the measurement shows none.
 #
 # The times also show where scheduling ends. The next cell counts what the tensor cores alone need at 1,980 MHz:
 
@@ -905,8 +905,8 @@ for size in (2048, 4096):
 # %% [markdown]
 # At 2048³ that is 16.5 of the 26.9 µs measured. The rest is launch, first loads, the last epilogue, and the cycles that
 # a K tile takes beyond its floor. A single wave has nothing to overlap the first three with, and cuBLAS pays for them
-# too: the best row reaches 1.011 of cuBLAS, within its spread of ±1.6 percent. At 4096³ it is 132 of 173 µs, and the
-# best row reaches 1.014, ±0.5 percent. Here the clock already falls to 1,935–1,965 MHz, and without pauses to 1,485 MHz
+# too: the best row reaches 1.011 of cuBLAS, within its spread of ±1.6%. At 4096³ it is 132 of 173 µs, and the
+# best row reaches 1.014, ±0.5%. Here the clock already falls to 1,935–1,965 MHz, and without pauses to 1,485 MHz
 # at 690 W (appendix *In watts*): the power limit bounds cuBLAS and your kernel alike. So expect no more of these levers
 # at these two sizes. At 8192³, with stream-K, they reach 1.03 with tiles of 128×256, and 1.04 with 256×192.
 #
@@ -939,7 +939,7 @@ print(f"{len(CHANGES)} combinations; {dict(refused)} break a rule; {len(SPACE)} 
 # `cost` and `SPACE`. Where the formula cannot tell some of them apart, as where device memory is the limit, take the
 # one that asks L2 for the fewest bytes. You may add rules of your own, but no list of sizes: each check also draws
 # shapes at random. A Hopper GPU times five shapes, none of them a square, and the one at which you do worst beside
-# cuBLAS counts: for the last two points it must reach 85 and 93 percent of the course's ratio. Without a GPU, the
+# cuBLAS counts: for the last two points it must reach 85 and 93% of the course's ratio. Without a GPU, the
 # course's model of the time judges your choice.
 
 
@@ -975,7 +975,7 @@ show_source(gemm_kernel)
 # **Exercise 14.18** (about 11 lines). Write `my_gemm(m, n, k)`, which returns (configuration, parts) for a shape: your
 # choice, and `Parts` with your eight functions. The check simulates your parts together in three configurations:
 # clusters with deferred stores, stream-K with deferred stores, and split-K. With a Hopper GPU it times your kernel at
-# 4096³, in your configuration, for which you get the last point at 98 percent of the speed of the course's solution.
+# 4096³, in your configuration, for which you get the last point at 98% of the speed of the course's solution.
 
 
 # %%
@@ -1059,7 +1059,7 @@ show_figure("gemm_any")
 # well, and the figure after this one was measured with it.) Half a percent worse: on the shapes of the fit the median
 # is 1.010 of cuBLAS, and 16 of 40 are slower than cuBLAS; on the unseen ones it is 1.005, and 19 of 40 are slower. So
 # on an unseen shape the chooser is about as likely to be ahead of cuBLAS as behind it; the worst is 0.894. And the
-# pairs of a single random shape typically spread by 6 percent, so do not read much into one point near 1. (This page
+# pairs of a single random shape typically spread by 6%, so do not read much into one point near 1. (This page
 # does not examine the few points far above 1.)
 #
 # Random shapes are not what the kernel is for. `tutor sweep gemm_models` times it on the weights of three language
@@ -1078,10 +1078,10 @@ show_figure("gemm_models")
 #
 # ## The ladder, to its end
 #
-# (In the table, the row of `choose` shows the shape at which it did worst; the H100's *fastest* was timed at 4096; a
-# blank was not measured. *Gain* compares the time with that of the last row above it at the same size. The picture has
-# the rungs that its sweep has timed; on a Hopper GPU `tutor sweep gemm_rungs --resume` adds others.) **Predict** for
-# the picture's last panel: at which sizes do the rungs that have one configuration for all sizes fall far below cuBLAS?
+# (In the table, the row of `choose` shows the shape at which it did worst. *Gain* compares the time with that of the
+# last row above it at the same size. The picture has the rungs that its sweep has timed; on a Hopper GPU `tutor sweep
+# gemm_rungs --resume` adds others.) **Predict** for the picture's last panel: at which sizes do the rungs that have one
+# configuration for all sizes fall far below cuBLAS?
 
 # %%
 show_ladder("13", "14")
@@ -1093,7 +1093,7 @@ show_figure("gemm_ladder")
 # They do up to 1536, and again at 3072. The small squares have fewer tiles of 128×256 than the GPU has SMs, and at 3072
 # the third wave has 12 clusters where 66 fit (*Waves*). *Chosen*, the course's chooser, has no such dip: at all nine
 # sizes it is at least level with cuBLAS. So at five of the nine the choice of a configuration brings more than all
-# levers of the schedule together. (In the figure of random shapes the square of 1536 is 1 percent behind, well within
+# levers of the schedule together. (In the figure of random shapes the square of 1536 is 1% behind, well within
 # its spread.)
 #
 # ## What to remember
@@ -1121,8 +1121,8 @@ show_figure("gemm_ladder")
 # <details><summary>2. 4096×4096 in tiles of 128×256, clusters of 2×1, 66 at a time. What can stream-K bring at
 # best?</summary>
 #
-# 256 clusters are 3.88 waves, which take as long as 4: 3 percent, before the traffic of partial sums is paid for. In
-# the table nothing of that is left: it costs 1.3 percent.
+# 256 clusters are 3.88 waves, which take as long as 4: 3%, before the traffic of partial sums is paid for. In
+# the table nothing of that is left: it costs 1.3%.
 #
 # </details>
 #
@@ -1130,7 +1130,7 @@ show_figure("gemm_ladder")
 #
 # A step has three quarters of the arithmetic of one with 128×256, but five sixths of its bytes from L2. In every cycle
 # L2 has to send 53 bytes instead of 48, and shared memory to move 139 instead of 128. And at 2048 and 4096 its tiles
-# fill the waves less well: the tensor cores can do useful work for 65 and 86 percent of the time, where with 128×256 it
+# fill the waves less well: the tensor cores can do useful work for 65 and 86% of the time, where with 128×256 it
 # is 97.
 #
 # </details>
@@ -1235,8 +1235,8 @@ for parts in (1, 2, 4, 8):
     )
 
 # %% [markdown]
-# With a factor of 4 each block receives 96 KiB: at 32 bytes per cycle 3,072 cycles, 5 percent of its 65,536. With 8 it
-# is 3,584 of 32,768, or 11 percent. (The 32 are an assumption. The levers are measured at three squares, without
+# With a factor of 4 each block receives 96 KiB: at 32 bytes per cycle 3,072 cycles, 5% of its 65,536. With 8 it
+# is 3,584 of 32,768, or 11%. (The 32 are an assumption. The levers are measured at three squares, without
 # split-K; `choose` uses it.)
 
 # %% [markdown]
@@ -1254,10 +1254,10 @@ for parts in (1, 2, 4, 8):
 show_sustained()
 
 # %% [markdown]
-# No. At 8192 *zigzag, polling* and *chosen* need 3 to 4 percent fewer joules than cuBLAS and run at a lower clock; at
+# No. At 8192 *zigzag, polling* and *chosen* need 3 to 4% fewer joules than cuBLAS and run at a lower clock; at
 # 4096 none runs at a higher one. At 2048 three of the four do, by 15 MHz, and need more joules. Under the limit all
 # draw nearly the same watts, so a launch's joules only repeat its time, as far as the meter can tell (cuBLAS was
-# measured again with each kernel, and its row has the medians; its own joules differ by 2 to 3 percent between these
+# measured again with each kernel, and its row has the medians; its own joules differ by 2 to 3% between these
 # runs). A kernel that needs fewer cycles does more work in each of them and so draws more power at a given clock; the
 # clock falls until the limit holds. That is why *alone* shows less than *in turn* at 8192 and 4096.
 #
@@ -1339,9 +1339,9 @@ show_sweep("hopper_fp8")
 
 # %% [markdown]
 # With one scale no kernel here is ahead of cuBLASLt: the best takes 106.6 µs beside its 105.4. Two waves of 256×160 are
-# 96 percent full, so the shape leaves little to win. And beware of the row *A stays in L2*, whose loads ask L2 to keep
+# 96% full, so the shape leaves little to win. And beware of the row *A stays in L2*, whose loads ask L2 to keep
 # A's lines. Its ratio is 1.000, yet in µs it is no faster than the row above it: the cuBLASLt timed in turns with it
-# took 106.6 µs instead of 105.4 (`figures/data/sweeps/h200_hopper_fp8.json`), and ±1.3 percent covers that.
+# took 106.6 µs instead of 105.4 (`figures/data/sweeps/h200_hopper_fp8.json`), and ±1.3% covers that.
 #
 # With block scales, 80 additions by 256 threads take 160 cycles of the SM's 128 lanes, a quarter of 640. The table
 # shows more than a third: with multicast, tiles of 128×160 take 148.1 µs at best, beside 110.0 with one scale. A
@@ -1368,7 +1368,7 @@ table.why.str.replace(r"[\d.]+", "…", regex=True).value_counts()
 # **Exercise 14.11** (about 3 lines). Write `fastest()`, which returns the `HopperConfig` that is fastest at 8192³ on
 # your GPU. Use any switch, including those that the formula does not know: `raster`, `group`, `snake`, `zigzag`,
 # `stagger`, `lag`, `polls`. `help(HopperConfig)` explains them. The table above helps: on a Hopper GPU it has times.
-# There the last two points take 98 and 99 percent of the course's ratio to cuBLAS. Without one, the course's model and
+# There the last two points take 98 and 99% of the course's ratio to cuBLAS. Without one, the course's model and
 # the table of levers judge your choice, and tell large differences only.
 
 

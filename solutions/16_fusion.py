@@ -106,7 +106,7 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 #
 # > gelu(x) = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))
 #
-# Write `gelu(x)` for values in fp32. (The erf form of GELU is more accurate, and passes too.) Some of the checker's x
+# Write `gelu(x)` for values in fp32. (The erf form of GELU is more accurate, and passes too.) Some of the check's x
 # are large: if you write tanh with exponentials, what happens at x = 30?
 
 
@@ -130,9 +130,9 @@ print("your gelu      ", arithmetic(gelu))
 #
 # Now estimate what GELU costs a tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, their
 # tanh alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so
-# with K = 4096 the tile takes 65,536: tanh adds 3 % if the tensor cores wait for it. The other instructions, seven per
+# with K = 4096 the tile takes 65,536: tanh adds 3% if the tensor cores wait for it. The other instructions, seven per
 # element in the course's `gelu` (how many in yours?), take 1,792 cycles at 128 per cycle. Other units execute them, so
-# they can overlap with tanh; without any overlap they add nearly 3 % more. Two things can keep the tensor cores busy
+# they can overlap with tanh; without any overlap they add nearly 3% more. Two things can keep the tensor cores busy
 # meanwhile: notebook 14's ping-pong, or a second block on the SM.
 #
 # ## Where the bias is
@@ -194,7 +194,7 @@ check("16.3", bias_gelu)
 
 # %% [markdown]
 # Nothing is rounded between the accumulators, the bias and GELU. As three torch operators, the same layer rounds three
-# times. The checker's bound allows one rounding, so an epilogue that rounds before it adds fails.
+# times. The check's bound allows one rounding, so an epilogue that rounds before it adds fails.
 #
 # ## A residual, and the edges
 #
@@ -277,7 +277,7 @@ check("16.6", interleaving)
 # atoms along M; and along N the 4 neighboring atoms of a warp's step, then its steps (`rest`). So the first half of
 # `rest` is gate, and the second half is up. Return fp32 registers of shape (pairs, atoms, (neighbors, rest // 2)) with
 # silu(gate) · up. `cute.make_tensor(tCrC.iterator + n, layout)` is a tensor that begins n elements later. Again, some
-# of the checker's numbers are large.
+# of the check's numbers are large.
 
 
 # %%
@@ -313,7 +313,7 @@ show_source(GatedStores)
 # ### Measured
 #
 # The column *beside* names the baseline. The first is notebook 14's plain GEMM, whose epilogue only rounds: a speed of
-# 0.97 means that the epilogue costs 3 %. The other baselines are torch's ways to compute the same result. (*torch* for
+# 0.97 means that the epilogue costs 3%. The other baselines are torch's ways to compute the same result. (*torch* for
 # SwiGLU: two GEMMs, and a kernel each for silu and the product. *beta = 1*: cuBLAS computes alpha · A · Bᵀ + beta · D,
 # so it adds the residual in its own kernel. *cool*: timed in short rounds, between which the GPU rests.) The shape 8192
 # means that M, N and K are all 8192. For SwiGLU, N counts gate's and up's features together. **Predict**: which of
@@ -326,7 +326,7 @@ show_costs("fused_epilogues")
 # %% [markdown]
 # The residual costs most: it alone reads a matrix as large as C. SwiGLU costs nothing: it stores half as much as the
 # plain GEMM, and at K = 4096 it is even faster. Beside torch's ways to compute the same results, the three fused
-# kernels are 4 to 16 % faster.
+# kernels are 4 to 16% faster.
 #
 # The plain GEMM is notebook 14's, in the configuration that its model chooses for the shape:
 
@@ -336,15 +336,15 @@ for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
     print(shape, plain.schedule, plain.tile, "cluster", plain.cluster, "stream-K" if plain.stream_k else "")
 
 # %% [markdown]
-# SwiGLU has no cost to halve, and neither of the other costs halves at K = 8192. The residual's cost falls from 5.7 %
-# to 3.8 %. By your estimate GELU's should halve, but its two cooperative rows hardly differ (2.4 % and 2.1 %). Since M
+# SwiGLU has no cost to halve, and neither of the other costs halves at K = 8192. The residual's cost falls from 5.7%
+# to 3.8%. By your estimate GELU's should halve, but its two cooperative rows hardly differ (2.4% and 2.1%). Since M
 # and N differ, too, so do the number of waves and the plain GEMM's configuration. The cooperative rows have, at both
-# shapes, the configuration that the cell prints for 8192, so they isolate the epilogue at 8192 only. There, the 2.1 %
-# for GELU agrees with the estimate: at twice the K, tanh alone adds half of 3 %, and the other instructions, without
-# any overlap, nearly as much again. At 4096×14336×4096 the plain GEMM is a ping-pong kernel, so GELU's 2.4 % also
+# shapes, the configuration that the cell prints for 8192, so they isolate the epilogue at 8192 only. There, the 2.1%
+# for GELU agrees with the estimate: at twice the K, tanh alone adds half of 3%, and the other instructions, without
+# any overlap, nearly as much again. At 4096×14336×4096 the plain GEMM is a ping-pong kernel, so GELU's 2.4% also
 # contains the difference between two schedules.
 #
-# *bias + GELU, ping-pong* is 1 to 2 % slower than the plain GEMM. That ratio, too, compares two configurations, but
+# *bias + GELU, ping-pong* is 1 to 2% slower than the plain GEMM. That ratio, too, compares two configurations, but
 # part of it is to be expected: the epilogue of an SM's last tile has no main loop to hide behind. The best row for GELU
 # is the first one: *bias + GELU* is ping-pong with stream-K, which divides the last wave among the SMs.
 #
@@ -352,7 +352,7 @@ for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
 # function chose the configuration. To the time that notebook 14's model predicts it adds your estimate of the epilogue:
 # all of it for cooperative warpgroups, and nothing for ping-pong, as long as the epilogue is shorter than a tile's main
 # loop. If two configurations differ by less than the model's accuracy, the function takes ping-pong. At K = 4096,
-# *SwiGLU, ping-pong, stream-K* is 1 % faster than *SwiGLU*, the function's choice. But do not make much of 1 %: the
+# *SwiGLU, ping-pong, stream-K* is 1% faster than *SwiGLU*, the function's choice. But do not make much of 1%: the
 # same chosen kernel takes 600.1 µs in that row and 594.8 µs in *SwiGLU beside torch*. The op's registers count, too: at
 # K = 4096 the plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill.
 #
@@ -652,7 +652,7 @@ gated_linear = register("page16::gated_linear", gated_forward, gated_fake, gated
 # %% [markdown]
 # On a Hopper GPU, the next cell times your two kernels at M = 4096, N = 14336 (for SwiGLU, gate's and up's features
 # together) and K = 4096, beside torch's ways and beside the same GEMMs with the course's epilogues. (The column µs is
-# your kernel's time, measured anew beside each baseline.) Expect a speed within 1 % of 1 beside the course's, since
+# your kernel's time, measured anew beside each baseline.) Expect a speed within 1% of 1 beside the course's, since
 # only the expressions can differ. If yours is slower, count the instructions of your GELU with `arithmetic`, and look
 # for a division in your silu.
 
@@ -740,7 +740,7 @@ show_as_a_module()
 # between: it makes one kernel of silu and the product, but still writes and reads gate(x) and up(x). At notebook 05's
 # 4.2 TB/s, the H200 needs 168 µs for 470 + 235 MB, and the fused gate saves 161 µs beside *nn.Linear swapped*: the
 # traffic explains the gain. On the H100, at 2.98 TB/s, the traffic takes 237 µs, and the gain beside torch is larger,
-# too: 14 % instead of 10 %.
+# too: 14% instead of 10%.
 #
 # The largest difference to torch's result, 0.00195, is 2⁻⁹: the distance between neighboring bf16 numbers
 # from 0.25 to 0.5.
@@ -765,8 +765,8 @@ show_costs("mlp_training")
 # slower than its plain one. (Notebook 05's transpose without a swizzle was slow as well, but its swizzled one came
 # close to a plain copy.)
 #
-# The other rows: on the H200, our kernel for transposed operands makes the step 1 % faster than *backward by cuBLAS*.
-# On the H100, compiling the activation gains 4 % with our linear layers and with torch's, so ours remain 1 % ahead. The
+# The other rows: on the H200, our kernel for transposed operands makes the step 1% faster than *backward by cuBLAS*.
+# On the H100, compiling the activation gains 4% with our linear layers and with torch's, so ours remain 1% ahead. The
 # row with a ≈ is too noisy to say which is faster. The table has no row for the gated MLP, whose backward computes
 # gate(x) and up(x) again: two GEMMs more, beside nine.
 #
@@ -832,10 +832,10 @@ show_parallel()
 #
 # ## Test yourself
 #
-# <details><summary>1. GELU's tanh costs a GEMM with K = 4096 about 3 % if the tensor cores wait for it. What does it
+# <details><summary>1. GELU's tanh costs a GEMM with K = 4096 about 3% if the tensor cores wait for it. What does it
 # cost with K = 1024, and what would you change?</summary>
 #
-# About 12 %: the epilogue takes as long as before, and the main loop a quarter of the time. Use ping-pong: one
+# About 12%: the epilogue takes as long as before, and the main loop a quarter of the time. Use ping-pong: one
 # warpgroup multiplies while the other is in its epilogue, which hides the cost as long as the epilogue is shorter than
 # a tile's main loop, except in the last wave.
 #

@@ -495,7 +495,7 @@ for wrong in ((x.half(), y), (x.reshape(2, 2), y), (torch.ones(8)[::2], y)):
 # A launch needs a *stream*. With TVM-FFI, the compiled function can look up torch's current stream itself: the caller
 # passes `make_fake_stream(use_tvm_ffi_env_stream=True)` as one of `arguments`, and omits it in later calls.
 #
-# Three points need no GPU. With one, the checker compares the host time of a launch of `double` with that of
+# Three points need no GPU. With one, the check compares the host time of a launch of `double` with that of
 # `torch.add`: you get one point if yours is at most four times `torch.add`'s, and a second one if it is at most
 # `torch.add`'s.
 
@@ -546,7 +546,7 @@ check("17.5", for_torch)
 # passed to `graphed` are examples: leave them as they are.
 #
 # Three points need no GPU: a stand-in for `torch.cuda` runs the launches on CPU tensors and applies the rules above.
-# The fourth needs one: the checker captures 20 launches of `double`, and a call of your function, copy and replay
+# The fourth needs one: the check captures 20 launches of `double`, and a call of your function, copy and replay
 # together, may take at most a quarter of the host time that 20 calls of `torch.add` take.
 
 

@@ -88,7 +88,7 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 #
 # Each bug has two exercises. For the **diagnosis**, you return `Diagnosis(line=…, cause=…, shape=…)`: the line's number
 # or its text, one of the causes below, and the shape of an input that exposes the bug. An example, in which `line`
-# could also be `"sum = 0;"`: `Diagnosis(line=12, cause="not reset", shape=(16, 8, 4))`. The checker runs the broken
+# could also be `"sum = 0;"`: `Diagnosis(line=12, cause="not reset", shape=(16, 8, 4))`. The check runs the broken
 # kernel on that input. If nothing goes wrong there, you get no points, even if line and cause are right. So begin with
 # the input, and leave `line` and `cause` at `None`: an input that exposes the bug earns one point. Line and cause are
 # graded as a pair. A right pair earns the other three points, and a wrong pair costs the first one as well. `check`
@@ -101,7 +101,7 @@ for name, meaning in CAUSES.items():
 
 # %% [markdown]
 # For the **fix**, you get the source as a string and return it corrected. `patch(source, old, new)` changes one place;
-# you may also return a string of your own. The checker compiles it and tests it like every kernel of the course: shapes
+# you may also return a string of your own. The check compiles it and tests it like every kernel of the course: shapes
 # with tails, a result that is known exactly, and the simulator's rules. Fix the kernel; do not rewrite it. Work done
 # with tensor cores, shared memory or asynchronous copies must still use them, unless their use is the bug. A pipeline
 # that no longer has copies in flight while it computes, a redundant barrier or fence, repeated loads, a new bank

@@ -572,7 +572,7 @@ show_sweep("decode")
 
 # %% [markdown]
 # One block for each SM is enough: it is within a few percent of torch's fastest backend, and at least level with two in
-# all rows but one. It gains the most in 16×64×8×1×16384×64, whose 16 × 8 heads of K and V stay whole with one block for
+# all rows but one. It gains some 2% in 16×64×8×1×16384×64, whose 16 × 8 heads of K and V stay whole with one block for
 # each SM, and are split with two. Four are much slower, and the parts are not the reason: where the batch has 512 heads
 # of K and V or more, no column splits them, and four are as slow there. What differs is the hint. Compiled for four
 # blocks, a thread has a quarter of the registers that it has for one, and spills. (To see it, compile
@@ -587,7 +587,7 @@ for decode in all_sweep_results("decode"):
     print(f"{decode.gpu}: {min(shares):.0%} to {max(shares):.0%} of the datasheet's bandwidth")
 
 # %% [markdown]
-# On an H100, the best copy in notebook 05's ladder reached 89 percent. So decoding is nearly as fast as device memory
+# On an H100, the best copy in notebook 05's ladder reached 89%. So decoding is nearly as fast as device memory
 # can be read: the softmax and both multiplications are hidden behind its loads.
 #
 # ## What to remember

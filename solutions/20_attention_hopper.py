@@ -494,7 +494,7 @@ check("20.8", turns)
 #
 # **Exercise 20.9** (about 1 line). Write `my_parts()`, which returns `AttentionParts` with your functions in its slots:
 # `by_row`, `p_operand`, `add_pv`, `quad_reduce`, `softmax_step`, `produce`, `step`, `take_turn`, `pass_turn`. On a
-# Hopper GPU it is timed, causal, beside torch's attention on cuDNN, and the last point is for at least 95 % of the
+# Hopper GPU it is timed, causal, beside torch's attention on cuDNN, and the last point is for at least 95% of the
 # speed of the course's parts.
 
 
@@ -652,7 +652,7 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# The CuTe kernel gains most with a causal mask at head_dim 128. Without a mask it is ahead by at most some 6 %, and in
+# The CuTe kernel gains most with a causal mask at head_dim 128. Without a mask it is ahead by at most some 6%, and in
 # two rows slightly behind. The cuTile kernel is behind cuDNN's in almost all rows, and furthest at 1,024 tokens. In
 # CuTe you decided when each unit works, in cuTile the compiler does; the tables do not show whether that is the reason.
 #
@@ -675,7 +675,7 @@ show_levers("attention_levers")
 # in the units that also compute the maxima and the sums, but only the last blocks of keys need them. Persistence gains
 # more at head_dim 64, where tiles are short.
 #
-# Together, ping-pong and overlap gain some 6 % at head_dim 128 and some 10 % at 64, where the pictures had a tenth.
+# Together, ping-pong and overlap gain some 6% at head_dim 128 and some 10% at 64, where the pictures had a tenth.
 # That is more than the sum of what each gains alone: ping-pong alone costs speed, and overlap alone gains nothing at
 # head_dim 128, and at 64 about half of what both gain. The kernel without either, *plain*, explains why. Its step waits
 # for S, and then issues P V of the block before *ahead of* the softmax, so P V is in flight during the softmax already.
