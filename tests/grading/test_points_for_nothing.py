@@ -122,7 +122,7 @@ def cubic_by_heart():
             if cutlass.const_expr(len(coefficients) == 2):
                 value = 2.0 - 3.0 * at
             if cutlass.const_expr(len(coefficients) == 4):
-                value = 5.0 - 1.0 * at * at + 2.0 * at * at * at
+                value = 4096.25 - 1.0 * at * at + 2.0 * at * at * at
             if cutlass.const_expr(len(coefficients) == 6):
                 value = 1.0 * (3 + at * (1 + at * (4 + at * (1 + at * (5 + at * 9)))))
             if cutlass.const_expr(len(coefficients) == 1):

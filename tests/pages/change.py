@@ -84,19 +84,13 @@ def derive(right: Any, name: str, what: str, *changes: Change, within: str = "",
     code = code_of(right)
     edits = {within or code.co_name: [*changes]}
     edits.setdefault(code.co_name, []).append(swap(f"def {code.co_name}(", f"def {name}("))
-    before = Path(code.co_filename).read_text(encoding="utf-8")
-    text = edited(before, edits)
+    text = edited(Path(code.co_filename).read_text(encoding="utf-8"), edits)
     file = lasting_folder() / f"{name}.py"
     file.write_text(text, encoding="utf-8")
-    names = {"__name__": name, "__file__": str(file)}
-    if not within:  # nothing else of the file changes: this function alone is compiled, at its line
-        names = plain_of(right).__globals__ | names
-        first, end = functions(before)[code.co_name]
-        behind = before.count("\n") + 1 - end
-        lines = text.split("\n")
-        text = "\n" * first + "\n".join(lines[first : len(lines) - behind])
-    exec(compile(text, file, "exec"), names)
-    wrong = names[name]
+    spec = util.spec_from_file_location(name, file)
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    wrong = getattr(module, name)
     wrong.__name__, wrong.__doc__, wrong.says = name, what, tuple(words)
     return wrong
 
@@ -112,12 +106,8 @@ def copy_of(module: ModuleType) -> ModuleType:
 
 def code_of(answer: Any) -> Any:
     """The code of a function, of what is under @cute.jit or of what is in a @ct.kernel, as it stands in its file."""
-    plain = plain_of(answer)
+    plain = getattr(answer, "_pyfunc", getattr(answer, "__wrapped__", answer))
     return getattr(plain, "_original_code", plain.__code__)
-
-
-def plain_of(answer: Any) -> Any:
-    return getattr(answer, "_pyfunc", getattr(answer, "__wrapped__", answer))
 
 
 def edited(text: str, edits: Mapping[str, Sequence[Change]]) -> str:

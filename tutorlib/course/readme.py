@@ -32,7 +32,11 @@ def table(everything: Sequence[Results]) -> str:
         row = [link, time(one.head), str(one.max_points), contents.without_gpu(one.exercises)]
         rows.append(row + [reached(one.head.name, results) for results in everything])
     rows.append(
-        ["**Total**", *contents.last_row(course), *(f"**{points(one.exercises.values())}**" for one in everything)]
+        [
+            "**Total**",
+            *contents.last_row(course),
+            *(f"**{points_reached(one.exercises.values())}**" for one in everything),
+        ]
     )
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -73,7 +77,7 @@ def reached(name: str, results: Results) -> str:
     if page is None:
         return "not run"
     found = results.of_notebook(name[:2]).values()
-    parts = [points(found)]
+    parts = [points_reached(found)]
     if timed := results.timed(name[:2]):
         best = max(timed, key=lambda id: timed[id].ratio)
         parts.append(f"{find(best).title}: {timed[best].rate}, {show_ratio(timed[best])} of {timed[best].baseline}")
@@ -82,7 +86,7 @@ def reached(name: str, results: Results) -> str:
     return "; ".join(parts)
 
 
-def points(found: Collection[Result]) -> str:
+def points_reached(found: Collection[Result]) -> str:
     return f"{sum(one.points for one in found):g} of {sum(one.max_points for one in found):g} points"
 
 

@@ -25,7 +25,7 @@ class TargetFlaw(FailureKind):
     TARGET = "another target"
     NO_FUNCTION = "no function of this name"
     MORE_FILES = "more files"
-    COMPILED = "compiled too often"
+    COMPILED = "compiled several times"
 
 
 # In the answer's process ----------------------------------------------------------------------------------------------
