@@ -14,6 +14,7 @@ from cutlass import cute
 from tensor_layouts import Layout
 from tensor_layouts import compose as put_together
 
+from tests.checking.elsewhere import answer_to
 from tutorlib.checking.ampere_loop import COURSE_SHARES
 from tutorlib.checking.answer import WrongKind
 from tutorlib.checking.kernel import KernelExercise
@@ -76,6 +77,10 @@ def test_a_call_by_a_method_behind_an_operator_is_told():
     exercise = replace(COMPOSE, library={"tl.slice_modes": tl.slice_modes})
     assert "it calls tl.slice_modes," in exercise.grade(lambda a, b: Layout((4, 8))(None, 3)).message
     assert "tl.slice_modes" not in exercise.grade(lambda a, b: Layout((4, 8))(2, 3)).message
+
+
+def test_what_a_check_lends_an_answer_may_call_the_check():
+    assert find("11.2").grade(answer_to("11.2")).status == "passed"
 
 
 def test_the_answer_keeps_its_name_and_its_lines_in_messages():
