@@ -223,7 +223,7 @@ compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA
 # The smaller tile is about 6% slower at both sizes. (Each kernel is timed in turn with cuBLAS, and the factor
 # compares their speeds as fractions of cuBLAS's, so it is not quite the quotient of the two times. In the kernel at the
 # end of this page the smaller tile is about 2% slower at 4096 and about as fast at 2048:
-# `figures/data/explored`.) The section *Bytes per step* counts the bytes it moves.
+# `figures/data/explored/h200.jsonl.gz`.) The section *Bytes per step* counts the bytes it moves.
 #
 # ## Registers move
 #
@@ -241,7 +241,8 @@ print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in li
 # The rules: an SM has 65,536 registers. A block has *w* consumer warpgroups and one producer warpgroup. Each thread
 # starts with 65,536 divided by the number of threads, rounded down to a multiple of 8; the sum over all threads is the
 # pool. `setmaxnreg` takes multiples of 8, and at least 24. The producer keeps what it needs, and the consumers divide
-# the rest. Here 24 are enough; the cell also shows how little a producer that needs more would cost the consumers:
+# the rest. Here 24 are enough. The cell prints pairs, a producer thread's registers and a consumer thread's, and shows
+# how little a producer that needs more would cost the consumers:
 
 # %%
 for warpgroups in (2, 3):
@@ -303,9 +304,10 @@ check("14.13", take_roles)
 # and no longer the hardware, determines the order of the tiles: down bands of `group` rows, so that blocks that run at
 # the same time share rows of A and columns of B, as in notebook 11. Nothing is assigned while the kernel runs: each
 # block's tiles follow from its number, so the producer and the consumers each compute them and need not communicate.
-# For clusters of 2×1, explained below, block 0 and block 1 form cluster 0. `walk` lists a block's tiles, (M, N). It
-# takes the block, the cluster's extent, the number of clusters at a time, the clusters down and across C, and the rows
-# of clusters in a band:
+# The cell is for clusters of 2×1: blocks 0 and 1 form cluster 0, start together, and compute tiles one below the other,
+# for a reason that the section *Clusters* gives. `walk` lists a block's tiles, (M, N). It takes the block, the
+# cluster's extent, the number of clusters at a time, the clusters down and across C, and the rows of clusters in a
+# band:
 
 # %%
 for block in (0, 1, 2, 131):
@@ -327,7 +329,7 @@ for block in (0, 1, 2, 131):
 #   `cutlass.range(tiles.items(), unroll=1)`. `item = tiles.take(number)` is one of them: `item.tile` is its place (M,
 #   N), `item.k_tiles` the number of its steps, and `item.k_tile(step)` the K tile that a step needs. (That is not
 #   always `step`: a block may have to begin in the middle of K.)
-# - `loads.stages`, and `loads.issue(tile, k_tile, stage, phase)`: the body of your loop in 14.1.
+# - `loads.stages`, and `loads.issue(tile, k_tile, stage, phase)`: the body of your loop in 14.1, except `advance`.
 # - `loads.finish(state)`, after the last tile: waits until all stages have been read. In a cluster, other blocks arrive
 #   at this block's mbarriers, so it must not end before they have.
 
@@ -370,7 +372,8 @@ show_source(Loads)
 show_roles("cooperative", "deferred stores", "ping-pong")
 
 # %% [markdown]
-# In the drawing ping-pong wins. But one warpgroup must hold all accumulators of a tile, so the tile cannot be as large.
+# In the drawing ping-pong, with twice as many tiles of half the size, wins. It needs smaller tiles, as one warpgroup
+# holds all accumulators of a tile: for 128×256 they would be 256 in each thread, more than the 240 registers above.
 # **Predict** what that costs, before you look at the figure.
 #
 # The next figure is measured: each role writes timestamps of the SM's clock inside the kernel, at 4096³. It shows a
@@ -655,7 +658,7 @@ pandas.DataFrame.from_dict(rows, orient="index")
 #
 # The waves hide one more thing. An H200's GPCs have unequal numbers of SMs, and a cluster must fit into one of them. So
 # of clusters with four blocks a GPU may hold fewer than 132 / 4 = 33. **Predict:** at 2048, 128 tiles are 32 clusters
-# of 2×2. What happens on a GPU that holds 31?
+# of 2×2. What happens on a GPU that holds 31? (The cell prints the waves, and the clusters in the last one.)
 
 # %%
 for at_once in (33, 32, 31):
@@ -723,8 +726,8 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 # `cutlass.range_constexpr`. The adder polls the flag, `while given == 0:`, with all lanes;
 # `cute.arch.make_warp_uniform(x)` gives each of them lane 0's value, and the compiler knows that they agree. So the
 # lanes leave the loop together, and a lane whose own load was too early may be among them. At the end the adder sets
-# the flag to 0 again, for the next launch; one lane is enough. The simulator knows both rules, and reports a sum that
-# is right only by luck.
+# the flag to 0 again, for the next launch; one lane is enough, and so is `sem="relaxed"`. The simulator knows both
+# rules, and reports a sum that is right only by luck.
 
 
 # %%
@@ -792,7 +795,9 @@ show_figure("hopper_levers")
 #   they make the others possible.
 # - **Persistence** is the one lever that helps at 4096 (+3.0%), and it also helps at 8192 (+1.0).
 # - **Zigzag** (+0.7) and **stream-K** (+1.0 to +1.2) help at 8192. Stream-K costs 1.3% at 4096 and 15 to 16
-#   percent at 2048, where it cuts tiles that fit into one wave.
+#   percent at 2048, where it cuts tiles that fit into one wave. By the count of *Waves* it can win at most 3% at 4096
+#   and at 8192. A likely reason why only 8192 is worth it: at either size it cuts the tiles of one or two waves, so the
+#   partial sums cost about as much, but 8192 takes eight times as long.
 # - **Deferred stores, multicast, tile order and polling** stay within the spread at every size. **Stagger** costs 3.9
 #   percent at 2048 and 0.6 at 8192.
 # - **Another tile**: 256×192 with stream-K is the fastest row at 8192 and the slowest at 2048. Ping-pong with 128×192
@@ -800,7 +805,8 @@ show_figure("hopper_levers")
 #
 # Some of this was to be expected from the counts. At 2048 there is one wave, so nothing that overlaps with a *next*
 # tile can help. Clusters of 2×2 have no row. With the other switches of *polling* they reach 0.60, 0.86 and 0.94 of
-# cuBLAS (`figures/data/explored`): 30 of them occupy 120 SMs, and the rounds are 2, 5 and 18 instead of 1, 4 and 16.
+# cuBLAS (`figures/data/explored/h200.jsonl.gz`): 30 of them occupy 120 SMs, and the rounds are 2, 5 and 18 instead of
+# 1, 4 and 16.
 #
 # Ping-pong with 128×192 needs two waves of 768 cycles per K tile at 2048, where 128×256 needs one of 1,024, and at 4096
 # six instead of four. That is half as many cycles again, and an eighth, which is enough to explain what it loses there.
@@ -892,7 +898,7 @@ show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, 
 
 # %% [markdown]
 # The formula is within about 5% at 4096 and 8192, and up to 10% too high at 2048. It is wrong about
-# multicast, too: it charges for L2's bytes, so it promises a gain of 3 to 5%, and the measurement shows none.
+# multicast: it charges for L2's bytes, so it promises a gain of 3 to 5%, and the measurement shows none.
 #
 # The times also show where scheduling ends. The next cell counts what the tensor cores alone need at 1,980 MHz:
 
@@ -965,8 +971,9 @@ check("14.12", choose)
 # Now put it together. `Parts` has a slot for each of your functions: `roles` (14.13), `produce` (14.7), `consume`
 # (14.14), `store` (14.15), `load` (14.5), `free` (14.16), `give` and `add` (14.17). This is the kernel with the slots.
 # The course's remaining lines allocate shared memory, initialize mbarriers, and make the objects that your parts get as
-# parameters. (Ping-pong and `lag` have loops of their own instead of your `consume`, and `SPACE` has neither. `trace`
-# writes the timeline's timestamps, and `fusion` is for notebook 16.)
+# parameters. (Ping-pong has a loop of its own instead of your `consume`, and so has `lag`, with which a tile's second
+# warpgroup begins some K tiles after its first; `SPACE` has neither. `trace` writes the timeline's timestamps, and
+# `fusion` is for notebook 16.)
 
 # %%
 show_source(gemm_kernel)
@@ -1010,7 +1017,8 @@ with suppress(NotImplementedError):  # until you have written it
 # (Parts that issue the same instructions in the same order should differ by no more than the spread.)
 #
 # Last comes the entry point that all rungs share, `gemm(a, b, c)`. It compiles the kernel once for each configuration,
-# for all shapes, and remembers its choice for each shape. The choice is yours, and so are the parts of the kernel.
+# for all shapes, and remembers its choice for each shape. The choice is yours, and so are the parts of the kernel. The
+# second cell prints your choice for five shapes, with the formula's time, and tests `gemm` at a sixth.
 
 
 # %%
@@ -1062,10 +1070,11 @@ show_figure("gemm_any")
 # pairs of a single random shape typically spread by 6%, so do not read much into one point near 1. (This page
 # does not examine the few points far above 1.)
 #
-# Random shapes are not what the kernel is for. `tutor sweep gemm_models` times it on the weights of three language
-# models, with few tokens, as when a model writes, and with many, as when it reads. With few tokens there is little
-# arithmetic: the kernel exchanges A and B, so that the tokens are a wgmma's N, divides K among the blocks of a cluster,
-# and is limited by device memory.
+# Random shapes are not what the kernel is for. `tutor sweep gemm_models` times the same chooser on the weights of three
+# language models (of the 70B model on an eighth, as if eight GPUs shared it), with few tokens, as when a model writes,
+# and with many, as when it reads. With few tokens there is little arithmetic for each byte from device memory. With 8
+# and 16 the chooser exchanges A and B, so that the tokens are a wgmma's N, and where a weight has at most 4,096 rows it
+# also divides K among the blocks of a cluster.
 
 # %%
 show_figure("gemm_models")
@@ -1078,8 +1087,9 @@ show_figure("gemm_models")
 #
 # ## The ladder, to its end
 #
-# (In the table, the row of `choose` shows the shape at which it did worst. *Gain* compares the time with that of the
-# last row above it at the same size. The picture has the rungs that its sweep has timed; on a Hopper GPU `tutor sweep
+# The table has the rungs of notebooks 13 and 14, each timed by its check. The row of `choose` shows the shape at which
+# it did worst, and *gain* compares a time with that of the last row above it at the same size. The picture after it has
+# the rungs from notebook 09 on, at nine sizes. (They are those that its sweep has timed; on a Hopper GPU `tutor sweep
 # gemm_rungs --resume` adds others.) **Predict** for the picture's last panel: at which sizes do the rungs that have one
 # configuration for all sizes fall far below cuBLAS?
 
@@ -1326,13 +1336,14 @@ for outlier, (name, block) in product((30.0, 30_000.0), BLOCKS.items()):
 
 # %% [markdown]
 # A scale only shifts the exponent, so beside 30 the others keep their three bits, and the median error is about 0.01
-# with any of the scales. Beside 30,000 it is three times as large with one scale: the others fall below e4m3's smallest
-# exponent, where the steps no longer shrink with the number: there a scale of their own helps.
+# with any of the scales. Beside 30,000 it is three times as large with one scale: most others fall below e4m3's
+# smallest exponent, where the steps no longer shrink with the number. With 128×128 that happens in the outlier's own
+# block only, one of eight, so the median over the whole matrix hardly rises, and with 1×128 in one block of 1,024.
 #
 # The next table is measured at 320×32576×7168, beside cuBLASLt with one scale for each matrix and fast accumulation.
 # **Predict** the price of block scales from the number of instructions above: a step of 128×160×128 keeps the tensor
-# cores busy for 640 cycles. (In the row *turns*, the two warpgroups multiply one after the other, so that one can add
-# meanwhile.)
+# cores busy for 640 cycles, as they perform twice as many operations per cycle in e4m3 as in bf16. (In the row *turns*,
+# the two warpgroups multiply one after the other, so that one can add meanwhile.)
 
 # %%
 show_sweep("hopper_fp8")
