@@ -106,7 +106,7 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 #
 # > gelu(x) = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))
 #
-# Write `gelu(x)` for values in fp32. (The erf form of GELU is more accurate, and passes too.) Some of the check's x
+# Write `gelu(x)` for values in fp32. (The erf form, which this one approximates, passes too.) Some of the check's x
 # are large: if you write tanh with exponentials, what happens at x = 30?
 
 
@@ -297,9 +297,9 @@ def gated(tCrC):
 check("16.7", gated)
 
 # %% [markdown]
-# g / (1 + e⁻ᵍ) takes large numbers: where e⁻ᵍ overflows to ∞, the result is −0. The course's `gated` uses the same
-# function as g/2 · (1 + tanh(g/2)), in which one tanh takes the place of an `ex2` and a `div`. (g · eᵍ / (1 + eᵍ) is
-# the same, too, but becomes NaN where eᵍ overflows.)
+# g / (1 + e⁻ᵍ) is safe for large numbers: where e⁻ᵍ overflows to ∞, the result is −0. The course's `gated` uses the
+# same function as g/2 · (1 + tanh(g/2)), in which one tanh takes the place of an `ex2` and a `div`. (g · eᵍ / (1 + eᵍ)
+# is the same, too, but becomes NaN where eᵍ overflows.)
 #
 # gate(x) and up(x) never reach memory. At 4,096 tokens and 14,336 features, as in Llama 3 8B, each is 117 MB in bf16,
 # so writing and reading both would be 470 MB of traffic. If silu is a separate kernel, writing and reading its result
@@ -312,13 +312,18 @@ show_source(GatedStores)
 # %% [markdown]
 # ### Measured
 #
-# The column *beside* names the baseline. The first is notebook 14's plain GEMM, whose epilogue only rounds: a speed of
-# 0.97 means that the epilogue costs 3%. The other baselines are torch's ways to compute the same result. (*torch* for
-# SwiGLU: two GEMMs, and a kernel each for silu and the product. *beta = 1*: cuBLAS computes alpha · A · Bᵀ + beta · D,
-# so it adds the residual in its own kernel. *cool*: timed in short rounds, between which the GPU rests.) The shape 8192
-# means that M, N and K are all 8192. For SwiGLU, N counts gate's and up's features together. **Predict**: which of
-# GELU, residual and SwiGLU costs most beside the plain GEMM? And is the cost of any of them at K = 8192 half of its
-# cost at K = 4096?
+# Each row is a fused kernel. If a schedule follows a comma in its name, that is its configuration, in notebook 14's
+# terms; otherwise the course's function chose the configuration. The column *beside* names the baseline, and *cool*
+# means: timed in short rounds, between which the GPU rests.
+#
+# - *the plain GEMM* is notebook 14's, whose epilogue only rounds: a speed of 0.97 means that the epilogue costs 3%.
+# - *torch.compile* compiles the expression GELU(A · Bᵀ + bias).
+# - *cuBLAS* computes alpha · A · Bᵀ + beta · D: with beta = 1, it adds the residual in its own kernel.
+# - *torch* runs two GEMMs for SwiGLU, and a kernel each for silu and the product.
+#
+# A shape is M×N×K, and 8192 means that all three are 8192. For SwiGLU, N counts gate's and up's features together.
+# **Predict**: which of GELU, residual and SwiGLU costs most beside the plain GEMM? And is the cost of any of them at
+# K = 8192 half of its cost at K = 4096?
 
 # %%
 show_costs("fused_epilogues")
@@ -336,32 +341,37 @@ for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
     print(shape, plain.schedule, plain.tile, "cluster", plain.cluster, "stream-K" if plain.stream_k else "")
 
 # %% [markdown]
-# SwiGLU has no cost to halve, and neither of the other costs halves at K = 8192. The residual's cost falls from 5.7%
-# to 3.8%. By your estimate GELU's should halve, but its two cooperative rows hardly differ (2.4% and 2.1%). Since M
-# and N differ, too, so do the number of waves and the plain GEMM's configuration. The cooperative rows have, at both
-# shapes, the configuration that the cell prints for 8192, so they isolate the epilogue at 8192 only. There, the 2.1%
-# for GELU agrees with the estimate: at twice the K, tanh alone adds half of 3%, and the other instructions, without
-# any overlap, nearly as much again. At 4096×14336×4096 the plain GEMM is a ping-pong kernel, so GELU's 2.4% also
-# contains the difference between two schedules.
+# That is today's choice. The table is older than the model's present constants: at K = 4096 the model chose no clusters
+# then, neither for the plain GEMM nor for GELU and SwiGLU.
+#
+# SwiGLU has no cost to halve, and neither of the other costs halves at K = 8192. The residual's falls from 5.7% to
+# 3.8%. GELU's should halve by your estimate, but its two cooperative rows hardly differ (2.4% and 2.1%). M and N
+# differ, too, and with them the number of waves and the plain GEMM's configuration, so a row isolates the epilogue only
+# if both kernels have the same configuration. The cooperative rows have, at both shapes, the configuration that the
+# cell prints for 8192, so they isolate it at 8192 only. There, GELU's 2.1% agrees with the estimate: at twice the K,
+# tanh alone adds half of 3%, and the other instructions, without any overlap, nearly as much again. At 4096×14336×4096
+# the plain GEMM is a ping-pong kernel, so GELU's 2.4% also contains the difference between two schedules.
 #
 # *bias + GELU, ping-pong* is 1 to 2% slower than the plain GEMM. That ratio, too, compares two configurations, but
 # part of it is to be expected: the epilogue of an SM's last tile has no main loop to hide behind. The best row for GELU
 # is the first one: *bias + GELU* is ping-pong with stream-K, which divides the last wave among the SMs.
 #
-# So an epilogue can change which configuration is best. In the rows without a comma in their names, the course's
-# function chose the configuration. To the time that notebook 14's model predicts it adds your estimate of the epilogue:
-# all of it for cooperative warpgroups, and nothing for ping-pong, as long as the epilogue is shorter than a tile's main
-# loop. If two configurations differ by less than the model's accuracy, the function takes ping-pong. At K = 4096,
-# *SwiGLU, ping-pong, stream-K* is 1% faster than *SwiGLU*, the function's choice. But do not make much of 1%: the
-# same chosen kernel takes 600.1 µs in that row and 594.8 µs in *SwiGLU beside torch*. The op's registers count, too: at
-# K = 4096 the plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill.
+# So an epilogue can change which configuration is best. To the time that notebook 14's model predicts, the course's
+# function adds your estimate of the epilogue: all of it for cooperative warpgroups, and nothing for ping-pong, as long
+# as the epilogue is shorter than a tile's main loop. If the epilogue's arithmetic takes a noticeable part of the time,
+# the function prefers ping-pong to any configuration that the model cannot tell from it. It also counts the op's
+# registers: at K = 4096 the plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill.
 #
-# The last two rows are there as a warning. The model alone predicts that *residual, ping-pong, no clusters* is the
-# fastest configuration for the residual, and it is the slowest of all, at both shapes. A likely reason, not tested
-# here: blocks without a cluster share data in L2 only while they run in step (notebook 14), and they fall out of step
-# when each waits for its own rows of D. The model was fitted to plain GEMMs and does not include this effect, so the
-# course's function requires clusters if an op reads a matrix. Do not trust a model outside the range where it was
-# measured.
+# Do not make much of 1%. At K = 4096 *SwiGLU, ping-pong, stream-K*, which has clusters and is the function's choice
+# today, is 1% faster than *SwiGLU*, its choice then. But that one takes 600.1 µs in its own row and 594.8 µs in *SwiGLU
+# beside torch*.
+#
+# The last two rows are there as a warning. When the table was measured, the model alone predicted that *residual,
+# ping-pong, no clusters* is the fastest configuration for the residual. It is the slowest of all, at both shapes. A
+# likely reason, not tested here: blocks without a cluster share data in L2 only while they run in step (notebook 14),
+# and they fall out of step when each waits for its own rows of D. The model was fitted to plain GEMMs and does not
+# include this effect, so the course's function requires clusters if an op reads a matrix. Do not trust a model outside
+# the range where it was measured.
 
 # %%
 show_figure("fusion")
@@ -395,10 +405,11 @@ show_figure("fusion")
 # sum runs over n, grad's last mode and W's first; in the second it runs over m, the first mode of both. So the first
 # GEMM has one transposed operand, and the second has two. A kernel that supports one of the four combinations, as
 # notebook 13's does, needs transposing copies for the others. The course's kernel supports all four: wgmma reads bf16
-# operands from shared memory K-major or MN-major. Three things change: notebook 13's atom has `MN` in place of `K`,
-# TMA's box follows the matrix's layout in memory, and the MMA is told the major mode. (For FP8, wgmma supports K-major
-# only.) A view's strides show that it is transposed, so the course's own backward calls `gemm(grad, weight.mT)` and
-# copies nothing. In the exercise `gemm` is like notebook 13's and needs copies, so that you see which ones are saved.
+# operands from shared memory K-major or MN-major. Three things change: the layout atom is `MN_SW128` in place of
+# `K_SW128`, TMA's box follows the matrix's layout in memory, and the MMA is told the major mode. (For FP8, wgmma
+# supports K-major only.) A view's strides show that it is transposed, so the course's own backward copies nothing: it
+# calls `gemm(grad, weight.mT)`. In the exercise `gemm` is like notebook 13's and needs copies, so that you see which
+# ones are saved.
 #
 # **Exercise 16.8** (about 5 lines). Write `linear_backward(grad, x, weight, gemm)`, which returns (∂L/∂x, ∂L/∂weight).
 # x is (…, in) with two or more modes, weight (out, in), grad (…, out). `gemm(a, b)` is A · Bᵀ of two matrices with
@@ -715,16 +726,17 @@ for name, module in {"swapped": use_kernels(plain), "gated": fused}.items():
 # No graph break, a bf16 result, and in fp32 no difference, because on the CPU torch computes the products of all three
 # modules. Under autocast the gated one runs your kernel, in the simulator.
 #
-# A CUDA graph can capture the model, too. Two things could prevent that: a launch on a stream other than the current
-# one, and memory that is allocated during capture and freed before the replay. `gemm` launches on torch's current
-# stream and keeps its workspace alive, one per stream.
+# A CUDA graph can capture the model, too. Three things could prevent that: a launch on a stream other than the current
+# one, a call that synchronizes, and memory that is freed before the replay. `gemm` launches on torch's current stream,
+# does not synchronize, and keeps its workspace alive, one per stream.
 #
 # ### Measured
 #
 # The table compares Llama 3 8B's MLP in bf16 with torch's in eager mode. (A shape is tokens × hidden × gate's and up's
-# features together.) Each result is checked before it is timed. Below it are the largest differences to torch's result
-# when a module with swapped layers (a smaller MLP) is compiled, under autocast or in a CUDA graph, and the host time of
-# a call. Where do you expect the gain, and how large can it be? (Three GEMMs of 4,096 tokens are 1.44 · 10¹²
+# features together; a blank was not measured. The row *two GEMMs, the first gated* is what your `GatedMLP` computes,
+# with the course's kernels.) Each result is checked before it is timed. Below it are the largest differences to torch's
+# result when a module with swapped layers (a smaller MLP) is compiled, under autocast or in a CUDA graph, and the host
+# time of a call. Where do you expect the gain, and how large can it be? (Three GEMMs of 4,096 tokens are 1.44 · 10¹²
 # operations, about 2 ms. The traffic that fusion saves is 470 + 235 MB, at notebook 05's bandwidth, 4.2 TB/s on the
 # H200.)
 
@@ -740,21 +752,22 @@ show_as_a_module()
 # between: it makes one kernel of silu and the product, but still writes and reads gate(x) and up(x). At notebook 05's
 # 4.2 TB/s, the H200 needs 168 µs for 470 + 235 MB, and the fused gate saves 161 µs beside *nn.Linear swapped*: the
 # traffic explains the gain. On the H100, at 2.98 TB/s, the traffic takes 237 µs, and the gain beside torch is larger,
-# too: 14% instead of 10%.
+# too: 14% instead of 10%. (How much of the 14% is the GEMM's own gain, the table does not show.)
 #
 # The largest difference to torch's result, 0.00195, is 2⁻⁹: the distance between neighboring bf16 numbers
 # from 0.25 to 0.5.
 #
-# A call costs the host more than torch's does, because the custom op is written in Python. The host time does not
-# depend on the sizes of the matrices. On the H200 it is 209 µs, so with 1,945 µs of work for the GPU, the host runs
+# A call costs the host more than torch's does, because the custom op is written in Python. (The H100's host takes
+# longer for torch's call as well, so compare within a line.) The host time does not depend on the sizes of the
+# matrices. On the H200 it is 209 µs, so with 1,945 µs of work for the GPU, the host runs
 # ahead and its cost is hidden. With few tokens you wait for the host, unless a CUDA graph removes that cost.
 #
-# The next table has forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed.
-# In *nn.Linear swapped* the operator reads those without copies. *Backward by cuBLAS* uses cuBLAS's kernels for
-# transposed operands, and *backward with copies that transpose* first copies the operands, as your 16.8 does, so that
-# all rows are contiguous. In the rows with *activation compiled*, torch.compile makes one kernel of silu and the
-# product. **Predict** the cost of the copies, which move 1.6 GB at 4,096 tokens. (The optimizer step runs the same
-# kernels on both sides, so it is left out.)
+# The next table has forward and backward, with all gradients: nine GEMMs, six of them with one or both operands
+# transposed. In *nn.Linear swapped* the operator reads those without copies. *Backward by cuBLAS* uses cuBLAS's kernels
+# for transposed operands, and *backward with copies that transpose* first copies the operands, as your 16.8 does, so
+# that all rows are contiguous. In the rows with *activation compiled*, torch.compile makes one kernel of silu and the
+# product. **Predict** the cost of the copies, which read and write 1.6 GB in all at 4,096 tokens. (The optimizer step
+# runs the same kernels on both sides, so it is left out.)
 
 # %%
 show_costs("mlp_training")
@@ -768,7 +781,8 @@ show_costs("mlp_training")
 # The other rows: on the H200, our kernel for transposed operands makes the step 1% faster than *backward by cuBLAS*.
 # On the H100, compiling the activation gains 4% with our linear layers and with torch's, so ours remain 1% ahead. The
 # row with a ≈ is too noisy to say which is faster. The table has no row for the gated MLP, whose backward computes
-# gate(x) and up(x) again: two GEMMs more, beside nine.
+# gate(x) and up(x) again: two GEMMs more, beside nine. They take far longer than the 161 µs that its forward saves, so
+# expect it to save time in inference and memory in training.
 #
 # ## Two GPUs, one all-reduce
 #
@@ -804,8 +818,9 @@ check("16.11", shard)
 
 # %% [markdown]
 # In the backward pass every rank computes one term of x's gradient, and the gradient is the sum over ranks: one
-# all-reduce again, on the other side of the MLP. `python -m tutorlib.instruments.parallel` runs the forward on two GPUs
-# of a host, with the gated kernel and NCCL, and compares its result and time with those of one GPU.
+# all-reduce again, on the other side of the MLP. `python -m tutorlib.instruments.parallel` runs the forward of Llama
+# 3 8B's MLP on two GPUs of a host, with the gated kernel and NCCL, and compares its result and time with those of one
+# GPU (*whole*).
 #
 # **Predict** the speedup at 512 tokens and at 8,192. The all-reduce moves 2 bytes for each of tokens · 4,096 numbers,
 # in both directions at once, over links of 450 GB/s each way.
@@ -818,8 +833,8 @@ show_parallel()
 # shrinks with more tokens: its bytes grow in proportion, like the arithmetic, but its latency does not. Even at 8,192
 # tokens it takes nearly twice the time that 450 GB/s would allow. The largest difference, 0.016, is 2⁻⁶, the distance
 # between neighboring bf16 numbers from 2 to 4: each rank rounds its sum to bf16 before the all-reduce. (Compare these
-# times only with each other. The instrument times single calls, on both GPUs at once, and takes the slower GPU. That is
-# another measurement than the last section's, which has 3,530 µs for one H200 and 8,192 tokens, not 4,012.)
+# times only with each other. The instrument times single calls, on both GPUs at once, and takes the slower GPU; the
+# last section measured in another way, and has 3,530 µs for one H200 and 8,192 tokens, not 4,012.)
 #
 # ## What to remember
 #
@@ -850,8 +865,8 @@ show_parallel()
 #
 # </details>
 #
-# <details><summary>3. Your fake returns <code>torch.empty</code> of the right shape on the CPU. Which of the table's
-# five callers can notice, and when?</summary>
+# <details><summary>3. Your fake returns a <code>torch.empty</code> with the right shape and dtype, but always on
+# the CPU. Which of the table's five callers can notice, and when?</summary>
 #
 # Only torch.compile and torch.export, and only for tensors on a GPU: the compiler goes on with a result on the wrong
 # device, and fails at the first operator that combines it with a tensor on the GPU. The other four never call the

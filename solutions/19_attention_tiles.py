@@ -9,11 +9,11 @@
 # %% [markdown]
 # # 19 · Attention in tiles
 #
-# Attention computes O = softmax(Q Kᵀ · scale) V. You have both halves: the GEMM of notebook 07 and the softmax of
-# notebook 06. Three launches, a GEMM, a softmax and another GEMM, would give the right result. On this page you write
-# one kernel that does it all and never stores the scores Q Kᵀ: FlashAttention ([Dao et al.,
-# 2022](https://arxiv.org/abs/2205.14135)). Then you skip the work that a causal mask makes unnecessary, let heads share
-# K and V, and turn to the case of a single query.
+# Attention computes O = softmax(Q Kᵀ · scale) V, where scale is usually 1/√d for rows of d numbers. You have both
+# halves: the GEMM of notebook 07 and the softmax of notebook 06. Three launches, a GEMM, a softmax and another GEMM,
+# would give the right result. On this page you write one kernel that does it all and never stores the scores Q Kᵀ:
+# FlashAttention ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)). Then you skip the work that a causal mask makes
+# unnecessary, let heads share K and V, and turn to the case of a single query.
 #
 # > **After this page you can** write an attention kernel in cuTile that never stores its scores, masks only the tiles
 # > that need a mask, skips the tiles that no query sees, shares K and V among heads, and starts its longest rows first;
@@ -72,7 +72,8 @@ print(f"S: {heads * tokens**2 * 2 / 1e9:.1f} GB in bf16; Q, K, V and O: {4 * hea
 #
 # exp(sₙ - m′) = exp(sₙ - m) · exp(m - m′)
 #
-# so the **factor** exp(m - m′) corrects a whole sum at once, and the new tile's terms are computed with m′. After the
+# so the **factor** exp(m - m′) corrects a whole sum at once, and the new tile's terms are computed with m′. Before the
+# first tile, m is -∞ and both sums are 0; the first factor is then 0, as are the sums that it multiplies. After the
 # last tile, the accumulator divided by the total is the average, for any order and width of the tiles: up to rounding,
 # both sums are those of a single pass with the final maximum.
 #
@@ -108,7 +109,7 @@ for name, *how in [("exp", False, False), ("exp2", True, False), ("exp2, flushed
 # log2(e); largest and total are columns (tm, 1). Return the tile's weights p = 2^(s - new maximum), the factor for
 # everything that came before, the new maximum and the new total. The kernel below it is given: for each row of s it
 # averages the numbers v with the row's softmax as weights, and it loads each score once. `check` counts the
-# instructions of the exponentials.
+# instructions of both exponentials.
 
 
 # %%
@@ -410,8 +411,8 @@ check("19.5", attention)
 # exponentials with the tensor cores' work. The last tile has no next one, so it comes after the loops, and always with
 # a mask.
 #
-# `tile_forward` only calls `forward_tile`, which a second kernel will call, too; its hint asks for two warpgroups, 8
-# warps. `forward_tile` calls four functions. `load_rows` loads a tile of a head and reshapes it, and `scores`
+# `tile_forward`, whose hint asks for two warpgroups (8 warps), only calls `forward_tile`; a second kernel will call
+# that, too. `forward_tile` calls four functions. `load_rows` loads a tile of a head and reshapes it, and `scores`
 # multiplies Q by a tile of K. `scaled_step` is `online_step` with the scale inside: the maximum is taken before
 # scaling, so that a score costs one fused multiply-add. `share(total)` is 1 / total, and 0 for a row that sees no key.
 
@@ -421,9 +422,9 @@ show_source(tiles.forward_tile, tiles.tile_forward)
 # %% [markdown]
 # ### Tiles and hints
 #
-# What is left is the tuning of notebook 07: the tile, and the hints with which it is compiled. With 128 queries and 128
-# keys, S and O alone are 256 accumulators for each thread of 4 warps, and 128 for each of 8. **Predict** how many bytes
-# of a thread's registers spill with either:
+# What is left is the tuning of notebook 07: the tile, and the hints with which it is compiled. With 128 queries, 128
+# keys and d = 128, S and O alone are 256 accumulators for each thread of 4 warps, and 128 for each of 8. **Predict**
+# how many bytes of a thread's registers spill with either:
 
 # %%
 shape = (1, 16, 4096, 128)
@@ -454,13 +455,14 @@ show_source(tiles.persistent_forward)
 show_sweep("attention_tuning")
 
 # %% [markdown]
-# The tile of 64×128, two on an SM, wins for both d. Each thread has as many accumulators as with 128×128 and 8 warps,
-# but the SM has a second block to turn to. Its lead over that tile is larger for d = 64, where an exponential has fewer
-# products to hide behind. With half as many keys in a tile, 64×64, hardly anything is left of the lead. The persistent
-# version of 64×128 is a tenth slower. Two differences may explain that: its blocks take every n-th tile, however long
-# their earlier tiles were, while the hardware gives the next block of a grid to whichever SM is free; and it begins
-# with the longest rows of all heads, so L2 has to hold K and V of all of them, while the grid launches one head's
-# blocks after another's. (Notebook 20's persistent kernel draws its tiles from a counter, one sequence after another.)
+# The first row shows what spills cost: it is by far the slowest. The tile of 64×128, two on an SM, wins for both d.
+# Each thread has as many accumulators as with 128×128 and 8 warps, but the SM has a second block to turn to. Its lead
+# over that tile is larger for d = 64, where an exponential has fewer products to hide behind. With half as many keys in
+# a tile, 64×64, hardly anything is left of the lead. The persistent version of 64×128 is a tenth slower. Two
+# differences may explain that: its blocks take every n-th tile, however long their earlier tiles were, while the
+# hardware gives the next block of a grid to whichever SM is free; and it begins with the longest rows of all heads, so
+# L2 has to hold K and V of all of them, while the grid launches one head's blocks after another's. (Notebook 20's
+# persistent kernel draws its tiles from a counter, one sequence after another.)
 #
 # The next two tables have other lengths, first without a causal mask. In each row, the sequences of the batch have
 # 16,384 tokens together. The cuTile kernel has the tile that won above, except for d = 64 without a mask: there it is
@@ -476,9 +478,9 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# Relative to cuDNN, the cuTile kernel is best at long sequences: with the mask and d = 64, it is faster than cuDNN from
-# 8,192 tokens on. Sharing K and V changes its ratio little. The tables do not say why it is furthest behind at 1,024
-# tokens.
+# Relative to cuDNN, the cuTile kernel is best at long sequences: with the mask and d = 64, it is level with cuDNN at
+# 8,192 tokens and faster at 16,384. Sharing K and V changes its ratio little: most at 1,024 tokens, by 2
+# or 3%. The tables do not say why the kernel is furthest behind there.
 #
 # Multiplications and exponentials are done by different units, and a fast kernel keeps both busy at the same time. In
 # cuTile the order of your source, the tile and the hints give the compiler the chance, and the compiler decides. In
@@ -488,9 +490,10 @@ show_sweep("attention_causal")
 #
 # ## Decoding: one query, many keys
 #
-# When a model generates text, each step has one new query per sequence, and K and V of all earlier tokens. A tile of
-# scores has few rows: the `group` query heads that share a head of K and V, padded to 16, the rows of an `mma.sync` (a
-# wgmma has 64). **Predict**: what limits the kernel, the tensor cores or memory?
+# When a model generates text, each step has one new query per sequence, and K and V of all tokens so far. The query
+# belongs to the last of them, so it sees all keys, and no causal mask is needed. A tile of scores has few rows: the
+# `group` query heads that share a head of K and V, padded to 16, the rows of an `mma.sync` (a wgmma has 64).
+# **Predict**: what limits the kernel, the tensor cores or memory?
 
 # %%
 batch, kv_heads, group, keys, d = 4, 8, 8, 16384, 128
@@ -537,11 +540,12 @@ def combine(parts, lse, o, splits: ct.Constant[int], d: ct.Constant[int]):
 check("19.6", combine)
 
 # %% [markdown]
-# The first kernel contains nothing new: your loop over a range of keys, with the group's heads as rows and a mask for
-# the end of K, and the `scaled_step` and `scores` that `forward_tile` calls. One loop is enough here: it masks every
-# tile, since a tile has few scores and the kernel waits for memory. It stores each part in fp32, and its lse. Its tile
-# has 16 rows, but the store writes only `group` of them, since the others are outside `parts`. In your `combine` the
-# parts come first; in the course's they come after the batch and the head of K and V, and before the rows.
+# The first kernel contains nothing new: your loop over a range of keys, with the group's heads as rows (q is viewed as
+# (batch, kv_heads, group, d)) and a mask for the end of K, and the `scaled_step` and `scores` that `forward_tile`
+# calls. One loop is enough here: it masks every tile, since a tile has few scores and the kernel waits for memory. It
+# stores each part in fp32, and its lse. Its tile has 16 rows, but the store writes only `group` of them, since the
+# others are outside `parts`. In your `combine` the parts come first; in the course's they come after the batch and the
+# head of K and V, and before the rows.
 
 # %%
 show_source(tiles.scaled_step, tiles.scores, tiles.decode_parts)
@@ -562,23 +566,24 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 # loaded. Keep its blocks few: the course's kernel combines up to four rows in each block. And split only if you must:
 # where the batch alone fills the SMs, K stays whole, there is nothing to combine, and the first kernel stores O itself.
 #
-# The table has speeds as a fraction of the speed of torch's fastest backend. Shapes are written as above, with one
-# query, and all rows read the same number of bytes of K and V. Each column has its own limit for the blocks on an SM:
-# the keys are split into as many parts as it allows, and the kernel is compiled for that many, by its `occupancy` hint.
-# **Predict**: is one block for each SM enough, and do four gain anything over two?
+# The table, this time from an H100, has speeds as a fraction of the speed of torch's fastest backend. Shapes are
+# written as above, with one query, and all rows read the same number of bytes of K and V. Each column has its own limit
+# for the blocks on an SM: the keys are split into as many parts as it allows, and the kernel is compiled for that many,
+# by its `occupancy` hint. **Predict**: is one block for each SM enough, and do four gain anything over two?
 
 # %%
 show_sweep("decode")
 
 # %% [markdown]
 # One block for each SM is enough: it is within a few percent of torch's fastest backend, and at least level with two in
-# all rows but one. It gains some 2% in 16×64×8×1×16384×64, whose 16 × 8 heads of K and V stay whole with one block for
-# each SM, and are split with two. Four are much slower, and the parts are not the reason: where the batch has 512 heads
-# of K and V or more, no column splits them, and four are as slow there. What differs is the hint. Compiled for four
-# blocks, a thread has a quarter of the registers that it has for one, and spills. (To see it, compile
+# all rows but one. Its lead over two is not only a matter of splitting: in 32×64×8×1×4096×128, whose 32 × 8 heads of K
+# and V stay whole in both columns, it is 2% ahead. Four are much slower, and the parts are not the reason: where the
+# batch has 512 heads of K and V or more, no column splits them, and four are as slow there. What differs is the hint.
+# Compiled for four blocks, a thread has a quarter of the registers that it has for one, and spills. (To see it, compile
 # `tiles.decode_parts` as you compiled `tile_forward`, for `occupancy=4`, with a tile of 128 keys and d = 128.)
 #
-# If all kernels take nearly the same time, suspect a common limit. **Predict** the fraction of the memory's bandwidth.
+# If different kernels, as torch's backend and the first two columns here, take nearly the same time, suspect a common
+# limit. **Predict** the fraction of the memory's bandwidth that one block for each SM reaches.
 
 # %%
 for decode in all_sweep_results("decode"):
@@ -690,8 +695,9 @@ check("19.7", grad_q)
 
 # %% [markdown]
 # The other kernel owns keys and walks along the queries, over all heads of the group. It computes Sᵀ = K Qᵀ instead of
-# S, because Pᵀ and dSᵀ are the left operands of its products. With a causal mask, a block begins at the first queries
-# that see its keys. `load_logs` and `load_deltas` load a tile of lse and of δ.
+# S, because Pᵀ and dSᵀ are the left operands of its products: no tile that it computes has to be transposed. With a
+# causal mask, a block begins at the first queries that see its keys. `load_logs` and `load_deltas` load a tile of lse
+# and of δ.
 
 # %%
 show_source(tiles.keys_step, tiles.backward_keys)
