@@ -21,9 +21,11 @@ from tutorlib.kernels.hopper.choose import (
     cut_tiles,
     fitted,
     for_once,
+    in_squares,
     step_cycles,
 )
 from tutorlib.kernels.hopper.config import BYTES, HopperConfig
+from tutorlib.models.l2 import grouped
 from tutorlib.paths import DATA
 
 EDGES = (1, 7, 64, 127, 128, 129, 1000, 4096)
@@ -36,7 +38,7 @@ eights = st.integers(1, 1024).map(lambda n: 8 * n)
 def test_any_shape_that_tma_takes_has_a_configuration_that_breaks_no_rule(m, n, k):
     config = choose(m, n, k)
     assert list(config.broken_rules()) == []
-    assert replace(config, l2_a="normal", l2_b="normal") in candidates()
+    assert replace(config, group=8, l2_a="normal", l2_b="normal") in candidates()
     assert cost(config, m, n, k) == min(cost(other, m, n, k) for other in candidates()) < float("inf")
 
 
@@ -121,6 +123,21 @@ def test_half_a_band_of_tiles_is_few_rows(transposed):
     config = HopperConfig((128, 128, 64), cluster=(2, 2), transposed=transposed)
     assert for_once(config, 4 * 256) != config
     assert for_once(config, 4 * 256 + 1) == config
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_tiles_that_run_at_once_come_in_squares(transposed):
+    """The first 16 blocks compute 4×4 tiles; not where a second wave, a cluster, or four rows of tiles at most."""
+    config = HopperConfig((64, 128, 64), transposed=transposed, majors=("k", "k"))
+    for rows, columns, squares in ((8, 16, True), (5, 1, True), (4, 32, False), (12, 11, True), (12, 12, False)):
+        m, n = (128 * columns, 64 * rows) if transposed else (64 * rows, 128 * columns)
+        band = in_squares(config, m, n, sms=132).group
+        assert (band == 4) == squares
+        if squares and rows * columns >= 16:
+            first = [grouped(block, rows, columns, band) for block in range(16)]
+            assert [len(set(numbers)) for numbers in zip(*first, strict=True)] == [4, 4]
+    clustered = replace(config, cluster=(2, 1))
+    assert in_squares(clustered, 512, 512, sms=132) == clustered
 
 
 def test_two_lines_of_k_help_device_memory_and_nothing_else():

@@ -27,6 +27,7 @@ SWEEPS = {
     "cpp_promises": "cpp",
     "cpp_ways": "cpp",
     "gemm_any": "hopper",
+    "gemm_bands": "hopper",
     "hopper_levers": "hopper",
     "hopper_sustained": "hopper",
     "hopper_k": "hopper",

@@ -151,6 +151,15 @@ def gemm_any() -> Sweep:
     )
 
 
+def gemm_bands() -> Sweep:
+    """A kernel without clusters whose tiles all run at once: in bands of different widths, and staggered along K."""
+    config = HopperConfig((64, 80, 64), zigzag=True, polls=True, defer_stores=True)
+    candidates = [on_hopper(f"bands of {band}", replace(config, group=band), band=band) for band in (1, 2, 4, 8)]
+    candidates.append(on_hopper("bands of 4, stagger", replace(config, group=4, stagger=(1, 0)), band=4))
+    shapes = [(512, 1280, k) for k in (8192, 4096, 2048)]
+    return Sweep(gemm("bf16"), tuple(candidates), tuple(shapes), seconds=20)
+
+
 # Levers ---------------------------------------------------------------------------------------------------------
 
 

@@ -116,6 +116,7 @@ CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4), (4, 2), (2, 4))
 SPLITS = (2, 3, 4, 5, 6, 8)
 LONG_AREA = 64 * 128  # elements of the largest tile whose K tiles may be two lines long: stages must be many
 MIN_SPLIT_K_TILES = 2  # of a block that splits K
+SQUARE = 4  # tiles wide is a band in which 16 blocks, those of a GPC, compute 4×4 tiles
 
 
 @cache
@@ -271,9 +272,25 @@ def for_once(config: HopperConfig, m: int) -> HopperConfig:
     return replace(config, l2_a="evict_first") if config.transposed else replace(config, l2_b="evict_first")
 
 
+def in_squares(config: HopperConfig, m: int, n: int, sms: int) -> HopperConfig:
+    """The same, but in bands of SQUARE where blocks without clusters compute all tiles at once.
+
+    Consecutive blocks run in one GPC, and L2 reads a line once for those that request it together (L2 Request
+    Coalescer: Nsight Compute, Profiling Guide). A square of tiles has the fewest rows and columns, so it needs the
+    fewest lines (`tutor sweep gemm_bands`). Later waves would read A again from device memory, more often the narrower
+    the bands.
+    """
+    if config.transposed:
+        m, n = n, m
+    rows, columns = ceil(m / config.tile[0]), ceil(n / config.tile[1])
+    neighbors = config.cluster_blocks == 1 and rows > SQUARE and rows * columns <= sms
+    return replace(config, group=SQUARE) if neighbors else config
+
+
 @cache
 def choose(m: int, n: int, k: int, sms: int = 132, dtype: str = "bf16", majors: Majors = K_MAJORS) -> HopperConfig:
     """The candidate that should be fastest. majors: of A and B. Raises ShapeError."""
     if problem := shape_problem(m, n, k, dtype, majors):
         raise ShapeError(problem)
-    return for_once(min(candidates(dtype, majors), key=lambda config: cost(config, m, n, k, sms)), m)
+    fastest = min(candidates(dtype, majors), key=lambda config: cost(config, m, n, k, sms))
+    return in_squares(for_once(fastest, m), m, n, sms)
