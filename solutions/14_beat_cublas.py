@@ -816,25 +816,28 @@ show_figure("hopper_levers")
 # that column: with stream-K a K tile of 128×256 is within 3% of its floor, and *multicast* on *plain* takes
 # 1,274 cycles, though without timestamps that kernel is no slower.)
 #
-# Multicast is the surprise: L2 sends a third less, and the time does not change. A likely reason: blocks in step ask for
-# the same lines at the same moment, so one L2 access may serve several of them even without multicast. `stagger` would
-# lose exactly that, and it is the one switch of the tile order that costs time.
+# Multicast is the surprise: L2 sends a third less, and the time does not change. A likely reason: blocks in step ask
+# for the same lines at the same moment, so one L2 access may serve several of them even without multicast. `stagger`
+# would lose exactly that, and it is the one switch of the tile order that costs time.
 #
 # ### Neighbors
 #
-# That reason can be tested without multicast. The hardware gives consecutive blocks to the SMs of one **GPC**, which has
-# 16 or 18 of them, and Nsight Compute knows an *L2 Request Coalescer*, which merges reads of one line before they reach
-# L2. If it merges those of a GPC, then the tiles of 16 consecutive blocks should span few rows and columns. So take a
-# kernel that waits for L2: 512×1280×8192 in tiles of 64×80. They are 8×16, so all run at once, whatever their order,
-# and the order changes nothing but who is whose neighbor. For each width of the bands, these are the bytes that 16
-# neighbors ask for in a step, on the average, and those that are different:
+# That reason can be tested without multicast. The hardware starts consecutive blocks on SMs of one **GPC**, which has
+# 16 or 18 of them. And Nsight Compute lists a unit in front of L2, the *L2 Request Coalescer*, that merges reads of one
+# line. If it merges those of neighbors, then consecutive blocks should compute tiles in few rows and few columns. So
+# take a kernel that waits for L2, 512×1280×8192 in tiles of 64×80. These are 8×16 tiles, which all run at once, in
+# whatever order. So the width of the bands changes nothing but who is whose neighbor. In a step, 8 neighbors request
+# 144 KiB, and 16 of them 288. How much of it is different?
 
 # %%
 for band in (1, 2, 4, 8):
-    neighbors = l2.waves((8, 16), partial(l2.grouped, group=band), 16)
-    rows, columns = (sum(len({tile[mode] for tile in gpc}) for gpc in neighbors) / len(neighbors) for mode in (0, 1))
-    asked, different = 16 * (64 + 80) * 128 / 1024, (rows * 64 + columns * 80) * 128 / 1024
-    print(f"bands of {band}: {rows:2.0f} rows × {columns:2.0f} columns, {asked:.0f} KiB requested, {different:3.0f} different")
+    line = f"bands of {band}:"
+    for count in (8, 16):
+        neighbors = l2.waves((8, 16), partial(l2.grouped, group=band), count)[0]
+        rows, columns = (len({tile[mode] for tile in neighbors}) for mode in (0, 1))
+        different = (rows * 64 + columns * 80) * 128 // 1024
+        line += f"   {count} neighbors in {rows}×{columns:<2} {different:3} KiB"
+    print(line)
 
 # %% [markdown]
 # **Predict** the order of these four, and what `stagger` makes of the best.
