@@ -694,22 +694,26 @@ with tempfile.TemporaryDirectory() as folder:
 
 # %% [markdown]
 # The longest step loads no kernel at all: it imports the package `tvm_ffi`, which `load_module` would otherwise do at
-# its first call. A process does that once, for all its kernels. It is probably most of the 69 ms, too, since the first
-# table has 0.7 ms for loading `double`'s kernel. `load_module` itself links the host code, for one file.
+# its first call. A process does that once, for all its kernels. `load_module` itself links the host code, for one file.
 #
 # The kernel reaches the GPU later. The object file holds the cubin as data, and its host code passes it to the driver
 # in the first call. By default (`CUDA_MODULE_LOADING=LAZY`) the driver then only records the kernel, and copies its
-# code to the GPU at the first launch; with `EAGER` it copies at once.
+# code to the GPU at the first launch; with `EAGER` it copies at once. So `EAGER` should lengthen `cuModuleLoadData` and
+# shorten the first launch.
 #
-# On a machine with a GPU, `python -m tutorlib.instruments.launches` records CuTe's steps, and those of a process that
-# loads the same cubin with the driver's own functions, under both settings. The next cell shows these records, if there
-# are any. Without them this page has not measured the description, but you can test it: `EAGER` should lengthen the
-# driver's `cuModuleLoadData` and shorten its first launch.
+# The next table has these steps on a GPU, and those of a process that loads the same cubin with the driver's own
+# functions, under both settings. (`python -m tutorlib.instruments.launches` records them.) **Predict** how much of the
+# 69 ms is the kernel's.
 
 # %%
 show_first_load()
 
 # %% [markdown]
+# Hardly 1 ms. The import of `tvm_ffi` takes 108 ms on this machine, `load_module` 6, the first call less than 1. The
+# driver loads and launches the cubin in 0.4 ms, with `EAGER` as with `LAZY`: for one small kernel the two settings
+# differ by some 20 µs in the expected direction, which one record cannot tell from chance. What every process pays
+# before that, with any library, is the CUDA context: more than 100 ms.
+#
 # A process pays for these steps once. Let it pay before the service takes requests: import, load, and call each kernel
 # once.
 #
