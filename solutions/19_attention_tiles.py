@@ -25,6 +25,7 @@
 # %%
 import math
 import re
+from contextlib import suppress
 
 import cuda.tile as ct
 import torch
@@ -36,10 +37,12 @@ from tutorlib.compiling.sass import disassemble
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw.key_tiles import show_key_tiles
 from tutorlib.kernels.attention import tiles
+from tutorlib.kernels.attention.launch import forward_by_tiles
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.measuring.results import all_sweep_results
 from tutorlib.notebook.measured import show_sweep
 from tutorlib.notebook.source import show_source
+from tutorlib.notebook.trials import compare_attention
 from tutorlib.simulate.cutile import run
 
 ZERO, NEG_INF = ct.PaddingMode.ZERO, ct.PaddingMode.NEG_INF
@@ -463,6 +466,33 @@ show_sweep("attention_tuning")
 # hardware gives the next block of a grid to whichever SM is free; and it begins with the longest rows of all heads, so
 # L2 has to hold K and V of all of them, while the grid launches one head's blocks after another's. (Notebook 20's
 # persistent kernel draws its tiles from a counter, one sequence after another.)
+#
+# What does the early issue of the next scores bring? On a machine with a GPU, the next cell times your kernel, in the
+# tile and with the hints that won, beside `tile_forward`. **Predict** the difference.
+
+
+# %%
+fast = attention.replace_hints(num_worker_warps=4, occupancy=2)
+
+
+def yours(q, k, v, o):
+    (batch, heads, queries, d), kv_heads = q.shape, k.shape[1]
+    sizes = heads // kv_heads, 64, 128, d
+    grid = (ct.cdiv(queries, 64), heads, batch)
+    ct.launch(torch.cuda.current_stream(), grid, fast, (q, k, v, o, LOG2_E / math.sqrt(d), *sizes))
+
+
+def the_courses(q, k, v, o):
+    log_sum_exp = torch.empty(q.shape[:3], device=q.device)
+    forward_by_tiles(o, log_sum_exp, q, k, v, 1 / math.sqrt(q.shape[3]), True)
+
+
+with suppress(ct.TileError):  # until you have written it
+    for shape in ((4, 16, 16, 4096, 4096, 128), (4, 32, 32, 4096, 4096, 64)):
+        compare_attention({"your attention": yours, "tile_forward": the_courses}, shape)
+
+# %% [markdown]
+# ANSWER
 #
 # The next two tables have other lengths, first without a causal mask. In each row, the sequences of the batch have
 # 16,384 tokens together. The cuTile kernel has the tile that won above, except for d = 64 without a mask: there it is

@@ -93,7 +93,7 @@ def show_sweep(name: str, **counters: str) -> "DataFrame | None":
     """A sweep as a table: a row for each kernel and, if one shape was timed, for the baseline.
 
     counters: names of columns → counters of Nsight Compute, e.g. busy=TENSOR_BUSY; shown if one shape was timed.
-    With several shapes, each has a column with the ratio to the baseline; with many, a row.
+    With several shapes, each has a column with the ratio to the baseline; with many, a row with the throughput, too.
     If nothing was measured, it prints a line that says so.
     """
     return tables(name, lambda swept: one_shape(swept, counters) if len(swept.shapes) == 1 else by_shape(swept))
@@ -199,11 +199,14 @@ def size(shape: tuple[int, ...]) -> str:
 
 
 def by_shape(swept: SweepResults) -> "DataFrame":
-    """Speed as a fraction of the baseline's, a column for each shape."""
+    """Speed as a fraction of the baseline's, a column for each shape; with many shapes also the throughput."""
     import pandas
 
+    def cell(measured: Measurement) -> str:
+        return show_ratio(measured) + (f", {measured.rate}" if len(swept.shapes) > WIDE else "")
+
     rows = {
-        name: {size(point.measurement.shape): show_ratio(point.measurement) for point in swept.of_kernel(name)}
+        name: {size(point.measurement.shape): cell(point.measurement) for point in swept.of_kernel(name)}
         for name in swept.names
     }
     return pandas.DataFrame.from_dict(rows, orient="index").fillna("")

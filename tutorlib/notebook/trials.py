@@ -11,10 +11,11 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
-from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher
+from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher, HostLauncher
 from tutorlib.measuring.measure import measure
 from tutorlib.measuring.measurement import Measurement, within_noise
 from tutorlib.notebook.measured import explained, show_ratio
+from tutorlib.problems.attention import attention_problem
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import by
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from tutorlib.simulate.ptx import Report
 
 T = TypeVar("T")
+
+ATTENTION_PAIRS = 10  # fewer than usual: a reference takes a hundred times as long as what it checks
 
 
 def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = False) -> bool:
@@ -151,6 +154,22 @@ def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[i
         a, b = (measure(problem, CuteLauncher(host, problem), (size,) * 3) for host in kernels.values())
         times = f"{first} {a.median_us:.1f} µs, {second} {b.median_us:.1f} µs"
         print(f"{size}: {times}; {first} is {show_faster(a, b)}")
+
+
+def compare_attention(kernels: "Mapping[str, Callable[..., None]]", shape: Shape) -> None:
+    """Time causal host functions attention(q, k, v, o), each in turn with torch's; print a line for each.
+
+    shape: (batch, heads, kv_heads, queries, keys, d). If there is no GPU that runs them, a line says so.
+    Raises WrongWhenTimed if a result is wrong.
+    """
+    if reason := device.why_not(MMA_SYNC):
+        print(f"{', '.join(kernels)}: not measured: {reason}")
+        return
+    problem = attention_problem(causal=True)
+    print(f"{device.need_gpu().name}, {by(shape)}:")
+    for name, host in kernels.items():
+        timed = measure(problem, HostLauncher(host), shape, pairs=ATTENTION_PAIRS)
+        print(f"{name}: {timed.median_us:,.0f} µs, {timed.rate}, {show_ratio(timed)} of {timed.baseline}")
 
 
 def show_faster(one: Measurement, other: Measurement, beside: str = "") -> str:
