@@ -329,9 +329,9 @@ show_source(GatedStores)
 show_costs("fused_epilogues")
 
 # %% [markdown]
-# The residual costs most: it alone reads a matrix as large as C. SwiGLU costs nothing: it stores half as much as the
-# plain GEMM, and at K = 4096 it is even faster. Beside torch's ways to compute the same results, the three fused
-# kernels are 4 to 16% faster.
+# The residual costs most, 4 to 10%: it alone reads a matrix as large as C. SwiGLU costs nothing: it stores half as much
+# as the plain GEMM, and at K = 4096 it is even faster. Beside torch's ways to compute the same results, the three fused
+# kernels are 4 to 21% faster.
 #
 # The plain GEMM is notebook 14's, in the configuration that its model chooses for the shape:
 
@@ -341,20 +341,20 @@ for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
     print(shape, plain.schedule, plain.tile, "cluster", plain.cluster, "stream-K" if plain.stream_k else "")
 
 # %% [markdown]
-# That is today's choice. The table is older than the model's present constants: at K = 4096 the model chose no clusters
-# then, neither for the plain GEMM nor for GELU and SwiGLU.
+# (The H200's table is older than the model's present constants: at K = 4096 the model chose no clusters then, neither
+# for the plain GEMM nor for GELU and SwiGLU.)
 #
-# SwiGLU has no cost to halve, and neither of the other costs halves at K = 8192. The residual's falls from 5.7% to
-# 3.8%. GELU's should halve by your estimate, but its two cooperative rows hardly differ (2.4% and 2.1%). M and N
-# differ, too, and with them the number of waves and the plain GEMM's configuration, so a row isolates the epilogue only
-# if both kernels have the same configuration. The cooperative rows have, at both shapes, the configuration that the
-# cell prints for 8192, so they isolate it at 8192 only. There, GELU's 2.1% agrees with the estimate: at twice the K,
+# Does a cost halve at K = 8192? The residual's does on the H100, from 10.3% to 5.0%; on the H200 it falls from 5.7% to
+# 3.8%. GELU's best row, *bias + GELU*, costs about 1% or nothing at either K. It is ping-pong, so one warpgroup's
+# epilogue overlaps the other's multiplications, and stream-K divides the last wave among the SMs. Without stream-K, in
+# the row *ping-pong*, it costs more, and some of that is to be expected: the epilogue of an SM's last tile has no main
+# loop to hide behind.
+#
+# What your estimate is about is the epilogue that nothing hides, *bias + GELU, cooperative*. But a row isolates the
+# epilogue only if both kernels have the same configuration. The cooperative rows have the one that the cell prints for
+# 8192, so they do at 8192 alone. There, GELU costs 2.1% on the H200 and 2.3% on the H100, which agrees: at twice the K,
 # tanh alone adds half of 3%, and the other instructions, without any overlap, nearly as much again. At 4096×14336×4096
-# the plain GEMM is a ping-pong kernel, so GELU's 2.4% also contains the difference between two schedules.
-#
-# *bias + GELU, ping-pong* is 1 to 2% slower than the plain GEMM. That ratio, too, compares two configurations, but
-# part of it is to be expected: the epilogue of an SM's last tile has no main loop to hide behind. The best row for GELU
-# is the first one: *bias + GELU* is ping-pong with stream-K, which divides the last wave among the SMs.
+# the plain GEMM is a ping-pong kernel, so the row contains the difference between two schedules.
 #
 # So an epilogue can change which configuration is best. To the time that notebook 14's model predicts, the course's
 # function adds your estimate of the epilogue: all of it for cooperative warpgroups, and nothing for ping-pong, as long
@@ -362,22 +362,21 @@ for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
 # the function prefers ping-pong to any configuration that the model cannot tell from it. It also counts the op's
 # registers: at K = 4096 the plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill.
 #
-# Do not make much of 1%. At K = 4096 *SwiGLU, ping-pong, stream-K*, which has clusters and is the function's choice
-# today, is 1% faster than *SwiGLU*, its choice then. But that one takes 600.1 µs in its own row and 594.8 µs in *SwiGLU
-# beside torch*.
+# Do not make much of 1%. On the H100, *SwiGLU* takes 598 µs at K = 4096 in its own row, and in *SwiGLU beside torch*,
+# the same kernel, 594 µs.
 #
-# The last two rows are there as a warning. When the table was measured, the model alone predicted that *residual,
-# ping-pong, no clusters* is the fastest configuration for the residual. It is the slowest of all, at both shapes. A
-# likely reason, not tested here: blocks without a cluster share data in L2 only while they run in step (notebook 14),
-# and they fall out of step when each waits for its own rows of D. The model was fitted to plain GEMMs and does not
-# include this effect, so the course's function requires clusters if an op reads a matrix. Do not trust a model outside
-# the range where it was measured.
+# The last two rows are there as a warning. When the H200's table was measured, the model alone predicted that
+# *residual, ping-pong, no clusters* is the fastest configuration for the residual. It is the slowest of all, at both
+# shapes and on both GPUs. A likely reason, not tested here: blocks without a cluster share data in L2 only while they
+# run in step (notebook 14), and they fall out of step when each waits for its own rows of D. The model was fitted to
+# plain GEMMs and does not include this effect, so the course's function requires clusters if an op reads a matrix. Do
+# not trust a model outside the range where it was measured.
 
 # %%
 show_figure("fusion")
 
 # %% [markdown]
-# (The panels on the right belong to the sections that follow. All show speed, so more is better, and only the H200's.)
+# (The panels on the right belong to the sections that follow. All show speed, so more is better.)
 #
 # ## A layer that torch treats as its own
 #

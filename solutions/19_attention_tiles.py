@@ -492,7 +492,9 @@ with suppress(ct.TileError):  # until you have written it
         compare_attention({"your attention": yours, "tile_forward": the_courses}, shape)
 
 # %% [markdown]
-# ANSWER
+# Your kernel, a few dozen lines, has almost nine tenths of cuDNN's speed, and `tile_forward` is 8% faster with d = 128
+# and 13% with d = 64. Two changes separate them, the early issue and the scale inside `scaled_step`, and this cell
+# cannot tell which brings what. Both pay more with d = 64, where an exponential serves fewer products.
 #
 # The next two tables have other lengths, first without a causal mask. In each row, the sequences of the batch have
 # 16,384 tokens together. The cuTile kernel has the tile that won above, except for d = 64 without a mask: there it is

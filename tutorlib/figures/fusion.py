@@ -64,10 +64,10 @@ def tokens_of(shape: Shape) -> str:
 
 
 def draw_panels(figure: "SubFigure", *panels: Panel) -> None:
-    """The panels below each other, as high as they have rows."""
+    """The panels below each other, each as high as its rows and as much again as two."""
     if not panels:
         return
-    stacked = figure.subplots(len(panels), 1, squeeze=False, height_ratios=[len(panel.rows) for panel in panels])
+    stacked = figure.subplots(len(panels), 1, squeeze=False, height_ratios=[2 + len(panel.rows) for panel in panels])
     for axes, panel in zip(stacked[:, 0], panels, strict=True):
         draw_dots(axes, panel.points, panel.rows, panel.baseline, panel.named)
         axes.set_yticks(range(len(panel.rows)), [row.replace(" beside ", "\nbeside ") for row in panel.rows])

@@ -127,9 +127,11 @@ def test_half_a_band_of_tiles_is_few_rows(transposed):
 
 @pytest.mark.parametrize("transposed", [False, True])
 def test_tiles_that_run_at_once_come_in_squares(transposed):
-    """The first 16 blocks compute 4×4 tiles; not where a second wave, a cluster, or four rows of tiles at most."""
+    """The first 16 blocks compute 4×4 tiles; not with a second wave, a cluster, at most four rows, or a narrow band."""
     config = HopperConfig((64, 128, 64), transposed=transposed, majors=("k", "k"))
-    for rows, columns, squares in ((8, 16, True), (5, 1, True), (4, 32, False), (12, 11, True), (12, 12, False)):
+    for rows, columns, squares in (
+        (8, 16, True), (33, 4, True), (4, 32, False), (12, 11, True), (12, 12, False), (13, 9, False)
+    ):  # fmt: skip
         m, n = (128 * columns, 64 * rows) if transposed else (64 * rows, 128 * columns)
         band = in_squares(config, m, n, sms=132).group
         assert (band == 4) == squares
