@@ -1099,12 +1099,12 @@ with suppress(NotImplementedError):  # until you have written it
 show_figure("gemm_any")
 
 # %% [markdown]
-# Each point is one shape. (Measured with an earlier fit, to an H200's times alone. Today's fit has an H100's times as
-# well, and the figure after this one was measured with it.) Half a percent worse: on the shapes of the fit the median
-# is 1.010 of cuBLAS, and 16 of 40 are slower than cuBLAS; on the unseen ones it is 1.005, and 19 of 40 are slower. So
-# on an unseen shape the chooser is about as likely to be ahead of cuBLAS as behind it; the worst is 0.894. And the
-# pairs of a single random shape typically spread by 6%, so do not read much into one point near 1. (This page
-# does not examine the few points far above 1.)
+# Each point is one shape. On the H100, the median is 1.037 of cuBLAS on the shapes of the fit and 1.021 on the unseen
+# ones, and the chooser is slower than cuBLAS at 13 and 17 of 40. On the H200, measured with an earlier fit, to its own
+# times alone, the medians are 1.010 and 1.005, and 16 and 19 of 40 are slower. So on an unseen shape the chooser is
+# somewhat more often ahead of cuBLAS than behind it. But it can lose 10 to 15%, at shapes of the fit as well, and on
+# the H100 13% at the square of 3072. And the pairs of a single random shape typically spread by 5 to 6%, so do not read
+# much into one point near 1. (This page does not examine the few points far above 1.)
 #
 # Random shapes are not what the kernel is for. `tutor sweep gemm_models` times the same chooser on the weights of three
 # language models (of the 70B model on an eighth, as if eight GPUs shared it), with few tokens, as when a model writes,
@@ -1139,8 +1139,9 @@ show_figure("gemm_ladder")
 # They do up to 1536, and again at 3072. The small squares have fewer tiles of 128×256 than the GPU has SMs, and at 3072
 # the third wave has 12 clusters where 66 fit (*Waves*). *Chosen*, the course's chooser, has no such dip: at all nine
 # sizes it is at least level with cuBLAS. So at five of the nine the choice of a configuration brings more than all
-# levers of the schedule together. (In the figure of random shapes the square of 1536 is 1% behind, well within
-# its spread.)
+# levers of the schedule together. (The picture has the H200's times with the earlier fit. Today's fit takes another
+# tile at 3072, 128×144 in ping-pong, with which the H100 is 13% behind cuBLAS, as the figure of random shapes shows: a
+# model that is off by a few percent may choose wrongly where configurations are that close.)
 #
 # ## What to remember
 #

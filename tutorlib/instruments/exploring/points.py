@@ -1,11 +1,13 @@
 """Which configurations are timed at which shapes."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from tutorlib.instruments.sweeps.gemm import SQUARES
 from tutorlib.instruments.sweeps.hopper import SEEDS, random_shapes
-from tutorlib.kernels.hopper.choose import candidates, cost
+from tutorlib.instruments.sweeps.models import TOKENS, model_shapes
+from tutorlib.kernels.hopper.choose import candidates, choose, cost
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.problems.problem import Shape
 
@@ -17,6 +19,7 @@ EXTREME = (
 AT_A_SHAPE = 13  # configurations, of which AT_MOST of one kind
 AT_MOST = 2
 WITHIN = 1.4  # times the least estimate
+BANDS = (2, 4, 8, 16)  # tiles wide
 
 
 def explored_shapes() -> tuple[Shape, ...]:
@@ -39,3 +42,10 @@ def promising(shape: Shape) -> list[HopperConfig]:
             found.append(config)
             seen.update((kind, alike))
     return found[:AT_A_SHAPE]
+
+
+def in_bands() -> list[tuple[Shape, HopperConfig]]:
+    """The choice at random shapes and at weights of models, in bands of each width, where it has no clusters."""
+    chosen = {shape: choose(*shape) for shape in (*explored_shapes(), *model_shapes(TOKENS))}
+    alone = {shape: config for shape, config in chosen.items() if config.cluster_blocks == 1}
+    return [(shape, replace(config, group=band)) for shape, config in alone.items() for band in BANDS]

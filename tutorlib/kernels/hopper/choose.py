@@ -278,7 +278,8 @@ def in_squares(config: HopperConfig, m: int, n: int, sms: int) -> HopperConfig:
     Consecutive blocks run in one GPC, and L2 reads a line once for those that request it together (L2 Request
     Coalescer: Nsight Compute, Profiling Guide). A square of tiles has the fewest rows and columns, so it needs the
     fewest lines: up to 1.4 times as fast on an H100 (`tutor sweep gemm_bands`). In more waves, narrow bands would read
-    A more often from device memory. And a narrower last band made kernels up to 16 % slower, but where it is short.
+    A more often from device memory. And where the last band is narrower, unless it is short, kernels took up to 16 %
+    longer (figures/data/explored/h100_bands.jsonl).
     """
     if config.transposed:
         m, n = n, m
