@@ -213,9 +213,9 @@ show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n 
 # **Exercise 11.4** (about 2 lines). Write `in_groups(block, rows, columns)`, for the kernel: `l2.grouped` with the
 # group that you think best. `rows` and `columns` are known while the kernel is compiled, so the group may depend on
 # them, and you may call your `best_group` (`in_flight` is two blocks for each SM, on an H200 264). The check first
-# tries it on whole grids, with a block's number that is known only at run time. On two large ones, 64×64 tiles and
-# 61×67, the first 264 blocks must read at most three quarters of the tiles that they read in raster order. Then the
-# check compiles it into the two-stage kernel of notebook 10, which a GPU times at 8192³.
+# tries it on whole grids, with a block's number that is known only at run time. On two large ones, 64×64 tiles and a
+# random one, the first 264 blocks must read at most three quarters of the tiles that they read in raster order. Then
+# the check compiles it into the two-stage kernel of notebook 10, which a GPU times at 8192³.
 
 
 # %%
@@ -277,7 +277,7 @@ for name, order in {"raster": l2.raster, "groups": in_eights}.items():
 # every block, in the order of the list, loads its tile of A, (m, step), and then its tile of B, (n, step). When a wave
 # has made all steps, the next one starts. L2 holds `room` tiles of both matrices together; once it is full, it evicts
 # the least recently *used* tile. At the start it is empty. (In an `OrderedDict`, `move_to_end(key)` makes a key the
-# newest one, and `popitem(last=False)` removes the oldest.)
+# newest one, and `popitem(last=False)` removes the oldest. `functools.lru_cache` would count for you: leave it.)
 
 
 # %%

@@ -41,6 +41,8 @@ def test_the_solution_is_near_each_limit(id):
         assert most == max(one.lines / one.warps for one in accesses)
     for opcode, least in exercise.limits.at_least:
         assert count_issued(reports, opcode) / 2 <= least <= count_issued(reports, opcode), opcode
+    busy, warps = sum(report.busy for report in reports), sum(report.warps for report in reports)
+    assert busy / 2 <= exercise.limits.busy * warps <= busy or not exercise.limits.busy
     if exercise.limits.budget < inf:
         assert 4 * count_issued(reports, "") <= exercise.limits.budget <= 16 * count_issued(reports, "")
     overlap = max((report.overlap for report in reports), default=0.0)
@@ -53,7 +55,7 @@ def test_the_solution_is_near_each_limit(id):
 def launch(blocks=4, overlap=0.5, **issued):
     """One launch that issues these opcodes so often."""
     opcodes = tuple(Issued(opcode, None, times) for opcode, times in issued.items())
-    return [Report((), (), blocks, opcodes, overlap=overlap)]
+    return [Report((), (), blocks, opcodes, busy=4, reloaded=64, overlap=overlap)]
 
 
 @pytest.mark.parametrize(
@@ -66,6 +68,8 @@ def launch(blocks=4, overlap=0.5, **issued):
         (WorkLimits(at_least=(("mma", 1),)), "too few"),
         (WorkLimits(blocks=5), "too few blocks"),
         (WorkLimits(warps=9), "too few"),
+        (WorkLimits(busy=0.6), "too few"),
+        (WorkLimits(fresh=True), "too many"),
         (WorkLimits(overlap=0.6), "no copies in flight"),
         (WorkLimits(ahead=0.6), "no copies in flight"),
     ],

@@ -60,6 +60,7 @@ class CutileExercise(KernelExercise):
     tiled: whether it must load and store whole tiles, no single elements.
     all_blocks: whether every block of the grid must store a part of the output.
     factors: the dtype in which ct.mma must multiply; "": any.
+    products: takes a shape; gives the most products of elements that ct.mma may compute in all blocks; None: any.
     """
 
     grid: Callable[[Shape], tuple[int, ...]]
@@ -73,6 +74,7 @@ class CutileExercise(KernelExercise):
     tiled: bool = False
     all_blocks: bool = False
     factors: str = ""
+    products: "Callable[[Shape], int] | None" = None
     besides: Look = field(default_factory=Look)
 
     def accept(self, answer: Answer) -> CutileLauncher:
@@ -107,6 +109,7 @@ class CutileExercise(KernelExercise):
             self.idle,
             self.element_by_element,
             lambda shape, found: multiplied_in(self.factors, found),
+            self.multiplied_again,
         )
 
     def idle(self, shape: Shape, found: Interpretation) -> str:
@@ -140,6 +143,17 @@ class CutileExercise(KernelExercise):
                     Fail.TOO_MANY(instruction="ct.load"),
                 )
         return ""
+
+    def multiplied_again(self, shape: Shape, found: Interpretation) -> str:
+        """A sentence about products that ct.mma computes more than once, or ""."""
+        (report,) = found.reports
+        if not self.products or report.products <= (most := self.products(shape)):
+            return ""
+        return Flaw(
+            f"at {by(shape)}, its ct.mma compute {report.products:,} products of elements; {most:,} are enough: "
+            "multiply each pair of tiles once.",
+            Fail.TOO_MANY(instruction="ct.mma"),
+        )
 
     def artifact(self, served: Served) -> "CutileArtifact":
         from tutorlib.checking.artifact import CutileArtifact

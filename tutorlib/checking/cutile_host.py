@@ -10,6 +10,7 @@ from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.part import need_callable
 from tutorlib.checking.served import Served
 from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import BY_LUCK, Wrong
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from tutorlib.simulate.cutile import Accepted, Report
     from tutorlib.simulate.cutile.launching import Launched
 
+GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer that knows one number is wrong on the other
+
 
 @dataclass(frozen=True, kw_only=True)
 class HostExercise(KernelExercise):
@@ -30,11 +33,12 @@ class HostExercise(KernelExercise):
     Every machine interprets what it launches, with a GPU of a few SMs in torch's place; one with a GPU then
     calls it there, too.
 
-    unlike: takes a shape and the launches, gives a sentence about a launch that is not as the exercise asks, or None.
+    unlike: takes a shape, the launches, and the number of the GPU's SMs; gives a sentence about a launch that is not as
+        the exercise asks, or None.
     """
 
     patterned: bool = False  # it is interpreted on identity and ramp
-    unlike: "Callable[[Shape, Sequence[Launched | Planned]], str | None]" = field(default=lambda shape, launched: None)
+    unlike: "Callable[[Shape, Sequence[Planned], int], str | None]" = field(default=lambda shape, launched, sms: None)
     mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
 
     @property
@@ -59,18 +63,23 @@ class HostExercise(KernelExercise):
 
         return SimulatedHostArtifact(artifact)
 
-    def run_for_points(self, artifact: "HostArtifact") -> Verdict:
-        """The judge also compares the launches that it executes with those that the exercise asks for."""
-        found, launcher = super().run_for_points(artifact), self.simulator(artifact)
+    def judge_artifact(self, artifact: "HostArtifact") -> Verdict:
+        """The judge also compares the launches for each of the GPUS with those that the exercise asks for."""
+        found = super().judge_artifact(artifact)
         if found.points < self.correctness_points:
             return found
-        planned = {shape: launcher.plan(shape).launches for shape in self.shapes}
-        wrongs = {
-            shape: Wrong(f"right, but {unlike}.")
-            for shape, launches in planned.items()
-            if (unlike := self.unlike(shape, launches))
-        }
-        return self.wrong_at(wrongs, tuple(planned)) if wrongs else found
+        wrongs = {shape: Wrong(what) for shape in self.shapes if (what := self.not_as_asked(artifact, shape))}
+        return self.wrong_at(wrongs, self.shapes) if wrongs else found
+
+    def not_as_asked(self, artifact: "HostArtifact", shape: Shape) -> str:
+        """A sentence about the launches at this size for one of the GPUS, or ""."""
+        launcher = self.simulator(artifact)
+        try:
+            planned = {sms: launcher.plan(shape, sms).launches for sms in GPUS}
+        except CompileFailed as failed:
+            return str(failed)
+        unlike = filter(None, (self.unlike(shape, launches, sms) for sms, launches in planned.items()))
+        return next((f"right, but {what}." for what in unlike), "")
 
     def look_into(self, kernel: Answer) -> Verdict | None:
         accepted: Accepted = []
@@ -103,8 +112,6 @@ class HostExercise(KernelExercise):
                 BY_LUCK + "it launches on the default stream, where it does not wait for torch's kernels.",
                 "They run in order in torch.cuda.current_stream(), which may be another.",
             )
-        if not found and (unlike := self.unlike(shape, last)):
-            return Wrong(f"right, but {unlike}.")
         if found and not last:
             return Wrong(found.what, "It launched nothing.")
         return found

@@ -88,16 +88,16 @@ class LaunchPlan:
 class HostArtifact(Artifact):
     """The host function."""
 
-    _plans: dict[tuple[Shape, str], LaunchPlan] = field(default_factory=dict)
+    _plans: dict[tuple[Shape, str, int], LaunchPlan] = field(default_factory=dict)
 
     def plan(self, shape: Shape, arch: str, sms: int) -> LaunchPlan:
         """Its launches on tensors of this shape. Raises CompileFailed."""
-        if (shape, arch) not in self._plans:
+        if (shape, arch, sms) not in self._plans:
             try:
-                self._plans[shape, arch] = read_plan(self.ask(cutile_launches, shape, arch, sms), self.operands)
+                self._plans[shape, arch, sms] = read_plan(self.ask(cutile_launches, shape, arch, sms), self.operands)
             except (KeyError, TypeError, ValueError) as error:
                 raise CompileFailed(UNREADABLE) from error
-        return self._plans[shape, arch]
+        return self._plans[shape, arch, sms]
 
 
 def read_plan(told: Any, operands: int) -> LaunchPlan:
@@ -143,11 +143,12 @@ class SimulatedHostArtifact:
     reports: list[Report] = field(default_factory=list)
     traced: bool = False
 
-    def plan(self, shape: Shape) -> LaunchPlan:
+    def plan(self, shape: Shape, sms: int | None = None) -> LaunchPlan:
+        """sms: None for as many as the interpreter has."""
         from tutorlib.simulate.cutile.launching import SMS
         from tutorlib.simulate.ptx.languages.cutile import ARCH
 
-        return self.kernel.plan(shape, ARCH, SMS)
+        return self.kernel.plan(shape, ARCH, sms or SMS)
 
     def ptx(self, shape: Shape) -> str:
         from tutorlib.simulate.ptx.languages.cutile import ARCH

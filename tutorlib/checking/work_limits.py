@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 FAR = 8  # times what is enough
+NOTHING_SHARED = ("bar.sync|st.shared", 0)  # a limit, for threads that compute alone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +28,14 @@ class WorkLimits:
     lines: (an opcode, the most cache lines, of 128 bytes, that a warp's access may touch on average).
     in_step: (an opcode, another): the first may not be issued more often than the second, such as "bar.sync" than
         "cp.async.commit_group" in a pipeline that needs one barrier for each step along K.
-    blocks, warps: the fewest that may share the work. most_blocks: where set, the most that may be launched.
+    blocks, warps: the fewest that may share the work. busy: of its warps, the least share that must load from global
+        memory or store to it; the others idle. most_blocks: where set, the most that may be launched.
     budget: the number of instructions, of all warps, after which a CuTe kernel's simulation stops; a right kernel takes
         a small part of it. Without it a loop that is far too long is simulated to its end, for minutes.
     overlap: of what is read from shared memory, the least share that is read while a copy is in flight.
     ahead: of a block's shared memory, the least share that cp.async fills while a thread reads: above 1/2 for three
         stages or more.
+    fresh: whether no block may load bytes from global memory that it has loaded before.
     distinct: whether no two fp32 instructions may compute the same numbers.
     """
 
@@ -43,10 +46,12 @@ class WorkLimits:
     in_step: tuple[tuple[str, str], ...] = ()
     blocks: int = 1
     warps: int = 0
+    busy: float = 0.0
     most_blocks: int | None = None
     budget: float = inf
     overlap: float = 0.0
     ahead: float = 0.0
+    fresh: bool = False
     distinct: bool = False
 
     def stopped(self, reports: "Sequence[Report]") -> bool:
@@ -65,8 +70,12 @@ class WorkLimits:
         if blocks < self.blocks:
             what = f"{blocks:,} of {self.blocks:,} blocks do all of the work, and most SMs are idle."
             return Flaw(what, Fail.TOO_FEW_BLOCKS)
-        if (warps := sum(report.warps for report in reports)) < self.warps:
+        warps, busy = sum(report.warps for report in reports), sum(report.busy for report in reports)
+        if warps < self.warps:
             what = f"{warps:,} warps do all of the work; a kernel that does as asked has {self.warps:,}."
+            return Flaw(what, Fail.TOO_FEW(instruction="warp"))
+        if busy < self.busy * warps:
+            what = f"{busy:,} of its {warps:,} warps do all of the work, and the others idle."
             return Flaw(what, Fail.TOO_FEW(instruction="warp"))
         if self.most_blocks and blocks > self.most_blocks:
             what = f"it launches {blocks:,} blocks, of which {self.most_blocks:,} would be enough."
@@ -78,6 +87,9 @@ class WorkLimits:
                     what = f"every thread does far more than its share: {what}"
                     return Flaw(what, Fail.TOO_MANY(instruction=opcode, share="all"))
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
+        if self.fresh and (again := sum(report.reloaded for report in reports)):
+            what = f"its blocks load {again:,} bytes that they have loaded before."
+            return Flaw(what, Fail.TOO_MANY(instruction="load"))
         if self.distinct and (twice := next((found for one in reports if (found := one.computed_twice)), ())):
             where = " and ".join(dict.fromkeys(map(str, twice)))
             what = f"two instructions compute the same numbers, up to rounding, and one is enough: {where}."

@@ -77,11 +77,18 @@ LESSONS = {
     "04.3": Lesson("the type of a tensor decides on a compilation", named("04.3", "once_a_call", "once_a_rank")),
     "04.4": Lesson(
         "one element for each thread, by block and thread",
-        (all_by_each_thread, every_32nd, *named("04.4", "every_block_adds_all", "in_two_stores")),
+        (
+            all_by_each_thread,
+            every_32nd,
+            *named("04.4", "every_block_adds_all", "in_two_stores", "half_of_the_threads", "needless_barrier"),
+        ),
     ),
     "04.5": Lesson(
         "a predicate before every access",
-        (idle_blocks, *named("04.5", "guards_the_store", "unguarded", "clamps_both", "two_workers")),
+        (
+            idle_blocks,
+            *named("04.5", "half_of_the_threads", "guards_the_store", "unguarded", "clamps_both", "two_workers"),
+        ),
     ),
     "04.6": Lesson(
         "one 16-byte access for four elements",

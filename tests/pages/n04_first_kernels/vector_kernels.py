@@ -9,6 +9,13 @@ GUARD = "if i < cute.size(c)"
 GRID = "grid=(cute.size(c) // THREADS, 1, 1)"
 PIECE = "if 4 * i < cute.size(x)"
 BOTH = "if m < x.shape[0] and n < x.shape[1]"
+HALF_OF_THE_THREADS = """\
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    if thread < THREADS // 2:
+        for n in cutlass.range_constexpr(2):
+            i = block * THREADS + thread + n * (THREADS // 2)
+            GUARDED"""
 TREE = "    for step in cutlass.range_constexpr(1, THREADS.bit_length()):\n        half = THREADS >> step"
 TREE_BARRIER = "        cute.arch.sync_threads()\n"
 
@@ -76,11 +83,44 @@ MORE = {
             swap(ADD, f"for i in range(thread, cute.size(c), THREADS):\n        {ADD}"),
             words=("stores too",),
         ),
+        add(
+            "needless_barrier",
+            "Waits for the threads of its block, of which it needs none.",
+            swap(ADD, f"{ADD}\n    cute.arch.sync_threads()"),
+            words=("bar.sync/st.shared instructions; 0 are enough",),
+        ),
+        add(
+            "there_and_back",
+            "Doubles the sum, and halves it.",
+            swap(ADD, "c[i] = (a[i] + b[i]) * 2.0 * 0.5"),
+            words=("instructions; 128 are enough",),
+        ),
+        add(
+            "half_of_the_threads",
+            "64 of a block's threads add two elements each.",
+            swap(f"    {INDEX}\n    {ADD}", HALF_OF_THE_THREADS.replace("GUARDED", ADD)),
+            words=("64 of its 128 warps do all of the work",),
+        ),
         add("from_the_end", "Writes backwards.", swap("c[i] =", "c[cute.size(c) - 1 - i] =")),
         add("multiplies", "a·b.", swap("a[i] + b[i]", "a[i] * b[i]")),
         add("keeps_c", "Adds to what c held.", swap(ADD, "c[i] = c[i] + a[i] + b[i]")),
     ],
     "04.5": [
+        add_any(
+            "half_of_the_threads",
+            "64 of a block's threads add two elements each.",
+            swap(
+                f"    {INDEX}\n    {GUARD}:\n        {ADD}",
+                HALF_OF_THE_THREADS.replace("GUARDED", f"{GUARD}:\n                {ADD}"),
+            ),
+            words=("15 of its 32 warps do all of the work",),
+        ),
+        add_any(
+            "needless_barrier",
+            "A barrier after the guarded line.",
+            swap(f"        {ADD}", f"        {ADD}\n    cute.arch.sync_threads()"),
+            words=("bar.sync/st.shared instructions; 0 are enough",),
+        ),
         add_any("one_too_far", "<= for <.", swap(GUARD, "if i <= cute.size(c)"), words=("lies outside",)),
         add_any(
             "guards_the_thread",
@@ -271,6 +311,15 @@ MORE = {
         ),
     ],
     "04.8": [
+        row_max(
+            "half_of_the_threads",
+            "64 of the threads visit all elements.",
+            swap(
+                "    for n in range(thread, x.shape[1], THREADS):\n        largest",
+                "    for n in range(thread, x.shape[1] if thread < THREADS // 2 else 0, THREADS // 2):\n        largest",
+            ),
+            words=("10 of its 20 warps do all of the work",),
+        ),
         row_max(
             "thread_0_alone",
             "After the barrier one thread looks at all.",

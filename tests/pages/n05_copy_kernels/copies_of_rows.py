@@ -106,6 +106,24 @@ MORE = {
             ),
             words=("1,536 st.global instructions; 1,000 are enough",),
         ),
+        naive(
+            "half_of_the_threads",
+            "64 threads copy two rows each.",
+            swap("down * TILE[0] + thread", "down * TILE[0] + 2 * thread"),
+            swap(
+                f"        if row < rows and column < columns:\n            {MOVE}",
+                "        if thread < THREADS // 2:\n            for row_of_two in cutlass.range_constexpr(2):\n"
+                "                at = row + row_of_two\n                if at < rows and column < columns:\n"
+                "                    dst[at, column] = src[at, column]",
+            ),
+            words=("4 of its 8 warps do all of the work",),
+        ),
+        naive(
+            "needless_barrier",
+            "A barrier after the loop.",
+            swap(MOVE, f"{MOVE}\n    cute.arch.sync_threads()"),
+            words=("bar.sync/st.shared instructions; 0 are enough",),
+        ),
         naive("either_guard", "or for and.", swap("row < rows and", "row < rows or"), words=("lies outside",)),
         naive("guards_exchanged_naive", "Rows against columns.", swap(BOTH, "if row < columns and column < rows")),
         naive("one_row_too_far", "<= for <.", swap("row < rows", "row <= rows"), words=("lies outside",)),
@@ -135,6 +153,13 @@ MORE = {
             "range: the compiler unrolls a part of it.",
             swap("cutlass.range(0, TILE[0], together, unroll_full=True)", "range(0, TILE[0], together)"),
             words=("the loop around it is not unrolled",),
+        ),
+        coalesced(
+            "half_of_the_threads",
+            "64 threads copy all rows.",
+            swap("if row < rows", "if thread < TILE[1] and row < rows"),
+            swap("THREADS // TILE[1]  #", "1  #"),
+            words=("4 of its 8 warps do all of the work",),
         ),
         coalesced("the_whole_block_in_a_row", "128 threads along 64 columns.", swap("thread % TILE[1]", "thread")),
         coalesced("half_of_the_rows", "Steps of four rows.", swap("TILE[0], together,", "TILE[0], 2 * together,")),

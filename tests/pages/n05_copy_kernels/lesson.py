@@ -34,11 +34,17 @@ LESSONS = {
     ),
     "05.2": Lesson(
         "a thread copies its row, unrolled",
-        (looped("05.2", "naive_loop", "naive_kernel"), *named("05.2", "a_plain_loop", "clamped_rows")),
+        (
+            looped("05.2", "naive_loop", "naive_kernel"),
+            *named("05.2", "a_plain_loop", "half_of_the_threads", "clamped_rows"),
+        ),
     ),
     "05.3": Lesson(
         "neighboring threads take neighboring columns, unrolled",
-        (looped("05.3", "coalesced_loop", "coalesced_kernel"), *named("05.3", "down_the_columns", "a_plain_loop_down")),
+        (
+            looped("05.3", "coalesced_loop", "coalesced_kernel"),
+            *named("05.3", "down_the_columns", "a_plain_loop_down", "half_of_the_threads"),
+        ),
     ),
     "05.4": Lesson(
         "16 bytes an access, all loads before the first store",

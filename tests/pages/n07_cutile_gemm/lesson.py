@@ -67,13 +67,18 @@ LESSONS = {
     ),
     "07.7": Lesson(
         "two accumulators in registers, one tile of B used twice",
-        (b_loaded_twice, known_zero, two_sets, *named("07.7", "multiplied_in_fp16", "stored_by_tma")),
+        (
+            b_loaded_twice,
+            known_zero,
+            two_sets,
+            *named("07.7", "multiplied_twice", "multiplied_in_fp16", "stored_by_tma"),
+        ),
     ),
     "07.8": Lesson(
         "a slice of K for each block", named("07.8", "loads_all", "one_does_it_all", "all_do_it_all", "part_zero")
     ),
     "07.9": Lesson(
         "slices where tiles are few, added by a second kernel",
-        named("07.9", "one_part", "always_three", "added_in_large_tiles"),
+        named("07.9", "one_part", "always_three", "three_sms", "added_in_large_tiles"),
     ),
 }

@@ -25,7 +25,7 @@ WRONG = {
                 swap("padding_mode=ZERO)", "padding_mode=ZERO).astype(ct.tfloat32)", times=2),
             )
         ),
-        says("mma.sync instructions; 432 are enough")(
+        says("products of elements; ")(
             derive(
                 GEMM,
                 "multiplied_twice",

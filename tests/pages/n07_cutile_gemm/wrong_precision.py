@@ -4,6 +4,10 @@ from tests.pages.change import derive, swap, without
 from tests.pages.n07_cutile_gemm.cutile_gemms import FP8, TF32
 from tests.pages.table import says
 
+FIRST, REST = (
+    f"ct.mma(slab, ct.transpose({rows}), {total}, use_fast_acc=True)"
+    for rows, total in (("first", "upper"), ("rest", "lower"))
+)
 DTYPE = "ct.tfloat32 if a.dtype == ct.float32 else a.dtype"
 
 
@@ -17,7 +21,7 @@ WRONG = {
                 swap("ct.transpose(y), total)", "ct.transpose(y), total).astype(ct.tfloat32).astype(ct.float32)"),
             )
         ),
-        says("mma.sync instructions; 864 are enough")(
+        says("products of elements; ")(
             derive(
                 TF32,
                 "multiplied_twice",
@@ -133,6 +137,17 @@ WRONG = {
                     "(slab, ct.transpose(rest), ", "(slab.astype(ct.float16), ct.transpose(rest).astype(ct.float16), "
                 ),
                 swap(", use_fast_acc=True", "", times=2),
+            )
+        ),
+        says("products of elements; ")(
+            derive(
+                FP8,
+                "multiplied_twice",
+                "Multiplies each tile of A a second time, and takes half of the sums.",
+                swap("first), upper, use_fast_acc=True)", f"first), {FIRST}, use_fast_acc=True)"),
+                swap("rest), lower, use_fast_acc=True)", f"rest), {REST}, use_fast_acc=True)"),
+                swap("upper.astype", "(0.5 * upper).astype"),
+                swap("lower.astype", "(0.5 * lower).astype"),
             )
         ),
         derive(FP8, "upper_alone", "Never stores the second accumulator.", without("(4, n)")),

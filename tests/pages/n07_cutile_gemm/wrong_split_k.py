@@ -156,6 +156,12 @@ WRONG = {
     "07.9": [
         answer("one_part", "Never cuts K.", split(splits=lambda sms, tiles, steps: 1), "3 SMs", "has 1 block"),
         answer(
+            "three_sms",
+            "Knows the number of SMs of the GPU that the check pretends.",
+            split(splits=lambda sms, tiles, steps: max(1, min(3 // tiles, steps))),
+            "the GPU has 5 SMs",
+        ),
+        answer(
             "rounded_up",
             "One part more than the SMs have room for.",
             split(splits=lambda sms, tiles, steps: max(1, min(-(-sms // tiles), steps))),

@@ -113,6 +113,22 @@ RIGHT = {
             "float *x, *y, *z;",
             "if (n == 0) return;\n    float *x, *y, *z;",
         ),
+        answer(
+            "whole_tiles",
+            "Allocates whole tiles for one of the vectors.",
+            HOST,
+            "cudaMalloc(&x, bytes)",
+            "cudaMalloc(&x, (n + 1023) / 1024 * 4096)",
+        ),
+        answer(
+            "pinned",
+            "Copies a through pinned memory.",
+            HOST,
+            "cudaMemcpy(x, a, bytes, cudaMemcpyHostToDevice);",
+            "float* pinned;\n    cudaMallocHost(&pinned, bytes);\n"
+            "    for (int i = 0; i < n; i++) pinned[i] = a[i];\n"
+            "    cudaMemcpy(x, pinned, bytes, cudaMemcpyHostToDevice);\n    cudaFreeHost(pinned);",
+        ),
         answer("managed", "One piece of memory that both sides may follow.", MANAGED),
         answer(
             "default_kind",

@@ -200,6 +200,14 @@ WRONG = {
             says="does not free its memory then",
         ),
         answer("launched_twice", "Adds twice.", HOST, LAUNCH, LAUNCH + LAUNCH, says="two launches write the same sums"),
+        answer(
+            "one_size_for_all",
+            "Allocates as much for every n.",
+            HOST,
+            "cudaMalloc(&x, bytes)",
+            "cudaMalloc(&x, 1 << 20)",
+            says="its size should follow from n",
+        ),
         answer("one_block", "One block.", HOST, "(n + 1023) / 1024", "1"),
         answer(
             "keeps_memory", "Frees two of three.", HOST, "cudaFree(z);", "", says="1 of the allocations are never freed"

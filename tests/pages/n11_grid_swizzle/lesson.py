@@ -15,12 +15,17 @@ LESSONS = {
     "11.4": Lesson(
         "the order in the kernel, in integers of the DSL",
         named(
-            "11.4", "no_groups", "groups_where_8_divides", "groups_at_8192_alone", "visits_twice", "last_group_too_high"
+            "11.4",
+            "no_groups",
+            "groups_where_8_divides",
+            "groups_on_grids_it_knows",
+            "visits_twice",
+            "last_group_too_high",
         ),
     ),
     "11.5": Lesson(
         "what L2 still holds decides on the traffic",
-        named("11.5", "a_fresh_l2_for_each_wave", "never_evicts", "first_in_first_out"),
+        named("11.5", "a_fresh_l2_for_each_wave", "never_evicts", "by_lru_cache", "first_in_first_out"),
     ),
     "11.6": Lesson(
         "the SM with the most blocks decides on the time", named("11.6", "no_quantization", "two_at_a_time", "an_h200")

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
+from itertools import chain, product
 
 import cutlass
 import numpy as np
@@ -127,15 +128,14 @@ def by_what_is_best(block, rows, columns):
 # 11.5 -----------------------------------------------------------------------------------------------------------
 
 
-def by_lru_cache(waves, steps, room):
-    """Python's own LRU cache counts the misses."""
-    load = lru_cache(maxsize=room)(lambda *tile: None)
-    for wave in waves:
-        for step in range(steps):
-            for m, n in wave:
-                load("A", m, step)
-                load("B", n, step)
-    return load.cache_info().misses
+def a_list_by_age(waves, steps, room):
+    """A list, oldest first, which is cut to the room."""
+    held, fetched = [], 0
+    for wave, k in product(waves, range(steps)):
+        for tile in chain.from_iterable((("A", m, k), ("B", n, k)) for m, n in wave):
+            fetched += tile not in held
+            held = ([x for x in held if x != tile] + [tile])[-room:]
+    return fetched
 
 
 def a_plain_dict(waves, steps, room):
@@ -198,6 +198,6 @@ RIGHT = {
     "11.2": [a_list_of_two, tuples_of_lists, by_a_table],
     "11.3": [in_a_loop, sorted_pairs, by_dictionary],
     "11.4": [a_jit_function, cutlass_min, strips_of_columns, by_what_is_best],
-    "11.5": [by_lru_cache, a_plain_dict, by_last_uses],
+    "11.5": [a_list_by_age, a_plain_dict, by_last_uses],
     "11.6": [exactly, by_dealing, by_waves],
 }

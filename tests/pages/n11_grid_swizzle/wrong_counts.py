@@ -1,6 +1,7 @@
 """Wrong answers to notebook 11: the tiles that memory sends, and the share of time in which SMs work."""
 
 from collections import OrderedDict
+from functools import lru_cache
 from math import ceil, floor
 
 from tests.pages.table import answer, says
@@ -135,6 +136,15 @@ def by_the_course(waves, steps, room):
     return sum(cache.load(tile, 1) for tile in loads(waves, steps))
 
 
+@says("calls functools.lru_cache")
+def by_lru_cache(waves, steps, room):
+    """Python's own LRU cache counts the misses."""
+    load = lru_cache(maxsize=room)(lambda *tile: None)
+    for tile in loads(waves, steps):
+        load(*tile)
+    return load.cache_info().misses
+
+
 FETCHED = [
     first_in_first_out,
     evicts_the_newest,
@@ -154,6 +164,7 @@ FETCHED = [
     steps_outside,
     the_rate,
     by_the_course,
+    by_lru_cache,
 ]
 
 # 11.6 busy ------------------------------------------------------------------------------------------------------

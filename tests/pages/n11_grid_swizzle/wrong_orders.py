@@ -195,16 +195,22 @@ def groups_of_four(block, rows, columns):
     return l2.grouped(block, rows, columns, 4)
 
 
-@says("blocks of 61×67 tiles")
+@says("the first 264 blocks of")
 def groups_where_8_divides(block, rows, columns):
     """Raster order where 8 does not divide the rows."""
     return l2.grouped(block, rows, columns, 8 if rows % 8 == 0 else rows)
 
 
-@says("blocks of 61×67 tiles")
+@says("the first 264 blocks of")
 def groups_at_8192_alone(block, rows, columns):
     """Groups for the size that is timed."""
     return l2.grouped(block, rows, columns, 8 if rows == 64 else rows)
+
+
+@says("the first 264 blocks of")
+def groups_on_grids_it_knows(block, rows, columns):
+    """Groups on a list of grids, raster order on any other."""
+    return l2.grouped(block, rows, columns, 8 if (rows, columns) in ((64, 64), (61, 67)) else rows)
 
 
 @says("groups of 8 read 41")
@@ -258,6 +264,7 @@ ORDERS = [
     groups_of_four,
     groups_where_8_divides,
     groups_at_8192_alone,
+    groups_on_grids_it_knows,
     rows_for_columns,
     remainder_forgotten,
     a_jit_function_that_is_wrong,

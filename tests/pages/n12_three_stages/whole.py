@@ -276,6 +276,12 @@ WHOLE = [
         swap("tCrC.load()", "(tCrC.load() * 0.5)"),
     ),
     m_major(
+        "loads_a_twice",
+        "Each copy of A.",
+        swap(LOAD, f"{LOAD}\n            if g is self.to_smem[0][1]:\n    {LOAD}"),
+        within="Share",
+    ),
+    m_major(
         "loads_b_twice",
         "Each copy of B.",
         swap(LOAD, f"{LOAD}\n            if g is self.to_smem[1][1]:\n    {LOAD}"),

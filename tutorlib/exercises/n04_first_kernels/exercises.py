@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
+from tutorlib.checking.work_limits import NOTHING_SHARED, WorkLimits
 from tutorlib.exercises.n04_first_kernels.host_functions import (
     ALPHA,
     BY_SHAPE,
@@ -127,6 +127,8 @@ def row_max() -> Problem:
     )
 
 
+ARITHMETIC = "add.f32|sub.f32|mul.f32|fma.rn.f32"
+
 EXERCISES = (
     ValueExercise(
         id="04.1",
@@ -204,7 +206,12 @@ EXERCISES = (
         counted=(4096,),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(blocks=8, most_blocks=32, at_most=(("st.global", 128), ("", 4096))),
+        limits=WorkLimits(
+            blocks=8,
+            most_blocks=32,
+            busy=1.0,
+            at_most=(("st.global", 128), ("ld.global", 256), (ARITHMETIC, 128), NOTHING_SHARED, ("", 3072)),
+        ),
         hints=(
             "Which element is this thread's? Its block begins at element block · 128.",
             "grid is the number of blocks, one for each 128 elements.",
@@ -222,7 +229,10 @@ EXERCISES = (
         lean=("ld.global", "st.global"),
         once=True,
         limits=WorkLimits(  # of 32 warps, the last 3 have no element
-            blocks=4, most_blocks=8, at_most=(("st.global", 29), ("", 1500))
+            blocks=4,
+            most_blocks=8,
+            busy=0.9,
+            at_most=(("st.global", 29), ("ld.global", 58), (ARITHMETIC, 29), NOTHING_SHARED, ("", 1200)),
         ),
         dynamic=True,
         hints=(
@@ -241,7 +251,12 @@ EXERCISES = (
         counted=(2048,),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(blocks=2, most_blocks=4, at_most=(("ld.global", 16), ("st.global", 16), ("", 1750))),
+        limits=WorkLimits(
+            blocks=2,
+            most_blocks=4,
+            busy=1.0,
+            at_most=(("ld.global", 16), ("st.global", 16), NOTHING_SHARED, ("", 900)),
+        ),
         dynamic=True,
         divisible=4,
         requires=("ld.global.v4", "st.global.v4"),
@@ -261,7 +276,12 @@ EXERCISES = (
         whole=((64, 64),),
         lean=("ld.global", "st.global"),
         once=True,
-        limits=WorkLimits(blocks=8, warps=128, at_most=(("st.global", 128), ("", 8500))),
+        limits=WorkLimits(
+            blocks=8,
+            warps=128,
+            busy=0.6,  # there may be blocks beyond the matrix
+            at_most=(("st.global", 128), ("ld.global", 256), (ARITHMETIC, 128), NOTHING_SHARED, ("", 6500)),
+        ),
         limits_at={(5, 100): WorkLimits(at_most=(("st.global", 20),))},  # of 32 warps, 12 are below the last row
         dynamic=True,
         order=in_blocks_of_8_by_32,
@@ -284,6 +304,7 @@ EXERCISES = (
         limits=WorkLimits(  # without a tree, one thread's 128 reads take 640 ld.shared, or 160 and more of all else
             blocks=5,
             most_blocks=5,
+            busy=1.0,
             at_most=(("st.global", 5), ("ld.global", 240), ("ld.shared", 255), ("bar.sync", 160), ("", 4500)),
         ),
         dynamic=True,

@@ -14,7 +14,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
-from tutorlib.checking.work_limits import WorkLimits
+from tutorlib.checking.work_limits import NOTHING_SHARED, WorkLimits
 from tutorlib.exercises.n05_copy_kernels.judge.any_element import AnyElement
 from tutorlib.exercises.n05_copy_kernels.remedies import COPY_REMEDIES
 from tutorlib.machine.features import TMA
@@ -111,8 +111,12 @@ SHIFTED = [([o + shift for o in warp(Layout(32, 1))], 4) for shift in (1, 7, 8, 
 # The ladder -----------------------------------------------------------------------------------------------------
 
 # A warp for each 32 elements takes 512 stores, one of each instruction for each of 8 warps.
-STORED_ONCE_UNROLLED = WorkLimits(at_most=(("st.global", 760),), unrolled=(("st.global", 8),))
-# Predicates keep the warps without an element from storing: 603 stores by rows, 810 along them; 1,536 without.
+STORED_ONCE_UNROLLED = WorkLimits(
+    busy=1.0,
+    at_most=(("st.global", 760), ("ld.global", 760), NOTHING_SHARED),
+    unrolled=(("st.global", 8),),
+)
+# Predicates keep the warps without an element from busy: 603 stores by rows, 810 along them; 1,536 without.
 GUARDED: dict[tuple[int, ...], WorkLimits] = {FEW_RAGGED[1]: WorkLimits(at_most=(("st.global", 1000),))}
 
 copy_exercise = partial(
@@ -191,7 +195,11 @@ EXERCISES = (
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("ld.global after st.global",),
         lean=("ld.global", "st.global"),
-        limits=WorkLimits(at_most=(("ld.global", 96), ("st.global", 96)), lines=(("ld.global", 4), ("st.global", 4))),
+        limits=WorkLimits(
+            busy=1.0,
+            at_most=(("ld.global", 96), ("st.global", 96), NOTHING_SHARED),
+            lines=(("ld.global", 4), ("st.global", 4)),
+        ),
         part=AnyElement(),
         hints=(
             "How many vectors of 8 fill a row of 128 elements? That is the number of threads side by side; the "
@@ -212,10 +220,11 @@ EXERCISES = (
         forbids=("ld.global",),
         lean=("cp.async", "st.global"),
         limits=WorkLimits(
+            busy=1.0,
             at_most=(
                 *(("cp.async.cg|cp.async.ca", 380), ("st.global", 380)),
                 *(("bar.sync", 48), ("cp.async.wait_group", 48)),
-            )
+            ),
         ),
         hints=(
             "loads.partition_S of the block's tile of src, loads.partition_D of the tile in shared memory.",
@@ -234,7 +243,7 @@ EXERCISES = (
         bench_shape=BENCH_FP32,
         requires=("st.shared", "ld.shared"),
         lean=("ld.global", "st.global"),
-        limits=WorkLimits(at_most=(("st.global", 760), ("bar.sync", 48))),
+        limits=WorkLimits(busy=1.0, at_most=(("st.global", 760), ("ld.global", 760), ("bar.sync", 48))),
         hints=(
             "Four copies: from_src → registers → tile, then turned → registers → to_dst. This thread's parts in shared "
             "memory are mine.partition_D(tile) and mine.partition_S(turned).",
@@ -255,7 +264,7 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("st.shared", "ld.shared", "bar.sync"),
         lean=("st.shared", "ld.shared", "ld.global", "st.global"),
-        limits=WorkLimits(at_most=(("st.global", 760), ("bar.sync", 48))),
+        limits=WorkLimits(busy=1.0, at_most=(("st.global", 760), ("ld.global", 760), ("bar.sync", 48))),
         hints=(
             "32 banks of one element each are 5 bits, the lowest ones.",
             "The lowest 5 bits of the row are 6 places higher than those of the column.",

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.checking.host_artifact import Planned
-    from tutorlib.simulate.cutile.launching import Launched
 
 # 06.2 broadcast_shape -------------------------------------------------------------------------------------------
 
@@ -183,7 +182,7 @@ def row_tile(shape: Shape) -> int:
     return 256 if shape[1] >= 1024 else 128
 
 
-def more_than_needed(shape: Shape, launched: "Sequence[Launched | Planned]") -> str | None:
+def more_than_needed(shape: Shape, launched: "Sequence[Planned]", sms: int) -> str | None:
     """More blocks than rows, more launches than one, a copy of x or y, or a tile larger than a row needs."""
     if (blocks := sum(math.prod(launch.grid) for launch in launched)) > shape[0]:
         return f"there are {blocks} blocks for {count(shape[0], 'row')}"

@@ -50,8 +50,10 @@ from tutorlib.exercises.n07_cutile_gemm.shapes import (
     factor_tiles,
     group_of,
     loads_of_tiles,
+    padded,
     persistent_blocks,
     plain_tile,
+    products_of_tiles,
     through,
     tiles,
 )
@@ -65,37 +67,34 @@ from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
     from tutorlib.checking.host_artifact import Planned
-    from tutorlib.simulate.cutile.launching import Launched
 
 
 # 07.9 split_gemm ------------------------------------------------------------------------------------------------
 
 
-def as_many_as_needed(shape: Shape, launched: "Sequence[Launched | Planned]") -> str | None:
+def as_many_as_needed(shape: Shape, launched: "Sequence[Planned]", sms: int) -> str | None:
     """Whether K is cut where C has too few tiles, and only there; whether the sums have more blocks then; and whether
-    each pass is launched once.
+    each pass is launched once. Fewer parts are as good where each would have a single step.
     """
-    from tutorlib.simulate.cutile.launching import SMS
-
     if len(launched) > 2:
         return f"it launches {len(launched)} kernels, and two passes are enough"
     m, n, k = shape
-    blocks = math.prod(launched[0].grid)
-    if math.prod(tiles(shape, 128, 128)) < SMS and blocks < SMS and k >= 128 * SMS:
+    of_c, blocks = math.prod(tiles(shape, 128, 128)), math.prod(launched[0].grid)
+    if blocks < (enough := of_c * (sms // of_c)) and k >= 128 * (sms // of_c):
         return (
-            f"the GPU has {SMS} SMs (torch.cuda.get_device_properties says so), "
-            f"and the launch has {count(blocks, 'block')}"
+            f"the GPU has {sms} SMs (torch.cuda.get_device_properties says so), and the launch has "
+            f"{count(blocks, 'block')}: {enough} have a part of K each"
         )
-    if math.prod(tiles(shape, 128, 128)) < SMS < blocks:
-        return f"the GPU has {SMS} SMs, and of {blocks} blocks some wait for a second wave: round down"
+    if of_c < sms < blocks:
+        return f"the GPU has {sms} SMs, and of {blocks} blocks some wait for a second wave: round down"
     shared = [arg.shape for one in launched for arg in one.args if getattr(arg, "ndim", 0) == 3]
-    if m * n >= 128 * 128 * SMS and any(parts[0] > 1 for parts in shared):
-        return f"C has tiles for all {SMS} SMs already: {shared[0][0]} parts are extra work there"
+    if m * n >= 128 * 128 * sms and any(parts[0] > 1 for parts in shared):
+        return f"C has tiles for all {sms} SMs already: {shared[0][0]} parts are extra work there"
     if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
         return f"{shared[0][0]} parts share {count(tiles((k, 1), 64, 1)[0], 'step')} of 64: some have nothing to do"
     adding = math.prod(launched[-1].grid)
-    if shared and adding <= math.prod(tiles(shape, 128, 128)) < SMS:
-        return f"the second pass has {count(adding, 'block')} for {SMS} SMs: give it tiles smaller than 128×128"
+    if shared and adding <= of_c < sms:
+        return f"the second pass has {count(adding, 'block')} for {sms} SMs: give it tiles smaller than 128×128"
     return None
 
 
@@ -110,7 +109,7 @@ def skinny_tile(shape: Shape) -> tuple[int, int]:
 # The ladder -------------------------------------------------------------------------------------------------------
 
 # 432 mma of 16×8×16 are all the work at 136×72×40, in tiles of 64×32 and steps of 16.
-ON_TENSOR_CORES = WorkLimits(at_least=(("mma.sync", 216),), at_most=(("mma.sync", 432),))
+ON_TENSOR_CORES = WorkLimits(at_least=(("mma.sync", 216),))
 
 EXERCISES = (
     CutileExercise(
@@ -127,6 +126,7 @@ EXERCISES = (
         tiled=True,
         tiles=factor_tiles,
         loads=loads_of_tiles,
+        products=products_of_tiles,
         limits=ON_TENSOR_CORES,
         mistakes=cut_short,
         bench_shape=BENCH,
@@ -184,6 +184,7 @@ EXERCISES = (
         tiled=True,
         tiles=factor_tiles,
         loads=loads_of_tiles,
+        products=products_of_tiles,
         limits=ON_TENSOR_CORES,
         mistakes=cut_short,
         placed=in_strips,
@@ -227,13 +228,14 @@ EXERCISES = (
         tiled=True,
         tiles=factor_tiles,
         loads=loads_of_tiles,
+        products=products_of_tiles,
         besides=InTheirOwn(problem=gemm("bf16"), shape=WHOLE[0]),
         shapes=SMALL,
         whole=WHOLE,
         once=True,
         mistakes=through,
         simulated_shapes=SMALL[2:3],
-        limits=WorkLimits(at_least=(("mma.sync", 432),), at_most=(("mma.sync", 864),)),  # 16×8×8 each
+        limits=WorkLimits(at_least=(("mma.sync", 432),)),  # 16×8×8 each; 864 are all the work
         bench_shape=BENCH,
         tiers=(0.7,),
         requires=("mma.sync",),
@@ -269,6 +271,7 @@ EXERCISES = (
             0: -(-shape[1] // skinny_tile(shape)[0]) * shape[0] * shape[2],
             1: shape[1] * shape[2],
         },
+        products=lambda shape: 320 * padded(shape[1:], skinny_tile(shape)),
         library=COURSE_GEMMS,
         hints=(
             "Two accumulators, (tn, 256) and (tn, 64), one loop: B's tile is loaded once and used twice.",
@@ -290,6 +293,7 @@ EXERCISES = (
         tiled=True,
         tiles=factor_tiles,
         loads=loads_of_tiles,
+        products=products_of_tiles,
         limits=ON_TENSOR_CORES,
         grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
         constants=lambda shape: (64, 32, STEP),

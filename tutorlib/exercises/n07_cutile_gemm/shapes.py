@@ -55,6 +55,16 @@ def loads_of_tiles(shape: Shape) -> dict[int, int]:
     return {0: columns * m * k, 1: rows * n * k}
 
 
+def products_of_tiles(shape: Shape) -> int:
+    """The products that all steps of all tiles of C take, padding included."""
+    return padded(shape[-3:], plain_tile(shape))
+
+
+def padded(sizes: Shape, sides: Shape) -> int:
+    """The product of the sizes, each rounded up to a multiple of its side."""
+    return math.prod(-(-size // side) * side for size, side in zip(sizes, sides, strict=True))
+
+
 def group_of(shape: Shape) -> int:
     """Rows of tiles in a strip."""
     return 8 if shape == BENCH else 2

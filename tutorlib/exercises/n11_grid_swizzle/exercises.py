@@ -1,5 +1,7 @@
 """Exercises of notebook 11: in which order blocks visit the tiles of C."""
 
+from functools import lru_cache
+
 from tutorlib.checking.ampere_loop import AMPERE_TIMED
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
@@ -151,7 +153,7 @@ EXERCISES = (
             equals("room for a wave", beside(replayed(40), some_replay(40)), tiles_fetched, FETCHED),
             equals("room for a few steps", beside(replayed(16), some_replay(16)), tiles_fetched, FETCHED),
         ),
-        library={"l2.traffic": l2.traffic, "l2.Lru": l2.Lru.load},
+        library={"l2.traffic": l2.traffic, "l2.Lru": l2.Lru.load, "functools.lru_cache": lru_cache},
         hints=(
             "Four loops: waves, steps, the blocks of a wave, and the two tiles that each of them loads.",
             "A tile of A has a name such as ('A', m, step): without the step all of K would be one tile.",

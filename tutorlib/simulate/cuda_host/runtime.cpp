@@ -18,10 +18,12 @@ namespace {
 
 constexpr uintptr_t FAR = uintptr_t(1) << 62;  // from memory to the address that host code sees: no address is that large
 constexpr int TILE = 1024;
+constexpr size_t SPARE = 3 * TILE * sizeof(float);  // three vectors in one allocation, each rounded up to whole tiles
 
 struct Block {
     size_t bytes;
     bool far;
+    size_t used = 0;  // up to the last byte that a copy or the kernel has reached
 };
 
 std::map<uintptr_t, Block> blocks;  // by the address that host code sees
@@ -62,19 +64,25 @@ cudaError_t release(void* pointer, const char* by) {
     auto address = reinterpret_cast<uintptr_t>(pointer);
     auto found = blocks.find(address);
     if (found == blocks.end()) return fail(cudaErrorInvalidValue, std::string(by) + " gets what was not allocated, or was freed before");
+    auto [bytes, far, used] = found->second;
+    if ((used || far) && bytes > used + SPARE)
+        notice("an allocation has " + std::to_string(bytes) + " bytes, and " + std::to_string(used) + " are used: its size should follow from n");
     written.erase(pointer);
-    std::free(reinterpret_cast<void*>(found->second.far ? address - FAR : address));
+    std::free(reinterpret_cast<void*>(far ? address - FAR : address));
     blocks.erase(found);
     return cudaSuccess;
 }
 
-// The block that holds these bytes, or null.
-const std::pair<const uintptr_t, Block>* holder(const void* pointer, size_t bytes) {
+// The block that holds these bytes, which are used then, or null.
+std::pair<const uintptr_t, Block>* holder(const void* pointer, size_t bytes) {
     auto address = reinterpret_cast<uintptr_t>(pointer);
     auto above = blocks.upper_bound(address);
     if (above == blocks.begin()) return nullptr;
     auto& found = *std::prev(above);
-    return address + bytes <= found.first + found.second.bytes ? &found : nullptr;
+    size_t end = address + bytes - found.first;
+    if (end > found.second.bytes) return nullptr;
+    found.second.used = std::max(found.second.used, end);
+    return &found;
 }
 
 bool is_far(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) >= FAR; }
@@ -179,6 +187,7 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) { return allocate(pointer, 
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) { return allocate(pointer, bytes, true); }
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) { return allocate(pointer, bytes, false); }
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) { return allocate(pointer, bytes, false); }
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) { return allocate(pointer, bytes, false); }
 cudaError_t cudaFree(void* pointer) { return release(pointer, "cudaFree"); }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return release(pointer, "cudaFreeAsync"); }
 cudaError_t cudaFreeHost(void* pointer) { return release(pointer, "cudaFreeHost"); }

@@ -51,7 +51,7 @@ class Launch:
         is up to the reader's own protocol, which is not modelled.
     loaded: of each array, how many elements were loaded. largest: the elements of the largest tile of it.
     scattered: the arrays of which a block loaded or stored single elements.
-    factors: the dtypes of the tiles that ct.mma multiplied.
+    factors: the dtypes of the tiles that ct.mma multiplied. products: the products of elements in all its calls.
     """
 
     grid: tuple[int, int, int]
@@ -64,6 +64,7 @@ class Launch:
     largest: Counter[str] = field(default_factory=Counter)
     scattered: set[str] = field(default_factory=set)
     factors: set[str] = field(default_factory=set)
+    products: int = 0
 
     def blocks(self) -> Iterator[None]:
         """Runs through the grid, x fastest; block and number are those of the step."""

@@ -38,6 +38,7 @@ class Language:
     def __init__(self, launch: Launch) -> None:
         def mma(x: Tile, y: Tile, /, acc: Tile, *, use_fast_acc: bool = False) -> Tile:
             launch.factors.update((x.dtype.name, y.dtype.name))
+            launch.products += x.data.numel() * y.shape[-1]
             return ops.mma(x, y, acc, use_fast_acc=use_fast_acc)
 
         self._functions = FUNCTIONS | {

@@ -31,7 +31,7 @@ class Report:
     stored each element last, -1 where none did. loaded: by the same names, the elements that all blocks together
     loaded, the padding left out. largest: the elements of the largest tile that one loaded, with its padding.
     scattered: the parameters of which it loaded or stored single elements. factors: the dtypes that ct.mma multiplied,
-    such as "bfloat16".
+    such as "bfloat16". products: of elements, those that it computed in all blocks, padding included.
     """
 
     findings: tuple[Finding, ...]
@@ -42,6 +42,7 @@ class Report:
     largest: dict[str, int] = field(default_factory=dict)
     scattered: frozenset[str] = frozenset()
     factors: frozenset[str] = frozenset()
+    products: int = 0
 
 
 def run(
@@ -81,7 +82,7 @@ def run(
     writers = {a.name: a.writer for a in arrays}
     findings, loads = (*launch.findings(), *unwritten), (dict(launch.loaded), dict(launch.largest))
     sets = frozenset(launch.scattered), frozenset(launch.factors)
-    return Report(findings, launch.number + 1, launch.repeats(), writers, *loads, *sets)
+    return Report(findings, launch.number + 1, launch.repeats(), writers, *loads, *sets, launch.products)
 
 
 def value(parameter: Parameter, arg: Any, launch: Launch, arrays: list[Array]) -> Any:

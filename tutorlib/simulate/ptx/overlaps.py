@@ -17,6 +17,7 @@ from tutorlib.simulate.ptx.memory.access import GlobalAccess
 from tutorlib.simulate.ptx.memory.arena import Allocation
 
 MOST_RECORDS = 2**31  # bytes
+BITS = 64
 NO_BLOCK, ATOMIC = 0, -1  # in place of a block's number + 1
 
 
@@ -26,6 +27,9 @@ class Overlaps:
     by fences and flags. knows_storers: whether the last storer of every element is known.
 
     repeats: where a block stores the value that another has stored: no fault, but done twice.
+    busy: (blocks, warps), which warps have loaded or stored.
+    loaders: for each piece, a bit for each block that has loaded it, of up to BITS blocks. reloaded: how many pieces a
+    block has loaded again.
     """
 
     def __init__(
@@ -43,13 +47,16 @@ class Overlaps:
         self.order, self.has_flags, self.knows_storers = order, has_flags, True
         self.repeats = Findings()
         count = size // piece + 1
-        if (needs := count * (14 if order else 8)) > MOST_RECORDS:
+        if (needs := count * (22 if order else 16)) > MOST_RECORDS:
             raise TooManyRecords(
                 f"what blocks store to {size:,} bytes of tensors would take {needs / 2**30:.1f} GB to remember: choose "
                 f"sizes with at most {size * MOST_RECORDS // needs:,} bytes"
             )
         self.storer = np.zeros(count, np.int32)  # the block that stored last, + 1
         self.store_site = np.zeros(count, np.int32)
+        self.loaders = np.zeros(count if geometry.blocks <= BITS else 0, np.uint64)
+        self.reloaded = 0
+        self.busy = np.zeros((geometry.blocks, geometry.warps), bool)
         self.store_warp = np.zeros(count if order else 0, np.int16)
         self.store_clock = np.zeros(count if order else 0, np.int32)  # that warp's
 
@@ -69,6 +76,7 @@ class Overlaps:
             self.compare(access.site, pieces, owners, before, foreign, self.by_piece(access, changes()))
         self.storer[pieces] = owners
         self.store_site[pieces] = access.site
+        self.busy[access.blocks, access.warps] = True
         if self.order:
             warps = self.by_piece(access, access.warps)
             self.store_warp[pieces] = warps
@@ -124,6 +132,11 @@ class Overlaps:
     def on_load(self, access: GlobalAccess) -> None:
         pieces, owners = self.spread(access, access.places // self.piece), self.owners(access)
         before = self.storer[pieces]
+        self.busy[access.blocks, access.warps] = True
+        if self.loaders.size:
+            bits = np.uint64(1) << (owners - 1).astype(np.uint64)
+            self.reloaded += int((self.loaders[pieces] & bits != 0).sum())
+            np.bitwise_or.at(self.loaders, pieces, bits)
         if not ((before != NO_BLOCK) & (before != owners)).any():
             return
         foreign = self.unordered(access, pieces, owners)

@@ -57,6 +57,8 @@ class Report:
     issued: every instruction of the program, in its order. printed: what the kernel printed, line by line.
     storers: tensor → for each element, in memory's order, the number of the block that stored it last, -1 for none; ()
         where `Watch` has no overlaps. store_sites: the same, with the number of the instruction that stored it.
+    busy: how many warps loaded from global memory, or stored to it.
+    reloaded: the bytes that a block loaded from global memory again; 0 for more than 64 blocks.
     overlap: of the reads of shared memory, the share that went on while a cp.async or a bulk copy was in flight.
     ahead: the largest share of shared memory that cp.async was filling during such a read: 1/2 with two stages, 2/3
         with three.
@@ -73,6 +75,8 @@ class Report:
     printed: tuple[str, ...] = field(default=(), repr=False)
     storers: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     store_sites: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+    busy: int = field(default=0, repr=False)
+    reloaded: int = field(default=0, repr=False)
     overlap: float = field(default=0.0, repr=False)
     ahead: float = field(default=0.0, repr=False)
     results: tuple[Fp32Result, ...] = field(default=(), repr=False)

@@ -147,10 +147,10 @@ def simulate(
     sites = {tensor.name: overlaps.store_sites(tensor) for tensor in tensors}
     overlap = copies.overlapped / copies.reads if copies.reads else 0.0
     ahead = copies.most_at_read / (min(geometry.batch, geometry.blocks) * max(smem, 1))
-    results = fp32_results(kernel, state.registers)
-    return replace(
-        report, trace=trace, storers=storers, store_sites=sites, overlap=overlap, ahead=ahead, results=results
-    )
+    busy, results = int(overlaps.busy.sum()), fp32_results(kernel, state.registers)
+    reloaded = overlaps.reloaded * overlaps.piece
+    report = replace(report, busy=busy, reloaded=reloaded, overlap=overlap, ahead=ahead, results=results)
+    return replace(report, trace=trace, storers=storers, store_sites=sites)
 
 
 def batch_of(launch: Launch, smem: int) -> int:

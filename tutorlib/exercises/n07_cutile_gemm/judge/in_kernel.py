@@ -8,7 +8,8 @@ def tiles_in_kernel(served: Served, rows: int, columns: int, group: int) -> list
     import cuda.tile as ct
     import torch
 
-    from tutorlib.compiling.errors import compile_failure
+    from tutorlib.compiling.cutile import refusals
+    from tutorlib.compiling.errors import CompileFailed
     from tutorlib.simulate.cutile import run
 
     answer = served.answer
@@ -22,7 +23,8 @@ def tiles_in_kernel(served: Served, rows: int, columns: int, group: int) -> list
 
     tiles = torch.zeros(rows * columns, 2, dtype=torch.int32)
     try:
-        run(order, (rows * columns,), (tiles, rows, columns, group))
-    except ct.TileError as error:
-        return compile_failure(error, error.message.strip()).lines[0]
+        with refusals():
+            run(order, (rows * columns,), (tiles, rows, columns, group))
+    except CompileFailed as failed:
+        return failed.lines[0]
     return [tuple(tile) for tile in tiles.tolist()]

@@ -7,6 +7,7 @@ from typing import Any
 from tutorlib.checking.ampere_loop import AmperePart, PartName
 from tutorlib.checking.exercise import Answer, Verdict, wrong
 from tutorlib.checking.part import need_callable
+from tutorlib.checking.randomness import fresh_rng
 from tutorlib.compiling.errors import CompileFailed, first_cause
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.models import l2
@@ -14,7 +15,7 @@ from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.wrong import count
 
 IN_FLIGHT = 264  # blocks on 132 SMs, two on each
-LARGE = ((64, 64), (61, 67))  # tiles: 8 rows divide the first grid, and nothing the second
+LARGE = (64, 64)  # tiles
 
 
 class NotATile(Exception):
@@ -94,9 +95,11 @@ class BlockOrder(AmperePart):
 def little_saved(order: Order) -> str:
     """A large grid whose first wave reads nearly as many tiles as in raster order, as a sentence; "" if there is none.
 
-    Raises CompileFailed.
+    Beside LARGE it draws one with rows that 8 does not divide. Raises CompileFailed.
     """
-    for rows, columns in LARGE:
+    rng = fresh_rng()
+    drawn = 8 * rng.randint(7, 9) + rng.randint(1, 7), rng.randint(57, 79)
+    for rows, columns in (LARGE, drawn):
         read = tiles_read(in_a_kernel(order, rows, columns)[:IN_FLIGHT])
         in_raster, in_eights = (
             tiles_read(l2.waves((rows, columns), known, IN_FLIGHT)[0]) for known in (l2.raster, l2.grouped)
