@@ -36,6 +36,15 @@ ONCE_LOADED = WorkLimits(at_most=(("cp.async.bulk.tensor.4d.shared", 9),))
 # In SMALL_CAUSAL a mask of one block takes 8 warps 256 selections; 4 of 6 blocks need it. All turns
 # together take 80 waits.
 FEW_MASKS = WorkLimits(at_most=(("selp.f32", 1300), ("bar.sync", 96)), at_least=(("bar.sync", 64),))
+# All parts together take 96 groups of wgmmas there, 256 shuffles, 1,600 exponentials, 3,248 multiplications, 14 loads.
+WHOLE = WorkLimits(
+    at_most=(
+        *FEW_MASKS.at_most,
+        *((f"wgmma.{name}", 120) for name in ("fence", "commit_group", "wait_group")),
+        *(("shfl.sync.bfly", 320), ("ex2", 2000), ("mul.f32", 4000), ("cp.async.bulk.tensor.4d.shared", 14)),
+    ),
+    at_least=FEW_MASKS.at_least,
+)
 
 slot: Any = partial(
     CuteExercise,
@@ -258,7 +267,7 @@ EXERCISES = (
         problem=attention_problem(causal=True),
         shapes=((2, 4, 2, 300, 300, 128), (1, 2, 2, 300, 1000, 64), (3, 1, 1, 17, 17, 64)),
         simulated_shapes=(*SMALL_CAUSAL, (1, 2, 1, 130, 70, 64)),
-        limits=FEW_MASKS,
+        limits=WHOLE,
         bench_shape=(4, 16, 16, 4096, 4096, 128),
         tiers=(0.95,),
         library=course("by_row", "p_operand", "add_pv", "quad_reduce", "softmax_step", "produce_blocks", "step")

@@ -121,11 +121,14 @@ class ViewsSlot(AttentionSlot):
     """Both views are looked at before the kernel is built: the compiler removes copies, so the kernel has none."""
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        self.parts(answer)
-        for columns in (64, 176):
-            if broken := find_misplaced(*answer, columns):  # type: ignore[call-arg]
-                return wrong(broken)
-        return None
+        flaw = view_flaw(self.parts(answer))
+        return wrong(flaw) if flaw else None
+
+
+def view_flaw(parts: "AttentionParts") -> str:
+    """A fault in the two views, or ""."""
+    found = (find_misplaced(parts.by_row, parts.p_operand, columns) for columns in (64, 176))
+    return next(filter(None, found), "")
 
 
 def find_misplaced(by_row: Answer, p_operand: Answer, columns: int) -> str:
@@ -350,7 +353,8 @@ class WholeAttention(TurnSlot):
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         parts = self.parts(answer)
-        return super().look(answer, points) or lowered(step_flaw(parts.step) or load_flaw(parts.produce), points)
+        flaw = view_flaw(parts) or step_flaw(parts.step) or load_flaw(parts.produce)
+        return super().look(answer, points) or lowered(flaw, points)
 
     def lacks(self, compiled: Compiled) -> str:
         return without_overlap(compiled.ptx) or super().lacks(compiled)
