@@ -456,6 +456,9 @@ WRONG = {
         says("calls the course's")(course.produce_blocks),
     ],
     "20.7": [
+        step("frees_k_twice", "Arrives for the next load, too.", swap(FREE_K, FREE_K + FREE_K)),
+        step("frees_v_twice", "Arrives for the next load, too.", swap(FREE_V, FREE_V + FREE_V)),
+        step("waits_again", "Waits once more.", swap(RESCALE, WAIT + RESCALE)),
         step("v_freed_early", "P V may still read it.", swap(FREE_V, ""), swap(FREE_K, FREE_K + FREE_V)),
         step(
             "k_freed_early",
