@@ -238,7 +238,14 @@ WRONG = {
                 ("range(unmasked, end)", "range(end)"),
             )
         ),
-        MORE(causal("acc4_in_bf16", "Rounds the accumulator in each step.", ("acc * factor)", ROUNDED, 2))),
+        causal("acc4_in_bf16", "Rounds the accumulator in each step.", ("acc * factor)", ROUNDED, 2)),
+        MORE(
+            causal(
+                "factor_in_bf16",
+                "Rounds the factors.",
+                ("acc * factor)", "acc * factor.astype(ct.bfloat16).astype(ct.float32))", 2),
+            )
+        ),
         MORE(causal("visits_all", "Visits what no query sees.", ("(unmasked, end)", "(unmasked, ct.cdiv(keys, tn))"))),
         causal("no_end_of_k", "Padding counts as keys.", ("(column < keys) & (column <= row)", "column <= row")),
         causal("not_causal", "Masks the end of K only.", ("(column < keys) & (column <= row)", "column < keys")),
