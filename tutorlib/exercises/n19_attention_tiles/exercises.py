@@ -1,6 +1,7 @@
 """Exercises of notebook 19: attention in tiles, forward, for one query, and backward.
 
 Only 19.1 refuses the course's `online_step`: a reader who is stuck there can go on with it.
+19.6 takes a padding beyond `splits`, such as 128: an answer that loops over the parts issues as many instructions.
 """
 
 import math
