@@ -207,7 +207,8 @@ for n in (256, 4096, 65536):
 # **Exercise 19.2** (about 8 lines). Write the loop and the store of `attend`, for one head without a mask. q and o are
 # (queries, d), k and v (keys, d), all bf16; tm divides the number of queries and tn that of the keys. `scale` includes
 # log2(e). `ct.mma(x, y, acc)` is x @ y + acc; its third operand may be `acc * factor`. (`ct.matmul` and `@` return
-# their operands' dtype: scores in bf16.) `check` counts the tensor cores' products and the roundings to bf16.
+# their operands' dtype: scores in bf16.) `check` counts the tensor cores' products, the roundings to bf16 and, in this
+# kernel and those that follow, the instructions of the exponentials, as in 19.1.
 
 
 # %%

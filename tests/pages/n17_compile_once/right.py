@@ -132,11 +132,10 @@ class InADict(dict):
         self.make, self.name = compile, key
 
     def __call__(self, *tensors):
-        name = self.name(*tensors)
         try:
-            compiled = self[name]
+            compiled = self[self.name(*tensors)]
         except KeyError:
-            compiled = self[name] = self.make(*tensors)
+            compiled = self[self.name(*tensors)] = self.make(*tensors)
         return compiled(*tensors)
 
 
@@ -156,10 +155,10 @@ def as_a_function(compile, key):
 def with_lru_cache(compile, key):
     """functools.lru_cache without a limit."""
     now = []
-    kept = lru_cache(maxsize=None)(lambda name: compile(*now[-1]))
+    kept = lru_cache(maxsize=None)(lambda name: compile(*now))
 
     def call(*tensors):
-        now.append(tensors)
+        now[:] = tensors
         return kept(key(*tensors))(*tensors)
 
     return call

@@ -151,6 +151,19 @@ GRAPHS = [
     graph_wrong("returns_the_graph", "Gives the graph's own method.", "    return replay", "    return graph.replay"),
     graph_wrong("gives_nothing", "Forgets y.", "        return y\n", "        pass\n", "should return y"),
     graph_wrong("never_replays", "Only copies.", "        graph.replay()\n", "", "replays the graph 0"),
+    graph_wrong(
+        "copies_twice",
+        "Copies x to a tensor of its own first.",
+        "x.copy_(new)",
+        "x.copy_(new.clone())",
+        "2 operations of torch's before",
+    ),
+    graph_wrong(
+        "empties_y", "The kernels overwrite it.", "x.copy_(new)", "x.copy_(new)\n        y.zero_()", "one copy"
+    ),
+    graph_wrong(
+        "copies_y_twice", "Two copies of y.", "        return y\n", "        return y.clone().clone()\n", "after"
+    ),
     graph_wrong("no_handle", "Passes no stream.", STREAM, "None", "no stream"),
     graph_wrong(
         "stale_graph",

@@ -262,6 +262,13 @@ WRONG = {
             "return self.kept[key](*tensors)",
             "return self.kept[key]",
         ),
+        kept(
+            "BuildsKeysTwice",
+            "Building a key takes as long as a launch.",
+            "return self.kept[key]",
+            "return self.kept[self.key(*tensors)]",
+            "one serves all of a call",
+        ),
         kept("KeyOfTheFirst", "Asks for the key of the first alone.", "self.key(*tensors)", "self.key(tensors[0])"),
         kept("CompilesForNothing", "Compiles without the tensors.", "self.compile(*tensors)", "self.compile()"),
     ],
@@ -333,6 +340,13 @@ WRONG = {
             "    return cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]",
             "    run = cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]\n"
             "    return lambda *given: (run(*given), run(*given))[1]",
+        ),
+        from_disk(
+            "loads_in_each_call",
+            "Loading takes longer than the launch.",
+            "    return cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]",
+            "    return lambda *given: cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name](*given)",
+            "loads the file again",
         ),
         from_disk("folder_for_file", "Looks for the folder.", "if not file.exists():", "if not folder.exists():"),
         from_disk(

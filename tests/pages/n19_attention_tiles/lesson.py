@@ -23,7 +23,7 @@ LESSONS = {
     ),
     "19.2": Lesson(
         "two GEMMs by tensor cores in one loop, the accumulator rescaled",
-        named("19.2", "not_rescaled", "on_cuda_cores", "loads_k_twice", "one_tile_of_all_keys", "acc_in_bf16"),
+        named("19.2", "not_rescaled", "on_cuda_cores", "one_tile_of_all_keys", "acc_in_bf16", "through_exp_2"),
     ),
     "19.3": Lesson("tiles without a mask, and tiles that are skipped", named("19.3", "masks_everywhere", "visits_all")),
     "19.4": Lesson(
@@ -35,7 +35,7 @@ LESSONS = {
     ),
     "19.6": Lesson(
         "parts combined by their log-sum-exp",
-        named("19.6", "mean", "no_maximum", "padded_with_zero", "maximum_at_least"),
+        named("19.6", "mean", "no_maximum", "padded_with_zero", "maximum_at_least", "through_exp_6"),
     ),
     "19.7": Lesson(
         "dQ from lse and delta, without a softmax",

@@ -55,6 +55,18 @@ RIGHT = {
             ("(n, 0)", "(k.shape[0] // tn - 1 - n, 0)", 2),
         ),
         attend(
+            "fused_scale",
+            "The maximum before the scale: a score costs one fused multiply-add.",
+            (" * scale\n", "\n"),
+            (
+                "p, factor, largest, total = online_step(s, largest, total)",
+                """new = ct.maximum(largest, ct.max(s, 1, keepdims=True))
+        p = ct.exp2(s * scale - new * scale, flush_to_zero=True)
+        factor = ct.exp2((largest - new) * scale, flush_to_zero=True)
+        largest, total = new, total * factor + ct.sum(p, 1, keepdims=True)""",
+            ),
+        ),
+        attend(
             "added_after",
             "The product by itself, added to the rescaled accumulator.",
             ("v_tile, acc * factor)", "v_tile, ct.zeros((tm, d), ct.float32)) + acc * factor"),
@@ -121,6 +133,7 @@ RIGHT = {
         combine(
             "guarded", "A row without any part.", ("logs - ct.max(logs)", "logs - ct.maximum(ct.max(logs), -1e30)")
         ),
+        combine("not_flushed", "Of a few numbers in a block.", (", flush_to_zero=True", "")),
         combine("along_the_axis", "Keeps the axis.", ("ct.max(logs)", "ct.max(logs, 0, keepdims=True)")),
     ],
     "19.7": [

@@ -1,7 +1,7 @@
 """Wrong answers to notebook 19: the online step, one head, masks, heads and groups."""
 
-from tests.pages.change import swap
-from tests.pages.n19_attention_tiles.attention_tiles import by_block_0, changed, step
+from tests.pages.change import derive, swap
+from tests.pages.n19_attention_tiles.attention_tiles import RIGHT, by_block_0, changed, step
 from tests.pages.table import says
 
 attend, causal, attention = (changed(id) for id in ("19.2", "19.4", "19.5"))
@@ -14,6 +14,17 @@ CUDA_CORES = (
     "ct.mma(p.astype(v.dtype), v_tile, acc * factor)",
     "acc * factor + ct.sum(p[:, :, None] * v_tile.astype(ct.float32)[None, :, :], 1)",
 )
+
+
+def in_e(id, name):
+    """online_step with a natural exponential, in the kernel of an exercise."""
+    what, change = "Multiples of log(2).", swap(WEIGHTS, "ct.exp((s - new) * 0.6931471805599453)")
+    return MORE(derive(RIGHT[id], name, what, change, within="online_step"))
+
+
+def unflushed(id, name):
+    what, change = "Keeps subnormal numbers.", swap(", flush_to_zero=True", "", 2)
+    return MORE(derive(RIGHT[id], name, what, change, within="online_step"))
 
 
 def tiles(m, tm, tn, keys, *, whole=None, end=None):
@@ -118,14 +129,8 @@ WRONG = {
             "Rounds the total after each tile.",
             swap(TOTAL, f"({TOTAL}).astype(ct.bfloat16).astype(ct.float32)"),
         ),
-        MORE(step("not_flushed", "Keeps subnormal numbers.", swap(", flush_to_zero=True", "", 2))),
-        MORE(
-            step(
-                "through_exp",
-                "Natural exponentials of multiples of log(2).",
-                swap(WEIGHTS, "ct.exp((s - new) * 0.6931471805599453)"),
-            )
-        ),
+        unflushed("19.1", "not_flushed"),
+        in_e("19.1", "through_exp"),
         step("counts", "Counts the keys in place of their weights.", swap("ct.sum(p, 1", "ct.sum(p * 0 + 1.0, 1")),
     ],
     "19.2": [
@@ -181,6 +186,8 @@ WRONG = {
             )
         ),
         MORE(attend("stores_in_each_step", "Stores in the loop.", ("\n    ct.store", "\n        ct.store"))),
+        in_e("19.2", "through_exp_2"),
+        unflushed("19.2", "not_flushed_2"),
         says("without what the exercise is about")(
             attend("on_cuda_cores", "Only one product by tensor cores.", CUDA_CORES)
         ),
@@ -212,7 +219,17 @@ WRONG = {
                 ),
             )
         ),
-        causal("masks_with_a_number", "Scores may be lower.", ("s, -math.inf)", "s, -1e4)")),
+        causal("masks_with_a_number", "Scores may be lower.", ("s, -math.inf)", "s, -1e9)")),
+        causal(
+            "ends_k_with_a_number",
+            "Only the diagonal has -inf.",
+            (
+                "ct.where(seen, s, -math.inf)",
+                "ct.where(column <= row, ct.where(column < keys, s, -1e9), -math.inf)",
+            ),
+        ),
+        in_e("19.4", "through_exp_4"),
+        unflushed("19.4", "not_flushed_4"),
         MORE(
             causal(
                 "masks_everywhere",
@@ -221,7 +238,14 @@ WRONG = {
                 ("range(unmasked, end)", "range(end)"),
             )
         ),
-        MORE(causal("acc4_in_bf16", "Rounds the accumulator in each step.", ("acc * factor)", ROUNDED, 2))),
+        causal("acc4_in_bf16", "Rounds the accumulator in each step.", ("acc * factor)", ROUNDED, 2)),
+        MORE(
+            causal(
+                "factor_in_bf16",
+                "Rounds the factors.",
+                ("acc * factor)", "acc * factor.astype(ct.bfloat16).astype(ct.float32))", 2),
+            )
+        ),
         MORE(causal("visits_all", "Visits what no query sees.", ("(unmasked, end)", "(unmasked, ct.cdiv(keys, tn))"))),
         causal("no_end_of_k", "Padding counts as keys.", ("(column < keys) & (column <= row)", "column <= row")),
         causal("not_causal", "Masks the end of K only.", ("(column < keys) & (column <= row)", "column < keys")),
@@ -264,7 +288,9 @@ WRONG = {
                 ),
             )
         ),
-        attention("masks_5_with_a_number", "Scores may be lower.", ("s, -math.inf)", "s, -1e4)")),
+        attention("masks_5_with_a_number", "Scores may be lower.", ("s, -math.inf)", "s, -1e9)")),
+        in_e("19.5", "through_exp_5"),
+        unflushed("19.5", "not_flushed_5"),
         attention("a_head_each", "No groups.", ("head // group", "head")),
         attention("interleaved", "Neighboring heads have different K.", ("head // group", "head % k.shape[1]")),
         attention("first_kv_head", "All heads share one.", ("head // group", "0")),

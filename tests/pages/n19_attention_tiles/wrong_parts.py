@@ -6,6 +6,7 @@ from tests.pages.table import says
 combine, grad_q = changed("19.6"), changed("19.7")
 MORE = says("right, but it does more than it must")
 WEIGHTS = "ct.exp2(logs - ct.max(logs), flush_to_zero=True)"
+IN_E = "(logs - ct.max(logs)) * 0.6931471805599453"
 P, OF_E = "ct.exp2(s - logs, flush_to_zero=True)", "ct.exp(s - logs * 0.6931471805599453)"
 
 WRONG = {
@@ -13,6 +14,15 @@ WRONG = {
         combine(
             "padded_with_zero", "Parts that do not exist have a weight.", ("padding_mode=NEG_INF", "padding_mode=ZERO")
         ),
+        combine(
+            "padded_with_a_number",
+            "Logarithms may be lower.",
+            (
+                "padding_mode=NEG_INF)",
+                "padding_mode=ZERO)\n    logs = ct.where(ct.arange(splits, dtype=ct.int32)[:, None] < lse.shape[0], logs, -1e6)",
+            ),
+        ),
+        MORE(combine("through_exp_6", "A natural exponential.", (WEIGHTS, f"ct.exp({IN_E})"))),
         combine("undetermined_lse", "Pads nothing.", (", padding_mode=NEG_INF", "")),
         combine("undetermined_parts", "Weight 0 times an undetermined number.", (", padding_mode=ZERO", "")),
         combine("no_maximum", "Subtracts nothing.", ("logs - ct.max(logs)", "logs")),

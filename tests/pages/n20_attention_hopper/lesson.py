@@ -36,6 +36,7 @@ LESSONS = {
     ),
     "20.9": Lesson(
         "a kernel of one's own parts",
-        named("20.9", "the_courses_step", "no_overlap", "no_turns", "exchanged_turns", "turn_to_the_end"),
+        named("20.9", "the_courses_step", "no_overlap", "no_turns", "exchanged_turns", "turn_to_the_end")
+        + named("20.9", "copied_operand_9", "in_e"),
     ),
 }

@@ -102,6 +102,27 @@ keeps_its_turn_to_the_end = step(
     words=("before it passes its turn",),
 )
 unmasked = step("unmasked", "Sees the future.", swap(MASK, ""))
+a_group_each = add(
+    "a_group_each",
+    "A group for each K block.",
+    swap("    warpgroup.commit_group()", "        warpgroup.commit_group()"),
+)
+through_exp = soften(
+    "through_exp",
+    "A natural exponential of multiples of log(2).",
+    swap(
+        "p = cute.math.exp2(s * softmax.scale - base,",
+        "p = cute.math.exp((s * softmax.scale - base) * 0.6931472,",
+    ),
+)
+sums_each_time = soften(
+    "sums_each_time",
+    "The sum of all four lanes in each block.",
+    swap(
+        "softmax.rsum[row] = p.reduce(cute.ReductionOp.ADD, softmax.rsum[row] * factor, 0)",
+        "softmax.rsum[row] = softmax.rsum[row] * factor + softmax.quad_reduce(p.reduce(cute.ReductionOp.ADD, Float32(0), 0), lambda a, b: a + b) / 4",
+    ),
+)
 soften_alone = answer("soften_alone", "One function.", NamedPair(softmax_step), "2 functions, not 1")
 
 WRONG = {
@@ -233,11 +254,7 @@ WRONG = {
             "Nothing is hidden.",
             swap("    warpgroup.commit_group()", "    warpgroup.commit_group()\n    warpgroup.wait_group(0)"),
         ),
-        add(
-            "a_group_each",
-            "A group for each K block.",
-            swap("    warpgroup.commit_group()", "        warpgroup.commit_group()"),
-        ),
+        a_group_each,
         add(
             "a_fence_each",
             "A fence for each K block.",
@@ -297,14 +314,7 @@ WRONG = {
             swap("Float32(0) if top == -Float32.inf else top * softmax.scale", "top * softmax.scale"),
         ),
         soften("unscaled", "Without the scale.", swap("exp2(s * softmax.scale - base", "exp2(s - top")),
-        soften(
-            "through_exp",
-            "A natural exponential of multiples of log(2).",
-            swap(
-                "p = cute.math.exp2(s * softmax.scale - base,",
-                "p = cute.math.exp((s * softmax.scale - base) * 0.6931472,",
-            ),
-        ),
+        through_exp,
         soften("base_e", "exp for exp2.", swap("p = cute.math.exp2", "p = cute.math.exp")),
         soften(
             "own_maximum",
@@ -314,14 +324,7 @@ WRONG = {
                 "s.reduce(cute.ReductionOp.MAX, before, 0)",
             ),
         ),
-        soften(
-            "sums_each_time",
-            "The sum of all four lanes in each block.",
-            swap(
-                "softmax.rsum[row] = p.reduce(cute.ReductionOp.ADD, softmax.rsum[row] * factor, 0)",
-                "softmax.rsum[row] = softmax.rsum[row] * factor + softmax.quad_reduce(p.reduce(cute.ReductionOp.ADD, Float32(0), 0), lambda a, b: a + b) / 4",
-            ),
-        ),
+        sums_each_time,
         soften_alone,
     ],
     "20.5": [
@@ -453,6 +456,9 @@ WRONG = {
         says("calls the course's")(course.produce_blocks),
     ],
     "20.7": [
+        step("frees_k_twice", "Arrives for the next load, too.", swap(FREE_K, FREE_K + FREE_K)),
+        step("frees_v_twice", "Arrives for the next load, too.", swap(FREE_V, FREE_V + FREE_V)),
+        step("waits_again", "Waits once more.", swap(RESCALE, WAIT + RESCALE)),
         step("v_freed_early", "P V may still read it.", swap(FREE_V, ""), swap(FREE_K, FREE_K + FREE_V)),
         step(
             "k_freed_early",
@@ -583,6 +589,12 @@ WRONG = {
             step=keeps_its_turn_to_the_end,
         ),
         whole("v_first", "V before K.", "V of block 3 before K of block 2", produce=v_before_k),
+        whole(
+            "copied_operand_9", "A copy in place of a view.", "has registers of its own", p_operand=copied(p_operand)
+        ),
+        whole("in_e", "Its exponentials.", "mul.f32", softmax_step=through_exp[1]),
+        whole("sums_each_block", "Its shuffles.", "shfl", softmax_step=sums_each_time[1]),
+        whole("a_group_for_each", "Its groups.", "wgmma.commit_group", add_pv=a_group_each),
         answer("a_slot_too_few", "Leaves out a slot.", lambda: AttentionParts(by_row), "raised TypeError"),
         whole("no_number", "A slot without a function.", "is not a function", produce=7),
         answer("a_tuple", "No AttentionParts.", lambda: (by_row, p_operand), "is not AttentionParts"),

@@ -122,7 +122,7 @@ EXERCISES = (
         whole=WHOLE,
         part=Inside(build=host_functions.with_reduction),
         requires=("bar.sync",),
-        limits=WorkLimits(at_most=(("bar.sync", 144), ("shfl", 270))),  # one barrier and five shuffles take 120 and 144
+        limits=WorkLimits(at_most=(("bar.sync", 120), ("shfl", 270))),  # one barrier and five shuffles take 120 and 144
         library=course(FUSED, "largest"),
         hints=(
             "Reduce in three steps: a thread's values, a warp's threads, the block's warps.",

@@ -164,6 +164,7 @@ class KeepingFlaw(FailureKind):
     SHARED = "shared"
     TENSORS = "tensors of the first call"
     RUNS = "runs more than once"
+    BUILT = "builds a key more than once"
 
 
 def keys_case(name: str, pairs: Pairs, equal: bool, unlike: Pairs | None = None) -> Case:
@@ -318,8 +319,13 @@ def which(compiler: Compiler, got: Any) -> int:
 
 
 def once_for_each(answer: Answer) -> str:
-    compiler = Compiler()
-    kernels = make(answer, compiler)
+    compiler, keys = Compiler(), list[tuple]()
+
+    def key(*tensors: Vector) -> tuple:
+        keys.append(by_length(*tensors))
+        return keys[-1]
+
+    kernels = make(answer, compiler, key)
     lengths = [*range(40), *range(40), 7, 39, 0]
     got = [which(compiler, kernels(Vector(n))) for n in lengths]
     if len(compiler.made) != 40:
@@ -329,6 +335,8 @@ def once_for_each(answer: Answer) -> str:
         )
     if got != lengths:
         return "A call got the function that was compiled for another key."
+    if len(keys) > len(lengths) + 2 * 40:  # two more where it compiles cost little
+        return Flaw(f"{len(lengths)} calls build {len(keys)} keys: one serves all of a call.", KeepingFlaw.BUILT)
     return ""
 
 

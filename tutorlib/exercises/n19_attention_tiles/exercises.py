@@ -1,6 +1,7 @@
 """Exercises of notebook 19: attention in tiles, forward, for one query, and backward.
 
 Only 19.1 refuses the course's `online_step`: a reader who is stuck there can go on with it.
+19.6 takes a padding beyond `splits`, such as 128: an answer that loops over the parts issues as many instructions.
 """
 
 import math
@@ -54,11 +55,13 @@ ONE_INSTRUCTION = (
         "ex2.approx.f32 preserves subnormal results, at four more instructions: exp2 with flush_to_zero=True.",
     ),
     Remedy(
-        Fail.TOO_MANY(instruction="fma.rn.f32"),
+        Fail.TOO_MANY(instruction="fma.rm.f32"),
         "ct.exp multiplies its argument by log2(e), and splits it. With log2(e) in their scale, the scores are "
         "exponents of two: ct.exp2.",
     ),
 )
+OF_E = ("fma.rm.f32", 0)  # rounded down: ct.exp splits its argument with it
+EXPONENTIALS = (("ex2.approx.f32", 0), OF_E)
 
 
 def tiles(n: int, tile: int) -> int:
@@ -171,7 +174,7 @@ EXERCISES = (
         grid=lambda shape: (tiles(shape[0], 16),),
         constants=lambda shape: (16, 32),
         loads=lambda shape: {0: math.prod(shape), 1: tiles(shape[0], 16) * shape[1]},
-        limits=WorkLimits(at_most=(("ex2.approx.f32", 0), ("fma.rn.f32", 432), ("ex2", 432))),
+        limits=WorkLimits(at_most=(*EXPONENTIALS, ("ex2", 432))),
         hints=(
             "The new maximum is a column: of the old one, and of ct.max(s, 1, keepdims=True).",
             "Everything so far was computed with the old maximum: which power of two corrects it?",
@@ -194,9 +197,10 @@ EXERCISES = (
         shapes=((64, 64, 64), (32, 96, 16), (96, 16, 32)),
         simulated_shapes=((32, 96, 16),),
         limits=WorkLimits(
-            at_least=(("mma.sync", 40),), at_most=(("mma.sync", 48), ("cvt.rn.bf16", 60), ("cvt.rn.f16", 0))
+            at_least=(("mma.sync", 40),),
+            at_most=(("mma.sync", 48), ("cvt.rn.bf16", 60), ("cvt.rn.f16", 0), *EXPONENTIALS),
         ),
-        remedies=(FP32, FP16, TILE_BY_TILE),
+        remedies=(FP32, FP16, TILE_BY_TILE, *ONE_INSTRUCTION),
         grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
         constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
         loads=lambda shape: {0: shape[0] * shape[2], **keys_each(shape)},
@@ -234,7 +238,8 @@ EXERCISES = (
         shapes=((64, 64, 64), (70, 70, 16), (40, 100, 32), (100, 50, 16)),
         simulated_shapes=((128, 128, 16), (70, 50, 16)),
         limits=WorkLimits(
-            at_least=(("mma.sync", 120),), at_most=(("mma.sync", 192), ("selp.f32", 280), ("cvt.rn.bf16", 200))
+            at_least=(("mma.sync", 120),),
+            at_most=(("mma.sync", 192), ("selp.f32", 280), ("cvt.rn.bf16", 200), *EXPONENTIALS),
         ),
         grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
         constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
@@ -247,6 +252,7 @@ EXERCISES = (
         ),
         remedies=(
             FP32,
+            *ONE_INSTRUCTION,
             Remedy(
                 Fail.TOO_MANY(instruction="selp.f32"),
                 "The tiles before the diagonal need no mask: a loop of their own.",
@@ -266,9 +272,10 @@ EXERCISES = (
         shapes=((1, 2, 2, 64, 64, 16), (2, 4, 2, 70, 70, 16), (1, 6, 2, 40, 100, 32), (1, 3, 1, 70, 50, 16)),
         simulated_shapes=((1, 2, 1, 120, 130, 16),),
         limits=WorkLimits(
-            at_least=(("mma.sync", 240),), at_most=(("mma.sync", 384), ("selp.f32", 560), ("cvt.rn.bf16", 400))
+            at_least=(("mma.sync", 240),),
+            at_most=(("mma.sync", 384), ("selp.f32", 560), ("cvt.rn.bf16", 400), *EXPONENTIALS),
         ),
-        remedies=(FP32,),
+        remedies=(FP32, *ONE_INSTRUCTION),
         grid=lambda shape: (tiles(shape[3], tile_of(shape)[0]), shape[1], shape[0]),
         constants=lambda shape: (scale_of(shape[5]), shape[1] // shape[2], *tile_of(shape), shape[5]),
         loads=keys_loaded,
@@ -290,6 +297,7 @@ EXERCISES = (
         all_blocks=True,
         shapes=((4, 4, 16), (3, 5, 32), (1, 2, 16), (70, 3, 64)),
         simulated_shapes=((3, 5, 32),),
+        limits=WorkLimits(at_most=(OF_E,)),
         grid=lambda shape: (shape[1],),
         constants=lambda shape: (1 << (shape[0] - 1).bit_length(), shape[2]),
         loads=lambda shape: {0: math.prod(shape), 1: shape[0] * shape[1]},
@@ -299,7 +307,10 @@ EXERCISES = (
             "weights = ct.exp2(logs - ct.max(logs)): each part's denominator, relative to the largest.",
             "Σ weight · part / Σ weight; ct.reshape the parts to (splits, d) first, the sum to (1, d).",
         ),
-        remedies=(Remedy(Hazard.OUTSIDE, "One row in a block: the tile of lse is (0, row) in tiles of (splits, 1)."),),
+        remedies=(
+            Remedy(Hazard.OUTSIDE, "One row in a block: the tile of lse is (0, row) in tiles of (splits, 1)."),
+            Remedy(Fail.TOO_MANY(instruction="fma.rm.f32"), "lse is to base 2: ct.exp2, without a factor."),
+        ),
     ),
     CutileExercise(
         id="19.7",
@@ -313,10 +324,7 @@ EXERCISES = (
         simulated_shapes=((32, 96, 16),),
         limits=WorkLimits(
             at_least=(("mma.sync", 60),),
-            at_most=(
-                *(("mma.sync", 72), ("cvt.rn.bf16", 60), ("cvt.rn.f16", 0)),
-                *(("ex2.approx.f32", 0), ("fma.rn.f32", 280)),
-            ),
+            at_most=(("mma.sync", 72), ("cvt.rn.bf16", 60), ("cvt.rn.f16", 0), *EXPONENTIALS),
         ),
         remedies=(FP32, FP16, TILE_BY_TILE, *ONE_INSTRUCTION),
         grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),

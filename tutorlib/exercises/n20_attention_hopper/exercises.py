@@ -33,9 +33,16 @@ ONE_GROUP = WorkLimits(at_most=tuple((f"wgmma.{name}", 140) for name in ("fence"
 # In 20.4's size 160 shuffles, 560 exponentials, 1,656 multiplications, of which 512 scale the scores.
 ONCE_A_SCORE = WorkLimits(at_most=(("shfl.sync.bfly", 200), ("ex2", 700), ("mul.f32", 2000)))
 ONCE_LOADED = WorkLimits(at_most=(("cp.async.bulk.tensor.4d.shared", 9),))
-# In SMALL_CAUSAL a mask of one block takes 8 warps 256 selections; 4 of 6 blocks need it. All turns
-# together take 80 waits.
-FEW_MASKS = WorkLimits(at_most=(("selp.f32", 1300), ("bar.sync", 96)), at_least=(("bar.sync", 64),))
+# In SMALL_CAUSAL a mask of one block takes 8 warps 256 selections; 4 of 6 blocks need it. All turns together take 80
+# waits; the other parts 96 groups of wgmmas, 256 shuffles, 1,600 exponentials, 3,248 multiplications and 14 loads.
+ALL_PARTS = WorkLimits(
+    at_most=(
+        *(("selp.f32", 1300), ("bar.sync", 96)),
+        *((f"wgmma.{name}", 120) for name in ("fence", "commit_group", "wait_group")),
+        *(("shfl.sync.bfly", 320), ("ex2", 2000), ("mul.f32", 4000), ("cp.async.bulk.tensor.4d.shared", 14)),
+    ),
+    at_least=(("bar.sync", 64),),
+)
 
 slot: Any = partial(
     CuteExercise,
@@ -192,7 +199,7 @@ EXERCISES = (
         problem=attention_problem(causal=True),
         shapes=((2, 4, 2, 300, 300, 128), (1, 2, 2, 300, 1000, 64)),
         simulated_shapes=SMALL_CAUSAL,
-        limits=FEW_MASKS,
+        limits=ALL_PARTS,
         library=course("step"),
         hints=(
             "Issue S of this block, then P V of the block before, then pass the turn.",
@@ -220,7 +227,7 @@ EXERCISES = (
                 "after wait_group(0).",
             ),
             Remedy(
-                Hazard.DEADLOCK,
+                (Hazard.DEADLOCK, AttnFlaw.FREED_AGAIN),
                 "Each step frees one stage of K and one of V, and passes the turn it took. The caller advances the "
                 "states.",
             ),
@@ -258,7 +265,7 @@ EXERCISES = (
         problem=attention_problem(causal=True),
         shapes=((2, 4, 2, 300, 300, 128), (1, 2, 2, 300, 1000, 64), (3, 1, 1, 17, 17, 64)),
         simulated_shapes=(*SMALL_CAUSAL, (1, 2, 1, 130, 70, 64)),
-        limits=FEW_MASKS,
+        limits=ALL_PARTS,
         bench_shape=(4, 16, 16, 4096, 4096, 128),
         tiers=(0.95,),
         library=course("by_row", "p_operand", "add_pv", "quad_reduce", "softmax_step", "produce_blocks", "step")

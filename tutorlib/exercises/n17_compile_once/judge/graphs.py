@@ -4,6 +4,7 @@ Without a GPU torch.cuda is a stand-in (`recorded_cuda`), and the kernel is a fu
 n that only the judge knows, launched LAUNCHES times from x to y and on. On a GPU the answer captures a real kernel.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ class GraphFlaw(FailureKind):
     LAUNCHES_AGAIN = "launches again"
     CAPTURES_AGAIN = "captures again"
     NOT_REPLAYED = "not replayed once"
+    COPIES_AGAIN = "copies again"
     WAITS = "host waits"
     NOT_WAITED = "nothing waits for the replay"
     SHARED = "graphs share buffers"
@@ -84,9 +86,10 @@ def told_of_graph(answer: Served, kernel: Kernel, example: "Tensor", inputs: "li
                 said["replays"], result = replayed(cuda, replay, given)
             except Exception as error:
                 said["replays"], result = failed("a replay", error), None
-            if said["replays"] or result is None:
+            if result is not None:
+                said["results"].append(result)
+            if said["replays"]:
                 break
-            said["results"].append(result)
         if not x.isnan().all():
             said["replays"] = Flaw("a call writes to the example x, which belongs to the caller.", GraphFlaw.EXAMPLES)
     return said
@@ -145,12 +148,16 @@ def wrong_examples(x: "Tensor", y: "Tensor", example: "Tensor") -> str:
 
 
 def replayed(cuda: RecordedCuda, replay: Replay, given: "Tensor") -> "tuple[str, Tensor | None]":
-    """What is wrong with how a replay is made, and its result. Raises what the answer does."""
+    """What is wrong with how a replay is made, and its result. Raises what the answer does.
+
+    It may copy x to the graph, and y out of it, where the next replay does not overwrite it.
+    """
     import torch
 
     graphs, replays, launches, waits = len(cuda.graphs), cuda.replays, cuda.launches, cuda.waits
-    x = given.clone()
-    result = replay(x)
+    x, copies = given.clone(), Counter[int]()
+    with cuda.torchs_operations(lambda work: copies.update([cuda.replays])):
+        result = replay(x)
     if len(cuda.graphs) > graphs:
         return Flaw("each call captures a graph again.", GraphFlaw.CAPTURES_AGAIN), None
     if cuda.launches > launches:
@@ -169,6 +176,10 @@ def replayed(cuda: RecordedCuda, replay: Replay, given: "Tensor") -> "tuple[str,
     if not isinstance(result, torch.Tensor):
         what = f"a call should return y; it returns {result!r}."
         return Flaw(what, Fail.GIVES(type=type(result).__name__)), None
+    if (most := max(copies.values(), default=0)) > 1:
+        side = "before" if copies[replays] == most else "after"
+        what = f"a call issues {most} operations of torch's {side} it replays the graph; one copy is enough."
+        return Flaw(what, GraphFlaw.COPIES_AGAIN), result.clone()
     return "", result.clone()
 
 

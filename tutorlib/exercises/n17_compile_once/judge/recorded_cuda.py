@@ -46,7 +46,9 @@ class Stream:
 
     def finish(self) -> None:
         while self.queue:
+            self.cuda.at_work = True
             self.queue.pop(0)()
+            self.cuda.at_work = False
 
     def synchronize(self) -> None:
         self.cuda.host_waits()
@@ -106,7 +108,7 @@ class Graph:
         self.captured = True
         self.cuda.capture, self.cuda.captured_on = self, self.cuda.current
         self.cuda.graphs.append(self)
-        self.keeping = self.cuda.torchs_operations(self.work)
+        self.keeping = self.cuda.torchs_operations(self.work.append)
         self.keeping.__enter__()
 
     def capture_end(self) -> None:
@@ -126,14 +128,17 @@ class Graph:
 
 
 class RecordedCuda:
-    """One GPU. graphs: those captured. It counts replays, launches outside of graphs, and waits of the host."""
+    """One GPU. graphs: those captured. It counts replays, launches outside of graphs, and waits of the host.
+
+    at_work: whether what runs was issued before, and is not issued now.
+    """
 
     def __init__(self) -> None:
         self.streams: list[Stream] = []
         self.current = self.captured_on = Stream(self)
         self.capture: Graph | None = None
         self.graphs: list[Graph] = []
-        self.loaded = False
+        self.loaded = self.at_work = False
         self.replays = self.launches = self.waits = 0
 
     def launch(self, work: Work, stream: Any) -> None:
@@ -197,8 +202,8 @@ class RecordedCuda:
             finally:
                 graph.capture_end()
 
-    def torchs_operations(self, kept: list[Work]) -> Any:
-        """A mode in which torch's operations are kept."""
+    def torchs_operations(self, keep: Callable[[Work], object]) -> Any:
+        """A mode in which torch's operations are kept, those that the host issues and that are no views."""
         import torch
         from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -210,10 +215,12 @@ class RecordedCuda:
                 if name == SYNCHRONIZING:
                     cuda.host_waits()
                 made = func(*args, **given)
+                if cuda.at_work:
+                    return made
                 if name.partition(".")[0].endswith("_") or name.endswith("out"):
-                    kept.append(lambda: func(*args, **given))
+                    keep(lambda: func(*args, **given))
                 elif isinstance(made, torch.Tensor) and not func.is_view:
-                    kept.append(lambda: made.copy_(func(*args, **given)))
+                    keep(lambda: made.copy_(func(*args, **given)))
                 return made
 
         return Keeping()

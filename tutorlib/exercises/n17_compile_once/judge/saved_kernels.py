@@ -106,6 +106,7 @@ class SavingFlaw(FailureKind):
     COMPILED = "compiled"
     NO_FILE = "no file"
     AGAIN = "compiled again"
+    LOADED_AGAIN = "loaded again"
     TORN = "torn file"
     SAME_NAME = "one temporary name for all processes"
     ELSEWHERE = "temporary file in another folder"
@@ -170,6 +171,7 @@ class Folder:
 
     def put(self, name: str, raw: bytes) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).unlink(missing_ok=True)  # what is loaded from it keeps its bytes
         (self.folder / name).write_bytes(raw)
 
 
@@ -265,7 +267,13 @@ def from_the_file(shelf: Shelf, n: int, other: int) -> str:
     found = shelf.get("double_2", never)
     if never.calls:
         return Flaw("what another process saved is compiled again.", SavingFlaw.AGAIN)
-    return works(found, other)
+    if said := works(found, other):
+        return said
+    shelf.put("double_2.o", object_file(n, "double_2"))
+    if works(found, other):
+        what = "each call of the function loads the file again: load it once, before you return the function."
+        return Flaw(what, SavingFlaw.LOADED_AGAIN)
+    return ""
 
 
 def torn(shelf: Shelf, n: int, other: int) -> str:

@@ -9,16 +9,17 @@ from tutorlib.problems.problem import Problem, Shape
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-FAR = 2**14  # a mask of -10,000 hides nothing if the scores are near -FAR
+FAR = 2.0**40
 
 
 class FarBelow(Problem):
     """softmax(q kᵀ · D^-0.5) v, (…, tokens, D) each."""
 
     def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
-        """The first of the D elements adds -4 FAR · D^-0.5 to all scores."""
+        """All scores of every other query are -FAR² · D^-0.5, exactly: no mask of -10,000 or -1e9 hides anything."""
         q, k, v = super().pattern(shape, device)
-        q[..., 0], k[..., 0] = 256, -256
+        q[..., 1::2, :], q[..., ::2, 0] = 0, 0
+        q[..., 1::2, 0], k[..., 0] = FAR, -FAR
         return q, k, v
 
 
@@ -31,7 +32,7 @@ class Combined(Problem):
 
     def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
         parts, lse = super().pattern(shape, device)
-        return parts, lse - FAR
+        return parts, lse - 2**20  # a number as large in place of -inf would have a weight
 
 
 class GradientOfQueries(Problem):

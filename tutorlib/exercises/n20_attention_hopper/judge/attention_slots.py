@@ -33,6 +33,7 @@ class AttnFlaw(FailureKind):
     ISSUED_OUT_OF_TURN = "a group issued out of turn"
     KEEPS_TURN = "keeps its turn while it waits"
     KEEPS_K = "keeps K during the softmax"
+    FREED_AGAIN = "a stage freed more than once"
     V_FIRST = "V before the K that is read first"
     STAGES = "a number of stages in place of the ring's"
     TURN = "a barrier that does not give turns"
@@ -121,11 +122,14 @@ class ViewsSlot(AttentionSlot):
     """Both views are looked at before the kernel is built: the compiler removes copies, so the kernel has none."""
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        self.parts(answer)
-        for columns in (64, 176):
-            if broken := find_misplaced(*answer, columns):  # type: ignore[call-arg]
-                return wrong(broken)
-        return None
+        flaw = view_flaw(self.parts(answer))
+        return wrong(flaw) if flaw else None
+
+
+def view_flaw(parts: "AttentionParts") -> str:
+    """A fault in the two views, or ""."""
+    found = (find_misplaced(parts.by_row, parts.p_operand, columns) for columns in (64, 176))
+    return next(filter(None, found), "")
 
 
 def find_misplaced(by_row: Answer, p_operand: Answer, columns: int) -> str:
@@ -183,7 +187,7 @@ class ProducerSlot(AttentionSlot):
 @dataclass(frozen=True, kw_only=True)
 class StepSlot(AttentionSlot):
     def look(self, answer: Answer, points: float) -> Verdict | None:
-        return lowered(step_flaw(self.parts(answer).step), points)
+        return step_verdict(self.parts(answer).step, points)
 
     def lacks(self, compiled: Compiled) -> str:
         return without_overlap(compiled.ptx)
@@ -224,8 +228,17 @@ def load_flaw(produce: Answer) -> str:
     return ""
 
 
-def step_flaw(step: Answer) -> str:
-    """A fault in the order of the step's calls that leaves the result right, or ""."""
+def step_verdict(step: Answer, points: float) -> Verdict | None:
+    """On faults in the step's calls that a few blocks do not show."""
+    calls = calls_of(step)
+    if twice := next((name for name in ("free_k", "free_v") if calls.count(name) > 1), ""):
+        what = f"it calls {twice} {calls.count(twice)} times: a stage that is freed too often is loaded too early."
+        return wrong(Flaw(what, AttnFlaw.FREED_AGAIN))
+    return lowered(step_flaw(calls), points)
+
+
+def calls_of(step: Answer) -> list[str]:
+    """The names of what it calls of `me`, in order; none if it cannot be run as plain Python."""
     import cutlass
     from cutlass import cute
     from cutlass.cute.nvgpu import warpgroup
@@ -237,8 +250,12 @@ def step_flaw(step: Answer) -> str:
         (warpgroup, {"wait_group": me.wait_group}),
     ]
     if not runs_plainly(modules, step, me, MagicMock(), MagicMock(), 0, True):
-        return ""
-    calls = [name for name, *_ in me.method_calls]
+        return []
+    return [name for name, *_ in me.method_calls]
+
+
+def step_flaw(calls: list[str]) -> str:
+    """A fault in the order of the step's calls that leaves the result right, or ""."""
     if not {"take_turn", "issue_s", "issue_o", "pass_turn", "free_k", "wait_group", "softmax_step"} <= set(calls):
         return ""
     turns = [name for name in calls if name in ("take_turn", "issue_s", "issue_o", "pass_turn")]
@@ -350,7 +367,8 @@ class WholeAttention(TurnSlot):
 
     def look(self, answer: Answer, points: float) -> Verdict | None:
         parts = self.parts(answer)
-        return super().look(answer, points) or lowered(step_flaw(parts.step) or load_flaw(parts.produce), points)
+        found = super().look(answer, points) or step_verdict(parts.step, points)
+        return found or lowered(view_flaw(parts) or load_flaw(parts.produce), points)
 
     def lacks(self, compiled: Compiled) -> str:
         return without_overlap(compiled.ptx) or super().lacks(compiled)
