@@ -10,7 +10,6 @@ import torch
 from cutlass import cute
 
 from tests.pages.n15_blackwell_gemm.right_loops import RIGHT
-from tests.pages.n15_blackwell_gemm.tensor_memory import asks_for_its_warp
 from tests.pages.n15_blackwell_gemm.wrong_loops import REHEARSED
 from tests.pages.table import by_name
 from tutorlib.exercises import find
@@ -129,8 +128,7 @@ def rehearsed(id, loop):
 
 @pytest.mark.parametrize(("id", "loop"), by_name(RIGHT))
 def test_an_unusual_loop_is_found_right_by_the_rehearsal(id, loop):
-    if loop is not asks_for_its_warp:  # which a rehearsal has none of
-        assert rehearsed(id, loop) is None
+    assert rehearsed(id, loop) is None
 
 
 @pytest.mark.parametrize(("id", "loop"), by_name(REHEARSED))

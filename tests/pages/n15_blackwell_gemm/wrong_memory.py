@@ -1,5 +1,8 @@
 """Wrong answers to notebook 15: tensor memory."""
 
+import cutlass
+from cutlass import Float32, Int32, cute, pipeline, utils
+
 from tests.pages.change import derive, swap, without
 from tests.pages.n15_blackwell_gemm.blackwell_loops import several
 from tests.pages.table import answer
@@ -17,6 +20,16 @@ ALLOC = "        cute.arch.alloc_tmem(columns, address)\n"
 GIVE_UP = "        cute.arch.relinquish_tmem_alloc_permit()\n"
 FREE = "        cute.arch.dealloc_tmem(acc, columns)"
 BARRIER = "cute.arch.sync_threads()"
+
+
+@cute.jit
+def allocated_by_the_library(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    all_warps = pipeline.NamedBarrier(barrier_id=2, num_threads=192)
+    memory = utils.TmemAllocator(address, barrier_for_retrieve=all_warps, allocator_warp_id=4)
+    memory.allocate(columns)
+    memory.wait_for_alloc()
+    memory.relinquish_alloc_permit()
+    return memory.retrieve_ptr(Float32)
 
 
 def memory(name, what, *words, allocates=(), frees=()):
@@ -147,6 +160,42 @@ MEMORY = [
             ],
         ],
         frees=[swap(FREE, "        pass")],
+    ),
+    memory(
+        "relinquishes_last",
+        "Keeps its right to allocate until it frees.",
+        "keeps its right to allocate while it works",
+        allocates=[swap(GIVE_UP, "")],
+        frees=[swap(FREE, GIVE_UP + FREE)],
+    ),
+    memory(
+        "all_warps_relinquish",
+        "Once is enough.",
+        "12 tcgen05.relinquish_alloc_permit",
+        allocates=[swap(GIVE_UP, ""), swap(f"    {BARRIER}", f"    {BARRIER}\n{GIVE_UP.strip(chr(10))[4:]}")],
+    ),
+    memory(
+        "barriers_everywhere",
+        "Four barriers where one is needed.",
+        "60 bar.sync",
+        allocates=[swap(f"    {BARRIER}", "\n".join([f"    {BARRIER}"] * 4))],
+    ),
+    memory(
+        "column_0",
+        "Takes for granted that the allocation begins at column 0.",
+        "which are not allocated",
+        allocates=[
+            swap(
+                "cute.arch.retrieve_tmem_ptr(Float32, TMEM_ALIGNMENT, address)",
+                "cute.make_ptr(Float32, 0, cute.AddressSpace.tmem, assumed_align=16)",
+            )
+        ],
+    ),
+    several(
+        "by_the_library",
+        "NVIDIA's class has the barrier and all calls.",
+        "cutlass.utils.TmemAllocator",
+        functions=(allocated_by_the_library, release),
     ),
     memory(
         "warp_of_another_role",

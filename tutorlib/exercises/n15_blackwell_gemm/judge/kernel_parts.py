@@ -158,6 +158,18 @@ class RoleLoops(BlackwellPart):
                 "meanwhile. Leave that wait to the role that needs the result.",
                 LoopFlaw.IDLE,
             )
+        if eager.committed_late:
+            return Flaw(
+                f"it is safe, but {eager.committed_late} comes after the next stage's multiplications, and waits for "
+                "those as well: commit to each stage's empty right after its own.",
+                LoopFlaw.IDLE,
+            )
+        if eager.in_vain:
+            return Flaw(
+                f"it is safe, but {eager.in_vain} arrives at free of block 1, too, for which no warp waits: the MMA "
+                "warp that multiplies waits for the leader's.",
+                LoopFlaw.BARRIERS,
+            )
         if again := next(filter(None, map(waits_again, played)), ""):
             return again
         begun, could = eager.begun_first, min(extent.accumulators, extent.tiles)
@@ -402,6 +414,10 @@ class WholeKernel(BlackwellPart):
             return None  # nor does the other kernel compile
         if flaw := find_other_columns(compiled.ptx, narrow):
             return Verdict(points - 1, (f"in a tile of {narrow.tile[1]} columns:", flaw))
+        gives_up, works = (compiled.ptx.find(f"tcgen05.{name}") for name in ("relinquish_alloc_permit", "mma."))
+        if gives_up > works:
+            what = "it keeps its right to allocate while it works: relinquish_tmem_alloc_permit() comes after the work."
+            return Verdict(points - 1, (Flaw(what, TensorMemoryFlaw.KEPT),))
         if not unused or "make_t2r" in unused:  # all of its parts, or parts that nothing is known of
             return None
         what = (
