@@ -120,4 +120,9 @@ PAIRS = [
     pair("one_pair", "One pair does everything.", swap("min(tiles_m * tiles_n, sms // 2)", "1")),
 ]  # fmt: skip
 
+never = derive(PAGE["15.14"], "never_relinquished", "", swap(PAIR_GIVE_UP, ""), within="pair_allocate")
+late = swap("        cute.arch.dealloc", f"{PAIR_GIVE_UP}        cute.arch.dealloc")
+what = "Both blocks keep their right to allocate until they free."
+PAIRS.append(derive(never, "relinquishes_last_in_a_pair", what, late, within="pair_release", words=["while it works"]))
+
 WRONG = {"15.13": KERNELS, "15.14": PAIRS}

@@ -1,8 +1,5 @@
 """Wrong answers to notebook 15: tensor memory."""
 
-import cutlass
-from cutlass import Float32, Int32, cute, pipeline, utils
-
 from tests.pages.change import derive, swap, without
 from tests.pages.n15_blackwell_gemm.blackwell_loops import several
 from tests.pages.table import answer
@@ -20,16 +17,6 @@ ALLOC = "        cute.arch.alloc_tmem(columns, address)\n"
 GIVE_UP = "        cute.arch.relinquish_tmem_alloc_permit()\n"
 FREE = "        cute.arch.dealloc_tmem(acc, columns)"
 BARRIER = "cute.arch.sync_threads()"
-
-
-@cute.jit
-def allocated_by_the_library(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
-    all_warps = pipeline.NamedBarrier(barrier_id=2, num_threads=192)
-    memory = utils.TmemAllocator(address, barrier_for_retrieve=all_warps, allocator_warp_id=4)
-    memory.allocate(columns)
-    memory.wait_for_alloc()
-    memory.relinquish_alloc_permit()
-    return memory.retrieve_ptr(Float32)
 
 
 def memory(name, what, *words, allocates=(), frees=()):
@@ -190,12 +177,6 @@ MEMORY = [
                 "cute.make_ptr(Float32, 0, cute.AddressSpace.tmem, assumed_align=16)",
             )
         ],
-    ),
-    several(
-        "by_the_library",
-        "NVIDIA's class has the barrier and all calls.",
-        "cutlass.utils.TmemAllocator",
-        functions=(allocated_by_the_library, release),
     ),
     memory(
         "warp_of_another_role",

@@ -72,6 +72,7 @@ TENSOR_MEMORY: InstructionSet = {  # Blackwell's, for the warps that allocate an
         "elect_one": "elect_one",
         "make_warp_uniform": WARP["make_warp_uniform"],
         "warp_idx": "warp_idx",
+        "barrier": "named_barrier",
     },
 }
 
