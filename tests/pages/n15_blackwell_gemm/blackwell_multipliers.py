@@ -221,6 +221,9 @@ MULTIPLY = [
         ),
         "comes after the next stage's multiplications",
     ),
+]
+# In a rehearsal a warp has one lane that is elected.
+ANOTHER_LANE = [
     wrong(
         multiply_tiles,
         "another_lane_commits",
