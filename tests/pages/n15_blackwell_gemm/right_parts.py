@@ -63,10 +63,12 @@ def in_a_helper(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, t
 def loops_in_a_branch(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
     if first:
         for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
-            one_k_block(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], k_block > 0)
+            tiled_mma.set(tcgen05.Field.ACCUMULATE, k_block > 0)
+            cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
     else:
         for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
-            one_k_block(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], True)
+            tiled_mma.set(tcgen05.Field.ACCUMULATE, True)
+            cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
 
 
 @cute.jit

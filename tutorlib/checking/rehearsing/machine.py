@@ -17,7 +17,7 @@ from tutorlib.checking.rehearsing.coroutines import Actor, Turns
 from tutorlib.checking.rehearsing.instruction_sets import InstructionSet, without_compiler
 from tutorlib.checking.rehearsing.interleavings import Interleaving
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
-from tutorlib.checking.rehearsing.one_lane import Lane, OneLane
+from tutorlib.checking.rehearsing.one_lane import LaneNumber, OneLane
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.dsl.cute.plain_python import as_written
 from tutorlib.problems.wrong import count
@@ -228,8 +228,8 @@ class RehearsalMachine(MBarrierCalls):
             raise Unsafe(what, LoopFlaw.UNROLLED)
         return steps
 
-    def lane_idx(self) -> Lane:
-        return Lane(self.me)
+    def lane_idx(self) -> LaneNumber:
+        return LaneNumber(self.me)
 
     def meet(self) -> None:
         """The block's barrier: afterwards every thread knows what any of them knew."""

@@ -28,7 +28,7 @@ class OneLane:
 
 
 @dataclass(frozen=True, eq=False)
-class Lane:
+class LaneNumber:
     """The lane's number. It can only be compared with a number: TypeError otherwise, and nothing is rehearsed."""
 
     warps: Any
