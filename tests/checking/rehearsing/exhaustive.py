@@ -59,6 +59,10 @@ class Recorder(MBarrierCalls):
             raise Fault("no such load")
         self.say("load", int(k_tile), self.stage(stage))
 
+    def lane_idx(self) -> int:
+        """Asked by no loop here."""
+        raise NotImplementedError
+
     def unrolling(self, *args: Any) -> range:
         return range(*map(int, args))
 

@@ -168,6 +168,25 @@ STORE = [
         "has already waited for",
     ),
 ]
+LANE_0 = "if cute.arch.lane_idx() == 0:"
+STORE += [
+    wrong(
+        store_tiles,
+        "lane_0_without_a_fence",
+        "A branch for lane 0, and no fence.",
+        swap("with cute.arch.elect_one():", LANE_0),
+        without("fence_before()"),
+        "nothing orders the tcgen05.ld",
+    ),
+    wrong(
+        store_tiles,
+        "lane_0_frees_last",
+        "A branch for lane 0, after the write.",
+        swap(FREE + "            steps.write(number, part)\n", "            steps.write(number, part)\n" + FREE),
+        swap("with cute.arch.elect_one():", LANE_0),
+        "freed after its last part was written",
+    ),
+]
 # Right, and more than they must do; a rehearsal has none of these instructions.
 WASTEFUL = [
     wrong(
@@ -184,6 +203,15 @@ WASTEFUL = [
         swap(
             "            steps.write(number, part)",
             "            steps.write(number, part)\n            cute.arch.cp_async_bulk_wait_group(0, read=True)",
+        ),
+        "cp.async.bulk.wait_group instructions",
+    ),
+    wrong(
+        store_tiles,
+        "stores_of_a_tile_at_a_time",
+        "Waits for a tile's stores before the next tile.",
+        swap(
+            "        acc.advance()", "        cute.arch.cp_async_bulk_wait_group(0, read=True)\n        acc.advance()"
         ),
         "cp.async.bulk.wait_group instructions",
     ),

@@ -203,4 +203,33 @@ MULTIPLY = [
             "                commit_to(steps, steps.ready + acc.index, steps.both)\n                stage.advance()",
         ),
     ),
+    wrong(
+        multiply_tiles,
+        "commits_a_stage_late",
+        "Each stage is free only when the next one has been multiplied, too.",
+        swap(
+            "                commit_to(steps, steps.empty + stage.index, steps.whole_cluster)\n",
+            "                if k_tile > 0:\n"
+            "                    commit_to(steps, steps.empty + before.index, steps.whole_cluster)\n"
+            "                before = stage.clone()\n",
+        ),
+        swap(f"            {WAIT_FREE}\n", f"            {WAIT_FREE}\n            before = stage.clone()\n"),
+        swap(
+            "            commit_to(steps, steps.ready",
+            "            commit_to(steps, steps.empty + before.index, steps.whole_cluster)\n"
+            "            commit_to(steps, steps.ready",
+        ),
+        "comes after the next stage's multiplications",
+    ),
+]
+# In a rehearsal a warp has one lane that is elected.
+ANOTHER_LANE = [
+    wrong(
+        multiply_tiles,
+        "another_lane_commits",
+        "Lane 5's commit tracks no multiplication.",
+        swap("with cute.arch.elect_one():", "if cute.arch.lane_idx() == 5:"),
+        "may still be adding to",
+        within="commit_to",
+    ),
 ]

@@ -162,4 +162,22 @@ PRODUCE = [
         ),
         "waits for what the same warp has issued",
     ),
+    wrong(
+        produce_tiles,
+        "lane_0_waits_for_its_load",
+        "The same with a branch for lane 0.",
+        swap("with cute.arch.elect_one():", "if cute.arch.lane_idx() == 0:"),
+        swap(
+            "            state.advance()",
+            "            cute.arch.mbarrier_wait(steps.full + state.index, state.phase ^ 1)\n            state.advance()",
+        ),
+        "waits for what the same warp has issued",
+    ),
+    wrong(
+        produce_tiles,
+        "unrolled_k_tiles",
+        "64 times the code.",
+        swap("cutlass.range(steps.k_tiles, unroll=1)", "cutlass.range_constexpr(steps.k_tiles)"),
+        "the compiler unrolls range_constexpr",
+    ),
 ]

@@ -7,18 +7,26 @@ LESSONS = {
     "15.2": Lesson("lane and column of an accumulator", named("15.2", "rows_dealt_out", "row_for_lane")),
     "15.3": Lesson(
         "one warp allocates and frees, and all warps synchronize",
-        named("15.3", "never_frees_memory", "all_warps_allocate", "no_barrier_after", "never_relinquishes"),
+        named(
+            "15.3",
+            "never_frees_memory",
+            "all_warps_allocate",
+            "no_barrier_after",
+            "never_relinquishes",
+            "relinquishes_last",
+        ),
     ),
     "15.4": Lesson(
-        "the producer's phase goes on over tiles", named("15.4", "overwrites", "begins_anew", "consumers_phase")
+        "the producer's phase goes on over tiles",
+        named("15.4", "overwrites", "begins_anew", "consumers_phase", "lane_0_waits_for_its_load"),
     ),
     "15.5": Lesson(
         "one thread issues, commit arrives, two accumulators in turn",
-        named("15.5", "one_accumulator", "arrives_at_once", "drains_each_tile"),
+        named("15.5", "one_accumulator", "arrives_at_once", "drains_each_tile", "commits_a_stage_late"),
     ),
     "15.6": Lesson(
         "the epilogue frees an accumulator after its load",
-        named("15.6", "never_frees", "frees_first", "no_wait_for_load"),
+        named("15.6", "never_frees", "frees_first", "no_wait_for_load", "lane_0_without_a_fence"),
     ),
     "15.7": Lesson(
         "one instruction for M and N, four for K; only the first may overwrite",

@@ -72,6 +72,20 @@ def index_and_phase(steps: TileSteps):
 
 
 @cute.jit
+def by_lane_0(steps: TileSteps):
+    """A branch for one lane, and a first look at the mbarrier before it waits."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+            if not cute.arch.mbarrier_try_wait(steps.empty + state.index, state.phase):
+                cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+            if cute.arch.lane_idx() == 0 and steps.leads:
+                cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+            steps.load(number, k_tile, state.index)
+            state.advance()
+
+
+@cute.jit
 def fill(steps: TileSteps, number: cutlass.Int32, k_tile: cutlass.Int32, state: PipelineState):
     cute.arch.mbarrier_wait(steps.empty + state.index, state.phase ^ 1)
     with cute.arch.elect_one():
@@ -257,6 +271,28 @@ def last_one_apart(steps: TileSteps):
 
 
 @cute.jit
+def freed_by_lane_0(steps: TileSteps):
+    """A helper with a branch for one lane."""
+    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
+    for number in cutlass.range(steps.tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
+        for part in cutlass.range_constexpr(steps.parts):
+            take(steps, acc.index, part)
+            if cutlass.const_expr(part == steps.parts - 1):
+                free_by_lane_0(steps.free + acc.index)
+            steps.write(number, part)
+        acc.advance()
+
+
+@cute.jit
+def free_by_lane_0(free: cute.Pointer):
+    lane = cute.arch.lane_idx()
+    fence_before()
+    if lane == 0:
+        cute.arch.mbarrier_arrive(free)
+
+
+@cute.jit
 def take(steps: TileSteps, accumulator: cutlass.Int32, part: cutlass.Int32):
     steps.read(accumulator, part)
     cute.arch.fence_view_async_tmem_load()
@@ -351,9 +387,9 @@ def announces_beforehand(steps: TileSteps):
 
 RIGHT = {
     "15.3": tensor_memory.RIGHT,
-    "15.4": (counts_by_itself, loads_first, one_flat_loop, index_and_phase, nested),
+    "15.4": (by_lane_0, counts_by_itself, loads_first, one_flat_loop, index_and_phase, nested),
     "15.5": (commits_in_the_loop, polls, first_one_apart, a_flag, helper_for_a_tile),
-    "15.6": (backwards, unrolled_parts, last_one_apart, polls_ready),
+    "15.6": (freed_by_lane_0, backwards, unrolled_parts, last_one_apart, polls_ready),
     "15.8": (
         loops("counting", "its own count of stages", produce=counts_by_itself),
         loops("announcing_late", "the bytes are announced when they are on their way", produce=loads_first),
@@ -363,6 +399,7 @@ RIGHT = {
             multiply=pair_multiply_flat,
             store=pair_store_by_hand,
         ),
+        loops("lane_0", "a branch for lane 0 in place of elect_one", produce=by_lane_0),
         loops("two_branches", "each block has loops of its own", produce=announces_beforehand),
     ),
 }

@@ -3,10 +3,11 @@
 import cutlass
 from cutlass import BFloat16, Boolean, Float32, cute
 from cutlass.cute.nvgpu import OperandMajorMode, tcgen05
+from cutlass.utils import blackwell_helpers
 
 from tests.pages.change import swap, without
 from tests.pages.n15_blackwell_gemm.blackwell_loops import several
-from tests.pages.n15_blackwell_gemm.wrong_kernels import DRAIN, LAUNCH, host, kernel, pair
+from tests.pages.n15_blackwell_gemm.wrong_kernels import DRAIN, LAUNCH, RELEASE, STORED, host, kernel, pair
 from tutorlib.kernels.blackwell.parts import make_umma
 
 # 15.7 mma -------------------------------------------------------------------------------------------------------
@@ -58,6 +59,38 @@ def in_a_helper(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, t
         one_k_block(tiled_mma, acc, tCrA[None, None, k], tCrB[None, None, k], Boolean(k > 0) | ~Boolean(first))
 
 
+@cute.jit
+def loops_in_a_branch(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
+    if first:
+        for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
+            tiled_mma.set(tcgen05.Field.ACCUMULATE, k_block > 0)
+            cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
+    else:
+        for k_block in cutlass.range_constexpr(cute.size(tCrA, mode=[2])):
+            tiled_mma.set(tcgen05.Field.ACCUMULATE, True)
+            cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
+
+
+@cute.jit
+def rolled(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
+    for k_block in cutlass.range(cute.size(tCrA, mode=[2]), unroll=1):
+        tiled_mma.set(tcgen05.Field.ACCUMULATE, k_block > 0 or not first)
+        cute.gemm(tiled_mma, acc, tCrA[None, None, k_block], tCrB[None, None, k_block], acc)
+
+
+@cute.jit
+def all_k_blocks(tiled_mma: cute.TiledMma, acc: cute.Tensor, tCrA: cute.Tensor, tCrB: cute.Tensor, first: Boolean):
+    """cute.gemm loops over the K blocks, and adds from the second one on."""
+    tiled_mma.set(tcgen05.Field.ACCUMULATE, ~Boolean(first))
+    cute.gemm(tiled_mma, acc, tCrA, tCrB, acc)
+
+
+def by_nvidias_helper(tile, pair):
+    group = tcgen05.CtaGroup.TWO if pair else tcgen05.CtaGroup.ONE
+    k_major = OperandMajorMode.K
+    return blackwell_helpers.make_trivial_tiled_mma(BFloat16, k_major, k_major, Float32, group, tile[:2])
+
+
 # 15.12 make_t2r -------------------------------------------------------------------------------------------------
 
 
@@ -101,6 +134,9 @@ RIGHT = {
         several("apart", "The first K block apart; the op by keywords.", functions=(from_an_atom, first_block_apart)),
         several("a_variable", "A run-time variable that the first K block changes.", functions=(make_umma, set_before_each)),
         several("a_helper", "A jit function for one K block.", functions=(from_an_atom, in_a_helper)),
+        several("branch", "A loop in each branch: eight instructions, of which four run.", functions=(make_umma, loops_in_a_branch)),
+        several("loop", "A loop that is not unrolled: one instruction, which runs four times.", functions=(make_umma, rolled)),
+        several("at_once", "One call of cute.gemm; NVIDIA's helper for the op.", functions=(by_nvidias_helper, all_k_blocks)),
         several("listed", "A list of functions.", functions=[make_umma, first_block_apart]),
     ],
     "15.12": [by_the_tile, slices_last, as_a_list],
@@ -129,6 +165,18 @@ RIGHT = {
             "The loops under names of its own.",
             swap("    steps = block.steps_in(acc)", "    loops = parts.produce, parts.multiply, parts.store\n    steps = block.steps_in(acc)"),
             *(swap(f"parts.{role}(", f"loops[{at}](") for at, role in enumerate(("produce", "multiply", "store"))),
+        ),
+        kernel(
+            "waits_after_the_release",
+            "A block's last waits come when its tensor memory is free again, the TMA's for complete stores.",
+            swap(DRAIN, "        pass"),
+            swap(STORED, "        pass"),
+            swap(RELEASE, f"{RELEASE}\n    if block.warp == 5:\n{DRAIN}\n    if block.warp < 4:\n        cute.arch.cp_async_bulk_wait_group(0)"),
+        ),
+        host(
+            "equal_shares",
+            "No more blocks than it takes for each to have as many tiles as the busiest.",
+            swap("min(tiles_m * tiles_n, sms)", "cute.ceil_div(tiles_m * tiles_n, cute.ceil_div(tiles_m * tiles_n, sms))"),
         ),
         host(
             "parts_made_in_place",
@@ -160,6 +208,12 @@ RIGHT = {
             "Relinquishes after the barrier.",
             swap("        cute.arch.relinquish_tmem_alloc_permit(is_two_cta=True)\n", ""),
             swap("cluster_wait()", "cluster_wait()\n    if warp == 4:\n        cute.arch.relinquish_tmem_alloc_permit(True)"),
+            within="pair_allocate",
+        ),
+        pair(
+            "relaxed_arrival",
+            "Each block meets first, so that its arrival in the cluster need not release.",
+            swap("    cute.arch.cluster_arrive()", "    cute.arch.sync_threads()\n    cute.arch.cluster_arrive_relaxed()"),
             within="pair_allocate",
         ),
         pair(

@@ -35,6 +35,17 @@ def by_keywords(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
 
 
 @cute.jit
+def named_barrier(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    """Another warp gives up the right to allocate."""
+    if warp == 4:
+        cute.arch.alloc_tmem(columns, address)
+    cute.arch.barrier(barrier_id=1, number_of_threads=192)
+    if warp == 5:
+        cute.arch.relinquish_tmem_alloc_permit()
+    return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
+
+
+@cute.jit
 def frees_by_keywords(warp: Int32, columns: cutlass.Constexpr, acc: cute.Pointer):
     cute.arch.sync_threads()
     if warp == 4:
@@ -66,14 +77,14 @@ def warp_from_the_hardware(warp: Int32, columns: cutlass.Constexpr, address: cut
     return cute.arch.retrieve_tmem_ptr(Float32, 16, address)
 
 
-asks_for_its_warp = several(
-    "asks_for_its_warp",
-    "The warp's number from the hardware, which a rehearsal does not have.",
-    functions=(warp_from_the_hardware, frees_by_keywords),
-)
 RIGHT = (
     several("other_warps", "Warp 0 allocates and warp 5 frees.", functions=(by_warp_0, by_warp_5)),
     several("keywords", "Arguments by their names.", functions=(by_keywords, frees_by_keywords)),
     several("helpers", "A function that allocates.", functions=(in_helpers, by_warp_5)),
-    asks_for_its_warp,
+    several(
+        "asks_for_its_warp",
+        "The warp's number from the hardware.",
+        functions=(warp_from_the_hardware, frees_by_keywords),
+    ),
+    several("named", "A barrier with a number, for all of the block's threads.", functions=(named_barrier, by_warp_5)),
 )

@@ -7,10 +7,10 @@ from fractions import Fraction
 import cutlass
 import pytest
 import torch
-from cutlass import cute
+from cutlass import Float32, Int32, cute, pipeline, utils
 
 from tests.pages.n15_blackwell_gemm.right_loops import RIGHT
-from tests.pages.n15_blackwell_gemm.tensor_memory import asks_for_its_warp
+from tests.pages.n15_blackwell_gemm.tensor_memory import by_warp_5
 from tests.pages.n15_blackwell_gemm.wrong_loops import REHEARSED
 from tests.pages.table import by_name
 from tutorlib.exercises import find
@@ -129,8 +129,7 @@ def rehearsed(id, loop):
 
 @pytest.mark.parametrize(("id", "loop"), by_name(RIGHT))
 def test_an_unusual_loop_is_found_right_by_the_rehearsal(id, loop):
-    if loop is not asks_for_its_warp:  # which a rehearsal has none of
-        assert rehearsed(id, loop) is None
+    assert rehearsed(id, loop) is None
 
 
 @pytest.mark.parametrize(("id", "loop"), by_name(REHEARSED))
@@ -139,6 +138,23 @@ def test_a_wrong_loop_is_found_out_by_the_rehearsal(id, loop):
     assert found is not None
     assert found.points < find(id).points
     assert all(words in "\n".join(found.lines) for words in getattr(loop, "says", ()))
+
+
+@cute.jit
+def allocated_by_the_library(warp: Int32, columns: cutlass.Constexpr, address: cute.Pointer):
+    all_warps = pipeline.NamedBarrier(barrier_id=2, num_threads=192)
+    memory = utils.TmemAllocator(address, barrier_for_retrieve=all_warps, allocator_warp_id=4)
+    memory.allocate(columns)
+    memory.wait_for_alloc()
+    memory.relinquish_alloc_permit()
+    return memory.retrieve_ptr(Float32)
+
+
+def test_nvidias_allocator_is_no_answer():
+    """It has the barrier and all calls."""
+    outcome = find("15.3").grade((allocated_by_the_library, by_warp_5))
+    assert outcome.points == 0
+    assert "cutlass.utils.TmemAllocator" in outcome.message
 
 
 @pytest.mark.parametrize("answer", [load_steps, (load_steps, multiply_steps), 3])

@@ -11,6 +11,8 @@ STORED = "        cute.arch.cp_async_bulk_wait_group(0, read=True)"
 BLOCKS = "min(tiles_m * tiles_n, sms)"
 LAUNCH = "kernel.launch(grid=(blocks, 1, 1), block=(192, 1, 1))"
 PAIR_LAUNCH = "kernel.launch(grid=(2 * clusters, 1, 1), block=(192, 1, 1), cluster=(2, 1, 1))"
+PAIR_ALLOC = "        cute.arch.alloc_tmem(columns, address, is_two_cta=True)\n"
+PAIR_GIVE_UP = "        cute.arch.relinquish_tmem_alloc_permit(is_two_cta=True)\n"
 BARRIER = "    cute.arch.cluster_arrive()\n    cute.arch.cluster_wait()"
 
 
@@ -58,6 +60,7 @@ KERNELS = [
     kernel("allocates_in_a_role", "Only the MMA warp allocates.", swap("    acc = parts.allocate(", "    if block.warp == 4:\n        parts.allocate(block.warp, config.columns, block.address)\n    acc = parts.allocate(")),
     kernel("its_own_loops", "Calls the page's functions, whatever the parts are.", *(swap(f"parts.{role}(", f"{role}(") for role in ("produce", "multiply", "store")), "parts.produce, parts.multiply, parts.store"),
     kernel("its_own_release", "One part bypassed.", swap("parts.release(", "release("), "never calls parts.release:"),
+    kernel("barriers_without_need", "Three more barriers of the block.", swap("    steps = block.steps_in(acc)", "    steps = block.steps_in(acc)\n" + "    cute.arch.sync_threads()\n" * 3), "bar.sync instructions"),
     kernel("one_role_after_another", "A barrier between the roles.", swap("    if block.warp == 4:", "    cute.arch.sync_threads()\n    if block.warp == 4:")),
     host("one_block_for_each_tile", "Not persistent.", swap(BLOCKS, "tiles_m * tiles_n")),
     host("always_all_sms", "A block for each SM, with or without tiles.", swap(BLOCKS, "sms"), "at 100×72×128 it launches 2 blocks"),
@@ -71,6 +74,10 @@ KERNELS = [
     host("whole_tiles_alone", "Partial tiles are forgotten.", swap("cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)", "c.shape[0] // bM, c.shape[1] // bN")),
     host("whole_k_tiles_alone", "A partial K tile is forgotten.", swap("cute.ceil_div(a.shape[1], bK)", "a.shape[1] // bK")),
     host("one_k_tile_more", "A K tile of zeros.", swap("cute.ceil_div(a.shape[1], bK)", "a.shape[1] // bK + 1")),
+    host("one_more_than_whole", "A tile of zeros where the last one is whole.", swap("cute.ceil_div(c.shape[1], bN)", "c.shape[1] // bN + 1"), "nothing but zeros"),
+    host("tiles_computed_twice", "The blocks share the tiles as if there were one fewer.", swap("k_tiles, blocks", "k_tiles, max(blocks - 1, 1)"), "tcgen05.mma instructions"),
+    host("too_little_shared_memory", "Its own number of bytes.", swap("block=(192, 1, 1)", "block=(192, 1, 1), smem=1024")),
+    host("launched_twice", "The work of a launch, twice.", swap(LAUNCH, f"{LAUNCH}\n        blackwell_kernel(*tma_atoms(a, b, c, config), tiled_mma, sizes, config, alone_parts).launch(grid=(blocks, 1, 1), block=(192, 1, 1))")),
     host("m_and_n_exchanged", "The numbers of tiles in the other order.", swap("sizes = tiles_m, tiles_n,", "sizes = tiles_n, tiles_m,")),
     host("two_sms", "2 for sms.", swap(BLOCKS, "min(tiles_m * tiles_n, 2)"), "2 of 3 blocks do all of the work"),
     host("narrow_tiles_alone", "128×128 for the tile.", swap("bM, bN, bK = config.tile", "bM, bN, bK = 128, 128, 64")),
@@ -91,7 +98,12 @@ PAIRS = [
     pair("allocates_alone", "is_two_cta is missing.", swap("columns, address, is_two_cta=True", "columns, address"), within="pair_allocate"),
     pair("relinquishes_alone", "is_two_cta is missing.", swap("permit(is_two_cta=True)", "permit()"), within="pair_allocate"),
     pair("frees_alone", "is_two_cta is missing.", swap("acc, columns, is_two_cta=True", "acc, columns"), within="pair_release"),
-    pair("never_relinquishes_in_a_pair", "Both blocks keep their right to allocate.", swap("        cute.arch.relinquish_tmem_alloc_permit(is_two_cta=True)\n", ""), within="pair_allocate"),
+    pair("never_relinquishes_in_a_pair", "Both blocks keep their right to allocate.", swap(PAIR_GIVE_UP, ""), within="pair_allocate"),
+    pair("gives_up_first_in_a_pair", "It no longer has the right to allocate.", swap(PAIR_ALLOC + PAIR_GIVE_UP, PAIR_GIVE_UP + PAIR_ALLOC), "has given up its right to allocate", within="pair_allocate"),
+    pair("all_warps_relinquish_in_a_pair", "Once for each block is enough.", swap(PAIR_GIVE_UP, ""), swap(BARRIER, f"{BARRIER}\n{PAIR_GIVE_UP.rstrip()[4:]}"), "24 tcgen05.relinquish", within="pair_allocate"),
+    pair("column_0_of_both", "Takes for granted that the allocation begins at column 0.", swap("cute.arch.retrieve_tmem_ptr(Float32, 16, address)", "cute.make_ptr(Float32, 0, cute.AddressSpace.tmem, assumed_align=16)"), "which are not allocated", within="pair_allocate"),
+    pair("cluster_barriers_everywhere", "Four barriers where one is needed.", swap(BARRIER, "\n".join([BARRIER] * 4)), "barrier.cluster.arrive instructions", within="pair_allocate"),
+    pair("one_more_than_whole_pairs", "A tile of zeros where the last one is whole.", swap("cute.ceil_div(c.shape[1], bN)", "c.shape[1] // bN + 1"), "nothing but zeros"),
     pair("leader_allocates", "Block 1 has no tensor memory.", swap("    if warp == 4:", "    rank = cute.arch.block_idx_in_cluster()\n    if warp == 4 and rank == 0:"), within="pair_allocate"),
     pair("never_frees", "The next block waits forever.", swap("        cute.arch.dealloc_tmem(acc, columns, is_two_cta=True)", "        pass"), within="pair_release"),
     pair("all_warps_allocate", "All six warps of both blocks.", swap("    if warp == 4:", "    if warp >= 0:"), within="pair_allocate"),
@@ -107,5 +119,10 @@ PAIRS = [
     pair("always_all_sms", "A pair for every two SMs, with or without tiles.", swap("min(tiles_m * tiles_n, sms // 2)", "sms // 2"), "at 100×72×128 it launches 4 blocks"),
     pair("one_pair", "One pair does everything.", swap("min(tiles_m * tiles_n, sms // 2)", "1")),
 ]  # fmt: skip
+
+never = derive(PAGE["15.14"], "never_relinquished", "", swap(PAIR_GIVE_UP, ""), within="pair_allocate")
+late = swap("        cute.arch.dealloc", f"{PAIR_GIVE_UP}        cute.arch.dealloc")
+what = "Both blocks keep their right to allocate until they free."
+PAIRS.append(derive(never, "relinquishes_last_in_a_pair", what, late, within="pair_release", words=["while it works"]))
 
 WRONG = {"15.13": KERNELS, "15.14": PAIRS}

@@ -149,6 +149,36 @@ MEMORY = [
         frees=[swap(FREE, "        pass")],
     ),
     memory(
+        "relinquishes_last",
+        "Keeps its right to allocate until it frees.",
+        "keeps its right to allocate while it works",
+        allocates=[swap(GIVE_UP, "")],
+        frees=[swap(FREE, GIVE_UP + FREE)],
+    ),
+    memory(
+        "all_warps_relinquish",
+        "Once is enough.",
+        "12 tcgen05.relinquish_alloc_permit",
+        allocates=[swap(GIVE_UP, ""), swap(f"    {BARRIER}", f"    {BARRIER}\n{GIVE_UP.strip(chr(10))[4:]}")],
+    ),
+    memory(
+        "barriers_everywhere",
+        "Four barriers where one is needed.",
+        "60 bar.sync",
+        allocates=[swap(f"    {BARRIER}", "\n".join([f"    {BARRIER}"] * 4))],
+    ),
+    memory(
+        "column_0",
+        "Takes for granted that the allocation begins at column 0.",
+        "which are not allocated",
+        allocates=[
+            swap(
+                "cute.arch.retrieve_tmem_ptr(Float32, TMEM_ALIGNMENT, address)",
+                "cute.make_ptr(Float32, 0, cute.AddressSpace.tmem, assumed_align=16)",
+            )
+        ],
+    ),
+    memory(
         "warp_of_another_role",
         "A warp that is not there frees.",
         "no warp frees the columns",

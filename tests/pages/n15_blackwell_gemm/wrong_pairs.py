@@ -1,6 +1,7 @@
 """Wrong answers to notebook 15: pairs of blocks."""
 
 from tests.pages.change import derive, swap
+from tests.pages.n15_blackwell_gemm.blackwell_epilogues import AWAIT_READ
 from tests.pages.n15_blackwell_gemm.blackwell_loops import WAIT_EMPTY, WAIT_READY, loops
 from tutorlib.kernels.blackwell.loops import multiply_tiles, produce_tiles, store_tiles
 
@@ -175,6 +176,29 @@ PAIRS = [
         "which is another role's",
         produce=store_tiles,
         store=produce_tiles,
+    ),
+    loops(
+        "frees_in_both_blocks",
+        "Block 1's free, too, for which no warp waits.",
+        "for which no warp waits",
+        store=derive(
+            store_tiles,
+            "frees_in_both_blocks",
+            "",
+            swap(
+                "cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)",
+                "cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)\n"
+                "                    cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader + 1)",
+            ),
+        ),
+    ),
+    loops(
+        "waits_twice_in_a_pair",
+        "One wait covers the tcgen05.ld before it.",
+        "tcgen05.wait::ld instructions",
+        store=derive(
+            store_tiles, "waits_twice_in_a_pair", "", swap(AWAIT_READ, f"{AWAIT_READ}\n            {AWAIT_READ}")
+        ),
     ),
     loops("two_of_a_kind", "The first loop twice.", "which is another role's", multiply=produce_tiles),
 ]

@@ -20,12 +20,25 @@ def mma(name, what, *words, makes=(), issues=()):
 
 
 MMA = [
-    mma("one_k_block", "16 of 64 along K.", "1 tcgen05.mma for", issues=[swap("range_constexpr(cute.size(tCrA, mode=[2]))", "range_constexpr(1)")]),
+    mma("one_k_block", "16 of 64 along K.", issues=[swap("range_constexpr(cute.size(tCrA, mode=[2]))", "range_constexpr(1)")]),
     mma(
         "five_k_blocks",
         "One that does not exist.",
-        "5 tcgen05.mmas for",
         issues=[swap("range_constexpr(cute.size(tCrA, mode=[2]))", "range_constexpr(cute.size(tCrA, mode=[2]) + 1)")],
+    ),
+    mma(
+        "first_block_twice",
+        "K block 0 of a first K tile, twice: the second time it overwrites the same.",
+        "78 tcgen05.mma instructions",
+        issues=[
+            swap(
+                "    for k_block",
+                "    if first:\n"
+                "        tiled_mma.set(tcgen05.Field.ACCUMULATE, False)\n"
+                "        cute.gemm(tiled_mma, acc, tCrA[None, None, 0], tCrB[None, None, 0], acc)\n"
+                "    for k_block",
+            )
+        ],
     ),
     mma("four_k_blocks", "The page's number of K blocks.", issues=[swap("cute.size(tCrA, mode=[2])", "4")]),
     mma("never_adds", "Each multiplication overwrites.", issues=[swap(ADDS, "False")]),
@@ -83,6 +96,7 @@ T2R = [
     t2r("source_as_target", "partition_D for partition_S.", swap("partition_S", "partition_D")),
     t2r("registers_of_all_parts", "All accumulators in registers.", swap(TARGET, f"mine.partition_D({SOURCE}).shape")),
     t2r("registers_of_a_row", "As many registers as the tile has columns.", swap(TARGET, "cute.size(acc, mode=[1])"), "registers"),
+    t2r("flat_registers", "64 registers in one mode.", swap(TARGET, "64"), "tTrC has the shape 64"),
     t2r("bf16_registers", "Rounded registers.", swap(".shape, Float32)", ".shape, BFloat16)"), "fp32 registers"),
     t2r("target_in_tensor_memory", "The source as the target.", swap("tTrC = cute.make_rmem_tensor(" + TARGET + ", Float32)", "tTrC = tTtC"), "fp32 registers"),
     t2r("sixteen_lanes", "Another shape of tcgen05.ld.", swap("Ld32x32bOp(tcgen05.Repetition.x64)", "Ld16x256bOp(tcgen05.Repetition.x8)")),

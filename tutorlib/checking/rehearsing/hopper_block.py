@@ -95,18 +95,6 @@ class HopperBlock(HopperScene):
     def number(self, stage: Any, said: str) -> int:
         return existing(stage, self.stages, said, count(self.stages, "stage"))
 
-    def unrolling(self, *args: Any) -> range:
-        """A loop of the compiler's: over stages, but not over K tiles."""
-        steps = range(*map(int, args))
-        if len(steps) > self.stages + 1:
-            what = (
-                f"{calling_line()}: the compiler unrolls range_constexpr, here for {len(steps)} steps with "
-                f"{count(self.k_tiles, 'K tile')}. With K = 4096 that is 64 times the code, and minutes of compiling. "
-                "A loop over K tiles is cutlass.range(…, unroll=1)."
-            )
-            raise Unsafe(what, LoopFlaw.UNROLLED)
-        return steps
-
     # Loads ------------------------------------------------------------------------------------------------------
 
     def load(self, k_tile: Any, stage: Any) -> None:

@@ -28,6 +28,7 @@ MBARRIERS: dict[str, Any] = WARP | {
     "mbarrier_arrive_and_expect_tx": "mbarrier_arrive_and_expect_tx",
     "mbarrier_expect_tx": "mbarrier_expect_tx",
     "elect_one": "elect_one",
+    "lane_idx": "lane_idx",
 }
 BLOCK_BARRIER = {"sync_threads": "meet", "barrier": "meet"}
 
@@ -58,6 +59,7 @@ BLACKWELL: InstructionSet = {  # TMA, mbarriers, and tcgen05, whose commits arri
     },
     "cutlass.cute.nvgpu.tcgen05": {"commit": "tcgen05_commit"},
     "tutorlib.dsl.cute.instructions": {"fence_before": "fence_before"},
+    "cutlass": {"range_constexpr": "unrolling"},
     "cutlass.pipeline:PipelineState": PLAIN_STATE,
 }
 TENSOR_MEMORY: InstructionSet = {  # Blackwell's, for the warps that allocate and free
@@ -69,6 +71,8 @@ TENSOR_MEMORY: InstructionSet = {  # Blackwell's, for the warps that allocate an
         "dealloc_tmem": "dealloc",
         "elect_one": "elect_one",
         "make_warp_uniform": WARP["make_warp_uniform"],
+        "warp_idx": "warp_idx",
+        "barrier": "named_barrier",
     },
 }
 

@@ -17,6 +17,7 @@ from tutorlib.checking.rehearsing.coroutines import Actor, Turns
 from tutorlib.checking.rehearsing.instruction_sets import InstructionSet, without_compiler
 from tutorlib.checking.rehearsing.interleavings import Interleaving
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
+from tutorlib.checking.rehearsing.one_lane import LaneNumber, OneLane
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.dsl.cute.plain_python import as_written
 from tutorlib.problems.wrong import count
@@ -74,7 +75,7 @@ class HeldUp(NamedTuple):
 class Warps(Actor):
     """Warps that run one function in step. role: their rank in interleavings. block: their block in the cluster.
 
-    knows: events that they can rely on. elected: inside elect_one().
+    knows: events that they can rely on. in_elect_one, branches: where one lane of each warp runs.
     waits: the last one for each mbarrier, by name; passed: their number.
     held_up: the line at which they wait, and for what.
     """
@@ -85,10 +86,17 @@ class Warps(Actor):
     warps: int = 1
     block: int = 0
     knows: set[Fact] = field(default_factory=set, init=False)
-    elected: bool = field(default=False, init=False)
+    in_elect_one: bool = field(default=False, init=False)
+    branches: list[OneLane] = field(default_factory=list, init=False)
     waits: dict[str, Wait] = field(default_factory=dict, init=False)
     passed: dict[str, int] = field(default_factory=dict, init=False)
     held_up: HeldUp = field(default=HeldUp(), init=False)
+
+    @property
+    def elected(self) -> bool:
+        """Whether one lane of each warp executes the current instruction."""
+        self.branches = [one for one in self.branches if one.running]
+        return self.in_elect_one or bool(self.branches)
 
     @property
     def lanes(self) -> int:
@@ -198,11 +206,30 @@ class RehearsalMachine(MBarrierCalls):
     @contextmanager
     def elect_one(self) -> Iterator[None]:
         me = self.me
-        outer, me.elected = me.elected, True
+        outer, me.in_elect_one = me.in_elect_one, True
         try:
             yield
         finally:
-            me.elected = outer
+            me.in_elect_one = outer
+
+    @property
+    def most_unrolled(self) -> int:
+        """Steps that the compiler may unroll: loops over stages and parts of a tile are as short, not those along K."""
+        return self.stages + 1
+
+    def unrolling(self, *args: Any) -> range:
+        steps = range(*map(int, args))
+        if len(steps) > self.most_unrolled:
+            what = (
+                f"{calling_line()}: the compiler unrolls range_constexpr, here for {len(steps)} steps with "
+                f"{count(self.k_tiles, 'K tile')}. With K = 4096 that is 64 times the code, and minutes of compiling. "
+                "A loop over K tiles is cutlass.range(…, unroll=1)."
+            )
+            raise Unsafe(what, LoopFlaw.UNROLLED)
+        return steps
+
+    def lane_idx(self) -> LaneNumber:
+        return LaneNumber(self.me)
 
     def meet(self) -> None:
         """The block's barrier: afterwards every thread knows what any of them knew."""

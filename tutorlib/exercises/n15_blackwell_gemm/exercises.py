@@ -43,9 +43,11 @@ def course(module: str, *names: str) -> dict[str, InModule]:
 
 
 DATA_CENTER = ("100", "103")  # Blackwell's GPUs with tensor memory
+ALLOCATOR = {"cutlass.utils.TmemAllocator": "TmemAllocator"}
 WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
-WHOLE_K_TILES = (200, 328, 128)  # no load of it is padding alone
+WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
 ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
+EPILOGUE = ("cp.async.bulk.wait_group", 64), ("tcgen05.wait::ld", 48), ("tcgen05.fence::before_thread_sync", 48)
 LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
 EXERCISES = (
@@ -126,7 +128,11 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
-        library=course("parts", "allocate", "release", "pair_allocate", "pair_release"),
+        library=course("parts", "allocate", "release", "pair_allocate", "pair_release") | ALLOCATOR,
+        limits=WorkLimits(  # of two blocks
+            at_most=(("bar.sync", 36), ("tcgen05.relinquish_alloc_permit", 2)),
+            at_least=(("tcgen05.relinquish_alloc_permit", 2),),
+        ),
         hints=(
             "One whole warp allocates and relinquishes: `if warp == 4:`, without elect_one().",
             "All warps synchronize between the allocation and the pointer, and again between their work and the end.",
@@ -190,12 +196,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("loops", "store_tiles"),
-        limits=WorkLimits(
-            at_most=(
-                *(("bar.sync", 36), ("barrier", 0), ("cp.async.bulk.wait_group", 80)),
-                *(("tcgen05.wait::ld", 48), ("tcgen05.fence::before_thread_sync", 48)),
-            )
-        ),
+        limits=WorkLimits(at_most=(("bar.sync", 36), ("barrier", 0), *EPILOGUE)),
         hints=(
             "For each tile, wait for ready. For each part, read, wait for the tcgen05.ld, write. Then advance.",
             "cute.arch.fence_view_async_tmem_load() waits for the tcgen05.ld.",
@@ -217,6 +218,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("parts", "make_umma", "issue"),
+        limits=WorkLimits(at_most=(("tcgen05.mma", 72),)),  # 4 for each of 18 K tiles
         hints=(
             "The page's `accepted` makes such an op. Its M and N are the tile's, its K is 16.",
             "cute.size(tCrA, mode=[2]) is the number of K blocks; tCrA[None, None, k_block] is one of them.",
@@ -240,7 +242,7 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
-        limits=WorkLimits(at_most=(("bar.sync", 0), ("cp.async.bulk.wait_group", 80))),
+        limits=WorkLimits(at_most=(("bar.sync", 0), *EPILOGUE)),
         hints=(
             "produce: both blocks load; the leader alone announces the bytes, which are those of both.",
             "multiply: only the leading block issues. Its commits to empty and to ready arrive in both blocks: "
@@ -332,11 +334,11 @@ EXERCISES = (
         part=WholeKernel(),
         problem=gemm("bf16"),
         shapes=SHAPES[::-1],
-        simulated_shapes=(*SIMULATED, WHOLE_K_TILES, ONE_TILE),
-        counted=WHOLE_K_TILES,
+        simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
+        counted=WHOLE_TILES,
         padded=False,
         library=WHOLE,
-        limits=WorkLimits(blocks=2, most_blocks=2),  # of 2 SMs
+        limits=WorkLimits(blocks=2, most_blocks=2, at_most=(("bar.sync", 36), ("tcgen05.mma", 48))),  # of 2 SMs
         limits_at={ONE_TILE: WorkLimits(most_blocks=1), SIMULATED[0]: WorkLimits(blocks=3, most_blocks=3)},  # of 3
         hints=(
             "Every warp calls parts.allocate and parts.release; between them are three branches on block.warp.",
@@ -357,13 +359,14 @@ EXERCISES = (
         part=WholeKernel(pair=True),
         problem=gemm("bf16"),
         shapes=SHAPES[::-1],
-        simulated_shapes=(*SIMULATED, WHOLE_K_TILES, ONE_TILE),
-        counted=WHOLE_K_TILES,
+        simulated_shapes=(*SIMULATED, WHOLE_TILES, ONE_TILE),
+        counted=WHOLE_TILES,
         padded=False,
-        library=WHOLE | course("parts", "pair_allocate", "pair_release"),
+        library=WHOLE | course("parts", "pair_allocate", "pair_release") | ALLOCATOR,
         limits=WorkLimits(  # 4 SMs: 24 warps
             blocks=4,
             most_blocks=4,
+            at_most=(("tcgen05.relinquish_alloc_permit", 4), ("barrier.cluster.arrive", 72), ("tcgen05.mma", 24)),
             at_least=(("tcgen05.relinquish_alloc_permit", 4),),
         ),
         limits_at={ONE_TILE: WorkLimits(most_blocks=2), SIMULATED[0]: WorkLimits(blocks=6, most_blocks=6)},  # of 6

@@ -143,7 +143,6 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(PartFlaw.SHAPE, "The instruction has the tile's M and N, and 16 along K: (tile[0], tile[1], 16)."),
         Remedy(PartFlaw.GROUP, "tcgen05.CtaGroup.TWO if pair else tcgen05.CtaGroup.ONE"),
         Remedy(PartFlaw.OPERAND, "BFloat16, Float32, shape, group, OperandSource.SMEM, and OperandMajorMode.K twice."),
-        Remedy(PartFlaw.K_BLOCKS, "for k_block in range(cute.size(tCrA, mode=[2])): one cute.gemm for each."),
         Remedy(
             (Difference.WRONG(), Difference.UNWRITTEN(), Difference.NEARLY()),
             "One cute.gemm for each of tCrA's K blocks, cute.size(tCrA, mode=[2]). Set ACCUMULATE before each: the "

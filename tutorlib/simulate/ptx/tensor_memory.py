@@ -177,8 +177,10 @@ class TensorMemory:
         self.read, self.stored = (np.zeros((batch, strips, warps), np.int32) for _ in range(2))
         self.copies: set[int] = set()  # the sites of tcgen05.cp
         self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
+        self.relinquished: set[int] = set()  # slots
 
     def restart(self) -> None:
+        self.relinquished.clear()
         self.queue.clear()
         self.open.clear()
         self.allocated.clear()
@@ -195,7 +197,10 @@ class TensorMemory:
     # room ---------------------------------------------------------------------------------------------------------
 
     def allocate(self, site: int, slot: int, warp: int, columns: int) -> int:
-        """First of `columns` free columns; 0 and a finding if none are free."""
+        """First of `columns` free columns, the last ones: an answer that takes column 0 for granted is found out.
+
+        0 and a finding where the block cannot allocate.
+        """
         mine = self.allocated.setdefault(slot, {})
         if columns not in (32, 64, 128, 256, 512):
             self.findings.notice(
@@ -204,8 +209,14 @@ class TensorMemory:
                 lambda: f"{self.who(slot, warp)} allocates {columns} columns: a power of two, 32 to 512, can be",
             )
             return 0
+        if slot in self.relinquished:
+            self.findings.notice(
+                COLUMNS_OF,
+                site,
+                lambda: f"{self.who(slot, warp)} allocates, and its block has given up its right to allocate",
+            )
         taken = self.taken(slot)
-        for start in range(0, COLUMNS, columns):
+        for start in reversed(range(0, COLUMNS, columns)):
             if not taken[start : start + columns].any():
                 mine[start] = columns, site
                 return start

@@ -86,8 +86,9 @@ class BlackwellBlock(BlackwellScene):
 
     first: the rank of block 0 in the cluster. sent_first: loads of block 0 before the first multiplication.
     begun_first: accumulators in use before the first accumulators were read. freed_late: whether an accumulator was
-    freed after its last part was written. dawdled: where a role waited for the completion of its own work before it
-    went on, or None.
+    freed after its last part was written. The others are places, or None: dawdled: where a role waited for the
+    completion of its own work before it went on; committed_late: where a commit to a stage came after another stage's
+    multiplication; in_vain: where a block arrived at a `free` that no warp waits for.
     """
 
     instruction_set = BLACKWELL
@@ -96,7 +97,13 @@ class BlackwellBlock(BlackwellScene):
     sent_first: int = field(default=0, init=False)
     begun_first: int = field(default=0, init=False)
     freed_late: bool = field(default=False, init=False)
+    committed_late: CallSite | None = field(default=None, init=False)
+    in_vain: CallSite | None = field(default=None, init=False)
     dawdled: CallSite | None = field(default=None, init=False)
+
+    @property
+    def most_unrolled(self) -> int:
+        return max(super().most_unrolled, self.parts, self.accumulators)
 
     def steps(self, warps: RoleWarps) -> RehearsedSteps:
         """The attributes of the kernel's TileSteps."""
@@ -253,6 +260,8 @@ class BlackwellBlock(BlackwellScene):
             )
         if me.block:
             raise Unsafe(f"{line}: block 1 commits, and has issued nothing.")
+        if barriers[0].kind == "empty" and self.issued and self.issued[-1].loads[0].stage != barriers[0].at:
+            self.committed_late = self.committed_late or line
         self.begin(Commit(list(self.issued), barriers, line))
 
     # Accumulators -----------------------------------------------------------------------------------------------
@@ -334,6 +343,8 @@ class BlackwellBlock(BlackwellScene):
                         "it: fence_before() between its wait and the arrival.",
                         LoopFlaw.FENCE,
                     )
+                if barrier.block:
+                    self.in_vain = self.in_vain or line
                 use = self.uses[barrier.at][-1] if self.uses[barrier.at] else None
                 me.freed[barrier.at] = use, line
                 self.freed_late |= use is not None and {(use.tile, part) for part in range(self.parts)} <= me.stored

@@ -1,6 +1,5 @@
 """Judges the parts of the Blackwell kernel, and the kernel that the reader makes of them."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -51,7 +50,6 @@ class PartFlaw(FailureKind):
     SHAPE = "shape"
     GROUP = "blocks of an instruction"
     OPERAND = "operand"
-    K_BLOCKS = "K blocks"
     SOURCE = "tensor memory"
     REGISTERS = "registers of the load"
     ATOM = "columns of a copy"
@@ -94,7 +92,7 @@ class BlackwellPart(Part):
         return self.gemm(answer, narrower(self.config), 2)
 
     def lacks(self, compiled: Compiled) -> str:
-        return find_other_columns(compiled.ptx, self.config) or find_missing_blocks(compiled.ptx)
+        return find_other_columns(compiled.ptx, self.config)
 
 
 def find_other_columns(ptx: str, config: "BlackwellConfig") -> str:
@@ -104,18 +102,6 @@ def find_other_columns(ptx: str, config: "BlackwellConfig") -> str:
     said = " and ".join(map(str, got)) or "no"
     what = f"it allocates {said} columns of tensor memory; its accumulators take {config.columns}."
     return Flaw(what, TensorMemoryFlaw.COLUMNS)
-
-
-def find_missing_blocks(ptx: str) -> str:
-    """Whether a K tile is multiplied by fewer or more instructions than it takes, as a sentence, or ""."""
-    found = len(re.findall(r"tcgen05\.mma\.", ptx))
-    if found == K_BLOCKS:
-        return ""
-    return Flaw(
-        f"it issues {count(found, 'tcgen05.mma')} for a K tile of 64. One multiplies 16 along K, so it takes "
-        f"{K_BLOCKS}: mode 2 of tCrA has them.",
-        PartFlaw.K_BLOCKS,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,10 +141,6 @@ class RoleLoops(BlackwellPart):
             safe=points / 2,
         )
 
-    def lacks(self, compiled: Compiled) -> str:
-        """`multiply` is the course's, and a loop may call it in two places."""
-        return find_other_columns(compiled.ptx, self.config)
-
     def rehearse(self, loops: dict[Any, Loop], extent: Extent) -> str:
         played = rehearse_tiles(loops, extent)
         return self.find_idleness(played, extent)
@@ -175,6 +157,18 @@ class RoleLoops(BlackwellPart):
                 f"it is safe, but {eager.dawdled} waits for what the same warp has issued, and issues nothing "
                 "meanwhile. Leave that wait to the role that needs the result.",
                 LoopFlaw.IDLE,
+            )
+        if eager.committed_late:
+            return Flaw(
+                f"it is safe, but {eager.committed_late} comes after the next stage's multiplications, and waits for "
+                "those as well: commit to each stage's empty right after its own.",
+                LoopFlaw.IDLE,
+            )
+        if eager.in_vain:
+            return Flaw(
+                f"it is safe, but {eager.in_vain} arrives at free of block 1, too, for which no warp waits: the MMA "
+                "warp that multiplies waits for the leader's.",
+                LoopFlaw.BARRIERS,
             )
         if again := next(filter(None, map(waits_again, played)), ""):
             return again
@@ -352,6 +346,9 @@ def find_wrong_copy(got: Any, acc: Any) -> str:
     if (held := cute.size(tTrC)) != PART:
         what = f"tTrC has {held} registers: a thread holds {PART} of its row, a part's columns."
         return Flaw(what, PartFlaw.REGISTERS)
+    if tTrC.shape != ((PART, 1), 1, 1):  # with some other shapes CuTe ends the process
+        what = f"tTrC has the shape {tTrC.shape}; partition_D gives a thread (({PART}, 1), 1, 1) of a 128×64 tensor."
+        return Flaw(what, PartFlaw.REGISTERS)
     return ""
 
 
@@ -417,6 +414,10 @@ class WholeKernel(BlackwellPart):
             return None  # nor does the other kernel compile
         if flaw := find_other_columns(compiled.ptx, narrow):
             return Verdict(points - 1, (f"in a tile of {narrow.tile[1]} columns:", flaw))
+        gives_up, works = (compiled.ptx.find(f"tcgen05.{name}") for name in ("relinquish_alloc_permit", "mma."))
+        if gives_up > works:
+            what = "it keeps its right to allocate while it works: relinquish_tmem_alloc_permit() comes after the work."
+            return Verdict(points - 1, (Flaw(what, TensorMemoryFlaw.KEPT),))
         if not unused or "make_t2r" in unused:  # all of its parts, or parts that nothing is known of
             return None
         what = (

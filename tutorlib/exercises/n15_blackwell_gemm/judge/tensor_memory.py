@@ -8,7 +8,7 @@ from typing import Any
 from tutorlib.checking.rehearsing.call_site import CallSite
 from tutorlib.checking.rehearsing.instruction_sets import TENSOR_MEMORY
 from tutorlib.checking.rehearsing.interleavings import Interleaving, by_rank
-from tutorlib.checking.rehearsing.machine import RehearsalMachine, RehearsedSteps, Warps
+from tutorlib.checking.rehearsing.machine import LANES, RehearsalMachine, RehearsedSteps, Warps
 from tutorlib.checking.rehearsing.unsafe import Unsafe
 from tutorlib.dsl.cute.plain_python import as_written
 from tutorlib.failure import FailureKind, Flaw
@@ -57,10 +57,11 @@ def rehearse_tensor_memory(functions: tuple[Callable[..., Any], ...], columns: i
     for ranks in ORDERS:
         warps = [Warps(live, f"warp {number}", number) for number in range(WARPS)]
         block = MemoryBlock(warps=warps, interleaving=Interleaving(by_rank(ranks)), columns=columns, answer=functions)
-        if not block.run().relinquished_at:
+        if not block.run().relinquished_in_time:
             return Flaw(
-                "it is safe, but the block keeps its right to allocate: call relinquish_tmem_alloc_permit() after the "
-                "only allocation, so that the next block on the SM can allocate.",
+                "it is safe, but the block keeps its right to allocate while it works: in `allocate`, call "
+                "relinquish_tmem_alloc_permit() after the only allocation, so that the next block on the SM can "
+                "allocate.",
                 TensorMemoryFlaw.KEPT,
             )
     return ""
@@ -70,7 +71,7 @@ def rehearse_tensor_memory(functions: tuple[Callable[..., Any], ...], columns: i
 class MemoryBlock(RehearsalMachine):
     """A block of six warps and its tensor memory. Their facts: "allocated", and which warps have worked.
 
-    answer: the functions. worked: the numbers of the warps that have worked.
+    answer: the functions. relinquished_in_time: by a warp before its work. worked: the numbers of the warps that have.
     """
 
     instruction_set = TENSOR_MEMORY
@@ -81,6 +82,7 @@ class MemoryBlock(RehearsalMachine):
     allocated_at: CallSite | None = field(default=None, init=False)
     freed_at: CallSite | None = field(default=None, init=False)
     relinquished_at: CallSite | None = field(default=None, init=False)
+    relinquished_in_time: bool = field(default=False, init=False)
     worked: set[int] = field(default_factory=set, init=False)
 
     @property
@@ -89,6 +91,15 @@ class MemoryBlock(RehearsalMachine):
 
     def steps(self, warps: Warps) -> RehearsedSteps:
         return RehearsedSteps(warp=warps.role, work=self.work)
+
+    def warp_idx(self) -> int:
+        return int(self.me.role)
+
+    def named_barrier(self, barrier_id: Any = None, number_of_threads: Any = None) -> None:
+        """Raises ValueError for a barrier of some warps, which is not rehearsed."""
+        if number_of_threads not in (None, LANES * WARPS):
+            raise ValueError(f"a barrier of {number_of_threads} threads")
+        self.meet()
 
     def alloc(self, num_columns: Any, smem_ptr_to_write_address: Any, is_two_cta: Any = None, **_: Any) -> None:
         me, line = self.issue()
@@ -127,6 +138,7 @@ class MemoryBlock(RehearsalMachine):
         self.refuse_pair(is_two_cta, line)
         self.refuse_one_lane(me, line, "relinquish_tmem_alloc_permit")
         self.relinquished_at = line
+        self.relinquished_in_time |= me.role not in self.worked
 
     def refuse_pair(self, is_two_cta: Any, line: CallSite) -> None:
         if is_two_cta:

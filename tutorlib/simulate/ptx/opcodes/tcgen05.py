@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Register, Vector
@@ -68,9 +69,22 @@ def allocate(instruction: Instruction, site: int, state: State) -> Step:
             slot, number = divmod(warp, state.geometry.warps)
             start = state.units.tensor.allocate(site, slot, number, of_lane(columns, warp * WARP, state))
             ((_, at),) = to(np.array([warp * WARP]))
+            if at + COLUMN > state.shared.size:
+                says = f"tcgen05.alloc writes to byte {at:,} of shared memory, of which the block has "
+                says += f"{state.shared.size:,}"
+                state.watch.findings.notice(Hazard.OUTSIDE(tensor="shared memory"), site, partial(str, says))
+                continue
             access = SharedAccess(site, np.array([slot]), np.array([number * WARP]), np.array([at]), 4)
             state.watch.races.before_write(access, one_change, one_change)
             state.shared.rows(4, 1)[(slot * state.shared.stride + at) // 4] = start
+
+    return step
+
+
+def relinquish(instruction: Instruction, site: int, state: State) -> Step:
+    def step(where: Where) -> None:
+        warps = whole_warps(where, instruction, site, state)
+        state.units.tensor.relinquished.update((warps // state.geometry.warps).tolist())
 
     return step
 
@@ -330,7 +344,7 @@ def wait(instruction: Instruction, site: int, state: State) -> Step:
 OPCODES: dict[str, Decoder] = {
     "tcgen05.alloc": allocate,
     "tcgen05.dealloc": deallocate,
-    "tcgen05.relinquish_alloc_permit": no_effect,
+    "tcgen05.relinquish_alloc_permit": relinquish,
     "tcgen05.cp": copy,
     "tcgen05.mma": multiply,
     "tcgen05.commit": commit,
