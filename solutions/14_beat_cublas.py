@@ -96,8 +96,8 @@ show_roles("plain")
 # meanwhile nothing multiplies.
 #
 # The first gap closes if *another warp* issues the loads, and if the block stays for the next tile: a block that has
-# not started cannot load. (The drawings show a tile's loads as late as they may come, three ticks before its
-# multiplication.)
+# not started cannot load. The next drawing shows that. Its title, *cooperative*, says that the two warpgroups still
+# share each tile. (The drawings show a tile's loads as late as they may come, three ticks before its multiplication.)
 
 # %%
 show_roles("cooperative")
@@ -117,7 +117,7 @@ show_roles("cooperative")
 #
 # Compare this with notebook 13: the waits are the same, but each is now in the program of a different warp, and no `if`
 # separates the roles inside the loop. The producer's loop could not be simpler, and it runs ahead of the consumers by
-# as many K tiles as the ring has stages.
+# up to as many K tiles as the ring has stages.
 #
 # Each role runs its loop once for every tile of C. Its argument, `steps`, has:
 #
@@ -378,8 +378,8 @@ show_roles("cooperative", "deferred stores", "ping-pong")
 #
 # The next figure is measured: each role writes timestamps of the SM's clock inside the kernel, at 4096³. It shows a
 # block from the last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`). Work is above,
-# waiting below. The timestamps themselves slow the kernel by the percentage above each panel. *Plain* is notebook 13's
-# loop, here in a block that takes tile after tile.
+# waiting below. The time above each panel is the kernel's without timestamps; the percentage says how much they slow
+# it. *Plain* is notebook 13's loop, here in a block that takes tile after tile.
 
 # %%
 show_figure("hopper_timeline")
@@ -573,8 +573,8 @@ for rank in range(4):
 # - `operand.g[None, None, row, k_tile]` is the tile in global memory, `operand.s[None, None, stage]` its place in
 #   shared memory; `cute.group_modes(…, 0, 2)` makes one mode of the two that are left.
 # - `operand.mode` is 0 for A, whose tile the blocks with the same *m* share, and 1 for B, whose tile those with the
-#   same *n* share. It is a Python number. `operand.block` is this block's (*m*, *n*), `operand.cluster` the cluster's
-#   extent, two Python numbers.
+#   same *n* share. It is a Python number. `operand.cluster` is the cluster's extent, two Python numbers, and
+#   `operand.block` this block's (*m*, *n*), two numbers that only the running kernel knows.
 # - `operand.tma` is the copy atom. `operand.copy(source, target, full, mask)` is `cute.copy` with `tma_bar_ptr=full`
 #   and `mcast_mask=mask`.
 
@@ -606,8 +606,8 @@ check("14.5", load_shared)
 # Multicast has a price. A stage of this block holds slices that other blocks loaded, and their stages hold slices that
 # this block loaded. So before a producer overwrites its slices, *all* blocks that receive them must have read them, and
 # `empty` of a stage waits for arrivals from other SMs: one from each consumer warp of each block in this block's row
-# and column of the cluster. With the own block these are cluster[0] + cluster[1] − 1 blocks. The kernel initializes
-# `empty` with the number of their consumer warps; the arrivals are yours.
+# and column of the cluster. Together with this block they are cluster[0] + cluster[1] − 1 blocks. The kernel
+# initializes `empty` with the number of their consumer warps; the arrivals are yours.
 #
 # **Exercise 14.16** (about 4 lines). Write `free_stage(ring, stage)`, which each consumer warp calls when it has read a
 # stage. `cute.arch.mbarrier_arrive(pointer, rank)` arrives at the mbarrier with this pointer's offset in the block of
@@ -773,7 +773,8 @@ check("14.17", hand_over)
 # over that row. The numbers are speeds as fractions of cuBLAS's at 2048³, 4096³ and 8192³, each pair timed in turns.
 # The tile is 128×256 unless a row names another, and *multicast* is a cluster of 2×1. The last two rows are persistent
 # and have multicast; 256×192 has zigzag and polling as well. **Within noise** means a gain smaller than the spread of
-# the two ratios (between the quartiles of 16 to 40 pairs): it may be none. `cycles` is the time of a K tile at 4096³,
+# the two ratios (between the quartiles of 16 to 40 pairs): it may be none. *Plain* is notebook 13's loop again, but
+# with a block for each tile, as *persistent* is a lever of its own here. `cycles` is the time of a K tile at 4096³,
 # from a run with timestamps inside the kernel, which slow it. The floor is 1,024 for a tile of 128×256, 768 for 128×192
 # and 1,536 for 256×192. The column measures the main loop alone: where stores overlap the multiplication, a K tile may
 # take longer and the kernel less.
@@ -822,12 +823,13 @@ show_figure("hopper_levers")
 #
 # ### Neighbors
 #
-# That reason can be tested without multicast. The hardware starts consecutive blocks on SMs of one **GPC**, which has
-# 16 or 18 of them. And Nsight Compute lists a unit in front of L2, the *L2 Request Coalescer*, that merges reads of one
-# line. If it merges those of neighbors, then consecutive blocks should compute tiles in few rows and few columns. So
-# take a kernel that waits for L2, 512×1280×8192 in tiles of 64×80. These are 8×16 tiles, which all run at once, in
-# whatever order. So the width of the bands changes nothing but who is whose neighbor. In a step, 8 neighbors request
-# 144 KiB, and 16 of them 288. How much of it is different?
+# That reason can be tested without multicast. Nsight Compute lists a unit in front of L2, the *L2 Request Coalescer*,
+# that merges reads of one line. Suppose that it merges those of SMs in one **GPC**, and that consecutive blocks start
+# there. Then they should compute tiles in few rows and few columns. So take a kernel that waits for L2, 512×1280×8192
+# in tiles of 64×80. These are 8×16 tiles, which all run at once, in whatever order. So the width of the bands changes
+# nothing but which blocks are neighbors. Nothing here tells how many neighbors one such unit serves, so the cell counts
+# for 16, about as many as a GPC has SMs, and for half as many. In a step, 8 neighbors request 144 KiB, and 16 of them
+# 288. How much of it is different?
 
 # %%
 for band in (1, 2, 4, 8):
@@ -847,14 +849,16 @@ show_sweep("gemm_bands")
 
 # %% [markdown]
 # Bands of 4 come first and bands of 1 last, at every K, and at K = 8192 the best is 1.7 times as fast as the last: one
-# kernel, and all that differs is which blocks are neighbors. So L2 does merge the requests of neighbors. Bands of 2 and
-# of 8 are about level, and neither count alone says so: with 8 neighbors 2 should be ahead, with 16 neighbors 8. And
-# `stagger` loses what the squares gain, so blocks have to ask at the same moment. At the smaller K, the spreads are as
-# large as some of the differences.
+# kernel, and all that differs is which blocks are neighbors. A read that neighbors share is cheaper, then, as it should
+# be if their requests are merged. Bands of 2 and of 8 are about level, and neither count alone says so: with 8
+# neighbors 2 should be ahead, with 16 neighbors 8. And `stagger` loses what the squares gain: at K = 4096 its row is
+# back among those of 2 and 8, so the blocks have to ask at the same moment. (At K = 8192 its pairs spread too widely to
+# say by how much, and at 2048 only the row of 1 differs from the others by more than the spreads.)
 #
-# That is why multicast had nothing to gain from tiles of 128×256. Neighbors that L2 serves together cost it little more
-# than a cluster. The course's chooser therefore sets `group=4` where blocks without clusters compute all tiles at once.
-# Where there are more waves it keeps 8, since narrow bands read A from device memory more often.
+# So neighbors that L2 serves together cost it little more than a cluster, and that is probably why multicast brought
+# nothing with tiles of 128×256 either, though there the GPU and the shapes were others. The course's chooser therefore
+# sets `group=4` where blocks without clusters compute all tiles at once. Where there are more waves it keeps 8, since
+# narrow bands read A from device memory more often.
 #
 # So no list of levers is right for every shape. You have to choose, and that is where this page ends. (All of this was
 # measured on a GPU that cools between rounds. The appendix *In watts* measures the same kernels under the power limit.)
@@ -1124,7 +1128,8 @@ show_figure("gemm_models")
 # ## The ladder, to its end
 #
 # The table has the rungs of notebooks 13 and 14, each timed by its check. The row of `choose` shows the shape at which
-# it did worst, and *gain* compares a time with that of the last row above it at the same size. The picture after it has
+# it did worst, and *gain* compares a time with that of the last row above it at the same size. (The kernel of 14.2 is
+# persistent already, so its gain is not that of the roles alone.) The picture after it has
 # the rungs from notebook 09 on, at nine sizes. (They are those that its sweep has timed; on a Hopper GPU `tutor sweep
 # gemm_rungs --resume` adds others.) **Predict** for the picture's last panel: at which sizes do the rungs that have one
 # configuration for all sizes fall far below cuBLAS?
