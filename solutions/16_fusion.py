@@ -14,9 +14,9 @@
 # already in registers.
 #
 # On this page you move that work into the epilogue. Then you turn your kernel into a layer: you write its backward and
-# its fake, and register them with an operator that torch can differentiate, compile, run under autocast and capture in
-# a CUDA graph. Your gate becomes part of a Llama MLP in the same way. At the end you split the MLP's weights between
-# two GPUs.
+# its fake (the shape and dtype of its result, for a compiler that has no data), and register them with an operator that
+# torch can differentiate, compile, run under autocast and capture in a CUDA graph. Your gate becomes part of a Llama
+# MLP in the same way. At the end you split the MLP's weights between two GPUs.
 #
 # > **After this page you can** write an epilogue as a function of a thread's values, find an operand's element for each
 # > of them, fuse a gate by reordering the weights, derive the gradients of a fused linear layer as GEMMs, register a
@@ -95,12 +95,13 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
 # The comparison and the select have become one `max` for each element. (The one branch is the kernel's own: it tests
-# whether the thread has any elements.) A division is one instruction only in PTX: the assembler makes several of each
-# `div`. Compare the two versions of tanh. Special functions are the expensive part of an epilogue: an SM executes 128
-# fp32 additions or multiplications per cycle, but only 16 special functions, so one `tanh.approx` costs as much as
-# eight multiplications. Its relative error is at most 2⁻¹¹ (PTX ISA). Where tanh is near 1, that is harmless, since
-# rounding to bf16 alone costs up to 2⁻⁸. In GELU's left tail it is not: at x = −3, 1 + tanh is about 0.002, and an
-# error of 2⁻¹¹ is a fifth of that. But the result there is −0.004, so the absolute error stays below 0.001.
+# whether the thread has any elements.) In the second line, most of the `fma`s belong to `exp`: without `fastmath`, it
+# is more than one `ex2`. A division is one instruction only in PTX: the assembler makes several of each `div`. Compare
+# the two versions of tanh. Special functions are the expensive part of an epilogue: an SM executes 128 fp32 additions
+# or multiplications per cycle, but only 16 special functions, so one `tanh.approx` costs as much as eight
+# multiplications. Its relative error is at most 2⁻¹¹ (PTX ISA). Where tanh is near 1, that is harmless, since rounding
+# to bf16 alone costs up to 2⁻⁸. In GELU's left tail it is not: at x = −3, 1 + tanh is about 0.002, and an error of 2⁻¹¹
+# is a fifth of that. But the result there is −0.004, so the absolute error stays below 0.001.
 #
 # **Exercise 16.1** (about 2 lines). GELU in its tanh form:
 #
@@ -129,11 +130,11 @@ print("your gelu      ", arithmetic(gelu))
 # which is NaN; as 1 − 2 / (e²ᵘ + 1) it becomes 1, as it should.
 #
 # Now estimate what GELU costs a tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, their
-# tanh alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so
-# with K = 4096 the tile takes 65,536: tanh adds 3% if the tensor cores wait for it. The other instructions, seven per
-# element in the course's `gelu` (how many in yours?), take 1,792 cycles at 128 per cycle. Other units execute them, so
-# they can overlap with tanh; without any overlap they add nearly 3% more. Two things can keep the tensor cores busy
-# meanwhile: notebook 14's ping-pong, or a second block on the SM.
+# tanh alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so with
+# K = 4096 the tile takes 65,536: tanh adds 3% if the tensor cores wait for it. The other instructions, seven per
+# element if you write the formula as it stands (how many in yours?), take 1,792 cycles at 128 per cycle. Other units
+# execute them, so they can overlap with tanh; without any overlap they add nearly 3% more. Two things can keep the
+# tensor cores busy meanwhile: notebook 14's ping-pong, or a second block on the SM.
 #
 # ## Where the bias is
 #
@@ -176,8 +177,8 @@ show_layout("(4,8):(0,1)")
 show_source(Fusion)
 
 # %% [markdown]
-# `op` takes values and returns values. The compiler inlines it, so there is no call to pay for, and an operand that
-# `op` does not use is not even loaded.
+# `op` takes values and returns values. The compiler inlines it, so there is no call to pay for. If `op` ignores its
+# operand, the compiler also removes the loads of `fetch`, whose values have no other use.
 #
 # **Exercise 16.3** (about 1 line). Write `bias_gelu(acc, bias)`: both are a thread's values in fp32, of the same shape.
 
@@ -330,8 +331,8 @@ show_costs("fused_epilogues")
 
 # %% [markdown]
 # The residual costs most, 4 to 10%: it alone reads a matrix as large as C. SwiGLU costs nothing: it stores half as much
-# as the plain GEMM, and at K = 4096 it is even faster. Beside torch's ways to compute the same results, the three fused
-# kernels are 4 to 21% faster.
+# as the plain GEMM, and in the row *SwiGLU* it is even slightly faster, at both shapes and on both GPUs. Beside torch's
+# ways to compute the same results, the three fused kernels are 4 to 21% faster.
 #
 # The plain GEMM is notebook 14's, in the configuration that its model chooses for the shape:
 
@@ -341,36 +342,43 @@ for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
     print(shape, plain.schedule, plain.tile, "cluster", plain.cluster, "stream-K" if plain.stream_k else "")
 
 # %% [markdown]
-# (The H200's table is older than the model's present constants: at K = 4096 the model chose no clusters then, neither
-# for the plain GEMM nor for GELU and SwiGLU.)
+# (The cell uses the model's present constants. When the H200's table was measured, the model chose no clusters at
+# K = 4096, neither for the plain GEMM nor for GELU and SwiGLU.)
 #
-# Does a cost halve at K = 8192? The residual's does on the H100, from 10.3% to 5.0%; on the H200 it falls from 5.7% to
-# 3.8%. GELU's best row, *bias + GELU*, costs about 1% or nothing at either K. It is ping-pong, so one warpgroup's
-# epilogue overlaps the other's multiplications, and stream-K divides the last wave among the SMs. Without stream-K, in
-# the row *ping-pong*, it costs more, and some of that is to be expected: the epilogue of an SM's last tile has no main
-# loop to hide behind.
+# At twice the K, a tile's epilogue stays the same and its main loop takes twice as long, so you expect half the cost.
+# The residual's does halve on the H100, from 10.3% to 5.0%; on the H200 it falls from 5.7% to 3.8%. GELU's best row,
+# *bias + GELU*, costs about 1% or nothing at either K. For it the course's function chose ping-pong with stream-K:
+# one warpgroup's epilogue overlaps the other's multiplications, and stream-K divides the last wave among the SMs.
+# Without stream-K, in the row *ping-pong*, it costs more, and some of that is to be expected: the epilogue of an SM's
+# last tile has no main loop to hide behind.
 #
-# What your estimate is about is the epilogue that nothing hides, *bias + GELU, cooperative*. But a row isolates the
-# epilogue only if both kernels have the same configuration. The cooperative rows have the one that the cell prints for
-# 8192, so they do at 8192 alone. There, GELU costs 2.1% on the H200 and 2.3% on the H100, which agrees: at twice the K,
-# tanh alone adds half of 3%, and the other instructions, without any overlap, nearly as much again. At 4096×14336×4096
-# the plain GEMM is a ping-pong kernel, so the row contains the difference between two schedules.
+# Your estimate was for an epilogue that nothing hides, so compare it with *bias + GELU, cooperative*. But a row
+# isolates the epilogue only if both kernels have the same configuration. The cooperative rows have the one that the
+# cell prints for 8192, so compare there. Twice the K makes your estimate half as large: half of 3% for
+# tanh alone, and nearly twice that if the other instructions do not overlap at all. GELU costs 2.1% on the H200 and
+# 2.3% on the H100, between the two. At 4096×14336×4096 the plain GEMM is a ping-pong kernel, so the row contains the
+# difference between two schedules.
 #
 # So an epilogue can change which configuration is best. To the time that notebook 14's model predicts, the course's
 # function adds your estimate of the epilogue: all of it for cooperative warpgroups, and nothing for ping-pong, as long
 # as the epilogue is shorter than a tile's main loop. If the epilogue's arithmetic takes a noticeable part of the time,
 # the function prefers ping-pong to any configuration that the model cannot tell from it. It also counts the op's
-# registers: at K = 4096 the plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill.
+# registers: at K = 4096 the plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill, so GELU gets a
+# narrower one.
 #
 # Do not make much of 1%. On the H100, *SwiGLU* takes 598 µs at K = 4096 in its own row, and in *SwiGLU beside torch*,
 # the same kernel, 594 µs.
 #
-# The last two rows are there as a warning. When the H200's table was measured, the model alone predicted that
-# *residual, ping-pong, no clusters* is the fastest configuration for the residual. It is the slowest of all, at both
+# The row *residual, ping-pong, no clusters* is there as a warning. When the H200's table was measured, the model alone
+# predicted that this is the fastest configuration for the residual. It is the slowest of all, at both
 # shapes and on both GPUs. A likely reason, not tested here: blocks without a cluster share data in L2 only while they
 # run in step (notebook 14), and they fall out of step when each waits for its own rows of D. The model was fitted to
 # plain GEMMs and does not include this effect, so the course's function requires clusters if an op reads a matrix. Do
 # not trust a model outside the range where it was measured.
+#
+# The figure shows the same rows. On the upper left of each GPU, look at the distance from the dashed line, the plain
+# GEMM, of a row's circle (K = 4096) and square (K = 8192): for the residual the square is nearer, and for *SwiGLU* both
+# are on the line or right of it.
 
 # %%
 show_figure("fusion")
@@ -526,10 +534,10 @@ check("16.13", register)
 #
 # The backward calls `linear`, the course's operator for A · Bᵀ, which is registered like yours. It has to be an
 # operator, because torch.compile traces the backward without data, too. On a Hopper GPU it is notebook 14's `gemm`, and
-# torch computes the products that `gemm` cannot. `linear` reads transposed views as they are. Your `linear_backward`
-# still copies them, because the `gemm` of 16.8 requires it; to train with this layer, write a second version for
-# `linear`, without `.contiguous()`. On the CPU torch computes all products, in fp32 or better, and rounds once, as the
-# kernel does.
+# torch computes the products that `gemm` cannot. `linear` reads transposed views as they are; its forward flattens x to
+# a matrix and calls `multiply`, which the next cell shows. Your `linear_backward` still copies them, because the `gemm`
+# of 16.8 requires it; to train with this layer, write a second version for `linear`, without `.contiguous()`. On the
+# CPU torch computes all products, in fp32 or better, and rounds once, as the kernel does.
 
 # %%
 show_source(multiply)
@@ -594,8 +602,8 @@ print(f"under autocast: {mine.dtype}, and nn.Linear {theirs.dtype}")
 print(f"your epilogue in bf16: off by {float((mine - exact).abs().max()):.1e} of {float(exact.abs().max()):.2f}")
 
 # %% [markdown]
-# 2⁻⁸ of 8.67 is 0.034, and the error is 0.024: no more than the last rounding may cost, although x, weight and bias
-# were rounded to bf16 as well.
+# The compiled gradient and torch's, both in fp32, differ only by rounding. 2⁻⁸ of 8.67 is 0.034, and the error is
+# 0.024: no more than the last rounding may cost, although x, weight and bias were rounded to bf16 as well.
 #
 # ### Into a model
 #
@@ -670,6 +678,10 @@ gated_linear = register("page16::gated_linear", gated_forward, gated_fake, gated
 show_fused_speeds(gelu_kernel, gate_kernel)
 
 # %% [markdown]
+# If your GELU is slower, factor the formula as the course's does, to save multiplications: x · (a + b · x²) inside, and
+# h + h · tanh with h = x/2 outside. Beside torch, expect the speeds of your GPU's table above within about 2%: an H200
+# gave 1.149 (GELU) and 1.174 (SwiGLU) here, where its table has 1.127 and 1.163.
+#
 # A module holds the interleaved weights. It makes them once, from a plain MLP. From then on the optimizer trains them
 # and `state_dict()` saves them: the two old matrices are gone.
 #
@@ -881,11 +893,11 @@ show_parallel()
 # (An `atomicMax` on one number would do as well: the bits of nonnegative floats are ordered like integers, so an
 # integer atomic works. But then all blocks contend for one address, which the host must reset before each launch.)
 #
-# **Exercise 16.5** (about 8 lines). Write `largest(values, partial, thread)`: the largest |value| of the block. Thread
-# 0 must return it; other threads may return anything. `values` are a thread's accumulators in fp32, a TensorSSA;
-# `partial` is shared memory with one fp32 per warp, and `thread` is the thread's index. Within a warp,
-# `cute.arch.shuffle_sync_bfly(x, offset=n)` returns x from lane (own lane XOR n), and `cute.arch.fmax` the larger of
-# two values.
+# **Exercise 16.5** (about 8 lines). Write `largest(values, partial, thread)`: the largest |value| of the block. All its
+# threads call the function. Thread 0 must return the maximum; the others may return anything. `values` are a
+# thread's accumulators in fp32, a TensorSSA; `partial` is shared memory with one fp32 per warp, and `thread` is the
+# thread's index. Within a warp, `cute.arch.shuffle_sync_bfly(x, offset=n)` returns x from lane (own lane XOR n), and
+# `cute.arch.fmax` the larger of two values.
 
 
 # %%

@@ -108,8 +108,8 @@ for name, *how in [("exp", False, False), ("exp2", True, False), ("exp2, flushed
 # leaves out `FMUL.RZ`, with which each of these kernels computes an index.)
 #
 # **Exercise 19.1** (about 4 lines). Write `online_step(s, largest, total)`, the step that the attention kernels of this
-# page share. `@ct.function` marks a function that kernels call. s is a tile of scores (tm, tn), already multiplied by
-# log2(e); largest and total are columns (tm, 1). Return the tile's weights p = 2^(s - new maximum), the factor for
+# page share. `@ct.function` marks a function that only kernels call. s is a tile of scores (tm, tn), already multiplied
+# by log2(e); largest and total are columns (tm, 1). Return the tile's weights p = 2^(s - new maximum), the factor for
 # everything that came before, the new maximum and the new total. The kernel below it is given: for each row of s it
 # averages the numbers v with the row's softmax as weights, and it loads each score once. `check` counts the
 # instructions of both exponentials.
@@ -268,8 +268,8 @@ show_key_tiles(320, 250, 64, 32)
 #
 # **Exercise 19.3** (about 2 lines). Write `key_tiles(m, tm, tn, keys)` for block m: return two numbers, how many tiles
 # of keys, from the first on, need no mask, and how many tiles the block visits in all. A tile that extends past the
-# last key needs a mask. There may be fewer keys than queries, and a tile may have one row. Your kernels will call it,
-# undecorated as it is, so use only arithmetic, `min` and `ct.cdiv`.
+# last key needs a mask. There may be fewer keys than queries, and a tile may have one row. Undecorated, it can be
+# called by your kernels and by `check` on the host, so use only arithmetic, `min` and `ct.cdiv`.
 
 
 # %%
@@ -359,9 +359,9 @@ print(f"shortest first: {makespan(lengths)} tiles, longest first: {makespan(leng
 # Longest first, the short blocks fill the gaps at the end, and the four SMs share the work evenly.
 #
 # **Exercise 19.5** (about 30 lines). Write the kernel `attention`: your `causal` with a batch, heads and groups, and
-# with the longest rows first. The grid is (blocks of queries, heads, batch), so `ct.num_blocks(0)` is the number of
-# blocks of queries. A tile of k has four sizes here, (1, 1, tn, d), and `ct.reshape` makes it (tn, d); a store needs
-# the four sizes again. `check` looks at the order of the blocks, and at the number of tiles that they load.
+# with the longest rows of each head first. The grid is (blocks of queries, heads, batch), so `ct.num_blocks(0)` is the
+# number of blocks of queries. A tile of k has four sizes here, (1, 1, tn, d), and `ct.reshape` makes it (tn, d); a
+# store needs the four sizes again. `check` looks at the order of the blocks, and at the number of tiles that they load.
 
 
 # %%
@@ -416,9 +416,10 @@ check("19.5", attention)
 # a mask.
 #
 # `tile_forward`, whose hint asks for two warpgroups (8 warps), only calls `forward_tile`; a second kernel will call
-# that, too. `forward_tile` calls four functions. `load_rows` loads a tile of a head and reshapes it, and `scores`
-# multiplies Q by a tile of K. `scaled_step` is `online_step` with the scale inside: the maximum is taken before
-# scaling, so that a score costs one fused multiply-add. `share(total)` is 1 / total, and 0 for a row that sees no key.
+# that, too. `forward_tile` calls four functions. `load_rows` loads a tile of a head, with zeros past its end, and
+# reshapes it, and `scores` multiplies Q by a tile of K. `scaled_step` is `online_step` with the scale inside: the
+# maximum is taken before scaling, so that a score costs one fused multiply-add. `share(total)` is 1 / total, and 0 for
+# a row that sees no key.
 
 # %%
 show_source(tiles.forward_tile, tiles.tile_forward)
@@ -462,14 +463,22 @@ show_sweep("attention_tuning")
 # The first row shows what spills cost: it is by far the slowest. The tile of 64×128, two on an SM, wins for both d.
 # Each thread has as many accumulators as with 128×128 and 8 warps, but the SM has a second block to turn to. Its lead
 # over that tile is larger for d = 64, where an exponential has fewer products to hide behind. With half as many keys in
-# a tile, 64×64, hardly anything is left of the lead. The persistent version of 64×128 is a tenth slower. Two
-# differences may explain that: its blocks take every n-th tile, however long their earlier tiles were, while the
-# hardware gives the next block of a grid to whichever SM is free; and it begins with the longest rows of all heads, so
-# L2 has to hold K and V of all of them, while the grid launches one head's blocks after another's. (Notebook 20's
-# persistent kernel draws its tiles from a counter, one sequence after another.)
+# a tile, 64×64, hardly anything is left of the lead.
+#
+# A block of 64 queries reads K and V for half as many queries as one of 128 does, but mostly from L2, and here the
+# second block outweighs that. A cluster gains nothing over single blocks whose threads have equally many accumulators:
+# 256×128 in a cluster is about level with 128×128 and 8 warps, and 128×128 in a cluster, two on an SM, is slower than
+# 64×128, two on an SM.
+#
+# The persistent version of 64×128 is a tenth slower. Two differences may explain that: its blocks take every n-th tile,
+# however long their earlier tiles were, while the hardware gives the next block of a grid to whichever SM is free; and
+# it begins with the longest rows of all heads, so L2 has to hold K and V of all of them, while the grid launches one
+# head's blocks after another's. (Notebook 20's persistent kernel draws its tiles from a counter, one sequence after
+# another.)
 #
 # What does the early issue of the next scores bring? On a machine with a GPU, the next cell times your kernel, in the
-# tile and with the hints that won, beside `tile_forward`. **Predict** the difference.
+# tile and with the hints that won, beside `tile_forward`. (With a causal mask, TFLOP/s count only the scores that a
+# query sees, about half of S.) **Predict** the difference.
 
 
 # %%
@@ -493,9 +502,9 @@ with suppress(ct.TileError):  # until you have written it
         compare_attention({"your attention": yours, "tile_forward": the_courses}, shape)
 
 # %% [markdown]
-# Your kernel, a few dozen lines, has almost nine tenths of cuDNN's speed, and `tile_forward` is 8% faster with d = 128
-# and 13% with d = 64. Two changes separate them, the early issue and the scale inside `scaled_step`, and this cell
-# cannot tell which brings what. Both pay more with d = 64, where an exponential serves fewer products.
+# Your kernel, a few dozen lines, has about 87% of cuDNN's speed, and `tile_forward` is 8% faster with d = 128 and 13%
+# with d = 64. Two changes separate them, the early issue and the scale inside `scaled_step`, and this cell cannot tell
+# which brings what. That the gain is larger with d = 64 fits both: there, an exponential serves fewer products.
 #
 # The next two tables have other lengths, first without a causal mask. In each row, the sequences of the batch have
 # 16,384 tokens together. The cuTile kernel has the tile that won above, except for d = 64 without a mask: there it is
@@ -511,9 +520,10 @@ show_sweep("attention_full")
 show_sweep("attention_causal")
 
 # %% [markdown]
-# Relative to cuDNN, the cuTile kernel is best at long sequences: with the mask and d = 64, it is level with cuDNN at
-# 8,192 tokens and faster at 16,384. Sharing K and V changes its ratio little: most at 1,024 tokens, by 2
-# or 3%. The tables do not say why the kernel is furthest behind there.
+# Relative to cuDNN, the cuTile kernel is furthest behind at 1,024 tokens and best at 16,384, with the mask and without,
+# for either d. With the mask and d = 64, it is level with cuDNN at 8,192 tokens and faster at 16,384. Sharing K and V
+# changes its ratio little: most at 1,024 tokens, by 2 or 3%. The tables do not say why the kernel is furthest behind at
+# short sequences.
 #
 # Multiplications and exponentials are done by different units, and a fast kernel keeps both busy at the same time. In
 # cuTile the order of your source, the tile and the hints give the compiler the chance, and the compiler decides. In
@@ -738,7 +748,8 @@ show_source(tiles.keys_step, tiles.backward_keys)
 # %% [markdown]
 # These kernels compute seven products: S and dP twice, dV, dK and dQ once. With atomic additions, five would do. If
 # they kept the tensor cores as busy as a kernel with five, they would reach 5/7 of its speed, 0.71. The table has their
-# speed as a fraction of the speed of torch's fastest backward pass. **Predict** whether it is above or below 0.71.
+# speed as a fraction of the speed of torch's fastest backward pass; TFLOP/s count five products, not seven. **Predict**
+# whether it is above or below 0.71.
 
 # %%
 show_sweep("attention_backward")
