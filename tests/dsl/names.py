@@ -34,6 +34,7 @@ UNDOCUMENTED = {
 OTHERS = {
     "_C": "torch",
     "_base": "torch",
+    "_cdata": "torch",
     "_dispatch_has_kernel_for_dispatch_key": "torch",
     "_dynamo": "torch",
     "_ops": "torch",

@@ -166,11 +166,23 @@ def poll(barrier, phase):
 
 @cute.jit
 def by_lane(steps):
-    """Lane 0 arrives, which only a compiler knows: it is simulated, not rehearsed."""
+    """Lane 0 arrives."""
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
         cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
         if cute.arch.lane_idx() == 0:
+            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+        steps.load(k_tile, state.index)
+        state.advance()
+
+
+@cute.jit
+def by_lowest_lane(steps):
+    """Compares the lane's number in a way that only a compiler understands: it is simulated, not rehearsed."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        if cute.arch.lane_idx() < 1:
             cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
         steps.load(k_tile, state.index)
         state.advance()

@@ -42,7 +42,7 @@ def test_nothing_of_it_runs_where_there_is_no_wgmma(name):
 
 
 def test_all_of_them_fit_into_the_seconds_that_they_say():
-    assert sum(make_sweep(name).seconds for name in HOPPER) <= 270
+    assert sum(make_sweep(name).seconds for name in HOPPER) <= 290
 
 
 class TestRandomShapes:

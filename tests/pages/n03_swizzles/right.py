@@ -60,12 +60,6 @@ def counted_in_table(row_bytes, element_bytes):
     return {128: 3, 64: 2, 32: 1}[row_bytes], {1: 4, 2: 3, 4: 2}[element_bytes], 3
 
 
-def swizzled_offset(row, column):
-    """The plain offset first, then bits 6 to 8 into bits 3 to 5."""
-    plain = Layout(((8, 16), (8, 8)), ((8, 512), (1, 64)))(row, column)
-    return plain ^ (plain >> 3 & 0b111000)
-
-
 def by_own_swizzle(row, column):
     """The reader's own swizzle of 03.3."""
     plain = row // 8 * 512 + row % 8 * 8 + column // 8 * 64 + column % 8
@@ -99,7 +93,6 @@ RIGHT = {
         answer("an_array", "an array", lambda r, e: np.array(counted_in_table(r, e))),
     ],
     "03.5": [
-        swizzled_offset,
         by_own_swizzle,
         answer("in_bits", "shifts", lambda r, c: (r >> 3) << 9 | (c >> 3) << 6 | ((r ^ c >> 3) & 7) << 3 | c & 7),
     ],

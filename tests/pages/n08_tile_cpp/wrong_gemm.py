@@ -306,7 +306,7 @@ WRONG_WHEN_RUN = {
             FIRST,
             "ct::irange(0,",
             "ct::irange(1,",
-            says="The first step along K is missing",
+            says="of 3 sizes right",
         ),
         answer(
             "a_unmasked",

@@ -254,7 +254,7 @@ COPIES = [
         swap("(config.threads // lanes, lanes), stride", "(lanes, config.threads // lanes), stride"),
     ),
     copies("no_jit_needed_none", "Returns nothing.", swap("    return cute", "    cute")),
-    copies("ordinary_loads", "Through registers.", swap("CopyG2SOp(cache_mode=cache)", "CopyUniversalOp()")),
+    copies("ordinary_loads", "Through registers.", swap("CopyG2SOp(cache_mode=cache)", "cute.nvgpu.CopyUniversalOp()")),
     atom_alone,
 ]
 

@@ -107,6 +107,7 @@ RIGHT = {
         counts_by_itself,
         unusual.fills_first,
         unusual.by_lane,
+        unusual.by_lowest_lane,
         unusual.a_while_loop,
         unusual.loads_before_it_expects,
         backwards_and_polling,

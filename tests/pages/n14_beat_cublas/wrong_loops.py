@@ -29,14 +29,14 @@ def all_of(right, cases):
 
 @cute.jit
 def phase_of_two_rounds(steps):
-    """Lane 0 arrives, which is simulated, not rehearsed; its phase is right for two rounds of the stages."""
+    """The lowest lane arrives, which is simulated, not rehearsed; its phase is right for two rounds of the stages."""
     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
         stage = k_tile % steps.stages
         phase = 0
         if k_tile < steps.stages:
             phase = 1
         cute.arch.mbarrier_wait(steps.empty + stage, phase)
-        if cute.arch.lane_idx() == 0:
+        if cute.arch.lane_idx() < 1:
             cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
         steps.load(k_tile, stage)
 

@@ -154,7 +154,7 @@ def test_nvidias_allocator_is_no_answer():
     """It has the barrier and all calls."""
     outcome = find("15.3").grade((allocated_by_the_library, by_warp_5))
     assert outcome.points == 0
-    assert "cutlass.utils.TmemAllocator" in outcome.message
+    assert "NVIDIA's TmemAllocator" in outcome.message
 
 
 @pytest.mark.parametrize("answer", [load_steps, (load_steps, multiply_steps), 3])

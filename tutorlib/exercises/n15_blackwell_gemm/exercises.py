@@ -43,7 +43,7 @@ def course(module: str, *names: str) -> dict[str, InModule]:
 
 
 DATA_CENTER = ("100", "103")  # Blackwell's GPUs with tensor memory
-ALLOCATOR = {"cutlass.utils.TmemAllocator": "TmemAllocator"}
+ALLOCATOR = {"NVIDIA's TmemAllocator": "TmemAllocator"}
 WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts")
 WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
 ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
