@@ -171,7 +171,9 @@ show_layout("(4,8):(0,1)")
 #
 # ## An epilogue is a function
 #
-# The work between the accumulators and the store becomes a parameter of the kernel, `op`:
+# The work between the accumulators and the store becomes a parameter of the kernel, `op`. In the code, `acc` is a
+# thread's share of the tile: `acc.tCrC` are its accumulators, and `acc.tCgD` is its share of D in memory. `fetch` loads
+# that share into fp32 registers, and `store`, notebook 09's, rounds `acc.tCrC` and writes it to C.
 
 # %%
 show_source(Fusion)
@@ -199,14 +201,14 @@ check("16.3", bias_gelu)
 #
 # ## A residual, and the edges
 #
-# In a residual block, C = A · Bᵀ + D, where D (M, N) is the block's input. Now every element needs a load of its own,
+# In a residual block, C = A · Bᵀ + D, where D (M, N) is that block's input. Now every element needs a load of its own,
 # and the loads must stop at the edges of C: beyond the last row the memory belongs to another tensor.
 #
 # **Exercise 16.4** (about 6 lines). Write `fetch(acc)`, which returns fp32 registers in the shape of `acc.tCrC`,
 # loaded from `acc.tCgD` and converted. Do not load elements outside C; their registers may hold anything, since they
-# are never stored. `acc.coordinates` has the (row, column) of each, and `acc.shape` is C's. All three tensors take a
-# single index, from 0 to `cute.size(…)` − 1. How many accumulators a thread has is known at compile time; which of
-# them are inside C is not.
+# are never stored. `acc.coordinates` has the (row, column) of each, and `acc.shape` is C's shape. tCrC, tCgD and
+# coordinates all take a single index, from 0 to `cute.size(…)` − 1. How many accumulators a thread has is known at
+# compile time; which of them are inside C is not.
 
 
 # %%
@@ -240,10 +242,13 @@ show_source(FusedStores.of_row)
 # %% [markdown]
 # ## SwiGLU: two columns become one
 #
-# A Llama MLP is down(silu(gate(x)) · up(x)), where silu(g) = g / (1 + e⁻ᵍ); silu(gate(x)) · up(x) is called SwiGLU.
-# Gate and up are GEMMs with the same A, so one GEMM with B = gate stacked on up computes both. But then column j of
-# gate is in one block and column j of up in another, thousands of columns away, and their product needs both in one
-# *thread*.
+# A Llama MLP is down(silu(gate(x)) · up(x)), where silu(g) = g / (1 + e⁻ᵍ). Here · multiplies element by element, and
+# gate, up and down are linear layers without biases: with x (tokens, hidden), the weights of gate and up are (features,
+# hidden), and down's is (hidden, features). silu(gate(x)) · up(x) is called SwiGLU.
+#
+# gate(x) and up(x) are GEMMs with the same A, so one GEMM with B = gate stacked on up computes both. But then column j
+# of gate(x) is in one block and column j of up(x) in another, thousands of columns away, and their product needs both
+# in one *thread*.
 #
 # Move the weights, not the results. B's rows may be in any order: take `width` rows of gate, then the same rows of up,
 # then the next `width` rows of gate. The accumulator layout determines the width:
@@ -252,7 +257,7 @@ show_source(FusedStores.of_row)
 #   steps. With width 32, the first half of a thread's accumulators is gate and the second half is up, for the same
 #   columns.
 # - On Hopper, a thread has one pair in every group of 8 columns. With width 8, the groups alternate between gate and
-#   up, for any tile size.
+#   up, for every tile whose N is a multiple of 16.
 #
 # **Exercise 16.6** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
 # of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
@@ -300,12 +305,17 @@ check("16.7", gated)
 # %% [markdown]
 # g / (1 + e⁻ᵍ) is safe for large numbers: where e⁻ᵍ overflows to ∞, the result is −0. The course's `gated` uses the
 # same function as g/2 · (1 + tanh(g/2)), in which one tanh takes the place of an `ex2` and a `div`. (g · eᵍ / (1 + eᵍ)
-# is the same, too, but becomes NaN where eᵍ overflows.)
+# is the same, too, but becomes NaN where eᵍ overflows.) In silu's left tail the fast tanh errs as in GELU's: little in
+# absolute terms, but much beside a result near 0.
 #
 # gate(x) and up(x) never reach memory. At 4,096 tokens and 14,336 features, as in Llama 3 8B, each is 117 MB in bf16,
 # so writing and reading both would be 470 MB of traffic. If silu is a separate kernel, writing and reading its result
-# adds 235 MB. On Hopper the epilogue turns 16 accumulators into 8 results; everything after that (rounding, stmatrix,
-# TMA) is notebook 14's, for a tile half as wide.
+# adds 235 MB.
+#
+# On Hopper the epilogue turns 16 accumulators into 8 results; everything after that (rounding, stmatrix, TMA) is
+# notebook 14's, for a tile half as wide. In a group of 8 columns a thread has 4 accumulators, a pair in each of two
+# rows, so the 16 have the shape (4, 2, 2): those 4, gate or up, and two such pairs of groups. `first` is the number of
+# the first of the 8 results.
 
 # %%
 show_source(GatedStores)
@@ -346,25 +356,27 @@ for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
 # K = 4096, neither for the plain GEMM nor for GELU and SwiGLU.)
 #
 # At twice the K, a tile's epilogue stays the same and its main loop takes twice as long, so you expect half the cost.
-# The residual's does halve on the H100, from 10.3% to 5.0%; on the H200 it falls from 5.7% to 3.8%. GELU's best row,
-# *bias + GELU*, costs about 1% or nothing at either K. For it the course's function chose ping-pong with stream-K:
-# one warpgroup's epilogue overlaps the other's multiplications, and stream-K divides the last wave among the SMs.
-# Without stream-K, in the row *ping-pong*, it costs more, and some of that is to be expected: the epilogue of an SM's
-# last tile has no main loop to hide behind.
+# But a row isolates the epilogue only if both kernels have the same configuration. The *cooperative* rows have the one
+# that the cell prints for 8192, so there they isolate it. At 4096×14336×4096 the plain GEMM is a ping-pong kernel, so
+# these rows also contain the difference between two schedules.
 #
-# Your estimate was for an epilogue that nothing hides, so compare it with *bias + GELU, cooperative*. But a row
-# isolates the epilogue only if both kernels have the same configuration. The cooperative rows have the one that the
-# cell prints for 8192, so compare there. Twice the K makes your estimate half as large: half of 3% for
-# tanh alone, and nearly twice that if the other instructions do not overlap at all. GELU costs 2.1% on the H200 and
-# 2.3% on the H100, between the two. At 4096×14336×4096 the plain GEMM is a ping-pong kernel, so the row contains the
-# difference between two schedules.
+# With this reservation, the residual's cost halves on the H100, from 10.3% to 5.0%, and falls from 5.7% to 3.8% on the
+# H200. (The rows *residual* and *residual, cooperative* have nearly the same times.) GELU's best row, *bias + GELU*,
+# costs about 1% or nothing at either K, so there is nothing to halve. For it the course's function chose ping-pong with
+# stream-K: one warpgroup's epilogue overlaps the other's multiplications, and stream-K divides the last wave among the
+# SMs. Without stream-K, in the row *ping-pong*, it costs more, and some of that is to be expected: the epilogue of an
+# SM's last tile has no main loop to hide behind.
 #
-# So an epilogue can change which configuration is best. To the time that notebook 14's model predicts, the course's
-# function adds your estimate of the epilogue: all of it for cooperative warpgroups, and nothing for ping-pong, as long
-# as the epilogue is shorter than a tile's main loop. If the epilogue's arithmetic takes a noticeable part of the time,
-# the function prefers ping-pong to any configuration that the model cannot tell from it. It also counts the op's
-# registers: at K = 4096 the plain GEMM uses ping-pong with a tile of 128×208, where GELU would spill, so GELU gets a
-# narrower one.
+# Your estimate was for an epilogue that nothing hides, so compare it with *bias + GELU, cooperative* at 8192. Twice the
+# K makes the estimate half as large: half of 3% for tanh alone, and nearly twice that if the other instructions do not
+# overlap at all. GELU costs 2.1% on the H200 and 2.3% on the H100, between the two.
+#
+# At 8192, ping-pong is the faster one for GELU, while the plain GEMM is cooperative: an epilogue can change which
+# configuration is best. To the time that notebook 14's model predicts, the course's function adds your estimate of the
+# epilogue: all of it for cooperative warpgroups, and nothing for ping-pong, as long as the epilogue is shorter than a
+# tile's main loop. If the epilogue's arithmetic takes a noticeable part of the time, the function prefers ping-pong to
+# any configuration that the model cannot tell from it. It also counts the op's registers: at K = 4096 the plain GEMM
+# uses ping-pong with a tile of 128×208, where GELU would spill, so GELU gets a narrower one.
 #
 # Do not make much of 1%. On the H100, *SwiGLU* takes 598 µs at K = 4096 in its own row, and in *SwiGLU beside torch*,
 # the same kernel, 594 µs.
@@ -800,8 +812,8 @@ show_costs("mlp_training")
 # If a model is too large for one GPU, or too slow on one, you split it. How do you split the MLP so that the GPUs
 # communicate as little as possible? Split gate and up by rows, which are features: each GPU, a *rank*, computes its
 # features for all tokens, and since the activation works feature by feature, the ranks need not communicate. Down
-# *sums* over features: each rank sums over its own, and the result is the sum over ranks. That takes one all-reduce of
-# (tokens, hidden).
+# *sums* over features: each rank sums over its own, and the result is the sum over ranks. That takes one
+# **all-reduce**, which adds the ranks' matrices, here (tokens, hidden), and gives every rank the sum.
 #
 # If you split gate by columns instead, its partial sums need an all-reduce *before* silu, since silu(a + b) is not
 # silu(a) + silu(b).
