@@ -161,10 +161,10 @@ check("14.1", produce)
 #
 # **Exercise 14.2** (about 20 lines). Write `consume(steps)`, which every consumer warp runs. One lane of each warp
 # arrives at `empty` once for every K tile, and never before the wgmmas that read the stage are known to be complete.
-# (After the last K tile you may leave the arrival out, as no warp waits for it; in the kernel of 14.7 the producer
-# does.) When `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators next. The
-# rehearsal runs your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst timing that the mbarriers
-# allow.
+# (After the last K tile you may leave the arrival out, as no warp waits for it here. In the kernel of 14.7 the producer
+# waits for it.) When `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators next.
+# The rehearsal runs your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst timing that the
+# mbarriers allow.
 
 
 # %%
@@ -393,7 +393,9 @@ show_figure("hopper_timeline")
 #   and contains whatever lies between.)
 # - *cooperative*: the producer issued the load of 128 long before (it is one of the red marks left of the gap); it
 #   issues its next load as soon as a stage is empty. What is left is the gap of the epilogue, which both warpgroups
-#   have at nearly the same time.
+#   have at nearly the same time. (The epilogue itself has become longer, here and in ping-pong: a median of 1,815 and
+#   1,999 cycles, where *plain* takes 1,227. The numbers are in `figures/data/sweeps/h200_hopper_timeline.json`; this
+#   page does not examine why.)
 # - *ping-pong*: that gap is closed too. One warpgroup begins to multiply as the other stops.
 #
 # And yet ping-pong takes longest. Its tiles, 128×192, leave more SMs idle at the end, as the section *Waves* counts.
@@ -541,6 +543,11 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 # This page does not measure which path it is; the model at its end takes 128 bytes per cycle for a hard limit and lets
 # L2's bytes add a little.
 #
+# The table ranks tiles; it does not give a kernel's time. With 160 bytes instead of 128, 128×128 should be a quarter
+# slower than 128×256, but in *Two roles* it was 6% slower. Part of the difference is that kernels with 128×256 do not
+# run at the full rate either: a K tile takes them about a tenth more than 1,024 cycles (column *cycles* in *The levers,
+# measured*). This page does not explain the rest.
+#
 # ## Clusters
 #
 # **Predict** what a cluster of 2×1 brings over none: L2 sends a third less. And 2×2, where it sends half? (*The levers,
@@ -570,8 +577,9 @@ for rank in range(4):
 # **Exercise 14.5** (about 12 lines). Write `load_shared(operand, row, k_tile, stage, full)`, which the producer warp
 # calls for A and for B in each step.
 #
-# - `operand.g[None, None, row, k_tile]` is the tile in global memory, `operand.s[None, None, stage]` its place in
-#   shared memory; `cute.group_modes(…, 0, 2)` makes one mode of the two that are left.
+# - `operand.g[None, None, row, k_tile]` is the tile in global memory (`row` counts tiles, along M for A and along N
+#   for B), and `operand.s[None, None, stage]` its place in shared memory; `cute.group_modes(…, 0, 2)` makes one mode of
+#   the two that are left.
 # - `operand.mode` is 0 for A, whose tile the blocks with the same *m* share, and 1 for B, whose tile those with the
 #   same *n* share. It is a Python number. `operand.cluster` is the cluster's extent, two Python numbers, and
 #   `operand.block` this block's (*m*, *n*), two numbers that only the running kernel knows.
@@ -718,7 +726,7 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 # > `cute.arch.store(part.flag, Int32(1), sem="release", scope="gpu")` and
 # > `cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu")`
 #
-# **Exercise 14.17** (about 13 lines in both). Write `give_part(part)` and `add_part(part)`, which all lanes of a
+# **Exercise 14.17** (about 12 lines in both). Write `give_part(part)` and `add_part(part)`, which all lanes of a
 # consumer warp run, the one in the block that gives, the other in the block that adds, once for each block that gives
 # it a part. `part.flag` is the giving warp's flag. `part.write()` writes this thread's accumulators to global memory,
 # where the adder's thread of the same number finds them. `part.add(slice)` loads one of the `part.slices` slices of
@@ -769,15 +777,18 @@ check("14.17", hand_over)
 #
 # ## The levers, measured
 #
-# Each row with a + adds one lever to a row above it (the picture below draws the tree), and the percentage is its gain
-# over that row. The numbers are speeds as fractions of cuBLAS's at 2048³, 4096³ and 8192³, each pair timed in turns.
-# The tile is 128×256 unless a row names another, and *multicast* is a cluster of 2×1. The last two rows are persistent
-# and have multicast; 256×192 has zigzag and polling as well. **Within noise** means a gain smaller than the spread of
-# the two ratios (between the quartiles of 16 to 40 pairs): it may be none. *Plain* is notebook 13's loop again, but
-# with a block for each tile, as *persistent* is a lever of its own here. `cycles` is the time of a K tile at 4096³,
-# from a run with timestamps inside the kernel, which slow it. The floor is 1,024 for a tile of 128×256, 768 for 128×192
-# and 1,536 for 256×192. The column measures the main loop alone: where stores overlap the multiplication, a K tile may
-# take longer and the kernel less.
+# How to read the table:
+#
+# - **Numbers** are speeds as fractions of cuBLAS's at 2048³, 4096³ and 8192³, each pair timed in turns.
+# - **Rows** with a + add one lever to a row above (the picture below draws the tree), and the percentage is the gain
+#   over that row. **Within noise** means a gain smaller than the spread of the two ratios (between the quartiles of 16
+#   to 40 pairs): it may be none.
+# - **Names**: *plain* is notebook 13's loop again, but with a block for each tile, as *persistent* is a lever of its
+#   own here. *Multicast* is a cluster of 2×1. The tile is 128×256 unless a row names another. The last two rows are
+#   persistent and have multicast; 256×192 has zigzag and polling as well.
+# - **cycles** is the time of a K tile at 4096³, from a run with timestamps inside the kernel, which slow it. The floor
+#   is 1,024 for a tile of 128×256, 768 for 128×192 and 1,536 for 256×192. The column measures the main loop alone:
+#   where stores overlap the multiplication, a K tile may take longer and the kernel less.
 
 # %%
 show_levers()
@@ -806,7 +817,7 @@ show_figure("hopper_levers")
 #
 # Some of this was to be expected from the counts. At 2048 there is one wave, so nothing that overlaps with a *next*
 # tile can help. Clusters of 2×2 have no row. With the other switches of *polling* they reach 0.60, 0.86 and 0.94 of
-# cuBLAS (`figures/data/explored/h200.jsonl.gz`): 30 of them occupy 120 SMs, and the rounds are 2, 5 and 18 instead of
+# cuBLAS (`figures/data/explored/h200.jsonl.gz`): 30 of them occupy 120 SMs, and the waves are 2, 5 and 18 instead of
 # 1, 4 and 16.
 #
 # Ping-pong with 128×192 needs two waves of 768 cycles per K tile at 2048, where 128×256 needs one of 1,024, and at 4096
@@ -842,7 +853,8 @@ for band in (1, 2, 4, 8):
     print(line)
 
 # %% [markdown]
-# **Predict** the order of these four, and what `stagger` makes of the best.
+# **Predict** the order of these four, and what `stagger` makes of the best. (The table has speeds as fractions of
+# cuBLAS's.)
 
 # %%
 show_sweep("gemm_bands")
@@ -850,10 +862,10 @@ show_sweep("gemm_bands")
 # %% [markdown]
 # Bands of 4 come first and bands of 1 last, at every K, and at K = 8192 the best is 1.7 times as fast as the last: one
 # kernel, and all that differs is which blocks are neighbors. A read that neighbors share is cheaper, then, as it should
-# be if their requests are merged. Bands of 2 and of 8 are about level, and neither count alone says so: with 8
-# neighbors 2 should be ahead, with 16 neighbors 8. And `stagger` loses what the squares gain: at K = 4096 its row is
-# back among those of 2 and 8, so the blocks have to ask at the same moment. (At K = 8192 its pairs spread too widely to
-# say by how much, and at 2048 only the row of 1 differs from the others by more than the spreads.)
+# be if their requests are merged. Bands of 2 and bands of 8 are about level. Neither count alone predicts that: for 8
+# neighbors bands of 2 need fewer KiB, for 16 neighbors bands of 8 do. And `stagger` loses what bands of 4 gain: at
+# K = 4096 its row is back among those of 2 and 8, so the blocks have to ask at the same moment. (At K = 8192 its pairs
+# spread too widely to say by how much, and at 2048 only bands of 1 differ from the others by more than the spreads.)
 #
 # So neighbors that L2 serves together cost it little more than a cluster, and that is probably why multicast brought
 # nothing with tiles of 128×256 either, though there the GPU and the shapes were others. The course's chooser therefore
@@ -938,7 +950,9 @@ show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, 
 
 # %% [markdown]
 # The formula is within about 5% at 4096 and 8192, and up to 10% too high at 2048. It is wrong about
-# multicast: it charges for L2's bytes, so it promises a gain of 3 to 5%, and the measurement shows none.
+# multicast: it charges for L2's bytes, so it promises a gain of 3 to 5%, and the measurement shows none. And it is
+# too hard on small tiles: for 128×128, which the table does not have, it expects well over the 6% that *Two roles*
+# measured beside 128×256 (try it: `cost(HopperConfig((128, 128, 64)), 4096, 4096, 4096, Sm())`).
 #
 # The times also show where scheduling ends. The next cell counts what the tensor cores alone need at 1,980 MHz:
 
@@ -953,8 +967,8 @@ for size in (2048, 4096):
 # a K tile takes beyond its floor. A single wave has nothing to overlap the first three with, and cuBLAS pays for them
 # too: the best row reaches 1.011 of cuBLAS, within its spread of ±1.6%. At 4096³ it is 132 of 173 µs, and the
 # best row reaches 1.014, ±0.5%. Here the clock already falls to 1,935–1,965 MHz, and without pauses to 1,485 MHz
-# at 690 W (appendix *In watts*): the power limit bounds cuBLAS and your kernel alike. So expect no more of these levers
-# at these two sizes. At 8192³, with stream-K, they reach 1.03 with tiles of 128×256, and 1.04 with 256×192.
+# at 690 W (appendix *In watts*): the power limit bounds cuBLAS and your kernel alike. So expect little more of these
+# levers at these two sizes. At 8192³, with stream-K, they reach 1.03 with tiles of 128×256, and 1.04 with 256×192.
 #
 # Now choose for every shape. The space consists of tiles, clusters, the ways to cut tiles and K, and `transposed=True`,
 # which exchanges A and B, so that the kernel computes Cᵀ. `HopperConfig` states the rules that some combinations break.
@@ -978,15 +992,16 @@ for changes in CHANGES:
 print(f"{len(CHANGES)} combinations; {dict(refused)} break a rule; {len(SPACE)} are left")
 
 # %% [markdown]
-# Most of the refused ones need more registers than a thread can have. With split-K, the rest, the other blocks' partial
-# sums would not fit into the stages.
+# Most of the refused ones need more registers than a thread can have. The rest use split-K, and the stages have no room
+# for the partial sums of the other blocks.
 #
 # **Exercise 14.12** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape, from your
 # `cost` and `SPACE`. Where the formula cannot tell some of them apart, as where device memory is the limit, take the
 # one that asks L2 for the fewest bytes. You may add rules of your own, but no list of sizes: each check also draws
-# shapes at random. A Hopper GPU times five shapes, none of them a square, and the one at which you do worst beside
-# cuBLAS counts: for the last two points it must reach 85 and 93% of the course's ratio. Without a GPU, the
-# course's model of the time judges your choice.
+# shapes at random, and refuses a choice that the course's model of the time expects to be far from the best. A Hopper
+# GPU times five fixed shapes, none of them a square, and the one at which you do worst beside cuBLAS counts: for the
+# last two points your ratio there must reach 85 and 93% of the course's. Without a GPU, the model judges your choice at
+# these five, too.
 
 
 # %%
@@ -1104,11 +1119,11 @@ show_figure("gemm_any")
 
 # %% [markdown]
 # Each point is one shape. On the H100, the median is 1.037 of cuBLAS on the shapes of the fit and 1.021 on the unseen
-# ones, and the chooser is slower than cuBLAS at 13 and 17 of 40. On the H200, measured with an earlier fit, to its own
-# times alone, the medians are 1.010 and 1.005, and 16 and 19 of 40 are slower. So on an unseen shape the chooser is
-# somewhat more often ahead of cuBLAS than behind it. But it can lose 10 to 15%, at shapes of the fit as well, and on
-# the H100 13% at the square of 3072. And the pairs of a single random shape typically spread by 5 to 6%, so do not read
-# much into one point near 1. (This page does not examine the few points far above 1.)
+# ones, and the chooser is slower than cuBLAS at 13 and 17 of 40. The H200's panel shows an earlier chooser, which was
+# fitted to that GPU's times alone: the medians are 1.010 and 1.005, and 16 and 19 of 40 are slower. So on an unseen
+# shape the chooser is somewhat more often ahead of cuBLAS than behind it. But it can lose 10 to 15%, at shapes of the
+# fit as well, and on the H100 13% at the square of 3072. And the pairs of a single random shape typically spread by 5
+# to 6%, so do not read much into one point near 1. (This page does not examine the few points far above 1.)
 #
 # Random shapes are not what the kernel is for. `tutor sweep gemm_models` times the same chooser on the weights of three
 # language models (of the 70B model on an eighth, as if eight GPUs shared it), with few tokens, as when a model writes,
@@ -1129,10 +1144,9 @@ show_figure("gemm_models")
 #
 # The table has the rungs of notebooks 13 and 14, each timed by its check. The row of `choose` shows the shape at which
 # it did worst, and *gain* compares a time with that of the last row above it at the same size. (The kernel of 14.2 is
-# persistent already, so its gain is not that of the roles alone.) The picture after it has
-# the rungs from notebook 09 on, at nine sizes. (They are those that its sweep has timed; on a Hopper GPU `tutor sweep
-# gemm_rungs --resume` adds others.) **Predict** for the picture's last panel: at which sizes do the rungs that have one
-# configuration for all sizes fall far below cuBLAS?
+# persistent already, so its gain is not that of the roles alone.) The picture after it has rungs from notebook 09 on,
+# at nine sizes; on a Hopper GPU `tutor sweep gemm_rungs --resume` adds those that it lacks. **Predict** for the
+# picture's last panel: at which sizes do the rungs that have one configuration for all sizes fall far below cuBLAS?
 
 # %%
 show_ladder("13", "14")
@@ -1144,9 +1158,9 @@ show_figure("gemm_ladder")
 # They do up to 1536, and again at 3072. The small squares have fewer tiles of 128×256 than the GPU has SMs, and at 3072
 # the third wave has 12 clusters where 66 fit (*Waves*). *Chosen*, the course's chooser, has no such dip: at all nine
 # sizes it is at least level with cuBLAS. So at five of the nine the choice of a configuration brings more than all
-# levers of the schedule together. (The picture has the H200's times with the earlier fit. Today's fit takes another
-# tile at 3072, 128×144 in ping-pong, with which the H100 is 13% behind cuBLAS, as the figure of random shapes shows: a
-# model that is off by a few percent may choose wrongly where configurations are that close.)
+# levers of the schedule together. (The picture has the H200's times with the earlier chooser, as in the figure of
+# random shapes. Today's takes another tile at 3072, 128×144 in ping-pong, with which the H100 is 13% behind cuBLAS, as
+# that figure shows: a model that is off by a few percent may choose wrongly where configurations are that close.)
 #
 # ## What to remember
 #
@@ -1437,9 +1451,10 @@ def fastest():
 check("14.11", fastest)
 
 # %% [markdown]
-# On a GPU the first rows have times, and their order may differ from the model's by a few percent. A model need not be
-# exact: it only has to leave out the configurations that are not worth a try. (The list above counts the configurations
-# by the reason why they were not run. On a Hopper GPU the row without a reason counts those that were.)
+# In the tuner's table the rows that ran have times (on a Hopper GPU), and their order may differ from the model's by a
+# few percent. A model need not be exact: it only has to leave out the configurations that are not worth a try. (The
+# list after the table counts the configurations by the reason why they were not run; its row without a reason counts
+# those that were.)
 #
 # The course's own chooser uses a finer model, which adds three things to your terms:
 #
