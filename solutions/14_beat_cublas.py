@@ -869,8 +869,8 @@ show_sweep("gemm_bands")
 #
 # So neighbors that L2 serves together cost it little more than a cluster, and that is probably why multicast brought
 # nothing with tiles of 128×256 either, though there the GPU and the shapes were others. The course's chooser therefore
-# sets `group=4` where blocks without clusters compute all tiles at once. Where there are more waves it keeps 8, since
-# narrow bands read A from device memory more often.
+# sets `group=4` where blocks without clusters compute all tiles at once and the bands come out even. Where there are
+# more waves it keeps 8, since narrow bands read A from device memory more often.
 #
 # So no list of levers is right for every shape. You have to choose, and that is where this page ends. (All of this was
 # measured on a GPU that cools between rounds. The appendix *In watts* measures the same kernels under the power limit.)
