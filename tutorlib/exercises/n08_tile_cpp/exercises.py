@@ -1,4 +1,7 @@
-"""Exercises of notebook 08: CUDA Tile C++, from a vector addition to a GEMM beside cuBLAS."""
+"""Exercises of notebook 08: CUDA Tile C++, from a vector addition to a GEMM beside cuBLAS.
+
+08.6 accepts a program that copies an operand to the GPU twice: reusing a buffer for chunks looks the same.
+"""
 
 from collections.abc import Callable
 from random import Random
