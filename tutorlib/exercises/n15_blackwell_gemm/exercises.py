@@ -1,7 +1,7 @@
 """Exercises of notebook 15: tensor memory, three roles, the kernel around them, pairs of blocks, block formats.
 
-15.14 accepts a relaxed arrival alone at the cluster's barrier, since the simulator treats it as ordering; 15.6 and 15.8
-accept a wait for `empty` by all warps.
+15.14 accepts a relaxed arrival alone at the cluster's barrier, since the simulator treats it as ordering; 15.13 and
+15.14 accept `await_empty` by all warps.
 """
 
 from itertools import product
