@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tutorlib.instruments.exploring import bench, processes
+from tutorlib.instruments.exploring import bench, points, processes
 from tutorlib.instruments.exploring.points import AT_A_SHAPE, explored_shapes, promising
 from tutorlib.instruments.sweeps.hopper import SEEDS, changed, random_shapes
 from tutorlib.kernels.hopper import launch
@@ -28,6 +28,16 @@ def test_the_choice_is_among_the_promising_ones():
         found = promising(shape)
         assert replace(choose(*shape), group=8, l2_a="normal", l2_b="normal") in found
         assert len(found) == len(set(found)) <= AT_A_SHAPE
+
+
+def test_only_choices_without_clusters_are_timed_in_bands(monkeypatch):
+    alone, clustered = (512, 1280, 8192), (4096, 4096, 4096)
+    monkeypatch.setattr(points, "explored_shapes", lambda: (alone, clustered))
+    monkeypatch.setattr(points, "TOKENS", ())
+    assert choose(*clustered).cluster_blocks > 1
+    found = points.in_bands()
+    assert [(shape, config.group) for shape, config in found] == [(alone, band) for band in (2, 4, 8, 16)]
+    assert {replace(config, group=4) for _, config in found} == {choose(*alone)}
 
 
 def test_the_shapes_that_judge_the_choice_are_not_explored():

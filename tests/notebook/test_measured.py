@@ -98,6 +98,14 @@ def test_speeds_have_the_baseline_below_and_the_smallest_shape_first():
     assert table["2048"].to_dict() == {"slow": "100", "fast": "400", "cuBLAS": "800"}
 
 
+def test_with_many_shapes_a_row_has_the_throughput_too():
+    few, many = (512, 1024), tuple(128 * n for n in range(1, 10))
+    for sizes, said in ((few, "0.125 ±0.5%"), (many, "0.125 ±0.5%, 100 TFLOP/s")):
+        swept("slow", "fast", sizes=sizes).write("gemm_k")
+        table = show_sweep("gemm_k")
+        assert said in set(map(str, table.to_numpy().flat)), table
+
+
 def test_a_gpu_that_ran_few_rungs_leaves_places_empty_and_the_order_as_it_is(monkeypatch):
     def of_gpu(gpu, *ids):
         timed = {id: multiplied(ONE, 100 + n) for n, id in enumerate(ids)}

@@ -64,7 +64,7 @@ def tokens_of(shape: Shape) -> str:
 
 
 def draw_panels(figure: "SubFigure", *panels: Panel) -> None:
-    """The panels below each other, each as high as its rows and as much again as two."""
+    """The panels below each other, each as high as its rows, and two more for its axis."""
     if not panels:
         return
     stacked = figure.subplots(len(panels), 1, squeeze=False, height_ratios=[2 + len(panel.rows) for panel in panels])

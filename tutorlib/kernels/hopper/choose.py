@@ -116,7 +116,7 @@ CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4), (4, 2), (2, 4))
 SPLITS = (2, 3, 4, 5, 6, 8)
 LONG_AREA = 64 * 128  # elements of the largest tile whose K tiles may be two lines long: stages must be many
 MIN_SPLIT_K_TILES = 2  # of a block that splits K
-SQUARE = 4  # tiles wide is a band in which 16 blocks, those of a GPC, compute 4×4 tiles
+SQUARE = 4  # tiles wide is a band in which 16 consecutive blocks compute 4×4 tiles
 
 
 @cache
@@ -275,11 +275,11 @@ def for_once(config: HopperConfig, m: int) -> HopperConfig:
 def in_squares(config: HopperConfig, m: int, n: int, sms: int) -> HopperConfig:
     """The same, but in bands of SQUARE where blocks without clusters compute all tiles at once.
 
-    Consecutive blocks run in one GPC, and L2 reads a line once for those that request it together (L2 Request
-    Coalescer: Nsight Compute, Profiling Guide). A square of tiles has the fewest rows and columns, so it needs the
-    fewest lines: up to 1.4 times as fast on an H100 (`tutor sweep gemm_bands`). In more waves, narrow bands would read
-    A more often from device memory. And where the last band is narrower, unless it is short, kernels took up to 16 %
-    longer (figures/data/explored/h100_bands.jsonl).
+    Neighbors seem to share a read of L2 if they ask for a line together (L2 Request Coalescer: Nsight Compute,
+    Profiling Guide). A square of tiles has the fewest rows and columns, so it needs the fewest lines: a quarter faster
+    on an H100 (`tutor sweep gemm_bands`). In more waves, narrow bands would read A more often from device memory. And
+    where the last band is narrower, unless it is short, kernels were up to 16 % slower
+    (figures/data/explored/h100_bands.jsonl).
     """
     if config.transposed:
         m, n = n, m
