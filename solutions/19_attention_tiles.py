@@ -609,21 +609,24 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 # loaded. Keep its blocks few: the course's kernel combines up to four rows in each block. And split only if you must:
 # where the batch alone fills the SMs, K stays whole, there is nothing to combine, and the first kernel stores O itself.
 #
-# The table, this time from an H100, has speeds as a fraction of the speed of torch's fastest backend. Shapes are
-# written as above, with one query, and all rows read the same number of bytes of K and V. Each column has its own limit
-# for the blocks on an SM: the keys are split into as many parts as it allows, and the kernel is compiled for that many,
-# by its `occupancy` hint. **Predict**: is one block for each SM enough, and do four gain anything over two?
+# The table has speeds as a fraction of the speed of torch's fastest backend. Shapes are written as above, with one
+# query, and all rows read the same number of bytes of K and V. Each column has its own limit for the blocks on an SM:
+# the keys are split into as many parts as it allows, and the kernel is compiled for that many, by its `occupancy` hint.
+# **Predict**: is one block for each SM enough, and do four gain anything over two?
 
 # %%
 show_sweep("decode")
 
 # %% [markdown]
-# One block for each SM is enough: it is within a few percent of torch's fastest backend, and at least level with two in
-# all rows but one. Its lead over two is not only a matter of splitting: in 32×64×8×1×4096×128, whose 32 × 8 heads of K
-# and V stay whole in both columns, it is 2% ahead. Four are much slower, and the parts are not the reason: where the
-# batch has 512 heads of K and V or more, no column splits them, and four are as slow there. What differs is the hint.
-# Compiled for four blocks, a thread has a quarter of the registers that it has for one, and spills. (To see it, compile
-# `tiles.decode_parts` as you compiled `tile_forward`, for `occupancy=4`, with a tile of 128 keys and d = 128.)
+# One block for each SM is nearly enough. On the H100 it is within 2% of torch's fastest backend, and at least level with
+# two in all rows but one. On the H200 it leads by up to 4% where the batch has fewer than 512 heads of K and V; with
+# more, two are 4 to 6% faster. Its lead is not only a matter of splitting: in 32×64×8×1×4096×128, whose 32 × 8 heads of
+# K and V stay whole in both columns, it is 1 to 2% ahead.
+#
+# Four are much slower, and the parts are not the reason: where the batch has 512 heads of K and V or more, no column
+# splits them, and four are as slow there. What differs is the hint. Compiled for four blocks, a thread has a quarter of
+# the registers that it has for one, and spills. (To see it, compile `tiles.decode_parts` as you compiled
+# `tile_forward`, for `occupancy=4`, with a tile of 128 keys and d = 128.)
 #
 # If different kernels, as torch's backend and the first two columns here, take nearly the same time, suspect a common
 # limit. **Predict** the fraction of the memory's bandwidth that one block for each SM reaches.
@@ -635,8 +638,8 @@ for decode in all_sweep_results("decode"):
     print(f"{decode.gpu}: {min(shares):.0%} to {max(shares):.0%} of the datasheet's bandwidth")
 
 # %% [markdown]
-# On an H100, the best copy in notebook 05's ladder reached 89%. So decoding is nearly as fast as device memory
-# can be read: the softmax and both multiplications are hidden behind its loads.
+# Notebook 05's best copy reached 89% on either GPU. So decoding is nearly as fast as device memory can be read: the
+# softmax and both multiplications are hidden behind its loads.
 #
 # ## What to remember
 #

@@ -203,7 +203,7 @@ def by_shape(swept: SweepResults) -> "DataFrame":
     import pandas
 
     def cell(measured: Measurement) -> str:
-        return show_ratio(measured) + (f", {measured.rate}" if len(swept.shapes) > WIDE else "")
+        return show_ratio(measured) + (f", {measured.rate}" if len(swept.shapes) >= WIDE else "")
 
     rows = {
         name: {size(point.measurement.shape): cell(point.measurement) for point in swept.of_kernel(name)}
