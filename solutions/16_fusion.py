@@ -432,7 +432,8 @@ show_figure("fusion")
 #
 # **Exercise 16.8** (about 5 lines). Write `linear_backward(grad, x, weight, gemm)`, which returns (∂L/∂x, ∂L/∂weight).
 # x is (…, in) with two or more modes, weight (out, in), grad (…, out). `gemm(a, b)` is A · Bᵀ of two matrices with
-# contiguous rows, and raises an error for others. Call it twice, and use torch only for views and copies.
+# contiguous rows, and raises an error for others. Call it twice, and use torch only for views, and for the copies that
+# `gemm` needs, each of them once.
 
 
 # %%
@@ -461,7 +462,7 @@ check("16.8", linear_backward)
 # **Exercise 16.12** (about 6 lines). Write `linear_gelu_backward(grad, x, weight, bias, gemm)`: the gradients of x,
 # weight and bias (out,) as a tuple. GELU has its tanh form, tanh′ = 1 − tanh², and `gemm` is that of 16.8. The
 # checker's tensors are fp64; in bf16, use z as `gemm` returns it, rounded. Call `gemm` three times in all; your
-# `linear_backward` makes two of the calls. The rest is elementwise, and one sum.
+# `linear_backward` makes two of the calls, and the copies. The rest is elementwise, and one sum.
 
 
 # %%

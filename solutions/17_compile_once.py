@@ -318,7 +318,8 @@ check("17.3", cache_key)
 #
 # **Exercise 17.4** (about 5 lines). Write the cache. You call an instance of `CompiledKernels(compile, key)` with
 # tensors. `key(*tensors)` returns their key and `compile(*tensors)` a compiled function; the instance compiles only for
-# a new key, calls the function with the tensors, and returns its result. Each instance has its own cache.
+# a new key, calls the function with the tensors, and returns its result. Each instance has its own cache, and keeps
+# no tensor alive.
 
 
 # %%
@@ -394,6 +395,7 @@ for dtype in (torch.float32, torch.float16):
 #
 # - An insertion beyond `most` evicts the least recently used function. A hit counts as a use.
 # - If `compile` raises, so does the call; nothing is inserted or evicted, and the next call compiles again.
+# - A tensor that was passed to a call is not kept.
 # - Threads that call with the same new key at the same time cause one compilation.
 # - No call waits while another thread's function runs, and a call whose function is in the cache waits for no
 #   compilation.
@@ -613,7 +615,7 @@ show_figure("launches")
 #
 # One more requirement: if a process dies while it writes, no partial file may remain under the final name.
 # `os.replace(a, b)` renames atomically within one file system, so write the temporary file to `folder`, too, under a
-# name that no other process uses.
+# name that no other process uses. Leave no other file there.
 
 
 # %%

@@ -78,6 +78,24 @@ BACKWARDS = [
         ),
         words=("gemm was called",),
     ),
+    backward(
+        "clones_grad",
+        "Copies what has contiguous rows.",
+        ("gemm(grads.contiguous()", "gemm(grads.clone()"),
+        words=("it copies 192 numbers",),
+    ),
+    backward(
+        "clones_results",
+        "Copies of both gradients.",
+        ("return dx.view(x.shape), dw", "return dx.view(x.shape).clone(), dw.clone()"),
+        words=("it copies 264 numbers",),
+    ),
+    backward(
+        "transposes_back",
+        "Copies weight three times.",
+        ("weight.mT.contiguous()", "weight.mT.contiguous().mT.contiguous().mT.contiguous()"),
+        words=("it copies 216 numbers",),
+    ),
 ]
 
 FAKES = [

@@ -15,7 +15,9 @@ LESSONS = {
         "gate and up interleaved so that one thread has both", named("16.6", "one_after_the_other", "no_up")
     ),
     "16.7": Lesson("the gate in registers", named("16.7", "gelu_gate", "no_up", "rounds_gate")),
-    "16.8": Lesson("a linear layer's backward pass is two GEMMs", named("16.8", "x_alone", "by_torch", "as_forward")),
+    "16.8": Lesson(
+        "a linear layer's backward pass is two GEMMs", named("16.8", "x_alone", "by_torch", "as_forward", "clones_grad")
+    ),
     "16.9": Lesson(
         "a fake describes the result without computing it",
         named("16.9", "by_the_product", "by_linear", "on_the_cpu", "in_fp32"),

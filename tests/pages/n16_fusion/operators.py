@@ -70,6 +70,18 @@ GELU_BACKWARDS = [
         ),
         words=("is a transposed view",),
     ),
+    backward(
+        "clones_for_the_rest",
+        "Copies of x and of dz, which have contiguous rows.",
+        ("linear_backward(dz, x,", "linear_backward(dz.clone(), x.clone(),"),
+        words=("it copies 272 numbers",),
+    ),
+    backward(
+        "clones_x_for_z",
+        "A copy of x for the first GEMM.",
+        ("x.flatten(0, -2).contiguous()", "x.flatten(0, -2).clone()"),
+        words=("it copies 232 numbers",),
+    ),
     backward("not_flattened", "gemm of x as it is.", ("x.flatten(0, -2).contiguous()", "x"), words=("raised",)),
     answer(
         "by_autograd",

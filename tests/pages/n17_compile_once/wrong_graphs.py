@@ -352,6 +352,13 @@ BOUNDED = [
         "        with self.looking:\n            return compiled(*tensors)",
         "a lock is held during the call",
     ),
+    bound_wrong(
+        "KeepsTensors",
+        "Keeps what each function was called with first.",
+        INSERT,
+        INSERT + "                        self.first = {**getattr(self, 'first', {}), key: tensors}\n",
+        "still refers to",
+    ),
     bound_wrong("ByTheFirst", "Compiles for no tensors.", "self.compile(*tensors)", "self.compile()"),
     bound_wrong("CallsNothing", "Returns the function.", "return compiled(*tensors)", "return compiled"),
 ]
@@ -388,6 +395,16 @@ TARGETS = [
         "        compiled =",
         f"        cute.compile(host, *arguments, options={OPTIONS})\n        compiled =",
         "one for each is enough",
+    ),
+    target_wrong(
+        "not_optimized", "For debugging.", "--enable-tvm-ffi ", "--enable-tvm-ffi --opt-level 0 ", "optimized"
+    ),
+    target_wrong(
+        "ptxas_does_not_optimize",
+        "LLVM optimizes, the assembler does not.",
+        "--enable-tvm-ffi ",
+        "--enable-tvm-ffi --ptxas-options -O0 ",
+        "optimized",
     ),
     target_wrong("one_file", "Each file over the one before.", FILE, 'f"{name}.o"', "there is no"),
     target_wrong("never_saves", "Compiles, and saves nothing.", SAVE, "pass", "but nothing"),

@@ -173,7 +173,7 @@ EXERCISES = (
             gradients((6, 4), (3, 4)),
             gradients((2, 5, 8), (8, 8)),
             gradients((2, 3, 4, 5), (7, 5)),
-            made_by_gemm("gemm's results in both", (2, 5, 8), (4, 8)),
+            made_by_gemm("gemm's results in both, and copies", (2, 5, 8), (4, 8)),
         ),
         hints=(
             "y_mn = Σ_k x_mk w_nk. What is ∂L/∂x_mk, where ∂L/∂y_mn is grad_mn? Over which index does its sum run?",
@@ -245,7 +245,7 @@ EXERCISES = (
             gradients((6, 4), (3, 4), biased=True),
             gradients((2, 3, 4, 5), (7, 5), biased=True),
             gradients((2, 5, 8), (8, 8), biased=True, scale=30.0),
-            made_by_gemm("gemm's results in all three", (2, 5, 8), (4, 8), biased=True),
+            made_by_gemm("gemm's results in all three, and copies", (2, 5, 8), (4, 8), biased=True),
         ),
         hints=(
             "y = gelu(z), z = x·Wᵀ + bias. Compute z again, then dz = grad · gelu′(z); z is the result of a linear "

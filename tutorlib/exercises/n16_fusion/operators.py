@@ -7,7 +7,9 @@ from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.randomness import fresh_rng
+from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
+from tutorlib.exercises.n16_fusion.judge.copies import told_of_copies
 from tutorlib.failure import FailureKind, Flaw, failures_in
 from tutorlib.models.row_gemm import RowGemm
 from tutorlib.problems.wrong import Wrong, count
@@ -34,6 +36,7 @@ class GradientFlaw(FailureKind):
     DTYPE = "dtype of a gradient"
     TRANSPOSED = "transposed gradient"
     GEMMS = "number of GEMMs"
+    COPIES = "more copies than gemm needs"
     VALUE = "value of a gradient"
 
 
@@ -115,18 +118,25 @@ def unlike(mine: Any, want: "Tensor", name: str) -> str:
 
 
 def made_by_gemm(name: str, x: Shape, weight: Shape, biased: bool = False) -> Case:
-    """A case that is right when the gradients are made of gemm's results: these get a random factor."""
+    """A case that is right when the gradients are made of gemm's results, which get a random factor, with no copies
+    but those of the three operands that gemm needs transposed.
+    """
 
-    def judge(answer: Answer) -> Wrong | None:
+    def judge(answer: Served) -> Wrong | None:
         rng = fresh_rng()
         gemm, factor = RowGemm(), rng.uniform(0.3, 0.7)
         grad, *leaves = draw(*shapes_of(x, weight, biased), seed=rng.getrandbits(32))
-        got, wrong = attempt(answer, (grad, *leaves, lambda a, b: factor * gemm(a, b)))
+        given = (grad, *leaves, lambda a, b: factor * gemm(a, b))
+        told, wrong = attempt(answer.through(told_of_copies), given)
         if wrong is not None:
             return it_raised(wrong)
-        if are_tensors(got) and all(map(is_close, got, wanted(grad, *leaves, factor=factor))):
-            return None
-        return Wrong("when gemm's results have a factor, the gradients do not follow it.")
+        got, copied = told
+        if not (are_tensors(got) and all(map(is_close, got, wanted(grad, *leaves, factor=factor)))):
+            return Wrong("when gemm's results have a factor, the gradients do not follow it.")
+        if copied > (needed := grad.numel() + leaves[0].numel() + leaves[1].numel()):
+            what = f"it copies {copied:,} numbers to other memory, and gemm needs {needed:,} copied: weight, x and the "
+            return Wrong(Flaw(what + "gradient of x · Wᵀ, each transposed once.", GradientFlaw.COPIES))
+        return None
 
     return Case(name, judge)
 

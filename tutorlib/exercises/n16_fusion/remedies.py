@@ -122,6 +122,11 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "16.8": (
         Remedy(NotRow.VIEW, "gemm needs contiguous rows, and .mT changes only the strides: use .mT.contiguous()."),
         Remedy(GradientFlaw.GEMMS, "Call gemm once per gradient, with whole matrices, and multiply nothing elsewhere."),
+        Remedy(
+            GradientFlaw.COPIES,
+            "x, grad and gemm's results have contiguous rows already: pass and return them, or views of them. Only "
+            ".mT needs .contiguous(), once for each matrix. If a result of gemm is transposed, exchange its operands.",
+        ),
         Remedy(GradientFlaw.NO_PAIR, "Return (dx, dweight)."),
         Remedy(GradientFlaw.DTYPE, "gemm's results have the dtype of its operands; return them without a conversion."),
         Remedy(
@@ -169,6 +174,11 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(
             GradientFlaw.GEMMS,
             "One gemm computes x · Wᵀ again, and linear_backward calls gemm for each of its two gradients.",
+        ),
+        Remedy(
+            GradientFlaw.COPIES,
+            "x, grad and gemm's results have contiguous rows already: pass and return them, or views of them. Only "
+            ".mT needs .contiguous(), once for each matrix. If a result of gemm is transposed, exchange its operands.",
         ),
         Remedy(GradientFlaw.NO_PAIR, "Return (dx, dweight, dbias)."),
         Remedy(

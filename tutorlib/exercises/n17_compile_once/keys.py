@@ -12,6 +12,7 @@ from tutorlib.checking.randomness import fresh_rng, new_seed
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.exercises.n17_compile_once.judge.numbered_keys import numbered_key
+from tutorlib.exercises.n17_compile_once.judge.trials import str_of, told_of_tensors
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import Wrong, count
 
@@ -268,7 +269,7 @@ def by_length(*tensors: Vector) -> tuple:
     return tuple(tensor.size for tensor in tensors)
 
 
-Problem = Callable[[Answer], str]
+Problem = Callable[[Any], str]
 
 
 def keeping_case(name: str, problem: Problem) -> Case:
@@ -318,7 +319,7 @@ def which(compiler: Compiler, got: Any) -> int:
     return compiler.numbers.index(number) if number in compiler.numbers else -1
 
 
-def once_for_each(answer: Answer) -> str:
+def once_for_each(answer: Served) -> str:
     compiler, keys = Compiler(), list[tuple]()
 
     def key(*tensors: Vector) -> tuple:
@@ -337,7 +338,7 @@ def once_for_each(answer: Answer) -> str:
         return "A call got the function that was compiled for another key."
     if len(keys) > len(lengths) + 2 * 40:  # two more where it compiles cost little
         return Flaw(f"{len(lengths)} calls build {len(keys)} keys: one serves all of a call.", KeepingFlaw.BUILT)
-    return ""
+    return str_of(answer.ask(told_of_tensors))
 
 
 def equal_keys(answer: Answer) -> str:

@@ -9,6 +9,7 @@ from tutorlib.exercises.n17_compile_once.judge.graphs import GraphFlaw
 from tutorlib.exercises.n17_compile_once.judge.recorded_cuda import CudaFlaw
 from tutorlib.exercises.n17_compile_once.judge.saved_kernels import SavingFlaw
 from tutorlib.exercises.n17_compile_once.judge.shared_storage import StructFlaw
+from tutorlib.exercises.n17_compile_once.judge.trials import TensorsFlaw
 from tutorlib.exercises.n17_compile_once.keys import KeepingFlaw, KeyFlaw
 from tutorlib.failure import Difference, Fail, Hazard
 
@@ -19,6 +20,10 @@ OF_ALIGNMENT = tuple(
 OF_CONSTANTS = tuple(
     KeyFlaw.ONE_KEY(differ=what)
     for what in ("a constant", "which constant is which", "2 and 2.0 as constant", "1 and True as constant")
+)
+HELD = Remedy(
+    TensorsFlaw.KEPT,
+    "The dictionary has keys and functions. A tensor in a key, in a list or in a closure stays in memory with it.",
 )
 
 COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
@@ -100,6 +105,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(KeepingFlaw.RUNS, "Insert the function at a miss. One line after that calls it, hit or miss."),
         Remedy(KeepingFlaw.TENSORS, "Keep the function, not its result: the result belongs to one call's tensors."),
+        HELD,
         Remedy(
             Fail.CASE(name="a compilation that fails"),
             "Compile first, then insert. If compile raises, so does the call, and nothing is inserted.",
@@ -135,6 +141,11 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Save under another name in that folder, then call os.replace: only a complete file gets the final name.",
         ),
         Remedy(SavingFlaw.ELSEWHERE, "Write it to `folder` as well; the functions of tempfile take dir=folder."),
+        Remedy(
+            SavingFlaw.LEFT,
+            "The file that is renamed is gone from its old name. Remove any other that you make, such as mkstemp's: "
+            "each save by another process leaves one.",
+        ),
         Remedy(
             SavingFlaw.SAME_NAME,
             "Put os.getpid() into the temporary name, or let tempfile make one in the same folder.",
@@ -274,6 +285,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             CacheFlaw.HELD,
             "Every list, dictionary or attribute that still refers to the function keeps its kernel loaded.",
         ),
+        HELD,
         Remedy(
             CacheFlaw.TWICE,
             "Between the lookup and the insertion another thread can look up the same key. Hold a lock while you "
@@ -294,6 +306,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "17.13": (
         Remedy(TargetFlaw.NO_FILE, 'One file for each target: folder / f"{name}.{target}.o".'),
         Remedy(TargetFlaw.TARGET, 'The target is an option of each compilation: f"--gpu-arch {target}".'),
+        Remedy(TargetFlaw.SLOW, "--opt-level is 3 if you leave it out; 0 is for debugging."),
         Remedy(
             TargetFlaw.NO_FUNCTION,
             "export_to_c(file, name): the name is the function's in the module, without the target. TVM-FFI's calling "

@@ -1,5 +1,6 @@
 """Trials of an answer that saves a kernel for GPUs which this machine need not have: the files' bytes are read."""
 
+import struct
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from tutorlib.problems.wrong import count
 ELF = b"\x7fELF"
 MACHINE, CUDA = slice(18, 20), (190).to_bytes(2, "little")  # e_machine of a cubin
 LARGEST = 2**24  # bytes of an object file
+OPTIMIZED = 640  # bytes of instructions: ptxas makes at most 512 of `double`, and 768 to 1,024 without optimizing
+EXECUTABLE = 4  # a flag of a section
 
 
 class TargetFlaw(FailureKind):
@@ -26,6 +29,7 @@ class TargetFlaw(FailureKind):
     NO_FUNCTION = "no function of this name"
     MORE_FILES = "more files"
     COMPILED = "compiled several times"
+    SLOW = "not optimized"
 
 
 # In the answer's process ----------------------------------------------------------------------------------------------
@@ -85,6 +89,11 @@ class ForTargets:
             if not is_for(cubin, target):
                 what = f"the kernel in {file} is not compiled for {target}, but for {number_of(cubin)}."
                 return Flaw(what, TargetFlaw.TARGET)
+            if (size := code_size(cubin)) > OPTIMIZED:
+                what = (
+                    f"the kernel in {file} has {size:,} bytes of instructions; optimized, it has at most {OPTIMIZED}."
+                )
+                return Flaw(what, TargetFlaw.SLOW)
             if f"__tvm_ffi_{self.name}\0".encode() not in raw:
                 what = f"load_module({file!r}, enable_tvm_ffi=True) finds no function {self.name} in it."
                 return Flaw(what, TargetFlaw.NO_FUNCTION)
@@ -102,6 +111,13 @@ def cubin_in(raw: bytes) -> bytes:
             return raw[at:]
         at = raw.find(ELF, at + 1)
     return b""
+
+
+def code_size(cubin: bytes) -> int:
+    """Bytes of the sections that hold instructions. Raises struct.error."""
+    (table,), (entry, number) = struct.unpack_from("<Q", cubin, 40), struct.unpack_from("<HH", cubin, 58)
+    sections = (struct.unpack_from("<8xQ16xQ", cubin, table + n * entry) for n in range(number))
+    return sum(size for flags, size in sections if flags & EXECUTABLE)
 
 
 def is_for(cubin: bytes, target: str) -> bool:

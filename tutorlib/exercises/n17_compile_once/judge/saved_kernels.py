@@ -110,6 +110,7 @@ class SavingFlaw(FailureKind):
     TORN = "torn file"
     SAME_NAME = "one temporary name for all processes"
     ELSEWHERE = "temporary file in another folder"
+    LEFT = "temporary files left"
 
 
 class Folder:
@@ -169,6 +170,9 @@ class Folder:
     def look(self) -> None:
         self.seen_half += self.files()
 
+    def drop(self, name: str) -> None:
+        (self.folder / name).unlink()
+
     def put(self, name: str, raw: bytes) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / name).unlink(missing_ok=True)  # what is loaded from it keeps its bytes
@@ -201,6 +205,9 @@ class Shelf:
         worst = {"files": [], "half": [], "renamed": False, "elsewhere": True, "reused": True}
         told = self.answer.ask(in_folder, self.number, "told", name)
         return told if isinstance(told, dict) and told.keys() == worst.keys() else worst
+
+    def drop(self, name: str) -> None:
+        self.answer.ask(in_folder, self.number, "drop", name)
 
     def put(self, name: str, raw: bytes) -> None:
         self.answer.ask(in_folder, self.number, "put", name, raw)
@@ -242,6 +249,13 @@ def saved(shelf: Shelf, n: int, other: int) -> str:
     if "double.o" not in there:
         what = f"there is no double.o in the folder afterwards, but {', '.join(sorted(there)) or 'nothing'}."
         return Flaw(what, SavingFlaw.NO_FILE)
+    shelf.drop("double.o")
+    shelf.get("double", compile)
+    if len(left := shelf.told("double.o")["files"]) > len(there):
+        what = (
+            f"saving double twice leaves {', '.join(sorted(left))}: in the end the folder should hold double.o alone."
+        )
+        return Flaw(what, SavingFlaw.LEFT)
     return ""
 
 

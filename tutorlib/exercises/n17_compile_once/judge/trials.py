@@ -1,19 +1,28 @@
 """Exercises about compiled functions: trials share the points, and a GPU may time a launch."""
 
+import gc
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Exercise, Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.library_use import Library
 from tutorlib.checking.served import Served
 from tutorlib.compiling.errors import without_colours
-from tutorlib.failure import Fail, Flaw
+from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.machine import device
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+class TensorsFlaw(FailureKind):
+    """What is wrong with how a cache treats the tensors of a call."""
+
+    KEPT = "tensors kept alive"
+
 
 Trial = tuple[str, Callable[[Served], str]]  # what is tried, and what is wrong with the answer then, or ""
 
@@ -76,7 +85,38 @@ def raised(who: str, error: Exception) -> str:
     return Flaw(f"{who} raised {name}: {first_line(error)}", Fail.RAISED(error=name))
 
 
+def str_of(said: Any) -> str:
+    """What the answer's process tells, which should be a sentence or ""."""
+    return said if isinstance(said, str) else "it should return what its function returns."
+
+
 def vectors_of(*sizes: int) -> "list[tuple[Tensor, Tensor]]":
     import torch
 
     return [(torch.arange(float(n)), torch.zeros(n)) for n in sizes]
+
+
+@dataclass(eq=False)
+class Local:
+    """Stands for a tensor of the answer's process. key: of the function for it."""
+
+    key: str
+
+
+def told_of_tensors(answer: Served, *more: Any) -> str:
+    """What is wrong with the references that a cache keeps to the arguments of past calls; the last ones may stay.
+
+    more: what the answer takes besides compile and key. Raises what the answer does.
+    """
+    kernels = answer(lambda *tensors: lambda *given: None, lambda *tensors: tensors[0].key, *more)
+    made: list[weakref.ref[Local]] = []
+    for n in range(8):
+        x = Local(f"tensor {n % 4}")
+        made.append(weakref.ref(x))
+        kernels(x)
+    del x
+    gc.collect()
+    if (alive := sum(one() is not None for one in made)) < 2:
+        return ""
+    what = f"after {len(made)} calls, each with a tensor of its own, it still refers to {alive} of these, whose memory "
+    return Flaw(what + "is not freed. Keep the function, not what it was called with.", TensorsFlaw.KEPT)
