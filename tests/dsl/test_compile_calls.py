@@ -16,9 +16,10 @@ from tutorlib.dsl.cute.compile_calls import (
     WithoutCompile,
     argument_in_words,
     argument_of,
-    compile_calls,
     compile_requests,
     compiled_anew,
+    compiled_elsewhere,
+    options_kept,
 )
 from tutorlib.kernels.doubling import double_on_cpu
 
@@ -77,19 +78,33 @@ def test_what_is_no_tensor_is_told():
         argument_of(argument_in_words(MATRIX), {})
 
 
-def test_a_call_is_told_and_compiled_anew():
+def test_a_call_is_told_and_compiled_anew_elsewhere():
     """For the host function in question; failures, and what compiles another function, are told apart."""
+    calls, given = [], []
+
+    def compile(call):
+        calls.append(json.loads(json.dumps(call)))
+        compiled = compiled_anew(double_on_cpu, calls[-1])
+
+        def run(*arguments):
+            given.append(arguments)
+            x, y = (argument.clone() for argument in arguments)
+            compiled(x, y)
+            return x, y
+
+        return run
+
     views = [from_dlpack(torch.zeros(3), enable_tvm_ffi=True).mark_layout_dynamic() for _ in range(2)]
-    with compile_calls(double_on_cpu) as calls:
-        cute.compile(double_on_cpu, *views, options="--enable-tvm-ffi")
+    with compiled_elsewhere(double_on_cpu, compile):
+        compiled = cute.compile(double_on_cpu, *views, options="--enable-tvm-ffi")
         with pytest.raises(Exception, match="argument"):
             cute.compile(double_on_cpu, *views, *views)
-    (call,) = json.loads(json.dumps(calls))
     x, y = torch.arange(5.0), torch.zeros(5)
-    compiled_anew(double_on_cpu, call)(x, y)
+    compiled(x, y)
     assert y.equal(2 * x)
+    assert len(calls) == len(given) == 1
     with pytest.raises(ValueError, match="another function"):
-        compiled_anew(double_on_cpu, call | {"host": False})
+        compiled_anew(double_on_cpu, calls[0] | {"host": False})
 
 
 def test_a_refused_compilation_leaves_no_options_to_the_next_one():
@@ -103,9 +118,8 @@ def test_a_refused_compilation_leaves_no_options_to_the_next_one():
     def called_next():
         pass
 
-    with compile_calls(takes_one) as calls, pytest.raises(DSLUserCodeError, match="CALL_MISSING_ARG"):
+    with options_kept(), pytest.raises(DSLUserCodeError, match="CALL_MISSING_ARG"):
         cute.compile(takes_one, options="--enable-tvm-ffi")
-    assert calls == []
     called_next()
 
 

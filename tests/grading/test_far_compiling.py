@@ -1,4 +1,4 @@
-"""17.5 judged outside: of the student's process counts what it calls cute.compile with, and nothing that it says."""
+"""17.5 judged outside: what the student's process compiles and runs is compiled and run by the judge."""
 
 import pytest
 
@@ -22,26 +22,9 @@ def test_wrong_answers_get_what_they_get_in_a_notebook(tmp_path, answer):
     assert (outside.points, outside.message) == (here.points, here.message)
 
 
-class Content(Forging):
-    """Finds nothing wrong, and tells what cute.compile was really called with."""
-
-    def told_of_compiling(self, host):
-        return for_torch.told_of_compiling(self, host) | {"said": ""}
-
-
-SEEN_INSIDE = ("compiles_when_called", "runs_on_the_examples", "runs_twice")  # when, and how often, something is called
-
-
-@pytest.mark.parametrize("answer", WRONG["17.5"], ids=lambda answer: answer.__name__)
-def test_a_process_that_finds_nothing_wrong_gains_nothing(tmp_path, answer, request):
-    if answer.__name__ in SEEN_INSIDE:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="no one but the process sees its calls"))
-    outcome = judged(tmp_path, "17.5", answer, Content)
-    assert outcome.points <= find("17.5").grade(answer).points, outcome.message
-
-
-def forged(told):
-    return type("Forged", (Forging,), {"told_of_compiling": lambda self, host: told})
+def forged(compiled_by):
+    """A process in which no answer runs. compiled_by: the judge's compile → a function of x and y, which gives both."""
+    return type("Forged", (Forging,), {"compiled_by": lambda self, host, compile: compiled_by(compile)})
 
 
 FIXED = {"dtype": "Float32", "memory": "generic", "align": 4, "shape": [6], "stride": [1]}
@@ -56,30 +39,57 @@ def call(*arguments, **parts):
     "told",
     [
         "",
-        {"said": "", "calls": []},
-        {"said": "", "calls": [call(FREE, FREE)] * 2},
-        {"said": "", "calls": [call(FREE, FREE, host=False)]},
-        {"said": "", "calls": [call(FREE, FREE, tvm_ffi=False)]},
-        {"said": "", "calls": [call(FIXED, FIXED)]},
-        {"said": "", "calls": [call(FREE)]},
-        {"said": "", "calls": [call({**FREE, "align": 3}, FREE)]},
-        {"said": "", "calls": [call({**FREE, "dtype": "Numeric"}, FREE)]},
-        {"said": "", "calls": [call({**FREE, "dtype": "cute"}, FREE)]},
-        {"said": "", "calls": [call({**FREE, "memory": "smem"}, FREE)]},
-        {"said": "", "calls": [call({**FREE, "shape": [[33, 1, None]]}, FREE)]},
-        {"said": "", "calls": [call({**FREE, "shape": [1e9]}, FREE)]},
-        {"said": "", "calls": [call({"unknown": "Tensor"}, FREE)]},
-        {"said": "", "calls": [call(FREE, FREE, named={"options": "--dump-dir /"})]},
-        {"said": "", "calls": [3]},
+        call(FREE, FREE, host=False),
+        call(FREE, FREE, tvm_ffi=False),
+        call(FIXED, FIXED),
+        call(FREE),
+        call({**FREE, "align": 3}, FREE),
+        call({**FREE, "dtype": "Numeric"}, FREE),
+        call({**FREE, "dtype": "cute"}, FREE),
+        call({**FREE, "memory": "smem"}, FREE),
+        call({**FREE, "shape": [[33, 1, None]]}, FREE),
+        call({**FREE, "shape": [1e9]}, FREE),
+        call({"unknown": "Tensor"}, FREE),
+        call(FREE, FREE, named={"options": "--dump-dir /"}),
     ],
 )
-def test_what_no_right_answer_tells_has_no_points(tmp_path, told):
-    outcome = judged(tmp_path, "17.5", answer_to("17.5"), forged(told))
+def test_what_no_right_answer_compiles_has_no_points(tmp_path, told):
+    outcome = judged(tmp_path, "17.5", answer_to("17.5"), forged(lambda compile: compile(told)))
+    assert (outcome.status, outcome.points) == ("failed", 0), outcome.message
+
+
+def twice(compile):
+    compile(call(FREE, FREE))
+    return compile(call(FREE, FREE))
+
+
+def without_a_run(compile):
+    compile(call(FREE, FREE))
+    return lambda *given: (*given[:-1], 2 * given[-2])
+
+
+def run_with_others(compile):
+    """One compilation for vectors of 6 elements, and what it does not double is doubled here."""
+    run = compile(call(FIXED, FIXED))
+    return lambda *given: (run(given[-2].new_ones(6), given[-1].new_ones(6)), 2 * given[-2])
+
+
+def at_another_address(compile):
+    """Copies that begin at a multiple of 16 bytes, and a function that takes no others."""
+    run = compile(call({**FREE, "align": 16}, {**FREE, "align": 16}))
+    return lambda x, y: run(x.clone(), y.clone())
+
+
+@pytest.mark.parametrize(
+    "compiled_by", [twice, without_a_run, run_with_others, at_another_address, lambda compile: lambda *given: None]
+)
+def test_what_no_right_answer_does_with_it_has_no_points(tmp_path, compiled_by):
+    outcome = judged(tmp_path, "17.5", answer_to("17.5"), forged(compiled_by))
     assert (outcome.status, outcome.points) == ("failed", 0), outcome.message
 
 
 def test_a_call_that_serves_vectors_alone_is_right_in_their_case_alone(tmp_path):
-    outcome = judged(tmp_path, "17.5", answer_to("17.5"), forged({"said": "", "calls": [call(FREE, FREE)]}))
+    outcome = judged(tmp_path, "17.5", answer_to("17.5"), forged(lambda compile: compile(call(FREE, FREE))))
     assert (outcome.points, outcome.message.count("1 of 3 cases right")) == (1, 1)
 
 

@@ -21,31 +21,44 @@ Mode = int | list[int | None]  # a number; or bits, divisibility, and which symb
 
 
 @contextmanager
-def compile_calls(host: Callable[..., None]) -> Iterator[list[dict[str, Any]]]:
-    """The arguments of cute.compile's calls in the block, in order, for `compiled_anew`, without those that fail.
+def compiled_elsewhere(host: Callable[..., None], compile: Callable[[dict[str, Any]], Any]) -> Iterator[None]:
+    """In the block cute.compile also has `compile` compile, and returns a function that calls what that returns.
 
+    compile: takes the arguments as plain data, for `compiled_anew`; returns a function of torch's tensors and numbers
+    that gives these back as they are after the call. It may live in another process. What is neither comes in words.
     host: the function that is to be compiled; of each call is told whether it was this one.
     """
+    import torch
     from cutlass.base_dsl.compiler import CompileCallable
     from cutlass.cutlass_dsl.tvm_ffi_provider import TVMFFIJitCompiledFunctionBase
 
     does = CompileCallable._compile
-    calls: list[dict[str, Any]] = []
 
-    def recording(self: CompileCallable, function: Any, *args: Any, **options: Any) -> Any:
-        compiled = does(self, function, *args, **options)
-        calls.append(
-            {
-                "host": function is host,
-                "tvm_ffi": isinstance(compiled, TVMFFIJitCompiledFunctionBase),
-                "arguments": [argument_in_words(argument) for argument in args],
-                "named": {name: argument_in_words(argument) for name, argument in own(options).items()},
-            }
-        )
-        return compiled
+    def plain(argument: Any) -> Any:
+        if isinstance(argument, torch.Tensor):
+            return argument
+        told = argument_in_words(argument)
+        return told.get("value", told) if isinstance(told, dict) else told  # Int32(2) goes as 2
 
-    with options_kept(), mock.patch.object(CompileCallable, "_compile", recording):
-        yield calls
+    def compiling(self: CompileCallable, function: Any, *args: Any, **options: Any) -> Callable[..., None]:
+        told = {
+            "host": function is host,
+            "tvm_ffi": isinstance(does(self, function, *args, **options), TVMFFIJitCompiledFunctionBase),
+            "arguments": [argument_in_words(argument) for argument in args],
+            "named": {name: argument_in_words(argument) for name, argument in own(options).items()},
+        }
+        with mock.patch.object(CompileCallable, "_compile", does):
+            run = compile(told)
+
+        def call(*given: Any) -> None:
+            for argument, after in zip(given, run(*map(plain, given)), strict=True):
+                if isinstance(argument, torch.Tensor):
+                    argument.copy_(after)
+
+        return call
+
+    with options_kept(), mock.patch.object(CompileCallable, "_compile", compiling):
+        yield
 
 
 @dataclass

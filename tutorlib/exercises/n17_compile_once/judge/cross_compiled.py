@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.checking.served import Served
-from tutorlib.dsl.cute.compile_calls import compile_calls
+from tutorlib.dsl.cute.compile_calls import options_kept
+from tutorlib.dsl.cute.compiler import counted_compilations
 from tutorlib.exercises.n17_compile_once.judge.trials import raised
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import count
@@ -43,7 +44,7 @@ def told_of_files(answer: Served, targets: list[str], name: str) -> dict[str, An
     from tutorlib.kernels.doubling import double
 
     vector = TensorSpec((1024,), dynamic=True).fake
-    with tempfile.TemporaryDirectory() as around, compile_calls(double) as calls:
+    with tempfile.TemporaryDirectory() as around, options_kept(), counted_compilations() as counts:
         folder = Path(around)
         try:
             answer(targets, folder, name, double, vector(), vector(), make_fake_stream())
@@ -51,7 +52,7 @@ def told_of_files(answer: Served, targets: list[str], name: str) -> dict[str, An
             return {"said": raised("it", error), "files": {}, "compiled": 0}
         there = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size < LARGEST]
         files = {str(path.relative_to(folder)): path.read_bytes() for path in there}
-        return {"said": "", "files": files, "compiled": len(calls)}
+        return {"said": "", "files": files, "compiled": counts["compile"]}
 
 
 # In the judge's process -----------------------------------------------------------------------------------------------

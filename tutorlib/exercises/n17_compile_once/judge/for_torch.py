@@ -1,22 +1,20 @@
 """Trials of an answer that compiles a function once, for all calls with torch's tensors.
 
-The judge takes what the answer calls cute.compile with, compiles its own function so, and calls, launches and times
-that. What is said of wrapping and of compiling where the answer lives can only lower the points.
+The judge compiles its own function with what the answer calls cute.compile with, and what the answer gets is a function
+that calls this one: the judge sees when it is compiled, and each run.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import WrongKind
 from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import with_reader_line
-from tutorlib.compiling.errors import CompileFailed
-from tutorlib.dsl.cute.compile_calls import compile_calls, compiled_anew
-from tutorlib.dsl.cute.compiler import counted_compilations
+from tutorlib.dsl.cute.compile_calls import compiled_anew, compiled_elsewhere
 from tutorlib.dsl.refusals import what_to_do
-from tutorlib.exercises.n17_compile_once.judge.trials import first_line, vectors_of
+from tutorlib.exercises.n17_compile_once.judge.trials import raised, same_values, vectors_of
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
 from tutorlib.machine import turns
 from tutorlib.measuring.bench import host_us
@@ -36,12 +34,44 @@ class CallFlaw(FailureKind):
 
 ROUNDS = 7
 KERNEL = "double"
-ANEW = Flaw(
-    "right, but each call wraps its tensors again; --enable-tvm-ffi compiles a function that takes torch's.",
-    CallFlaw.WRAPS,
-)
 InOut = tuple["Tensor", "Tensor"]
 HostFunction = Callable[..., None]
+
+
+@dataclass
+class Compiler:
+    """Compiles in place of cute.compile. made: its results. runs: the arguments of each call of one.
+
+    error: of the last compilation or call that failed. wraps: whether calls take other tensors than torch's.
+    """
+
+    host: HostFunction
+    made: list[HostFunction] = field(default_factory=list)
+    runs: list[tuple[Any, ...]] = field(default_factory=list)
+    error: Exception | None = None
+    wraps: bool = False
+
+    def compile(self, call: Any) -> Callable[..., tuple[Any, ...]]:
+        compiled = self.noting(partial(compiled_anew, self.host, call))
+
+        def run(*given: Any) -> tuple[Any, ...]:
+            self.runs.append(given)
+            if any(isinstance(one, dict) for one in given):
+                self.wraps = True
+                raise TypeError("a tensor that is wrapped")
+            self.noting(partial(compiled, *given))
+            return given
+
+        self.made.append(compiled)
+        self.wraps |= not call["tvm_ffi"]
+        return run
+
+    def noting(self, does: Callable[[], Any]) -> Any:
+        try:
+            return does()
+        except Exception as error:
+            self.error = error
+            raise
 
 
 # On the CPU -----------------------------------------------------------------------------------------------------------
@@ -56,75 +86,53 @@ class Calls:
 
     host: str
     pairs: Callable[[], list[InOut]]
-    before: Callable[[], tuple[Any, ...]] = tuple
-
-    @property
-    def function(self) -> HostFunction:
-        from tutorlib.kernels import doubling
-
-        return getattr(doubling, self.host)
+    before: tuple[int, ...] = ()
 
     def __call__(self, served: Served) -> str:
-        match served.ask(told_of_compiling, self.host):
-            case {"said": str(said), "calls": list()} if said:
-                return said
-            case {"said": "", "calls": [call]}:
-                pass
-            case _:
-                return "it was not compiled once, by cute.compile."
+        compiler = Compiler(function_of(self.host))
         try:
-            compiled = compiled_anew(self.function, call)
-        except Exception as error:
-            return f"compiled so in another process it raised {type(error).__name__}: {first_line(error)}"
-        return self.wrong_calls(compiled)
-
-    def tried(self, answer: Served) -> str:
-        """What is wrong with what the answer itself compiles, or ""."""
-        x, y = self.pairs()[0]
-        with counted_compilations() as during:
-            compiled = compiled_by(answer, self.function, *self.before(), x, y)
-            at_once = during["compile"]
-            if y.count_nonzero():
-                return Flaw("it runs the function on the example tensors: they only say how to compile.", CallFlaw.RUNS)
-            said = self.wrong_calls(compiled)
-        if said == ANEW and during["compile"] == 1 and not at_once:
-            return Flaw("it compiles in the first call; for_torch itself should do that.", CallFlaw.COMPILES)
-        if said not in ("", ANEW) or during["compile"] == 1:
+            function = served.ask(compiled_by, self.host, compiler.compile)
+        except Exception:
+            if error := compiler.error:
+                return raised("compiled so in another process it", error)
+            raise
+        if compiler.runs:
+            return Flaw("it runs the function on the example tensors: they only say how to compile.", CallFlaw.RUNS)
+        at_once, pairs = len(compiler.made), self.pairs()
+        said = next(filter(None, (self.wrong_call(function, compiler, x, y) for x, y in pairs)), "")
+        if compiler.wraps:
+            what = "each call wraps its tensors again; --enable-tvm-ffi compiles a function that takes torch's."
+            return Flaw(what, CallFlaw.WRAPS)
+        if said:
             return said
-        if not during["compile"]:
-            return "nothing was compiled."
-        calls = count(len(self.pairs()), "call")
-        what = f"{count(during['compile'], 'compilation')} for {calls}; one serves all."
-        return Flaw(what, CallFlaw.COMPILES)
+        if len(compiler.made) > 1:
+            what = f"{count(len(compiler.made), 'compilation')} for {count(len(pairs), 'call')}; one serves all."
+            return Flaw(what, CallFlaw.COMPILES)
+        if not at_once:
+            return Flaw("it compiles in the first call; for_torch itself should do that.", CallFlaw.COMPILES)
+        return ""
 
-    def wrong_calls(self, compiled: HostFunction) -> str:
-        """What is wrong with y = 2x in one of the calls, or with how they are made, or ""."""
-        before = self.before()
-        with counted_compilations() as during:
-            for x, y in self.pairs():
-                y.fill_(-1)
-                try:
-                    compiled(*before, x, y)
-                except Exception as error:
-                    said, name = first_line(error), type(error).__name__
-                    what = f"a call with {as_layout(x)} raised {name}: {said}"
-                    return Flaw(what, Fail.RAISED(error=name), *failures_in([what_to_do(said)]))
-                if not y.equal(x + x):
-                    return f"after a call with {as_layout(x)} y is not what the function writes."
-                both = x.clone()  # as input and output, what runs twice doubles twice
-                compiled(*before, both, both)
-                if not both.equal(x + x):
-                    return Flaw(f"a call with {as_layout(x)} runs the function more than once.", CallFlaw.RUNS)
-        return ANEW if during["from_dlpack"] else ""
+    def wrong_call(self, function: Callable[..., Any], compiler: Compiler, x: "Tensor", y: "Tensor") -> str:
+        """What is wrong with y = 2x in a call, or with how it is made, or ""."""
+        compiler.runs, compiler.error = [], None
+        y.fill_(-1)
+        try:
+            *_, got = function(*self.before, x, y)
+        except Exception as error:
+            said = raised(f"a call with {as_layout(x)}", compiler.error or error)
+            return Flaw(said, *failures_in([said, what_to_do(said)]))
+        if len(compiler.runs) > 1:
+            return Flaw(f"a call with {as_layout(x)} runs the function more than once.", CallFlaw.RUNS)
+        (ran,) = compiler.runs or [()]
+        as_called = [*map(as_given, ran)] == [*map(as_given, (*self.before, x, y))]
+        if as_called and ran[-1].equal(x + x) and same_values(got, x + x):
+            return ""
+        return f"after a call with {as_layout(x)} y is not what the function writes."
 
 
-def compiled_by(answer: Served, host: HostFunction, *arguments: Any) -> HostFunction:
-    """Raises CompileFailed, WrongKind and the placeholder's error."""
-    got = with_reader_line(lambda more: answer(host, *arguments))
-    if not callable(got):
-        what = f"it should return the compiled function; it returns {got!r}."
-        raise WrongKind(Flaw(what, Fail.GIVES(type=type(got).__name__)))
-    return got
+def as_given(argument: Any) -> Any:
+    """A number, or how a tensor lies in memory."""
+    return (as_layout(argument), argument.data_ptr() % 16) if hasattr(argument, "data_ptr") else argument
 
 
 def as_layout(x: "Tensor") -> str:
@@ -134,28 +142,16 @@ def as_layout(x: "Tensor") -> str:
 # On a GPU -------------------------------------------------------------------------------------------------------------
 
 
-def kernel_by(answer: Served) -> HostFunction:
-    """The launch that the answer makes of y = 2x's kernel, on whatever is torch's stream. Raises as `compiled_by`."""
-    import torch
-    from cutlass.cute.runtime import make_fake_stream
-
-    from tutorlib.kernels.doubling import double
-
-    x, y = (torch.zeros(1024, device="cuda") for _ in range(2))
-    return compiled_by(answer, double, x, y, make_fake_stream(use_tvm_ffi_env_stream=True))
-
-
 def kernel_compiled_as(served: Served) -> HostFunction:
-    """The same, compiled by the judge as the answer compiles it. Raises CompileFailed and WrongKind."""
-    from tutorlib.kernels.doubling import double
+    """The launch of y = 2x's kernel, on whatever is torch's stream, compiled by the judge as the answer compiles it.
 
-    match served.ask(told_of_compiling, KERNEL):
-        case {"said": "", "calls": [call]}:
-            try:
-                return compiled_anew(double, call)
-            except Exception as error:
-                raise CompileFailed(f"{type(error).__name__}: {first_line(error)}") from None
-    raise WrongKind("a kernel is not compiled once, by cute.compile.")
+    Raises CompileFailed and WrongKind.
+    """
+    compiler = Compiler(function_of(KERNEL))
+    served.ask(compiled_by, KERNEL, compiler.compile)
+    if len(compiler.made) != 1:
+        raise WrongKind("a kernel is not compiled once, by cute.compile.")
+    return compiler.made[0]
 
 
 def fault_in_a_graph(launch: HostFunction) -> str:
@@ -199,21 +195,43 @@ def launch_costs(served: Served) -> tuple[float, float] | str:
 # In the answer's process ----------------------------------------------------------------------------------------------
 
 
-def told_of_compiling(answer: Served, host: str) -> dict[str, Any]:
-    """What is wrong with what the answer compiles, and what it calls cute.compile with.
-
-    host: of one of CALLS' trials, or KERNEL's. Raises as `compiled_by`.
-    """
+def function_of(host: str) -> HostFunction:
     from tutorlib.kernels import doubling
 
-    trials = {trial.host: trial for _, trial in CALLS}
-    with compile_calls(getattr(doubling, host)) as calls:
-        if host == KERNEL:
-            kernel_by(answer)
-            said = ""
-        else:
-            said = trials[host].tried(answer)
-    return {"said": said, "calls": calls}
+    return getattr(doubling, host)
+
+
+def arguments_for(host: str) -> tuple[Any, ...]:
+    """Examples, which the answer is given with this host function of a trial, or KERNEL."""
+    import torch
+    from cutlass import Int32
+    from cutlass.cute.runtime import make_fake_stream
+
+    if host == KERNEL:
+        x, y = (torch.zeros(1024, device="cuda") for _ in range(2))
+        return x, y, make_fake_stream(use_tvm_ffi_env_stream=True)
+    (trial,) = (trial for _, trial in CALLS if trial.host == host)
+    return *map(Int32, trial.before), *trial.pairs()[0]
+
+
+def compiled_by(answer: Served, host: str, compile: Callable[[Any], Any]) -> Callable[..., tuple[Any, ...]]:
+    """What the answer makes of a host function, as a function that gives its arguments back as they are after a call.
+
+    compile: the judge's. Raises CompileFailed, WrongKind and the placeholder's error.
+    """
+    function = function_of(host)
+    with compiled_elsewhere(function, compile):
+        got = with_reader_line(lambda more: answer(function, *arguments_for(host)))
+    if not callable(got):
+        what = f"it should return the compiled function; it returns {got!r}."
+        raise WrongKind(Flaw(what, Fail.GIVES(type=type(got).__name__)))
+
+    def call(*given: Any) -> tuple[Any, ...]:
+        with compiled_elsewhere(function, compile):
+            got(*given)
+        return given
+
+    return call
 
 
 # The trials -----------------------------------------------------------------------------------------------------------
@@ -235,14 +253,8 @@ def other_matrices() -> list[InOut]:
     return columns_of((4, 6), (3, 5), (7, 2))
 
 
-def two() -> tuple[Any, ...]:
-    from cutlass import Int32
-
-    return (Int32(2),)
-
-
 CALLS: tuple[tuple[str, Calls], ...] = (
     ("vectors of other lengths", Calls("double_on_cpu", other_vectors)),
     ("matrices with contiguous columns", Calls("double_columns_on_cpu", other_matrices)),
-    ("an argument that is no tensor", Calls("double_n_on_cpu", lambda: vectors_of(4, 9), two)),
+    ("an argument that is no tensor", Calls("double_n_on_cpu", lambda: vectors_of(4, 9), (2,))),
 )

@@ -14,7 +14,7 @@ from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.randomness import fresh_rng, new_seed
 from tutorlib.checking.served import Served
 from tutorlib.exercises.n17_compile_once.judge.recorded_cuda import CudaRefuses, RecordedCuda, recorded_cuda
-from tutorlib.exercises.n17_compile_once.judge.trials import raised
+from tutorlib.exercises.n17_compile_once.judge.trials import raised, same_values
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
 from tutorlib.machine import turns
 from tutorlib.measuring.bench import host_us
@@ -243,10 +243,6 @@ def its_replays(served: Served) -> str:
         if not same_values(got, factor * x):
             return wrong_result(got, factor, [example, *inputs[:nth]])
     return "" if len(found["results"]) == len(inputs) else "not every call returns y."
-
-
-def same_values(got: Any, want: "Tensor") -> bool:
-    return type(got) is type(want) and got.shape == want.shape and bool(got.equal(want))
 
 
 def wrong_result(got: "Tensor", factor: int, earlier: "list[Tensor]") -> str:

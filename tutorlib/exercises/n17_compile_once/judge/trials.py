@@ -90,6 +90,10 @@ def str_of(said: Any) -> str:
     return said if isinstance(said, str) else "it should return what its function returns."
 
 
+def same_values(got: Any, want: "Tensor") -> bool:
+    return type(got) is type(want) and got.shape == want.shape and bool(got.equal(want))
+
+
 def vectors_of(*sizes: int) -> "list[tuple[Tensor, Tensor]]":
     import torch
 
