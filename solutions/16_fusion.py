@@ -518,7 +518,8 @@ check("16.9", linear_fake)
 # **Exercise 16.13** (about 8 lines). Write `register(name, forward, fake, backward)`, which makes the operator `name`
 # ("namespace::name") with everything in the table, and returns it. `forward` and `fake` take the operator's inputs,
 # all of them tensors; `backward` takes (grad, *inputs) and returns their gradients. Under autocast the operator casts
-# to bf16, on the CPU and on CUDA devices; `register_autocast` registers one device type per call.
+# to bf16, on the CPU and on CUDA devices; `register_autocast` registers one device type per call. Otherwise it copies
+# nothing: it passes on the tensors that it gets, and forward's result.
 
 
 # %%
@@ -701,7 +702,8 @@ show_fused_speeds(gelu_kernel, gate_kernel)
 # **Exercise 16.14** (about 3 and about 1 line). Complete the module `GatedMLP`. `GatedMLP(plain, gated_linear)` takes
 # a `LlamaMLP`, whose layers `gate_proj`, `up_proj` and `down_proj` have no biases, and an operator. Its `forward(x)` is
 # `down_proj` of `gated_linear(x, gate_up)`. Its parameters are gate_up (2 · features, hidden), interleaved with width
-# 8, and what `plain.down_proj` has; it keeps nothing else of `plain`.
+# 8, and what `plain.down_proj` has; it keeps nothing else of `plain`, which stays as it is. `forward` copies nothing,
+# and x may have any number of modes.
 
 
 # %%

@@ -90,9 +90,10 @@ constructors in 01.2 are only watched, and so are the fragment layouts in 03.6 a
 
 What still rests in part on the student's process: 07.7 without a GPU, since the simulator lacks FP8 (the kernel's
 process interprets it, on inputs drawn here, and the judge compiles it); 16.9, whose tensors have no data and are
-described; all of 16.10 but its result; of 17.5, whether the answer returns what it compiled: the judge compiles, calls
-and times a function of its own with the arguments of the answer's cute.compile; of 17.11, that a graph gave the
-results, and its cost on a GPU; of 17.12, how threads meet and what is released. Read those answers where grades matter.
+described; all of 16.10 but its result; of 16.8 and 16.11 to 16.14, what is copied; of 17.4 and 17.12, which tensors are
+kept; of 17.5, whose calls they are: what the answer compiles is compiled, called and timed by the judge; of 17.11, that
+a graph gave the results, and its cost on a GPU; of 17.12, how threads meet and what is released. Read those answers
+where grades matter.
 The host code of a C++ program runs in a sandbox of its own, and the GPU that it gets first is the judge's process: a
 launch there returns sums that the program cannot compute. A program that speaks the protocol of the runtime library's
 stand-in by hand, without a CUDA call, is taken for right. The class page's time to solve is what the students' files

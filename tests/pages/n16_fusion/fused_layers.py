@@ -213,6 +213,15 @@ SHARDS = [
         words=("is a view",),
     ),
     sharded(
+        "copies_the_whole",
+        "Clones each matrix, then its part.",
+        (
+            "gate[mine].clone(), up[mine].clone(), down[:",
+            "gate.clone()[mine].clone(), up.clone()[mine].clone(), down.clone()[:",
+        ),
+        words=("and its share has",),
+    ),
+    sharded(
         "rows_of_down",
         "down's rows.",
         ("down[:, mine].clone(memory_format=torch.contiguous_format)", "down[mine].clone()"),

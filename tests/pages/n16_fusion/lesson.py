@@ -47,6 +47,14 @@ LESSONS = {
     ),
     "16.14": Lesson(
         "weights interleaved once, and trained as they are",
-        named("16.14", "one_after_the_other", "in_each_call", "a_tensor", "keeps_plain", "keeps_a_list"),
+        named(
+            "16.14",
+            "one_after_the_other",
+            "in_each_call",
+            "a_tensor",
+            "keeps_plain",
+            "keeps_a_list",
+            "without_gradients",
+        ),
     ),
 }

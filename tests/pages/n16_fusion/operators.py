@@ -190,6 +190,34 @@ REGISTRATIONS = [
         ),
         words=("calls forward 2 times",),
     ),
+    registered(
+        "clones_inputs",
+        "Copies of what forward only reads.",
+        (
+            "    operator = torch.library.custom_op(name, forward, mutates_args=())\n",
+            "    schema = torch.library.infer_schema(forward, mutates_args=())\n"
+            "    cloned = lambda *inputs: forward(*(one.clone() for one in inputs))\n"
+            "    operator = torch.library.custom_op(name, cloned, mutates_args=(), schema=schema)\n",
+        ),
+        words=("copies inputs or the result",),
+    ),
+    registered(
+        "clones_the_result",
+        "A copy of the result.",
+        (
+            "    operator = torch.library.custom_op(name, forward, mutates_args=())\n",
+            "    schema = torch.library.infer_schema(forward, mutates_args=())\n"
+            "    cloned = lambda *inputs: forward(*inputs).clone()\n"
+            "    operator = torch.library.custom_op(name, cloned, mutates_args=(), schema=schema)\n",
+        ),
+        words=("copies inputs or the result",),
+    ),
+    registered(
+        "cpu_kernel_alone",
+        "An implementation for the CPU.",
+        ("mutates_args=())", 'mutates_args=(), device_types="cpu")'),
+        words=('no implementation for "cuda"',),
+    ),
     registered("nothing_kept", "Keeps nothing.", ("ctx.save_for_backward(*inputs)", "pass")),
     registered(
         "other_order", "weight for x.", ("*ctx.saved_tensors)", "*ctx.saved_tensors[1::-1], *ctx.saved_tensors[2:])")
@@ -312,6 +340,71 @@ MODULES = [
         "Two calls.",
         ("return self", "self.gated_linear(x, self.gate_up)\n        return self"),
         words=("2 times",),
+    ),
+    gated(
+        "clones_x",
+        "The operator gets a copy.",
+        ("self.gated_linear(x, ", "self.gated_linear(x.clone(), "),
+        words=("forward copies",),
+    ),
+    gated(
+        "clones_between",
+        "down gets a copy.",
+        ("self.gate_up))", "self.gate_up).clone())"),
+        words=("forward copies",),
+    ),
+    gated(
+        "without_gradients",
+        "Nothing flows back through the operator.",
+        (
+            "return self.down_proj(self.gated_linear(x, self.gate_up))",
+            "with torch.no_grad():\n            y = self.gated_linear(x, self.gate_up)\n        return self.down_proj(y)",
+        ),
+        words=("get no gradient",),
+    ),
+    gated(
+        "cuts_x",
+        "No gradient for the layer before.",
+        ("self.gated_linear(x, ", "self.gated_linear(x.detach(), "),
+        words=("get no gradient",),
+    ),
+    gated(
+        "remembers",
+        "Computes once, and returns that ever after.",
+        (
+            "        return self.down_proj(self.gated_linear(x, self.gate_up))",
+            "        if not hasattr(self, 'y'):\n            self.y = self.down_proj(self.gated_linear(x, self.gate_up))\n        return self.y",
+        ),
+        words=("a second call",),
+    ),
+    gated(
+        "three_modes",
+        "Takes x for (batch, tokens, hidden).",
+        (
+            "return self.down_proj(self.gated_linear(x, self.gate_up))",
+            "batch, tokens, _ = x.shape\n        y = self.gated_linear(x.flatten(0, 1), self.gate_up)\n"
+            "        return self.down_proj(y).unflatten(0, (batch, tokens))",
+        ),
+        words=("raised ValueError",),
+    ),
+    gated(
+        "empties_plain",
+        "Frees the memory of plain's weights, which plain still uses.",
+        (
+            "gated_linear, plain.down_proj\n",
+            "gated_linear, plain.down_proj\n        plain.gate_proj = plain.up_proj = None\n",
+        ),
+        words=("no longer computes",),
+    ),
+    gated(
+        "on_the_cpu",
+        "A parameter where the default is.",
+        (
+            f"nn.Parameter({STACKED})",
+            f"nn.Parameter(torch.zeros(2 * gate.shape[0] * 8, gate.shape[-1], dtype=gate.dtype))\n"
+            f"        if not gate.is_meta:\n            self.gate_up.data.copy_({STACKED})",
+        ),
+        words=("on another device",),
     ),
     gated("no_super", "Without nn.Module's own __init__.", ("        super().__init__()\n", "")),
     answer("a_function", "A function, no module.", lambda plain, gated_linear: lambda x: plain(x), "not an nn.Module"),

@@ -353,6 +353,20 @@ BOUNDED = [
         "a lock is held during the call",
     ),
     bound_wrong(
+        "KeepsResults",
+        "Keeps what the function returned, not the function.",
+        "compiled = self.compile(*tensors)",
+        "compiled = (lambda got: lambda *tensors: got)(self.compile(*tensors)(*tensors))",
+        "what its own function returns",
+    ),
+    bound_wrong(
+        "RunsToWarmUp",
+        "Runs a new function once more.",
+        "compiled = self.compile(*tensors)",
+        "compiled = self.compile(*tensors)\n                    compiled(*tensors)",
+        "more than once",
+    ),
+    bound_wrong(
         "KeepsTensors",
         "Keeps what each function was called with first.",
         INSERT,

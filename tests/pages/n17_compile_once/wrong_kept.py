@@ -197,6 +197,18 @@ def runs_twice(host, *arguments):
     return call
 
 
+@says("runs the function on a copy of x")
+def clones_x(host, *arguments):
+    """A copy of what is only read, in each call."""
+    compiled = cute.compile(host, *map(by_columns_or_rows, arguments), options="--enable-tvm-ffi")
+
+    def call(*given):
+        *before, x, y = given
+        return compiled(*before, x.clone(), y)
+
+    return call
+
+
 def calls_it_at_once(host, *arguments):
     """Runs it while it is made, and gives what that returned."""
     views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
@@ -319,6 +331,7 @@ WRONG = {
         calls_it_at_once,
         runs_on_the_examples,
         runs_twice,
+        clones_x,
     ],
     "17.6": [
         keeps_in_memory,
@@ -396,6 +409,14 @@ WRONG = {
             "half = folder /",
             "half = Path(tempfile.mkdtemp()) /",
             "another file system",
+        ),
+        from_disk(
+            "exports_twice",
+            "To see whether it works; each export compiles the host code.",
+            "        compile().export_to_c(str(half), name)\n",
+            "        compiled = compile()\n        compiled.export_to_c(str(half), name)\n"
+            "        compiled.export_to_c(str(half), name)\n",
+            "export_to_c was called 2 times",
         ),
         from_disk(
             "leaves_mkstemps_file",

@@ -283,7 +283,11 @@ EXERCISES = (
         id="16.14",
         title="GatedMLP",
         points=3,
-        cases=(gated("an MLP"), gated("an MLP in bf16", "bfloat16")),
+        cases=(
+            gated("an MLP"),
+            gated("an MLP in bf16", "bfloat16"),
+            gated("activations, and the plain module", besides=True),
+        ),
         library=course("tutorlib.kernels.fused.mlp", "interleave", "FusedMLP.__init__"),
         hints=(
             "Two things are parameters: the interleaved matrix, an nn.Parameter of this module, and down_proj's.",

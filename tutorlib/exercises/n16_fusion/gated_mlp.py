@@ -2,7 +2,7 @@
 
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.graded_run import rng_of_run
 from tutorlib.checking.served import Served
@@ -28,6 +28,10 @@ class GatedFlaw(FailureKind):
     ROWS = "rows of gate_up"
     DOWN = "another down"
     RESULT = "another result"
+    GRADIENTS = "no gradient"
+    COPIES = "copies of activations"
+    PLAIN = "plain module changed"
+    DEVICE = "another device"
 
 
 def product(factor: float, x: "Tensor", gate_up: "Tensor") -> "Tensor":
@@ -36,14 +40,16 @@ def product(factor: float, x: "Tensor", gate_up: "Tensor") -> "Tensor":
     return factor * both.prod(-2).flatten(-2)
 
 
-def gated(name: str, dtype: str = "float64") -> Case:
+def gated(name: str, dtype: str = "float64", besides: bool = False) -> Case:
+    """besides: what is judged is not the result, but what the module does besides."""
+
     def judge(answer: Served) -> Wrong | None:
-        return wrong_module(answer, rng_of_run(14), dtype)
+        return wrong_module(answer, rng_of_run(14), dtype, besides)
 
     return Case(name, judge)
 
 
-def wrong_module(answer: Served, rng: Random, dtype: str) -> Wrong | None:
+def wrong_module(answer: Served, rng: Random, dtype: str, besides: bool) -> Wrong | None:
     import torch
 
     hidden, features, factor = rng.randint(3, 20), PIECE * rng.randint(3, 9), rng.uniform(0.5, 2.0)
@@ -55,6 +61,8 @@ def wrong_module(answer: Served, rng: Random, dtype: str) -> Wrong | None:
         return it_raised(wrong)
     if "instead" in told:
         return Wrong(Flaw(f"it makes a {told['instead']}, which is not an nn.Module.", GatedFlaw.NO_MODULE))
+    if besides:
+        return wrong_besides(told)
     parameters, given = told["parameters"], told["given"]
     if len(given) != 1:
         return Wrong(Flaw(f"a forward pass calls gated_linear {len(given)} times; once is enough.", GatedFlaw.CALLS))
@@ -87,8 +95,22 @@ def wrong_module(answer: Served, rng: Random, dtype: str) -> Wrong | None:
     if told["kept"]:
         what = "it keeps gate's or up's weights besides gate_up, so that they take memory a second time."
         return Wrong(Flaw(what, GatedFlaw.PARAMETERS))
-    if not (told["trained"] and told["trains_down"]):
-        return Wrong(Flaw("some of its parameters get no gradient.", GatedFlaw.PARAMETERS))
+    if not told["trained"]:
+        return Wrong(Flaw("some of its parameters, or x, get no gradient.", GatedFlaw.GRADIENTS))
+    return None
+
+
+def wrong_besides(told: dict[str, Any]) -> Wrong | None:
+    if told["copied"]:
+        what = f"forward copies {told['copied']:,} numbers of its activations; pass them on as they are."
+        return Wrong(Flaw(what, GatedFlaw.COPIES))
+    if not is_close(told["second"], told["result"][0]):
+        return Wrong(Flaw("a second call, with x[0] for x, does not return the result for x[0].", GatedFlaw.RESULT))
+    if not told["intact"]:
+        return Wrong(Flaw("afterwards the plain module no longer computes what it did.", GatedFlaw.PLAIN))
+    if not told["follows"]:
+        what = "of a plain module on another device, it makes parameters that are not on that device."
+        return Wrong(Flaw(what, GatedFlaw.DEVICE))
     return None
 
 

@@ -40,6 +40,7 @@ class ShareFlaw(FailureKind):
 
     SHAPE = "shape of a share"
     VIEW = "a view"
+    COPIES = "copies of more than its share"
     NOT_REFUSED = "sizes not refused"
 
 
@@ -155,7 +156,7 @@ def split_wrong(answer: Served, whole: "tuple[Tensor, Tensor, Tensor]", world: i
         if wrong is not None:
             return wrong
         of = f"rank {rank} of {world}: its"
-        got, views = told
+        got, views, copied = told
         if not (isinstance(got, tuple | list) and len(got) == 3 and all(isinstance(g, torch.Tensor) for g in got)):
             return Wrong("it should return three tensors: the rank's gate, up and down.")
         for label, mine, shape, view in zip(("gate", "up", "down"), got, shapes, views, strict=True):
@@ -167,6 +168,9 @@ def split_wrong(answer: Served, whole: "tuple[Tensor, Tensor, Tensor]", world: i
             if view:
                 what = f"{of} {label} is a view, which keeps the whole matrix in memory."
                 return Wrong(Flaw(what, ShareFlaw.VIEW))
+        if copied > 2 * (share := sum(map(prod, shapes))):
+            what = f"rank {rank} of {world} copies {copied:,} numbers, and its share has {share:,}."
+            return Wrong(Flaw(what, ShareFlaw.COPIES))
         total += (silu(x @ got[0].mT) * (x @ got[1].mT)) @ got[2].mT
     if any(not torch.equal(now, before) for now, before in zip(whole, kept, strict=True)):
         return Wrong("it changes the weights that it is given.")

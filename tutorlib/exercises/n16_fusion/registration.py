@@ -37,6 +37,8 @@ class OperatorFlaw(FailureKind):
     SAVED = "inputs not saved"
     KEPT = "more kept than the inputs"
     CALLS = "calls of forward"
+    COPIES = "copies"
+    DEVICES = "for the CPU alone"
     COMPILED = "not compiled by torch"
     AUTOCAST = "no autocast"
 
@@ -81,9 +83,14 @@ def eager(name: str) -> Case:
             return wrong
         if told["called"] > 1:
             return Wrong(Flaw(f"it calls forward {told['called']} times; once is enough.", OperatorFlaw.CALLS))
-        if is_close(told["result"], kernel(factor, *given)):
-            return None
-        return Wrong(Flaw("its result is not forward's.", OperatorFlaw.RESULT))
+        if not is_close(told["result"], kernel(factor, *given)):
+            return Wrong(Flaw("its result is not forward's.", OperatorFlaw.RESULT))
+        if told["copied"]:
+            what = "it copies inputs or the result; forward takes the tensors, and its result is the operator's."
+            return Wrong(Flaw(what, OperatorFlaw.COPIES))
+        if not told["on_gpu"]:
+            return Wrong(Flaw('it has no implementation for "cuda".', OperatorFlaw.DEVICES))
+        return None
 
     return Case(name, judge)
 

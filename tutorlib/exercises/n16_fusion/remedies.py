@@ -166,6 +166,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "16.11": (
         Remedy(ShareFlaw.VIEW, "A slice is a view, and with one rank so is .contiguous(). .clone() always copies."),
+        Remedy(ShareFlaw.COPIES, "Slice first, which copies nothing, then clone the slice."),
         Remedy(ShareFlaw.SHAPE, "Split only the features: rows of gate and up, columns of down."),
         Remedy(ShareFlaw.NOT_REFUSED, "Test it first: if features % world: raise ValueError(…)."),
     ),
@@ -222,6 +223,8 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(
             OperatorFlaw.KEPT, "The backward takes (grad, *inputs): keep the inputs, as they are, and nothing else."
         ),
+        Remedy(OperatorFlaw.COPIES, "Pass forward itself to custom_op, or return what it returns."),
+        Remedy(OperatorFlaw.DEVICES, "Without device_types=, custom_op calls forward for tensors of any device."),
         Remedy(OperatorFlaw.CALLS, "custom_op(name, forward, mutates_args=()) takes forward as it is."),
         Remedy(
             OperatorFlaw.COMPILED,
@@ -251,6 +254,16 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(GatedFlaw.DOWN, "self.down_proj = plain.down_proj keeps the layer with its parameter."),
         Remedy(GatedFlaw.CALLS, "One call of gated_linear(x, self.gate_up) computes gate, up and their product."),
+        Remedy(
+            GatedFlaw.GRADIENTS,
+            "The operator takes x and the parameter themselves: neither .detach() nor no_grad() belongs in forward.",
+        ),
+        Remedy(
+            GatedFlaw.COPIES,
+            "x and the operator's result go on as they are: gated_linear takes x, down_proj takes what it returns.",
+        ),
+        Remedy(GatedFlaw.PLAIN, "Read plain's weights, and make new memory for gate_up: torch.stack copies."),
+        Remedy(GatedFlaw.DEVICE, "torch.stack and gate.new_empty make tensors on gate's device, in its dtype."),
         Remedy(GatedFlaw.RESULT, "forward is self.down_proj(self.gated_linear(x, self.gate_up))."),
         Remedy(
             Fail.RAISED,

@@ -120,6 +120,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             CallFlaw.COMPILES,
             "Call cute.compile once, in for_torch itself, and return a function that is called with the tensors.",
         ),
+        Remedy(CallFlaw.COPIES, "Return what cute.compile returns: it takes torch's tensors where they are."),
         Remedy(Fail.GIVES(type="NoneType"), "Return the function that cute.compile returns."),
         Remedy(RefusalKind.LEADING, "Without an argument, mark_layout_dynamic() finds the mode with stride 1 itself."),
         Remedy(RefusalKind.SIZES, "Make all sizes dynamic: call mark_layout_dynamic() for every tensor."),

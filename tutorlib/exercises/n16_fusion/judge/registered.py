@@ -75,14 +75,25 @@ def overload_of(operator: Any) -> Any:
 
 @told
 def told_of_eager(answer: Served, kernel: Any, given: "Sequence[Tensor]") -> Told:
-    """The operator's result, and how often it called forward."""
+    """The operator's result, how often it called forward, with other memory or not, and whether a GPU has it, too."""
+    import torch
+
     called = []
 
     def noted(*inputs: "Tensor") -> "Tensor":
-        called.append(inputs)
-        return kernel(*inputs)
+        result = kernel(*inputs)
+        called.append([one.data_ptr() for one in (*inputs, result)])
+        return result
 
-    return {"result": registered(answer, noted, 1.0)(*given).detach(), "called": len(called)}
+    operator = registered(answer, noted, 1.0)
+    result = operator(*given).detach()
+    name = overload_of(operator)._schema.name
+    return {
+        "result": result,
+        "called": len(called),
+        "copied": [one.data_ptr() for one in (*given, result)] not in called,
+        "on_gpu": torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CUDA"),
+    }
 
 
 @told

@@ -81,9 +81,9 @@ def called(answer: Served, make: Callable[[], Compiled], keys: list[int]) -> dic
 
     def call_all() -> None:
         kernels = make()
-        for key in keys:
+        for nth, key in enumerate(keys):
             try:
-                results.append(kernels(key))
+                results.append(kernels(key, nth))
             except RuntimeError:
                 results.append(RAISED)
 
@@ -98,14 +98,14 @@ def called(answer: Served, make: Callable[[], Compiled], keys: list[int]) -> dic
     return {"said": "", "results": results}
 
 
-def by_value(*tensors: Any) -> tuple:
-    """A key: the numbers that stand for tensors."""
-    return tensors
+def by_first(*tensors: Any) -> Any:
+    """A key: the first of the numbers that stand for tensors."""
+    return tensors[0]
 
 
 def made_by(answer: Served, compile: Compiled, most: int) -> Compiled:
     """Raises WrongKind and what the answer does."""
-    kernels = answer(compile, by_value, most)
+    kernels = answer(compile, by_first, most)
     if not callable(kernels):
         raise WrongKind("BoundedKernels(compile, key, most) should give something that is called with tensors.")
     return kernels
@@ -141,7 +141,7 @@ def told_of_release(answer: Served, most: int) -> str:
     found = called(answer, make, keys)
     if said := found["said"]:
         return str(said)
-    if found["results"] != [(RAN, key) for key in keys]:
+    if found["results"] != [(RAN, key, nth) for nth, key in enumerate(keys)]:
         return Flaw("a call should return what its own function returns for it.", CacheFlaw.RESULT)
     gc.collect()
     alive = sum(function() is not None for function in made)
@@ -280,19 +280,28 @@ KEPT, SLOW, LONG, NEW = range(4)  # keys of `wrong_in_threads`
 
 
 class Compiler:
-    """Stands for the compiler. failing: keys that it refuses once. made: the key and number of each compilation."""
+    """Stands for the compiler. failing: keys that it refuses once. made: the key and number of each compilation.
+
+    ran: the last argument of each call of what it made.
+    """
 
     def __init__(self, failing: frozenset[int]) -> None:
         self.made: list[tuple[int, int]] = []
+        self.ran: list[Any] = []
         self.failing = set(failing)
 
-    def compile(self, key: int) -> Callable[..., tuple]:
+    def compile(self, key: int, nth: int) -> Callable[..., tuple]:
         if key in self.failing:
             self.failing.remove(key)
             raise RuntimeError("it does not compile")
         number = new_seed()
         self.made.append((key, number))
-        return lambda *given: (number, *given)
+
+        def compiled(*given: Any) -> tuple:
+            self.ran.extend(given[-1:])
+            return number, *given
+
+        return compiled
 
 
 def tried(served: Served, most: int, keys: list[int], failing: frozenset[int] = frozenset()) -> str:
@@ -303,7 +312,10 @@ def tried(served: Served, most: int, keys: list[int], failing: frozenset[int] = 
         case {"said": str(said)} if said:
             return said
         case {"results": list(results)} if len(results) == len(keys):
-            return wrong_calls(compiler.made, most, keys, results, failing)
+            ran = [nth for nth, got in enumerate(results) if got != RAISED]
+            if said := wrong_calls(compiler.made, most, keys, results, failing):
+                return said
+            return "" if compiler.ran == ran else Flaw("a call runs its function more than once.", CacheFlaw.RESULT)
     return "not every call returns."
 
 
@@ -330,7 +342,7 @@ def wrong_calls(
         if key not in kept and number in used:
             what = f"{after} compiles nothing; {key} was the least recently used and should have been evicted."
             return Flaw(what, CacheFlaw.UNBOUNDED)
-        if got != (kept.get(key, number), key) or (key, number) not in made:
+        if got != (kept.get(key, number), key, nth) or (key, number) not in made:
             return Flaw(f"{after} should return what its own function returns for this call.", CacheFlaw.RESULT)
         used.add(number)
         kept[key] = number

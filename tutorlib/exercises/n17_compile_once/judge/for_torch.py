@@ -30,6 +30,7 @@ class CallFlaw(FailureKind):
     WRAPS = "wraps its tensors"
     COMPILES = "compiles for each call"
     RUNS = "runs the function for nothing"
+    COPIES = "copies a tensor"
 
 
 ROUNDS = 7
@@ -60,6 +61,7 @@ class Compiler:
                 self.wraps = True
                 raise TypeError("a tensor that is wrapped")
             self.noting(partial(compiled, *given))
+            given[-2].neg_()  # so that what became of x shows whether it was this x
             return given
 
         self.made.append(compiled)
@@ -114,10 +116,10 @@ class Calls:
 
     def wrong_call(self, function: Callable[..., Any], compiler: Compiler, x: "Tensor", y: "Tensor") -> str:
         """What is wrong with y = 2x in a call, or with how it is made, or ""."""
-        compiler.runs, compiler.error = [], None
+        compiler.runs, compiler.error, wanted = [], None, x + x
         y.fill_(-1)
         try:
-            *_, got = function(*self.before, x, y)
+            *_, negated, got = function(*self.before, x, y)
         except Exception as error:
             said = raised(f"a call with {as_layout(x)}", compiler.error or error)
             return Flaw(said, *failures_in([said, what_to_do(said)]))
@@ -125,8 +127,9 @@ class Calls:
             return Flaw(f"a call with {as_layout(x)} runs the function more than once.", CallFlaw.RUNS)
         (ran,) = compiler.runs or [()]
         as_called = [*map(as_given, ran)] == [*map(as_given, (*self.before, x, y))]
-        if as_called and ran[-1].equal(x + x) and same_values(got, x + x):
-            return ""
+        if as_called and ran[-1].equal(wanted) and same_values(got, wanted):
+            what = f"a call with {as_layout(x)} runs the function on a copy of x; pass on the tensors themselves."
+            return "" if same_values(wanted, -2 * negated) else Flaw(what, CallFlaw.COPIES)
         return f"after a call with {as_layout(x)} y is not what the function writes."
 
 
