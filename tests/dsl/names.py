@@ -35,6 +35,7 @@ OTHERS = {
     "_C": "torch",
     "_base": "torch",
     "_cdata": "torch",
+    "_dispatch_has_computed_kernel_for_dispatch_key": "torch",
     "_dispatch_has_kernel_for_dispatch_key": "torch",
     "_dynamo": "torch",
     "_ops": "torch",

@@ -41,7 +41,7 @@ def product(factor: float, x: "Tensor", gate_up: "Tensor") -> "Tensor":
 
 
 def gated(name: str, dtype: str = "float64", besides: bool = False) -> Case:
-    """besides: what is judged is not the result, but what the module does besides."""
+    """besides: what the module does besides is judged, too."""
 
     def judge(answer: Served) -> Wrong | None:
         return wrong_module(answer, rng_of_run(14), dtype, besides)
@@ -61,8 +61,6 @@ def wrong_module(answer: Served, rng: Random, dtype: str, besides: bool) -> Wron
         return it_raised(wrong)
     if "instead" in told:
         return Wrong(Flaw(f"it makes a {told['instead']}, which is not an nn.Module.", GatedFlaw.NO_MODULE))
-    if besides:
-        return wrong_besides(told)
     parameters, given = told["parameters"], told["given"]
     if len(given) != 1:
         return Wrong(Flaw(f"a forward pass calls gated_linear {len(given)} times; once is enough.", GatedFlaw.CALLS))
@@ -97,7 +95,7 @@ def wrong_module(answer: Served, rng: Random, dtype: str, besides: bool) -> Wron
         return Wrong(Flaw(what, GatedFlaw.PARAMETERS))
     if not told["trained"]:
         return Wrong(Flaw("some of its parameters, or x, get no gradient.", GatedFlaw.GRADIENTS))
-    return None
+    return wrong_besides(told) if besides else None
 
 
 def wrong_besides(told: dict[str, Any]) -> Wrong | None:
