@@ -618,10 +618,10 @@ print(f"{splits} splits: {batch * kv_heads * splits} blocks, {parts_moved / byte
 show_sweep("decode")
 
 # %% [markdown]
-# One block for each SM is nearly enough. On the H100 it is within 2% of torch's fastest backend, and at least level with
-# two in all rows but one. On the H200 it leads by up to 4% where the batch has fewer than 512 heads of K and V; with
-# more, two are 4 to 6% faster. Its lead is not only a matter of splitting: in 32×64×8×1×4096×128, whose 32 × 8 heads of
-# K and V stay whole in both columns, it is 1 to 2% ahead.
+# One block for each SM is nearly enough. On the H100 it is within 2% of torch's fastest backend, and at least level
+# with two in all rows but one. On the H200 it leads by up to 4% where the batch has fewer than 512 heads of K and V;
+# with more, two are 4 to 6% faster. Its lead is not only a matter of splitting: in 32×64×8×1×4096×128, whose 32 × 8
+# heads of K and V stay whole in both columns, it is 1 to 2% ahead.
 #
 # Four are much slower, and the parts are not the reason: where the batch has 512 heads of K and V or more, no column
 # splits them, and four are as slow there. What differs is the hint. Compiled for four blocks, a thread has a quarter of
