@@ -2,7 +2,7 @@
 
 from tutorlib.draw import show_roles, show_work
 from tutorlib.draw.palette import EMPTY, category
-from tutorlib.draw.roles import EPILOGUE, roles_grid, work_grid
+from tutorlib.draw.roles import EPILOGUE, hand_overs, in_time, roles_grid, work_grid
 from tutorlib.models.roles import Cartoon
 from tutorlib.models.work import stream_k
 
@@ -21,6 +21,12 @@ def test_the_shares_of_clusters():
     assert whole.title == "whole: done after 6 K tiles;\n3 tiles in 3 parts"
     assert whole.labels == [["0", "0", "0", "2", "2", "2", "", ""], ["1", "1", "1", *[""] * 5]]
     assert whole.colors[1] == [*[category(1)] * 3, None, None, None, EMPTY, EMPTY]
+
+
+def test_cut_tiles_come_first_for_the_giver_and_last_for_the_adder():
+    shares = in_time([stream_k(cluster, 2, 3, 4) for cluster in range(2)])
+    assert shares == [[(1, 0, 2), (0, 0, 4)], [(2, 0, 4), (1, 2, 4)]]
+    assert hand_overs(shares) == [((2, 0.5), (6, 1.5))]
 
 
 def test_pictures_fit_a_notebook():

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from matplotlib.collections import PathCollection
 
 from tests.stand_ins import MACHINE, UNKNOWN, multiplied
 from tutorlib.figures.gemm_any import gemm_any
@@ -83,22 +82,17 @@ class TestAnyShape:
 
 class TestLevers:
     FOUND = swept(
-        Point(
-            name,
-            multiplied((n,) * 3, tflops),
-            {"levers": levers} | ({"cycles": {"per K tile": 1218}} if n == 512 else {}),
-        )
-        for n in (512, 2048)
-        for name, levers, tflops in (("plain", [], 720.0), ("multicast", ["multicast"], 840.0))
+        Point(name, multiplied((n,) * 3, tflops), {"levers": levers})
+        for n, gained in ((512, 840.0), (2048, 738.0))
+        for name, levers, tflops in (("plain", [], 720.0), ("multicast", ["multicast"], gained))
     )
 
-    def test_a_row_for_each_kernel_and_a_mark_for_each_size(self):
-        (axes,) = hopper_levers([self.FOUND]).axes
-        assert [label.get_text() for label in axes.get_yticklabels()] == ["plain", "+ multicast"]
-        dots = [one.get_offsets().tolist() for one in axes.collections if isinstance(one, PathCollection)]
-        small, large = dots
-        assert small == large == [pytest.approx([0.9, 0]), pytest.approx([1.05, 1])]
-        assert texts(axes) == ["1,218", "1,218", "SM cycles\nper K tile"]
+    def test_a_panel_for_each_size_with_the_gain_over_the_row_above(self):
+        small, large = hopper_levers([self.FOUND]).axes
+        assert [label.get_text() for label in small.get_yticklabels()] == ["plain", "+ multicast"]
+        assert texts(small) == ["17 ▶"]
+        (dot,) = (line for line in large.get_lines() if line.get_marker() == "o")
+        assert (list(dot.get_xdata()), list(dot.get_ydata())) == (pytest.approx([2.5]), [1])
 
 
 STAMPS = [
@@ -118,6 +112,10 @@ class TestTimeline:
         assert [s[1:] for s in found if s.what.startswith("waiting")] == [(0, 0, 700), (1, 720, 730), (2, 1800, 2900)]
         assert [s for s in found if s.what == "epilogue"] == [Stretch("epilogue", 0, 4000, 4900)]
 
+    def test_what_passes_in_any_case_is_no_wait(self):
+        found = [s[1:] for s in stretches(STAMPS, 300) if s.what.startswith("waiting") and s.end - s.begin > 100]
+        assert found == [(0, 300, 700), (2, 2100, 2900)]
+
     def test_a_producer_waits_for_empty_stages(self):
         loads = [("START", 0, 0), ("ISSUE_LOAD", 0, 40), ("ISSUE_LOAD", 1, 1100)]
         assert stretches(loads) == [Stretch("waiting for empty", 0, 0, 40), Stretch("waiting for empty", 1, 40, 1100)]
@@ -128,7 +126,7 @@ class TestTimeline:
     def test_a_panel_for_each_kernel_says_what_stamping_costs(self):
         facts = {
             "window": 5000, "stamped_us": 1.03 * multiplied((512,) * 3, 400.0).median_us,
-            "cycles": {"per K tile": 1218}, "stamps": {"warpgroup 0": STAMPS, "producer": []},
+            "cycles": {"per K tile": 1218, "wait for full": 300}, "stamps": {"warpgroup 0": STAMPS, "producer": []},
         }  # fmt: skip
         found = swept(Point(name, multiplied((512,) * 3, 400.0), facts) for name in ("plain", "cooperative"))
         first, second = hopper_timeline([found]).axes

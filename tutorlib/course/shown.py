@@ -12,12 +12,12 @@ from typing import Any
 
 from nbformat import NotebookNode, v4
 
-SHOWS = frozenset(  # of tutorlib.notebook: measured, fusion, hunt, launches
+SHOWS = frozenset(  # of tutorlib.notebook: measured, fusion, hunt, launches, tuner
     (
         *("show_counts", "show_figure", "show_ladder", "show_levers"),
         *("show_speeds", "show_sustained", "show_sweep"),
         *("show_as_a_module", "show_costs", "show_parallel"),
-        "show_verdicts",
+        *("show_model", "show_verdicts"),
         *("show_first_calls", "show_later_calls", "show_new_processes", "show_first_load"),
     )
 )

@@ -3,17 +3,18 @@
 from collections.abc import Mapping
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
-from tutorlib.draw.palette import EMPTY, category
+from tutorlib.draw.palette import CATEGORIES, EMPTY, MARK, category
 from tutorlib.models.roles import ROWS, Cartoon, Roles
 from tutorlib.models.work import Item, Split
 
-EPILOGUE = "#F1F3F5"  # a warpgroup that rounds and stores a tile's accumulators
+EPILOGUE = CATEGORIES[2]  # a warpgroup that rounds and stores a tile's accumulators, as in figures/hopper_timeline
+TILES = (*CATEGORIES[:2], *CATEGORIES[3:])
 
 
 def show_roles(*roles: Roles) -> Picture:
     """A block's loads, warpgroups, stores and tensor cores, time from left to right; several kernels below each other.
 
-    A color is a tile; its number marks its first tick. Gray: a warpgroup in its epilogue. Hatched: the tensor cores
+    A color is a tile; its number marks its first tick. Orange: a warpgroup in its epilogue. Hatched: the tensor cores
     are idle.
     """
     cartoons = [Cartoon(one) for one in roles]
@@ -28,7 +29,7 @@ def roles_grid(cartoon: Cartoon, ticks: int) -> CellGrid:
     for span in cartoon.spans:
         row = ROWS.index(span.row)
         labels[row][span.begin] = str(span.tile)
-        color = EPILOGUE if span.rounds else category(span.tile)
+        color = EPILOGUE if span.rounds else TILES[span.tile % len(TILES)]
         colors[row][span.begin : span.end] = [color] * (span.end - span.begin)
     title = f"{cartoon.roles}: {cartoon.total} ticks, the tensor cores busy for {cartoon.busy:.0%} of them"
     across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
@@ -39,14 +40,35 @@ def show_work(splits: Mapping[str, Split], clusters: int, tiles: int, k_tiles: i
     """A row for each cluster, a column for the time of a K tile; number and color: the tile that the cluster works on.
 
     splits: title → the division of the work among clusters. Hatched: the cluster is idle until the others are done.
+    Where tiles are cut, a cluster computes its share from the last tile to the first, and an arrow leads from the end
+    of each part that is given to another cluster to the end of that one's own part.
     """
     shares = {
-        title: [split(cluster, clusters, tiles, k_tiles) for cluster in range(clusters)]
+        title: in_time([split(cluster, clusters, tiles, k_tiles) for cluster in range(clusters)])
         for title, split in splits.items()
     }
     longest = max(duration(items) for lines in shares.values() for items in lines)
     grids = [work_grid(title, lines, longest) for title, lines in shares.items()]
-    return figure(grids, stacked=longest > 12)
+    picture = figure(grids, stacked=longest > 12)
+    for axes, lines in zip(picture.axes, shares.values(), strict=True):
+        for giver, adder in hand_overs(lines):
+            axes.annotate("", adder, giver, arrowprops={"arrowstyle": "->", "color": MARK, "linewidth": 1.8})
+    return picture
+
+
+def in_time(shares: list[list[Item]]) -> list[list[Item]]:
+    """The shares in the order in which they are computed."""
+    cut = sum(map(len, shares)) > len({tile for items in shares for tile, _, _ in items})
+    return [items[::-1] for items in shares] if cut else shares
+
+
+def hand_overs(shares: list[list[Item]]) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """(x, y) of the end of each part that is given away, and of the end of the tile's last part, which adds it."""
+    ends: dict[int, list[tuple[float, float]]] = {}
+    for cluster, items in enumerate(shares):
+        for number, (tile, _, _) in enumerate(items):
+            ends.setdefault(tile, []).append((duration(items[: number + 1]), cluster + 0.5))
+    return [(giver, adder) for *givers, adder in ends.values() for giver in givers]
 
 
 def duration(items: list[Item]) -> int:

@@ -1,13 +1,20 @@
 """The figures of notebooks 19 and 20: attention's speed over the length of its sequences, and its levers."""
 
 from collections.abc import Sequence
-from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
 from tutorlib.draw.palette import INK
-from tutorlib.figures.hopper_levers import draw_levers
-from tutorlib.figures.style import baseline_style, kernel_style, label_ends, panel_for_each_gpu, tidy_axes
+from tutorlib.figures.hopper_levers import name_stacks
+from tutorlib.figures.style import (
+    baseline_style,
+    draw_dots,
+    kernel_style,
+    label_ends,
+    panel_for_each_gpu,
+    tidy_axes,
+)
+from tutorlib.measuring.levers import stacks_of
 from tutorlib.measuring.results import NoData, SweepResults, known_sweeps
 from tutorlib.problems.problem import Shape
 
@@ -64,9 +71,30 @@ def draw_heads(axes: "Axes", swept: SweepResults, heads: Heads) -> None:
 
 
 def attention_levers(everything: Sequence[SweepResults] | None = None) -> "Figure":
-    """As `hopper_levers`, of the attention kernel with a causal mask. Raises NoData."""
-    draw = partial(draw_levers, named=lambda shape: f"{shape[3]} tokens, {heads_name(heads_of(shape))}")
-    return panel_for_each_gpu("attention_levers", everything, (12, 6), draw)
+    """Each configuration's speed as a fraction of torch's, a dot for each shape, as a tree: lever upon lever.
+
+    With a causal mask; a panel for each GPU. Raises NoData.
+    """
+    return panel_for_each_gpu("attention_levers", everything, (12, 6), draw_levers)
+
+
+def draw_levers(axes: "Axes", swept: SweepResults) -> None:
+    """Rows from top to bottom as they were measured."""
+    draw_dots(
+        axes, swept.points, swept.names, swept.baseline,
+        lambda shape: f"{shape[3]} tokens, {heads_name(heads_of(shape))}",
+    )  # fmt: skip
+    name_stacks(axes, stacks_of(swept))
+    axes.set_title(f"{swept.gpu}, bf16, {swept.regime}", loc="left", color=INK)
+    axes.legend(
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        borderaxespad=0.3,
+        ncols=3,
+        columnspacing=1,
+        handletextpad=0.3,
+        frameon=False,
+    )
 
 
 def heads_of(shape: Shape) -> Heads:

@@ -18,6 +18,7 @@ COLORS = {  # in the order of the legend
 }
 LOADS = "TMA load issued"  # a stroke, not a stretch
 NARROW = 0.025  # fraction of the window that is too narrow for a number
+SCATTER = 100  # cycles by which two readings of the clock may be late: a shorter wait is none
 
 
 class Stretch(NamedTuple):
@@ -29,11 +30,12 @@ class Stretch(NamedTuple):
     end: int
 
 
-def stretches(timestamps: Sequence[tuple[str, int, int]]) -> list[Stretch]:
+def stretches(timestamps: Sequence[tuple[str, int, int]], usual: int = 0) -> list[Stretch]:
     """A role's activities between its timestamps (event, number, cycle).
 
     The tensor cores multiply in order, so the wgmma of a K tile begins when it is issued or when the one before it
     retires, whichever is later. The time before SEE_FULL is the wait for it; before ISSUE_LOAD, for an empty stage.
+    usual: cycles of it that pass even where nothing has to be waited for.
     """
     found: list[Stretch] = []
     issued: dict[int, int] = {}
@@ -41,7 +43,7 @@ def stretches(timestamps: Sequence[tuple[str, int, int]]) -> list[Stretch]:
     for event, number, cycle in timestamps:
         match event:
             case "SEE_FULL":
-                found.append(Stretch("waiting for full or its turn", number, before, cycle))
+                found.append(Stretch("waiting for full or its turn", number, before + usual, cycle))
                 issued[number] = cycle
             case "RETIRE_MMA":
                 if number in issued:
@@ -50,7 +52,7 @@ def stretches(timestamps: Sequence[tuple[str, int, int]]) -> list[Stretch]:
             case "STORE":
                 found.append(Stretch("epilogue", number, before, cycle))
             case "ISSUE_LOAD":
-                found.append(Stretch("waiting for empty", number, before, cycle))
+                found.append(Stretch("waiting for empty", number, before + usual, cycle))
         before = cycle
     return found
 
@@ -82,7 +84,7 @@ def draw_kernel(axes: "Axes", swept: SweepResults, point: Point) -> None:
     """One kernel: the first block's roles from top to bottom, its loads as strokes with their K tile's number."""
     written_by = point.facts["stamps"]
     for row, written in enumerate(written_by.values()):
-        for stretch in stretches([tuple(one) for one in written]):
+        for stretch in stretches([tuple(one) for one in written], point.facts["cycles"]["wait for full"]):
             draw_stretch(axes, row, stretch, point.facts["window"])
         for what, _, cycle in written:
             if what == "ISSUE_LOAD":
@@ -104,9 +106,9 @@ def draw_kernel(axes: "Axes", swept: SweepResults, point: Point) -> None:
 
 def draw_stretch(axes: "Axes", row: int, stretch: Stretch, window: int) -> None:
     """Waits below, work above: a warpgroup waits for the next stage while the tensor cores multiply the one before."""
-    if stretch.end <= stretch.begin:
-        return
     waits = stretch.what.startswith("waiting")
+    if stretch.end - stretch.begin <= (SCATTER if waits else 0):
+        return
     bottom, height = (row + 0.08, 0.3) if waits else (row - 0.42, 0.44)
     axes.broken_barh(
         [(stretch.begin, stretch.end - stretch.begin)], (bottom, height), facecolor=COLORS[stretch.what],

@@ -261,7 +261,7 @@ def hopper_timeline() -> Sweep:
     """Stamps of three kernels, where a block goes on to its next tile; and what stamping costs."""
     problem = gemm("bf16")
     kernels = {
-        "plain": levered(("persistent",)),
+        "plain, persistent": levered(("persistent",)),
         "cooperative": levered(SPECIALIZED),
         "ping-pong": HopperConfig((128, 192, 64), "pingpong"),
     }
