@@ -68,10 +68,10 @@ class TestAnyShape:
         assert "0.800 at 64×64×512" in texts(axes)
         names = [text.get_text() for text in axes.get_legend().get_texts()]
         assert names == [
-            "M = N = K: 1, median 1.200",
-            "random, seed 7: 3, median 1.050",
-            "random, seed 8: 1, median 1.050",
-            "all random ones: 4, median 1.050",
+            "M = N = K: 1, median 1.200, 0 below 1",
+            "random, seed 7: 3, median 1.050, 1 below 1",
+            "random, seed 8: 1, median 1.050, 0 below 1",
+            "all random ones: 4, median 1.050, 1 below 1",
         ]
 
     def test_x_is_flop_for_each_byte(self):

@@ -65,8 +65,11 @@ def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
 
 
 def told(measured: Sequence[Measurement]) -> str:
-    """The number of shapes and their median ratio."""
-    return f"{len(measured)}, median {median(one.ratio for one in measured):.3f}" if measured else "0"
+    """The number of shapes, their median ratio, and how many are slower than the baseline."""
+    if not measured:
+        return "0"
+    middle = median(one.ratio for one in measured)
+    return f"{len(measured)}, median {middle:.3f}, {sum(one.ratio < 1 for one in measured)} below 1"
 
 
 def kinds_of(swept: SweepResults) -> dict[str, list[Measurement]]:

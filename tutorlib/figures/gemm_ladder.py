@@ -27,6 +27,7 @@ FAMILIES: dict[str, Callable[[str], bool]] = {  # a rung's title begins with its
     "WGMMA": lambda title: title >= "13",
 }
 LAST = "14"
+CHOSEN = "14 chosen"
 
 
 def gemm_ladder(
@@ -45,7 +46,8 @@ def gemm_ladder(
     if everything is None:
         roofs = {tried.gpu: tried.facts for tried in known_sweeps("gemm_tries")}  # measured there, too
         everything = [
-            replace(swept, facts=roofs.get(swept.gpu, {}) | swept.facts) for swept in all_sweep_results("gemm_rungs")
+            with_newer(replace(swept, facts=roofs.get(swept.gpu, {}) | swept.facts))
+            for swept in all_sweep_results("gemm_rungs")
         ]
         beside_nvidia = known_sweeps("gemm_nvidia")
     rows = [
@@ -76,6 +78,16 @@ def gemm_ladder(
         same_gpu = [other for other, (_, of) in zip(speeds, rows, strict=True) if of.gpu == part.gpu]
         axes.set_ylim(0, max(other.get_ylim()[1] for other in same_gpu))
     return figure
+
+
+def with_newer(swept: SweepResults) -> SweepResults:
+    """The sweep with the squares of gemm_any, where these are newer, in the place of its self-configuring rung."""
+    for newer in known_sweeps("gemm_any"):
+        if newer.gpu == swept.gpu and newer.date > swept.date:
+            kept = [point for point in swept.points if point.name != CHOSEN]
+            chosen = [replace(point, name=CHOSEN) for point in newer.points if point.measurement.shape in swept.shapes]
+            return replace(swept, points=(*kept, *chosen))
+    return swept
 
 
 def ends_of_family(swept: SweepResults, belongs: Callable[[str], bool], up_to: str) -> SweepResults:

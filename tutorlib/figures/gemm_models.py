@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = (SHADES[1], SHADES[2], SHADES[3])
+MANY = 512  # tokens
 GLYPHS = dict(zip("os^vDP", "●■▲▼◆✚", strict=True))  # of the markers, for labels away from their line's end
 
 
@@ -30,8 +31,9 @@ def gemm_models(everything: Sequence[SweepResults] | None = None) -> "Figure":
     for part, swept in zip(figure.subfigures(len(everything), squeeze=False)[:, 0], everything, strict=True):
         models = swept.facts["models"]
         part.suptitle(
-            f"{swept.gpu}, bf16, {swept.regime}: {middle_and_least(measured_of(swept))}", x=0.01, ha="left", color=INK
-        )
+            f"{swept.gpu}, bf16, {swept.regime}: {middle_and_least(measured_of(swept))}\n{halves(measured_of(swept))}",
+            x=0.01, ha="left", color=INK,
+        )  # fmt: skip
         panels = part.subplots(1, len(models), sharey=True)
         for axes, model, color in zip(panels, models, COLORS, strict=True):
             draw_model(axes, swept, model, color)
@@ -63,6 +65,17 @@ def draw_model(axes: "Axes", swept: SweepResults, model: str, color: str) -> Non
 def measured_of(swept: SweepResults) -> list[Measurement]:
     """From the fewest tokens on."""
     return sorted((point.measurement for point in swept.points), key=lambda one: one.shape)
+
+
+def halves(measured: Sequence[Measurement]) -> str:
+    """The median ratios of few tokens and of many, and of how far their quartiles are from them."""
+    told = []
+    for name, of in (("below", [one for one in measured if one.shape[0] < MANY]),
+                     ("from", [one for one in measured if one.shape[0] >= MANY])):  # fmt: skip
+        if of:
+            middle, spread = median(one.ratio for one in of), median(one.spread / 2 for one in of)
+            told.append(f"{name} {MANY} tokens: median {middle:.3f}, of a shape's pairs ±{spread:.1%}")
+    return "; ".join(told)
 
 
 def middle_and_least(measured: Sequence[Measurement]) -> str:
