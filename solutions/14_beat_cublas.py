@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 165
+#     minutes: 180
 #     appendix: 75
 #     summary: The parts of a persistent GEMM, each predicted and measured, until it picks its own configuration.
 # ---
@@ -9,32 +9,33 @@
 # %% [markdown]
 # # 14 · Beat cuBLAS
 #
-# Notebook 13's kernel has the instructions that make Hopper fast, TMA and wgmma. What separates it from cuBLAS is
-# scheduling: which warp loads, which multiplies, which tiles run together, and which warps store while others compute.
-# This page adds few instructions and about ten **levers**, changes of the schedule that leave the arithmetic as it is.
-# When you meet one, write down what you expect of it, in percent, at 2048³, 4096³ and 8192³; a table near the end has
-# the measurements. Most levers bring less than the measurement's own spread, and some cost at one size what they bring
-# at another.
+# Notebook 13's kernel runs at 1.01, 0.975 and 1.00 of cuBLAS's speed at 2048³, 4096³ and 8192³, and at 0.58 to 0.75 at
+# squares that do not fill an H200 with tiles of 128×256. This page brings 4096 to 1.01 and 8192 to 1.03 by scheduling:
+# which warp loads, which multiplies, which tiles run together, and which warps store while others compute. At 2048
+# scheduling gains nothing. The other squares it brings to 1.0 or more by choosing a configuration, which is the larger
+# gain.
 #
-# You write the parts of the kernel one by one, each simulated in a kernel whose other parts are the course's. At the
-# end the kernel consists of your parts, a function of yours picks its configuration for any shape, and both are timed.
-# The numbers of the exercises do not follow the page. Its order is:
+# You meet nine **levers**, changes of the schedule that leave the arithmetic as it is. Write down what you expect of
+# each, in percent, at these three sizes; a table near the end has the measurements. You write the kernel's parts one by
+# one, and at the end a function that picks a configuration for any shape.
 #
-# | | exercises | minutes |
+# | | exercises, in this order | minutes |
 # |---|---|---|
 # | two roles, and their registers | 14.1, 14.2, 14.13 | 35 |
 # | persistent blocks, and their epilogue | 14.7, 14.14, 14.15 | 40 |
 # | bytes, and clusters that share them | 14.4, 14.5, 14.16 | 35 |
-# | the last wave, and the levers measured | 14.17 | 20 |
+# | the last wave, and the levers measured | 14.17 | 35 |
 # | a configuration for any shape; your kernel | 14.10, 14.12, 14.18 | 35 |
 #
-# Each row ends where a section ends, and is a good place to stop for the day.
+# Each row ends where a section ends: a good place to stop for the day.
+#
+# Times are taken in turns with PyTorch's cuBLAS, on normally distributed inputs. **Cool** means rounds of a few
+# milliseconds between which the GPU rests; the appendix *In watts* measures without rests.
 #
 # > **After this page you can** give warps roles and registers, keep blocks busy from the first tile to the last, share
 # > loads in a cluster, hand accumulators from one block to another, estimate a configuration's time from counts, and
-# > choose one for a shape that has never been timed.
-# >
-# > **It takes** about 165 minutes, on any machine, and its appendix about 75 more. Without a Hopper GPU the kernels are
+# > choose one for a shape that has never been timed. >
+# > **It takes** about 180 minutes, on any machine, and its appendix about 75 more. Without a Hopper GPU the kernels are
 # > simulated; with one they are timed.
 
 # %%
@@ -82,10 +83,11 @@ from tutorlib.notebook.tuner import show_model, tune_hopper
 # ## Where the time goes
 #
 # The drawing shows one SM computing three tiles of C, one after the other, in the manner of notebook 13. Two warpgroups
-# share each tile, and one of their warps also issues the loads. Here one block takes all three; in notebook 13 each
-# tile is a block of its own, and an SM holds one block at a time, as its stages fill shared memory. So no second block
-# computes in the gaps. Each color is one tile of C. Gray marks a warpgroup that rounds and stores, hatching the time in
-# which the tensor cores are idle. (The lengths are chosen for the drawing; measured times follow below.)
+# share each tile, and one of their warps also issues the loads. An SM holds one block at a time, as its stages fill
+# shared memory, so no second block computes in the gaps.
+#
+# Each color is one tile of C. Orange marks a warpgroup in its epilogue, rounding and storing. Hatching marks the time
+# in which the tensor cores are idle. The lengths are chosen for the drawing; measured ones follow below.
 
 # %%
 show_roles("plain")
@@ -96,8 +98,9 @@ show_roles("plain")
 # meanwhile nothing multiplies.
 #
 # The first gap closes if *another warp* issues the loads, and if the block stays for the next tile: a block that has
-# not started cannot load. The next drawing shows that. Its title, *cooperative*, says that the two warpgroups still
-# share each tile. (The drawings show a tile's loads as late as they may come, three ticks before its multiplication.)
+# not started cannot load. The next drawing shows that. Its title, *cooperative*, is CUTLASS's
+# [word](https://docs.nvidia.com/cutlass/media/docs/cpp/efficient_gemm.html) for two warpgroups that share each tile.
+# The drawing shows a tile's loads as late as they may come, three ticks before its multiplication.
 
 # %%
 show_roles("cooperative")
@@ -105,9 +108,9 @@ show_roles("cooperative")
 # %% [markdown]
 # ## Two roles
 #
-# So one more warpgroup joins the block, the **producer**. One of its warps issues all loads and waits for nothing but
-# an empty stage. The other warpgroups are the **consumers**: they multiply and never load. Notebook 13's ring connects
-# the two, with an mbarrier `full` and an mbarrier `empty` for each stage.
+# So one more warpgroup joins the block, the **producer**, one of whose warps issues all loads. The other warpgroups are
+# the **consumers**: they multiply and never load. Notebook 13's ring connects the two, with an mbarrier `full` and an
+# mbarrier `empty` for each stage.
 #
 # | | producer | consumers |
 # |---|---|---|
@@ -115,9 +118,7 @@ show_roles("cooperative")
 # | then | announces bytes, issues the TMA loads | fence, wgmma, commit |
 # | arrives at | `full[stage]`, where TMA counts the bytes | `empty[stage]`, once the wgmma has *read* the stage |
 #
-# Compare this with notebook 13: the waits are the same, but each is now in the program of a different warp, and no `if`
-# separates the roles inside the loop. The producer's loop could not be simpler, and it runs ahead of the consumers by
-# up to as many K tiles as the ring has stages.
+# The producer runs ahead of the consumers by up to as many K tiles as the ring has stages.
 #
 # Each role runs its loop once for every tile of C. Its argument, `steps`, has:
 #
@@ -130,7 +131,8 @@ show_roles("cooperative")
 #   `first` says whether to discard the old accumulators; it must be a Python `True` or `False`.
 #
 # `make_pipeline_state(PipelineUserType.Producer, stages)` counts for you: `.index`, `.phase`, `.advance()`, `.clone()`.
-# A producer's phase starts at 1, so its first wait finds every stage empty.
+# A producer's phase starts at 1, so its first wait finds every stage empty. A consumer's state is made with
+# `PipelineUserType.Consumer`; its phase starts at 0.
 #
 # **Exercise 14.1** (about 7 lines). Write `produce(steps)`. All lanes of one warp run it. One lane arrives (`with
 # cute.arch.elect_one():`); `steps.load` elects a lane by itself. The calls are those of notebook 13's main loop:
@@ -156,15 +158,19 @@ check("14.1", produce)
 
 # %% [markdown]
 # The consumers' loop has one trap. After `commit_group` a multiplication has been *issued*; only after `wait_group` do
-# you know that it has read its stage. If you wait for each group before you issue the next, the tensor cores run dry in
-# between. So issue the next group while one is in flight, and then free the stage of the *earlier* one.
+# you know that it has read its stage. All consumers use the same four tensor cores of the SM, whose queue runs empty if
+# every warpgroup waits for its group before it issues the next. So issue the next group while one is in flight, and
+# then free the stage of the *earlier* one.
 #
-# **Exercise 14.2** (about 20 lines). Write `consume(steps)`, which every consumer warp runs. One lane of each warp
-# arrives at `empty` once for every K tile, and never before the wgmmas that read the stage are known to be complete.
-# (After the last K tile you may leave the arrival out, as no warp waits for it here. In the kernel of 14.7 the producer
-# waits for it.) When `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators next.
-# The rehearsal runs your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst timing that the
-# mbarriers allow.
+# **Exercise 14.2** (about 20 lines). Write `consume(steps)`, which every consumer warp runs.
+#
+# - One lane of each warp arrives at `empty` once for every K tile, and never before the wgmmas that read the stage are
+#   known to be complete. The arrival after the last K tile is optional here; the kernel of *Persistent blocks* needs
+#   it.
+# - When `consume` returns, no wgmma may be in flight, because the epilogue rounds the accumulators next.
+#
+# The check runs your loop beside a producer, with 2, 3 and 4 stages, and assumes the worst timing that the mbarriers
+# allow.
 
 
 # %%
@@ -198,12 +204,19 @@ def consume(steps: RoleSteps):
 check("14.2", consume)
 
 # %% [markdown]
-# This is the kernel around the two loops; its parts are notebook 13's. Its last line, `divide_roles`, sends one warp to
-# `load_tiles` and all warps of the other warpgroups to `multiply_tiles`, in which a block takes one tile after another.
-# Here each tile has mbarriers of its own, so that your loops can count from 0. But these mbarriers do not protect the
-# previous tile's stages, so the producer also waits at a named barrier, `STAGES_READ`, at which the consumers arrive
-# after `consume` and before their epilogue. The kernel that you build from here on needs no such barrier: it keeps one
-# ring for all tiles.
+# This is the kernel around the two loops. Its last line, `divide_roles`, sends all consumer warps to `multiply_tiles`,
+# in which a block takes one tile after another, and one warp of the producer to the loop that is not shown:
+#
+# ```python
+# def load_tiles(tiles, produce):
+#     for number in cutlass.range(tiles.number, unroll=1):
+#         produce(tiles.steps(number))
+#         cute.arch.barrier(barrier_id=STAGES_READ, number_of_threads=tiles.threads)
+# ```
+#
+# Each tile has mbarriers of its own, so that your loops can count from 0. They do not protect the previous tile's
+# stages, so the producer waits at the named barrier `STAGES_READ` until the consumers have returned from `consume`. The
+# kernel that you build from here on keeps one ring for all tiles and needs no such barrier.
 
 # %%
 show_source(multiply_tiles, specialized_kernel)
@@ -220,16 +233,13 @@ print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
-# The smaller tile is about 6% slower at both sizes. (Each kernel is timed in turn with cuBLAS, and the factor
-# compares their speeds as fractions of cuBLAS's, so it is not quite the quotient of the two times. In the kernel at the
-# end of this page the smaller tile is about 2% slower at 4096 and about as fast at 2048:
-# `figures/data/explored/h200.jsonl.gz`.) The section *Bytes per step* counts the bytes it moves.
+# The smaller tile is 5% slower at both sizes. The section *Bytes per step* counts the bytes it moves.
 #
 # ## Registers move
 #
-# Look again at the line about registers: 384 threads with 168 registers each. A consumer thread holds 128 accumulators,
-# and 64 more registers once it also holds them rounded to bf16: more than 168. The producer's threads only count
-# stages; two dozen registers are enough for them. But a block starts with the same number for every thread.
+# Look again at the line about registers: 384 threads with 168 each. A consumer thread holds 128 accumulators, and 64
+# more registers once it also holds them rounded to bf16: more than 168. The producer's threads only count stages. But a
+# block starts with the same number for every thread.
 #
 # The instruction `setmaxnreg` changes that. One warpgroup returns registers to the block's pool
 # (`setmaxregister_decrease`), and another takes them (`setmaxregister_increase`), waiting until the pool has enough.
@@ -241,8 +251,9 @@ print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in li
 # The rules: an SM has 65,536 registers. A block has *w* consumer warpgroups and one producer warpgroup. Each thread
 # starts with 65,536 divided by the number of threads, rounded down to a multiple of 8; the sum over all threads is the
 # pool. `setmaxnreg` takes multiples of 8, and at least 24. The producer keeps what it needs, and the consumers divide
-# the rest. Here 24 are enough. The cell prints pairs, a producer thread's registers and a consumer thread's, and shows
-# how little a producer that needs more would cost the consumers:
+# the rest.
+#
+# The cell prints pairs, a producer thread's registers and a consumer thread's. Here the producer needs 24.
 
 # %%
 for warpgroups in (2, 3):
@@ -250,22 +261,24 @@ for warpgroups in (2, 3):
         print(f"{warpgroups} multiply, the producer needs {need}: {course.register_split(warpgroups, need)}")
 
 # %% [markdown]
-# (The appendix *Registers, counted* has this arithmetic as an exercise. With three consumer warpgroups each consumer
-# thread gets 160 registers. That is enough for the 128 accumulators of 64×256, but ptxas refuses: a wgmma must fit into
-# the registers that a thread *starts* with, and with 512 threads that is 128.)
+# With three consumer warpgroups each consumer thread gets 160 registers, enough for the 128 accumulators of 64×256. Yet
+# ptxas refuses: a wgmma must fit into the registers that a thread *starts* with, and with 512 threads that is 128. The
+# appendix *Registers, counted* has this arithmetic as an exercise.
 #
 # From here on you write the parts of one kernel, the one that the rest of the page measures. It has a slot for each
 # part. `check` puts your function into its slot, fills the others with the course's, and simulates the kernel on a GPU
-# with two SMs, so that a block has several tiles even of a small C. At the end of the page each slot has a part of
-# yours.
+# with two SMs, so that a block has several tiles even of a small C.
 #
 # **Exercise 14.13** (about 7 lines). Write `take_roles(me, consumers, registers, produce, consume)`, which every thread
-# of the block runs. `me.group` is the number of its warpgroup in the block, `me.warp` that of its warp in the
-# warpgroup. Warpgroups 0 to `consumers` − 1 multiply; warpgroup `consumers` is the producer. `registers` is the pair
-# from above: (producer's, consumers'). Move the registers, then let one warp call `produce()` and every consumer warp
-# `consume()`. The instruction, `cute.arch.setmaxregister_decrease(n)` or `…_increase(n)`, must be executed by all four
-# warps of a warpgroup. **Predict** before you run the check: which of the two instructions, if you leave it out, makes
-# the kernel hang?
+# of the block runs.
+#
+# - `me.group` is the number of its warpgroup in the block, `me.warp` that of its warp in the warpgroup.
+# - Warpgroups 0 to `consumers` − 1 multiply; warpgroup `consumers` is the producer.
+# - `registers` is the pair from above: (producer's, consumers').
+#
+# Move the registers, then let one warp call `produce()` and every consumer warp `consume()`. The instruction,
+# `cute.arch.setmaxregister_decrease(n)` or `…_increase(n)`, must be executed by all four warps of a warpgroup.
+# **Predict** before you run the check: which of the two instructions, if you leave it out, makes the kernel hang?
 
 
 # %%
@@ -299,15 +312,15 @@ check("14.13", take_roles)
 #
 # ## Persistent blocks
 #
-# Every way to close the gaps between tiles requires that a block have a *next* tile. So the kernel launches only as
-# many blocks as fit on the GPU, and each computes tile after tile. Such blocks are called **persistent**. The kernel,
-# and no longer the hardware, determines the order of the tiles: down bands of `group` rows, so that blocks that run at
-# the same time share rows of A and columns of B, as in notebook 11. Nothing is assigned while the kernel runs: each
-# block's tiles follow from its number, so the producer and the consumers each compute them and need not communicate.
-# The cell is for clusters of 2×1: blocks 0 and 1 form cluster 0, start together, and compute tiles one below the other,
-# for a reason that the section *Clusters* gives. `walk` lists a block's tiles, (M, N). It takes the block, the
-# cluster's extent, the number of clusters at a time, the clusters down and across C, and the rows of clusters in a
-# band:
+# To close the gaps between tiles, a block needs a *next* tile. So the kernel launches only as many blocks as fit on the
+# GPU, and each computes tile after tile. Such blocks are called **persistent**.
+#
+# The order of the tiles is now the kernel's: down bands of `group` rows, as in notebook 11. Each block's tiles follow
+# from its number, so the producer and the consumers each compute them and need not communicate.
+#
+# `walk` lists a block's tiles, (M, N). Its arguments are the block, the cluster's extent, the number of clusters at a
+# time, the clusters down and across C, and the rows of clusters in a band. In a cluster of 2×1, which the section
+# *Clusters* explains, two blocks compute tiles one below the other.
 
 # %%
 for block in (0, 1, 2, 131):
@@ -318,18 +331,18 @@ for block in (0, 1, 2, 131):
 # 8 + 2, pair 66 is in the first band, ninth column, third from the top: tile (4, 8) for block 0. Block 131, of cluster
 # 65, has three tiles, as there is no pair 263.
 #
-# What changes in 14.1? The loop over K tiles is now inside a loop over tiles of C, and the ring does not know where a
-# tile ends. If a tile has 5 K tiles and the ring 3 stages, the second tile begins at stage 2, in the ring's second
-# round. A producer that starts each tile with a new pipeline state waits for the wrong phase of the wrong stage. So the
-# state belongs before both loops.
+# The producer's loop is now inside a loop over tiles of C, and the ring does not know where a tile ends. If a tile has
+# 5 K tiles and the ring 3 stages, the second tile begins at stage 2, in the ring's second round. A new pipeline state
+# for each tile would wait for the wrong phase of the wrong stage. So the state belongs before both loops.
 #
 # **Exercise 14.7** (about 7 lines). Write `produce_tiles(tiles, loads)` for the producer warp.
 #
 # - `tiles.items()` is the number of tiles of C that this block computes, at least 1, so loop over
 #   `cutlass.range(tiles.items(), unroll=1)`. `item = tiles.take(number)` is one of them: `item.tile` is its place (M,
-#   N), `item.k_tiles` the number of its steps, and `item.k_tile(step)` the K tile that a step needs. (That is not
-#   always `step`: a block may have to begin in the middle of K.)
-# - `loads.stages`, and `loads.issue(tile, k_tile, stage, phase)`: the body of your loop in 14.1, except `advance`.
+#   N), and `item.k_tiles` the number of its steps along K.
+# - `item.k_tile(step)` is the K tile that a step needs. That is not always `step`: a block may have to begin in the
+#   middle of K.
+# - `loads.stages`, and `loads.issue(tile, k_tile, stage, phase)`: the body of your loop in `produce`, except `advance`.
 # - `loads.finish(state)`, after the last tile: waits until all stages have been read. In a cluster, other blocks arrive
 #   at this block's mbarriers, so it must not end before they have.
 
@@ -352,7 +365,7 @@ def produce_tiles(tiles, loads):
 check("14.7", produce_tiles)
 
 # %% [markdown]
-# The course's part here is `loads.issue`. You know its lines from 14.1:
+# The course's part here is `loads.issue`. You know its lines from `produce`:
 
 # %%
 show_source(Loads)
@@ -361,53 +374,50 @@ show_source(Loads)
 # ## The other gap: the epilogue
 #
 # Rounding 128×256 accumulators and storing them takes time, and meanwhile both warpgroups leave the tensor cores idle.
-# (They need not wait for each other. Unlike notebook 13's, this epilogue has shared memory of its own beside the
-# stages: each warp writes its 16 rows there with `stmatrix` and issues its own TMA store.)
+# Unlike notebook 13's, this epilogue has shared memory of its own beside the stages, so the warps need not wait for
+# each other.
 #
-# There are two ways out. **Ping-pong**: each warpgroup has a tile of its own, and one multiplies while the other
-# stores. **Deferred stores**: a thread rounds its 128 accumulators to 64 registers of bf16 at once, issues the next
-# tile's first wgmmas, and only then stores, while they run. That is what the extra registers are for.
+# There are two ways to close this gap. **Ping-pong**: each warpgroup has a tile of its own, and one multiplies while
+# the other stores. **Deferred stores**: a thread rounds its 128 accumulators to 64 registers of bf16 at once, issues
+# the next tile's first wgmmas, and only then stores, while they run. That is what the extra registers are for.
 
 # %%
 show_roles("cooperative", "deferred stores", "ping-pong")
 
 # %% [markdown]
-# In the drawing ping-pong, with twice as many tiles of half the size, wins. It needs smaller tiles, as one warpgroup
-# holds all accumulators of a tile: for 128×256 they would be 256 in each thread, more than the 240 registers above.
-# **Predict** what that costs, before you look at the figure.
+# In the drawing ping-pong wins, with tiles of half the size. One warpgroup holds all accumulators of a tile, and for
+# 128×256 they would be 256 in each thread, more than the 240 registers above. The kernel's tiles are 128×192, three
+# quarters. **Predict** what that costs, before you look at the figure.
 #
-# The next figure is measured: each role writes timestamps of the SM's clock inside the kernel, at 4096³. It shows a
-# block from the last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`). Work is above,
-# waiting below. The time above each panel is the kernel's without timestamps; the percentage says how much they slow
-# it. *Plain* is notebook 13's loop, here in a block that takes tile after tile.
+# The next figure is measured at 4096³, by timestamps of the SM's clock inside the kernel. It shows a block from the
+# last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`).
+#
+# - Work is above, in blue and orange, waiting below. The tensor cores are idle where *neither* warpgroup has blue.
+# - A timestamp itself takes a few hundred cycles, so a wait is drawn only as far as it exceeds the kernel's median,
+#   which passes even where the bytes landed long before.
+# - The time above each panel is without timestamps; the percentage says how much they slow the kernel.
+# - Numbers count a block's K tiles. Each tile of C has 64, so 128 is the first of the block's third tile.
 
 # %%
 show_figure("hopper_timeline")
 
 # %% [markdown]
-# The numbers count a block's K tiles from its first one on. At K = 4096 each tile of C has 64 of them, so 128 is the
-# first K tile of the block's third tile.
+# - *Plain, persistent* is notebook 13's loop, in a block that takes tile after tile. The load of 128, the first red
+#   mark after the epilogue, is issued too late: from there to its wgmma pass 2,400 cycles, in which both warpgroups
+#   wait for memory's latency.
+# - *Cooperative*: the producer issued the load of 128 before the gap, and then issues a load as soon as a stage is
+#   empty. What is left is the gap of the epilogue, some 1,400 cycles in which neither warpgroup multiplies.
+# - *Ping-pong*: that gap is closed too. One warpgroup begins to multiply as the other stops.
 #
-# - *plain*: the load of 128 (red) is issued after the epilogue, and both warpgroups wait for memory's latency. (The
-#   gray bars there are hardly waits, as all stages have been read by then. A bar lasts from one timestamp to the next
-#   and contains whatever lies between.)
-# - *cooperative*: the producer issued the load of 128 long before (it is one of the red marks left of the gap); it
-#   issues its next load as soon as a stage is empty. What is left is the gap of the epilogue, which both warpgroups
-#   have at nearly the same time. (The epilogue itself has become longer, here and in ping-pong: a median of 1,815 and
-#   1,999 cycles, where *plain* takes 1,227. The numbers are in `figures/data/sweeps/h200_hopper_timeline.json`; this
-#   page does not examine why.)
-# - *ping-pong*: that gap is closed too. One warpgroup begins to multiply as the other stops.
-#
-# And yet ping-pong takes longest. Its tiles, 128×192, leave more SMs idle at the end, as the section *Waves* counts.
-# And a K tile has three quarters of the others' arithmetic, but takes 912 cycles in this run, more than three quarters
-# of their 1,115 and 1,124. Some of that may be due to the timestamps, which slow ping-pong about twice as much as the
-# others; the section *Bytes per step* has another possible cause.
+# And yet ping-pong takes longest. Its tiles leave more SMs idle at the end, as the section *Waves* counts. And a K tile
+# has three quarters of the others' arithmetic but takes 912 cycles, more than three quarters of 1,115. The timestamps
+# slow ping-pong twice as much as the others, and *Bytes per step* has another possible cause.
 #
 # Deferred stores keep the large tile. Their loop handles two tiles at a time: the one that is being multiplied, and the
 # previous one, already rounded, which waits in registers until it is stored.
 #
 # **Exercise 14.14** (about 19 lines). Write `consume_tiles(tiles, multiply, out, defer)`, which every consumer warp
-# runs. `tiles` is as in 14.7. The steps of your loop in 14.2 are two calls now:
+# runs. `tiles` is what `produce_tiles` gets. The steps of your `consume` are two calls now:
 #
 # - `multiply.step(state, first)`: wait for `full`, fence, issue the wgmmas, commit. `first` is a Python `True` or
 #   `False`.
@@ -416,9 +426,11 @@ show_figure("hopper_timeline")
 #
 # The epilogue of tile `number` is one call or two: `out.round_and_store(number)`, or `out.round(number)` and later
 # `out.store(number)`. When the last tile has been stored, `out.drain()` waits until TMA has read the block's shared
-# memory. `defer` is known at compile time, so `if cutlass.const_expr(defer):` leaves no branch in the kernel: if it is
-# False, round and store each tile at once; if it is True, round it at once, and store it when the next tile's first
-# step has been issued. As in 14.2, one step is in flight while the next one is issued.
+# memory.
+#
+# `defer` is known at compile time, so `if cutlass.const_expr(defer):` leaves no branch in the kernel. If it is False,
+# round and store each tile at once. If it is True, round it at once, and store it when the next tile's first step has
+# been issued. As in `consume`, one step is in flight while the next one is issued.
 
 
 # %%
@@ -454,10 +466,10 @@ check("14.14", consume_tiles)
 # %% [markdown]
 # ### The store itself
 #
-# A warp owns 16 of every 64 rows of the tile. It stores them in pieces of 16 rows × 64 columns, each through a
-# buffer in shared memory: `stmatrix` writes the buffer, and TMA copies it to C. There are fewer buffers than pieces,
-# and the previous tile's copies may still be in flight when the next tile's pieces come. So before a buffer is written
-# again, TMA must have *read* it; it need not have written C. For bulk copies that is
+# A warp owns 16 of every 64 rows of the tile. It stores them in pieces of 16 rows × 64 columns, each through a buffer
+# in shared memory: `stmatrix` writes the buffer, and TMA copies it to C. There are fewer buffers than pieces, and the
+# previous tile's copies may still be in flight when the next tile's pieces come. So before a buffer is written again,
+# TMA must have *read* it; it need not have written C. For bulk copies that is
 #
 # > `cute.arch.cp_async_bulk_wait_group(n, read=True)`: returns when all but the newest *n* of this thread's groups have
 # > been read. `cute.arch.cp_async_bulk_commit_group()` closes a group.
@@ -468,7 +480,7 @@ check("14.14", consume_tiles)
 #
 # **Exercise 14.15** (about 12 lines). Write `store_pieces(out)`, which each consumer warp runs for a rounded tile.
 # `out.pieces` and `out.buffers` are Python numbers, so the loop is `cutlass.range_constexpr`. `out.write(piece,
-# buffer)` is the `stmatrix`, `out.copy(piece, buffer)` issues the copy (it elects the lane by itself). Within a tile,
+# buffer)` is the `stmatrix`, `out.copy(piece, buffer)` issues the copy and elects the lane by itself. Within a tile,
 # keep as many copies in flight as the buffers allow; before its first piece you may wait for all copies of the previous
 # tile.
 
@@ -499,9 +511,9 @@ check("14.15", store_pieces)
 # %% [markdown]
 # ## Bytes per step
 #
-# A step along K moves bytes along several paths, each with a bandwidth of its own. The tensor cores of an SM perform
-# 4,096 operations per cycle at the datasheet's rate, so a step of 128×256×64 takes them 1,024 cycles. Do the other
-# paths keep up?
+# A step along K moves the bytes of one K tile along several paths, each with a bandwidth of its own. The tensor cores
+# of an SM perform 4,096 operations per cycle at the datasheet's rate, so a step of 128×256×64 takes them 1,024 cycles.
+# Do the other paths keep up?
 #
 # **Shared memory** moves 128 bytes per cycle. TMA writes both tiles into it. For every 64 rows of A's tile, wgmma then
 # reads these rows once and *all* of B's tile: two warpgroups with 64 rows each read B twice.
@@ -538,26 +550,22 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 # %% [markdown]
 # Read the first line. At the tensor cores' full rate a tile of 128×256 takes *all* of shared memory's 128 bytes per
 # cycle, and 48 bytes per cycle from L2, for each of 132 SMs at once. A tile of 256×128 has the same area and needs 144.
-# Smaller tiles need more bandwidth on both paths, and that is a price of ping-pong: its tiles are 128×192 or 64×256. If
-# one of the paths is the bottleneck, a K tile of 128×192 takes more than three quarters of the time of one of 128×256.
-# This page does not measure which path it is; the model at its end takes 128 bytes per cycle for a hard limit and lets
-# L2's bytes add a little.
+# Smaller tiles need more bandwidth on both paths, which is a price of ping-pong.
 #
 # The table ranks tiles; it does not give a kernel's time. With 160 bytes instead of 128, 128×128 should be a quarter
-# slower than 128×256, but in *Two roles* it was 6% slower. Part of the difference is that kernels with 128×256 do not
-# run at the full rate either: a K tile takes them about a tenth more than 1,024 cycles (column *cycles* in *The levers,
-# measured*). This page does not explain the rest.
+# slower than 128×256, and in *Two roles* it was 5% slower. The rank is right; the limit is too strict.
 #
 # ## Clusters
 #
-# **Predict** what a cluster of 2×1 brings over none: L2 sends a third less. And 2×2, where it sends half? (*The levers,
-# measured* answers both.)
+# **Predict** what a cluster of 2×1 brings over none: L2 sends a third less. And 2×2, where it sends half? The answers
+# are in *The levers, measured*.
 #
 # Blocks of a cluster have a **rank** that runs along M first: block (*m*, *n*) has rank *m* + *n* · cluster[0]. TMA's
 # multicast takes a mask in which bit *r* is set if the block of rank *r* receives. The copy lands at the same offset in
 # the shared memory of each receiver, and the mbarrier at the same offset there counts its bytes. So each block
-# announces the bytes of both *whole* tiles, and gets them from several blocks. (The cell counts rows within the tile.
-# Blocks 0 and 1 have different tiles of A, blocks 0 and 2 the same.)
+# announces the bytes of both *whole* tiles, and gets them from several blocks.
+#
+# The cell counts rows within the tile. Blocks 0 and 1 have different tiles of A, blocks 0 and 2 the same.
 
 # %%
 for rank in range(4):
@@ -577,9 +585,9 @@ for rank in range(4):
 # **Exercise 14.5** (about 12 lines). Write `load_shared(operand, row, k_tile, stage, full)`, which the producer warp
 # calls for A and for B in each step.
 #
-# - `operand.g[None, None, row, k_tile]` is the tile in global memory (`row` counts tiles, along M for A and along N
-#   for B), and `operand.s[None, None, stage]` its place in shared memory; `cute.group_modes(…, 0, 2)` makes one mode of
-#   the two that are left.
+# - `operand.g[None, None, row, k_tile]` is the tile in global memory (`row` counts tiles, along M for A and along N for
+#   B), and `operand.s[None, None, stage]` its place in shared memory; `cute.group_modes(…, 0, 2)` makes one mode of the
+#   two that are left.
 # - `operand.mode` is 0 for A, whose tile the blocks with the same *m* share, and 1 for B, whose tile those with the
 #   same *n* share. It is a Python number. `operand.cluster` is the cluster's extent, two Python numbers, and
 #   `operand.block` this block's (*m*, *n*), two numbers that only the running kernel knows.
@@ -611,19 +619,24 @@ def load_shared(operand, row, k_tile, stage, full):
 check("14.5", load_shared)
 
 # %% [markdown]
-# Multicast has a price. A stage of this block holds slices that other blocks loaded, and their stages hold slices that
-# this block loaded. So before a producer overwrites its slices, *all* blocks that receive them must have read them, and
-# `empty` of a stage waits for arrivals from other SMs: one from each consumer warp of each block in this block's row
-# and column of the cluster. Together with this block they are cluster[0] + cluster[1] − 1 blocks. The kernel
-# initializes `empty` with the number of their consumer warps; the arrivals are yours.
+# Multicast has two prices. First, a stage of this block holds slices that other blocks loaded, and their stages hold
+# slices that this block loaded. So before a producer overwrites its slices, *all* blocks that receive them must have
+# read them, and `empty` of a stage waits for arrivals from other SMs: one from each consumer warp of each block in this
+# block's row and column of the cluster. Together with this block they are cluster[0] + cluster[1] − 1 blocks. The
+# kernel initializes `empty` with the number of their consumer warps; the arrivals are yours.
+#
+# Second, the blocks of a cluster must start together, in one GPC (graphics processing cluster), a group of SMs. The
+# section *Waves* counts what that costs.
 #
 # **Exercise 14.16** (about 4 lines). Write `free_stage(ring, stage)`, which each consumer warp calls when it has read a
-# stage. `cute.arch.mbarrier_arrive(pointer, rank)` arrives at the mbarrier with this pointer's offset in the block of
-# that rank. A warp has 32 lanes and at most 8 blocks to tell, so no loop is needed: let each lane decide whether it
-# speaks to a block. `ring.empty + stage` is the mbarrier, `ring.block` and `ring.cluster` are as in 14.5, and
-# `ring.first + r` is the rank of the cluster's block number *r*. (`ring.first` is 0 except with split-K, explained
-# below, where one cluster of the hardware holds several such clusters, one for each part of K.) `cute.arch.lane_idx()`
-# is the lane.
+# stage.
+#
+# - `cute.arch.mbarrier_arrive(pointer, rank)` arrives at the mbarrier with this pointer's offset in the block of that
+#   rank. `ring.empty + stage` is the mbarrier; `ring.block` and `ring.cluster` are what `operand` has.
+# - A warp has 32 lanes and at most 8 blocks to tell, so no loop is needed: let each lane decide whether it speaks to a
+#   block. `cute.arch.lane_idx()` is the lane.
+# - `ring.first + r` is the rank of the cluster's block number *r*. `ring.first` is 0 except with split-K, where one
+#   cluster of the hardware holds several such clusters, one for each part of K.
 
 
 # %%
@@ -641,13 +654,10 @@ def free_stage(ring, stage):
 check("14.16", free_stage)
 
 # %% [markdown]
-# The second price: the blocks of a cluster must start together, in one GPC (graphics processing cluster), a group of
-# SMs.
-#
 # ## Waves
 #
 # There are 132 SMs, and 2048×2048 is 128 tiles of 128×256: nearly a full **wave**, a set of tiles that run at the same
-# time. How do other sizes fit, and how do clusters? (The appendix *Waves, counted* has the arithmetic as an exercise.)
+# time. How do other sizes fit, and how do clusters? The appendix *Waves, counted* has the arithmetic as an exercise.
 
 # %%
 rows = {}
@@ -664,9 +674,9 @@ pandas.DataFrame.from_dict(rows, orient="index")
 # The percentage is the largest share of the time in which the tensor cores can do useful work. At 2048 a tile of
 # 128×192 has lost a third before it begins.
 #
-# The waves hide one more thing. An H200's GPCs have unequal numbers of SMs, and a cluster must fit into one of them. So
-# of clusters with four blocks a GPU may hold fewer than 132 / 4 = 33. **Predict:** at 2048, 128 tiles are 32 clusters
-# of 2×2. What happens on a GPU that holds 31? (The cell prints the waves, and the clusters in the last one.)
+# An H200's GPCs have unequal numbers of SMs, and a cluster must fit into one of them. So of clusters with four blocks a
+# GPU may hold fewer than 132 / 4 = 33. **Predict:** at 2048, 128 tiles are 32 clusters of 2×2. What happens on a GPU
+# that holds 31? The cell prints the waves, and the clusters in the last one.
 
 # %%
 for at_once in (33, 32, 31):
@@ -679,63 +689,71 @@ else:
     print(f"this GPU holds {max_clusters(2)} clusters of two blocks, {max_clusters(4)} of four")
 
 # %% [markdown]
-# (The course's H200 holds 30 clusters of four, so at 2048 clusters of 2×2 need a second wave.)
+# The course's H200 holds 30 clusters of four, so at 2048 clusters of 2×2 need a second wave.
 #
 # ### The order of tiles again
 #
-# In notebook 11 a better hit rate brought little. The arithmetic is faster now, so two more switches may be worth it.
-# `zigzag`: K runs backwards in every other tile, so that a block first asks for what it loaded last. `stagger`:
-# neighbors begin K at different places. All blocks in a row of tiles want the *same* lines of A, and since they walk
-# along K in step, they want them at the same moment. **Predict:** is that a hot spot in L2 that `stagger` removes, or
-# one fetch that serves them all?
+# In notebook 11 a better hit rate brought little. The arithmetic is faster now, so more switches may be worth it.
 #
-# The table of levers below has a row for each, and two more rows that need an explanation. *Tile order* is `raster="m"`
-# and `snake=True`: the bands consist of columns instead of rows, and every other band runs backwards. *Polling* is
-# `polls=True`: a waiting warp asks its mbarrier again and again and never sleeps.
+# - `zigzag`: K runs backwards in every other tile, so that a block first asks for what it loaded last.
+# - `stagger`: neighbors begin K at different places. All blocks in a row of tiles want the *same* lines of A at the
+#   same moment. **Predict:** is that a hot spot in L2 that `stagger` removes, or one fetch that serves them all?
+# - *Tile order* is `raster="m"` and `snake=True`: the bands consist of columns instead of rows, and every other band
+#   runs backwards.
+# - *Polling* is `polls=True`: a waiting warp asks its mbarrier again and again and never sleeps.
 #
 # ## The last wave: stream-K
 #
 # 4096 has 512 tiles of 128×256 for 132 SMs: 3.88 waves, which take as long as 4. In the last one, 16 SMs are idle.
-# **Stream-K** lays the K tiles of all tiles end to end and cuts that line into equal shares, one for each cluster.
-# Where a cut goes through a tile, one cluster passes its accumulators to another, which adds them. (The appendix
-# *Shares, counted* has the arithmetic as an exercise.)
+# **[Stream-K](https://arxiv.org/abs/2301.03598)** lays the K tiles of all tiles end to end and cuts that line into
+# equal shares, one for each cluster. Where a cut goes through a tile, one cluster passes its accumulators to another,
+# which adds them. The appendix *Shares, counted* has the arithmetic as an exercise.
+#
+# The drawing has a row for each cluster. A cluster computes its share from the last tile to the first, so the part that
+# it gives away comes first. An arrow leads from there to the end of the tile, where another cluster adds it.
 
 # %%
 show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters=4, tiles=6, k_tiles=6)
 
 # %% [markdown]
 # In this example it takes a quarter less time. It is not free: the fp32 accumulators of a 128×256 tile are 128 KiB,
-# written to L2 by one block and read back by another, which waits for them. **Predict:** at which of 2048, 4096, 8192
-# is it worth that? (The kernel cuts only the tiles of the last wave, and those of one wave more where the last one has
-# few. All others stay whole.)
+# written to L2 by one block and read back by another. The kernel cuts only the tiles of the last wave, and those of one
+# wave more where the last one has few. **Predict:** at which of 2048, 4096, 8192 is it worth that?
 #
 # ### The hand-over
 #
-# The block that has the last K tiles of a tile adds the other blocks' accumulators and stores the tile. The other
-# blocks write theirs to global memory. The drawing above shows each cluster's share, not its order: a cluster computes
-# its share from the last tile to the first, and after it the tiles that the kernel does not share out. So cluster 0
-# begins with its part of tile 1, and cluster 1, which adds, ends its share with its own part and rarely has to wait.
+# The block that has the last K tiles of a tile adds the other blocks' accumulators and stores the tile. The others
+# write theirs to global memory. In the drawing cluster 0 has written its part of tile 1 after 3 K tiles, and cluster 1
+# needs it after 9.
 #
 # Two blocks share no barrier, so a **flag** in global memory tells the adding block that the giving block has written
-# its accumulators: each warp has a flag, zero at first. In PTX's memory model two rules make that safe. A store with
-# **release** semantics comes after everything that the thread did before, and what the other lanes of the warp did
-# before a `sync_warp`. A load with **acquire** semantics comes before everything that the thread does afterwards, and
-# before what the other lanes do after a `sync_warp`. Both need the scope of the GPU, since the blocks are on different
-# SMs:
+# its accumulators: each warp has a flag, zero at first. In [PTX's memory
+# model](https://docs.nvidia.com/cuda/parallel-thread-execution/#memory-consistency-model) two rules make that safe:
+#
+# - A store with **release** semantics comes after everything that the thread did before, and what the other lanes of
+#   the warp did before a `sync_warp`.
+# - A load with **acquire** semantics comes before everything that the thread does afterwards, and before what the other
+#   lanes do after a `sync_warp`.
+#
+# Both need the scope of the GPU, since the blocks are on different SMs:
 #
 # > `cute.arch.store(part.flag, Int32(1), sem="release", scope="gpu")` and
 # > `cute.arch.load(part.flag, Int32, sem="acquire", scope="gpu")`
 #
 # **Exercise 14.17** (about 12 lines in both). Write `give_part(part)` and `add_part(part)`, which all lanes of a
 # consumer warp run, the one in the block that gives, the other in the block that adds, once for each block that gives
-# it a part. `part.flag` is the giving warp's flag. `part.write()` writes this thread's accumulators to global memory,
-# where the adder's thread of the same number finds them. `part.add(slice)` loads one of the `part.slices` slices of
-# them and adds it to this thread's accumulators; `part.slices` is a Python number, so that loop is
-# `cutlass.range_constexpr`. The adder polls the flag, `while given == 0:`, with all lanes;
-# `cute.arch.make_warp_uniform(x)` gives each of them lane 0's value, and the compiler knows that they agree. So the
-# lanes leave the loop together, and a lane whose own load was too early may be among them. At the end the adder sets
-# the flag to 0 again, for the next launch; one lane is enough, and so is `sem="relaxed"`. The simulator knows both
-# rules, and reports a sum that is right only by luck.
+# it a part.
+#
+# - `part.flag` is the giving warp's flag. `part.write()` writes this thread's accumulators to global memory, where the
+#   adder's thread of the same number finds them.
+# - `part.add(slice)` loads one of the `part.slices` slices of them and adds it to this thread's accumulators.
+#   `part.slices` is a Python number, so that loop is `cutlass.range_constexpr`.
+# - The adder polls the flag, `while given == 0:`, with all lanes. `cute.arch.make_warp_uniform(x)` gives each of them
+#   lane 0's value, and the compiler knows that they agree. So the lanes leave the loop together, and a lane whose own
+#   load was too early may be among them.
+# - At the end the adder sets the flag to 0 again, for the next launch; one lane is enough, and so is `sem="relaxed"`.
+#
+# The simulator knows both rules, and reports a sum that is right only by luck.
 
 
 # %%
@@ -772,75 +790,79 @@ check("14.17", hand_over)
 # ### Few tiles, long K
 #
 # Where C has fewer tiles than the GPU has SMs, cut K: **split-K**, the switch `split_k=4`. Four blocks of one cluster
-# compute a quarter of a tile's K each, and their partial sums go through the cluster's shared memory, not through L2.
-# The appendix *Split-K in a cluster* explains it; `choose` uses it below.
+# compute a quarter of a tile's K each (the appendix *Split-K in a cluster*).
 #
 # ## The levers, measured
 #
 # How to read the table:
 #
-# - **Numbers** are speeds as fractions of cuBLAS's at 2048³, 4096³ and 8192³, each pair timed in turns.
-# - **Rows** with a + add one lever to a row above (the picture below draws the tree), and the percentage is the gain
-#   over that row. **Within noise** means a gain smaller than the spread of the two ratios (between the quartiles of 16
-#   to 40 pairs): it may be none.
-# - **Names**: *plain* is notebook 13's loop again, but with a block for each tile, as *persistent* is a lever of its
-#   own here. *Multicast* is a cluster of 2×1. The tile is 128×256 unless a row names another. The last two rows are
-#   persistent and have multicast; 256×192 has zigzag and polling as well.
-# - **cycles** is the time of a K tile at 4096³, from a run with timestamps inside the kernel, which slow it. The floor
-#   is 1,024 for a tile of 128×256, 768 for 128×192 and 1,536 for 256×192. The column measures the main loop alone:
-#   where stores overlap the multiplication, a K tile may take longer and the kernel less.
+# - **Numbers** are speeds as fractions of cuBLAS's. **Rows** with a + add one lever to a row above, and the percentage
+#   is the gain over that row.
+# - **Names**: *plain* is notebook 13's kernel, with a block for each tile. *Persistent* is the timeline's
+#   *cooperative*. *Multicast* is a cluster of 2×1. The tile is 128×256 unless a row names another. The last two rows
+#   are persistent and have multicast; 256×192 has zigzag and polling as well.
+# - **cycles** is the time of a K tile at 4096³, from a run with timestamps. The floor is 1,024 for a tile of 128×256,
+#   768 for 128×192 and 1,536 for 256×192.
 
 # %%
 show_levers()
 
 # %% [markdown]
-# Where two levers close the same gap, the one added second brings less. So the tree adds multicast, deferred stores and
-# stream-K in two places each. Here it makes no difference: the two gains of each differ by no more than the spread.
+# The picture has the gains alone, with their spread. Multicast, deferred stores and stream-K are added in two places
+# each, since of two levers that close the same gap the second brings less.
 
 # %%
 show_figure("hopper_levers")
 
 # %% [markdown]
-# How good was your list?
+# How good was your list? Gains are in percent, those beyond the spread in bold. *At most* is a count, in parts of the
+# 296,000 cycles that a block takes at 4096 (from 285,440 for its 256 K tiles on).
 #
-# - **Roles alone** bring −0.9, −0.1 and +0.2% at the three sizes, all within the spread. Their worth is that
-#   they make the others possible.
-# - **Persistence** is the one lever that helps at 4096 (+3.0%), and it also helps at 8192 (+1.0).
-# - **Zigzag** (+0.7) and **stream-K** (+1.0 to +1.2) help at 8192. Stream-K costs 1.3% at 4096 and 15 to 16
-#   percent at 2048, where it cuts tiles that fit into one wave. By the count of *Waves* it can win at most 3% at 4096
-#   and at 8192. A likely reason why only 8192 is worth it: at either size it cuts the tiles of one or two waves, so the
-#   partial sums cost about as much, but 8192 takes eight times as long.
-# - **Deferred stores, multicast, tile order and polling** stay within the spread at every size. **Stagger** costs 3.9
-#   percent at 2048 and 0.6 at 8192.
-# - **Another tile**: 256×192 with stream-K is the fastest row at 8192 and the slowest at 2048. Ping-pong with 128×192
-#   loses 23% to cuBLAS at 2048 and 9 at 4096, and is about level with the plain kernel at 8192.
+# | lever | what it saves | at most | 2048 | 4096 | 8192 |
+# |---|---|---|---|---|---|
+# | roles alone | nothing: they make the others possible | 0 | −0.9 | −0.1 | +0.2 |
+# | persistent | three times the wait for a tile's first bytes | 3 | +0.5 | **+3.0** | **+1.0** |
+# | deferred stores | four gaps of 1,400 cycles | 2 | −0.4 | +0.1 to +0.6 | +0.1 |
+# | multicast | a third of L2's bytes | | −0.1 to −0.2 | −0.2 to +0.3 | −0.2 to −0.4 |
+# | zigzag | bytes from device memory | | +0.2 | +0.4 | **+0.7** |
+# | polling | waking up | | −0.6 | +0.2 | +0.2 |
+# | tile order | bytes from device memory | | −0.6 | 0.0 | +0.1 |
+# | stream-K | idle SMs in the last wave | 3 | **−15 to −16** | **−1.3** | **+1.0 to +1.2** |
+# | stagger | a hot spot in L2, if there is one | | **−3.9** | −0.8 | **−0.6** |
 #
-# Some of this was to be expected from the counts. At 2048 there is one wave, so nothing that overlaps with a *next*
-# tile can help. Clusters of 2×2 have no row. With the other switches of *polling* they reach 0.60, 0.86 and 0.94 of
-# cuBLAS (`figures/data/explored/h200.jsonl.gz`): 30 of them occupy 120 SMs, and the waves are 2, 5 and 18 instead of
-# 1, 4 and 16.
+# **At 2048 no row beats *plain*.** There is one wave, so nothing that overlaps with a *next* tile can help, and
+# stream-K cuts tiles that fit into it. Stream-K pays at 8192 only: at 4096 it cuts about as many tiles, and has an
+# eighth of the time to save it in.
 #
-# Ping-pong with 128×192 needs two waves of 768 cycles per K tile at 2048, where 128×256 needs one of 1,024, and at 4096
-# six instead of four. That is half as many cycles again, and an eighth, which is enough to explain what it loses there.
-# At 8192 the waves are slightly in its favor (21 instead of 16), and still it is no faster than *persistent*. Its
-# *cycles*, 882 in this run, exceed their floor by 15%, those of 128×256 with whole tiles by 9 to 10, as *Bytes
-# per step* led you to expect, though the timestamps may have a part in it. (This page cannot explain two numbers in
-# that column: with stream-K a K tile of 128×256 is within 3% of its floor, and *multicast* on *plain* takes
-# 1,274 cycles, though without timestamps that kernel is no slower.)
+# **Other tiles** trade waves for cycles. 256×192 with stream-K is the fastest row at 8192 and the slowest at 2048.
+# Clusters of 2×2 have no row: 30 of them occupy 120 SMs, so their waves are 2, 5 and 18 instead of 1, 4 and 16.
 #
-# Multicast is the surprise: L2 sends a third less, and the time does not change. A likely reason: blocks in step ask
-# for the same lines at the same moment, so one L2 access may serve several of them even without multicast. `stagger`
-# would lose exactly that, and it is the one switch of the tile order that costs time.
+# <details><summary>Ping-pong, counted beside <em>multicast</em>, which has the same clusters</summary>
+#
+# | | 2048 | 4096 | 8192 |
+# |---|---|---|---|
+# | 128×256: waves × cycles of a K tile | 1 × 1,024 | 4 × 1,024 | 16 × 1,024 |
+# | 128×192, ping-pong | 2 × 768 | 6 × 768 | 21 × 768 |
+# | so it should take | 1.50 times as long | 1.13 | 0.98 |
+# | it takes, by the ratios in the table | 1.31 | 1.11 | 1.00 |
+#
+# At 2048 the start, which both pay, dilutes the loss. At 8192 the waves are in ping-pong's favor and its K tiles are
+# not: 882 cycles exceed their floor by 15%, those of *multicast* by 9%.
+#
+# </details>
+#
+# Multicast is the surprise: L2 sends a third less, and the time does not change. Perhaps blocks that ask for the same
+# lines at the same moment share one L2 access even without it. `stagger` would lose exactly that.
 #
 # ### Neighbors
 #
-# That reason can be tested without multicast. Nsight Compute lists a unit in front of L2, the *L2 Request Coalescer*,
-# that merges reads of one line. Suppose that it merges those of SMs in one **GPC**, and that consecutive blocks start
-# there. Then they should compute tiles in few rows and few columns. So take a kernel that waits for L2, 512×1280×8192
-# in tiles of 64×80. These are 8×16 tiles, which all run at once, in whatever order. So the width of the bands changes
-# nothing but which blocks are neighbors. Nothing here tells how many neighbors one such unit serves, so the cell counts
-# for 16, about as many as a GPC has SMs, and for half as many. In a step, 8 neighbors request 144 KiB, and 16 of them
-# 288. How much of it is different?
+# This section tests that guess; you may skip to the rule at its end. Nsight Compute lists a unit in front of L2, the
+# *L2 Request Coalescer*, that merges reads of one line. Suppose that it merges those of SMs in one **GPC**, and that
+# consecutive blocks start there. Then they should compute tiles in few rows and few columns.
+#
+# In 512×1280×8192 with tiles of 64×80, all 8×16 tiles run at once, so the width of the bands changes nothing but which
+# blocks are neighbors. How many of them one such unit serves is not documented. In a step 8 neighbors request 144 KiB,
+# and 16, about as many as a GPC has SMs, 288. How much of it is different?
 
 # %%
 for band in (1, 2, 4, 8):
@@ -853,49 +875,51 @@ for band in (1, 2, 4, 8):
     print(line)
 
 # %% [markdown]
-# **Predict** the order of these four, and what `stagger` makes of the best. (The table has speeds as fractions of
-# cuBLAS's.)
+# **Predict** the order of these four, and what `stagger` makes of the best.
 
 # %%
 show_sweep("gemm_bands")
 
 # %% [markdown]
-# Bands of 4 come first and bands of 1 last, at every K, and at K = 8192 the best is 1.7 times as fast as the last: one
-# kernel, and all that differs is which blocks are neighbors. A read that neighbors share is cheaper, then, as it should
-# be if their requests are merged. Bands of 2 and bands of 8 are about level. Neither count alone predicts that: for 8
-# neighbors bands of 2 need fewer KiB, for 16 neighbors bands of 8 do. And `stagger` loses what bands of 4 gain: at
-# K = 4096 its row is back among those of 2 and 8, so the blocks have to ask at the same moment. (At K = 8192 its pairs
-# spread too widely to say by how much, and at 2048 only bands of 1 differ from the others by more than the spreads.)
+# Bands of 4 come first and bands of 1 last, on both GPUs and at every K. At K = 8192 the best is 1.6 to 1.7 times as
+# fast as the last, and all that differs is which blocks are neighbors. So a read that neighbors share is cheaper. Bands
+# of 2 and of 8 are about level, which neither count alone predicts.
 #
-# So neighbors that L2 serves together cost it little more than a cluster, and that is probably why multicast brought
-# nothing with tiles of 128×256 either, though there the GPU and the shapes were others. The course's chooser therefore
-# sets `group=4` where blocks without clusters compute all tiles at once and the bands come out even. Where there are
-# more waves it keeps 8, since narrow bands read A from device memory more often.
+# `stagger` seems to lose what bands of 4 gain. At K = 4096 it takes them from 1.23 to 1.10 on the H100, with spreads of
+# 4 and 5%, and from 1.09 to 1.02 on the H200, with 3%. That would fit blocks that must ask at the same moment; at the
+# other K the spreads are too wide to tell.
 #
-# So no list of levers is right for every shape. You have to choose, and that is where this page ends. (All of this was
-# measured on a GPU that cools between rounds. The appendix *In watts* measures the same kernels under the power limit.)
+# If neighbors share reads anyway, multicast has nothing left to save. **The rule:** where blocks without clusters
+# compute all tiles at once and the bands come out even, the course's chooser sets `group=4`. Where there are more waves
+# it keeps 8, since narrow bands read A from device memory more often.
 #
 # ## Choosing a configuration
 #
-# No configuration is the fastest at every shape. Much of what decides can be counted, and you have counted most of it:
+# No list of levers and no configuration is the fastest at every shape. Much of what decides can be counted, and you
+# have counted most of it:
 #
 # > time ≈ start + rounds · (K tiles · step + epilogue) + cost of sharing tiles
 #
-# A **step** takes as long as the slower of tensor cores and shared memory. L2's bytes overlap with both, but not for
-# free: TMA writes where wgmma reads, and now and then a warp waits. So they add a little, in proportion. **Rounds** are
-# waves if tiles stay whole. With stream-K they are the tiles (or groups of tiles, one for each cluster) over the
-# clusters that run at a time, not rounded, but at least 4 / (number of K tiles), since no part of a tile is shorter
-# than 4 K tiles. With split-K a round has fewer K tiles and a longer epilogue. And nothing is faster than device
-# memory, which delivers A and B and takes C. The remaining constants have to be measured. For an H200 they are:
+# - A **step** takes as long as the slower of tensor cores and shared memory. L2's bytes overlap with both, but now and
+#   then a warp waits for them, so they add a little, in proportion.
+# - **Rounds** are waves if tiles stay whole. With stream-K they are the tiles (or groups of tiles, one for each
+#   cluster) over the clusters that run at a time, not rounded, but at least 4 / (number of K tiles), since no part of a
+#   tile is shorter than 4 K tiles.
+# - With split-K a round has fewer K tiles and a longer epilogue.
+# - Nothing is faster than device memory, which delivers A and B and takes C.
+#
+# The constants have to be measured. For an H200 they are:
 
 # %%
 print(Sm())
 
 # %% [markdown]
 # `flops` and `smem_bytes` are per cycle of an SM, `store`, `share` and `exchange` are cycles, `start` is in µs, `clock`
-# in cycles per µs, and `hbm_bytes` in bytes per µs for the whole GPU. `l2_bytes` is no bandwidth but a fit: the number
-# of bytes from L2 that make a step one cycle longer. `flops` is fitted, too: real kernels stay below the datasheet's
-# 4,096.
+# in cycles per µs, and `hbm_bytes` in bytes per µs for the whole GPU. `l2_bytes` is the number of bytes from L2 that
+# make a step one cycle longer.
+#
+# **The constants but `sms` are fitted together to the times of kernels.** None is a measurement of what its name says:
+# a fit may put into one constant what another should have. The cell after the exercise has the measurements.
 #
 # **Exercise 14.10** (about 18 lines). Write `cost(config, m, n, k, sm)`, in µs:
 #
@@ -942,19 +966,35 @@ def cost(config, m, n, k, sm):
 check("14.10", cost)
 
 # %% [markdown]
-# How accurate is a formula with ten constants? The table has the levers' measured times, and the formula's result as a
-# multiple of each. (Some switches are not in the formula; it predicts the same time with and without them.)
+# How accurate is a formula with ten constants? The first table adds up where the time of one kernel really goes:
+# *cooperative* of the timeline, which is *persistent* among the levers.
+#
+# - At 4096 all is from one run with timestamps. The clock is cycles over nanoseconds inside the kernel, and *outside
+#   the block* is what the kernel takes beyond a block's time.
+# - At 2048 there were no timestamps. Each part takes the same cycles, at the clock that the driver reports.
+#
+# The second table has the levers' measured times, and the formula's result as a multiple of each. Switches that are not
+# in the formula do not change its result.
 
 # %%
 show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
 
 # %% [markdown]
-# The formula is within about 5% at 4096 and 8192, and up to 10% too high at 2048. It is wrong about
-# multicast: it charges for L2's bytes, so it promises a gain of 3 to 5%, and the measurement shows none. And it is
-# too hard on small tiles: for 128×128, which the table does not have, it expects well over the 6% that *Two roles*
-# measured beside 128×256 (try it: `cost(HopperConfig((128, 128, 64)), 4096, 4096, 4096, Sm())`).
+# **The budget** closes at 4096: 0.4 of 188.8 µs are not accounted for. The tensor cores' floor is 87% of the time; the
+# gaps of the schedule, epilogues and first loads, are 6.3 µs. The clock matters more: inside the kernel it is 1,599
+# MHz, where the driver, asked between launches, says 1,965, as in the table's other kernels. At 2048, 3.1 of 27.0 µs
+# are left over. A clock of 1,720 instead of 1,980 MHz would explain them, but it was not measured inside.
 #
-# The times also show where scheduling ends. The next cell counts what the tensor cores alone need at 1,980 MHz:
+# **The constants** do not say what their names say. `store` is 400 where an epilogue takes 1,815 cycles. A step of
+# 128×256 is 1,075 + 164 = 1,239 cycles by `flops` and `l2_bytes`, where a K tile takes 1,115, and `clock` is 1,850. The
+# fit puts into the step what the clock and the epilogues take.
+#
+# **The formula** is within about 5% at 4096 and 8192, and up to 10% too high at 2048. It is wrong about multicast: it
+# charges for L2's bytes, so it promises a gain of 3 to 5%, and the measurement shows none. And it is too hard on small
+# tiles: two steps of 128×128 take 2 · (640 + 109) = 1,498 cycles, 21% more than one of 128×256, and *Two roles*
+# measured 5%. So 128 bytes per cycle are no hard limit, and `choose` will avoid tiles that it should not.
+#
+# The next cell counts what the tensor cores alone need at 1,980 MHz:
 
 # %%
 for size in (2048, 4096):
@@ -963,11 +1003,9 @@ for size in (2048, 4096):
     print(f"{size}: {waves} waves of {size // 64} K tiles, {cycles:,} cycles: {cycles / 1980:.1f} µs")
 
 # %% [markdown]
-# At 2048³ that is 16.5 of the 26.9 µs measured. The rest is launch, first loads, the last epilogue, and the cycles that
-# a K tile takes beyond its floor. A single wave has nothing to overlap the first three with, and cuBLAS pays for them
-# too: the best row reaches 1.011 of cuBLAS, within its spread of ±1.6%. At 4096³ it is 132 of 173 µs, and the
-# best row reaches 1.014, ±0.5%. Here the clock already falls to 1,935–1,965 MHz, and without pauses to 1,485 MHz
-# at 690 W (appendix *In watts*): the power limit bounds cuBLAS and your kernel alike. So expect little more of these
+# At 2048³ that is 16.5 of 27.0 µs. A single wave has nothing to overlap its start and its end with, and cuBLAS pays for
+# them too: the best row reaches 1.011, within its spread of ±1.6%. At 4096³ the best row reaches 1.014, ±0.5%. There
+# the clock makes 163.9 µs of the 132.4, and cuBLAS keeps the same tensor cores busy. So expect little more of these
 # levers at these two sizes. At 8192³, with stream-K, they reach 1.03 with tiles of 128×256, and 1.04 with 256×192.
 #
 # Now choose for every shape. The space consists of tiles, clusters, the ways to cut tiles and K, and `transposed=True`,
@@ -996,12 +1034,16 @@ print(f"{len(CHANGES)} combinations; {dict(refused)} break a rule; {len(SPACE)} 
 # for the partial sums of the other blocks.
 #
 # **Exercise 14.12** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape, from your
-# `cost` and `SPACE`. Where the formula cannot tell some of them apart, as where device memory is the limit, take the
-# one that asks L2 for the fewest bytes. You may add rules of your own, but no list of sizes: each check also draws
-# shapes at random, and refuses a choice that the course's model of the time expects to be far from the best. A Hopper
-# GPU times five fixed shapes, none of them a square, and the one at which you do worst beside cuBLAS counts: for the
-# last two points your ratio there must reach 85 and 93% of the course's. Without a GPU, the model judges your choice at
-# these five, too.
+# `cost` and `SPACE`. Times that agree to 0.1 µs count as equal, as where device memory is the limit: among these take
+# the one that asks L2 for the fewest bytes, those of a step times the tiles.
+#
+# You may add rules of your own, but no list of sizes. One that the formula lacks and the course's chooser has is the
+# rule of *Neighbors*: `dataclasses.replace(config, group=4)`.
+#
+# Each check also draws shapes at random, and refuses a choice that the course's model of the time expects to be far
+# from the best. A Hopper GPU times five fixed shapes, none of them a square, and the one at which you do worst beside
+# cuBLAS counts: for the last two points your ratio there must reach 85 and 93% of the course's. Without a GPU, the
+# model judges your choice at these five, too.
 
 
 # %%
@@ -1023,21 +1065,21 @@ check("14.12", choose)
 # %% [markdown]
 # ## Your kernel
 #
-# Now put it together. `Parts` has a slot for each of your functions: `roles` (14.13), `produce` (14.7), `consume`
-# (14.14), `store` (14.15), `load` (14.5), `free` (14.16), `give` and `add` (14.17). This is the kernel with the slots.
-# The course's remaining lines allocate shared memory, initialize mbarriers, and make the objects that your parts get as
-# parameters. (Ping-pong has a loop of its own instead of your `consume`, and so has `lag`, with which a tile's second
-# warpgroup begins some K tiles after its first; `SPACE` has neither. `trace` writes the timeline's timestamps, and
-# `fusion` is for notebook 16.)
+# Now put it together. `Parts` has a slot for each of your functions, and this is the kernel with the slots. The
+# course's remaining lines allocate shared memory, initialize mbarriers, and make the objects that your parts get as
+# parameters. What belongs to ping-pong, `lag`, `trace` and `fusion` is for switches that `SPACE` does not use.
 
 # %%
 show_source(gemm_kernel)
 
 # %% [markdown]
 # **Exercise 14.18** (about 11 lines). Write `my_gemm(m, n, k)`, which returns (configuration, parts) for a shape: your
-# choice, and `Parts` with your eight functions. The check simulates your parts together in three configurations:
-# clusters with deferred stores, stream-K with deferred stores, and split-K. With a Hopper GPU it times your kernel at
-# 4096³, in your configuration, for which you get the last point at 98% of the speed of the course's solution.
+# choice, and `Parts` with your eight functions. The slots are `roles`, `produce` and `consume` (the functions for all
+# tiles), `store`, `load`, `free`, and `give` and `add`.
+#
+# The check simulates your parts together in three configurations: clusters with deferred stores, stream-K with deferred
+# stores, and split-K. With a Hopper GPU it times your kernel at 4096³, in your configuration, for which you get the
+# last point at 98% of the speed of the course's solution.
 
 
 # %%
@@ -1069,11 +1111,12 @@ with suppress(NotImplementedError):  # until you have written it
     compare_parts(my_gemm, [(2048,) * 3, (4096,) * 3, (8192,) * 3, (320, 8192, 4096), (768, 1280, 16384)])
 
 # %% [markdown]
-# (Parts that issue the same instructions in the same order should differ by no more than the spread.)
+# Parts that issue the same instructions in the same order should differ by no more than the spread. The first number of
+# a line is how far your `choose` gets: from 0.995 to 1.047 of cuBLAS.
 #
-# Last comes the entry point that all rungs share, `gemm(a, b, c)`. It compiles the kernel once for each configuration,
-# for all shapes, and remembers its choice for each shape. The choice is yours, and so are the parts of the kernel. The
-# second cell prints your choice for five shapes, with the formula's time, and tests `gemm` at a sixth.
+# Last comes the entry point that all kernels of the ladder share, `gemm(a, b, c)`. It compiles the kernel once for each
+# configuration and remembers its choice for each shape. The second cell prints your choice for five shapes, with the
+# formula's time, and tests `gemm` at a sixth.
 
 
 # %%
@@ -1106,47 +1149,51 @@ with suppress(NotImplementedError):  # until you have written it
         print(f"1234×568×1000: largest error {(c.float() - a.float() @ b.float().T).abs().max():.3f}")
 
 # %% [markdown]
-# (An error of up to 0.5 is bf16's own: the largest of these results are beyond 128, where neighboring bf16 numbers are
-# 1 apart.)
+# An error of up to 0.5 is bf16's own: the largest of these results are beyond 128, where neighboring bf16 numbers are 1
+# apart.
 #
 # A model can fit its own data well and fail elsewhere. The course's own chooser (`tutorlib/kernels/hopper/choose.py`)
-# has a finer model of the same kind, whose constants were fitted to measured times (`figures/data/explored`). The fit
-# has the forty random shapes of seed 2026 and none of seed 1971; `tutor sweep gemm_any` times the chooser at both sets.
-# **Predict** how much worse it is at the shapes that it has not seen.
+# has a finer model of the same kind. It was fitted to measured times, among them those of the forty random shapes of
+# seed 2026, but none of seed 1971; `tutor sweep gemm_any` times the chooser at both sets. **Predict** how much worse it
+# is at the shapes that it has not seen.
 
 # %%
 show_figure("gemm_any")
 
 # %% [markdown]
 # Each point is one shape. On the H100, the median is 1.037 of cuBLAS on the shapes of the fit and 1.021 on the unseen
-# ones, and the chooser is slower than cuBLAS at 13 and 17 of 40. The H200's panel shows an earlier chooser, which was
-# fitted to that GPU's times alone: the medians are 1.010 and 1.005, and 16 and 19 of 40 are slower. So on an unseen
-# shape the chooser is somewhat more often ahead of cuBLAS than behind it. But it can lose 10 to 15%, at shapes of the
-# fit as well, and on the H100 13% at the square of 3072. And the pairs of a single random shape typically spread by 5
-# to 6%, so do not read much into one point near 1. (This page does not examine the few points far above 1.)
+# ones, on the H200 1.034 and 1.023. It is slower than cuBLAS at 12 or 13 of 40, and at 17. So on an unseen shape the
+# chooser is somewhat more often ahead of cuBLAS than behind it.
 #
-# Random shapes are not what the kernel is for. `tutor sweep gemm_models` times the same chooser on the weights of three
-# language models (of the 70B model on an eighth, as if eight GPUs shared it), with few tokens, as when a model writes,
-# and with many, as when it reads. With few tokens there is little arithmetic for each byte from device memory. With 8
-# and 16 the chooser exchanges A and B, so that the tokens are a wgmma's N, and where a weight has at most 4,096 rows it
-# also divides K among the blocks of a cluster.
+# But it can lose: 15% on the H100 and 22% on the H200 at the marked shapes, and 13% on the H100 at the square of 3072,
+# with a tile with which the H200 is ahead. A model that is off by a few percent may choose wrongly where configurations
+# are that close.
+#
+# `tutor sweep gemm_models` times the same chooser on the weights of three language models (of the 70B model on an
+# eighth, as if eight GPUs shared it), with few tokens, as when a model writes, and with many, as when it reads. With 8
+# and 16 tokens the chooser exchanges A and B, so that the tokens are a wgmma's N. Where a weight has at most 4,096 rows
+# it also divides K among the blocks of a cluster.
 
 # %%
 show_figure("gemm_models")
 
 # %% [markdown]
-# All of these weights were timed for the fit, but on an H100 only. So the upper row shows the chooser at shapes for
-# which it was tuned; on an H200, in the lower row, they are new to it. The titles give the median over the shapes, and
-# the worst of them. The H200's row is older than the bands of 4: its deepest dip is the shape of *Neighbors*, in bands
-# of 8. On the H100 the same choice in bands of 4 is ahead of cuBLAS.
+# Below 512 tokens the median is 1.13 of cuBLAS on the H100 and 1.10 on the H200, where the pairs of one shape spread by
+# 3%. From 512 tokens on it is 1.02 and 1.01, with spreads below 1%. With 8 tokens both kernels must read all of B from
+# device memory, so a gain there means that cuBLAS does not reach its bandwidth; why was not examined.
+#
+# All of these weights were timed for the fit, but on an H100 only; on the H200, in the lower row, they are new to it.
+# The deepest dip there is an expert's *down* at 256 tokens, 0.955.
 #
 # ## The ladder, to its end
 #
-# The table has the rungs of notebooks 13 and 14, each timed by its check. The row of `choose` shows the shape at which
-# it did worst, and *gain* compares a time with that of the last row above it at the same size. (The kernel of 14.2 is
-# persistent already, so its gain is not that of the roles alone.) The picture after it has rungs from notebook 09 on,
-# at nine sizes; on a Hopper GPU `tutor sweep gemm_rungs --resume` adds those that it lacks. **Predict** for the
-# picture's last panel: at which sizes do the rungs that have one configuration for all sizes fall far below cuBLAS?
+# The table has the timed exercises of notebooks 13 and 14, each measured by its check. The row of `choose` shows the
+# shape at which it did worst, and *gain* compares a time with that of the last row above it at the same size. The
+# kernel of `consume` is persistent already, so its gain is not that of the roles alone.
+#
+# The picture after it has nine sizes. Its upper row repeats notebooks 09 to 12; look at the lower row, WGMMA.
+# **Predict** for its right panel: at which sizes do the kernels that have one configuration for all sizes fall far
+# below cuBLAS? On a Hopper GPU `tutor sweep gemm_rungs --resume` adds what it lacks.
 
 # %%
 show_ladder("13", "14")
@@ -1156,11 +1203,9 @@ show_figure("gemm_ladder")
 
 # %% [markdown]
 # They do up to 1536, and again at 3072. The small squares have fewer tiles of 128×256 than the GPU has SMs, and at 3072
-# the third wave has 12 clusters where 66 fit (*Waves*). *Chosen*, the course's chooser, has no such dip: at all nine
-# sizes it is at least level with cuBLAS. So at five of the nine the choice of a configuration brings more than all
-# levers of the schedule together. (The picture has the H200's times with the earlier chooser, as in the figure of
-# random shapes. Today's takes another tile at 3072, 128×144 in ping-pong, with which the H100 is 13% behind cuBLAS, as
-# that figure shows: a model that is off by a few percent may choose wrongly where configurations are that close.)
+# the third wave has 12 clusters where 66 fit (*Waves*). *Chosen*, the course's chooser, has no such dip on the H200: at
+# all nine sizes it is at least level with cuBLAS. On an H100 it has one, the 0.87 at 3072. So at five of the nine sizes
+# the choice of a configuration brings more than all levers of the schedule together.
 #
 # ## What to remember
 #
@@ -1168,8 +1213,8 @@ show_figure("gemm_ladder")
 #   consumers. A warp may overwrite memory only when it knows that the last reader is done: a stage by `empty`, on any
 #   SM of the cluster; a store buffer by its bulk group. Another block's accumulators are there when a flag, released
 #   and acquired, says so.
-# - The tensor cores are never faster than the slowest path that feeds them, and never busier than the schedule lets
-#   them be. Count both before you tune: bytes for a step, waves for a shape.
+# - The tensor cores are never faster than the slowest path that feeds them, never busier than the schedule lets them
+#   be, and their clock falls when they are busy. Count before you tune, then add up what you counted.
 # - Compare a gain with its spread before you believe it. Of nine levers in the table, three gain more than that, and
 #   none of them at every size.
 # - A lever that gains at one size may cost at another: to choose, you need a rule that knows both.
@@ -1187,8 +1232,8 @@ show_figure("gemm_ladder")
 # <details><summary>2. 4096×4096 in tiles of 128×256, clusters of 2×1, 66 at a time. What can stream-K bring at
 # best?</summary>
 #
-# 256 clusters are 3.88 waves, which take as long as 4: 3%, before the traffic of partial sums is paid for. In
-# the table nothing of that is left: it costs 1.3%.
+# 256 clusters are 3.88 waves, which take as long as 4: 3%, before the traffic of partial sums is paid for. In the table
+# nothing of that is left: it costs 1.3%.
 #
 # </details>
 #
@@ -1196,8 +1241,7 @@ show_figure("gemm_ladder")
 #
 # A step has three quarters of the arithmetic of one with 128×256, but five sixths of its bytes from L2. In every cycle
 # L2 has to send 53 bytes instead of 48, and shared memory to move 139 instead of 128. And at 2048 and 4096 its tiles
-# fill the waves less well: the tensor cores can do useful work for 65 and 86% of the time, where with 128×256 it
-# is 97.
+# fill the waves less well: the tensor cores can do useful work for 65 and 86% of the time, where with 128×256 it is 97.
 #
 # </details>
 
@@ -1291,7 +1335,7 @@ for tile in [(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)]:
 # overwrite a stage that a wgmma still reads.
 #
 # **Predict:** each block receives three quarters of 128 KiB. How long does that take, compared with its K tiles, if SMs
-# exchange some 32 bytes per cycle? And with a split-K factor of 8?
+# exchange some 32 bytes per cycle, which is an assumption? And with a split-K factor of 8?
 
 # %%
 for parts in (1, 2, 4, 8):
@@ -1301,37 +1345,38 @@ for parts in (1, 2, 4, 8):
     )
 
 # %% [markdown]
-# With a factor of 4 each block receives 96 KiB: at 32 bytes per cycle 3,072 cycles, 5% of its 65,536. With 8 it
-# is 3,584 of 32,768, or 11%. (The 32 are an assumption. The levers are measured at three squares, without
-# split-K; `choose` uses it.)
+# With a factor of 4 each block receives 96 KiB: at 32 bytes per cycle 3,072 cycles, 5% of its 65,536. The 30 tiles are
+# then 120 blocks, one wave. With 8 they are 240 blocks: two waves of half the length, so nothing is gained, and each
+# pays 3,584 of 32,768 cycles, 11%, for the exchange.
 
 # %% [markdown]
 # ## Appendix: In watts
 #
 # The levers were measured on a GPU that cools between two rounds. Under a long load the GPU reaches its power limit and
 # lowers the clock. Then one expects the kernel that needs fewer *joules* to be faster: fewer bytes moved, fewer cycles
-# in which SMs draw power while they wait. A lever that saves cycles but no joules should bring less. *In turn* is
-# beside cuBLAS, where both share one clock; *alone* is each by itself, at its own clock. **Predict:** does the kernel
-# that needs fewer joules get the higher clock? Read *energy* (joules as a multiple of cuBLAS's) and *MHz* together,
-# size by size. (*multicast* and *zigzag, polling* have all levers of the rows above them in the tree; *chosen* is what
-# the course's chooser picks.)
+# in which SMs draw power while they wait. A lever that saves cycles but no joules should bring less.
+#
+# *In turn* is beside cuBLAS, where both share one clock; *alone* is each by itself, at its own clock. *Energy* is
+# joules as a multiple of cuBLAS's. *Multicast* and *zigzag, polling* have all levers of the rows above them in the
+# tree; *chosen* is what the course's chooser picks. **Predict:** does the kernel that needs fewer joules get the higher
+# clock? Read *energy* and *MHz* together, size by size.
 
 # %%
 show_sustained()
 
 # %% [markdown]
-# No. At 8192 *zigzag, polling* and *chosen* need 3 to 4% fewer joules than cuBLAS and run at a lower clock; at
-# 4096 none runs at a higher one. At 2048 three of the four do, by 15 MHz, and need more joules. Under the limit all
-# draw nearly the same watts, so a launch's joules only repeat its time, as far as the meter can tell (cuBLAS was
-# measured again with each kernel, and its row has the medians; its own joules differ by 2 to 3% between these
-# runs). A kernel that needs fewer cycles does more work in each of them and so draws more power at a given clock; the
-# clock falls until the limit holds. That is why *alone* shows less than *in turn* at 8192 and 4096.
+# No. At 8192 *zigzag, polling* and *chosen* need 3 to 4% fewer joules than cuBLAS and run at a lower clock; at 4096
+# none runs at a higher one. At 2048 three of the four do, by 15 MHz, and need more joules. At 4096 and 8192 all draw
+# 684 to 694 W, so a launch's joules only repeat its time, as far as the meter can tell. cuBLAS was measured again with
+# each kernel, and its row has the medians; its own joules differ by 2 to 3% between these runs.
 #
-# Clocks also explain a part of a puzzle in the ladder's data. At 4096³ the same cuBLAS kernel takes 170.8 µs beside
-# notebook 09's kernel and 176.0 µs beside 13's, in one sweep (`figures/data/sweeps/h200_gemm_rungs.json`). Each kernel
-# is timed in turns with cuBLAS, and both share one clock: 1,980 MHz beside the mma.sync kernels of 09 to 12, 1,935 to
-# 1,965 beside 13 and 14, which keep the tensor cores busier. The file does not show the cause of the rest. So compare
-# ratios, each of which is taken within its own pair, and not times from different pairs.
+# Multiply µs by MHz. At 8192 cuBLAS needs 2.43 million cycles, the four kernels 2.31 to 2.39 million, and all four run
+# at a lower clock than cuBLAS: a kernel that does more work in each cycle draws more power at a given clock, and the
+# clock falls until the limit holds. Among the four, the meter's steps of 15 MHz do not tell. That is why *alone* shows
+# less than *in turn* at 8192 and 4096.
+#
+# It is also why you should compare ratios, each taken within its own pair, and not times from different pairs: a kernel
+# that keeps the tensor cores busier lowers the clock of the cuBLAS that is timed in turn with it.
 
 # %% [markdown]
 # ## Appendix: FP8, 320 rows
@@ -1349,10 +1394,11 @@ for at in [(128, 256), (64, 256), (160, 256), (160, 128)]:
 
 # %% [markdown]
 # **Scales.** e4m3 has three bits of fraction and ends at 448, so a tensor in it comes with scales. The simplest
-# contract is one scale for each matrix. DeepGEMM's is finer: A has one for every 1×128 (a token, 128 of K), B one for
-# every 128×128. With one scale each, the epilogue scales C once. With block scales every 128 of K has a scale of its
-# own, so the tensor cores' result after 128 steps of K must be scaled and added to a second accumulator, by ordinary
-# instructions: in a tile of 128×160 each thread has 80 accumulators and adds to each of them 56 times.
+# contract is one scale for each matrix. [DeepGEMM](https://github.com/deepseek-ai/DeepGEMM)'s is finer: A has one for
+# every 1×128 (a token, 128 of K), B one for every 128×128. With one scale each, the epilogue scales C once. With block
+# scales every 128 of K has a scale of its own, so the tensor cores' result after 128 steps of K must be scaled and
+# added to a second accumulator, by ordinary instructions: in a tile of 128×160 each thread has 80 accumulators and adds
+# to each of them 56 times.
 #
 # Both need a reference that you can trust. The simplest one dequantizes and multiplies in fp32.
 #
@@ -1396,19 +1442,19 @@ for outlier, (name, block) in product((30.0, 30_000.0), BLOCKS.items()):
 # smallest exponent, where the steps no longer shrink with the number. With 128×128 that happens in the outlier's own
 # block only, one of eight, so the median over the whole matrix hardly rises, and with 1×128 in one block of 1,024.
 #
-# The next table is measured at 320×32576×7168, beside cuBLASLt with one scale for each matrix and fast accumulation.
-# **Predict** the price of block scales from the number of instructions above: a step of 128×160×128 keeps the tensor
-# cores busy for 640 cycles, as they perform twice as many operations per cycle in e4m3 as in bf16. (In the row *turns*,
-# the two warpgroups multiply one after the other, so that one can add meanwhile.)
+# The next table is measured at 320×32576×7168, beside cuBLASLt with one scale for each matrix and fast accumulation. In
+# the row *turns*, the two warpgroups multiply one after the other, so that one can add meanwhile. **Predict** the price
+# of block scales from the number of instructions above: a step of 128×160×128 keeps the tensor cores busy for 640
+# cycles, as they perform twice as many operations per cycle in e4m3 as in bf16.
 
 # %%
 show_sweep("hopper_fp8")
 
 # %% [markdown]
 # With one scale no kernel here is ahead of cuBLASLt: the best takes 106.6 µs beside its 105.4. Two waves of 256×160 are
-# 96% full, so the shape leaves little to win. And beware of the row *A stays in L2*, whose loads ask L2 to keep
-# A's lines. Its ratio is 1.000, yet in µs it is no faster than the row above it: the cuBLASLt timed in turns with it
-# took 106.6 µs instead of 105.4 (`figures/data/sweeps/h200_hopper_fp8.json`), and ±1.3% covers that.
+# 96% full, so the shape leaves little to win. The row *A stays in L2*, whose loads ask L2 to keep A's lines, has a
+# ratio of 1.000, yet in µs it is no faster than the row above it. The cuBLASLt timed in turns with it was slower, and
+# ±1.3% covers that.
 #
 # With block scales, 80 additions by 256 threads take 160 cycles of the SM's 128 lanes, a quarter of 640. The table
 # shows more than a third: with multicast, tiles of 128×160 take 148.1 µs at best, beside 110.0 with one scale. A
@@ -1420,8 +1466,8 @@ show_sweep("hopper_fp8")
 # ## Appendix: A tuner that says why
 #
 # Most of the space never needs to run. Some combinations break a rule, and a model predicts the time of the others. The
-# tuner runs the few that are predicted to be fast, and says of every other configuration why it was not run. (The model
-# here is the course's; `lambda config, m, n, k: cost(config, m, n, k, Sm())` puts yours in its place.)
+# tuner runs the few that are predicted to be fast, and says of every other configuration why it was not run. The model
+# here is the course's; `lambda config, m, n, k: cost(config, m, n, k, Sm())` puts yours in its place.
 
 # %%
 square = [changes for changes in CHANGES if not changes["transposed"]]  # a square has nothing to exchange
@@ -1451,10 +1497,9 @@ def fastest():
 check("14.11", fastest)
 
 # %% [markdown]
-# In the tuner's table the rows that ran have times (on a Hopper GPU), and their order may differ from the model's by a
-# few percent. A model need not be exact: it only has to leave out the configurations that are not worth a try. (The
-# list after the table counts the configurations by the reason why they were not run; its row without a reason counts
-# those that were.)
+# On a Hopper GPU the rows that ran have times, and their order may differ from the model's by a few percent. A model
+# need not be exact: it only has to leave out the configurations that are not worth a try. The list after the table
+# counts the configurations by the reason why they were not run; its row without a reason counts those that were.
 #
 # The course's own chooser uses a finer model, which adds three things to your terms:
 #
@@ -1464,8 +1509,7 @@ check("14.11", fastest)
 #   round all other blocks drift apart too.
 # - Ping-pong's limit. It hides a tile's stores only while the other tile multiplies, which is short if K is small.
 #
-# cuBLAS is not the only reference. QuACK's GEMM is written in the same DSL and tries its configurations at a shape
-# until it has the fastest. Both were timed beside cuBLAS on an H200, at three squares (`tutor sweep gemm_quack`, which
-# needs `quack-kernels`; the numbers are in `figures/data/sweeps/h200_gemm_quack.json`). At 8192 the course's function
-# was ahead of it (1.039 and 1.024 of cuBLAS). At 4096 and 2048 the two differ by less than the spread. No other shape
-# was tried.
+# cuBLAS is not the only reference. [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL and
+# tries its configurations at a shape until it has the fastest. Both were timed beside cuBLAS on an H200, at three
+# squares (`tutor sweep gemm_quack`). At 8192 the course's function is ahead of it; at 4096 and 2048 the two differ by
+# less than the spread.
