@@ -34,7 +34,8 @@
 #
 # > **After this page you can** give warps roles and registers, keep blocks busy from the first tile to the last, share
 # > loads in a cluster, hand accumulators from one block to another, estimate a configuration's time from counts, and
-# > choose one for a shape that has never been timed. >
+# > choose one for a shape that has never been timed.
+# >
 # > **It takes** about 180 minutes, on any machine, and its appendix about 75 more. Without a Hopper GPU the kernels are
 # > simulated; with one they are timed.
 
@@ -815,14 +816,14 @@ show_levers()
 show_figure("hopper_levers")
 
 # %% [markdown]
-# How good was your list? Gains are in percent, those beyond the spread in bold. *At most* is a count, in parts of the
-# 296,000 cycles that a block takes at 4096 (from 285,440 for its 256 K tiles on).
+# How good was your list? Gains are in percent, those beyond the spread in bold. *At most* is a count, in percent of the
+# 296,000 cycles that a block takes at 4096; *Choosing a configuration* adds them up.
 #
 # | lever | what it saves | at most | 2048 | 4096 | 8192 |
 # |---|---|---|---|---|---|
 # | roles alone | nothing: they make the others possible | 0 | −0.9 | −0.1 | +0.2 |
-# | persistent | three times the wait for a tile's first bytes | 3 | +0.5 | **+3.0** | **+1.0** |
-# | deferred stores | four gaps of 1,400 cycles | 2 | −0.4 | +0.1 to +0.6 | +0.1 |
+# | persistent | three times the 2,849 cycles before a block's first K tile | 3 | +0.5 | **+3.0** | **+1.0** |
+# | deferred stores | three gaps of 1,400 cycles | 1 | −0.4 | +0.1 to +0.6 | +0.1 |
 # | multicast | a third of L2's bytes | | −0.1 to −0.2 | −0.2 to +0.3 | −0.2 to −0.4 |
 # | zigzag | bytes from device memory | | +0.2 | +0.4 | **+0.7** |
 # | polling | waking up | | −0.6 | +0.2 | +0.2 |
@@ -831,8 +832,8 @@ show_figure("hopper_levers")
 # | stagger | a hot spot in L2, if there is one | | **−3.9** | −0.8 | **−0.6** |
 #
 # **At 2048 no row beats *plain*.** There is one wave, so nothing that overlaps with a *next* tile can help, and
-# stream-K cuts tiles that fit into it. Stream-K pays at 8192 only: at 4096 it cuts about as many tiles, and has an
-# eighth of the time to save it in.
+# stream-K cuts tiles that fit into it. Stream-K pays at 8192 only: at 4096 its partial sums cost no less, and that is
+# eight times as much of the time.
 #
 # **Other tiles** trade waves for cycles. 256×192 with stream-K is the fastest row at 8192 and the slowest at 2048.
 # Clusters of 2×2 have no row: 30 of them occupy 120 SMs, so their waves are 2, 5 and 18 instead of 1, 4 and 16.
@@ -918,8 +919,8 @@ print(Sm())
 # in cycles per µs, and `hbm_bytes` in bytes per µs for the whole GPU. `l2_bytes` is the number of bytes from L2 that
 # make a step one cycle longer.
 #
-# **The constants but `sms` are fitted together to the times of kernels.** None is a measurement of what its name says:
-# a fit may put into one constant what another should have. The cell after the exercise has the measurements.
+# **All but `sms` and `smem_bytes` are fitted together to times of kernels.** None of these is a measurement of what its
+# name says: a fit may put into one constant what belongs to another. The cell after the exercise has measurements.
 #
 # **Exercise 14.10** (about 18 lines). Write `cost(config, m, n, k, sm)`, in µs:
 #
@@ -971,7 +972,7 @@ check("14.10", cost)
 #
 # - At 4096 all is from one run with timestamps. The clock is cycles over nanoseconds inside the kernel, and *outside
 #   the block* is what the kernel takes beyond a block's time.
-# - At 2048 there were no timestamps. Each part takes the same cycles, at the clock that the driver reports.
+# - At 2048 there were no timestamps. Each part is taken to need the same cycles, at the driver's clock.
 #
 # The second table has the levers' measured times, and the formula's result as a multiple of each. Switches that are not
 # in the formula do not change its result.
@@ -981,9 +982,9 @@ show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, 
 
 # %% [markdown]
 # **The budget** closes at 4096: 0.4 of 188.8 µs are not accounted for. The tensor cores' floor is 87% of the time; the
-# gaps of the schedule, epilogues and first loads, are 6.3 µs. The clock matters more: inside the kernel it is 1,599
-# MHz, where the driver, asked between launches, says 1,965, as in the table's other kernels. At 2048, 3.1 of 27.0 µs
-# are left over. A clock of 1,720 instead of 1,980 MHz would explain them, but it was not measured inside.
+# gaps of the schedule, epilogues and first loads, are 6.3 µs. The clock matters more. Inside the kernel it is 1,599
+# MHz; the driver, asked once in each round, says 1,965. At 2048, 3.1 of 27.0 µs are left over. A clock of 1,720 instead
+# of 1,980 MHz would explain them.
 #
 # **The constants** do not say what their names say. `store` is 400 where an epilogue takes 1,815 cycles. A step of
 # 128×256 is 1,075 + 164 = 1,239 cycles by `flops` and `l2_bytes`, where a K tile takes 1,115, and `clock` is 1,850. The
@@ -992,7 +993,8 @@ show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, 
 # **The formula** is within about 5% at 4096 and 8192, and up to 10% too high at 2048. It is wrong about multicast: it
 # charges for L2's bytes, so it promises a gain of 3 to 5%, and the measurement shows none. And it is too hard on small
 # tiles: two steps of 128×128 take 2 · (640 + 109) = 1,498 cycles, 21% more than one of 128×256, and *Two roles*
-# measured 5%. So 128 bytes per cycle are no hard limit, and `choose` will avoid tiles that it should not.
+# measured 5%. So shared memory is not the hard limit that the formula makes of it, and `choose` will avoid tiles that
+# it should not.
 #
 # The next cell counts what the tensor cores alone need at 1,980 MHz:
 

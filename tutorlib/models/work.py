@@ -39,7 +39,9 @@ def clusters_at_once(blocks: int, sms: int) -> int:
 
 @dataclass(frozen=True)
 class Sm:
-    """One SM of an H200 at GEMM, with its share of what all SMs share; fitted to kernels that were timed there.
+    """One SM of an H200 at GEMM, with its share of what all SMs share.
+
+    All but sms and smem_bytes are fitted together to times of kernels: none alone is a measurement of what it names.
 
     sms: of the GPU. flops: of the tensor cores in a cycle, bf16; the datasheet's 4,096 are never quite reached.
     smem_bytes: in a cycle, of shared memory, read and written; the datasheet's.

@@ -41,18 +41,22 @@ def budget(traced: Point, small: Point) -> list[str]:
     beyond = cycles["per K tile"] - floor
     outside = traced.facts["stamped_us"] - cycles["block"] / cycles["clock_mhz"]
     columns = []
-    for point, clock, total in (
+    for point, inside, total in (
         (traced, cycles["clock_mhz"], traced.facts["stamped_us"]),
-        (small, small.measurement.clock_mhz or 0, small.measurement.median_us),
+        (small, None, small.measurement.median_us),
     ):
         m, n, k = point.measurement.shape
         tiles, _ = count_waves(m, n, config.tile, (1, 1), Sm().sms)
         k_tiles = tiles * ceil(k / tile_k)
         parts = (k_tiles * floor, k_tiles * beyond, tiles * cycles["epilogue"], cycles["first SEE_FULL"])
-        us = [*(part / clock for part in parts), outside]
-        columns.append([f"{clock:,}", *(f"{one:.1f}" for one in [*us, total - sum(us), total])])
+        driver = point.measurement.clock_mhz or 0
+        us = [*(part / (inside or driver) for part in parts), outside]
+        columns.append(
+            [f"{inside:,}" if inside else "", f"{driver:,}", *(f"{one:.1f}" for one in [*us, total - sum(us), total])]
+        )
     names = (
-        "clock, MHz: inside the kernel; the driver's",
+        "clock inside the kernel, MHz",
+        "clock that the driver reports, MHz",
         f"tensor cores: {floor:,} cycles for each K tile",
         f"each K tile beyond that: {beyond:,} cycles",
         f"epilogues: {cycles['epilogue']:,} cycles each",
