@@ -394,8 +394,8 @@ show_roles("cooperative", "deferred stores", "ping-pong")
 # last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`).
 #
 # - Work is above, in blue and orange, waiting below. The tensor cores are idle where *neither* warpgroup has blue.
-# - A timestamp itself takes a few hundred cycles, so a wait is drawn only as far as it exceeds the kernel's median,
-#   which passes even where the bytes landed long before.
+# - A few hundred cycles pass before a wgmma is issued even where its bytes landed long before. So a wait is drawn only
+#   as far as it exceeds the kernel's median.
 # - The time above each panel is without timestamps; the percentage says how much they slow the kernel.
 # - Numbers count a block's K tiles. Each tile of C has 64, so 128 is the first of the block's third tile.
 
