@@ -262,9 +262,7 @@ for warpgroups in (2, 3):
         print(f"{warpgroups} multiply, the producer needs {need}: {course.register_split(warpgroups, need)}")
 
 # %% [markdown]
-# With three consumer warpgroups each consumer thread gets 160 registers, enough for the 128 accumulators of 64×256. Yet
-# ptxas refuses: a wgmma must fit into the registers that a thread *starts* with, and with 512 threads that is 128. The
-# appendix *Registers, counted* has this arithmetic as an exercise.
+# The appendix *Registers, counted* has this arithmetic as an exercise.
 #
 # From here on you write the parts of one kernel, the one that the rest of the page measures. It has a slot for each
 # part. `check` puts your function into its slot, fills the others with the course's, and simulates the kernel on a GPU
@@ -328,9 +326,9 @@ for block in (0, 1, 2, 131):
     print(f"block {block:3} at 4096³, clusters of 2×1: {course.walk(block, (2, 1), 66, (16, 16), 8)}")
 
 # %% [markdown]
-# In this order C is 256 pairs of tiles, and of the 66 clusters number 0 takes the pairs 0, 66, 132 and 198. As 66 = 8 ·
-# 8 + 2, pair 66 is in the first band, ninth column, third from the top: tile (4, 8) for block 0. Block 131, of cluster
-# 65, has three tiles, as there is no pair 263.
+# C is 256 pairs of tiles, and of the 66 clusters number 0 takes the pairs 0, 66, 132 and 198. As 66 = 8 · 8 + 2, pair
+# 66 is in the first band, ninth column, third from the top: tile (4, 8) for block 0. Block 131 has three tiles, as
+# there is no pair 263.
 #
 # The producer's loop is now inside a loop over tiles of C, and the ring does not know where a tile ends. If a tile has
 # 5 K tiles and the ring 3 stages, the second tile begins at stage 2, in the ring's second round. A new pipeline state
@@ -694,7 +692,7 @@ else:
 #
 # ### The order of tiles again
 #
-# In notebook 11 a better hit rate brought little. The arithmetic is faster now, so more switches may be worth it.
+# The arithmetic is faster than in notebook 11, so more switches may be worth it.
 #
 # - `zigzag`: K runs backwards in every other tile, so that a block first asks for what it loaded last.
 # - `stagger`: neighbors begin K at different places. All blocks in a row of tiles want the *same* lines of A at the
@@ -1173,8 +1171,7 @@ show_figure("gemm_any")
 #
 # `tutor sweep gemm_models` times the same chooser on the weights of three language models (of the 70B model on an
 # eighth, as if eight GPUs shared it), with few tokens, as when a model writes, and with many, as when it reads. With 8
-# and 16 tokens the chooser exchanges A and B, so that the tokens are a wgmma's N. Where a weight has at most 4,096 rows
-# it also divides K among the blocks of a cluster.
+# and 16 tokens the chooser exchanges A and B, so that the tokens are a wgmma's N.
 
 # %%
 show_figure("gemm_models")
@@ -1185,7 +1182,6 @@ show_figure("gemm_models")
 # device memory, so a gain there means that cuBLAS does not reach its bandwidth; why was not examined.
 #
 # All of these weights were timed for the fit, but on an H100 only; on the H200, in the lower row, they are new to it.
-# The deepest dip there is an expert's *down* at 256 tokens, 0.955.
 #
 # ## The ladder, to its end
 #
@@ -1249,6 +1245,9 @@ show_figure("gemm_ladder")
 
 # %% [markdown]
 # ## Appendix: Registers, counted
+#
+# With three consumer warpgroups each consumer thread gets 160 registers, enough for the 128 accumulators of 64×256. Yet
+# ptxas refuses: a wgmma must fit into the registers that a thread *starts* with, and with 512 threads that is 128.
 #
 # **Exercise 14.3** (about 4 lines). By the rules of *Registers move*, write `register_split(warpgroups, need)` →
 # (producer, consumers), the registers of each thread afterwards: for the producer the `need` registers that its threads
