@@ -31,7 +31,7 @@ def gemm_models(everything: Sequence[SweepResults] | None = None) -> "Figure":
     for part, swept in zip(figure.subfigures(len(everything), squeeze=False)[:, 0], everything, strict=True):
         models = swept.facts["models"]
         part.suptitle(
-            f"{swept.gpu}, bf16, {swept.regime}: {middle_and_least(measured_of(swept))}\n{halves(measured_of(swept))}",
+            f"{swept.gpu}, bf16, {swept.regime}: {middle_and_least(measured_of(swept))}\n{few_and_many(measured_of(swept))}",
             x=0.01, ha="left", color=INK,
         )  # fmt: skip
         panels = part.subplots(1, len(models), sharey=True)
@@ -67,7 +67,7 @@ def measured_of(swept: SweepResults) -> list[Measurement]:
     return sorted((point.measurement for point in swept.points), key=lambda one: one.shape)
 
 
-def halves(measured: Sequence[Measurement]) -> str:
+def few_and_many(measured: Sequence[Measurement]) -> str:
     """The median ratios of few tokens and of many, and of how far their quartiles are from them."""
     told = []
     for name, of in (("below", [one for one in measured if one.shape[0] < MANY]),
