@@ -31,7 +31,8 @@ def gemm_models(everything: Sequence[SweepResults] | None = None) -> "Figure":
     for part, swept in zip(figure.subfigures(len(everything), squeeze=False)[:, 0], everything, strict=True):
         models = swept.facts["models"]
         part.suptitle(
-            f"{swept.gpu}, bf16, {swept.regime}: {middle_and_least(measured_of(swept))}\n{few_and_many(measured_of(swept))}",
+            f"{swept.gpu}, bf16, {swept.regime}: {middle_and_least(measured_of(swept))}\n"
+            + few_and_many(measured_of(swept)),
             x=0.01, ha="left", color=INK,
         )  # fmt: skip
         panels = part.subplots(1, len(models), sharey=True)
