@@ -3,7 +3,7 @@
 from collections import Counter
 from fractions import Fraction
 from functools import partial
-from itertools import chain, product
+from itertools import chain, pairwise, product
 
 import cutlass
 import numpy as np
@@ -48,12 +48,19 @@ def by_a_table(order, rows, columns):
     table, outside = np.zeros((rows, columns), int), Counter()
     for block in range(rows * columns):
         m, n = order(block, rows, columns)
-        if m < rows and n < columns:
+        if 0 <= m < rows and n < columns:
             table[m, n] += 1
         else:
             outside[m, n] += 1
     often = list(zip(*np.nonzero(table > 1), strict=True)) + [tile for tile, times in outside.items() if times > 1]
     return sorted(zip(*np.nonzero(table == 0), strict=True)), sorted(often)
+
+
+def neighbors_in_a_sorted_list(order, rows, columns):
+    """Compares neighbors in the sorted list of all tiles."""
+    tiles = sorted(order(block, rows, columns) for block in range(rows * columns))
+    missing = set(product(range(rows), range(columns))) - {*tiles}
+    return sorted(missing), sorted({x for x, y in pairwise(tiles) if x == y})
 
 
 # 11.3 -----------------------------------------------------------------------------------------------------------
@@ -195,7 +202,7 @@ RIGHT = {
         one_set_of_names,
         answer("by_maps", "map and zip", lambda tiles: sum(map(len, map(set, zip(*tiles, strict=True))))),
     ],
-    "11.2": [a_list_of_two, tuples_of_lists, by_a_table],
+    "11.2": [a_list_of_two, tuples_of_lists, by_a_table, neighbors_in_a_sorted_list],
     "11.3": [in_a_loop, sorted_pairs, by_dictionary],
     "11.4": [a_jit_function, cutlass_min, strips_of_columns, by_what_is_best],
     "11.5": [a_list_by_age, a_plain_dict, by_last_uses],

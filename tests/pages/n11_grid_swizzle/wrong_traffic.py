@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import numpy as np
+
 from tests.pages.table import answer, says
 from tutorlib.exercises.n11_grid_swizzle import traffic
 from tutorlib.models import l2
@@ -168,6 +170,19 @@ def with_blocks(order, rows, columns):
     return never_of(taken, rows, columns), sorted((tile, times) for tile, times in taken.items() if times > 1)
 
 
+@says("above_the_grid", "its first list lacks (2, 0)")
+def wraps_around(order, rows, columns):
+    """Counts in an array of NumPy, where row -1 is the last."""
+    table, below = np.zeros((rows, columns), int), Counter()
+    for m, n in (order(block, rows, columns) for block in range(rows * columns)):
+        if m < rows and n < columns:
+            table[m, n] += 1
+        else:
+            below[m, n] += 1
+    often = [*zip(*np.nonzero(table > 1), strict=True), *(tile for tile, times in below.items() if times > 1)]
+    return sorted(zip(*np.nonzero(table == 0), strict=True)), sorted(often)
+
+
 @says("calls l2.coverage, which does what you are asked to write")
 def by_the_library(order, rows, columns):
     """Leans on l2.coverage."""
@@ -195,6 +210,7 @@ VISITS = [
     exactly_twice,
     sizes_exchanged,
     with_blocks,
+    wraps_around,
     by_the_library,
     by_the_checks,
 ]

@@ -11,6 +11,7 @@ from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n11_grid_swizzle.judge.block_order import BlockOrder, OrderFlaw
 from tutorlib.exercises.n11_grid_swizzle.last_wave import BUSY, LARGE, ON_EDGES, SMALL, nearly_busy, some_product
 from tutorlib.exercises.n11_grid_swizzle.traffic import (
+    ABOVE,
     BEST,
     BEYOND,
     CONFUSED,
@@ -81,7 +82,10 @@ EXERCISES = (
             ),
             law(
                 "tiles outside of the grid",
-                beside([(LEAVES, 5, 3), (LEAVES, 3, 7), (BEYOND, 4, 3), (BEYOND, 2, 6)], some_order(beyond=2, twice=3)),
+                beside(
+                    [(LEAVES, 5, 3), (LEAVES, 3, 7), (BEYOND, 4, 3), (BEYOND, 2, 6), (ABOVE, 3, 4)],
+                    some_order(beyond=2, twice=3),
+                ),
                 two_lists,
                 VISITS,
             ),

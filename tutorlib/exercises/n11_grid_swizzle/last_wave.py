@@ -26,10 +26,10 @@ def busy(m: int, n: int, tile: Pair, sms: int) -> float:
 def nearly_busy(got: Any, m: int, n: int, tile: Pair, sms: int) -> str | None:
     want = busy(m, n, tile, sms)
     if type(got) not in (int, float):
-        return f"it should be a number, {want:.4g}"
+        return f"it should be a number, {want:.7g}"
     if got > 1 + 1e-6:
         return "a share of the time is at most 1"
-    return None if isclose(got, want, rel_tol=1e-6) else f"it should give {want:.4g}"
+    return None if isclose(got, want, rel_tol=1e-6) else f"it should give {want:.7g}"
 
 
 def two_at_a_time(m: int, n: int, tile: Pair, sms: int) -> float:

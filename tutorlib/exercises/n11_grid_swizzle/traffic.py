@@ -91,14 +91,17 @@ CONFUSED = Named("rows_and_columns_exchanged", lambda block, rows, columns: (blo
 STUCK = Named("always_the_first", lambda block, rows, columns: (0, 0))
 BEYOND = Named("below_the_grid", lambda block, rows, columns: (rows + block // 2, 0))
 LEAVES = Named("transposed", transposed)
+ABOVE = Named("above_the_grid", lambda block, rows, columns: (block // columns - 1, block % columns))
 
 
 def some_order(beyond: int, twice: int) -> Callable[[Random], tuple]:
-    """Calls with a random order, which may go `beyond` rows below the grid and repeat a tile up to `twice` times."""
+    """Calls with a random order, which may go `beyond` rows above and below the grid and repeat a tile up to `twice`
+    times.
+    """
 
     def draw(rng: Random) -> tuple:
         rows, columns = rng.randint(2, 9), rng.randint(2, 9)
-        tiles = rng.sample(list(product(range(rows + beyond), range(columns))), rows * columns)
+        tiles = rng.sample(list(product(range(-beyond, rows + beyond), range(columns))), rows * columns)
         tiles[: rng.randint(0, twice)] = tiles[-1:]
         return Named("drawn", lambda block, rows, columns: tiles[block % len(tiles)]), rows, columns
 
@@ -113,7 +116,7 @@ EXCHANGED = Mistake(
 
 def inside_alone(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
     never, often = visits(order, rows, columns)
-    return never, [(m, n) for m, n in often if m < rows and n < columns]
+    return never, [(m, n) for m, n in often if 0 <= m < rows and n < columns]
 
 
 INSIDE = Mistake(
@@ -125,7 +128,7 @@ INSIDE = Mistake(
 
 def all_outside(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
     never, often = visits(order, rows, columns)
-    outside = {(m, n) for m, n in l2.blocks((rows, columns), order) if not (m < rows and n < columns)}
+    outside = {(m, n) for m, n in l2.blocks((rows, columns), order) if not (0 <= m < rows and n < columns)}
     return never, sorted({*often, *outside})
 
 
@@ -240,7 +243,7 @@ def some_grid(square: bool = False, least: int = 2) -> Callable[[Random], tuple]
 
 
 SQUARES = [(16, 16, 32), (32, 32, 264), (12, 12, 12), (24, 24, 64), (8, 8, 32)]
-RAGGED = [(30, 17, 24), (7, 9, 8), (20, 20, 108), (5, 40, 32), (13, 20, 24), (20, 46, 132)]
+RAGGED = [(30, 17, 24), (7, 9, 8), (20, 20, 108), (5, 40, 32), (13, 20, 24), (20, 46, 132), (49, 33, 528)]
 TALL_AND_WIDE = [(64, 16, 132), (16, 64, 132), (40, 5, 32), (3, 50, 24), (1, 40, 8)]
 
 
