@@ -33,9 +33,11 @@ class WorkLimits:
     budget: the number of instructions, of all warps, after which a CuTe kernel's simulation stops; a right kernel takes
         a small part of it. Without it a loop that is far too long is simulated to its end, for minutes.
     overlap: of what is read from shared memory, the least share that is read while a copy is in flight.
-    ahead: of a block's shared memory, the least share that cp.async fills while a thread reads: above 1/2 for three
-        stages or more.
-    fresh: whether no block may load bytes from global memory that it has loaded before.
+    ahead: of the shared memory that cp.async fills, the least share that it is filling while a thread reads: above 1/2
+        for three stages or more.
+    reread: of what warps read from shared memory, the largest share that the same warp may have read since it was
+        written. A loop that fetches registers ahead may fetch a K block or two too many.
+    fresh: whether no block may load bytes from global memory, or store any, that it has loaded or stored before.
     distinct: whether no two fp32 instructions may compute the same numbers.
     """
 
@@ -51,6 +53,7 @@ class WorkLimits:
     budget: float = inf
     overlap: float = 0.0
     ahead: float = 0.0
+    reread: float = 1.0
     fresh: bool = False
     distinct: bool = False
 
@@ -90,6 +93,14 @@ class WorkLimits:
         if self.fresh and (again := sum(report.reloaded for report in reports)):
             what = f"its blocks load {again:,} bytes that they have loaded before."
             return Flaw(what, Fail.TOO_MANY(instruction="load"))
+        if self.fresh and (again := sum(report.restored for report in reports)):
+            what = f"its blocks store {again:,} bytes that they have stored before."
+            return Flaw(what, Fail.TOO_MANY(instruction="store"))
+        if (reread := max((report.reread for report in reports), default=0.0)) > self.reread:
+            what = (
+                f"{reread:.0%} of what its warps read from shared memory they have read before: fetch each K block once."
+            )
+            return Flaw(what, Fail.TOO_MANY(instruction="ldmatrix"))
         if self.distinct and (twice := next((found for one in reports if (found := one.computed_twice)), ())):
             where = " and ".join(dict.fromkeys(map(str, twice)))
             what = f"two instructions compute the same numbers, up to rounding, and one is enough: {where}."

@@ -28,8 +28,8 @@ class Overlaps:
 
     repeats: where a block stores the value that another has stored: no fault, but done twice.
     busy: (blocks, warps), which warps have loaded or stored.
-    loaders: for each piece, a bit for each block that has loaded it, of up to BITS blocks. reloaded: how many pieces a
-    block has loaded again.
+    loaders: for each piece, a bit for each block that has loaded it, of up to BITS blocks. reloaded, restored: how many
+    pieces a block has loaded or stored again.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Overlaps:
         self.storer = np.zeros(count, np.int32)  # the block that stored last, + 1
         self.store_site = np.zeros(count, np.int32)
         self.loaders = np.zeros(count if geometry.blocks <= BITS else 0, np.uint64)
-        self.reloaded = 0
+        self.reloaded = self.restored = 0
         self.busy = np.zeros((geometry.blocks, geometry.warps), bool)
         self.store_warp = np.zeros(count if order else 0, np.int16)
         self.store_clock = np.zeros(count if order else 0, np.int32)  # that warp's
@@ -74,6 +74,7 @@ class Overlaps:
             foreign &= ~self.by_piece(access, self.answers_flag(access))
         if foreign.any():
             self.compare(access.site, pieces, owners, before, foreign, self.by_piece(access, changes()))
+        self.restored += int((before == owners).sum())
         self.storer[pieces] = owners
         self.store_site[pieces] = access.site
         self.busy[access.blocks, access.warps] = True

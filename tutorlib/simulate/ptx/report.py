@@ -58,10 +58,12 @@ class Report:
     storers: tensor → for each element, in memory's order, the number of the block that stored it last, -1 for none; ()
         where `Watch` has no overlaps. store_sites: the same, with the number of the instruction that stored it.
     busy: how many warps loaded from global memory, or stored to it.
-    reloaded: the bytes that a block loaded from global memory again; 0 for more than 64 blocks.
+    reloaded: the bytes that a block loaded from global memory again; 0 for more than 64 blocks. restored: those that it
+        stored there again.
     overlap: of the reads of shared memory, the share that went on while a cp.async or a bulk copy was in flight.
-    ahead: the largest share of shared memory that cp.async was filling during such a read: 1/2 with two stages, 2/3
-        with three.
+    ahead: of the shared memory that cp.async fills, the largest share that it was filling during such a read: 1/2 with
+        two stages, 2/3 with three.
+    reread: of what warps read from shared memory, the share that the same warp had read since it was written.
     results: what each fp32 instruction computed last.
     trace: what the first block did, where that was asked for.
     """
@@ -77,8 +79,10 @@ class Report:
     store_sites: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     busy: int = field(default=0, repr=False)
     reloaded: int = field(default=0, repr=False)
+    restored: int = field(default=0, repr=False)
     overlap: float = field(default=0.0, repr=False)
     ahead: float = field(default=0.0, repr=False)
+    reread: float = field(default=0.0, repr=False)
     results: tuple[Fp32Result, ...] = field(default=(), repr=False)
     trace: BlockTrace | None = field(default=None, repr=False)
 

@@ -146,10 +146,13 @@ def simulate(
     storers = {tensor.name: overlaps.storers(tensor) for tensor in tensors if overlaps.knows_storers}
     sites = {tensor.name: overlaps.store_sites(tensor) for tensor in tensors}
     overlap = copies.overlapped / copies.reads if copies.reads else 0.0
-    ahead = copies.most_at_read / (min(geometry.batch, geometry.blocks) * max(smem, 1))
+    races = watch.races
+    ahead = copies.most_at_read / max(int(races.copied.sum()) * races.piece, 1)
     busy, results = int(overlaps.busy.sum()), fp32_results(kernel, state.registers)
-    reloaded = overlaps.reloaded * overlaps.piece
-    report = replace(report, busy=busy, reloaded=reloaded, overlap=overlap, ahead=ahead, results=results)
+    reloaded, restored = overlaps.reloaded * overlaps.piece, overlaps.restored * overlaps.piece
+    reread = races.reread / max(races.reads, 1)
+    report = replace(report, busy=busy, reloaded=reloaded, restored=restored, results=results)
+    report = replace(report, overlap=overlap, ahead=ahead, reread=reread)
     return replace(report, trace=trace, storers=storers, store_sites=sites)
 
 

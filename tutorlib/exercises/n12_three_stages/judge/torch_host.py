@@ -6,7 +6,6 @@ from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
-from tutorlib.checking.library_use import within_reach
 from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.checking.served import place_in
 from tutorlib.compiling.compiled import Compiled
@@ -18,9 +17,8 @@ from tutorlib.dsl.cute.compile_calls import (
     compile_requests,
 )
 from tutorlib.dsl.cute.functions import is_jit
-from tutorlib.exercises.n12_three_stages.judge.whole_kernel import WholeFlaw, in_raster
+from tutorlib.exercises.n12_three_stages.judge.whole_kernel import in_raster, out_of_order
 from tutorlib.failure import Fail, FailureKind, Flaw
-from tutorlib.models import l2
 from tutorlib.problems.catalogue import gemm_m_major
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import by
@@ -29,8 +27,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 PROBLEM = gemm_m_major("bf16")
-TRIED = (640, 1280, 448)  # as no reader has compiled for
-OTHERS = ((896, 1280, 448), (640, 1792, 448), (640, 1280, 576))  # each differs from it in one size
+TRIED = (768, 1280, 448)  # as no reader has compiled for
+OTHERS = ((896, 1280, 448), (768, 1792, 448), (768, 1280, 576), (1280, 768, 448))  # the last exchanges M and N
+TALL = (4608, 512, 64)  # more rows of tiles than L2 needs groups for
 WIDEST = 16  # bytes of a copy
 COPIED = re.compile(r"cp\.async\.c[ag]\.shared\.global\S* \[[^]]*\], \[[^]]*\], (\d+)")
 
@@ -84,9 +83,7 @@ class TorchHost(Part):
             )
             return Verdict(points - 1, (Flaw(what, HostFlaw.ANEW),))
         names = unwrap(answer).__globals__
-        raster = in_raster(names)
-        if not raster and not any(value is names["in_groups"] or value is l2.grouped for value in within_reach(answer)):
-            raster = Flaw("its kernel does not call in_groups.", WholeFlaw.RASTER)
+        raster = in_raster(names) or out_of_order(self.host(answer), PROBLEM, TALL, names["in_groups"])
         return Verdict(points - 1, (raster,)) if raster else None
 
     def lacks(self, compiled: Compiled) -> str:

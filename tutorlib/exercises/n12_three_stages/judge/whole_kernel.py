@@ -7,19 +7,20 @@ from unittest import mock
 
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, wrong
-from tutorlib.checking.part import Part
+from tutorlib.checking.part import HostFunction, Part
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.exercises.n11_grid_swizzle.judge.block_order import OrderFlaw, in_a_kernel, little_saved
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.models.l2 import Tile
+from tutorlib.models.l2 import Order
 from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Work
 
 SMALL = GemmConfig((32, 32, 32), (1, 1), 2)  # compiles fast; no tuned() returns it
-TALL = (36, 2)  # tiles: more rows than L2 needs groups for
+TALL = (1152, 64, 32)  # 36×2 tiles of SMALL: more rows than L2 needs groups for
 
 
 class WholeFlaw(FailureKind):
@@ -59,12 +60,8 @@ def with_small(answer: Answer, points: float) -> Verdict | None:
             f"bytes of shared memory; they have {compiled.threads} and {compiled.smem_bytes:,}."
         )
         return Verdict(points - 1, (Flaw(what, WholeFlaw.NOT_TUNED), "Does my_gemm call tuned()?"))
-    wanted = in_a_kernel(unwrap(answer).__globals__["in_groups"], *TALL)
-    if (tiles := tiles_stored(answer)) != wanted:
-        block = next(n for n, (tile, want) in enumerate(zip(tiles, wanted, strict=True)) if tile != want)
-        what = f"of {TALL[0]}×{TALL[1]} tiles, its block {block} computes {tiles[block]}; by in_groups {wanted[block]}."
-        return Verdict(points - 1, (Flaw(what, WholeFlaw.RASTER),))
-    return None
+    raster = out_of_order(answer, gemm("bf16"), TALL, unwrap(answer).__globals__["in_groups"])
+    return Verdict(points - 1, (raster,)) if raster else None
 
 
 def in_raster(names: dict[str, Any]) -> str:
@@ -78,13 +75,21 @@ def in_raster(names: dict[str, Any]) -> str:
     return Flaw(f"with in_groups, {wasteful} Bring 11.4's.", OrderFlaw.TRAFFIC) if wasteful else ""
 
 
-def tiles_stored(answer: Answer) -> list[Tile | None]:
-    """The tile that each block stores of a tall C, as SMALL cuts it."""
+def out_of_order(host: HostFunction, problem: Problem, shape: Shape, order: Order) -> str:
+    """A tile of C that another block stores than by this order, as a sentence, or "".
+
+    A kernel of fewer blocks than tiles takes them in turn.
+    """
     from tutorlib.measuring.simulated_launchers import SimulatedCute
 
-    problem, (m, n, k) = gemm("bf16"), SMALL.tile
-    simulator, work = SimulatedCute(answer, problem), Work(problem, (TALL[0] * m, TALL[1] * n, k), "cpu")
-    simulator.on(work)()
-    storers = simulator.reports[-1].storers[problem.output.name].reshape(work.shape[:2])[::m, ::n]
-    tiles = {int(block): (row, column) for row, blocks in enumerate(storers) for column, block in enumerate(blocks)}
-    return [tiles.get(block) for block in range(TALL[0] * TALL[1])]
+    simulator = SimulatedCute(host, problem)
+    simulator.on(Work(problem, shape, "cpu"))()
+    report = simulator.reports[-1]
+    storers = report.storers[problem.output.name].reshape(shape[:2])
+    m, n = (int((line != line[0]).argmax()) or len(line) for line in (storers[:, 0], storers[0]))  # of a tile
+    blocks = storers[::m, ::n]
+    for number, tile in enumerate(in_a_kernel(order, *blocks.shape)):
+        if (block := int(blocks[tile])) != number % report.blocks:
+            what = f"of {blocks.shape[0]}×{blocks.shape[1]} tiles, its block {block} computes {tile}; by in_groups "
+            return Flaw(f"{what}block {number % report.blocks} does.", WholeFlaw.RASTER)
+    return ""
