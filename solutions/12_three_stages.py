@@ -96,8 +96,8 @@ explore_timeline(stages=3, latency=6, transfer=1, compute=3)
 # **Exercise 12.1** (about 23 lines). Write it for any `steps.stages` from 2 on; with 2 it is notebook 10's loop. The
 # calls are those of notebooks 09 and 10: `steps.load(k_tile, buffer)`, `steps.fetch(k_block, buffer)`,
 # `steps.multiply(k_block)`. Fetch registers ahead as in notebook 10, and keep two buffer indices, one to read and one
-# to write. The rehearsal runs your loop with 2, 3, 4 and 5 stages, also where K has fewer tiles than there are stages.
-# A GPU times it, for the ladder's table too, with three stages of 128×128×64.
+# to write. The rehearsal runs your loop with 2, 3, 4 and 5 stages, with two and four K blocks in a tile, also where K
+# has fewer tiles than there are stages. A GPU times it, for the ladder's table too, with three stages of 128×128×64.
 
 
 # %%
@@ -471,7 +471,7 @@ check("12.5", trans_row)
 #   for each shape; keep the result, and call it with the wrapped tensors. (Torch's streams come in notebook 17.)
 # - **Kernel.** A tile of C of 128×128 or more; three stages or more; `cp.async` of 16 bytes; `ldmatrix`, with
 #   `transpose=True` for A; `mma.sync`; one barrier for each K tile; your order of blocks; whole sectors of C. No bank
-#   conflict, no spill.
+#   conflict, no spill; nothing is fetched from shared memory twice, or stored twice.
 #
 # Anything that you have written is yours to use: `multistage`, `in_groups`, `tuned`, the cells of notebook 09. The
 # course's kernel is not, nor are its `Steps`, `GlobalToShared`, `Operand` and `Accumulators`. Three things help:

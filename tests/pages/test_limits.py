@@ -55,7 +55,7 @@ def test_the_solution_is_near_each_limit(id):
 def launch(blocks=4, overlap=0.5, **issued):
     """One launch that issues these opcodes so often."""
     opcodes = tuple(Issued(opcode, None, times) for opcode, times in issued.items())
-    return [Report((), (), blocks, opcodes, busy=4, reloaded=64, overlap=overlap)]
+    return [Report((), (), blocks, opcodes, busy=4, reloaded=0.5, reread=0.5, restored=64, overlap=overlap)]
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,15 @@ def launch(blocks=4, overlap=0.5, **issued):
         (WorkLimits(at_most=(("bar", 7),)), "too many"),
         (WorkLimits(at_most=(("", 24),)), "too many"),
         (WorkLimits(unrolled=(("bar", 4),)), "too many"),
+        (WorkLimits(looped=(("bar", 3),)), "too many"),
         (WorkLimits(budget=24), "too many"),
         (WorkLimits(at_least=(("mma", 1),)), "too few"),
         (WorkLimits(blocks=5), "too few blocks"),
         (WorkLimits(warps=9), "too few"),
         (WorkLimits(busy=0.6), "too few"),
-        (WorkLimits(fresh=True), "too many"),
+        (WorkLimits(reloaded=0.4), "too many"),
+        (WorkLimits(reread=0.4), "too many"),
+        (WorkLimits(restored=False), "too many"),
         (WorkLimits(overlap=0.6), "no copies in flight"),
         (WorkLimits(ahead=0.6), "no copies in flight"),
     ],
@@ -82,6 +85,12 @@ def test_each_limit_is_found_by_its_kind(limits, kind):
 
 def test_at_the_limits_nothing_is_said():
     limits = WorkLimits(
-        at_most=(("bar", 8), ("", 25)), at_least=(("add", 17),), blocks=4, warps=8, budget=25, overlap=0.5
+        at_most=(("bar", 8), ("", 25)),
+        at_least=(("add", 17),),
+        looped=(("bar", 1),),
+        blocks=4,
+        warps=8,
+        budget=25,
+        overlap=0.5,
     )
     assert limits.exceeded(launch(bar=8, add=17)) is None

@@ -111,8 +111,10 @@ class AmpereLoop(AmperePart):
     def find_weakness(self, answer: Answer, stage: Stage) -> str:
         """The weakness of a right loop, or ""."""
         for tile, loaded in sorted(stage.in_flight.items()):
-            if tile + stage.stages <= stage.k_tiles and (idle := find_idle(tile, loaded, stage.stages - 1)):
-                return idle  # at the end of K a loop may drain as it likes
+            if stage.k_blocks < K_BLOCKS or tile + stage.stages > stage.k_tiles:
+                continue  # a load behind the first of two K blocks; at the end of K a loop may drain as it likes
+            if idle := find_idle(tile, loaded, stage.stages - 1):
+                return idle
         if self.prefetched and not stage.prefetched:
             what = "it is safe, but it multiplies a K block before it has fetched the next one's registers."
             return Flaw(what, LoopFlaw.PREFETCH)

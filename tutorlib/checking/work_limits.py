@@ -25,6 +25,8 @@ class WorkLimits:
         half of it.
     unrolled: (an opcode, the most often that warps may issue any single instruction of it): once for each warp where
         the instruction is in no loop.
+    looped: (an opcode, how often a warp must issue one of its instructions, at least): above 1 where a loop that grows
+        with the problem must not be unrolled.
     lines: (an opcode, the most cache lines, of 128 bytes, that a warp's access may touch on average).
     in_step: (an opcode, another): the first may not be issued more often than the second, such as "bar.sync" than
         "cp.async.commit_group" in a pipeline that needs one barrier for each step along K.
@@ -33,17 +35,20 @@ class WorkLimits:
     budget: the number of instructions, of all warps, after which a CuTe kernel's simulation stops; a right kernel takes
         a small part of it. Without it a loop that is far too long is simulated to its end, for minutes.
     overlap: of what is read from shared memory, the least share that is read while a copy is in flight.
-    ahead: of the shared memory that cp.async fills, the least share that it is filling while a thread reads: above 1/2
+    ahead: how many tiles a block's cp.async must be copying while a thread reads shared memory, at least once: above 1
         for three stages or more.
     reread: of what warps read from shared memory, the largest share that the same warp may have read since it was
         written. A loop that fetches registers ahead may fetch a K block or two too many.
-    fresh: whether no block may load bytes from global memory, or store any, that it has loaded or stored before.
+    reloaded: of what blocks load from global memory, the largest share that the same block may have loaded before. A
+        loop without a branch loads the last tile again.
+    restored: whether a block may store where it has stored before.
     distinct: whether no two fp32 instructions may compute the same numbers.
     """
 
     at_most: tuple[tuple[str, int], ...] = ()
     at_least: tuple[tuple[str, int], ...] = ()
     unrolled: tuple[tuple[str, int], ...] = ()
+    looped: tuple[tuple[str, int], ...] = ()
     lines: tuple[tuple[str, int], ...] = ()
     in_step: tuple[tuple[str, str], ...] = ()
     blocks: int = 1
@@ -54,7 +59,8 @@ class WorkLimits:
     overlap: float = 0.0
     ahead: float = 0.0
     reread: float = 1.0
-    fresh: bool = False
+    reloaded: float = 1.0
+    restored: bool = True
     distinct: bool = False
 
     def stopped(self, reports: "Sequence[Report]") -> bool:
@@ -90,15 +96,16 @@ class WorkLimits:
                     what = f"every thread does far more than its share: {what}"
                     return Flaw(what, Fail.TOO_MANY(instruction=opcode, share="all"))
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
-        if self.fresh and (again := sum(report.reloaded for report in reports)):
-            what = f"its blocks load {again:,} bytes that they have loaded before."
+        if (again := max((report.reloaded for report in reports), default=0.0)) > self.reloaded:
+            what = f"{again:.0%} of what its blocks load they have loaded before."
             return Flaw(what, Fail.TOO_MANY(instruction="load"))
-        if self.fresh and (again := sum(report.restored for report in reports)):
+        if not self.restored and (again := sum(report.restored for report in reports)):
             what = f"its blocks store {again:,} bytes that they have stored before."
             return Flaw(what, Fail.TOO_MANY(instruction="store"))
         if (reread := max((report.reread for report in reports), default=0.0)) > self.reread:
             what = (
-                f"{reread:.0%} of what its warps read from shared memory they have read before: fetch each K block once."
+                f"{reread:.0%} of what its warps read from shared memory they have read before: fetch each K block once"
+                f"{busiest(reports, 'ldmatrix|ld.shared')}."
             )
             return Flaw(what, Fail.TOO_MANY(instruction="ldmatrix"))
         if self.distinct and (twice := next((found for one in reports if (found := one.computed_twice)), ())):
@@ -112,6 +119,13 @@ class WorkLimits:
                     f"{looped.warps:,} times, and {most:,} are enough."
                 )
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
+        for opcode, least in self.looped:
+            if max((one.warps for one in issued_as(reports, opcode)), default=0) < least * warps:
+                what = (
+                    f"a warp issues no {opcode} more than once: the loop around them is unrolled, and the code grows "
+                    "with the problem. Make it a plain range."
+                )
+                return Flaw(what, Fail.TOO_MANY(instruction="code"))
         for opcode, most in self.lines:
             accesses = (one for report in reports for one in report.accesses if one.opcode.startswith(opcode))
             if far := next((one for one in accesses if one.lines > most * one.warps), None):
@@ -129,9 +143,9 @@ class WorkLimits:
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
         if (ahead := max((report.ahead for report in reports), default=0.0)) < self.ahead:
             what = (
-                f"while its warps read a tile, copies into at most {ahead:.0%} of its shared memory are in flight; two "
-                "stages have a half in flight, three two thirds. Issue copies STAGES - 1 tiles ahead, and let the "
-                "newest STAGES - 2 groups stay in flight at each wait."
+                f"while its warps read a tile, copies of at most {ahead:.1f} tiles are in flight; with three stages "
+                "two are. Issue copies STAGES - 1 tiles ahead, and let the newest STAGES - 2 groups stay in flight at "
+                "each wait."
             )
             return Flaw(what, Fail.NO_OVERLAP(of="stages"))
         if (overlap := max((report.overlap for report in reports), default=0.0)) < self.overlap:

@@ -98,7 +98,7 @@ def all_tiles_outside(order, rows, columns):
     """Counts a tile outside of the grid as computed too often."""
     times = Counter(order(block, rows, columns) for block in range(rows * columns))
     missing = [(m, n) for m in range(rows) for n in range(columns) if (m, n) not in times]
-    return missing, sorted(tile for tile, n in times.items() if n > 1 or not (tile[0] < rows and tile[1] < columns))
+    return missing, sorted({tile for tile, n in times.items() if n > 1} | {*times} - {*grid_of(rows, columns)})
 
 
 @says("Several blocks may compute the same tile outside the grid")

@@ -8,7 +8,7 @@ import torch
 from cutlass import cute
 
 from tests.pages.change import derive, swap
-from tests.pages.n12_three_stages.whole import RIGHT_RUNGS, RIGHT_WHOLE
+from tests.pages.n12_three_stages.whole import ISSUED, MULTIPLIED, RIGHT_RUNGS, RIGHT_WHOLE, WITHOUT_AN_IF
 from tests.pages.table import answer
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.main_loops import multistage
@@ -58,6 +58,31 @@ def by_remainders(steps: Steps):
         steps.multiply(steps.k_blocks - 1)
 
 
+LOADED = "            steps.load(k_tile, k_tile)\n"
+two_groups = derive(
+    multistage,
+    "two_groups",
+    "A group for A and one for B, so two in each step.",
+    swap(
+        f"{LOADED}        {COMMIT}",
+        f"{LOADED.replace('load', 'a.load')}        {COMMIT}"
+        "        if cutlass.const_expr(k_tile < steps.k_tiles):\n"
+        f"{LOADED.replace('load', 'b.load')}        {COMMIT}",
+    ),
+    swap(
+        f"steps.load(ahead, write)\n        {COMMIT}",
+        f"steps.a.load(ahead, write)\n        {COMMIT}        if ahead < steps.k_tiles:\n"
+        f"            steps.b.load(ahead, write)\n        {COMMIT}",
+    ),
+    swap("wait_group(steps.stages - 2)", "wait_group(2 * steps.stages - 4)", times=2),
+)
+without_an_if = derive(
+    multistage,
+    "without_an_if",
+    "The appendix's loop: loads are issued behind the first multiplication, at the end of K the last tile's again.",
+    swap(ISSUED, ""),
+    swap(MULTIPLIED, WITHOUT_AN_IF),
+)
 own_make_loop = derive(make_loop, "own_make_loop", "The text of the course's.")
 spread = own_make_loop(LoopSchedule(spread=True))
 spread.__name__, spread.__doc__ = "spread", "Loads in the middle of a step, by helpers."
@@ -122,7 +147,7 @@ def from_a_list(lane):
 
 
 RIGHT = {
-    "12.1": [drains_at_the_end, by_remainders, spread],
+    "12.1": [drains_at_the_end, by_remainders, two_groups, without_an_if, spread],
     "12.2": [rounded_by_thread, by_numpy, one_block_after_the_other],
     "12.3": [
         answer(

@@ -9,6 +9,28 @@ ANSWERS = load_answers("12_three_stages")
 WAIT = "wait_group(steps.stages - 2)"
 ORDER = "return l2.grouped(block, rows, across, 8 if rows > 32 else rows)"
 TUNED = "GemmConfig(tile=(128, 256, 32), warps=(2, 4), stages=4)"
+AHEAD = "steps.fetch(k_block + 1, read)"
+ISSUED = """\
+        if ahead < steps.k_tiles:
+            steps.load(ahead, write)
+        cute.arch.cp_async_commit_group()
+        write = read
+"""
+MULTIPLIED = "            steps.multiply(k_block)"
+BEHIND_THE_FIRST = f"""\
+{MULTIPLIED}
+            if cutlass.const_expr(k_block == 0):
+                if ahead < steps.k_tiles:
+                    steps.load(ahead, write)
+                cute.arch.cp_async_commit_group()
+                write = read"""
+WITHOUT_AN_IF = f"""\
+{MULTIPLIED}
+            if cutlass.const_expr(k_block == 0):
+                steps.load(cutlass.min(ahead, steps.k_tiles - 1), write)
+                cute.arch.cp_async_commit_group()
+                write = read
+    cute.arch.cp_async_wait_group(0)"""
 
 # 12.4 -----------------------------------------------------------------------------------------------------------
 
@@ -90,6 +112,12 @@ RUNGS = [
         swap("        write = read\n", "        write = read\n        cute.arch.sync_threads()\n"),
         within="multistage",
     ),
+    rung(
+        "fetches_again",
+        "Fetches a K block ahead, and once more before it is multiplied.",
+        swap(AHEAD, f"{AHEAD}\n                steps.fetch(k_block, read)"),
+        within="multistage",
+    ),
 ]
 
 RIGHT_RUNGS = [
@@ -128,6 +156,21 @@ COMPILED = "KEPT[shape] = cute.compile(m_major_host, *views)"
 VIEWS = "from_dlpack(x, assumed_align=16)"
 LOAD = "            cute.copy(g2s, g[None, None, None, k_tile], s[None, None, None, buffer])"
 LOOP = "    multistage(Share(k_tiles, config.stages, bK // 16, to_smem, to_registers, mma, tCrA, tCrB, tCrC))"
+CONFIG = "config = tuned()"
+LDMATRIX = "LdMatrix8x8x16bOp(transpose, 4)"
+ROUNDED = "    rounded.store(tCrC.load().to(dtype))\n    cute.autovec_copy(rounded, tCgC)"
+STAGED = """\
+    rounded.store(tCrC.load().to(dtype))
+    cute.autovec_copy(rounded, math.partition_C(cute.composition(sC, (None, columns))))
+    cute.arch.sync_threads()
+    plain, lanes = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), dtype, num_bits_per_copy=128), bN // 8
+    rows = cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))
+    stores = cute.make_tiled_copy_tv(plain, rows, cute.make_layout((1, 8))).get_slice(thread)
+    tSsC, tSgC = stores.partition_S(sC), stores.partition_D(cute.local_tile(mC, (bM, bN), (m, n)))
+    row = cute.make_fragment_like(tSsC[None, 0, 0])
+    for i in cutlass.range_constexpr(cute.size(tSsC, mode=[1])):
+        cute.copy(plain, tSsC[None, i, 0], row)
+        cute.copy(plain, row, tSgC[None, i, 0])"""
 
 INLINE = """\
     share = Share(k_tiles, config.stages, bK // 16, to_smem, to_registers, mma, tCrA, tCrB, tCrC)
@@ -144,6 +187,29 @@ INLINE = """\
         for k_block in cutlass.range_constexpr(bK // 16):
             share.fetch(k_block, k_tile % config.stages)
             share.multiply(k_block)"""
+
+
+def of(config: str):
+    return swap(CONFIG, f"config = {config}")
+
+
+def staged(name: str, what: str, pad: int):
+    """C goes through shared memory whose rows have `pad` elements more."""
+    memory = f"memory.allocate_tensor(dtype, cute.make_layout((bM, bN), stride=(bN + {pad}, 1)), byte_alignment=128)"
+    through = in_kernel(
+        name, what, swap(ROUNDED, STAGED), swap("    cp_async = cute", f"    sC = {memory}\n    cp_async = cute")
+    )
+    return derive(through, name, what, of("GemmConfig((128, 128, 64), (2, 2), 3)"), within="m_major_host")
+
+
+def in_a_loop_over_tiles(lines: list[str]) -> list[str]:
+    """The kernel's lines from the order of blocks on, but for shared memory, as the body of a loop."""
+    at = next(n for n, line in enumerate(lines) if "= in_groups(" in line)
+    outside = [line for line in lines[at:] if line.startswith(("    width", "    layout", "    atom_b", "    memory"))]
+    outside += [line for line in lines[at:] if line.startswith(("    sA", "    sB"))]
+    inside = [f"    {line}".replace("(block,", "(tile,") for line in lines[at:] if line not in outside]
+    loop = ["    rows, wide = config.grid(*mC.shape)", "    for tile in range(block, rows * wide, 3):"]
+    return [*lines[:at], *outside, *loop, "        cute.arch.sync_threads()", *inside]
 
 
 WHOLE = [
@@ -288,6 +354,78 @@ WHOLE = [
         within="Share",
     ),
     in_kernel(
+        "fetches_again",
+        "Fetches a tile's K blocks before it issues the next load, and again after it.",
+        swap(
+            LOOP,
+            INLINE.replace(
+                "        if k_tile +",
+                "        for k_block in cutlass.range_constexpr(bK // 16):\n"
+                "            share.fetch(k_block, k_tile % config.stages)\n        if k_tile +",
+            ),
+        ),
+    ),
+    m_major(
+        "fetches_ahead_and_again",
+        "Fetches a K block ahead, and once more before it is multiplied.",
+        swap(AHEAD, f"{AHEAD}\n                steps.fetch(k_block, read)"),
+        within="multistage",
+    ),
+    in_kernel("one_matrix_at_a_time", "ldmatrix.x1.", swap(LDMATRIX, "LdMatrix8x8x16bOp(transpose, 1)")),
+    in_kernel(
+        "b_without_ldmatrix",
+        "Plain loads of B from shared memory.",
+        swap(
+            "    s2r_a, s2r_b =",
+            "    plain = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), dtype, num_bits_per_copy=32)\n"
+            "    s2r_a, s2r_b =",
+        ),
+    ),
+    derive(
+        in_kernel(
+            "b_through_registers",
+            "Half of it.",
+            swap(
+                "    g2s_b = cute.make_tiled_copy_tv(cp_async,",
+                "    plain = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), dtype, num_bits_per_copy=128)\n"
+                "    g2s_b = cute.make_tiled_copy_tv(plain,",
+            ),
+        ),
+        "b_through_registers",
+        "cp.async for A alone.",
+        swap(
+            LOAD,
+            f"            if cutlass.const_expr(g is self.to_smem[0][1]):\n    {LOAD}\n            else:\n"
+            "                r = cute.make_fragment_like(s[None, None, None, 0])\n"
+            "                cute.copy(g2s, g[None, None, None, k_tile], r)\n"
+            "                cute.copy(g2s, r, s[None, None, None, buffer])",
+        ),
+        within="Share",
+    ),
+    in_kernel(
+        "stores_zeros_first",
+        "Sets its tile of C to zero before it computes it.",
+        swap(
+            "tCrC.fill(0.0)",
+            "tCrC.fill(0.0)\n    zeros = cute.make_fragment_like(tCgC)\n    zeros.fill(0.0)\n"
+            "    cute.autovec_copy(zeros, tCgC)",
+        ),
+    ),
+    staged("staged_in_one_bank", "C through shared memory, where two of its rows meet in a bank.", 8),
+    in_kernel(
+        "order_not_used",
+        "Calls in_groups, and does without what it returns.",
+        swap(
+            "*config.grid(*mC.shape))",
+            "*config.grid(*mC.shape))\n    m, n = block // (mC.shape[1] // bN), block % (mC.shape[1] // bN)",
+        ),
+    ),
+    in_host(
+        "key_of_sorted_sizes",
+        "One kernel for M×N and N×M.",
+        swap("*c.shape, a.shape[1]", "str(sorted((*c.shape, a.shape[1])))"),
+    ),
+    in_kernel(
         "no_barrier",
         "A loop of its own, without a barrier after the wait.",
         swap(LOOP, INLINE.replace("        cute.arch.sync_threads()\n", "")),
@@ -357,5 +495,51 @@ RIGHT_WHOLE = [
         "by_strides",
         "A nested dictionary, and views made only where they are needed.",
         swap("shape = *c.shape, a.shape[1]", "shape = str((a.stride(), b.shape, c.stride(), c.shape))"),
+    ),
+    derive(
+        in_kernel(
+            "padded",
+            "Half of it.",
+            swap(
+                "swizzled(cute.make_layout((64, 8)), 3, (bM, bK, config.stages))",
+                "cute.make_layout((bM, bK, config.stages), stride=(1, bM + 8, (bM + 8) * bK))",
+            ),
+            swap(
+                "swizzled(atom_b, 3 if width == 64 else 2, (bN, bK, config.stages))",
+                "cute.make_layout((bN, bK, config.stages), stride=(bK + 8, 1, (bK + 8) * bN))",
+            ),
+        ),
+        "padded",
+        "Rows of shared memory are padded, not swizzled.",
+        of("GemmConfig((128, 128, 64), (2, 2), 3)"),
+        within="m_major_host",
+    ),
+    staged("staged", "C through shared memory of its own, in whole rows.", 32),
+    m_major(
+        "loads_behind_the_first",
+        "The appendix's loop: loads are issued behind the first multiplication.",
+        swap(ISSUED, ""),
+        swap(MULTIPLIED, BEHIND_THE_FIRST),
+        within="multistage",
+    ),
+    m_major(
+        "loads_without_an_if",
+        "The same without an if: the last tile is loaded again.",
+        swap(ISSUED, ""),
+        swap(MULTIPLIED, WITHOUT_AN_IF),
+        within="multistage",
+    ),
+    derive(
+        m_major("persistent", "Half.", swap("grid=(rows * across, 1, 1)", "grid=(3, 1, 1)"), within="m_major_host"),
+        "persistent",
+        "Three blocks take all tiles in turn.",
+        in_a_loop_over_tiles,
+        within="m_major_kernel",
+    ),
+    m_major(
+        "sixteen_warps",
+        "A warp has 32×32 elements of C.",
+        of("GemmConfig((128, 128, 64), (4, 4), 3)"),
+        within="m_major_host",
     ),
 ]

@@ -85,6 +85,20 @@ LOOPS = {  # name: what is wrong, the changes
             "steps.fetch(k_block + 1, read)\n                steps.fetch(k_block, read)",
         ),
     ),
+    "four_k_blocks": (
+        "The number of K blocks in a tile of 64 along K.",
+        swap("range_constexpr(steps.k_blocks)", "range_constexpr(4)"),
+        swap("k_block + 1 < steps.k_blocks", "k_block < 3"),
+    ),
+    "two_buffers_where_it_runs": (
+        "As deep as asked in the rehearsal alone.",
+        swap("steps.stages", "stages", times=6),
+        swap(
+            "    for k_tile in cutlass.range_constexpr(stages - 1)",
+            "    stages = 2 if hasattr(steps, 'tiled_mma') else steps.stages\n"
+            "    for k_tile in cutlass.range_constexpr(stages - 1)",
+        ),
+    ),
     "forgets_b": ("The loop loads A alone.", swap("steps.load(ahead, write)", "steps.a.load(ahead, write)")),
 }
 

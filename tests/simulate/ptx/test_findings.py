@@ -296,6 +296,17 @@ def test_a_block_that_loads_what_another_stores():
     assert "block 1 loads" in report.findings[0].message
 
 
+def test_what_is_read_loaded_and_stored_again_is_counted():
+    of, reads = torch.arange(64, dtype=torch.int32), f"{PLACE} st.shared.b32 [%r3], %tid_x; ld.shared.b32 %r9, [%r3];"
+    loads = "mul.wide.u32 %rd2, %tid_x, 4; add.s64 %rd3, %rd_of, %rd2; ld.global.b32 %r9, [%rd3];"
+    report, _ = run(reads + loads + OUT, of=of)
+    assert (report.reread, report.reloaded, report.restored) == (0, 0, 0)
+    report, _ = run(f"{reads} ld.shared.b32 %r8, [%r3]; {loads * 4} {OUT} {OUT}", of=of)
+    assert (report.reread, report.reloaded, report.restored) == (1 / 2, 3 / 4, 256)
+    report, _ = run(f"{reads} st.shared.b32 [%r3], %r9; ld.shared.b32 %r9, [%r3]; {OUT}")
+    assert report.reread == 0
+
+
 def test_a_kernel_that_does_not_end(monkeypatch):
     monkeypatch.setattr(simulation, "LIMIT", 10_000)
     report, _ = run("$again: add.u32 %r9, %r9, 1; bra $again;")

@@ -27,6 +27,7 @@ from tutorlib.problems.catalogue import gemm, gemm_m_major
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
 COPIES = "cp.async.ca|cp.async.cg"
+READS = "ldmatrix|ld.shared"
 
 # 12.2 blocks_per_sm ---------------------------------------------------------------------------------------------
 
@@ -156,6 +157,11 @@ EMPTY_CELL = (
         Fail.TOO_MANY(instruction=COPIES),
         "A row of blocks loads all of B once more, a column of blocks all of A: make C's tile 128×128 or larger.",
     ),
+    Remedy(Fail.TOO_MANY(instruction="ld.global"), "cp.async copies A and B past the registers, in every stage."),
+    Remedy(
+        Fail.TOO_MANY(instruction=READS),
+        "LdMatrix8x8x16bOp(transpose, num_matrices=4), for A and for B: an instruction for 16×16 elements.",
+    ),
     IN_GROUPS,
     Remedy(WholeFlaw.RASTER, "m, n = in_groups(block, tiles in M, tiles in N), with your in_groups of 12.4."),
 )
@@ -204,7 +210,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=((129, 128, 264),),  # edges, and more K tiles than stages; the rehearsal has seen the rest
-        limits=WorkLimits(at_most=(("bar.sync", 48),), overlap=0.5),
+        limits=WorkLimits(at_most=(("bar.sync", 48),), overlap=0.5, ahead=1.7),
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
@@ -356,21 +362,23 @@ EXERCISES = (
         spills=False,
         problem=gemm_m_major("bf16"),
         shapes=((128, 256, 64), (256, 512, 192), (384, 768, 320)),
-        simulated_shapes=((128, 256, 64), (256, 512, 192)),  # fewer K tiles than stages; more, and 2×2 tiles
-        counted=(256, 512, 192),
+        simulated_shapes=((128, 256, 64), (256, 512, 448)),  # fewer K tiles than stages; more, and 2×2 tiles
+        counted=(256, 512, 448),
         limits=WorkLimits(
             at_most=(
-                ("mma.sync", 12_288),
-                (COPIES, 1_536),  # in tiles of 128×128
+                ("mma.sync", 28_672),
+                (COPIES, 4_608),  # in tiles of 128×128, the last one of K three times
                 ("ld.global", 0),
-                ("ldmatrix|ld.shared", 7_168),  # 32×32 for each warp, and C once
+                (READS, 16_384),  # 32×32 for each warp, and C once
                 ("st.global", 1_024),
             ),
+            looped=(("mma.sync", 2),),
             in_step=(("bar.sync", "cp.async.commit_group"),),
-            overlap=0.4,
-            ahead=0.6,
+            overlap=0.5,
+            ahead=1.7,
             reread=0.15,
-            fresh=True,
+            reloaded=0.24,
+            restored=False,
         ),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),

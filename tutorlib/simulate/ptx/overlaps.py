@@ -28,8 +28,8 @@ class Overlaps:
 
     repeats: where a block stores the value that another has stored: no fault, but done twice.
     busy: (blocks, warps), which warps have loaded or stored.
-    loaders: for each piece, a bit for each block that has loaded it, of up to BITS blocks. reloaded, restored: how many
-    pieces a block has loaded or stored again.
+    loaders: for each piece, a bit for each block that has loaded it, of up to BITS blocks. loads: how many pieces were
+    loaded; reloaded, restored: how many a block has loaded or stored again.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Overlaps:
         self.storer = np.zeros(count, np.int32)  # the block that stored last, + 1
         self.store_site = np.zeros(count, np.int32)
         self.loaders = np.zeros(count if geometry.blocks <= BITS else 0, np.uint64)
-        self.reloaded = self.restored = 0
+        self.loads = self.reloaded = self.restored = 0
         self.busy = np.zeros((geometry.blocks, geometry.warps), bool)
         self.store_warp = np.zeros(count if order else 0, np.int16)
         self.store_clock = np.zeros(count if order else 0, np.int32)  # that warp's
@@ -136,6 +136,7 @@ class Overlaps:
         self.busy[access.blocks, access.warps] = True
         if self.loaders.size:
             bits = np.uint64(1) << (owners - 1).astype(np.uint64)
+            self.loads += len(pieces)
             self.reloaded += int((self.loaders[pieces] & bits != 0).sum())
             np.bitwise_or.at(self.loaders, pieces, bits)
         if not ((before != NO_BLOCK) & (before != owners)).any():

@@ -28,7 +28,7 @@ UNFENCED = np.int32(2**31 - 1)  # later than any step of a warp
 
 def record_bytes(size: int, piece: int, agents: Agents) -> int:
     """What SharedRaces keeps of a block with `size` bytes of shared memory."""
-    return pieces_of(size, piece) * (28 + 10 * agents.readers)
+    return pieces_of(size, piece) * (27 + 10 * agents.readers)
 
 
 def pieces_of(size: int, piece: int) -> int:
@@ -39,8 +39,7 @@ class SharedRaces:
     """piece: bytes that are watched together, the fewest that an access of the kernel has.
 
     Everything about a piece is kept by slot * pieces + piece. show: a site as "line 12, `…`".
-    copied: the pieces that cp.async was told to fill. reads: pieces that warps have read; reread: those of them that
-    the same warp had read since they were written.
+    reads: pieces that warps have read; reread: those of them that the same warp had read since they were written.
     """
 
     def __init__(
@@ -75,7 +74,6 @@ class SharedRaces:
         self.fencer = np.zeros(count if self.has_proxies else 0, np.int16)  # that warp
         self.at_fence = np.zeros_like(clocks.known if self.has_proxies else 0)  # what each warp knew at its last fence
         self.carriers: dict[int, Carrier] = {}  # what brings bytes that an mbarrier counts, by the site
-        self.copied = np.zeros(count, bool)
         self.reads = self.reread = 0
         self.bulk_phases = np.zeros((geometry.batch, clocks.agents.mbarriers), np.int32)  # the latest that copies fill
         self.restart()
@@ -230,7 +228,6 @@ class SharedRaces:
         """A cp.async begins: from now on, until it is waited for, its bytes may arrive."""
         touched = self.spread(access)
         self.compare_with_flight(touched, "copies to", other_than_flight)
-        self.copied[touched.pieces] = True
         self.take_off(touched, self.copies.committed[self.lane(touched.slots, touched.threads)])
 
     def on_arrival(self, access: SharedAccess) -> None:

@@ -58,11 +58,11 @@ class Report:
     storers: tensor → for each element, in memory's order, the number of the block that stored it last, -1 for none; ()
         where `Watch` has no overlaps. store_sites: the same, with the number of the instruction that stored it.
     busy: how many warps loaded from global memory, or stored to it.
-    reloaded: the bytes that a block loaded from global memory again; 0 for more than 64 blocks. restored: those that it
-        stored there again.
+    reloaded: of what blocks loaded from global memory, the share that the same block had loaded before; 0 for more than
+        64 blocks. restored: the bytes that a block stored there again.
     overlap: of the reads of shared memory, the share that went on while a cp.async or a bulk copy was in flight.
-    ahead: of the shared memory that cp.async fills, the largest share that it was filling during such a read: 1/2 with
-        two stages, 2/3 with three.
+    ahead: the most that cp.async was copying for a block during such a read, in units of what it copies from one
+        barrier to the next: 1 with two stages, 2 with three, and somewhat more where K is short.
     reread: of what warps read from shared memory, the share that the same warp had read since it was written.
     results: what each fp32 instruction computed last.
     trace: what the first block did, where that was asked for.
@@ -78,7 +78,7 @@ class Report:
     storers: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     store_sites: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     busy: int = field(default=0, repr=False)
-    reloaded: int = field(default=0, repr=False)
+    reloaded: float = field(default=0.0, repr=False)
     restored: int = field(default=0, repr=False)
     overlap: float = field(default=0.0, repr=False)
     ahead: float = field(default=0.0, repr=False)

@@ -146,11 +146,12 @@ def simulate(
     storers = {tensor.name: overlaps.storers(tensor) for tensor in tensors if overlaps.knows_storers}
     sites = {tensor.name: overlaps.store_sites(tensor) for tensor in tensors}
     overlap = copies.overlapped / copies.reads if copies.reads else 0.0
-    races = watch.races
-    ahead = copies.most_at_read / max(int(races.copied.sum()) * races.piece, 1)
+    meetings = sum(times for one, times in zip(kernel.instructions, runs, strict=True) if one.parts[0] == "bar")
+    tile = copies.bytes * geometry.warps / max(meetings, 1)  # that a block copies from one barrier to the next
+    ahead = copies.most_at_read / min(geometry.batch, geometry.blocks) / max(tile, 1)
     busy, results = int(overlaps.busy.sum()), fp32_results(kernel, state.registers)
-    reloaded, restored = overlaps.reloaded * overlaps.piece, overlaps.restored * overlaps.piece
-    reread = races.reread / max(races.reads, 1)
+    reloaded, restored = overlaps.reloaded / max(overlaps.loads, 1), overlaps.restored * overlaps.piece
+    reread = watch.races.reread / max(watch.races.reads, 1)
     report = replace(report, busy=busy, reloaded=reloaded, restored=restored, results=results)
     report = replace(report, overlap=overlap, ahead=ahead, reread=reread)
     return replace(report, trace=trace, storers=storers, store_sites=sites)

@@ -43,7 +43,8 @@ class AsyncCopies:
 
     reads: of shared memory, since the first copy was issued, bulk copies included; overlapped: those of them while a
         copy was in flight, or a bulk copy that the reader has not waited for.
-    bytes_in_flight: of cp.async; most_at_read: the most of them while a thread read shared memory.
+    bytes: of cp.async, all that were issued; bytes_in_flight: now; most_at_read: the most while a thread read shared
+        memory.
     """
 
     def __init__(self, lanes: int, shared: SharedMemory) -> None:
@@ -52,7 +53,7 @@ class AsyncCopies:
         self.in_flight: list[Copy] = []
         self.issued = 0
         self.reads = self.overlapped = 0
-        self.bytes_in_flight = self.most_at_read = 0
+        self.bytes = self.bytes_in_flight = self.most_at_read = 0
 
     def restart(self) -> None:
         self.committed.fill(0)
@@ -62,6 +63,7 @@ class AsyncCopies:
     def issue(self, access: SharedAccess, lanes: np.ndarray, places: np.ndarray, data: np.ndarray) -> None:
         self.issued += 1
         self.in_flight.append(Copy(access, lanes, places, self.committed[lanes], data, self.issued))
+        self.bytes += data.size
         self.bytes_in_flight += data.size
         if self.bytes_in_flight > MOST_IN_FLIGHT:
             raise TooManyRecords(
