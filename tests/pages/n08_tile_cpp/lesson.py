@@ -24,6 +24,10 @@ LESSONS = {
     ),
     "08.6": Lesson(
         "allocate, copy, launch, copy back",
-        named("08.6", "loop", "one_size_for_all", "never_asks", "asks_in_vain", "keeps_memory", "leaves_at_an_error"),
+        named(
+            "08.6",
+            *("loop", "one_size_for_all", "never_asks", "asks_in_vain", "keeps_memory", "leaves_at_an_error"),
+            *("copied_twice", "back_twice", "gives_up", "ready_for_no_elements"),
+        ),
     ),
 }

@@ -1,6 +1,6 @@
 """Unusual right answers to notebook 08."""
 
-from tests.pages.n08_tile_cpp.tile_cpp import ADD, FIRST, HOST, LAUNCH, PERSISTENT, PROMISING, answer
+from tests.pages.n08_tile_cpp.tile_cpp import ADD, COPY_BACK, FIRST, HOST, LAUNCH, PERSISTENT, PROMISING, answer
 from tests.pages.table import answer as answered
 from tutorlib.kernels.cpp.gemm import Variant
 
@@ -28,6 +28,23 @@ void add_on_gpu(const float* a, const float* b, float* c, int n) {
     if (cudaPeekAtLastError() != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) std::exit(1);
     for (int i = 0; i < n; i++) c[i] = memory[2 * n + i];
     cudaFree(memory);
+}
+"""
+
+CHUNKS = """
+void add_on_gpu(const float* a, const float* b, float* c, int n) {
+    const int most = n < 16384 ? n : 16384;
+    float *x, *y, *z;
+    for (float** pointer : {&x, &y, &z}) cudaMalloc(pointer, most * sizeof(float));
+    for (int i = 0; i < n; i += most) {
+        int m = n - i < most ? n - i : most;
+        cudaMemcpy(x, a + i, m * sizeof(float), cudaMemcpyHostToDevice);
+        cudaMemcpy(y, b + i, m * sizeof(float), cudaMemcpyHostToDevice);
+        vector_add<<<(m + 1023) / 1024, 1>>>(x, y, z, m);
+        if (cudaError_t error = cudaGetLastError()) std::fprintf(stderr, "%s\\n", cudaGetErrorString(error));
+        cudaMemcpy(c + i, z, m * sizeof(float), cudaMemcpyDeviceToHost);
+    }
+    for (float* pointer : {x, y, z}) cudaFree(pointer);
 }
 """
 
@@ -128,6 +145,24 @@ RIGHT = {
             "float* pinned;\n    cudaMallocHost(&pinned, bytes);\n"
             "    for (int i = 0; i < n; i++) pinned[i] = a[i];\n"
             "    cudaMemcpy(x, pinned, bytes, cudaMemcpyHostToDevice);\n    cudaFreeHost(pinned);",
+        ),
+        answer("chunks", "Chunks of at most 16,384 elements through the same memory on the GPU.", CHUNKS),
+        answer(
+            "pieces_back",
+            "Copies the sums back in two pieces, through memory of the host's, for device 0.",
+            HOST.replace("float *x", "cudaSetDevice(0);\n    float *x"),
+            COPY_BACK,
+            "std::vector<float> sums(n);\n    int half = n / 2;\n"
+            "    cudaMemcpy(sums.data(), z, half * sizeof(float), cudaMemcpyDeviceToHost);\n"
+            "    cudaMemcpy(&sums[half], z + half, (n - half) * sizeof(float), cudaMemcpyDeviceToHost);\n"
+            "    for (int i = 0; i < n; i++) c[i] = sums[i];",
+        ),
+        answer(
+            "by_number",
+            "Prints the error's number.",
+            HOST,
+            '"%s\\n", cudaGetErrorString(error)',
+            '"error %d\\n", error',
         ),
         answer("managed", "One piece of memory that both sides may follow.", MANAGED),
         answer(

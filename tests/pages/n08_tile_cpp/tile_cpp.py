@@ -17,6 +17,8 @@ FIRST = Variant(restrict=False, aligned=False, divisible=0).source
 PROMISING = Variant().source
 PERSISTENT = Variant(group=8, persistent=True).source
 LAUNCH = "vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n);"
+COPY_A = "cudaMemcpy(x, a, bytes, cudaMemcpyHostToDevice);"
+COPY_BACK = "cudaMemcpy(c, z, bytes, cudaMemcpyDeviceToHost);"
 HOST = """
 void add_on_gpu(const float* a, const float* b, float* c, int n) {
     float *x, *y, *z;

@@ -1,6 +1,6 @@
 """Wrong answers to notebook 08: the vector add, what TMA carries, and a program."""
 
-from tests.pages.n08_tile_cpp.tile_cpp import ADD, HOST, LAUNCH, answer
+from tests.pages.n08_tile_cpp.tile_cpp import ADD, COPY_A, COPY_BACK, HOST, LAUNCH, answer
 from tests.pages.table import answer as answered
 
 
@@ -72,6 +72,14 @@ WRONG = {
             "int i = ct::bid().x;",
             "for (int i : ct::irange(128 * int(ct::bid().x), 128 * int(ct::bid().x) + 128))",
             says="320 are enough",
+        ),
+        answer(
+            "in_double",
+            "Adds in double precision.",
+            ADD,
+            "A.load_masked(i) + B.load_masked(i)",
+            "ct::element_cast<float>(ct::element_cast<double>(A.load_masked(i)) + ct::element_cast<double>(B.load_masked(i)))",
+            says="cvt.f64 instructions; 0 are enough",
         ),
         answer("nothing", "Returns no source.", None),
         answer("a_thousand", "A tile of 1000 elements.", ADD, "1024_ic", "1000_ic"),
@@ -198,6 +206,79 @@ WRONG = {
             'std::fprintf(stderr, "%s\\n", cudaGetErrorString(error));',
             '{ std::fprintf(stderr, "%s\\n", cudaGetErrorString(error)); return; }',
             says="does not free its memory then",
+        ),
+        answer(
+            "copied_twice",
+            "Copies a twice.",
+            HOST,
+            COPY_A,
+            2 * COPY_A,
+            says="80000 bytes, where each operand has to go to the GPU once",
+        ),
+        answer("back_twice", "Copies the sums back twice.", HOST, COPY_BACK, 2 * COPY_BACK, says="the sums back once"),
+        answer(
+            "cleared",
+            "Clears the memory for the sums.",
+            HOST,
+            COPY_A,
+            "cudaMemset(z, 0, bytes);" + COPY_A,
+            says="cudaMemset",
+        ),
+        answer(
+            "element_by_element",
+            "A copy for each element.",
+            HOST,
+            COPY_A,
+            "for (int i = 0; i < n; i++) cudaMemcpy(x + i, a + i, 4, cudaMemcpyHostToDevice);",
+            says="are called 5002 times",
+        ),
+        answer(
+            "gives_up",
+            "Returns where n is large.",
+            HOST,
+            "float *x, *y, *z;",
+            "if (n > 200000) return;\n    float *x, *y, *z;",
+            says="n = 1000000: c[0] is -1",
+        ),
+        answer(
+            "always_prints",
+            "Prints the error where there is none.",
+            HOST,
+            "if (cudaError_t error = cudaGetLastError()) ",
+            "auto error = cudaGetLastError(); ",
+            says="no launch has failed",
+        ),
+        answer(
+            "no_reason",
+            "Prints that there was an error, and not which.",
+            HOST,
+            '"%s\\n", cudaGetErrorString(error)',
+            '"failed\\n"',
+            says="does not print the error",
+        ),
+        answer(
+            "ready_for_no_elements",
+            "Returns at n = 0, and ignores the error of any launch.",
+            HOST.replace("float *x", "if (n == 0) return;\n    float *x"),
+            'if (cudaError_t error = cudaGetLastError()) std::fprintf(stderr, "%s\\n", cudaGetErrorString(error));',
+            "cudaGetLastError();",
+            says="nothing to stderr",
+        ),
+        answer(
+            "launched_again",
+            "Adds once more, after the copy.",
+            HOST,
+            COPY_BACK,
+            COPY_BACK + LAUNCH,
+            says="never copied",
+        ),
+        answer(
+            "an_event",
+            "Calls a function that the page does not name.",
+            HOST,
+            "float *x, *y, *z;",
+            "cudaEvent_t event;\n    cudaEventCreate(&event);\n    float *x, *y, *z;",
+            says="`cudaEventCreate` is neither in your source nor in the libraries",
         ),
         answer("launched_twice", "Adds twice.", HOST, LAUNCH, LAUNCH + LAUNCH, says="two launches write the same sums"),
         answer(

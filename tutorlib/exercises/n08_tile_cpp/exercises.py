@@ -1,7 +1,4 @@
-"""Exercises of notebook 08: CUDA Tile C++, from a vector addition to a GEMM beside cuBLAS.
-
-08.6 accepts a program that copies an operand to the GPU twice: reusing a buffer for chunks looks the same.
-"""
+"""Exercises of notebook 08: CUDA Tile C++, from a vector addition to a GEMM beside cuBLAS."""
 
 from collections.abc import Callable
 from random import Random
@@ -30,7 +27,7 @@ RAGGED = (CUBE, (300, 200, 129), (70, 513, 96))
 RAGGED_VECTORS = (CUBE, (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
 # Two steps along K, and more rows of tiles than a strip has, two columns of them, for tiles of up to 256×256.
 TALL = (2064, 264, 72)
-VECTORS = WorkLimits(at_most=(("ld.global", 320), ("st.global", 160)))  # of 5 tiles of 1,024 elements
+VECTORS = WorkLimits(at_most=(("ld.global", 320), ("st.global", 160), ("cvt.f64", 0)))  # of 5 tiles of 1,024 elements
 # As many stores as 256×128 elements take, if each thread stores one; and mma of 16×8×16.
 FIRST = WorkLimits(at_most=(("st.global", 1024), ("mma.sync", 2048)))
 BENCH = (4096, 4096, 4096)
@@ -224,7 +221,7 @@ EXERCISES = (
         points=4,
         program=lambda host: program(in_tiles(VECTOR_TILE), host, JUDGED_MAIN),
         vectors=drawn_vectors,
-        numbers=(5000, 1024, 1, 100_000),
+        numbers=(5000, 1024, 1, 1_000_000),
         hints=(
             "Three pointers float *x, *y, *z; and cudaMalloc(&x, n * sizeof(float)) for each.",
             "cudaMemcpy(x, a, n * sizeof(float), cudaMemcpyHostToDevice): where to, where from, how many bytes.",

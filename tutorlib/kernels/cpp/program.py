@@ -38,10 +38,9 @@ int main(int, char** arguments) {
 
 def drawn_vectors(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """The judged main's two vectors: whole numbers below 2^12, in float32."""
-    state, drawn = seed, np.empty(2 * n, np.float32)
-    for i in range(2 * n):
-        state = (state * 1664525 + 1013904223) % 2**32
-        drawn[i] = state >> 20
+    powers = np.full(2 * n, 1664525, np.uint32).cumprod(dtype=np.uint32)  # modulo 2^32, as the states are
+    added = np.concatenate(([1], powers[:-1])).cumsum(dtype=np.uint32) * np.uint32(1013904223)
+    drawn = ((powers * np.uint32(seed) + added[: 2 * n]) >> np.uint32(20)).astype(np.float32)
     return drawn[::2].copy(), drawn[1::2].copy()
 
 

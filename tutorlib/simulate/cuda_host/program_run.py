@@ -29,13 +29,13 @@ class ProgramRun:
     """wrong: with how it ended, as a clause; "" for nothing. printed: to stdout. noticed: by the runtime library,
     first and later.
 
-    said: whether the program itself printed to stderr.
+    said: by the program itself, to stderr.
     """
 
     wrong: str = ""
     printed: bytes = b""
     noticed: str = ""
-    said: bool = False
+    said: str = ""
     endless: bool = False
     later: tuple[str, ...] = ()
 
@@ -76,7 +76,7 @@ def run_of(command: list[str], gpu: AddingGpu | None, limit_s: float = TIME_LIMI
         return ProgramRun(TOO_MUCH[status])
     if status < 0 or status > 128:  # of a signal; bubblewrap tells it so
         return ProgramRun(noticed or CRASHED)
-    own = any(not line.startswith(NOTICED) for line in lines)
+    own = "\n".join(line for line in lines if not line.startswith(NOTICED))
     return ProgramRun(
         f"it ends with status {status}" if status else "", printed, noticed, said=own, later=tuple(others)
     )

@@ -32,9 +32,11 @@ dim3 grid, block;
 size_t dynamic;
 cudaStream_t stream_of_launch;
 
-std::set<const void*> written;  // by the kernel, as long as they are allocated
-bool unasked = false;  // whether the error of a launch has not been asked for
-char password[16];     // only with it does the GPU add: a program that speaks to it past this library has none
+std::set<const void*> written;      // by the kernel, until copied or freed
+size_t tiles = 0;                   // of the vectors that launches added, each rounded up to whole ones
+size_t moved_bytes = 0, moves = 0;  // by cudaMemcpy and cudaMemset, to, from and within the GPU's memory
+bool unasked = false;               // whether the error of a launch has not been asked for
+char password[16];                  // only with it does the GPU add: a program that speaks to it past this library has none
 
 void notice(const std::string& text) { std::fprintf(stderr, "noticed: %s\n", text.c_str()); }
 
@@ -46,6 +48,10 @@ cudaError_t fail(cudaError_t error, const std::string& text) {
 struct AtExit {
     ~AtExit() {
         if (!blocks.empty()) notice(std::to_string(blocks.size()) + " of the allocations are never freed");
+        if (tiles && moved_bytes > 3 * tiles * TILE * sizeof(float))
+            notice("cudaMemcpy and cudaMemset move " + std::to_string(moved_bytes) + " bytes, where each operand has to go to the GPU once, and the sums back once");
+        else if (tiles && moves > 6 * tiles)  // a vector of one tile may come in two pieces
+            notice("cudaMemcpy and cudaMemset are called " + std::to_string(moves) + " times, and one call can copy a whole vector");
         if (unasked) notice("cudaGetLastError is not called after the launch, so a launch that the GPU refuses goes unnoticed");
     }
 } at_exit;
@@ -59,6 +65,14 @@ cudaError_t allocate(void** pointer, size_t bytes, bool far) {
     return cudaSuccess;
 }
 
+// Takes note that no sums wait in these bytes; true if there were some.
+bool forget(const void* pointer, size_t bytes) {
+    auto first = written.lower_bound(pointer), end = written.lower_bound(static_cast<const char*>(pointer) + bytes);
+    bool some = first != end;
+    written.erase(first, end);
+    return some;
+}
+
 cudaError_t release(void* pointer, const char* by) {
     if (!pointer) return cudaSuccess;
     auto address = reinterpret_cast<uintptr_t>(pointer);
@@ -67,7 +81,7 @@ cudaError_t release(void* pointer, const char* by) {
     auto [bytes, far, used] = found->second;
     if ((used || far) && bytes > used + SPARE)
         notice("an allocation has " + std::to_string(bytes) + " bytes, and " + std::to_string(used) + " are used: its size should follow from n");
-    written.erase(pointer);
+    if (forget(pointer, bytes) && far) notice("the sums of a launch are never copied");
     std::free(reinterpret_cast<void*>(far ? address - FAR : address));
     blocks.erase(found);
     return cudaSuccess;
@@ -131,9 +145,10 @@ cudaError_t add(void** args) {
         if (!holder(pointer, bytes))
             return fail(cudaErrorIllegalAddress, is_far(pointer) ? "the kernel reaches beyond an allocation: n counts elements, cudaMalloc bytes" : "the kernel gets a pointer to the host's memory, or one that was not allocated");
     }
-    if (!written.insert(c).second) notice("two launches write the same sums");
-    if (covered > 0 && !add_there(near(a), near(b), near(c), covered))
-        return fail(cudaErrorNoDevice, "there is no GPU at the other end of stdin");
+    if (written.count(c)) notice("two launches write the same sums");
+    if (covered > 0 && !add_there(near(a), near(b), near(c), covered)) return fail(cudaErrorNoDevice, "the GPU refuses the launch");
+    written.insert(c);
+    tiles += (std::max(n, 0) + TILE - 1) / TILE;
     return cudaSuccess;
 }
 
@@ -147,6 +162,8 @@ cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) 
     if ((into && !holder(to, bytes)) || (out && !holder(from, bytes)))
         return fail(cudaErrorInvalidValue, "cudaMemcpy reaches beyond an allocation: its size is in bytes");
     std::memcpy(near(static_cast<char*>(to)), near(static_cast<const char*>(from)), bytes);
+    forget(from, bytes);
+    if (into || out) moved_bytes += bytes, moves++;
     return cudaSuccess;
 }
 
@@ -196,8 +213,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
     if (is_far(to) && !holder(to, bytes)) return fail(cudaErrorInvalidValue, "cudaMemset reaches beyond an allocation");
     std::memset(near(static_cast<char*>(to)), value, bytes);
+    if (is_far(to)) moved_bytes += bytes, moves++;
     return cudaSuccess;
 }
+cudaError_t cudaSetDevice(int device) { return device ? fail(cudaErrorInvalidDevice, "there is one GPU, device 0") : cudaSuccess; }
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
     *stream = nullptr;
     return cudaSuccess;
@@ -207,6 +226,6 @@ cudaError_t cudaStreamSynchronize(cudaStream_t) { return last; }
 cudaError_t cudaDeviceSynchronize() { return last; }
 cudaError_t cudaGetLastError() { return unasked = false, std::exchange(last, cudaSuccess); }
 cudaError_t cudaPeekAtLastError() { return unasked = false, last; }
-const char* cudaGetErrorString(cudaError_t error) { return error ? "an error of this program, without a GPU" : "no error"; }
-const char* cudaGetErrorName(cudaError_t error) { return error ? "cudaError" : "cudaSuccess"; }
+const char* cudaGetErrorString(cudaError_t error) { return error ? "no GPU takes the launch" : "no error"; }
+const char* cudaGetErrorName(cudaError_t error) { return error ? "cudaErrorNoDevice" : "cudaSuccess"; }
 }

@@ -19,11 +19,15 @@ from tutorlib.simulate.cuda_host import RUNTIME, program_run
 from tutorlib.simulate.cuda_host.gpu import AddingGpu
 
 AGAIN_S = 1  # for each run of a program that did not end before
-UNASKED = "cudaGetLastError is not called after the launch, so a launch that the GPU refuses goes unnoticed"  # a point
-REFUSED = "with n = 0 the launch has no blocks, so the GPU refuses it, and the program "  # a point, too
+# A right program loses a point for one of these.
+UNASKED = "cudaGetLastError is not called after the launch, so a launch that the GPU refuses goes unnoticed"
+MOVED = "cudaMemcpy and cudaMemset "  # more often than needed: the beginning of what is noticed
+LOUD = "it prints to stderr, and no launch has failed"
+REFUSED = "where the GPU refuses the launch, the program "
 SILENT = "ends as if all went well: it prints nothing to stderr"
+UNNAMED = "does not print the error: cudaGetErrorString gives the reason"
 LEAKING = "does not free its memory then"
-NO_BLOCKS = "a launch with no blocks"
+ERRORS = ("no GPU takes the launch", "cudaErrorNoDevice", "100")  # the stand-in's error: in words, by name, as a number
 CUT_OFF = "it ends before main writes the sums"
 
 
@@ -60,7 +64,9 @@ class ProgramExercise(Exercise):
             return Verdict(self.points - 1, (Flaw(f"right, but {REFUSED}{does}.", Fail.NOTICED),), "partial")
         if not wrongs:
             return Verdict(self.points)
-        if all(wrong == f"right, but {UNASKED}" for wrong in wrongs.values()):
+        if all(
+            wrong.startswith(tuple(f"right, but {one}" for one in (UNASKED, MOVED, LOUD))) for wrong in wrongs.values()
+        ):
             return Verdict(self.points - 1, (next(iter(wrongs.values())) + ".",), "partial")
         right = len(self.numbers) - len(wrongs)
         number, what = next(iter(wrongs.items()))
@@ -68,16 +74,15 @@ class ProgramExercise(Exercise):
         return Verdict(self.points * right / len(self.numbers), lines)
 
     def when_refused(self, program: Path) -> str:
-        """What it does wrong where the GPU refuses a launch, as the end of a sentence, or "". A program that launches
-        nothing for n = 0 does nothing wrong, and one that ends with an error frees all.
+        """What it does wrong where there is no GPU to take its launch, as the end of a sentence, or "". One that ends
+        with an error frees all.
         """
-        gpu = AddingGpu(*self.vectors(0, 0), 0)
         with program_run.command_for(program) as command:
-            run = program_run.run_of([*command, "0", "0"], gpu)
-        if run.noticed != NO_BLOCKS or run.wrong:
+            run = program_run.run_of([*command, "1000", "0"], None)
+        if run.wrong:
             return ""
-        if not run.said:
-            return SILENT
+        if not any(error in run.said for error in ERRORS):
+            return UNNAMED if run.said else SILENT
         return LEAKING if run.later else ""
 
     def faults(self, program: Path, simulated: bool) -> dict[int, str]:
@@ -94,8 +99,8 @@ class ProgramExercise(Exercise):
             if wrong := run.wrong or wrong_result(run.printed, a + b, gpu.add(a, b) if gpu else a + b):
                 more = run.noticed and run.noticed != UNASKED
                 wrongs[number] = wrong + f". Noticed: {run.noticed}" if more else wrong
-            elif run.noticed:
-                wrongs[number] = Flaw(f"right, but {run.noticed}", Fail.NOTICED)
+            elif noticed := run.noticed or (LOUD if run.said else ""):
+                wrongs[number] = Flaw(f"right, but {noticed}", Fail.NOTICED)
         return wrongs
 
 
