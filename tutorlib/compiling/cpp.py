@@ -163,11 +163,7 @@ def failure(output: str, source: str, name: str = FILE) -> CompileFailed:
         r"(?m)^(?P<file>[^\s(:]+)(?:\((?P<line>\d+)\)|:(?P<row>\d+):\d+): (?:fatal )?error:? (?P<text>.*)", output
     )
     message = (
-        found["text"]
-        if found
-        else next(
-            (line for line in output.splitlines() if re.search("error|undefined reference", line)), output.strip()
-        )
+        found["text"] if found else next((line for line in output.splitlines() if "error" in line), output.strip())
     )
     line = int(found["line"] or found["row"]) if found and found["file"] == name else 0
     if not line and (caused := re.search(rf'at line (\d+) of "?{re.escape(name)}', output)):

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 import platformdirs
 
 from tutorlib.compiling.cpp import failure
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.nvcc import NVCC, nvcc_command
 from tutorlib.compiling.outside import run_compiler
 
@@ -43,8 +45,11 @@ def build_program(source: str, arch: str, runtime: Path | None = None) -> Path:
     if runtime:
         extra = (*WITHOUT_RUNTIME, shutil.copy(runtime, folder))
     done = run_compiler([*command(str(file), str(made), arch, nvcc), *extra], folder)
+    said = done.stdout + done.stderr
+    if done.returncode and (missing := re.search(r"undefined reference to .(\w+)", said)):
+        raise CompileFailed(f"`{missing[1]}` is neither in your source nor in the libraries that it is linked with.")
     if done.returncode:
-        raise failure(done.stdout + done.stderr, source, str(file))
+        raise failure(said, source, str(file))
     with suppress(OSError):  # a home that cannot be written to
         kept.parent.mkdir(parents=True, exist_ok=True)
         fresh = kept.with_suffix(f".{os.getpid()}")

@@ -124,10 +124,6 @@ CPP = (
     ),
     Refusal(r'expected an? "(.)"', r"A `\1` is missing, here or before: what is opened is closed."),
     Refusal(r'identifier "(\w+)" is undefined', undeclared),
-    Refusal(
-        r"undefined reference to .(\w+)",
-        r"`\1` is neither in your source nor in the libraries that `check` links: the page names enough functions.",
-    ),
     Refusal(r'namespace "cuda::tiles" has no member "(\w+)"', no_member),
     Refusal(
         r"accessing gridDim/blockDim/blockIdx/threadIdx",
