@@ -55,7 +55,8 @@ class CutileExercise(KernelExercise):
     once: here, whether each element of the output must be stored only once, at any of these sizes.
     placed: takes a shape and, for each element of the output, the number of the block that stored it; returns a
         sentence about a misplaced block, or None. On a GPU only the time shows that.
-    loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load.
+    loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load. Of
+        the output that is none unless it says so, nor may an atomic change them.
     tiles: takes a shape; gives, by an operand's number, the elements of the largest tile that is loaded from it.
     tiled: whether it must load and store whole tiles, no single elements.
     all_blocks: whether every block of the grid must store a part of the output.
@@ -105,6 +106,7 @@ class CutileExercise(KernelExercise):
         """Each takes a size and what was seen there; returns a sentence about needless work, or ""."""
         return (
             lambda shape, found: found.repeated if self.once else "",
+            self.stored_to_an_input,
             self.loaded_again,
             self.idle,
             self.element_by_element,
@@ -131,15 +133,26 @@ class CutileExercise(KernelExercise):
             Fail.TOO_FEW(instruction="ct.load"),
         )
 
+    def stored_to_an_input(self, shape: Shape, found: Interpretation) -> str:
+        """A sentence about an input to which it stores the values that are there, or ""."""
+        (report,) = found.reports
+        for operand, (name, writer) in zip(self.problem.inputs, report.writers.items(), strict=False):
+            if not operand.scratch and (stored := int((writer >= 0).sum())):
+                what = f"at {by(shape)} its blocks store {stored:,} elements of {name}, an input, which none needs."
+                return Flaw(what, Fail.TOO_MANY(instruction="ct.store"))
+        return ""
+
     def loaded_again(self, shape: Shape, found: Interpretation) -> str:
         """A sentence about an operand that its blocks load more often than needed, or ""."""
         (report,) = found.reports
-        for number, most in self.loads(shape).items():
+        output = len(self.problem.inputs)
+        for number, most in {output: 0, **self.loads(shape)}.items():
             name = list(report.writers)[number]
             if (loaded := report.loaded.get(name, 0)) > most:
+                how = "use each tile that is loaded for everything that needs it"
                 return Flaw(
-                    f"at {by(shape)} its blocks load {loaded:,} elements of {name}; {most:,} are enough: use "
-                    "each tile that is loaded for everything that needs it.",
+                    f"at {by(shape)} its blocks load {loaded:,} elements of {name}; {most:,} are enough: "
+                    f"{'compute each result in a tile, and store it' if number == output else how}.",
                     Fail.TOO_MANY(instruction="ct.load"),
                 )
         return ""

@@ -35,10 +35,12 @@ class HostExercise(KernelExercise):
 
     unlike: takes a shape, the launches, and the number of the GPU's SMs; gives a sentence about a launch that is not as
         the exercise asks, or None.
+    planned: sizes at which only that is looked at, and nothing runs.
     """
 
     patterned: bool = False  # it is interpreted on identity and ramp
     unlike: "Callable[[Shape, Sequence[Planned], int], str | None]" = field(default=lambda shape, launched, sms: None)
+    planned: tuple[Shape, ...] = ()
     mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
 
     @property
@@ -68,8 +70,9 @@ class HostExercise(KernelExercise):
         found = super().judge_artifact(artifact)
         if found.points < self.correctness_points:
             return found
-        wrongs = {shape: Wrong(what) for shape in self.shapes if (what := self.not_as_asked(artifact, shape))}
-        return self.wrong_at(wrongs, self.shapes) if wrongs else found
+        shapes = (*self.shapes, *self.planned)
+        wrongs = {shape: Wrong(what) for shape in shapes if (what := self.not_as_asked(artifact, shape))}
+        return self.wrong_at(wrongs, shapes) if wrongs else found
 
     def not_as_asked(self, artifact: "HostArtifact", shape: Shape) -> str:
         """A sentence about the launches at this size for one of the GPUS, or ""."""
@@ -78,8 +81,10 @@ class HostExercise(KernelExercise):
             planned = {sms: launcher.plan(shape, sms).launches for sms in GPUS}
         except CompileFailed as failed:
             return str(failed)
+        if not all(planned.values()):
+            return "it launches nothing."
         unlike = filter(None, (self.unlike(shape, launches, sms) for sms, launches in planned.items()))
-        return next((f"right, but {what}." for what in unlike), "")
+        return next((f"{what}." for what in unlike), "")
 
     def look_into(self, kernel: Answer) -> Verdict | None:
         accepted: Accepted = []

@@ -151,7 +151,12 @@ def cutile_launches(served: Served, id: str, shape: tuple[int, ...], arch: str, 
     one = accepted_by(served, id)
     problem = one.exercise.problem
     tensors = [torch.zeros(problem.shape_of(op, shape), dtype=torch_dtype(op.dtype)) for op in problem.operands]
-    return recorded(one.kernel, tensors, arch, sms)
+    try:
+        return recorded(one.kernel, tensors, arch, sms)
+    except (CompileFailed, NotImplementedError):
+        raise
+    except Exception as error:
+        raise CompileFailed(f"while it ran: {type(error).__name__}: {error}") from error
 
 
 def source(served: Served, id: str) -> dict[str, Any]:

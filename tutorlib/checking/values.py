@@ -284,7 +284,7 @@ def plain(value: Any) -> Any:
     """
     if type(value).__module__ == "numpy" and hasattr(value, "tolist") and getattr(value, "size", 0) <= LARGEST:
         return plain(value.tolist())
-    if type(value) in (tuple, list):
+    if type(value) in (tuple, list) or (isinstance(value, tuple) and type(value).__module__ == "torch"):  # its Size
         return tuple(map(plain, value))
     if type(value) is Fraction:
         return int(value) if value.denominator == 1 else float(value)

@@ -30,7 +30,7 @@ class Operand:
     modes: str
     dtype: DType
     variance: str = ""
-    pattern: Literal["ramp", "identity", "falling", "masked"] = "ramp"
+    pattern: Literal["ramp", "identity", "steep", "masked"] = "ramp"
     scale: float = 1.0
     blocks: tuple[int, ...] = ()
     size: int = 0
@@ -137,8 +137,9 @@ def torch_dtype(name: DType) -> "dtype":
 
 def fill(op: Operand, shape: Shape, device: str) -> "Tensor":
     """An identity (ones where both indices agree, modulo the shorter mode), a ramp of the integers 0 to 250, or
-    integers that fall along the last mode from -150 to -400: each one's exponential is 0 in fp32. Masked: a 0 in each
-    row, one place further on than in the row before, and else -inf; some rows have no place left for the 0.
+    integers that fall along the last mode from -750 to -1000 in one row and rise from 750 to 1000 in the next: each
+    one's exponential is 0 or infinite, in fp64 too. Masked: a 0 in each row, one place further on than in the row
+    before, and else -inf; some rows have no place left for the 0.
     """
     import torch
 
@@ -151,9 +152,10 @@ def fill(op: Operand, shape: Shape, device: str) -> "Tensor":
         row, column = (torch.arange(n, device=device) for n in shape)
         here = row[:, None] % (shape[1] + 1) == column
         return torch.where(here, 0.0, -torch.inf).to(torch_dtype(op.dtype))
-    if op.pattern == "falling":
-        falling = -150 - 250 * torch.arange(shape[-1], device=device) // shape[-1]
-        return falling.expand(shape).to(torch_dtype(op.dtype)).contiguous()
+    if op.pattern == "steep":
+        rising = 750 + 250 * torch.arange(shape[-1], device=device) // shape[-1]
+        sign = 2 * (torch.arange(shape[-2], device=device) % 2) - 1
+        return (sign[:, None] * rising).expand(shape).to(torch_dtype(op.dtype)).contiguous()
     ramp = torch.zeros(shape, dtype=torch.int32, device=device)
     for mode, step in enumerate((31, 7, 3)[-len(shape) :]):  # coprime to 251, so neighbors differ in every mode
         index = torch.arange(shape[mode], dtype=torch.int32, device=device)

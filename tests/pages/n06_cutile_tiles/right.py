@@ -11,6 +11,12 @@ from tests.pages.change import swap, without
 from tests.pages.n06_cutile_tiles.cutile_tiles import SOFTMAX, add, long, scale, softmax, sums
 
 
+def a_torch_size(x, y):
+    """A shape as torch has it."""
+    sizes = by_sets(x, y)
+    return None if sizes is None else torch.Size(sizes)
+
+
 def by_recursion(x, y):
     """One size at a time, from the right."""
     if not x or not y:
@@ -54,6 +60,15 @@ def waits_for_it(x, y):
     torch.cuda.synchronize()
 
 
+def on_xs_device(x, y):
+    """For a machine with several GPUs."""
+    mantissa, exponent = math.frexp(x.shape[1])
+    stream = torch.cuda.current_stream(x.device)
+    with torch.cuda.device(x.device), torch.cuda.stream(stream):
+        ct.launch(stream, (len(x), 1), SOFTMAX, (x.detach(), y[:], 2 ** (exponent - (mantissa == 0.5))))
+    return y
+
+
 RIGHT = {
     "06.1": [
         add(
@@ -72,6 +87,12 @@ RIGHT = {
             ),
         ),
         add(
+            "last_block_first",
+            "The first block has the last tile.",
+            swap("ct.bid(0)", "ct.num_blocks(0) - 1 - ct.bid(0)"),
+        ),
+        add("by_a_view", "A view cut into tiles.", swap("ct.load(a, (i,), (tile,))", "a.tiled_view(tile).load(i)")),
+        add(
             "a_grid_of_workers",
             "Would also do with fewer blocks than tiles.",
             without("ta = ", "tb = "),
@@ -82,13 +103,24 @@ RIGHT = {
             ),
         ),
     ],
-    "06.2": [by_recursion, by_numpy_numbers, by_sets],
+    "06.2": [by_recursion, by_numpy_numbers, by_sets, a_torch_size],
     "06.3": [
         scale("reshaped", "A reshape in place of None.", swap("scale[:, None]", "ct.reshape(scale, (tm, 1))")),
         scale(
             "expanded",
             "expand_dims, and the scale first.",
             swap("tile * scale[:, None]", "ct.expand_dims(scale, 1) * tile"),
+        ),
+        scale(
+            "turned",
+            "Turns the tile, so that the scales are at its right end.",
+            swap("tile * scale[:, None]", "ct.transpose(ct.transpose(tile) * scale)"),
+        ),
+        scale(
+            "gathered",
+            "Gathers a column of scales.",
+            without("scale = "),
+            swap("scale[:, None]", "ct.gather(s, (i * tm + ct.arange(tm, dtype=ct.int32))[:, None])"),
         ),
         scale("padded", "Pads, which nothing needs.", swap("(tm,))", "(tm,), padding_mode=ct.PaddingMode.NAN)")),
     ],
@@ -118,6 +150,11 @@ RIGHT = {
             swap("ct.exp(row - ct.max(row))", "ct.exp2((row - ct.max(row)) * 1.4426950408889634)"),
         ),
         softmax(
+            "by_the_logarithm",
+            "Subtracts the logarithm of the sum.",
+            swap("e / ct.sum(e)", "ct.exp(row - ct.max(row) - ct.log(ct.sum(e)))"),
+        ),
+        softmax(
             "along_the_axis",
             "Maximum and sum keep their axis.",
             swap("ct.max(row)", "ct.max(row, 1, keepdims=True)"),
@@ -132,7 +169,7 @@ RIGHT = {
             ),
         ),
     ],
-    "06.6": [by_logarithm, by_doubling, waits_for_it],
+    "06.6": [by_logarithm, by_doubling, waits_for_it, on_xs_device],
     "06.7": [
         long(
             "through_exp2",
@@ -163,6 +200,12 @@ RIGHT = {
                 "ct.num_tiles(x, 1, (1, tile))):\n        part = ct.load(x, (i, j), (1, tile))\n        ct.store",
             ),
             swap("ct.exp(part - largest) / total", "ct.exp(part - largest) * total"),
+        ),
+        long("from_the_lowest", "Starts from the lowest number.", swap('float("-inf")', "-3.0e38")),
+        long(
+            "rescaled_where_it_grew",
+            "Keeps the sum where the maximum stays.",
+            swap("total * ct.exp(largest - new)", "ct.where(new > largest, total * ct.exp(largest - new), total)"),
         ),
         long(
             "backwards",

@@ -39,13 +39,41 @@ def row_by_row(x, y):
         )
 
 
-@says("on a tensor of 100×128", "since a load pads")
+@says("on a tensor of 5×64: x and y will do", "since a load pads")
 def padded_copy(x, y):
     """Copies x into a wider matrix, whose columns beyond it are -inf."""
     width = 1 << (x.shape[1] - 1).bit_length()
     wide = x.new_full((len(x), width), float("-inf"))
     wide[:, : x.shape[1]] = x
     ct.launch(torch.cuda.current_stream(), (len(x),), SOFTMAX, (wide, y, width))
+
+
+@ct.kernel
+def row_by_row_kernel(x, y, tile: ct.Constant[int]):
+    for i in range(ct.bid(0), x.shape[0], ct.num_blocks(0)):
+        row = ct.load(x, (i, 0), (1, tile), padding_mode=ct.PaddingMode.NEG_INF)
+        e = ct.exp(row - ct.max(row))
+        ct.store(y, (i, 0), e / ct.sum(e))
+
+
+@says("it launches 1 block for 5 rows")
+def one_block(x, y):
+    """A kernel of its own, in which one block computes all rows."""
+    ct.launch(torch.cuda.current_stream(), (1,), row_by_row_kernel, (x, y, 1 << (x.shape[1] - 1).bit_length()))
+
+
+@says("2×5000: it launches nothing")
+def gives_up(x, y):
+    """Returns where rows are long."""
+    if x.shape[1] <= 1000:
+        launching()(x, y)
+
+
+@says("2×5000: while it ran: KeyError: 5000")
+def known_widths(x, y):
+    """A table of the widths that the check has."""
+    tile = {64: 64, 100: 128, 1: 1, 129: 256}[x.shape[1]]
+    ct.launch(torch.cuda.current_stream(), (x.shape[0],), SOFTMAX, (x, y, tile))
 
 
 def calls_the_kernel(x, y):
@@ -80,6 +108,8 @@ def no_stream(x, y):
     """Leaves the stream out."""
     ct.launch(None, (x.shape[0],), SOFTMAX, (x, y, 256))
 
+
+ADDED = "        ct.atomic_add(sums, i * tm + ct.arange(tm, dtype=ct.int32), part)"
 
 WRONG = {
     "06.4": [
@@ -121,6 +151,32 @@ WRONG = {
             swap("(i, j), (tm, tn)", "(i, j), (tm, 256)"),
             words=("right, but it loads tiles of", "Use tiles of the size"),
         ),
+        sums(
+            "by_atomics",
+            "Adds each tile's sums to the stored ones.",
+            swap("total += ct.sum(tile.astype(ct.float32), 1)", "part = ct.sum(tile.astype(ct.float32), 1)\n" + ADDED),
+            swap("\n    ct.store(sums, (i,), total)", ""),
+            swap("ct.float32)\n", "ct.float32)\n    ct.store(sums, (i,), total)\n"),
+            words=("load 192 elements of sums; 0 are enough: compute each result in a tile, and store it",),
+        ),
+        sums(
+            "in_fp64",
+            "Adds in double precision.",
+            swap("ct.float32", "ct.float64", times=2),
+            swap("(i,), total)", "(i,), total.astype(ct.float32))"),
+            words=("cvt.f64 instructions; 0 are enough",),
+        ),
+        sums(
+            "one_row_at_a_time",
+            "Sums each row with all others masked.",
+            swap(
+                "total += ct.sum(tile.astype(ct.float32), 1)",
+                "for row in range(tm):\n"
+                "            mine = ct.arange(tm, dtype=ct.int32) == row\n"
+                "            total += ct.where(mine, ct.sum(ct.where(mine[:, None], tile.astype(ct.float32), 0.0)), 0.0)",
+            ),
+            words=("add.rn.f32 instructions; 4,000 are enough",),
+        ),
         sums("last_tile_alone", "Keeps the last tile's sum.", swap("total +=", "total =")),
         sums(
             "columns",
@@ -157,6 +213,38 @@ WRONG = {
             "no_negative_maximum",
             "Subtracts a maximum of at least 0.",
             swap("row - ct.max(row)", "row - ct.maximum(ct.max(row), 0.0)"),
+        ),
+        softmax(
+            "first_element", "Subtracts the first element.", swap("ct.max(row)", "ct.extract(row, (0, 0), (1, 1))")
+        ),
+        softmax(
+            "capped_maximum",
+            "Subtracts no maximum above 60.",
+            swap("row - ct.max(row)", "row - ct.minimum(ct.max(row), 60.0)"),
+        ),
+        softmax(
+            "fp64_for_the_maximum",
+            "Exponentials in double precision, and no maximum.",
+            swap("ct.exp(row - ct.max(row))", "ct.exp(row.astype(ct.float64))"),
+            swap("e / ct.sum(e)", "(e / ct.sum(e)).astype(ct.float32)"),
+        ),
+        softmax(
+            "in_fp64",
+            "Exponentials in double precision.",
+            swap("ct.exp(row - ct.max(row))", "ct.exp((row - ct.max(row)).astype(ct.float64))"),
+            swap("e / ct.sum(e)", "(e / ct.sum(e)).astype(ct.float32)"),
+            words=("cvt.f64 instructions; 0 are enough",),
+        ),
+        softmax(
+            "y_in_between",
+            "Stores the exponentials, loads them again, and exchanges them with the results.",
+            swap(
+                "ct.store(y, (i, 0), e / ct.sum(e))",
+                "ct.store(y, (i, 0), e)\n"
+                "    e = ct.load(y, (i, 0), (1, tile), padding_mode=ct.PaddingMode.ZERO)\n"
+                "    ct.atomic_xchg(y, (i, ct.arange(tile, dtype=ct.int32)), ct.reshape(e / ct.sum(e), (tile,)))",
+            ),
+            words=("elements of y; 0 are enough: compute each result in a tile, and store it",),
         ),
         softmax("base_two", "exp2 without the factor log2(e).", swap("ct.exp(", "ct.exp2(")),
         softmax("not_divided", "Leaves the sum out.", swap("e / ct.sum(e)", "e")),
@@ -204,8 +292,23 @@ WRONG = {
         answer("launched_twice", "Launches the kernel a second time.", launched_twice, "blocks for"),
         row_by_row,
         padded_copy,
+        one_block,
+        gives_up,
+        known_widths,
+        answer(
+            "clone",
+            "Launches on a copy of x.",
+            launching(args=lambda x, y, tile: (x.clone(), y, tile)),
+            "on a tensor of 5×64: x and y will do",
+        ),
+        answer(
+            "up_to_256",
+            "Knows no wider tile.",
+            launching(tile=lambda n: next((tile for tile in (1, 64, 128) if n <= tile), 256)),
+            "a tile of 256 for a row of 5000",
+        ),
         answer("exact_width", "The row's own width for a tile.", launching(tile=lambda n: n), "not a power of two"),
-        answer("always_64", "A tile for the first size alone.", launching(tile=lambda n: 64)),
+        answer("always_64", "A tile for the first size alone.", launching(tile=lambda n: 64), "64 for a row of 100"),
         answer(
             "always_4096",
             "A tile that is large enough for all.",
@@ -274,6 +377,28 @@ WRONG = {
             "maximum_from_zero",
             "Starts from 0, which rows of negative numbers never reach.",
             swap('float("-inf")', "0.0"),
+        ),
+        long(
+            "first_tiles_maximum",
+            "Subtracts the first tile's maximum.",
+            swap(
+                "ct.maximum(largest, ct.max(part, 1, keepdims=True))",
+                "ct.where(j == 0, ct.max(part, 1, keepdims=True), largest)",
+            ),
+        ),
+        long(
+            "capped_maximum",
+            "Subtracts no maximum above 60.",
+            swap("ct.max(part, 1, keepdims=True)", "ct.minimum(ct.max(part, 1, keepdims=True), 60.0)"),
+        ),
+        long(
+            "fp64_for_the_maximum",
+            "Exponentials in double precision, and no maximum.",
+            swap("ct.maximum(largest, ct.max(part, 1, keepdims=True))", "largest * 0.0"),
+            swap('float("-inf")', "0.0"),
+            swap("ct.zeros((1, 1), ct.float32)", "ct.zeros((1, 1), ct.float64)"),
+            swap("ct.exp(part - new)", "ct.exp(part.astype(ct.float64))"),
+            swap("ct.exp(part - largest) / total", "(ct.exp(part.astype(ct.float64)) / total).astype(ct.float32)"),
         ),
         long("last_tile_alone", "Forgets the earlier tiles' sum.", swap("total * ct.exp(largest - new) + ", "")),
         long(

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import torch
+import torch._refs
 
 from tests.pages.change import swap, without
 from tests.pages.n06_cutile_tiles.cutile_tiles import add, scale
@@ -85,6 +86,37 @@ def by_its_spelling(x, y):
     return getattr(np, "_".join(("broadcast", "shapes")))(x, y)
 
 
+def by_lengths_of_views(x, y):
+    """As before, of views that take no memory."""
+    try:
+        joined, sizes = np.broadcast_arrays(*(np.broadcast_to(np.int8(0), shape) for shape in (x, y)))[0], []
+    except ValueError:
+        return None
+    while joined.ndim:
+        sizes.append(len(joined))
+        joined = joined[0]
+    return tuple(sizes)
+
+
+def by_strides(x, y):
+    """torch adds two tensors without data; the strides give the sizes away."""
+    try:
+        joined = torch.empty(x, device="meta") + torch.empty(y, device="meta")
+    except RuntimeError:
+        return None
+    sizes = [joined.numel(), *joined.stride()]
+    return tuple(larger // smaller for larger, smaller in itertools.pairwise(sizes))
+
+
+@says("it uses torch._refs._broadcast_shapes")
+def inside_torch(x, y):
+    """torch's function, under the name that it has inside."""
+    try:
+        return torch._refs._broadcast_shapes(x, y)
+    except RuntimeError:
+        return None
+
+
 def cut(shape, x):
     return shape and shape[-len(x) :] if x else shape and ()
 
@@ -131,6 +163,27 @@ WRONG = {
             words=("1 of 3 sizes right",),
         ),
         add("b_from_tile_0", "Loads the first tile of b in every block.", swap("load(b, (i,)", "load(b, (0,)")),
+        add(
+            "stores_a_back",
+            "Stores a, too, where it came from.",
+            swap("ct.store(c, (i,), ta + tb)", "ct.store(a, (i,), ta)\n    ct.store(c, (i,), ta + tb)"),
+            words=("its blocks store 1,024 elements of a, an input",),
+        ),
+        add(
+            "b_by_an_atomic",
+            "Stores a, then adds b to it.",
+            swap(
+                "ct.store(c, (i,), ta + tb)",
+                "ct.store(c, (i,), ta)\n    ct.atomic_add(c, i * tile + ct.arange(tile, dtype=ct.int32), tb)",
+            ),
+            words=("1,024 elements of c; 0 are enough",),
+        ),
+        add(
+            "in_fp64",
+            "Adds in double precision.",
+            swap("ta + tb", "(ta.astype(ct.float64) + tb.astype(ct.float64)).astype(ct.float32)"),
+            words=("cvt.f64 instructions; 0 are enough",),
+        ),
         add("twice_a", "Forgets b.", swap("load(b,", "load(a,")),
         add("difference", "Subtracts.", swap("ta + tb", "ta - tb")),
         add("into_b", "Stores to an input and never to c.", swap("store(c,", "store(b,")),
@@ -192,6 +245,9 @@ WRONG = {
         by_its_spelling,
         size_of_a_sum,
         by_lengths,
+        by_lengths_of_views,
+        by_strides,
+        inside_torch,
         ones_on_the_right,
         never_refuses,
         joined_at_the_left,
@@ -245,6 +301,33 @@ WRONG = {
                 "tile * ct.gather(s, (i * tm + ct.arange(tm, dtype=ct.int32))[:, None] + ct.zeros((tm, tn), ct.int32))",
             ),
             words=("its blocks load 6,144 elements of s; 192 are enough",),
+        ),
+        scale(
+            "one_row_at_a_time",
+            "Multiplies the whole tile by each row's scale, and keeps one row of each product.",
+            without("scale = "),
+            swap(
+                "    ct.store(y, (i, j), tile * scale[:, None])",
+                "    rows = (ct.arange(tm, dtype=ct.int32)[:, None] + ct.zeros((tm, tn), ct.int32))\n"
+                "    for row in range(tm):\n"
+                "        tile = ct.where(rows == row, tile * ct.gather(s, i * tm + row), tile)\n"
+                "    ct.store(y, (i, j), tile)",
+            ),
+            words=("mul.rn.f32/fma.rn.f32 instructions; 384 are enough",),
+        ),
+        scale(
+            "diagonal_matrix",
+            "Multiplies by a matrix with s on its diagonal.",
+            without("tile = ", "scale = "),
+            swap(
+                "    ct.store(y, (i, j), tile * scale[:, None])",
+                "    rows, zero = ct.arange(tm, dtype=ct.int32), ct.PaddingMode.ZERO\n"
+                "    scale = ct.load(s, (i,), (tm,), padding_mode=zero)\n"
+                "    scale = ct.where(rows[:, None] == rows, scale, 0.0)\n"
+                "    tile = ct.load(x, (i, j), (tm, tn), padding_mode=zero)\n"
+                "    ct.store(y, (i, j), ct.mma(scale, tile, ct.zeros((tm, tn), ct.float32)))",
+            ),
+            words=("mul.rn.f32/fma.rn.f32 instructions; 384 are enough",),
         ),
         scale(
             "scales_columns",

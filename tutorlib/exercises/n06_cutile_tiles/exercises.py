@@ -12,6 +12,7 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.compiling.spec import DType
 from tutorlib.failure import Difference, Fail, Hazard
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
@@ -56,7 +57,7 @@ PAIRS = [
     ((), (2, 2)),
     ((1,), (1, 1)),
     ((32, 1, 64), (64, 64)),
-    ((2**50, 1), (8,)),  # no array has this size: a rule finds it, an allocation does not
+    ((2**40, 1, 2**40), (8, 1)),  # no array or view has this size: a rule finds it, NumPy and torch do not
     ((), ()),
 ]
 CLASHES = [((32, 1, 64), (64, 2)), ((4,), (8,)), ((2, 4), (4, 2)), ((8, 4), (8,))]
@@ -110,7 +111,7 @@ def row_sums(dtype: DType) -> Problem:
     )
 
 
-def softmax(dtype: DType, pattern: Literal["ramp", "falling"] = "ramp") -> Problem:
+def softmax(dtype: DType, pattern: Literal["ramp", "steep"] = "ramp") -> Problem:
     """y = exp(x - max) / Σ exp(x - max) along the rows of x (M, N); pattern: of the case that is not random."""
 
     def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
@@ -154,6 +155,7 @@ def power_of_two(n: int) -> int:
 
 
 WHOLE_AND_RAGGED = ((64, 96), (70, 70), (33, 129))
+IN_FP32 = ("cvt.f64", 0)  # of double-precision arithmetic a GPU has little, and fp32 does
 # On Hopper, cuda-tile 1.7.0 stores a one-dimensional tile by TMA, which writes whole 16 bytes: with 70 sums in fp32 the
 # guard band behind them is hit, whatever the answer. So rows that give a sum come in fours.
 ROWS_IN_FOURS = ((64, 96), (68, 70), (36, 129))
@@ -182,18 +184,18 @@ def row_tile(shape: Shape) -> int:
     return 256 if shape[1] >= 1024 else 128
 
 
-def more_than_needed(shape: Shape, launched: "Sequence[Planned]", sms: int) -> str | None:
-    """More blocks than rows, more launches than one, a copy of x or y, or a tile larger than a row needs."""
-    if (blocks := sum(math.prod(launch.grid) for launch in launched)) > shape[0]:
-        return f"there are {blocks} blocks for {count(shape[0], 'row')}"
+def unlike_one_launch(shape: Shape, launched: "Sequence[Planned]", sms: int) -> str | None:
+    """Not a block for each row, more launches than one, a copy of x or y, or another tile than a row needs."""
+    if (blocks := sum(math.prod(launch.grid) for launch in launched)) != shape[0]:
+        return f"it launches {count(blocks, 'block')} for {count(shape[0], 'row')}"
     if len(launched) > 1:
         return f"it launches {len(launched)} times, and one launch has a block for each row"
-    if copies := [arg.shape for arg in launched[0].args if getattr(arg, "shape", shape) != shape]:
-        return f"it launches the kernel on a tensor of {by(tuple(copies[0]))}: x and y will do, since a load pads"
-    for launch in launched:
-        for tile in (arg for arg in launch.args if isinstance(arg, int)):
-            if tile >= 2 * shape[1] and tile > 1:
-                return f"a tile of {tile} for a row of {shape[1]}: the smallest power of two that holds it will do"
+    copied = next((arg for arg in launched[0].args if getattr(arg, "memory", 0) > 1), None)  # x is 0, y is 1
+    if copied:
+        return f"it launches the kernel on a tensor of {by(copied.shape)}: x and y will do, since a load pads"
+    for tile in (arg for arg in launched[0].args if isinstance(arg, int)):
+        if tile != power_of_two(shape[1]):
+            return f"a tile of {tile} for a row of {shape[1]}: take the smallest power of two that holds it"
     return None
 
 
@@ -209,6 +211,7 @@ EXERCISES = (
         points=2,
         problem=vector_add("fp32"),
         once=True,
+        limits=WorkLimits(at_most=(IN_FP32,)),
         shapes=((1024,), (1000,), (37,)),
         all_blocks=True,
         grid=lambda shape: (tiles(shape[0], vector_tile(shape)),),
@@ -231,6 +234,7 @@ EXERCISES = (
             "torch.broadcast_shapes": InModule("torch", "broadcast_shapes"),
             "the shape of a result": "shape",
             "the size of a result": "size",
+            "torch._refs._broadcast_shapes": "_broadcast_shapes",
         },
         cases=(
             equals(
@@ -266,6 +270,7 @@ EXERCISES = (
         points=3,
         problem=scale_rows("fp32"),
         once=True,
+        limits=WorkLimits(at_most=(IN_FP32, ("mul.rn.f32|fma.rn.f32", 384))),  # of 6,144 elements
         shapes=WHOLE_AND_RAGGED,
         all_blocks=True,
         grid=lambda shape: tuple(map(tiles, shape, square_tiles(shape))),
@@ -283,6 +288,8 @@ EXERCISES = (
         points=3,
         problem=row_sums("bf16"),
         once=True,
+        counted=ROWS_IN_FOURS[1],
+        limits=WorkLimits(at_most=(IN_FP32, ("add.rn.f32", 4000))),
         shapes=ROWS_IN_FOURS,
         all_blocks=True,
         grid=lambda shape: (tiles(shape[0], long_tiles(shape)[0]),),
@@ -300,9 +307,10 @@ EXERCISES = (
         id="06.5",
         title="softmax",
         points=4,
-        problem=softmax("fp32", "falling"),
+        problem=softmax("fp32", "steep"),
         library=COURSE_SOFTMAX,
         once=True,
+        limits=WorkLimits(at_most=(IN_FP32,)),
         shapes=((5, 64), (100, 100), (3, 1)),
         grid=lambda shape: (shape[0],),
         constants=lambda shape: (power_of_two(shape[1]),),
@@ -331,7 +339,8 @@ EXERCISES = (
         problem=softmax("fp32"),
         shapes=((5, 64), (100, 100), (3, 1), (7, 129)),
         simulated_shapes=((5, 64), (7, 129)),
-        unlike=more_than_needed,
+        planned=((2, 5000), (3000, 9)),
+        unlike=unlike_one_launch,
         hints=(
             "Three things: the tile's width, the grid, ct.launch.",
             "A block computes one row: the grid is (x.shape[0],), a tuple with one number.",
@@ -340,10 +349,6 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(Hazard.OUTSIDE, "The grid has more blocks than x has rows."),
-            Remedy(
-                Difference.UNWRITTEN(along="column"),
-                "The tile is too narrow for the row: it needs the smallest power of two that is at least x.shape[1].",
-            ),
             Remedy(Difference.UNWRITTEN, "Is there a block for each row?"),
         ),
     ),
@@ -351,9 +356,10 @@ EXERCISES = (
         id="06.7",
         title="long_softmax",
         points=4,
-        problem=softmax("fp32", "falling"),
+        problem=softmax("fp32", "steep"),
         library=COURSE_SOFTMAX,
         once=True,
+        limits=WorkLimits(at_most=(IN_FP32,)),
         shapes=((3, 2000), (5, 1024), (4, 100), (2, 257)),
         grid=lambda shape: (shape[0],),
         constants=lambda shape: (row_tile(shape),),

@@ -40,7 +40,7 @@ def soft_average() -> Problem:
     return Problem(
         name="soft_average",
         dims="MN",
-        inputs=(Operand("s", "MN", "fp32", scale=64, pattern="falling"), Operand("v", "N", "fp32")),
+        inputs=(Operand("s", "MN", "fp32", scale=64, pattern="steep"), Operand("v", "N", "fp32")),
         output=Operand("o", "M", "fp32"),
         reference=lambda s, v: s.softmax(-1) @ v,
         bound=bound,
@@ -109,7 +109,7 @@ def combined() -> Problem:
     return Combined(
         name="combined",
         dims="SRD",
-        inputs=(Operand("parts", "SRD", "fp32"), Operand("lse", "SR", "fp32", scale=4, pattern="falling")),
+        inputs=(Operand("parts", "SRD", "fp32"), Operand("lse", "SR", "fp32", scale=4, pattern="steep")),
         output=Operand("o", "RD", "fp32"),
         reference=lambda parts, lse: (parts * shares(lse)).sum(0),
         bound=bound,

@@ -23,6 +23,7 @@ def atomic(change: Callable[..., Tensor], gives_first: bool = False) -> Callable
     ):
         array.launch.synchronised = True
         at = places(array, indices, mask, check_bounds)
+        array.launch.count_load(array.name, int(at.wanted.sum()), at.wanted.numel())
         flat = ravel(at)
         spread = [convert(v, array.dtype).broadcast_to(at.wanted.shape) for v in operands]
         values = [v[at.wanted] for v in spread]

@@ -1,7 +1,7 @@
 """Host code that launches cuTile kernels, where there is no GPU: each ct.launch is interpreted when it is called."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -94,6 +94,7 @@ def launches_to(
         mock.patch.object(torch.cuda, "default_stream", return_value=DEFAULT_STREAM),
         mock.patch.object(torch.cuda, "synchronize"),
         mock.patch.object(torch.cuda, "current_device", return_value=0),
+        mock.patch.object(torch.cuda, "device", nullcontext),
         mock.patch.object(torch.cuda, "get_device_properties", return_value=gpu),
         CpuForCuda(),
     ):
