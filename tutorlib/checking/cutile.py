@@ -138,7 +138,7 @@ class CutileExercise(KernelExercise):
         (report,) = found.reports
         for operand, (name, writer) in zip(self.problem.inputs, report.writers.items(), strict=False):
             if not operand.scratch and (stored := int((writer >= 0).sum())):
-                what = f"at {by(shape)} its blocks store {stored:,} elements of {name}, an input, which none needs."
+                what = f"at {by(shape)} its blocks store {stored:,} elements of {name}, an input: leave it as it is."
                 return Flaw(what, Fail.TOO_MANY(instruction="ct.store"))
         return ""
 
@@ -149,10 +149,10 @@ class CutileExercise(KernelExercise):
         for number, most in {output: 0, **self.loads(shape)}.items():
             name = list(report.writers)[number]
             if (loaded := report.loaded.get(name, 0)) > most:
-                how = "use each tile that is loaded for everything that needs it"
+                again = "use each tile that is loaded for everything that needs it"
+                how = "compute each result in a tile, and store it" if number == output else again
                 return Flaw(
-                    f"at {by(shape)} its blocks load {loaded:,} elements of {name}; {most:,} are enough: "
-                    f"{'compute each result in a tile, and store it' if number == output else how}.",
+                    f"at {by(shape)} its blocks load {loaded:,} elements of {name}; {most:,} are enough: {how}.",
                     Fail.TOO_MANY(instruction="ct.load"),
                 )
         return ""
