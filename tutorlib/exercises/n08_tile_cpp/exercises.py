@@ -28,8 +28,8 @@ RAGGED_VECTORS = (CUBE, (304, 200, 136), (72, 520, 96))  # sizes are multiples o
 # Two steps along K, and more rows of tiles than a strip has, two columns of them, for tiles of up to 256×256.
 TALL = (2064, 264, 72)
 VECTORS = WorkLimits(at_most=(("ld.global", 320), ("st.global", 160), ("cvt.f64", 0)))  # of 5 tiles of 1,024 elements
-# As many stores as 256×128 elements take, if each thread stores one; and mma of 16×8×16.
-FIRST = WorkLimits(at_most=(("st.global", 1024), ("mma.sync", 2048)))
+# As many stores as 256×128 elements take, if each thread stores one; mma of 16×8×16; and loads of 4 tiles of 128×128.
+FIRST = WorkLimits(at_most=(("st.global", 1024), ("mma.sync", 2048), ("ld.global", 2048)))
 BENCH = (4096, 4096, 4096)
 # Beyond the edge of the first step's tile, registers are unset; in later steps, the step before has set them.
 SHORT = ((256, 128, 128), (200, 136, 129), (70, 257, 40))
@@ -169,7 +169,9 @@ EXERCISES = (
         tma=True,
         pipelined=True,
         once=True,
-        limits=WorkLimits(at_most=(("st.global", 512), ("mma.sync", 8192))),
+        limits=WorkLimits(
+            at_most=(("st.global", 512), ("mma.sync", 8192), ("cp.async.ca|cp.async.cg|ld.global", 1024))
+        ),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
         hints=(
