@@ -9,24 +9,21 @@
 # %% [markdown]
 # # 16 · Fusion: from a GEMM to a layer
 #
-# A model rarely needs A · Bᵀ alone. In a layer, a bias, an activation or a residual follows the product. As a separate
-# kernel, each of these reads and writes all of C again, for arithmetic that takes almost no time. In the epilogue, C is
-# already in registers.
+# A model rarely needs A · Bᵀ alone. In a layer, a bias, an activation or a residual follows the product. A separate
+# kernel reads and writes all of C for it: at 4,096 tokens and 14,336 features, as in Llama 3 8B, that is 235 MB and 56
+# µs on an H200, where the GEMM takes about 600 µs. In the epilogue, C is already in registers.
 #
-# On this page you move that work into the epilogue. Then you turn your kernel into a layer: you write its backward and
-# its fake (the shape and dtype of its result, for a compiler that has no data), and register them with an operator that
-# torch can differentiate, compile, run under autocast and capture in a CUDA graph. Your gate becomes part of a Llama
-# MLP in the same way. At the end you split the MLP's weights between two GPUs.
+# On this page you move that work into the epilogue. Then you turn your kernel into a layer that torch can
+# differentiate, compile and run under autocast, and your gate into part of a Llama MLP. At the end you split the MLP's
+# weights between two GPUs.
 #
-# > **After this page you can** write an epilogue as a function of a thread's values, find an operand's element for each
-# > of them, fuse a gate by reordering the weights, derive the gradients of a fused linear layer as GEMMs, register a
-# > kernel as an operator of torch, build a module on it, put it into a model in place of nn.Linear, and split an MLP's
-# > weights so that its GPUs need one all-reduce. After the appendix (exercise 16.5), you can also reduce over a block
-# > in an epilogue.
+# > **After this page you can** write an epilogue as a function of a thread's values and fetch its operands, fuse a
+# > gate by reordering the weights, derive the gradients of a fused layer as GEMMs, register a kernel as an operator of
+# > torch and put it into a model, and split an MLP's weights so that its GPUs need one all-reduce. After the appendix,
+# > you can also reduce over a block in an epilogue.
 # >
 # > **It takes** about 125 minutes, and its appendix about 15 more, on any machine: without a GPU, kernels are
-# > simulated. A Hopper GPU times them; the last section needs two. Do the exercises in the order of the page, which is
-# > not always that of their numbers.
+# > simulated. A Hopper GPU times them. Do the exercises in the order of the page, not of their numbers.
 
 # %%
 from collections import Counter
@@ -71,10 +68,9 @@ from tutorlib.notebook.source import show_source
 # | `x.reduce(cute.ReductionOp.ADD, 0.0, 0)` | their sum, starting from 0.0; the last 0: over all modes; also `MAX` |
 # | `x.broadcast_to(shape)`, `x.reshape(shape)` | as in NumPy |
 #
-# SSA is static single assignment, the form in which compilers represent programs. There is no array to fill and no
-# loop to unroll: you write an expression, and the compiler optimizes it. The next cell counts the instructions for four
-# elements. ReLU is a comparison and a select. **Predict**: how many instructions does an element take, and how many
-# branches?
+# SSA is static single assignment, the form in which compilers represent programs. There is no loop to unroll: you write
+# an expression, and the compiler optimizes it. The next cell counts the instructions for four elements. ReLU is a
+# comparison and a select. **Predict**: how many instructions does an element take, and how many branches?
 
 # %%
 MATH = {"max": r"max\.", "mul": r"mul\.f32", "add": r"add\.f32", "fma": r"fma\.", "div": r"div\."}
@@ -94,21 +90,23 @@ print("tanh           ", arithmetic(cute.math.tanh))
 print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
-# The comparison and the select have become one `max` for each element. (The one branch is the kernel's own: it tests
-# whether the thread has any elements.) In the second line, most of the `fma`s belong to `exp`: without `fastmath`, it
-# is more than one `ex2`. A division is one instruction only in PTX: the assembler makes several of each `div`. Compare
-# the two versions of tanh. Special functions are the expensive part of an epilogue: an SM executes 128 fp32 additions
-# or multiplications per cycle, but only 16 special functions, so one `tanh.approx` costs as much as eight
-# multiplications. Its relative error is at most 2⁻¹¹ (PTX ISA). Where tanh is near 1, that is harmless, since rounding
-# to bf16 alone costs up to 2⁻⁸. In GELU's left tail it is not: at x = −3, 1 + tanh is about 0.002, and an error of 2⁻¹¹
-# is a fifth of that. But the result there is −0.004, so the absolute error stays below 0.001.
+# The comparison and the select have become one `max` for each element. The one branch is the kernel's own: it tests
+# whether the thread has any elements. In the second line, most of the `fma`s belong to `exp`, which is more than one
+# `ex2` without `fastmath`. The assembler makes several instructions of each `div`.
+#
+# Special functions are the expensive part of an epilogue: an SM executes 128 fp32 additions or multiplications per
+# cycle, but only 16 special functions, so one `tanh.approx` costs as much as eight multiplications.
+#
+# The relative error of `tanh.approx` is at most 2⁻¹¹ (PTX ISA). Where tanh is near 1, that is harmless, since rounding
+# to bf16 alone costs up to 2⁻⁸. In GELU's left tail it is not: at x = −3, 1 + tanh is about 0.0024, and an error of
+# 2⁻¹¹ is a fifth of that. But the result there is −0.004, so the absolute error stays below 0.001.
 #
 # **Exercise 16.1** (about 2 lines). GELU in its tanh form:
 #
 # > gelu(x) = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))
 #
-# Write `gelu(x)` for values in fp32. (The erf form, which this one approximates, passes too.) Some of the check's x
-# are large: if you write tanh with exponentials, what happens at x = 30?
+# Write `gelu(x)` for values in fp32. The erf form, which this one approximates, passes too. Some of the check's x are
+# large: if you write tanh with exponentials, what happens at x = 30?
 
 
 # %%
@@ -131,17 +129,18 @@ print("your gelu      ", arithmetic(gelu))
 #
 # Now estimate what GELU costs a tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, their
 # tanh alone takes 2,048 cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K tile of 64, so with
-# K = 4096 the tile takes 65,536: tanh adds 3% if the tensor cores wait for it. The other instructions, seven per
-# element if you write the formula as it stands (how many in yours?), take 1,792 cycles at 128 per cycle. Other units
-# execute them, so they can overlap with tanh; without any overlap they add nearly 3% more. Two things can keep the
-# tensor cores busy meanwhile: notebook 14's ping-pong, or a second block on the SM.
+# K = 4096 the tile takes 65,536: tanh adds 3% if the tensor cores wait for it.
+#
+# The other instructions, seven per element if you write the formula as it stands, take 1,792 cycles at 128 per cycle.
+# Other units execute them, so they can overlap with tanh; without any overlap they add nearly 3% more. Notebook 14's
+# ping-pong can keep the tensor cores busy meanwhile.
 #
 # ## Where the bias is
 #
 # The next goal is GELU(A · Bᵀ + bias). The bias has N numbers, and a thread's accumulators are scattered over rows and
 # columns of the tile: which number belongs to which accumulator? In notebook 09, `partition_C` found the accumulators'
-# places in C. It works on any matrix of C's shape, and you can view the bias as such a matrix, whose rows are all the
-# same. That takes no copy, only a layout.
+# places in C. It works on any matrix of C's shape, and you can view the bias as one whose rows are all the same. That
+# takes no copy, only a layout.
 #
 # **Exercise 16.2** (about 2 lines). Write `every_row(bias, rows)`, which returns a tensor of shape (rows, N) over the
 # memory of `bias` (N,), in which every row is the bias. `cute.make_tensor(iterator, layout)` makes it.
@@ -166,8 +165,8 @@ show_layout("(4,8):(0,1)")
 
 # %% [markdown]
 # The kernel around your function is notebook 09's, with a small tile of 64×64 to keep the simulator fast. It partitions
-# this matrix exactly as it partitions C: `local_tile`, notebook 09's permutation of the columns, `partition_C`. The
-# result, tCgD, holds the address of the operand, D, for each of a thread's accumulators.
+# this matrix, called D, exactly as it partitions C: `local_tile`, notebook 09's permutation of the columns,
+# `partition_C`. The result, tCgD, has the address of D's element for each of a thread's accumulators.
 #
 # ## An epilogue is a function
 #
@@ -196,19 +195,21 @@ def bias_gelu(acc, bias):
 check("16.3", bias_gelu)
 
 # %% [markdown]
-# Nothing is rounded between the accumulators, the bias and GELU. As three torch operators, the same layer rounds three
-# times. The check's bound allows one rounding, so an epilogue that rounds before it adds fails.
+# As three torch operators, the same layer rounds three times. Your epilogue rounds once, and the check's bound allows
+# no more.
 #
 # ## A residual, and the edges
 #
-# In a residual block, C = A · Bᵀ + D, where D (M, N) is that block's input. Now every element needs a load of its own,
-# and the loads must stop at the edges of C: beyond the last row the memory belongs to another tensor.
+# In a residual block, C = A · Bᵀ + D, where D (M, N) is the block's input. Now every element needs a load of its own,
+# and the loads must stop at the edges of C: beyond them, the memory belongs to another tensor.
 #
-# **Exercise 16.4** (about 6 lines). Write `fetch(acc)`, which returns fp32 registers in the shape of `acc.tCrC`,
-# loaded from `acc.tCgD` and converted. Do not load elements outside C; their registers may hold anything, since they
-# are never stored. `acc.coordinates` has the (row, column) of each, and `acc.shape` is C's shape. tCrC, tCgD and
-# coordinates all take a single index, from 0 to `cute.size(…)` − 1. How many accumulators a thread has is known at
-# compile time; which of them are inside C is not.
+# **Exercise 16.4** (about 6 lines). Write `fetch(acc)`, which returns fp32 registers in the shape of `acc.tCrC`, loaded
+# from `acc.tCgD` and converted. `cute.make_rmem_tensor(shape, Float32)` makes registers. Do not load elements outside
+# C; their registers may hold anything, since they are never stored. `acc.coordinates` has the (row, column) of each
+# element, `acc.shape` is C's shape, and `cute.elem_less` compares the two.
+#
+# tCrC, tCgD and coordinates all take a single index, from 0 to `cute.size(…)` − 1. How many accumulators a thread has
+# is known at compile time; which of them are inside C is not.
 
 
 # %%
@@ -229,12 +230,12 @@ check("16.4", fetch)
 
 # %% [markdown]
 # This is correct, but slow: one 2-byte load per element. Where all tiles are full, the course's `fetch` loads 8
-# neighbors at once, with `cute.autovec_copy`.
+# adjacent columns at once, with `cute.autovec_copy`.
 #
-# On Hopper, a wgmma gives a thread two neighbors in a row, two more 8 rows below, then the same in the next 8 columns
-# (notebook 13's picture). So the course loads D in pairs of bf16. It loads a bias once for both rows, with the layout
-# (2,2,2):(1,0,2): neighbors, rows, groups of 8 columns. Here is the stride of 0 again, this time in registers. (`pair`
-# loads two neighbors, and the code calls a group of 8 columns a piece.)
+# On Hopper, a wgmma gives a thread two adjacent columns of a row, the same columns 8 rows below, then the same in the
+# next group of 8 columns (notebook 13's picture). So the course loads D in pairs of bf16, with `pair`. It loads a bias
+# once for both rows, with the layout (2,2,2):(1,0,2): columns, rows, groups. Here is the stride of 0 again, this time
+# in registers.
 
 # %%
 show_source(FusedStores.of_row)
@@ -243,12 +244,11 @@ show_source(FusedStores.of_row)
 # ## SwiGLU: two columns become one
 #
 # A Llama MLP is down(silu(gate(x)) · up(x)), where silu(g) = g / (1 + e⁻ᵍ). Here · multiplies element by element, and
-# gate, up and down are linear layers without biases: with x (tokens, hidden), the weights of gate and up are (features,
+# gate, up and down are linear layers without biases: x is (tokens, hidden), the weights of gate and up are (features,
 # hidden), and down's is (hidden, features). silu(gate(x)) · up(x) is called SwiGLU.
 #
 # gate(x) and up(x) are GEMMs with the same A, so one GEMM with B = gate stacked on up computes both. But then column j
-# of gate(x) is in one block and column j of up(x) in another, thousands of columns away, and their product needs both
-# in one *thread*.
+# of gate(x) and column j of up(x) are in different blocks, and their product needs both in one *thread*.
 #
 # Move the weights, not the results. B's rows may be in any order: take `width` rows of gate, then the same rows of up,
 # then the next `width` rows of gate. The accumulator layout determines the width:
@@ -256,8 +256,8 @@ show_source(FusedStores.of_row)
 # - In notebook 09's kernel, which the checks simulate, a warp steps along N by 32 columns, and a tile of 64 has two
 #   steps. With width 32, the first half of a thread's accumulators is gate and the second half is up, for the same
 #   columns.
-# - On Hopper, a thread has one pair in every group of 8 columns. With width 8, the groups alternate between gate and
-#   up, for every tile whose N is a multiple of 16.
+# - On Hopper, a thread has two columns in every group of 8. With width 8, the groups alternate between gate and up, for
+#   every tile whose N is a multiple of 16.
 #
 # **Exercise 16.6** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
 # of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
@@ -279,11 +279,13 @@ check("16.6", interleaving)
 # `torch.stack` them along a new mode 1.
 #
 # **Exercise 16.7** (about 6 lines). Write `gated(tCrC)`. tCrC holds a thread's accumulators in fp32 registers of shape
-# (pairs, atoms, (neighbors, rest)), compact, with the first mode fastest: a pair of columns in each of two rows; the
-# atoms along M; and along N the 4 neighboring atoms of a warp's step, then its steps (`rest`). So the first half of
-# `rest` is gate, and the second half is up. Return fp32 registers of shape (pairs, atoms, (neighbors, rest // 2)) with
-# silu(gate) · up. `cute.make_tensor(tCrC.iterator + n, layout)` is a tensor that begins n elements later. Again, some
-# of the check's numbers are large.
+# (pairs, atoms, (neighbors, rest)), compact, with the first mode fastest. `pairs` is a pair of columns in each of two
+# rows, and `atoms` counts the atoms along M. Along N, `neighbors` counts the 4 atoms of a warp's step, and `rest` its
+# steps: the first half of `rest` is gate, and the second half is up.
+#
+# Return fp32 registers of shape (pairs, atoms, (neighbors, rest // 2)) with silu(gate) · up.
+# `cute.make_tensor(tCrC.iterator + n, layout)` is a tensor that begins n elements later. Again, some of the check's
+# numbers are large.
 
 
 # %%
@@ -303,19 +305,16 @@ def gated(tCrC):
 check("16.7", gated)
 
 # %% [markdown]
-# g / (1 + e⁻ᵍ) is safe for large numbers: where e⁻ᵍ overflows to ∞, the result is −0. The course's `gated` uses the
-# same function as g/2 · (1 + tanh(g/2)), in which one tanh takes the place of an `ex2` and a `div`. (g · eᵍ / (1 + eᵍ)
-# is the same, too, but becomes NaN where eᵍ overflows.) In silu's left tail the fast tanh errs as in GELU's: little in
-# absolute terms, but much beside a result near 0.
+# g / (1 + e⁻ᵍ) is safe for large numbers: where e⁻ᵍ overflows to ∞, the result is −0. g · eᵍ / (1 + eᵍ) is the same
+# function, but becomes NaN where eᵍ overflows. The course's `gated` uses a third form, g/2 · (1 + tanh(g/2)), in which
+# one tanh takes the place of an `ex2` and a `div`.
 #
-# gate(x) and up(x) never reach memory. At 4,096 tokens and 14,336 features, as in Llama 3 8B, each is 117 MB in bf16,
-# so writing and reading both would be 470 MB of traffic. If silu is a separate kernel, writing and reading its result
-# adds 235 MB.
+# gate(x) and up(x) never reach memory. At 4,096 tokens and 14,336 features each is 117 MB in bf16, so writing and
+# reading both would be 470 MB of traffic. If silu is a separate kernel, writing and reading its result adds 235 MB.
 #
-# On Hopper the epilogue turns 16 accumulators into 8 results; everything after that (rounding, stmatrix, TMA) is
-# notebook 14's, for a tile half as wide. In a group of 8 columns a thread has 4 accumulators, a pair in each of two
-# rows, so the 16 have the shape (4, 2, 2): those 4, gate or up, and two such pairs of groups. `first` is the number of
-# the first of the 8 results.
+# On Hopper the epilogue turns 16 accumulators into 8 results, and C's tile is half as wide. In a group of 8 columns a
+# thread has 4 accumulators, and two groups make one group of results. So the 16 have the shape (4, 2, 2): accumulators,
+# gate or up, groups of results. `first` is the number of the first of the 8 results.
 
 # %%
 show_source(GatedStores)
@@ -323,28 +322,45 @@ show_source(GatedStores)
 # %% [markdown]
 # ### Measured
 #
-# Each row is a fused kernel. If a schedule follows a comma in its name, that is its configuration, in notebook 14's
-# terms; otherwise the course's function chose the configuration. The column *beside* names the baseline, and *cool*
-# means: timed in short rounds, between which the GPU rests.
+# The table times fused kernels in turn with a baseline. Each such pair of runs gives a ratio, *speed* is the median of
+# the ratios, and *time added* is 1 / speed − 1. Between short rounds the GPU rests (*cool*). The ratios are good to a
+# few tenths of a percent, the times are not: on the H100, the same SwiGLU kernel takes 598 and 594 µs.
 #
-# - *the plain GEMM* is notebook 14's, whose epilogue only rounds: a speed of 0.97 means that the epilogue costs 3%.
-# - *torch.compile* compiles the expression GELU(A · Bᵀ + bias).
-# - *cuBLAS* computes alpha · A · Bᵀ + beta · D: with beta = 1, it adds the residual in its own kernel.
+# *configuration* has notebook 14's terms: the schedule, a tile's M×N, the cluster, and stream-K. If a row's name has no
+# comma, the course's function `choose_fused` chose it. A shape is M×N×K, and 8192 means that all three are 8192. For
+# SwiGLU, N counts gate's and up's columns together, so N = 14336 is half of Llama's layer.
+#
+# - *the plain GEMM* is notebook 14's, whose epilogue only rounds.
+# - *torch.compile* compiles GELU(A · Bᵀ + bias) in its default mode. cuBLASLt's own GELU epilogue is not compared.
+# - *cuBLAS* is `torch.addmm`: torch copies D to C, and cuBLAS computes A · Bᵀ + beta · C in place, with beta = 1.
 # - *torch* runs two GEMMs for SwiGLU, and a kernel each for silu and the product.
 #
-# A shape is M×N×K, and 8192 means that all three are 8192. For SwiGLU, N counts gate's and up's features together.
-# **Predict**: which of GELU, residual and SwiGLU costs most beside the plain GEMM? And is the cost of any of them at
-# K = 8192 half of its cost at K = 4096?
+# You have an estimate for GELU. With K = 8192 it is half as large: 1.6% for tanh alone, 2.9% if nothing overlaps. For
+# the residual, take the bandwidth: at 8192, D is 134 MB, which an H100 loads in 45 µs at notebook 05's 2.98 TB/s, and
+# an H200 in 32 µs at 4.20 TB/s. That is 3.3% and 2.4% of the plain GEMM's time. **Predict**: which of the two will cost
+# more than its estimate? And what will SwiGLU cost, which stores half as much as the plain GEMM?
 
 # %%
 show_costs("fused_epilogues")
 
 # %% [markdown]
-# The residual costs most, 4 to 10%: it alone reads a matrix as large as C. SwiGLU costs nothing: it stores half as much
-# as the plain GEMM, and in the row *SwiGLU* it is even slightly faster, at both shapes and on both GPUs. Beside torch's
-# ways to compute the same results, the three fused kernels are 4 to 21% faster.
+# Some rows at 8192 have the plain GEMM's configuration, so only the epilogue differs:
 #
-# The plain GEMM is notebook 14's, in the configuration that its model chooses for the shape:
+# - *bias + GELU, cooperative* adds 2.4% on the H100 and 2.2% on the H200, between your two numbers.
+# - *residual* adds 5.3% and 4.2%, at least one and a half times the estimate. In a cooperative kernel all warpgroups
+#   reach the epilogue together, so they probably wait for the latency of their loads as well.
+# - *SwiGLU* adds nothing.
+#
+# Ping-pong hides much of GELU: one warpgroup's epilogue overlaps the other's multiplications. *bias + GELU* is such a
+# kernel, and adds 1.1 to 1.4% at both shapes. *bias + GELU, ping-pong* is the same kernel without stream-K, and at
+# 4096×14336×4096 it adds 5%. The difference is the last wave: 2,400 tiles of 128×192 are 18.2 waves of 132 SMs and take
+# the time of 19, 4.5% more. At 8192 there are 20.8 waves, which take 21, and stream-K hardly matters.
+#
+# GELU and SwiGLU are 8 to 21% faster than torch's separate kernels. The residual is 3 to 5% faster than `torch.addmm`,
+# but only because of the copy. At 4096×14336×4096 it moves 235 MB, which takes the H100 79 µs at 2.98 TB/s. Without it,
+# cuBLAS would take 1.052 · 666 − 79 = 622 µs, less than our kernel's 666.
+#
+# The plain GEMM's configuration is what notebook 14's `choose` returns:
 
 # %%
 for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
@@ -352,57 +368,37 @@ for shape in ((4096, 14336, 4096), (8192, 8192, 8192)):
     print(shape, plain.schedule, plain.tile, "cluster", plain.cluster, "stream-K" if plain.stream_k else "")
 
 # %% [markdown]
-# (The cell uses the model's present constants. When the H200's table was measured, the model chose no clusters at
-# K = 4096, neither for the plain GEMM nor for GELU and SwiGLU.)
+# At 4096×14336×4096 the residual adds 11.5% on the H100 and 8.9% on the H200, twice as much as at 8192. A tile's
+# epilogue is the same there, and its main loop takes half the time. M, N and the plain GEMM's configuration differ,
+# too; no row changes K alone.
 #
-# At twice the K, a tile's epilogue stays the same and its main loop takes twice as long, so you expect half the cost.
-# But a row isolates the epilogue only if both kernels have the same configuration. The *cooperative* rows have the one
-# that the cell prints for 8192, so there they isolate it. At 4096×14336×4096 the plain GEMM is a ping-pong kernel, so
-# these rows also contain the difference between two schedules.
+# The row *residual, ping-pong, no clusters* is a warning. At 4096×14336×4096 notebook 14's model expects it to be the
+# fastest for a residual, and it is the slowest row everywhere. A likely reason, not tested here: blocks without a
+# cluster share data in L2 only while they run in step, and they fall out of step when each waits for its own rows of D.
+# The model was fitted to plain GEMMs, so `choose_fused` requires clusters if an op reads a matrix. Do not trust a model
+# outside the range where it was measured.
 #
-# With this reservation, the residual's cost halves on the H100, from 10.3% to 5.0%, and falls from 5.7% to 3.8% on the
-# H200. (The rows *residual* and *residual, cooperative* have nearly the same times.) GELU's best row, *bias + GELU*,
-# costs about 1% or nothing at either K, so there is nothing to halve. For it the course's function chose ping-pong with
-# stream-K: one warpgroup's epilogue overlaps the other's multiplications, and stream-K divides the last wave among the
-# SMs. Without stream-K, in the row *ping-pong*, it costs more, and some of that is to be expected: the epilogue of an
-# SM's last tile has no main loop to hide behind.
+# <details><summary>What else does <code>choose_fused</code> know of an op?</summary>
 #
-# Your estimate was for an epilogue that nothing hides, so compare it with *bias + GELU, cooperative* at 8192. Twice the
-# K makes the estimate half as large: half of 3% for tanh alone, and nearly twice that if the other instructions do not
-# overlap at all. GELU costs 2.1% on the H200 and 2.3% on the H100, between the two.
+# It adds your estimate of the epilogue to the time that notebook 14's model predicts: all of it for cooperative
+# warpgroups, and nothing for ping-pong, as long as the epilogue is shorter than a tile's main loop. If the op takes
+# more than 1.5% of the time, it prefers ping-pong among all configurations within 3% of the fastest. So at 8192 it
+# chooses ping-pong for GELU, and `choose` a cooperative kernel for the plain GEMM; a plain ping-pong kernel is not
+# compared. It also counts the op's registers: in a tile of 128×208 GELU would spill, so it gets 128×192.
 #
-# At 8192, ping-pong is the faster one for GELU, while the plain GEMM is cooperative: an epilogue can change which
-# configuration is best. To the time that notebook 14's model predicts, the course's function adds your estimate of the
-# epilogue: all of it for cooperative warpgroups, and nothing for ping-pong, as long as the epilogue is shorter than a
-# tile's main loop. If the epilogue's arithmetic takes a noticeable part of the time, the function prefers ping-pong to
-# any configuration that the model cannot tell from it. It also counts the op's registers: at K = 4096 the plain GEMM
-# uses ping-pong with a tile of 128×208, where GELU would spill, so GELU gets a narrower one.
+# </details>
 #
-# Do not make much of 1%. On the H100, *SwiGLU* takes 598 µs at K = 4096 in its own row, and in *SwiGLU beside torch*,
-# the same kernel, 594 µs.
-#
-# The row *residual, ping-pong, no clusters* is there as a warning. When the H200's table was measured, the model alone
-# predicted that this is the fastest configuration for the residual. It is the slowest of all, at both
-# shapes and on both GPUs. A likely reason, not tested here: blocks without a cluster share data in L2 only while they
-# run in step (notebook 14), and they fall out of step when each waits for its own rows of D. The model was fitted to
-# plain GEMMs and does not include this effect, so the course's function requires clusters if an op reads a matrix. Do
-# not trust a model outside the range where it was measured.
-#
-# The figure shows the same rows. On the upper left of each GPU, look at the distance from the dashed line, the plain
-# GEMM, of a row's circle (K = 4096) and square (K = 8192): for the residual the square is nearer, and for *SwiGLU* both
-# are on the line or right of it.
+# In the figure, the dashed line is the baseline, and the residual's square, K = 8192, is nearer to it than its circle.
 
 # %%
 show_figure("fusion")
 
 # %% [markdown]
-# (The panels on the right belong to the sections that follow. All show speed, so more is better.)
-#
 # ## A layer that torch treats as its own
 #
 # A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`. Each of them needs
-# to know something about the kernel that its code does not say. You register that knowledge with an **operator**, a
-# **custom op**, which `torch.library.custom_op` makes:
+# to know something about the kernel, and you register that with an **operator**, a **custom op**, which
+# `torch.library.custom_op` makes:
 #
 # | caller | you register | which is |
 # |---|---|---|
@@ -420,15 +416,12 @@ show_figure("fusion")
 #
 # > ∂L/∂x_mk = Σ_n grad_mn · w_nk  and  ∂L/∂w_nk = Σ_m grad_mn · x_mk
 #
-# Our GEMM sums over the *last* mode of both matrices, and so far their rows were contiguous. In the first gradient the
-# sum runs over n, grad's last mode and W's first; in the second it runs over m, the first mode of both. So the first
-# GEMM has one transposed operand, and the second has two. A kernel that supports one of the four combinations, as
-# notebook 13's does, needs transposing copies for the others. The course's kernel supports all four: wgmma reads bf16
-# operands from shared memory K-major or MN-major. Three things change: the layout atom is `MN_SW128` in place of
-# `K_SW128`, TMA's box follows the matrix's layout in memory, and the MMA is told the major mode. (For FP8, wgmma
-# supports K-major only.) A view's strides show that it is transposed, so the course's own backward copies nothing: it
-# calls `gemm(grad, weight.mT)`. In the exercise `gemm` is like notebook 13's and needs copies, so that you see which
-# ones are saved.
+# Our GEMM sums over the *last* mode of both matrices. In the first gradient the sum runs over n, grad's last mode and
+# W's first; in the second it runs over m, the first mode of both. So the first GEMM has one transposed operand, and the
+# second has two. A kernel that requires contiguous rows, as notebook 13's does, needs transposing copies of them.
+#
+# wgmma takes bf16 operands from shared memory K-major or MN-major, so the course's kernel reads transposed operands as
+# they are. In the exercise `gemm` is like notebook 13's, so that you see which copies the course's kernel saves.
 #
 # **Exercise 16.8** (about 5 lines). Write `linear_backward(grad, x, weight, gemm)`, which returns (∂L/∂x, ∂L/∂weight).
 # x is (…, in) with two or more modes, weight (out, in), grad (…, out). `gemm(a, b)` is A · Bᵀ of two matrices with
@@ -453,16 +446,20 @@ check("16.8", linear_backward)
 # ### What fusion did not keep
 #
 # Now with the epilogue: y = gelu(z), where z = x · Wᵀ + bias. By the chain rule ∂L/∂z = grad · gelu′(z), and from z
-# down it is the linear layer again. But gelu′ needs z, and z was never stored: it existed only in registers. There are
-# two ways to get it back. The kernel can store z along with y; then every forward pass writes a second matrix of y's
-# size and keeps it for the backward, 117 MB a layer at 4,096 tokens and 14,336 features. Or the backward computes
-# x · Wᵀ again, a third GEMM. You take the second way and spend time to save memory. (With activation checkpointing, a
-# training framework makes the same trade for whole layers.)
+# down it is the linear layer again. But gelu′ needs z, which existed only in registers. There are two ways to get it
+# back, with these prices at 4,096 tokens and 14,336 features:
+#
+# - The kernel stores z along with y, and the backward reads it. That keeps 117 MB a layer in memory, and takes about 56
+#   µs at 4.2 TB/s.
+# - The backward computes x · Wᵀ again, a third GEMM. That takes no memory, and about 600 µs.
+#
+# Training libraries usually store z. You compute it again, because then the kernel needs no second output; it is right
+# if memory is what you lack.
 #
 # **Exercise 16.12** (about 6 lines). Write `linear_gelu_backward(grad, x, weight, bias, gemm)`: the gradients of x,
-# weight and bias (out,) as a tuple. GELU has its tanh form, tanh′ = 1 − tanh², and `gemm` is that of 16.8. The
-# checker's tensors are fp64; in bf16, use z as `gemm` returns it, rounded. Call `gemm` three times in all; your
-# `linear_backward` makes two of the calls, and the copies. The rest is elementwise, and one sum.
+# weight and bias (out,) as a tuple. GELU has its tanh form, tanh′ = 1 − tanh², and `gemm` is that of `linear_backward`.
+# The checker's tensors are fp64. Call `gemm` three times in all; your `linear_backward` makes two of the calls, and the
+# copies. The rest is elementwise, and one sum.
 
 
 # %%
@@ -480,16 +477,18 @@ def linear_gelu_backward(grad, x, weight, bias, gemm):
 check("16.12", linear_gelu_backward)
 
 # %% [markdown]
+# In bf16, 1 − tanh² would lose its digits where tanh is near ±1: there, convert z and grad to fp32 for the elementwise
+# part, and dz back. `before_gate`, below, does so.
+#
 # You could fuse the elementwise part, too: grad · gelu′(z) is an epilogue of the GEMM that computes z, with grad as its
-# operand, like the residual's D. (torch has a separate kernel for it, `torch.ops.aten.gelu_backward`.)
+# operand, like the residual's D.
 #
 # ### The fake: what is known without data
 #
 # When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. Each
 # operator must state the shape, dtype and device of its result: the function that does so is its **fake**. A fake that
-# reads data fails. A fake that asks for a size's *value* makes torch recompile for each new size. A fake that computes
-# the result to learn its shape works only with operations that have fakes themselves, and a kernel has none. A wrong
-# fake is the worst: the compiler trusts it.
+# reads data fails, and so does one that calls a kernel. A fake that asks for a size's *value* makes torch recompile for
+# each new size. A wrong fake is the worst: the compiler trusts it.
 #
 # **Exercise 16.9** (about 1 line). Write `linear_fake(x, weight)`: a new tensor like the result of a linear layer,
 # contiguous, without computing anything.
@@ -510,15 +509,18 @@ check("16.9", linear_fake)
 #
 # `custom_op` reads the types of the arguments and of the result from forward's annotations. `mutates_args` names the
 # arguments that forward writes to. For autograd torch calls two functions. `setup_context(ctx, inputs, output)` runs
-# after forward and keeps what the backward will need (`inputs` is a tuple of all the operator's arguments), and
-# `backward(ctx, grad)` returns one gradient per input. Tensors kept with `ctx.save_for_backward(*tensors)` come back as
-# `ctx.saved_tensors`, and torch watches them: if one was changed in place in the meantime, backward raises an error. A
-# tensor kept as an attribute of ctx is not watched: if it was changed in place, backward silently uses the new numbers.
+# after forward and keeps what the backward will need; `inputs` is a tuple of all the operator's arguments.
+# `backward(ctx, grad)` returns one gradient per input. `ctx.needs_input_grad` says which of them are needed: for a
+# frozen layer, the course's `linear` saves a GEMM.
+#
+# Tensors kept with `ctx.save_for_backward(*tensors)` come back as `ctx.saved_tensors`, and backward raises an error if
+# one was changed in place in the meantime. If a tensor is kept as an attribute of ctx, backward silently uses the new
+# numbers.
 #
 # **Exercise 16.13** (about 8 lines). Write `register(name, forward, fake, backward)`, which makes the operator `name`
-# ("namespace::name") with everything in the table, and returns it. `forward` and `fake` take the operator's inputs,
-# all of them tensors; `backward` takes (grad, *inputs) and returns their gradients. Under autocast the operator casts
-# to bf16, on the CPU and on CUDA devices; `register_autocast` registers one device type per call. Otherwise it copies
+# ("namespace::name") with everything in the table, and returns it. `forward` and `fake` take the operator's inputs, all
+# of them tensors; `backward` takes (grad, *inputs) and returns their gradients. Under autocast the operator casts to
+# bf16, on the CPU and on CUDA devices; `register_autocast` registers one device type per call. Otherwise it copies
 # nothing: it passes on the tensors that it gets, and forward's result.
 
 
@@ -542,16 +544,34 @@ def register(name, forward, fake, backward):
 check("16.13", register)
 
 # %% [markdown]
-# Now register your own kernel. `with_epilogue(bias_gelu)` compiles your epilogue into a GEMM and returns a function of
+# Now register your own kernel. `with_epilogue(bias_gelu)` puts your epilogue into a GEMM and returns a function of
 # torch tensors. In bf16 a Hopper GPU runs it in notebook 14's kernel, and the CPU simulates it in notebook 09's, as
-# your checks do. In fp32 and fp64, which these kernels do not take, torch computes the same.
+# your checks do. These kernels do not take fp32 or fp64: there torch computes GELU(x · Wᵀ + bias).
+#
+# How does a kernel become a function of torch tensors? On a Hopper GPU these lines of the course do it, abridged:
+#
+# ```python
+# @cache
+# def compile_fused(config, fusion, rank):
+#     stream = make_fake_stream(use_tvm_ffi_env_stream=True)
+#     gemm, options = make_fused(config, fusion), f"--gpu-arch {ARCH} --enable-tvm-ffi"
+#     return cute.compile(gemm, *fused_fakes(config, fusion, rank), Int32(1), stream, options=options)
+#
+#
+# def launch_fused(fusion, a, b, operand, c, config):
+#     compiled, clusters = compile_fused(config, fusion, operand.ndim), max_clusters(config.cluster_size)
+#     compiled(a, b, operand, c, *scratch(config, clusters), clusters)
+# ```
+#
+# `fused_fakes` are tensors without data or sizes, so the kernel is compiled once for all shapes. TVM-FFI (notebook 17)
+# converts torch's tensors during the call, without copying them, and launches on torch's current stream. `scratch` is
+# stream-K's workspace, which stays allocated. Nothing synchronizes.
 #
 # The backward calls `linear`, the course's operator for A · Bᵀ, which is registered like yours. It has to be an
-# operator, because torch.compile traces the backward without data, too. On a Hopper GPU it is notebook 14's `gemm`, and
-# torch computes the products that `gemm` cannot. `linear` reads transposed views as they are; its forward flattens x to
-# a matrix and calls `multiply`, which the next cell shows. Your `linear_backward` still copies them, because the `gemm`
-# of 16.8 requires it; to train with this layer, write a second version for `linear`, without `.contiguous()`. On the
-# CPU torch computes all products, in fp32 or better, and rounds once, as the kernel does.
+# operator, because torch.compile traces the backward without data, too. `linear` flattens x to a matrix and calls
+# `multiply`, in the next cell: notebook 14's `gemm` on a Hopper GPU, and torch for what `gemm` cannot take. It reads
+# transposed views as they are, but your `linear_backward` copies them. To train with this layer, write a second version
+# without `.contiguous()`.
 
 # %%
 show_source(multiply)
@@ -576,10 +596,10 @@ def backward(grad, x, weight, bias):
 linear_gelu = register("page16::linear_gelu", forward, fake, backward)
 
 # %% [markdown]
-# `torch.library.opcheck` tests four things: that the schema is true (no input is modified in place or returned), that
-# autograd is registered where torch expects it, that the fake agrees with the real result, and that forward and
-# backward can be traced with symbolic sizes. `gradcheck` compares the backward with finite differences in fp64. The
-# backward is made of operators, so torch can differentiate it in turn, and `gradgradcheck` checks the result.
+# `torch.library.opcheck` tests four things: that no input is modified in place or returned, that autograd is registered
+# where torch expects it, that the fake agrees with the real result, and that forward and backward can be traced with
+# symbolic sizes. `gradcheck` compares the backward with finite differences in fp64. The backward is made of operators,
+# so torch can differentiate it in turn, and `gradgradcheck` checks the result.
 
 # %%
 x, weight, bias = (torch.randn(shape, requires_grad=True) for shape in ((2, 3, 8), (16, 8), (16,)))
@@ -590,11 +610,14 @@ print("first derivatives: ", torch.autograd.gradcheck(linear_gelu, wide))
 print("second derivatives:", torch.autograd.gradgradcheck(linear_gelu, wide))
 
 # %% [markdown]
+# These tests ran in fp32 and fp64, where torch computes the result: they test your backward, your fake and your
+# registration, but not your kernel.
+#
 # The next cell compiles a function that contains the operator. `fullgraph=True` raises an error where torch would have
 # to leave the graph and go back to Python (a *graph break*). The backend `aot_eager` traces forward and backward as the
-# default one does, but generates no code: torch runs the graph's operators one by one. Then autocast converts fp32 to
-# bf16, so your epilogue runs, in the simulator because these tensors are on the CPU. In the last line, compare the
-# error with 2⁻⁸ of the largest result: rounding that result to bf16 may cost up to that much.
+# default one does, but generates no code. Then autocast converts fp32 to bf16, so your epilogue runs, in the simulator.
+# In the last line, compare the error with 2⁻⁸ of the largest result: rounding that result to bf16 may cost up to that
+# much.
 
 
 # %%
@@ -616,17 +639,17 @@ print(f"under autocast: {mine.dtype}, and nn.Linear {theirs.dtype}")
 print(f"your epilogue in bf16: off by {float((mine - exact).abs().max()):.1e} of {float(exact.abs().max()):.2f}")
 
 # %% [markdown]
-# The compiled gradient and torch's, both in fp32, differ only by rounding. 2⁻⁸ of 8.67 is 0.034, and the error is
-# 0.024: no more than the last rounding may cost, although x, weight and bias were rounded to bf16 as well.
+# The compiled gradient and torch's, both in fp32, differ only by rounding. Your epilogue's error is about 2⁻⁸ of the
+# largest result; it may be somewhat more, because x, weight and bias were rounded to bf16 as well.
 #
 # ### Into a model
 #
-# `KernelLinear` is a subclass of nn.Linear with the same constructor and the same parameters; its forward calls the
-# operator. A model has hundreds of nn.Linear modules, and you want to replace them without touching its code.
+# A model has hundreds of nn.Linear modules, and you want to replace them without touching its code. `KernelLinear` is a
+# subclass of it with the same constructor and parameters; its forward calls `linear`.
 #
 # **Exercise 16.10** (about 8 lines). Write `use_kernels(module)`: replace every nn.Linear below the module, at any
-# depth, with a KernelLinear, and return the module. Parameters stay the same objects (an optimizer may hold references
-# to them), names and training modes are kept, and subclasses of nn.Linear are left alone: they were written for a
+# depth, with a KernelLinear, and return the module. Parameters stay the same objects, to which an optimizer may hold
+# references, names and training modes are kept, and subclasses of nn.Linear are left alone: they were written for a
 # reason.
 
 
@@ -649,16 +672,15 @@ check("16.10", use_kernels)
 
 # %% [markdown]
 # The course's own `use_kernels` assigns each layer's `__class__` instead, which preserves hooks, and layers that a
-# model uses in several places. If the kernel cannot handle a layer's size or dtype, torch computes it, with a warning
-# for each layer, and `report()` in `tutorlib.kernels.fused.linear` lists them.
+# model uses in several places. If the kernel cannot handle a layer's size or dtype, torch computes it, with a warning.
 #
 # ### Your gate in a module
 #
 # The fused Llama MLP needs a second operator: `gated_linear(x, gate_up)` is silu(gate(x)) · up(x), where `gate_up` has
 # gate's and up's rows interleaved with Hopper's width, 8. It is registered exactly like the first, with your `gated` in
-# its kernel. (`with_gate` copies a Hopper thread's 16 accumulators into registers of the layout that your `gated`
-# expects, which costs no instruction. In the simulator it interleaves the rows again, with width 32.) Its backward,
-# too, multiplies again instead of keeping gate(x) and up(x):
+# its kernel. `with_gate` gives a Hopper thread's 16 accumulators the layout that your `gated` expects, which costs no
+# instruction. For the simulator it interleaves the rows with width 32. The backward, too, multiplies again instead of
+# keeping gate(x) and up(x):
 
 # %%
 show_source(before_gate)
@@ -682,25 +704,22 @@ def gated_backward(grad, x, gate_up):
 gated_linear = register("page16::gated_linear", gated_forward, gated_fake, gated_backward)
 
 # %% [markdown]
-# On a Hopper GPU, the next cell times your two kernels at M = 4096, N = 14336 (for SwiGLU, gate's and up's features
-# together) and K = 4096, beside torch's ways and beside the same GEMMs with the course's epilogues. (The column µs is
-# your kernel's time, measured anew beside each baseline.) Expect a speed within 1% of 1 beside the course's, since
-# only the expressions can differ. If yours is slower, count the instructions of your GELU with `arithmetic`, and look
-# for a division in your silu.
+# On a Hopper GPU, the next cell times your two kernels at 4096×14336×4096, relative to torch and to the course's
+# epilogues in the same GEMMs. Expect the course's speed within 1%, since only the expressions can differ. If yours is
+# slower, count the instructions of your GELU with `arithmetic`, and look for a division in your silu.
 
 # %%
 show_fused_speeds(gelu_kernel, gate_kernel)
 
 # %% [markdown]
-# If your GELU is slower, factor the formula as the course's does, to save multiplications: x · (a + b · x²) inside, and
-# h + h · tanh with h = x/2 outside. Beside torch, expect the speeds of your GPU's table above within about 2%: an H200
-# gave 1.149 (GELU) and 1.174 (SwiGLU) here, where its table has 1.127 and 1.163.
+# The course's GELU saves multiplications: it has x · (a + b · x²) inside, and h + h · tanh with h = x/2 outside.
+# Relative to torch, expect about the speeds of the first table.
 #
-# A module holds the interleaved weights. It makes them once, from a plain MLP. From then on the optimizer trains them
-# and `state_dict()` saves them: the two old matrices are gone.
+# A module holds the interleaved weights. It makes them once, from a plain MLP; from then on the optimizer trains them
+# and `state_dict()` saves them.
 #
-# **Exercise 16.14** (about 3 and about 1 line). Complete the module `GatedMLP`. `GatedMLP(plain, gated_linear)` takes
-# a `LlamaMLP`, whose layers `gate_proj`, `up_proj` and `down_proj` have no biases, and an operator. Its `forward(x)` is
+# **Exercise 16.14** (about 3 and about 1 line). Complete the module `GatedMLP`. `GatedMLP(plain, gated_linear)` takes a
+# `LlamaMLP`, whose layers `gate_proj`, `up_proj` and `down_proj` have no biases, and an operator. Its `forward(x)` is
 # `down_proj` of `gated_linear(x, gate_up)`. Its parameters are gate_up (2 · features, hidden), interleaved with width
 # 8, and what `plain.down_proj` has; it keeps nothing else of `plain`, which stays as it is. `forward` copies nothing,
 # and x may have any number of modes.
@@ -727,7 +746,8 @@ check("16.14", GatedMLP)
 
 # %% [markdown]
 # The next cell compares a plain MLP with both of yours: its layers swapped by your `use_kernels`, and your `GatedMLP`.
-# **Predict** what it prints if torch treats them as its own. (Llama 3 8B has 4,096 and 14,336 in place of 64 and 192.)
+# **Predict**: how many graph breaks, which dtype under autocast, and where a difference? Llama 3 8B has 4,096 and
+# 14,336 in place of 64 and 192.
 
 # %%
 torch.manual_seed(16)
@@ -749,22 +769,22 @@ for name, module in {"swapped": use_kernels(plain), "gated": fused}.items():
     print(f"  under autocast {y.dtype}, off by {float((y - expected).abs().max()):.1e}")
 
 # %% [markdown]
-# No graph break, a bf16 result, and in fp32 no difference, because on the CPU torch computes the products of all three
-# modules. Under autocast the gated one runs your kernel, in the simulator.
+# In fp32 there is no difference, because on the CPU torch computes the products of all three modules. Under autocast
+# the gated one runs your kernel, in the simulator.
 #
-# A CUDA graph can capture the model, too. Three things could prevent that: a launch on a stream other than the current
-# one, a call that synchronizes, and memory that is freed before the replay. `gemm` launches on torch's current stream,
-# does not synchronize, and keeps its workspace alive, one per stream.
+# A CUDA graph can capture the model, too: `gemm` launches on torch's current stream, does not synchronize, and keeps
+# its workspace alive for the replay.
 #
 # ### Measured
 #
-# The table compares Llama 3 8B's MLP in bf16 with torch's in eager mode. (A shape is tokens × hidden × gate's and up's
-# features together; a blank was not measured. The row *two GEMMs, the first gated* is what your `GatedMLP` computes,
-# with the course's kernels.) Each result is checked before it is timed. Below it are the largest differences to torch's
-# result when a module with swapped layers (a smaller MLP) is compiled, under autocast or in a CUDA graph, and the host
-# time of a call. Where do you expect the gain, and how large can it be? (Three GEMMs of 4,096 tokens are 1.44 · 10¹²
-# operations, about 2 ms. The traffic that fusion saves is 470 + 235 MB, at notebook 05's bandwidth, 4.2 TB/s on the
-# H200.)
+# The table compares Llama 3 8B's MLP in bf16 with torch's in eager mode. Each result is checked before it is timed.
+# *two GEMMs, the first gated* is what your `GatedMLP` computes, with the course's kernels. Below it are the largest
+# differences to torch's result when a smaller MLP with swapped layers is compiled, under autocast or in a CUDA graph,
+# and the host time of a call.
+#
+# Where do you expect the gain, and how large can it be? Three GEMMs of 4,096 tokens are 1.44 · 10¹² operations, about 2
+# ms. The kernels for silu and for the product, which the fused gate does not need, read and write 587 MB, five times
+# 117.
 
 # %%
 show_costs("mlp_forward")
@@ -773,48 +793,40 @@ show_costs("mlp_forward")
 show_as_a_module()
 
 # %% [markdown]
-# Swapping nn.Linear gains only what notebook 14's GEMM gains over cuBLAS. The fused gate gains more, because gate(x)
-# and up(x) are not written and read again, and silu and the product need no kernels of their own. torch.compile is in
-# between: it makes one kernel of silu and the product, but still writes and reads gate(x) and up(x). At notebook 05's
-# 4.2 TB/s, the H200 needs 168 µs for 470 + 235 MB, and the fused gate saves 161 µs beside *nn.Linear swapped*: the
-# traffic explains the gain. On the H100, at 2.98 TB/s, the traffic takes 237 µs, and the gain beside torch is larger,
-# too: 14% instead of 10%. (How much of the 14% is the GEMM's own gain, the table does not show.)
+# Swapping nn.Linear gains 2 to 3%, which notebook 14's GEMM gains over cuBLAS. The fused gate gains 11%. At 4,096
+# tokens it takes 143 µs less than *nn.Linear swapped*, and at notebook 05's 4.2 TB/s, 587 MB take 140 µs: the two
+# kernels that disappear are nearly all of the gain. torch.compile is in between: it makes one kernel of silu and the
+# product, which still reads gate(x) and up(x).
 #
-# The largest difference to torch's result, 0.00195, is 2⁻⁹: the distance between neighboring bf16 numbers
-# from 0.25 to 0.5.
+# The largest difference to torch's result, 0.00195, is 2⁻⁹: the distance between adjacent bf16 numbers from 0.25 to
+# 0.5.
 #
-# A call costs the host more than torch's does, because the custom op is written in Python. (The H100's host takes
-# longer for torch's call as well, so compare within a line.) The host time does not depend on the sizes of the
-# matrices. On the H200 it is 209 µs, so with 1,945 µs of work for the GPU, the host runs
-# ahead and its cost is hidden. With few tokens you wait for the host, unless a CUDA graph removes that cost.
+# A call of the swapped module costs the host 493 µs, and torch's 76. At 4,096 tokens the GPU works for 1,901 µs, which
+# hides that. With few tokens you wait for the host, unless you replay a CUDA graph, in 4 µs.
 #
 # The next table has forward and backward, with all gradients: nine GEMMs, six of them with one or both operands
 # transposed. In *nn.Linear swapped* the operator reads those without copies. *Backward by cuBLAS* uses cuBLAS's kernels
-# for transposed operands, and *backward with copies that transpose* first copies the operands, as your 16.8 does, so
-# that all rows are contiguous. In the rows with *activation compiled*, torch.compile makes one kernel of silu and the
-# product. **Predict** the cost of the copies, which read and write 1.6 GB in all at 4,096 tokens. (The optimizer step
-# runs the same kernels on both sides, so it is left out.)
+# for these six, and *backward with copies that transpose* first copies the operands, as your `linear_backward` does. In
+# the rows with *activation compiled*, torch.compile makes one kernel of silu and the product. **Predict** the cost of
+# the copies, which read and write 1.6 GB in all at 4,096 tokens.
 
 # %%
 show_costs("mlp_training")
 
 # %% [markdown]
-# The row with copies takes 8,464 µs and *nn.Linear swapped* 5,826: the copies cost 2.6 ms. At notebook 05's bandwidth,
-# 1.6 GB take under 0.4 ms. The copies take several times as long: by these numbers, torch's transposing copy is far
-# slower than its plain one. (Notebook 05's transpose without a swizzle was slow as well, but its swizzled one came
-# close to a plain copy.)
+# At 4,096 tokens the row with copies takes 8,385 µs and *nn.Linear swapped* 5,773: the copies cost 2.6 ms. At notebook
+# 05's bandwidth, 1.6 GB take under 0.4 ms. By these numbers, torch's transposing copy is far slower than its plain one.
 #
-# The other rows: on the H200, our kernel for transposed operands makes the step 1% faster than *backward by cuBLAS*.
-# On the H100, compiling the activation gains 4% with our linear layers and with torch's, so ours remain 1% ahead. The
-# row with a ≈ is too noisy to say which is faster. The table has no row for the gated MLP, whose backward computes
-# gate(x) and up(x) again: two GEMMs more, beside nine. They take far longer than the 161 µs that its forward saves, so
-# expect it to save time in inference and memory in training.
+# The other rows differ by less. *nn.Linear swapped* is 1.4% faster than torch, and with the activation compiled 4.5%.
+# At 8,192 tokens the pairs spread by several percent, too much for a comparison of these rows.
+#
+# The table has no row for the gated MLP. Its backward computes gate(x) and up(x) again: two GEMMs more, beside nine,
+# take about 1,200 µs, and its forward saves 143 µs. So expect it to save time in inference and memory in training.
 #
 # ## Two GPUs, one all-reduce
 #
-# If a model is too large for one GPU, or too slow on one, you split it. How do you split the MLP so that the GPUs
-# communicate as little as possible? Split gate and up by rows, which are features: each GPU, a *rank*, computes its
-# features for all tokens, and since the activation works feature by feature, the ranks need not communicate. Down
+# How do you split the MLP so that the GPUs communicate as little as possible? Split gate and up by rows, which are
+# features: each GPU, a *rank*, computes its features for all tokens, and the activation works feature by feature. Down
 # *sums* over features: each rank sums over its own, and the result is the sum over ranks. That takes one
 # **all-reduce**, which adds the ranks' matrices, here (tokens, hidden), and gives every rank the sum.
 #
@@ -843,10 +855,9 @@ def shard(gate, up, down, rank, world):
 check("16.11", shard)
 
 # %% [markdown]
-# In the backward pass every rank computes one term of x's gradient, and the gradient is the sum over ranks: one
-# all-reduce again, on the other side of the MLP. `python -m tutorlib.instruments.parallel` runs the forward of Llama
-# 3 8B's MLP on two GPUs of a host, with the gated kernel and NCCL, and compares its result and time with those of one
-# GPU (*whole*).
+# In the backward pass every rank computes one term of x's gradient: one all-reduce again, on the other side of the MLP.
+# `python -m tutorlib.instruments.parallel` runs the forward of Llama 3 8B's MLP on two GPUs of a host, with the gated
+# kernel and NCCL, and compares its result and time with those of one GPU (*whole*).
 #
 # **Predict** the speedup at 512 tokens and at 8,192. The all-reduce moves 2 bytes for each of tokens · 4,096 numbers,
 # in both directions at once, over links of 450 GB/s each way.
@@ -855,12 +866,16 @@ check("16.11", shard)
 show_parallel()
 
 # %% [markdown]
-# The split MLP takes half of one GPU's time, plus the time of the all-reduce, and little more. The all-reduce's share
-# shrinks with more tokens: its bytes grow in proportion, like the arithmetic, but its latency does not. Even at 8,192
-# tokens it takes nearly twice the time that 450 GB/s would allow. The largest difference, 0.016, is 2⁻⁶, the distance
-# between neighboring bf16 numbers from 2 to 4: each rank rounds its sum to bf16 before the all-reduce. (Compare these
-# times only with each other. The instrument times single calls, on both GPUs at once, and takes the slower GPU; the
-# last section measured in another way, and has 3,530 µs for one H200 and 8,192 tokens, not 4,012.)
+# The split MLP takes half of one GPU's time, the time of the all-reduce, and 6 to 66 µs more. The all-reduce's share
+# falls from 21% at 512 tokens to 12% at 8,192: its bytes grow in proportion, like the arithmetic, but its latency does
+# not. Even at 8,192 tokens it takes nearly twice the 149 µs that 450 GB/s would allow.
+#
+# Take ×1.6 as the result. The step from ×1.63 to ×1.75 has another cause: at 8,192 tokens one GPU's time is 2.14 times
+# that at 4,096. This instrument times single calls on both GPUs at once; the table before has 3,518 µs in place of
+# 4,012.
+#
+# The largest difference, 0.016, is 2⁻⁶, the distance between adjacent bf16 numbers from 2 to 4: each rank rounds its
+# sum to bf16 before the all-reduce.
 #
 # ## What to remember
 #
@@ -876,18 +891,17 @@ show_parallel()
 # <details><summary>1. GELU's tanh costs a GEMM with K = 4096 about 3% if the tensor cores wait for it. What does it
 # cost with K = 1024, and what would you change?</summary>
 #
-# About 12%: the epilogue takes as long as before, and the main loop a quarter of the time. Use ping-pong: one
-# warpgroup multiplies while the other is in its epilogue, which hides the cost as long as the epilogue is shorter than
-# a tile's main loop, except in the last wave.
+# About 12%: the epilogue takes as long as before, and the main loop a quarter of the time. Use ping-pong: one warpgroup
+# multiplies while the other is in its epilogue, which hides the cost as long as the epilogue is shorter than a tile's
+# main loop, except in the last wave.
 #
 # </details>
 #
 # <details><summary>2. Gate and up are interleaved with width 8 on Hopper. Would width 4 do? And width 16?</summary>
 #
-# With 4, the first half of a group of 8 columns is gate and the second half is up. A thread has two neighbors in each
-# row of a group, so it has either gate or up: the product would need a shuffle. With 16, two groups are gate and the
-# next two are up, and a thread has a pair in all four: that works, with other indices, if the tile's N is a multiple of
-# 32.
+# With 4, the first half of a group of 8 columns is gate and the second half is up. A thread has two adjacent columns of
+# a group, so it has either gate or up: the product would need a shuffle. With 16, two groups are gate and the next two
+# are up, and a thread has two columns in all four: that works, with other indices, if the tile's N is a multiple of 32.
 #
 # </details>
 #
@@ -895,23 +909,26 @@ show_parallel()
 # the CPU. Which of the table's five callers can notice, and when?</summary>
 #
 # Only torch.compile and torch.export, and only for tensors on a GPU: the compiler goes on with a result on the wrong
-# device, and fails at the first operator that combines it with a tensor on the GPU. The other four never call the
-# fake. opcheck on a GPU finds it at once; opcheck on the CPU cannot.
+# device, and fails at the first operator that combines it with a tensor on the GPU. The other four never call the fake.
+# opcheck on a GPU finds it at once; opcheck on the CPU cannot.
 #
 # </details>
 
 # %% [markdown]
 # ## Appendix: One number for a whole tile
 #
-# To store C in FP8 you need a scale, and for the scale you need the largest |C| of the whole matrix, which no function
-# of single elements can compute. So each block finds the maximum of its tile, and a second, tiny kernel reduces these.
-# (An `atomicMax` on one number would do as well: the bits of nonnegative floats are ordered like integers, so an
-# integer atomic works. But then all blocks contend for one address, which the host must reset before each launch.)
+# To convert C to FP8 you need a scale, and for the scale you need the largest |C| of the whole matrix, which no
+# function of single elements can compute. So each block finds the maximum of its tile, and a second, tiny kernel
+# reduces these. By then the GEMM has stored C in bf16, and a later pass converts it; or it was scaled by the maximum of
+# the previous training step (*delayed scaling*).
+#
+# An `atomicMax` on one number would do as well, since the bits of nonnegative floats are ordered like integers. But
+# then all blocks contend for one address, which the host must reset before each launch.
 #
 # **Exercise 16.5** (about 8 lines). Write `largest(values, partial, thread)`: the largest |value| of the block. All its
-# threads call the function. Thread 0 must return the maximum; the others may return anything. `values` are a
-# thread's accumulators in fp32, a TensorSSA; `partial` is shared memory with one fp32 per warp, and `thread` is the
-# thread's index. Within a warp, `cute.arch.shuffle_sync_bfly(x, offset=n)` returns x from lane (own lane XOR n), and
+# threads call the function. Thread 0 must return the maximum; the others may return anything. `values` are a thread's
+# accumulators in fp32, a TensorSSA; `partial` is shared memory with one fp32 per warp, and `thread` is the thread's
+# index. Within a warp, `cute.arch.shuffle_sync_bfly(x, offset=n)` returns x from lane (own lane XOR n), and
 # `cute.arch.fmax` the larger of two values.
 
 

@@ -1,4 +1,4 @@
-"""Notebook 16's figure: each kernel beside what it was timed beside, and the MLPs of the same GPU alone."""
+"""Notebook 16's figure: each kernel beside what it was timed beside, GPUs next to each other."""
 
 from dataclasses import replace
 
@@ -39,12 +39,10 @@ def test_a_mark_for_each_kernel_and_shape_beside_what_it_was_timed_beside(epilog
     assert plain.get_xlabel().startswith(f"speed as a fraction of {PLAIN}'s")
 
 
-def test_the_mlps_of_the_same_gpu_have_a_panel_each(epilogues):
-    mlp = swept("swapped, first", "slow", sizes=SIZES)
-    elsewhere = replace(mlp, machine={**mlp.machine, "gpu": "another"})
-    figure = fusion([epilogues], [("forward", mlp), ("backward", elsewhere)])
-    axes = figure.axes[-1]
-    assert axes.get_title(loc="left") == "Llama 3 8B's MLP, forward"
-    assert rows(axes) == ["swapped, first", "slow"]
-    assert dots(axes) == [[[0.5, 0], [0.125, 1]]] * 2
-    assert axes.get_legend_handles_labels()[1] == ["512 tokens", "1,024 tokens"]
+def test_gpus_have_a_column_each_with_the_same_rows_and_axes(epilogues):
+    elsewhere = replace(epilogues, machine={**epilogues.machine, "gpu": "another"}, points=epilogues.points[::-1])
+    left, right, *below = fusion([epilogues, elsewhere]).axes
+    assert right.get_title(loc="left").startswith("another")
+    assert (left.get_xlim(), left.get_ylim()) == (right.get_xlim(), right.get_ylim())
+    assert dots(left) == [sorted(marks, key=lambda mark: mark[1]) for marks in dots(right)]
+    assert len(below) == 2

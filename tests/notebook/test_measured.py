@@ -57,7 +57,7 @@ def test_a_sweep_says_which_regime_its_numbers_are_of():
 @pytest.mark.parametrize(
     ("show", "cell"),
     [
-        (show_costs, lambda table: table[COLUMN.format("cool"), "speed"].loc["1024", :, "cuBLAS"]),
+        (show_costs, lambda table: table[COLUMN.format("cool"), "speed"].loc["1,024 tokens", "cuBLAS"]),
         (show_sweep, lambda table: table[COLUMN.format("cool"), "of cuBLAS"]),
     ],
 )
@@ -70,6 +70,35 @@ def test_a_ratio_whose_pairs_spread_too_far_is_marked_and_a_line_says_so(show, c
     write("gemm_k", [Point("steady", steady, {})])
     show("gemm_k")
     assert "≈" not in capsys.readouterr().out
+
+
+PINGPONG = {"schedule": "pingpong", "tile": [128, 192, 64], "stream_k": True}
+
+
+def test_an_epilogue_has_its_configuration_and_the_time_that_it_adds():
+    measured = replace(multiplied(ONE, 840.0), ratio=0.8, baseline="the plain GEMM", baseline_us=7.0)
+    facts = {"config": PINGPONG, "plain_config": {"cluster": [2, 1]}}
+    by_torch = Point("bias beside torch", replace(measured, baseline="torch"), facts)
+    write("fused_epilogues", [Point("bias", measured, facts), by_torch])
+    table = show_costs("fused_epilogues")[COLUMN.format("cool")]
+    assert list(table.index) == [
+        ("1024", "", "the plain GEMM", "cooperative 128×256 2×1"),
+        ("1024", "the plain GEMM", "bias", "ping-pong 128×192 1×1 stream-K"),
+        ("1024", "torch", "bias", "ping-pong 128×192 1×1 stream-K"),
+    ]
+    assert list(table["time added"]) == ["", "+25.0%", "+25.0%"]
+    assert table["µs"].iloc[0] == "7.0"
+
+
+def test_a_gpu_whose_sweep_was_cut_off_is_left_out_if_another_s_is_complete():
+    whole = SweepResults(MACHINE, "2026-11-21", True, (Point("swapped", multiplied((4096, 2, 3), 840.0)),))
+    part = replace(whole, machine={**MACHINE, "gpu": "NVIDIA H100"}, complete=False)
+    part.write("mlp_forward")
+    assert list(show_costs("mlp_forward").columns.get_level_values(0).unique()) == ["NVIDIA H100, 2026-11-21, cool"]
+    whole.write("mlp_forward")
+    table = show_costs("mlp_forward")
+    assert list(table.columns.get_level_values(0).unique()) == [COLUMN.format("cool")]
+    assert list(table.index) == [("4,096 tokens", "cuBLAS", "swapped")]
 
 
 def test_so_is_a_rung_of_a_ladder(monkeypatch, capsys):

@@ -1,43 +1,88 @@
 """Notebook 16's measurements as tables; without measurements, a line names the command that makes them."""
 
 import json
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.measuring.results import SweepResults, known_sweeps
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.measuring.results import NoData, Point, SweepResults, all_sweep_results
 from tutorlib.notebook.measured import show_ratio, size, tables
 from tutorlib.paths import SWEEPS
+from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+PLAIN = "the plain GEMM"
+
 
 def show_costs(name: str) -> "DataFrame | None":
-    """A sweep whose kernels have different baselines: time, and speed as a fraction of the baseline's."""
-    return tables(name, beside_table)
+    """A sweep whose kernels have different baselines: time, and speed as a fraction of the baseline's.
+
+    If points have their configurations, also these, the baseline's, and the time added to its time.
+    """
+    return tables(name, epilogues_table if name == "fused_epilogues" else mlp_table, whole_sweeps)
 
 
-def beside_table(swept: SweepResults) -> "DataFrame":
+def whole_sweeps(name: str) -> list[SweepResults]:
+    """Those that were not cut off, or else all. Raises NoData."""
+    found = all_sweep_results(name)
+    return [swept for swept in found if swept.complete] or found
+
+
+def epilogues_table(swept: SweepResults) -> "DataFrame":
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for shape in swept.shapes:
+        points = swept.at(shape)
+        beside_plain = [point for point in points if point.measurement.baseline == PLAIN]
+        plain_us = median(point.measurement.baseline_us for point in beside_plain)
+        plain_config = named_config(beside_plain[0].facts["plain_config"])
+        rows[size(shape), "", PLAIN, plain_config] = {"µs": f"{plain_us:,.1f}"}
+        for point in points:
+            kernel, _, _ = point.name.partition(" beside ")
+            key = size(shape), point.measurement.baseline, kernel, named_config(point.facts["config"])
+            rows[key] = time_and_speed(point) | {"time added": f"{1 / point.measurement.ratio - 1:+.1%}"}
+    return in_rows(rows, "shape", "baseline", "kernel", "configuration")
+
+
+def mlp_table(swept: SweepResults) -> "DataFrame":
+    rows: dict[tuple[str, ...], dict[str, str]] = {
+        (f"{shape[0]:,} tokens", point.measurement.baseline, point.name): time_and_speed(point)
+        for shape in swept.shapes
+        for point in swept.at(shape)
+    }
+    return in_rows(rows, "", "baseline", "kernel")
+
+
+def time_and_speed(point: Point) -> dict[str, str]:
+    return {"µs": f"{point.measurement.median_us:,.1f}", "speed": show_ratio(point.measurement)}
+
+
+def in_rows(rows: dict[tuple[str, ...], dict[str, str]], *names: str) -> "DataFrame":
+    """A table with these rows, by the columns of their keys."""
     import pandas
 
-    rows = {
-        (size(one.measurement.shape), one.name, one.measurement.baseline): {
-            "µs": f"{one.measurement.median_us:,.1f}",
-            "speed": show_ratio(one.measurement),
-        }
-        for one in swept.points
-    }
-    index = pandas.MultiIndex.from_tuples(rows, names=["shape", "kernel", "beside"])
-    return pandas.DataFrame(list(rows.values()), index=index)
+    index = pandas.MultiIndex.from_tuples(rows, names=names)
+    return pandas.DataFrame(list(rows.values()), index=index).fillna("")
+
+
+def named_config(changed: dict[str, Any]) -> str:
+    """A configuration, given by what differs from the default one: "ping-pong 128×192 2×1 stream-K"."""
+    config = HopperConfig(**changed)
+    schedule = "ping-pong" if config.schedule == "pingpong" else config.schedule
+    stream_k = ("stream-K",) if config.stream_k else ()
+    return " ".join((schedule, by(config.tile[:2]), by(config.cluster), *stream_k))
 
 
 def show_as_a_module() -> None:
     """The swapped module under torch on each GPU: differences in its results, and the host time of a call."""
-    if not (found := known_sweeps("mlp_forward")):
-        print("mlp_forward: not measured yet: run `tutor sweep mlp_forward` on a machine with a GPU")
+    try:
+        found = [swept for swept in whole_sweeps("mlp_forward") if "host_us" in swept.facts]
+    except NoData as error:
+        print(f"mlp_forward: {error}")
+        return
     for swept in found:
         facts = swept.facts
-        if "host_us" not in facts:
-            continue
         ways = ", ".join(f"{way} {facts[f'{way}_off_by']:.3g}" for way in ("compiled", "autocast", "graph"))
         host = ", ".join(f"{way} {us:.1f} µs" for way, us in facts["host_us"].items())
         print(

@@ -99,12 +99,16 @@ def show_sweep(name: str, **counters: str) -> "DataFrame | None":
     return tables(name, lambda swept: one_shape(swept, counters) if len(swept.shapes) == 1 else by_shape(swept))
 
 
-def tables(name: str, table: "Callable[[SweepResults], DataFrame]") -> "DataFrame | None":
+def tables(
+    name: str,
+    table: "Callable[[SweepResults], DataFrame]",
+    found_in: Callable[[str], list[SweepResults]] = all_sweep_results,
+) -> "DataFrame | None":
     """A sweep's table for each GPU, its regime above it; if nothing was measured, None after a line that says so."""
     import pandas
 
     try:
-        everything = all_sweep_results(name)
+        everything = found_in(name)
     except NoData as error:
         print(f"{name}: {error}")
         return None

@@ -103,7 +103,7 @@ EXERCISES = (
         whole=WHOLE,
         part=Inside(build=host_functions.with_fetch),
         limits=WorkLimits(at_most=(("ld.global", 400), ("bar.sync", 64))),  # each element once, no barrier of its own
-        library=course(FUSED, "fetch_beside"),
+        library=course(FUSED, "fetch_operand"),
         hints=(
             "cute.make_rmem_tensor(acc.tCrC.shape, Float32) makes fp32 registers of the right shape; fill them with 0.",
             "Is coordinates[n] inside? cute.elem_less compares (row, column) with acc.shape, both of them.",

@@ -9,14 +9,17 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.functional import silu
 
+from tutorlib.instruments.sweeps.hopper import changed
 from tutorlib.instruments.sweeps.mlp import activated, mlp, mlp_gradient, step
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
-from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, PIECE, SWIGLU, launch_fused, linear_swiglu
+from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, PIECE, SWIGLU, choose_fused, launch_fused, linear_swiglu
 from tutorlib.kernels.fused.linear import linear, use_kernels
 from tutorlib.kernels.fused.mlp import LLAMA_8B, LlamaMLP
+from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.fusion import Fusion
 from tutorlib.kernels.hopper.launch import gemm
+from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.launchers import HostLauncher
@@ -42,11 +45,19 @@ def beside_plain(problem: Problem) -> Problem:
 
 
 def fused(name: str, fusion: Fusion, problem: Problem, config: HopperConfig | None = None) -> Candidate:
+    """The kernel with this configuration, or with the chosen one. Points have it, and the plain GEMM's."""
+
     def host(a: Tensor, b: Tensor, *others: Tensor) -> None:
         *operand, c = others
         launch_fused(fusion, a, b, operand[0] if operand else None, c, config)
 
-    return Candidate(name, HostLauncher(host), needs=WGMMA, problem=problem)
+    def configs(shape: Shape) -> dict[str, Any]:
+        m, n, k = shape
+        sms = device.need_gpu().sms
+        chosen = config or choose_fused(m, n, k, sms, fusion)
+        return {"config": changed(chosen), "plain_config": changed(choose(m, n, k, sms))}
+
+    return Candidate(name, HostLauncher(host), needs=WGMMA, problem=problem, inspect=configs)
 
 
 def fused_epilogues() -> Sweep:

@@ -29,7 +29,7 @@ def whole_matrix(matrix: cute.Tensor, rows: int) -> cute.Tensor:
 
 
 @cute.jit
-def fetch_beside(acc: Accumulators) -> cute.Tensor:
+def fetch_operand(acc: Accumulators) -> cute.Tensor:
     """tCgD's elements inside C, in fp32 registers of the accumulators' shape; 0 outside."""
     registers = cute.make_rmem_tensor(acc.tCrC.shape, Float32)
     if cutlass.const_expr(acc.whole):
@@ -48,20 +48,20 @@ def fetch_beside(acc: Accumulators) -> cute.Tensor:
 class Fusion:
     """The parts of a fused GEMM, each of which may be the reader's.
 
-    op: a thread's accumulators and the operands fetched for them, both fp32 → values of the same shape.
-    as_matrix: the operand beside A and B, and M → a matrix of C's shape. fetch: a thread's share of it.
+    op: a thread's accumulators and the operand's elements for them, both fp32 → values of the same shape.
+    as_matrix: the operand, and M → a matrix of C's shape. fetch: a thread's share of it.
     """
 
     op: Callable[[Values, Values], Values]
     as_matrix: Callable[[cute.Tensor, int], cute.Tensor] = every_row
-    fetch: Callable[[Accumulators], cute.Tensor] = fetch_beside
+    fetch: Callable[[Accumulators], cute.Tensor] = fetch_operand
 
     @property
     def epilogue(self) -> Epilogue:
         @cute.jit
         def epilogue(acc: Accumulators) -> None:
-            beside = self.fetch(acc)
-            acc.tCrC.store(self.op(acc.tCrC.load(), beside.load()))
+            operand = self.fetch(acc)
+            acc.tCrC.store(self.op(acc.tCrC.load(), operand.load()))
             store(acc)
 
         return epilogue

@@ -11,14 +11,14 @@ from tutorlib.kernels.hopper.choose import NO_WORK, OpWork
 from tutorlib.kernels.hopper.config import MMA_M, REGISTERS_BESIDE_RESULTS, STORE_ROWS, ConfigError, HopperConfig
 from tutorlib.kernels.hopper.epilogue import Stores
 
-PIECE = 8  # columns: a wgmma's results are pieces of 8×8, in each of which a thread has 2 neighbors
+GROUP = 8  # columns or rows: in each 8×8 group of a wgmma's results a thread has two adjacent columns of a row
 
 
 @dataclass(frozen=True)
 class Fusion:
-    """op: takes a thread's accumulators and the operand beside them (gated: the other half of them), fp32; None: plain.
+    """op: takes a thread's accumulators and the operand's elements (gated: the other half of them), fp32; None: plain.
 
-    gated: B's rows are pieces of 8 of gate's and of up's in turn; C is half as wide.
+    gated: B's rows are groups of 8 of gate's and of up's in turn; C is half as wide.
     work: per accumulator, for the chooser. registers: that the op needs per thread, besides a tile's accumulators.
     """
 
@@ -72,8 +72,8 @@ class FusedStores(Stores):
         block = m_atom * self.config.tile_warpgroups + self.me.in_tile
         row = tile[0] * bM + block * MMA_M + self.me.warp * STORE_ROWS + lane // 4
         column = tile[1] * bN + 2 * (lane % 4) + 2 * register
-        beside = self.of_row(column) if cute.rank(self.operand) == 1 else self.of_rows(row, column)
-        return self.op(super().values(tCrC, scale, first, tile), beside)
+        operand = self.of_row(column) if cute.rank(self.operand) == 1 else self.of_rows(row, column)
+        return self.op(super().values(tCrC, scale, first, tile), operand)
 
     @property
     def pairs(self) -> cute.Pointer:
@@ -82,23 +82,23 @@ class FusedStores(Stores):
 
     def of_row(self, column: Int32) -> Any:
         """The operand's elements for 8 results; both rows share them, so their mode has the stride 0."""
-        registers = cute.make_rmem_tensor(cute.make_layout((2, 2)), Float32)  # (neighbors, pieces)
-        for piece in range(2):
-            registers[None, piece].store(self.pair(self.pairs, column + PIECE * piece))
+        registers = cute.make_rmem_tensor(cute.make_layout((2, 2)), Float32)  # (columns, groups)
+        for group in range(2):
+            registers[None, group].store(self.pair(self.pairs, column + GROUP * group))
         return cute.make_tensor(registers.iterator, cute.make_layout((2, 2, 2), stride=(1, 0, 2))).load().reshape((8,))
 
     def of_rows(self, row: Int32, column: Int32) -> Any:
-        """The operand's elements for 8 results: (neighbors, rows, pieces)."""
+        """The operand's elements for 8 results: (columns, rows, groups)."""
         registers = cute.make_rmem_tensor(cute.make_layout((2, 2, 2)), Float32)
         rows, columns = self.operand.shape
         for half in range(2):
-            start = self.pairs + Int64(cutlass.min(row + PIECE * half, rows - 1)) * (columns // 2)
-            for piece in range(2):
-                registers[None, half, piece].store(self.pair(start, column + PIECE * piece))
+            start = self.pairs + Int64(cutlass.min(row + GROUP * half, rows - 1)) * (columns // 2)
+            for group in range(2):
+                registers[None, half, group].store(self.pair(start, column + GROUP * group))
         return registers.load().reshape((8,))
 
     def pair(self, start: cute.Pointer, column: Int32) -> Any:
-        """Two neighbors of a row; past its end, its last two, for results that are not stored."""
+        """Two adjacent columns of a row; past its end, its last two, for results that are not stored."""
         pair = cutlass.min(column, self.operand.shape[-1] - 2) // 2
         registers = cute.make_rmem_tensor(cute.make_layout(2), self.operand.element_type)
         cute.recast_tensor(registers, Int32)[0] = cute.make_tensor(start + pair, cute.make_layout(1))[0]
@@ -112,8 +112,8 @@ class GatedStores(Stores):
     op: Callable[[Any, Any], Any]
 
     def values(self, tCrC: cute.Tensor, scale: Float32 | None, first: int, tile: tuple[Int32, Int32]) -> Any:
-        pieces = cute.make_tensor(tCrC.iterator + 2 * first, cute.make_layout((4, 2, 2)))  # (values, gate or up, 2)
+        groups = cute.make_tensor(tCrC.iterator + 2 * first, cute.make_layout((4, 2, 2)))  # (values, gate or up, 2)
         gate, up = (cute.make_rmem_tensor(cute.make_layout((4, 2)), Float32) for _ in range(2))
-        gate.store(pieces[None, 0, None].load())
-        up.store(pieces[None, 1, None].load())
+        gate.store(groups[None, 0, None].load())
+        up.store(groups[None, 1, None].load())
         return self.op(gate.load().reshape((8,)), up.load().reshape((8,)))
