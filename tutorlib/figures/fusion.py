@@ -1,16 +1,15 @@
 """The figure of notebook 16: the cost of an epilogue, its savings, and the gain of a model's MLP."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from matplotlib.figure import Figure, SubFigure
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.style import draw_dots
 from tutorlib.measuring.results import Point, SweepResults, all_sweep_results, known_sweeps
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import by
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
 
 PLAIN = "the plain GEMM"
 MLPS = {"mlp_forward": "forward", "mlp_training": "forward and backward"}
@@ -31,13 +30,11 @@ class Panel(NamedTuple):
 
 def fusion(
     epilogues: Sequence[SweepResults] | None = None, mlps: Sequence[tuple[str, SweepResults]] | None = None
-) -> "Figure":
+) -> Figure:
     """For each GPU the epilogues of the sweep fused_epilogues on the left, the MLPs on the right: speeds.
 
     mlps: title and sweep of each; a GPU without any has none on the right. Raises NoData.
     """
-    from matplotlib.figure import Figure
-
     if epilogues is None:
         epilogues = all_sweep_results("fused_epilogues")
         mlps = [(title, swept) for name, title in MLPS.items() for swept in known_sweeps(name)]
@@ -63,7 +60,7 @@ def tokens_of(shape: Shape) -> str:
     return f"{shape[0]:,} tokens"
 
 
-def draw_panels(figure: "SubFigure", *panels: Panel) -> None:
+def draw_panels(figure: SubFigure, *panels: Panel) -> None:
     """The panels below each other, each as high as its rows, and two more for its axis."""
     if not panels:
         return

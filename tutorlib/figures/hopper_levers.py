@@ -1,7 +1,10 @@
 """The figure of notebook 14's levers: the speed of each combination, as a tree."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.style import draw_dots, panel_for_each_gpu, square_name
@@ -9,14 +12,10 @@ from tutorlib.measuring.levers import stacks_of
 from tutorlib.measuring.results import SweepResults
 from tutorlib.problems.problem import Shape
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 POINTS_A_LETTER = 6.2  # on average, so that the tree of names begins left of the axis
 
 
-def hopper_levers(everything: Sequence[SweepResults] | None = None) -> "Figure":
+def hopper_levers(everything: Sequence[SweepResults] | None = None) -> Figure:
     """Each configuration's speed as a fraction of cuBLAS's, a dot for each size, as a tree: lever upon lever.
 
     A panel for each GPU. Raises NoData.
@@ -24,7 +23,7 @@ def hopper_levers(everything: Sequence[SweepResults] | None = None) -> "Figure":
     return panel_for_each_gpu("hopper_levers", everything, (12, 7.8), draw_levers)
 
 
-def draw_levers(axes: "Axes", swept: SweepResults, named: Callable[[Shape], str] = square_name) -> None:
+def draw_levers(axes: Axes, swept: SweepResults, named: Callable[[Shape], str] = square_name) -> None:
     """Rows from top to bottom as they were measured; on the right the cycles that a K tile took.
 
     named: how the key calls a shape.

@@ -4,6 +4,11 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+import torch
+from cutlass import cute
+from cutlass.cute.runtime import from_dlpack
+
+from tutorlib.instruments.only_mma import CONFIG, K, flops, only_mma
 from tutorlib.machine import device
 from tutorlib.measuring.measure import WrongWhenTimed
 
@@ -18,12 +23,6 @@ def mma_sync_tflops() -> float:
 
     Raises WrongWhenTimed.
     """
-    import torch
-    from cutlass import cute
-    from cutlass.cute.runtime import from_dlpack
-
-    from tutorlib.instruments.only_mma import CONFIG, K, flops, only_mma
-
     m, n, _ = CONFIG.tile
     blocks = BLOCKS * device.need_gpu().sms
     a, b = (torch.randn(rows, K, device="cuda").bfloat16() for rows in (m, n))
