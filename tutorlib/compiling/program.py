@@ -1,18 +1,12 @@
 """CUDA C++ programs, tile kernels and a main in one file, built by one call of nvcc."""
 
-import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
 
-import platformdirs
-
 from tutorlib.compiling.cpp import failure
-from tutorlib.compiling.nvcc import NVCC, nvcc_command
+from tutorlib.compiling.nvcc import keep, kept_path, nvcc_command
 from tutorlib.compiling.outside import run_compiler
 
 OPTIONS = ("-std=c++20", "--enable-tile")
@@ -30,10 +24,8 @@ def build_program(source: str, arch: str, runtime: Path | None = None) -> Path:
     runtime: a C++ file that takes the place of the CUDA runtime library.
     Raises CompileFailed with the first error, ModuleNotFoundError and ToolMissing.
     """
-    nvcc, version = nvcc_command(), metadata.version(NVCC)
-    others = runtime.read_text(encoding="utf-8") if runtime else ""
-    key = hashlib.sha256("\0".join([version, arch, *OPTIONS, source, others]).encode()).hexdigest()
-    kept = platformdirs.user_cache_path("tutorlib") / "programs" / key
+    nvcc = nvcc_command()
+    kept = kept_path("programs", arch, *OPTIONS, source, runtime.read_text(encoding="utf-8") if runtime else "")
     if kept.exists():
         return kept
     folder = Path(tempfile.mkdtemp(prefix="tutor-program-"))
@@ -45,11 +37,5 @@ def build_program(source: str, arch: str, runtime: Path | None = None) -> Path:
     done = run_compiler([*command(str(file), str(made), arch, nvcc), *extra], folder)
     if done.returncode:
         raise failure(done.stdout + done.stderr, source, str(file))
-    with suppress(OSError):  # a home that cannot be written to
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        fresh = kept.with_suffix(f".{os.getpid()}")
-        fresh.write_bytes(made.read_bytes())
-        fresh.chmod(0o755)
-        fresh.replace(kept)
-        return kept
-    return made
+    keep({kept: made.read_bytes()}, mode=0o755)
+    return kept if kept.exists() else made
