@@ -80,13 +80,12 @@ def model_table(swept: SweepResults, estimate: Estimate) -> "DataFrame":
 
     from tutorlib.kernels.hopper.config import HopperConfig
 
-    stacks, changes = stacks_of(swept), dict[str, Any]()
+    stacks = stacks_of(swept)
     rows: list[dict[str, str]] = [{} for _ in stacks]
     for stack, row in zip(stacks, rows, strict=True):
         for point in sorted(swept.of_kernel(stack.name), key=lambda point: point.measurement.shape):
-            changes = {key: tuple(v) if isinstance(v, list) else v for key, v in point.facts["config"].items()}
             m, n, k = point.measurement.shape
             measured = point.measurement.median_us
-            expected = estimate(HopperConfig(**changes), m, n, k)
+            expected = estimate(HopperConfig.from_json(point.facts["config"]), m, n, k)
             row[size((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
     return pandas.DataFrame(rows, index=[in_tree(stack) for stack in stacks]).fillna("")
