@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed, shortened
-from tutorlib.compiling.nvcc import keep, kept_path, nvcc_command
+from tutorlib.compiling.nvcc import kept_path, nvcc_command, put_in_cache
 from tutorlib.compiling.outside import run_compiler
 from tutorlib.compiling.tile_ir import entries_of, inspect_tile_kernel, ptx_of
 from tutorlib.dsl.refusals import what_to_do
@@ -147,7 +147,7 @@ def made_by_nvcc(kind: str, options: list[str], source: str, suffix: str, header
         if done.returncode:
             raise failure(output, source)
         content = made.read_bytes() if made.exists() else b""
-    keep({said: output.encode(), kept: content})
+    put_in_cache({said: output.encode(), kept: content})
     return content, output
 
 

@@ -62,7 +62,7 @@ def kept_path(kind: str, *told: str) -> Path:
     return platformdirs.user_cache_path("tutorlib") / kind / key
 
 
-def keep(contents: Mapping[Path, bytes], mode: int = 0o644) -> None:
+def put_in_cache(contents: Mapping[Path, bytes], mode: int = 0o644) -> None:
     """Write files of the cache, each as a whole: the one that is looked for comes last."""
     with suppress(OSError):  # a home that cannot be written to
         for path, content in contents.items():

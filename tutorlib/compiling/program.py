@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tutorlib.compiling.cpp import failure
-from tutorlib.compiling.nvcc import keep, kept_path, nvcc_command
+from tutorlib.compiling.nvcc import kept_path, nvcc_command, put_in_cache
 from tutorlib.compiling.outside import run_compiler
 
 OPTIONS = ("-std=c++20", "--enable-tile")
@@ -37,5 +37,5 @@ def build_program(source: str, arch: str, runtime: Path | None = None) -> Path:
     done = run_compiler([*command(str(file), str(made), arch, nvcc), *extra], folder)
     if done.returncode:
         raise failure(done.stdout + done.stderr, source, str(file))
-    keep({kept: made.read_bytes()}, mode=0o755)
+    put_in_cache({kept: made.read_bytes()}, mode=0o755)
     return kept if kept.exists() else made
