@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HopperLauncher
@@ -18,9 +19,8 @@ from tutorlib.problems.wrong import count
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from tutorlib.kernels.hopper.config import HopperConfig
 
-Estimate = Callable[["HopperConfig", int, int, int], float]  # of a configuration at (m, n, k), in µs
+Estimate = Callable[[HopperConfig, int, int, int], float]  # of a configuration at (m, n, k), in µs
 
 
 def tune_hopper(
@@ -56,8 +56,6 @@ def tune_hopper(
 
 def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[str, Any]:
     """A configuration with its estimate, or the rule that it breaks."""
-    from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
-
     m, n, k = shape
     row: dict[str, Any] = {**changes, "config": None, "estimate": float("inf"), "µs": None, "ratio": "", "why": ""}
     try:
@@ -77,8 +75,6 @@ def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
 
 def model_table(swept: SweepResults, estimate: Estimate) -> "DataFrame":
     import pandas
-
-    from tutorlib.kernels.hopper.config import HopperConfig
 
     stacks = stacks_of(swept)
     rows: list[dict[str, str]] = [{} for _ in stacks]
