@@ -236,7 +236,7 @@ def cpp_on_torch(on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Cal
 @pytest.fixture
 def nothing_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No Tile C++ was compiled before: an empty cache on disk, none in memory."""
-    monkeypatch.setattr(cpp.platformdirs, "user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / name)
     cpp.compile_cpp.cache_clear()
     yield
     cpp.compile_cpp.cache_clear()

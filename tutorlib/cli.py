@@ -1,6 +1,12 @@
 """The `tutor` command."""
 
+import json
 import os
+import shlex
+import sys
+import time
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -113,8 +119,6 @@ def grade(
 
     Without arguments it grades the solutions, whose pages run as a whole: a demonstration cell that fails counts, too.
     """
-    import json
-
     from tutorlib.course.source import BuildError
     from tutorlib.grading import all_notebooks, sandbox
     from tutorlib.grading.grading_run import GradingFailed, Limits
@@ -383,10 +387,6 @@ def run_sweep(name: str, seconds: float | None, resume: bool, later: list[str]) 
     A kernel that breaks the CUDA context breaks it for the process; a new process then resumes this sweep and runs the
     `later` ones.
     """
-    import time
-    from dataclasses import replace
-    from datetime import date
-
     from tutorlib.instruments.sweeps import make_sweep
     from tutorlib.instruments.sweeps.sweep import count_all, measure_all
     from tutorlib.machine.versions import this_machine
@@ -425,10 +425,6 @@ def closer_look(name: str, sweep: "Sweep") -> dict[str, Any]:
 
 def go_on(name: str, left: float, seconds: float | None, resume: bool, later: list[str]) -> None:
     """Replace this process with one that resumes the sweep and then runs the later ones."""
-    import os
-    import shlex
-    import sys
-
     limit = [] if seconds is None else ["--seconds", str(seconds)]
     first = [sys.executable, "-m", "tutorlib", "sweep", name, "--resume", "--seconds", f"{max(0.0, left):.1f}"]
     then = [sys.executable, "-m", "tutorlib", "sweep", *later, *limit, *(["--resume"] if resume else [])]

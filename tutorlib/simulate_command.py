@@ -4,7 +4,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.problems.agreement import find_disagreement, first_disagreement
@@ -14,9 +17,6 @@ from tutorlib.simulate.poison import is_poison
 from tutorlib.simulate.report import Report
 from tutorlib.simulate.target import BadInput, load_target, one_line
 from tutorlib.simulate.tool import argument_names, simulate
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 PICTURES = (".svg", ".png")
 
@@ -51,8 +51,6 @@ def simulate_target(
     picture: Path | None,
 ) -> SimulatedTarget:
     """Everything as the command line has it. Raises BadInput if nothing was simulated."""
-    import torch
-
     if picture and picture.suffix not in PICTURES:
         raise BadInput(f"--picture {picture}: name a file that ends in {' or '.join(PICTURES)}")
 
@@ -80,9 +78,8 @@ def simulate_target(
     return SimulatedTarget(report, tuple(wrong_outputs(report, outputs, want, given)), reference)
 
 
-def results_of(reference: str, given: Sequence[Given]) -> "list[Tensor]":
+def results_of(reference: str, given: Sequence[Given]) -> list[Tensor]:
     """What a function makes of the inputs, floating numbers in fp64. Raises BadInput."""
-    import torch
 
     def precise(value: Any) -> Any:
         return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
@@ -95,12 +92,10 @@ def results_of(reference: str, given: Sequence[Given]) -> "list[Tensor]":
     return list(found) if isinstance(found, tuple | list) else [found]
 
 
-def marked_outputs(report: Report, names: Sequence[str], given: Sequence[Given]) -> "dict[str, tuple[Tensor, Tensor]]":
+def marked_outputs(report: Report, names: Sequence[str], given: Sequence[Given]) -> dict[str, tuple[Tensor, Tensor]]:
     """By name, the arguments that are marked as outputs, else the tensors that the function returned; and the mask of
     the elements that were never written.
     """
-    import torch
-
     marked = {name: (one.value, is_poison(one.value)) for name, one in zip(names, given, strict=True) if one.is_output}
     return marked or {
         name: (tensor, torch.zeros_like(tensor, dtype=torch.bool))
@@ -110,14 +105,12 @@ def marked_outputs(report: Report, names: Sequence[str], given: Sequence[Given])
 
 
 def wrong_outputs(
-    report: Report, outputs: "dict[str, tuple[Tensor, Tensor]]", want: "Sequence[Tensor] | None", given: Sequence[Given]
+    report: Report, outputs: dict[str, tuple[Tensor, Tensor]], want: Sequence[Tensor] | None, given: Sequence[Given]
 ) -> list[str]:
     """Sentences about the outputs that have elements which no thread wrote, or differ from what is wanted.
 
     Raises BadInput if more or fewer are wanted, or of other shapes.
     """
-    import torch
-
     if want is None:
         return [
             f"{name}: {int(mask.sum()):,} of {count(mask.numel(), 'element')} are never written"
@@ -141,7 +134,7 @@ def wrong_outputs(
     return wrong
 
 
-def last_store(report: Report, name: str, tensor: "Tensor", place: tuple[int, ...]) -> str:
+def last_store(report: Report, name: str, tensor: Tensor, place: tuple[int, ...]) -> str:
     """A sentence about the line that stored the first wrong element last; "" where no launch knows it."""
     element = sum(n * stride for n, stride in zip(place, tensor.stride(), strict=True))
     stores = (launch.last_store(name, element) for launch in reversed(report.launches))

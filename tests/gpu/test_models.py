@@ -27,21 +27,11 @@ def swapped(trial) -> nn.Module:
     return use_kernels(copy.deepcopy(trial.model))
 
 
-def losses(trial: Trial, model: nn.Module) -> list[float]:
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
-    found = []
-    for _ in range(STEPS):
-        loss = trial.loss_of(model)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        found.append(float(loss.detach()))
-    return found
-
-
 def test_training_has_torchs_losses(trial, swapped):
     """Within what bf16 rounds away in STEPS steps; and the kernel computes all but layers of odd sizes."""
-    plain, ours = (losses(trial, model) for model in (trial.model, swapped))
+    plain, ours = (
+        trial.losses(model, torch.optim.SGD(model.parameters(), lr=1e-2), STEPS) for model in (trial.model, swapped)
+    )
     print(plain, ours, *report(), sep="\n")
     assert ours == pytest.approx(plain, rel=2**-5)
     assert [line for line in report() if not re.search(r"1001|\((10|2), |, (10|2)\)|bias", line)] == []

@@ -4,9 +4,10 @@ import pytest
 
 from tests.stand_ins import OnTorch
 from tutorlib.instruments.stamps import block_of, cycles_of
+from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine.clocks import clocks
-from tutorlib.measuring.launchers import ChosenLauncher, HopperLauncher
+from tutorlib.measuring.launchers import HopperLauncher, HostLauncher
 from tutorlib.measuring.measure import measure
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.work import Work
@@ -26,7 +27,9 @@ def test_the_baseline_beside_itself_is_even_in_time_and_energy():
 
 
 @pytest.mark.gpu("90a")
-@pytest.mark.parametrize("launcher", [HopperLauncher(HopperConfig()), ChosenLauncher()], ids=["cooperative", "chosen"])
+@pytest.mark.parametrize(
+    "launcher", [HopperLauncher(HopperConfig()), HostLauncher(launch.gemm)], ids=["cooperative", "chosen"]
+)
 def test_hoppers_kernels_are_right_when_timed_in_both(launcher):
     for regime in ("cool", "sustained"):
         assert measure(GEMM, launcher, SHAPE, regime).regime == regime

@@ -46,7 +46,7 @@ def test_the_shapes_that_judge_the_choice_are_not_explored():
 
 def test_every_point_is_dealt_out_once_and_a_configuration_to_one_process():
     parts = processes.shares(POINTS, 2)
-    dealt = [(one.shape, processes.config_of(s)) for part in parts for one in part for s in one.settings]
+    dealt = [(one.shape, HopperConfig.from_json(s)) for part in parts for one in part for s in one.settings]
     assert sorted(dealt, key=str) == sorted(POINTS, key=str)
     kinds = [{json.dumps(s) for one in part for s in one.settings} for part in parts]
     assert kinds[0].isdisjoint(kinds[1])
@@ -73,7 +73,7 @@ def test_a_process_times_all_that_it_has_and_begins_where_another_ended(worker):
     worker.done.write_text("1")
     worker.work(inf, StandIn)
     found = [json.loads(line) for line in worker.out.read_text().splitlines()]
-    assert [(tuple(one["shape"]), processes.config_of(one["config"])) for one in found] == POINTS[3:]
+    assert [(tuple(one["shape"]), HopperConfig.from_json(one["config"])) for one in found] == POINTS[3:]
     assert worker.done.read_text() == "2"
     assert not worker.holds.exists()
 
@@ -123,7 +123,7 @@ def test_times_stand_beside_the_baselines_and_a_wrong_result_is_told(monkeypatch
 
     empty = torch.empty
     monkeypatch.setattr(torch, "empty", lambda size, dtype, device: empty(size >> 10, dtype=dtype))
-    monkeypatch.setattr(launch, "launcher", launcher)
+    monkeypatch.setattr(bench, "launcher", launcher)
     for name, stand_in in {
         "Event": Mark, "synchronize": lambda: None, "_sleep": lambda cycles: None, "get_device_name": lambda: "none",
         "get_device_properties": lambda: SimpleNamespace(L2_cache_size=2**14),
@@ -134,5 +134,5 @@ def test_times_stand_beside_the_baselines_and_a_wrong_result_is_told(monkeypatch
     assert wrong["error"].startswith("wrong: off by")
     assert wrong["config"] == changed(OTHER)
     timed = [one for one in found if "us" in one]
-    assert [processes.config_of(one["config"]) for one in timed] == [SMALL, HopperConfig()]
+    assert [HopperConfig.from_json(one["config"]) for one in timed] == [SMALL, HopperConfig()]
     assert all(one["us"] > 0 < one["baseline_us"] for one in timed)

@@ -4,8 +4,7 @@ import pytest
 
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.instruments.ceilings import BLOCKS, mma_sync_tflops
-from tutorlib.instruments.only_mma import CONFIG, K, flops, only_mma
+from tutorlib.instruments.ceilings import BLOCKS, CONFIG, K, flops, mma_sync_tflops, only_mma
 
 M, N, _ = CONFIG.tile
 ATOMS = M // 16 * (N // 8) // (CONFIG.threads // 32)  # m16n8k16 of a warp

@@ -10,9 +10,9 @@ def test_a_tile_is_computed_after_its_loads_and_a_warpgroup_has_one_tile_at_a_ti
     free, loaded = [0, 0], {}
     for span in SmCartoon(blocks, tiles=5).spans:
         if span.kind == "load":
-            loaded[span.tile] = span.end
+            loaded[span.number] = span.end
         else:
-            assert span.begin >= max(free[span.group], loaded[span.tile])
+            assert span.begin >= max(free[span.group], loaded[span.number])
             free[span.group] = span.end
 
 

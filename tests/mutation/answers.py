@@ -4,17 +4,13 @@ CuTe and cuTile read a kernel's source from its file, so every source is written
 """
 
 import ast
-import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from functools import cache
-from importlib import util
 from io import StringIO
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tutorlib.compiling.source_files import lasting_folder
+from tutorlib.compiling.source_files import executed
 from tutorlib.course.answers import checks, needed_cells
 from tutorlib.course.source import SourceCell, parse
 from tutorlib.paths import SOLUTIONS
@@ -29,11 +25,6 @@ class Answer:
     name: str
     functions: frozenset[str]
     source: str
-
-
-@cache
-def folder() -> Path:
-    return lasting_folder()
 
 
 def answers(notebook: str) -> list[Answer]:
@@ -61,17 +52,8 @@ def functions_of(cell: SourceCell) -> set[str]:
 
 def load(source: str, number: int) -> ModuleType:
     """The source as a module of its own."""
-    name = f"mutant_{number}"
-    file = folder() / f"{name}.py"
-    file.write_text(source, encoding="utf-8")
-    spec = util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{file} cannot be imported")
-    module = util.module_from_spec(spec)
-    sys.modules[name] = module
     with redirect_stdout(StringIO()):  # pages print
-        spec.loader.exec_module(module)
-    return module
+        return executed(source, f"mutant_{number}")
 
 
 def value(source: str, name: str, number: int) -> Any:

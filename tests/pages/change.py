@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tutorlib.compiling.source_files import lasting_folder
+from tutorlib.compiling.source_files import executed
 
 Change = Callable[[list[str]], list[str]]  # the lines of a function → as they are then
 
@@ -85,12 +85,7 @@ def derive(right: Any, name: str, what: str, *changes: Change, within: str = "",
     edits = {within or code.co_name: [*changes]}
     edits.setdefault(code.co_name, []).append(swap(f"def {code.co_name}(", f"def {name}("))
     text = edited(Path(code.co_filename).read_text(encoding="utf-8"), edits)
-    file = lasting_folder() / f"{name}.py"
-    file.write_text(text, encoding="utf-8")
-    spec = util.spec_from_file_location(name, file)
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    wrong = getattr(module, name)
+    wrong = getattr(executed(text, name), name)
     wrong.__name__, wrong.__doc__, wrong.says = name, what, tuple(words)
     return wrong
 

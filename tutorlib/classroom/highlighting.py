@@ -3,12 +3,13 @@
 import re
 import unicodedata
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 from tutorlib.classroom.task import LONGEST_ANSWER
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 MOST_MARKUP = 10  # bytes of HTML for a character; code has 6 or 7, and text that is made of signs alone has more
 INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, and marks that turn a line around
@@ -21,13 +22,8 @@ def visible(text: str) -> str:
     return "".join(seen)[:LONGEST_ANSWER]
 
 
-def highlighted(text: str, marked: Collection[int] = ()) -> "Markup":
+def highlighted(text: str, marked: Collection[int] = ()) -> Markup:
     """Code as HTML, for a <pre>: its first LONGEST_ANSWER characters. marked: numbers of lines, from 1."""
-    from markupsafe import Markup, escape
-    from pygments import highlight
-    from pygments.formatters import HtmlFormatter
-    from pygments.lexers import PythonLexer
-
     shown = visible(text)
     html = highlight(shown, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True, hl_lines=sorted(marked)))
     return Markup(html) if len(html) <= MOST_MARKUP * len(shown) + 100 else escape(shown)

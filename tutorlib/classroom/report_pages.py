@@ -4,6 +4,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from tutorlib.checking.exercise import Status
 from tutorlib.classroom.grades import MISSING
 from tutorlib.classroom.highlighting import highlighted
@@ -26,8 +28,6 @@ NOT_WRITTEN = ("not written yet", MISSING)
 
 def render(template: str, **values: Any) -> str:
     """A page. Everything that it is told is escaped, but for what `highlighted` has made of a student's code."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from tutorlib.classroom.exports import as_csv, write_whole
 from tutorlib.classroom.grades import Classroom, Grade
@@ -25,9 +26,6 @@ from tutorlib.course.source import parse
 from tutorlib.exercises import find
 from tutorlib.grading.limited_process import Allowance, Exceeded, about, in_child
 from tutorlib.paths import SOLUTIONS
-
-if TYPE_CHECKING:
-    import numpy as np
 
 LEAST_BITS = (
     20.0  # a class of 40 has 780 pairs, and 100 exercises: 2^-20 leaves chance less than one pair in ten classes
@@ -76,7 +74,7 @@ class Compared:
     exercise: str
     texts: tuple[str, ...]
     own: tuple[Mapping[str, set[int]], ...]
-    shared: "np.ndarray"
+    shared: np.ndarray
 
     def alike(self, a: int, b: int) -> Alike:
         both = self.own[a].keys() & self.own[b].keys()
@@ -119,8 +117,6 @@ def rows(pairs: list[SimilarPair]) -> Iterator[dict[str, object]]:
 
 def similar(classroom: Classroom) -> list[SimilarPair]:
     """The pairs that stand out, those beyond the others by most first."""
-    import numpy as np
-
     names = [grade.name for grade in classroom.grades]
     answers = [answers_of(grade) for grade in classroom.grades]
     read = statements_of(text for texts in answers for text in texts.values())
@@ -165,8 +161,6 @@ def lexed_each(texts: Iterable[str]) -> dict[str, Mapping[str, set[int]]]:
 
 def shared_statements(exercise: str, texts: list[str], read: Mapping[str, Mapping[str, set[int]]]) -> Compared:
     """The answers to an exercise, "" of a student who has none. read: each text's statements."""
-    import numpy as np
-
     given = given_statements(exercise[:2]).get(exercise, frozenset())
     own = tuple({one: at for one, at in read[text].items() if one not in given} for text in texts)
     everything = sorted(set().union(*own))
@@ -183,24 +177,20 @@ def given_statements(number: str) -> dict[str, frozenset[str]]:
     return {cell.exercise: frozenset({*statements(cell.solved), *statements(cell.unsolved)}) for cell in cells}
 
 
-def beyond_most(shared: "np.ndarray") -> "np.ndarray":
+def beyond_most(shared: np.ndarray) -> np.ndarray:
     """What each pair shares beyond what all but a few pairs do."""
     return (shared - middle_and_tail(shared)[1]).clip(min=0)
 
 
-def middle_and_tail(shared: "np.ndarray") -> tuple[float, float]:
+def middle_and_tail(shared: np.ndarray) -> tuple[float, float]:
     """What the median pair shares, and what all but a few do not exceed."""
-    import numpy as np
-
     pairs = shared[np.triu_indices_from(shared, 1)]
     middle, tail = np.quantile(pairs, (0.5, TAIL)) if pairs.size else (0.0, 0.0)
     return float(middle), float(tail)
 
 
-def standing_out(shared: "np.ndarray") -> "np.ndarray":
+def standing_out(shared: np.ndarray) -> np.ndarray:
     """How much each pair stands out: 1 is just enough."""
-    import numpy as np
-
     middle, tail = middle_and_tail(shared)
     deviation = max((tail - middle) / TAIL_DEVIATIONS, 1e-9)
     return np.minimum(shared / LEAST_BITS, (shared - middle) / (DEVIATIONS * deviation))

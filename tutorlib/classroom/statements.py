@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+from pygments.lexers import CppLexer, PythonLexer
+from pygments.token import Comment, Name, String
+
 MOST = 500  # statements of one answer that are looked at
 NAME = "·"  # stands for each name of a variable, a function or a class
 OPEN, CLOSED = frozenset("(["), frozenset(")]")
@@ -34,8 +37,6 @@ def statements(text: str) -> Mapping[str, set[int]]:
 
     It takes nothing but the lexer's word: no text is parsed or compiled, and none is refused.
     """
-    from pygments.lexers import PythonLexer
-
     found = Statements()
     read(PythonLexer(stripnl=False).get_tokens(text), found)
     return found.lines
@@ -43,9 +44,6 @@ def statements(text: str) -> Mapping[str, set[int]]:
 
 def read(tokens: Any, found: Statements, line: int = 1) -> None:
     """Add the statements of these tokens of Pygments', the first of which is in this line."""
-    from pygments.lexers import CppLexer
-    from pygments.token import Comment, Name, String
-
     depth = 0
     for is_string, group in groupby(tokens, key=lambda token: token[0] in String):
         pieces = list(group)

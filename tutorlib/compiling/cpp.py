@@ -11,22 +11,16 @@ nvcc needs a C++ compiler of the system for its preprocessor. Compiling needs no
 cuda-bindings.
 """
 
-import hashlib
-import os
 import re
 import tempfile
 import textwrap
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import metadata
 from pathlib import Path
-
-import platformdirs
 
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed, shortened
-from tutorlib.compiling.nvcc import NVCC, nvcc_command
+from tutorlib.compiling.nvcc import kept_path, nvcc_command, put_in_cache
 from tutorlib.compiling.outside import run_compiler
 from tutorlib.compiling.tile_ir import entries_of, inspect_tile_kernel, ptx_of
 from tutorlib.dsl.refusals import what_to_do
@@ -129,32 +123,32 @@ def compile_cpp(source: str, arch: str = "sm_90") -> CompiledCpp:
 
 
 def build(source: str, arch: str) -> tuple[bytes, str]:
-    """The cubin and the compilers' output, from the cache on disk if the same source was compiled before.
-
-    No bytes where the source has no kernel. Raises as compile_cpp does.
-    """
+    """The cubin and the compilers' output. No bytes where the source has no kernel. Raises as compile_cpp does."""
     options = ["-std=c++20", "--enable-tile", "-arch", arch, "-tilecubin", "-lineinfo", "-Xtileiras", "--remarks=all"]
-    text = f'{HEADER}#line 1 "{FILE}"\n{source}\n'
-    nvcc, version = nvcc_command(), metadata.version(NVCC)
-    key = hashlib.sha256("\0".join([version, *options, text]).encode()).hexdigest()
-    kept = platformdirs.user_cache_path("tutorlib") / "tile_cpp" / f"{key}.cubin"
-    if kept.exists():
-        return kept.read_bytes(), kept.with_suffix(".txt").read_text(encoding="utf-8")
+    return made_by_nvcc("tile_cpp", options, source, "cubin", HEADER)
+
+
+def made_by_nvcc(kind: str, options: list[str], source: str, suffix: str, header: str = "") -> tuple[bytes, str]:
+    """What nvcc makes of the header and a source, and its output; from the cache's folder `kind` the second time.
+
+    suffix: of the file that it makes, if any. Raises as compile_cpp does.
+    """
+    text = f'{header}#line 1 "{FILE}"\n{source}\n'
+    nvcc = nvcc_command()
+    kept = kept_path(kind, *options, text).with_suffix(f".{suffix}")
+    said = kept.with_suffix(".txt")
+    if kept.exists() and said.exists():
+        return kept.read_bytes(), said.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
-        file, made = Path(folder) / "source.cu", Path(folder) / "source.cubin"
+        file, made = Path(folder) / "source.cu", Path(folder) / f"source.{suffix}"
         file.write_text(text, encoding="utf-8")
         done = run_compiler([*nvcc, *options, "-o", made, file], Path(folder))
         output = done.stdout + done.stderr
         if done.returncode:
             raise failure(output, source)
-        cubin = made.read_bytes() if made.exists() else b""
-    with suppress(OSError):  # a home that cannot be written to
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        for path, data in ((kept.with_suffix(".txt"), output.encode()), (kept, cubin)):  # the one looked for comes last
-            fresh = path.with_suffix(f".{os.getpid()}")
-            fresh.write_bytes(data)
-            fresh.replace(path)
-    return cubin, output
+        content = made.read_bytes() if made.exists() else b""
+    put_in_cache({said: output.encode(), kept: content})
+    return content, output
 
 
 def failure(output: str, source: str, name: str = FILE) -> CompileFailed:

@@ -1,21 +1,12 @@
 """Plain CUDA C++ from a string, compiled by nvcc to PTX or to a GPU's own code; needs no GPU."""
 
-import hashlib
 import re
-import tempfile
 import textwrap
-from contextlib import suppress
-from importlib import metadata
-from pathlib import Path
 from typing import Literal
 
-import platformdirs
-
 from tutorlib.compiling.compiled import inspect_kernel
-from tutorlib.compiling.cpp import FILE, CompiledCpp, failure
+from tutorlib.compiling.cpp import CompiledCpp, made_by_nvcc
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.nvcc import NVCC, nvcc_command
-from tutorlib.compiling.outside import run_compiler
 
 ARCH = "sm_80"  # the simulator's target
 
@@ -49,22 +40,5 @@ def compile_cuda_kernel(source: str, arch: str) -> CompiledCpp:
 
 def nvcc(source: str, arch: str, kind: Literal["ptx", "cubin"]) -> bytes:
     """A source compiled by nvcc. Raises as `compile_cuda`."""
-    source = textwrap.dedent(source).strip("\n")
     options = ["-std=c++20", "-arch", arch, f"-{kind}", "-lineinfo"]
-    text = f'#line 1 "{FILE}"\n{source}\n'
-    program, version = nvcc_command(), metadata.version(NVCC)
-    key = hashlib.sha256("\0".join([version, *options, text]).encode()).hexdigest()
-    kept = platformdirs.user_cache_path("tutorlib") / "cuda_cpp" / f"{key}.{kind}"
-    if kept.exists():
-        return kept.read_bytes()
-    with tempfile.TemporaryDirectory() as folder:
-        file, made = Path(folder) / "source.cu", Path(folder) / f"source.{kind}"
-        file.write_text(text, encoding="utf-8")
-        done = run_compiler([*program, *options, "-o", made, file], Path(folder))
-        if done.returncode:
-            raise failure(done.stdout + done.stderr, source)
-        code = made.read_bytes()
-    with suppress(OSError):  # a home that cannot be written to
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_bytes(code)
-    return code
+    return made_by_nvcc("cuda_cpp", options, textwrap.dedent(source).strip("\n"), kind)[0]

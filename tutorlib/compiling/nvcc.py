@@ -5,12 +5,18 @@ cuda_tile.h, and elsewhere pip takes the newest. There, `python -m tutorlib.comp
 `make` does so when it sets up.
 """
 
+import hashlib
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+
+import platformdirs
 
 from tutorlib.compiling.errors import ToolMissing
 from tutorlib.compiling.packaged import packaged_program
@@ -48,6 +54,23 @@ def headers_fit() -> bool:
         return metadata.version(HEADERS) == metadata.version(NVCC)
     except metadata.PackageNotFoundError:
         return False
+
+
+def kept_path(kind: str, *told: str) -> Path:
+    """Where the user's cache keeps what this nvcc made; told: all that determines it."""
+    key = hashlib.sha256("\0".join([metadata.version(NVCC), *told]).encode()).hexdigest()
+    return platformdirs.user_cache_path("tutorlib") / kind / key
+
+
+def put_in_cache(contents: Mapping[Path, bytes], mode: int = 0o644) -> None:
+    """Write files of the cache, each as a whole: the one that is looked for comes last."""
+    with suppress(OSError):  # a home that cannot be written to
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = path.with_suffix(f".{os.getpid()}")
+            fresh.write_bytes(content)
+            fresh.chmod(mode)
+            fresh.replace(path)
 
 
 def add_headers() -> None:

@@ -1,20 +1,14 @@
 """CUDA C++ programs, tile kernels and a main in one file, built by one call of nvcc."""
 
-import hashlib
-import os
 import re
 import shutil
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
-
-import platformdirs
 
 from tutorlib.compiling.cpp import failure
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.nvcc import NVCC, nvcc_command
+from tutorlib.compiling.nvcc import kept_path, nvcc_command, put_in_cache
 from tutorlib.compiling.outside import run_compiler
 
 OPTIONS = ("-std=c++20", "--enable-tile")
@@ -32,10 +26,8 @@ def build_program(source: str, arch: str, runtime: Path | None = None) -> Path:
     runtime: a C++ file that takes the place of the CUDA runtime library.
     Raises CompileFailed with the first error, ModuleNotFoundError and ToolMissing.
     """
-    nvcc, version = nvcc_command(), metadata.version(NVCC)
-    others = runtime.read_text(encoding="utf-8") if runtime else ""
-    key = hashlib.sha256("\0".join([version, arch, *OPTIONS, source, others]).encode()).hexdigest()
-    kept = platformdirs.user_cache_path("tutorlib") / "programs" / key
+    nvcc = nvcc_command()
+    kept = kept_path("programs", arch, *OPTIONS, source, runtime.read_text(encoding="utf-8") if runtime else "")
     if kept.exists():
         return kept
     folder = Path(tempfile.mkdtemp(prefix="tutor-program-"))
@@ -50,11 +42,5 @@ def build_program(source: str, arch: str, runtime: Path | None = None) -> Path:
         raise CompileFailed(f"`{missing[1]}` is neither in your source nor in the libraries that it is linked with.")
     if done.returncode:
         raise failure(said, source, str(file))
-    with suppress(OSError):  # a home that cannot be written to
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        fresh = kept.with_suffix(f".{os.getpid()}")
-        fresh.write_bytes(made.read_bytes())
-        fresh.chmod(0o755)
-        fresh.replace(kept)
-        return kept
-    return made
+    put_in_cache({kept: made.read_bytes()}, mode=0o755)
+    return kept if kept.exists() else made

@@ -4,11 +4,10 @@ CuTe and cuTile read the source of a kernel from its file, so the cells are writ
 """
 
 import symtable
-from importlib import util
 from pathlib import Path
 from typing import Any
 
-from tutorlib.compiling.source_files import lasting_folder
+from tutorlib.compiling.source_files import executed
 from tutorlib.course.source import SourceCell, parse, read_check
 from tutorlib.paths import SOLUTIONS
 
@@ -16,13 +15,7 @@ from tutorlib.paths import SOLUTIONS
 def load_answers(name: str, solutions: Path = SOLUTIONS) -> dict[str, Any]:
     """Exercise id → the answer that the solved notebook passes to `check`, in the notebook's order."""
     cells = parse(solutions / f"{name}.py")
-    file = lasting_folder() / f"answers_{name}.py"
-    file.write_text("\n\n\n".join(cell.solved for cell in needed_cells(cells)) + "\n", encoding="utf-8")
-    spec = util.spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{file} cannot be imported")
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = executed("\n\n\n".join(cell.solved for cell in needed_cells(cells)) + "\n", f"answers_{name}")
     return {id: getattr(module, answer) for id, answer in checks(cells).items()}
 
 

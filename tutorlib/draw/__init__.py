@@ -15,36 +15,3 @@ from tutorlib.draw.roles import show_roles, show_work
 from tutorlib.draw.threads import show_tv, show_tvs
 from tutorlib.draw.timeline import show_timeline
 from tutorlib.draw.warps import show_columns, show_warps
-
-__all__ = [
-    "show_attention",
-    "show_banks",
-    "show_blackwell",
-    "show_block",
-    "show_block_order",
-    "show_columns",
-    "show_complement",
-    "show_compose",
-    "show_divide",
-    "show_k_loop",
-    "show_layout",
-    "show_layouts",
-    "show_machine",
-    "show_mbarrier",
-    "show_memory",
-    "show_pair",
-    "show_product",
-    "show_reduction",
-    "show_roles",
-    "show_scaled",
-    "show_sm",
-    "show_swizzle",
-    "show_tensor_memory",
-    "show_tiles",
-    "show_timeline",
-    "show_tv",
-    "show_tvs",
-    "show_warps",
-    "show_wgmma",
-    "show_work",
-]

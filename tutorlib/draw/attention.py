@@ -1,9 +1,11 @@
 """Pictures over time: an attention block's softmax and tensor cores, and an SM's tiles of queries."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from tutorlib.draw.grid import CellGrid, Picture, figure
-from tutorlib.draw.palette import EMPTY, category
+from tutorlib.draw.grid import CellGrid, Picture
+from tutorlib.draw.palette import category
+from tutorlib.draw.timeline import TimeBar, bars_grid, over_time
 from tutorlib.models.attention import AttentionCartoon, Blocks, Schedule, SmCartoon
 
 
@@ -12,9 +14,7 @@ def show_attention(*schedules: Schedule) -> Picture:
 
     A color is a block of keys; its number marks its first tick. Hatched: the tensor cores are idle.
     """
-    cartoons = [AttentionCartoon(one) for one in schedules]
-    longest = max(cartoon.total for cartoon in cartoons)
-    return figure([attention_grid(cartoon, longest) for cartoon in cartoons], stacked=True)
+    return over_time([AttentionCartoon(one) for one in schedules], attention_grid)
 
 
 def show_tiles(*blocks: Blocks) -> Picture:
@@ -22,41 +22,30 @@ def show_tiles(*blocks: Blocks) -> Picture:
 
     Q: its loads, until the first data are there. O: a warpgroup's epilogue. Hatched: the tensor cores are idle.
     """
-    cartoons = [SmCartoon(one) for one in blocks]
-    longest = max(cartoon.total for cartoon in cartoons)
-    return figure([tiles_grid(cartoon, longest) for cartoon in cartoons], stacked=True)
+    return over_time([SmCartoon(one) for one in blocks], tiles_grid)
 
 
 def attention_grid(cartoon: AttentionCartoon, ticks: int) -> CellGrid:
     bars = [
-        (span.group, str(span.block), span) if span.kind == "softmax" else (2, f"{span.kind}{span.block}", span)
+        (span.group, str(span.number), span) if span.kind == "softmax" else (2, f"{span.kind}{span.number}", span)
         for span in cartoon.spans
     ]
-    timeline = [(row, label, span.block, span.begin, span.end) for row, label, span in bars]
+    timeline = [(row, label, category(span.number), span.begin, span.end) for row, label, span in bars]
     return cartoon_grid(cartoon.schedule, ("wg 0", "wg 1", "mma"), timeline, cartoon.total, ticks)
 
 
 def tiles_grid(cartoon: SmCartoon, ticks: int) -> CellGrid:
-    labels, timeline = {"load": "Q", "store": "O"}, []
+    labels, timeline = {"load": "Q", "store": "O"}, list[TimeBar]()
     for span in cartoon.spans:
-        row = 0 if span.kind == "load" else 1 + span.group
-        timeline.append((row, labels.get(span.kind, str(span.tile)), span.tile, span.begin, span.end))
+        row, color = 0 if span.kind == "load" else 1 + span.group, category(span.number)
+        timeline.append((row, labels.get(span.kind, str(span.number)), color, span.begin, span.end))
         if span.kind == "steps":
-            timeline.append((3, "", span.tile, span.begin, span.end))
+            timeline.append((3, "", color, span.begin, span.end))
     return cartoon_grid(cartoon.blocks, ("loads", "wg 0", "wg 1", "mma"), timeline, cartoon.total, ticks)
 
 
-def cartoon_grid(
-    name: str, rows: tuple[str, ...], timeline: Iterable[tuple[int, str, int, int, int]], total: int, ticks: int
-) -> CellGrid:
-    """timeline: (row, label, color, begin, end) of each bar. The last row is hatched where it has none."""
-    labels = [[""] * ticks for _ in rows]
-    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in rows]
-    colors[-1] = [None if tick < total else EMPTY for tick in range(ticks)]
-    for row, label, color, begin, end in timeline:
-        labels[row][begin] = label
-        colors[row][begin:end] = [category(color)] * (end - begin)
-    idle = colors[-1].count(None)
-    title = f"{name}: {total} ticks, the tensor cores idle in {idle} of them"
-    across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
-    return CellGrid(title, labels, colors, rows, across, {len(rows) - 1: 2.0})
+def cartoon_grid(name: str, rows: tuple[str, ...], timeline: Iterable[TimeBar], total: int, ticks: int) -> CellGrid:
+    """The title counts the ticks without a bar in the last row."""
+    grid = bars_grid("", rows, timeline, total, ticks, {len(rows) - 1: 2.0})
+    idle = grid.colors[-1].count(None)
+    return replace(grid, title=f"{name}: {total} ticks, the tensor cores idle in {idle} of them")

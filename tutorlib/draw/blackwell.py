@@ -6,7 +6,7 @@ from math import copysign
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.hopper import BLUE, GREEN, ORANGE, PALE, YELLOW, arrow, box, canvas
 from tutorlib.draw.palette import EMPTY, category, mixed
-from tutorlib.draw.timeline import ARRIVING, with_legend
+from tutorlib.draw.timeline import ARRIVING, every_fifth, with_legend
 from tutorlib.models.block_formats import E2M1, E4M3, MX_BLOCK, NV_BLOCK, quantize_mx, quantize_nv
 from tutorlib.models.block_timeline import BlockTimeline
 from tutorlib.models.tensor_memory import LANES, TMEM_COLUMNS
@@ -114,8 +114,7 @@ def block_grid(timeline: BlockTimeline, rows: Sequence[str], ticks: int) -> Cell
         f"{count(timeline.accumulators, 'accumulator')}: {timeline.total} ticks; from their first K tile to their last "
         f"the tensor cores are {timeline.busy:.0%} busy"
     )
-    across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
-    return CellGrid(title, labels, colors, rows, across)
+    return CellGrid(title, labels, colors, rows, every_fifth(ticks))
 
 
 def tile_color(tile: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, MARK, category
+from tutorlib.draw.timeline import bars_grid, over_time
 from tutorlib.models.roles import ROWS, Cartoon, Roles
 from tutorlib.models.work import Item, Split
 
@@ -17,23 +18,16 @@ def show_roles(*roles: Roles) -> Picture:
     A color is a tile; its number marks its first tick. Orange: a warpgroup in its epilogue. Hatched: the tensor cores
     are idle.
     """
-    cartoons = [Cartoon(one) for one in roles]
-    longest = max(cartoon.total for cartoon in cartoons)
-    return figure([roles_grid(cartoon, longest) for cartoon in cartoons], stacked=True)
+    return over_time([Cartoon(one) for one in roles], roles_grid)
 
 
 def roles_grid(cartoon: Cartoon, ticks: int) -> CellGrid:
-    labels = [[""] * ticks for _ in ROWS]
-    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in ROWS]
-    colors[-1] = [None if tick < cartoon.total else EMPTY for tick in range(ticks)]
+    bars = []
     for span in cartoon.spans:
-        row = ROWS.index(span.row)
-        labels[row][span.begin] = str(span.tile)
         color = EPILOGUE if span.rounds else TILES[span.tile % len(TILES)]
-        colors[row][span.begin : span.end] = [color] * (span.end - span.begin)
+        bars.append((ROWS.index(span.row), str(span.tile), color, span.begin, span.end))
     title = f"{cartoon.roles}: {cartoon.total} ticks, the tensor cores busy for {cartoon.busy:.0%} of them"
-    across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
-    return CellGrid(title, labels, colors, ROWS, across, {1: 1.0, 3: 1.0, 4: 2.0})
+    return bars_grid(title, ROWS, bars, cartoon.total, ticks, {1: 1.0, 3: 1.0, 4: 2.0})
 
 
 def show_work(splits: Mapping[str, Split], clusters: int, tiles: int, k_tiles: int) -> Picture:

@@ -1,6 +1,7 @@
 """Pictures of a software pipeline: the contents of each buffer, tick by tick, and the arithmetic."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from matplotlib.patches import Patch
 
@@ -12,6 +13,7 @@ ISSUED, ARRIVING = "#F1F3F5", "#CED4DA"  # a copy is in flight: before its first
 TILES = (*CATEGORIES[:-1], "#CDB4DB", "#F6CFA8", "#B5E2C8", "#D6CDA4")  # gray marks copies in flight
 PALE = 0.62  # share of white in the color of a tile that has arrived and waits
 LEGEND = 34  # pixels
+TimeBar = tuple[int, str, str, int, int]  # row, label, color, begin, end
 
 
 def show_timeline(*timelines: Timeline) -> Picture:
@@ -20,7 +22,6 @@ def show_timeline(*timelines: Timeline) -> Picture:
     A number is a tile: on gray it is arriving (· its copy is issued, and no byte has arrived), on a pale color it has
     arrived and waits, on the full color the arithmetic uses it. Hatched: the arithmetic waits.
     """
-    longest = max(timeline.total for timeline in timelines)
     example = color_of(1)  # the pale tint of tile 0's is nearly ARRIVING
     shades = {
         "· issued": ISSUED,
@@ -29,7 +30,31 @@ def show_timeline(*timelines: Timeline) -> Picture:
         "in use": example,
         "the arithmetic waits": None,
     }
-    return with_legend(figure([timeline_grid(timeline, longest) for timeline in timelines], stacked=True), shades)
+    return with_legend(over_time(timelines, timeline_grid), shades)
+
+
+def over_time(cartoons: Sequence[Any], grid: Callable[[Any, int], CellGrid]) -> Picture:
+    """Cartoons below each other on one scale of ticks, the longest one's `total`."""
+    longest = max(cartoon.total for cartoon in cartoons)
+    return figure([grid(cartoon, longest) for cartoon in cartoons], stacked=True)
+
+
+def bars_grid(
+    title: str, rows: Sequence[str], bars: Iterable[TimeBar], total: int, ticks: int, breaks: Mapping[int, float]
+) -> CellGrid:
+    """A bar is labeled at its first tick. The last row is hatched where it has none before `total`."""
+    labels = [[""] * ticks for _ in rows]
+    colors: list[list[str | None]] = [[EMPTY] * ticks for _ in rows]
+    colors[-1] = [None if tick < total else EMPTY for tick in range(ticks)]
+    for row, label, color, begin, end in bars:
+        labels[row][begin] = label
+        colors[row][begin:end] = [color] * (end - begin)
+    return CellGrid(title, labels, colors, rows, every_fifth(ticks), breaks)
+
+
+def every_fifth(ticks: int) -> list[str]:
+    """The names of ticks."""
+    return [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
 
 
 def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
@@ -56,8 +81,7 @@ def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
         f"tiles; once it runs, one every {timeline.period:.3g}, computing {timeline.busy:.0%} of the time"
     )
     down = [f"buf {n}" for n in range(timeline.stages)] + ["math"]
-    across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
-    return CellGrid(title, labels, colors, down, across, {timeline.stages: 2.0})
+    return CellGrid(title, labels, colors, down, every_fifth(ticks), {timeline.stages: 2.0})
 
 
 def color_of(tile: int) -> str:

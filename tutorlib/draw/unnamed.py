@@ -1,16 +1,13 @@
 """Pictures of layouts without their names, for an exercise."""
 
-from typing import TYPE_CHECKING
+from matplotlib.figure import Figure
 
 from tutorlib.draw.grid import CellGrid, figure
 from tutorlib.draw.palette import ramp
 from tutorlib.layouts.unnamed import PICTURES
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-
-def show_pictures() -> "Figure":
+def show_pictures() -> Figure:
     """Offsets alone, without names or lines that would reveal the modes."""
     grids = []
     for name, offsets in PICTURES.items():

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tutorlib.draw.tiled_copy import tiled_grid
+from tutorlib.draw.grid import CellGrid
+from tutorlib.draw.palette import category
 from tutorlib.explorers.explorer import Click, Explorer, Scene, layout_box, small, text_box
 from tutorlib.layouts.notation import NotationError, text, tiler
 from tutorlib.layouts.tiled_copy import TiledCopyView, tiled_copy_view
@@ -36,3 +37,19 @@ def tiled_scene(view: TiledCopyView, click: Click | None) -> Scene:
         f"{text(click[1])} is value {value} of thread {thread}, in warp {thread // WARP}; it holds {len(mine)} values"
     )
     return [tiled_grid(view, mine)], caption
+
+
+def tiled_grid(view: TiledCopyView, outlined: frozenset[tuple[int, int]] = frozenset()) -> CellGrid:
+    """The tile, each cell with its thread and value, "T3 V1", colored by thread; thick lines between steps."""
+    rows, columns = view.tile
+    held = [[view.holder((row, column)) for column in range(columns)] for row in range(rows)]
+    return CellGrid(
+        f"threads {text(view.threads)}, values {text(view.values)}: (thread, value) → {text(view.layout)}",
+        [[f"T{thread}\nV{value}" for thread, value in row] for row in held],
+        [[category(thread) for thread, _ in row] for row in held],
+        tuple(map(str, range(rows))),
+        tuple(map(str, range(columns))),
+        {row: 2.0 for row in range(view.step[0], rows, view.step[0])},
+        {column: 2.0 for column in range(view.step[1], columns, view.step[1])},
+        outlined,
+    )

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from statistics import median
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.hopper_levers import name_stacks
@@ -18,21 +20,15 @@ from tutorlib.measuring.levers import stacks_of
 from tutorlib.measuring.results import NoData, SweepResults, known_sweeps
 from tutorlib.problems.problem import Shape
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 KINDS = {"attention_full": "all keys", "attention_causal": "causal"}  # sweep → which keys a query sees
 Heads = tuple[int, int, int]  # heads, those of K and V, head_dim
 
 
-def attention_ladder(everything: Sequence[tuple[str, SweepResults]] | None = None) -> "Figure":
+def attention_ladder(everything: Sequence[tuple[str, SweepResults]] | None = None) -> Figure:
     """TFLOP/s over tokens, beside torch's: a row for each GPU and kind of attention, a panel for each kind of heads.
 
     everything: (name of the sweep, its results). Raises NoData.
     """
-    from matplotlib.figure import Figure
-
     if everything is None:
         everything = [(name, swept) for name in KINDS for swept in known_sweeps(name)]
     if not everything:
@@ -51,7 +47,7 @@ def attention_ladder(everything: Sequence[tuple[str, SweepResults]] | None = Non
     return figure
 
 
-def draw_heads(axes: "Axes", swept: SweepResults, heads: Heads) -> None:
+def draw_heads(axes: Axes, swept: SweepResults, heads: Heads) -> None:
     """A line for torch and for each kernel."""
     shapes = sorted((shape for shape in swept.shapes if heads_of(shape) == heads), key=lambda shape: shape[3])
     of_torch = [median(p.measurement.baseline_tflops or 0 for p in swept.at(shape)) for shape in shapes]
@@ -70,7 +66,7 @@ def draw_heads(axes: "Axes", swept: SweepResults, heads: Heads) -> None:
     tidy_axes(axes)
 
 
-def attention_levers(everything: Sequence[SweepResults] | None = None) -> "Figure":
+def attention_levers(everything: Sequence[SweepResults] | None = None) -> Figure:
     """Each configuration's speed as a fraction of torch's, a dot for each shape, as a tree: lever upon lever.
 
     With a causal mask; a panel for each GPU. Raises NoData.
@@ -78,7 +74,7 @@ def attention_levers(everything: Sequence[SweepResults] | None = None) -> "Figur
     return panel_for_each_gpu("attention_levers", everything, (12, 6), draw_levers)
 
 
-def draw_levers(axes: "Axes", swept: SweepResults) -> None:
+def draw_levers(axes: Axes, swept: SweepResults) -> None:
     """Rows from top to bottom as they were measured."""
     draw_dots(
         axes, swept.points, swept.names, swept.baseline,

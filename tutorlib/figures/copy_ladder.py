@@ -1,7 +1,9 @@
 """The figure of notebook 05: bandwidth of each rung of the copy ladder."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import CATEGORIES, INK, MARK
 from tutorlib.exercises import find
@@ -9,18 +11,12 @@ from tutorlib.machine.hardware import hardware_of
 from tutorlib.measuring.measurement import Measurement
 from tutorlib.measuring.results import NoData, Results, all_results
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-def copy_ladder(everything: Sequence[Results] | None = None) -> "Figure":
+def copy_ladder(everything: Sequence[Results] | None = None) -> Figure:
     """Bandwidth of each rung of notebook 05, beside torch's copy in the same run and the datasheet; a row for each GPU.
 
     Raises NoData.
     """
-    from matplotlib.figure import Figure
-
     ladders = [
         (found.gpu, {find(id).title: measured for id, measured in found.timed("05").items()})
         for found in (all_results() if everything is None else everything)
@@ -35,7 +31,7 @@ def copy_ladder(everything: Sequence[Results] | None = None) -> "Figure":
     return figure
 
 
-def draw_bandwidths(axes: "Axes", gpu: str, rungs: Mapping[str, Measurement]) -> None:
+def draw_bandwidths(axes: Axes, gpu: str, rungs: Mapping[str, Measurement]) -> None:
     """A bar for each rung, a stroke for torch's copy in the same run, a line for the datasheet's bandwidth."""
     speeds = [(measured.gbps or 0) / 1000 for measured in rungs.values()]
     beside = [(measured.baseline_gbps or 0) / 1000 for measured in rungs.values()]

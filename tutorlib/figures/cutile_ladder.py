@@ -2,23 +2,21 @@
 
 from collections.abc import Sequence
 from statistics import median
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.style import draw_dots, panel_for_each_gpu, square_name
 from tutorlib.measuring.results import SweepResults
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-def tile_ladder(everything: Sequence[SweepResults] | None = None) -> "Figure":
+def tile_ladder(everything: Sequence[SweepResults] | None = None) -> Figure:
     """Each rung's speed as a fraction of cuBLAS's, a dot for each size; a panel for each GPU. Raises NoData."""
     return panel_for_each_gpu("tile_rungs", everything, (9.5, 4.2), draw_rungs)
 
 
-def draw_rungs(axes: "Axes", swept: SweepResults) -> None:
+def draw_rungs(axes: Axes, swept: SweepResults) -> None:
     """Rungs from top to bottom in the order in which they were measured.
 
     The axis leaves out a rung that is far slower than the others; its numbers are printed where its dots would be.

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.heatmap import Square, draw_heatmap
@@ -11,19 +13,15 @@ from tutorlib.kernels.cutile.gemm import space
 from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.problems.wrong import by
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 Tile = tuple[int, int, int]  # tm, tn, tk
 
 
-def tile_heatmap(everything: Sequence[SweepResults] | None = None) -> "Figure":
+def tile_heatmap(everything: Sequence[SweepResults] | None = None) -> Figure:
     """The fastest hints for each tile of C and each depth along K; a panel for each GPU. Raises NoData."""
     return panel_for_each_gpu("tile_space", everything, (9.5, 6.2), draw_space)
 
 
-def draw_space(axes: "Axes", swept: SweepResults) -> None:
+def draw_space(axes: Axes, swept: SweepResults) -> None:
     """The best TFLOP/s of each tile and its hints; hatched: fits with no hints, blank: not measured."""
     best: dict[Tile, Point] = {}
     for point in swept.points:

@@ -1,25 +1,21 @@
 """The figure of notebook 16: the cost of an epilogue, and its gain over torch's kernels."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.style import draw_dots
 from tutorlib.measuring.results import SweepResults, all_sweep_results
 from tutorlib.problems.wrong import by
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 PLAIN = "the plain GEMM"
 
 
-def fusion(epilogues: Sequence[SweepResults] | None = None) -> "Figure":
+def fusion(epilogues: Sequence[SweepResults] | None = None) -> Figure:
     """The sweep fused_epilogues: a column for each GPU; above, the kernels timed in turn with the plain GEMM, below,
     those timed in turn with torch's. Raises NoData.
     """
-    from matplotlib.figure import Figure
-
     if epilogues is None:
         epilogues = all_sweep_results("fused_epilogues")
     rows = {True: list[str](), False: list[str]()}  # timed beside the plain GEMM → names

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from statistics import median
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import FAINT, INK, MARK, SHADES
 from tutorlib.figures.style import panel_for_each_gpu, tidy_axes
@@ -12,12 +14,8 @@ from tutorlib.measuring.results import SweepResults
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.wrong import by
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-def gemm_any(everything: Sequence[SweepResults] | None = None) -> "Figure":
+def gemm_any(everything: Sequence[SweepResults] | None = None) -> Figure:
     """Speed as a fraction of cuBLAS's over arithmetic intensity, squares and random shapes; a panel for each GPU.
 
     Raises NoData.
@@ -25,7 +23,7 @@ def gemm_any(everything: Sequence[SweepResults] | None = None) -> "Figure":
     return panel_for_each_gpu("gemm_any", everything, (11, 5.2), draw_shapes)
 
 
-def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
+def draw_shapes(axes: Axes, swept: SweepResults) -> None:
     """A mark for each shape; the key has the medians, a line that of all random shapes, a label the slowest shape."""
     problem, kinds = gemm("bf16"), kinds_of(swept)
 

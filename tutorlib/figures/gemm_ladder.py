@@ -4,7 +4,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import INK, MARK
 from tutorlib.figures.style import (
@@ -18,10 +20,6 @@ from tutorlib.figures.style import (
 )
 from tutorlib.measuring.results import NoData, SweepResults, all_sweep_results, known_sweeps
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 FAMILIES: dict[str, Callable[[str], bool]] = {  # a rung's title begins with its notebook
     "mma.sync": lambda title: title < "13",
     "WGMMA": lambda title: title >= "13",
@@ -34,15 +32,13 @@ def gemm_ladder(
     everything: Sequence[SweepResults] | None = None,
     up_to: str = LAST,
     beside_nvidia: Sequence[SweepResults] | None = None,
-) -> "Figure":
+) -> Figure:
     """Speed over square sizes, and as a fraction of cuBLAS's, of rungs up to a notebook, "09" to "14".
 
     For each GPU a row with the rungs of mma.sync and, where it has that, one with those of WGMMA: of each family the
     first rung and the last three. mma.sync's row also has the rate of these instructions alone (left) and NVIDIA's
     example (right). beside_nvidia: the sweep gemm_nvidia. Raises NoData.
     """
-    from matplotlib.figure import Figure
-
     if everything is None:
         roofs = {tried.gpu: tried.facts for tried in known_sweeps("gemm_tries")}  # measured there, too
         everything = [
@@ -97,7 +93,7 @@ def ends_of_family(swept: SweepResults, belongs: Callable[[str], bool], up_to: s
     return replace(swept, points=tuple(point for point in swept.points if point.name in shown))
 
 
-def draw_speeds(axes: "Axes", swept: SweepResults, family: str) -> None:
+def draw_speeds(axes: Axes, swept: SweepResults, family: str) -> None:
     """TFLOP/s over M = N = K."""
     baseline = baseline_speeds(swept)
     axes.plot(list(baseline), list(baseline.values()), **baseline_style(swept))
@@ -108,7 +104,7 @@ def draw_speeds(axes: "Axes", swept: SweepResults, family: str) -> None:
     axes.set_ylabel("speed, TFLOP/s")
 
 
-def draw_roof(axes: "Axes", swept: SweepResults) -> None:
+def draw_roof(axes: Axes, swept: SweepResults) -> None:
     """The rate of mma.sync when nothing keeps it waiting, if that was measured."""
     if ceiling := swept.facts.get("mma_sync_tflops"):
         axes.axhline(ceiling, color=MARK, linestyle=":", linewidth=2)

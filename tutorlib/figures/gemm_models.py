@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from statistics import median
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import INK, SHADES
 from tutorlib.figures.style import MARKERS, label_ends, tidy_axes
@@ -10,22 +12,16 @@ from tutorlib.measuring.measurement import Measurement
 from tutorlib.measuring.results import SweepResults, all_sweep_results
 from tutorlib.problems.wrong import by
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 COLORS = (SHADES[1], SHADES[2], SHADES[3])
 MANY = 512  # tokens
 GLYPHS = dict(zip("os^vDP", "●■▲▼◆✚", strict=True))  # of the markers, for labels away from their line's end
 
 
-def gemm_models(everything: Sequence[SweepResults] | None = None) -> "Figure":
+def gemm_models(everything: Sequence[SweepResults] | None = None) -> Figure:
     """Speed as a fraction of cuBLAS's over the number of tokens: a row for each GPU, a panel for each model.
 
     Raises NoData.
     """
-    from matplotlib.figure import Figure
-
     everything = everything or all_sweep_results("gemm_models")
     figure = Figure(figsize=(15, 4.6 * len(everything)), layout="constrained")
     for part, swept in zip(figure.subfigures(len(everything), squeeze=False)[:, 0], everything, strict=True):
@@ -42,7 +38,7 @@ def gemm_models(everything: Sequence[SweepResults] | None = None) -> "Figure":
     return figure
 
 
-def draw_model(axes: "Axes", swept: SweepResults, model: str, color: str) -> None:
+def draw_model(axes: Axes, swept: SweepResults, model: str, color: str) -> None:
     """A line for each weight of a model."""
     axes.axhline(1, color=INK, linestyle="--", linewidth=2)
     weights = swept.facts["models"][model]

@@ -1,7 +1,9 @@
 """The figure of notebook 11: orders of blocks, their speed and the bytes that they read from memory."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import CATEGORIES, INK, MARK
 from tutorlib.figures.style import draw_ratios, label_ends, tidy_axes
@@ -11,18 +13,12 @@ from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
 from tutorlib.models.l2 import ORDERS, Traffic, traffic
 from tutorlib.problems.wrong import by
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-def gemm_orders(everything: Sequence[SweepResults] | None = None) -> "Figure":
+def gemm_orders(everything: Sequence[SweepResults] | None = None) -> Figure:
     """Orders of blocks: speed over size, and bytes read from memory at the largest, counted and by the model of `l2`.
 
     A row for each GPU. Raises NoData.
     """
-    from matplotlib.figure import Figure
-
     everything = everything or all_sweep_results("gemm_orders")
     figure = Figure(figsize=(13, 4.6 * len(everything)), layout="constrained")
     for (ratio, memory), swept in zip(figure.subplots(len(everything), 2, squeeze=False), everything, strict=True):
@@ -35,7 +31,7 @@ def gemm_orders(everything: Sequence[SweepResults] | None = None) -> "Figure":
     return figure
 
 
-def draw_memory(axes: "Axes", swept: SweepResults) -> None:
+def draw_memory(axes: Axes, swept: SweepResults) -> None:
     """GB read from memory, a bar for each order; strokes for the model, a line for A and B read once."""
     largest = swept.shapes[-1]
     points = [point for point in swept.at(largest) if point.name in swept.counters]

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.heatmap import draw_heatmap
@@ -12,17 +14,13 @@ from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.models.occupancy import BY_ARCH, blocks_per_sm
 from tutorlib.problems.wrong import by
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-def gemm_stages(everything: Sequence[SweepResults] | None = None) -> "Figure":
+def gemm_stages(everything: Sequence[SweepResults] | None = None) -> Figure:
     """Notebook 12's kernel by tile and number of stages, the fastest outlined; a panel for each GPU. Raises NoData."""
     return panel_for_each_gpu("gemm_stages", everything, (9.5, 4.8), draw_stages)
 
 
-def draw_stages(axes: "Axes", swept: SweepResults) -> None:
+def draw_stages(axes: Axes, swept: SweepResults) -> None:
     """TFLOP/s in each cell, below it warps × blocks on an SM. Hatched: not measured, too large for shared memory."""
     cells = {(by(point.facts["tile"]), str(point.facts["stages"])): point for point in swept.points}
     speeds = {cell: point.measurement.tflops or 0 for cell, point in cells.items()}

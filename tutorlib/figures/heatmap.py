@@ -1,18 +1,18 @@
 """A heat map of speeds: numbers on colors, the fastest outlined, impossible configurations hatched."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.patches import Rectangle
 
 from tutorlib.draw.palette import FAINT, INK, MARK, RAMP
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Square = tuple[str, str]  # names of its row and of its column
 
 
 def draw_heatmap(
-    axes: "Axes",
+    axes: Axes,
     rows: Sequence[str],
     columns: Sequence[str],
     speeds: Mapping[Square, float],
@@ -20,9 +20,6 @@ def draw_heatmap(
     hatched: Collection[Square],
 ) -> None:
     """TFLOP/s and, below, a note in each square. A square that has no speed and is not hatched stays blank."""
-    from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.patches import Rectangle
-
     fastest = max(speeds, key=speeds.__getitem__)
     table = [[speeds.get((row, column), float("nan")) for column in columns] for row in rows]
     picture = axes.imshow(table, cmap=LinearSegmentedColormap.from_list("ramp", RAMP), aspect="auto")

@@ -2,25 +2,21 @@
 
 from collections.abc import Sequence
 from statistics import median
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.style import baseline_style, kernel_lines, label_ends, tidy_axes
 from tutorlib.machine.hardware import Hardware, hardware_of
 from tutorlib.measuring.results import NoData, SweepResults, all_sweep_results
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-def hopper_k(everything: Sequence[SweepResults] | None = None) -> "Figure":
+def hopper_k(everything: Sequence[SweepResults] | None = None) -> Figure:
     """Percent of the tensor cores' peak over K, a panel for each M = N; a row for each GPU of the hardware table.
 
     Raises NoData.
     """
-    from matplotlib.figure import Figure
-
     everything = everything or all_sweep_results("hopper_k")
     known = [(swept, found) for swept in everything if (found := hardware_of(swept.gpu))]
     if not known:
@@ -36,7 +32,7 @@ def hopper_k(everything: Sequence[SweepResults] | None = None) -> "Figure":
     return figure
 
 
-def draw_over_k(axes: "Axes", swept: SweepResults, hardware: Hardware, size: int) -> None:
+def draw_over_k(axes: Axes, swept: SweepResults, hardware: Hardware, size: int) -> None:
     """One M = N."""
     shapes = [shape for shape in swept.shapes if shape[0] == size]
     dtype = swept.points[0].measurement.dtype

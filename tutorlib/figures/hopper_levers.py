@@ -1,7 +1,10 @@
 """The figure of notebook 14's levers: the gain of each, as a tree."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import FAINT, INK
 from tutorlib.figures.style import tidy_axes
@@ -9,21 +12,15 @@ from tutorlib.measuring.levers import Gain, Stack, gains_of, stacks_of
 from tutorlib.measuring.results import SweepResults, all_sweep_results
 from tutorlib.problems.problem import Shape
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 POINTS_A_LETTER = 6.2  # on average, so that the tree of names begins left of the axis
 WIDEST = 5.0  # percent: larger gains and losses are arrows with numbers
 
 
-def hopper_levers(everything: Sequence[SweepResults] | None = None) -> "Figure":
+def hopper_levers(everything: Sequence[SweepResults] | None = None) -> Figure:
     """The gain of each lever over the kernel that it was added to, as a tree: a row of panels for each GPU.
 
     A panel for each size. Raises NoData.
     """
-    from matplotlib.figure import Figure
-
     everything = everything or all_sweep_results("hopper_levers")
     figure = Figure(figsize=(13, 5.6 * len(everything)), layout="constrained")
     for part, swept in zip(figure.subfigures(len(everything), squeeze=False)[:, 0], everything, strict=True):
@@ -38,13 +35,13 @@ def hopper_levers(everything: Sequence[SweepResults] | None = None) -> "Figure":
     return figure
 
 
-def name_stacks(axes: "Axes", stacks: Sequence[Stack]) -> None:
+def name_stacks(axes: Axes, stacks: Sequence[Stack]) -> None:
     """Their labels, left-aligned, from top to bottom."""
     axes.set_yticks(range(len(stacks)), [stack.label for stack in stacks], ha="left")
     axes.tick_params(axis="y", length=0, pad=POINTS_A_LETTER * max(len(stack.label) for stack in stacks))
 
 
-def draw_gains(axes: "Axes", rows: Sequence[Stack], gains: dict[tuple[str, str], Gain], shape: Shape) -> None:
+def draw_gains(axes: Axes, rows: Sequence[Stack], gains: dict[tuple[str, str], Gain], shape: Shape) -> None:
     """At one size: filled where a gain exceeds the spread of its two measurements, hollow within it."""
     speeds = {row.name: row.measured[shape] for row in rows if shape in row.measured}
     axes.axvline(0, color=INK, linestyle="--", linewidth=2)

@@ -1,14 +1,15 @@
 """The figure of the warps of a Hopper kernel at work: timestamps from inside it, drawn as a timeline."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from tutorlib.draw.palette import CATEGORIES, FAINT, INK, MARK
 from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLORS = {  # in the order of the legend
     "wgmma": CATEGORIES[0],
@@ -57,13 +58,11 @@ def stretches(timestamps: Sequence[tuple[str, int, int]], usual: int = 0) -> lis
     return found
 
 
-def hopper_timeline(everything: Sequence[SweepResults] | None = None) -> "Figure":
+def hopper_timeline(everything: Sequence[SweepResults] | None = None) -> Figure:
     """Three kernels on one scale of SM cycles, a row for each role, from the end of one tile into the next.
 
     Raises NoData.
     """
-    from matplotlib.figure import Figure
-
     everything = everything or all_sweep_results("hopper_timeline")
     tall = [len(point.facts["stamps"]) for point in everything[0].points]
     figure = Figure(
@@ -80,7 +79,7 @@ def hopper_timeline(everything: Sequence[SweepResults] | None = None) -> "Figure
     return figure
 
 
-def draw_kernel(axes: "Axes", swept: SweepResults, point: Point) -> None:
+def draw_kernel(axes: Axes, swept: SweepResults, point: Point) -> None:
     """One kernel: the first block's roles from top to bottom, its loads as strokes with their K tile's number."""
     written_by = point.facts["stamps"]
     for row, written in enumerate(written_by.values()):
@@ -104,7 +103,7 @@ def draw_kernel(axes: "Axes", swept: SweepResults, point: Point) -> None:
     )  # fmt: skip
 
 
-def draw_stretch(axes: "Axes", row: int, stretch: Stretch, window: int) -> None:
+def draw_stretch(axes: Axes, row: int, stretch: Stretch, window: int) -> None:
     """Waits below, work above: a warpgroup waits for the next stage while the tensor cores multiply the one before."""
     waits = stretch.what.startswith("waiting")
     if stretch.end - stretch.begin <= (SCATTER if waits else 0):
@@ -121,10 +120,7 @@ def draw_stretch(axes: "Axes", row: int, stretch: Stretch, window: int) -> None:
         )
 
 
-def draw_key(figure: "Figure") -> None:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
+def draw_key(figure: Figure) -> None:
     handles: list[Patch | Line2D] = [
         Patch(facecolor=color, edgecolor=INK, linewidth=0.6, label=what) for what, color in COLORS.items()
     ]

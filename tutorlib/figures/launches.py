@@ -1,22 +1,19 @@
 """The figure of notebook 17: the host time of a launch, for each way of keeping the compiled kernel."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import FAINT, INK
 from tutorlib.figures.style import tidy_axes
 from tutorlib.measuring.launch_costs import LATER, TORCH, recorded_launches
 from tutorlib.measuring.results import NoData
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-
-def launches(everything: Sequence[dict[str, Any]] | None = None) -> "Figure":
+def launches(everything: Sequence[dict[str, Any]] | None = None) -> Figure:
     """A dot for each way: host time in µs, on a logarithmic axis; a panel for each GPU. Raises NoData."""
-    from matplotlib.figure import Figure
-
     found = [one for one in (recorded_launches() if everything is None else everything) if LATER in one]
     if not found:
         raise NoData("not measured yet: run python -m tutorlib.instruments.launches on a machine with a GPU")
@@ -26,7 +23,7 @@ def launches(everything: Sequence[dict[str, Any]] | None = None) -> "Figure":
     return figure
 
 
-def draw_ways(axes: "Axes", found: dict[str, Any]) -> None:
+def draw_ways(axes: Axes, found: dict[str, Any]) -> None:
     """From top to bottom as they were measured; the dashed line is torch's own launch."""
     later = found[LATER]
     axes.scatter(list(later.values()), list(later), color=INK, s=60, zorder=3)

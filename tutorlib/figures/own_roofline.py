@@ -1,7 +1,9 @@
 """A student's kernels under the roofs of the GPU that timed them."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import INK, LINES
 from tutorlib.figures.roofline import SPEEDS
@@ -10,17 +12,12 @@ from tutorlib.machine.hardware import Hardware
 from tutorlib.measuring.measurement import Measurement
 from tutorlib.problems.problem import Problem
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-
-def own_roofline(kernels: Mapping[str, tuple[Measurement, Problem]], hardware: Hardware) -> "Figure":
+def own_roofline(kernels: Mapping[str, tuple[Measurement, Problem]], hardware: Hardware) -> Figure:
     """Each kernel's speed over its intensity, with every input read from memory once and the output written once.
 
     kernels: label → its measurement, and its problem, a matrix product or another one whose FLOP are counted.
     """
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(8, 4.2), layout="constrained")
     axes = figure.subplots()
     dtypes = {measured.dtype for measured, _ in kernels.values()} & hardware.flops.keys() or {"bf16"}

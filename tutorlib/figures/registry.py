@@ -4,7 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
+from tensor_layouts import Layout, Swizzle, compose
 
 from tutorlib.figures import (
     attention,
@@ -26,15 +31,9 @@ from tutorlib.figures import (
 from tutorlib.paths import FIGURES as FOLDER
 from tutorlib.problems.wrong import count
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-
-def banks() -> "Figure":
+def banks() -> Figure:
     """README's first picture: a warp reads a column of the tile of 05.6 and of 05.7, 64×64 numbers of fp32."""
-    import numpy as np
-    from tensor_layouts import Layout, Swizzle, compose
-
     from tutorlib.draw.grid import figure
     from tutorlib.draw.simulated import WarpAccess, bank_grid_of
 
@@ -50,7 +49,7 @@ def banks() -> "Figure":
 
 COLORS = 128  # of a PNG
 
-FIGURES: dict[str, Callable[[], "Figure"]] = {
+FIGURES: dict[str, Callable[[], Figure]] = {
     "attention_ladder": attention.attention_ladder,
     "attention_levers": attention.attention_levers,
     "banks": banks,
@@ -74,8 +73,6 @@ FIGURES: dict[str, Callable[[], "Figure"]] = {
 
 def save(name: str, folder: Path = FOLDER) -> list[Path]:
     """Draw a figure and write it as SVG and PNG, with the same bytes for the same data. Raises NoData."""
-    import matplotlib
-
     with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "font.size": 11}):
         figure = FIGURES[name]()
         paths = [folder / f"{name}.{kind}" for kind in ("svg", "png")]
@@ -88,8 +85,6 @@ def save(name: str, folder: Path = FOLDER) -> list[Path]:
 
 def few_colors(png: Path) -> None:
     """Reduce a PNG to COLORS colors and a third of its bytes; several notebooks embed it."""
-    from PIL import Image
-
     with Image.open(png) as image:
         reduced = image.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE)
     reduced.save(png, optimize=True)

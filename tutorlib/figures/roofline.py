@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.gemm_ladder import FAMILIES
@@ -11,21 +14,15 @@ from tutorlib.machine.hardware import Hardware, hardware_of
 from tutorlib.measuring.results import NoData, SweepResults, all_sweep_results
 from tutorlib.problems.catalogue import gemm
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 SPEEDS = (10, 20, 50, 100, 200, 500, 1000, 2000)  # TFLOP/s at the ticks of an axis
 
 
-def roofline(everything: Sequence[SweepResults] | None = None) -> "Figure":
+def roofline(everything: Sequence[SweepResults] | None = None) -> Figure:
     """The first and the last rung of each family of instructions at each square size, under the datasheet's two roofs.
 
     A panel for each GPU of the hardware table. A point's intensity assumes that every input is read from memory once
     and the output written once. Raises NoData.
     """
-    from matplotlib.figure import Figure
-
     everything = everything or all_sweep_results("gemm_rungs")
     known = [(swept, found) for swept in everything if (found := hardware_of(swept.gpu))]
     if not known:
@@ -36,7 +33,7 @@ def roofline(everything: Sequence[SweepResults] | None = None) -> "Figure":
     return figure
 
 
-def draw_roofline(axes: "Axes", swept: SweepResults, hardware: Hardware) -> None:
+def draw_roofline(axes: Axes, swept: SweepResults, hardware: Hardware) -> None:
     """FLOP/s over FLOP for each byte, both axes logarithmic."""
     problem, baseline = gemm("bf16"), baseline_speeds(swept)
     intensity = {size: problem.flops((size,) * 3) / problem.bytes((size,) * 3) for size in baseline}

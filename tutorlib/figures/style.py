@@ -3,15 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from statistics import median
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tutorlib.draw.palette import FAINT, INK, LINES, SHADES
 from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
 from tutorlib.problems.problem import Shape
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 APART = 0.065  # of the height of a plot: the least distance between two labels
 MARKERS = "os^vDP"  # a line differs from its neighbors in more than color
@@ -47,11 +46,9 @@ def panel_for_each_gpu(
     sweep: str,
     everything: Sequence[SweepResults] | None,
     size: tuple[float, float],
-    draw: Callable[["Axes", SweepResults], None],
-) -> "Figure":
+    draw: Callable[[Axes, SweepResults], None],
+) -> Figure:
     """A figure with a panel of this size, in inches, for each GPU on which a sweep ran. Raises NoData."""
-    from matplotlib.figure import Figure
-
     everything = everything or all_sweep_results(sweep)
     figure = Figure(figsize=(size[0], size[1] * len(everything)), layout="constrained")
     for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
@@ -59,7 +56,7 @@ def panel_for_each_gpu(
     return figure
 
 
-def label_ends(axes: "Axes") -> None:
+def label_ends(axes: Axes) -> None:
     """Label each line at its right end, in its color, instead of a legend; labels keep their distance."""
     place, back = axes.transData, axes.transAxes.inverted()
     lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
@@ -93,13 +90,13 @@ def powers_of_two(swept: SweepResults) -> list[int]:
     return [shape[0] for shape in swept.shapes if shape[0] & (shape[0] - 1) == 0]
 
 
-def tidy_axes(axes: "Axes") -> None:
+def tidy_axes(axes: Axes) -> None:
     """A faint grid, and a frame on the left and below only."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color=FAINT, alpha=0.3)
 
 
-def draw_ratios(axes: "Axes", swept: SweepResults) -> None:
+def draw_ratios(axes: Axes, swept: SweepResults) -> None:
     """Each kernel's speed as a fraction of the baseline's, over M = N = K."""
     axes.axhline(1, **baseline_style(swept))
     for points, look in kernel_lines(swept):
@@ -108,7 +105,7 @@ def draw_ratios(axes: "Axes", swept: SweepResults) -> None:
     axes.set_ylabel(f"speed as a fraction of {swept.baseline}'s")
 
 
-def scale_sizes(axes: "Axes", swept: SweepResults) -> None:
+def scale_sizes(axes: Axes, swept: SweepResults) -> None:
     """M = N = K along x, so that sizes double at equal distances."""
     axes.set_xscale("log", base=2)
     ticks = powers_of_two(swept)
@@ -119,7 +116,7 @@ def scale_sizes(axes: "Axes", swept: SweepResults) -> None:
 
 
 def draw_dots(
-    axes: "Axes", points: Sequence[Point], rows: Sequence[str], baseline: str, named: Callable[[Shape], str]
+    axes: Axes, points: Sequence[Point], rows: Sequence[str], baseline: str, named: Callable[[Shape], str]
 ) -> None:
     """Speeds as fractions of a baseline's: a row for each kernel, a dot and its quartiles for each shape.
 

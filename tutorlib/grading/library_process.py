@@ -5,7 +5,7 @@ function's name and with plain data. The library process has the real functions.
 under judgement forbids, no matter which thread or process of the student asks: the sandbox holds no code to copy.
 """
 
-import ctypes
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,6 +24,7 @@ from tutorlib.checking.library_use import as_told, used_library
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import of_notebook, rooms
 from tutorlib.grading.transport import Endpoint, Lost
+from tutorlib.machine.lineage import die_with
 
 SOCKET = "library.sock"  # in the folder that the student's process shares with the judge
 PACKAGES = ("tensor_layouts.", "tutorlib.layouts.", "tutorlib.models.")  # their functions take and return plain data
@@ -37,7 +38,6 @@ KEPT = (  # of the algebra: they look at shapes and coordinates, or put modes in
 MOST_CONNECTIONS = 256  # each of the student's threads has one
 SLACK_S = 5.0  # beyond the time limit of one call: then the process counts as hung
 SENT_S = 1.0  # for the rest of a question whose first byte has arrived, and for taking the reply
-PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
 def served_key(told: tuple[str, ...]) -> str:
@@ -144,7 +144,7 @@ def serve_library(
 ) -> None:
     """Answer the student's processes, one call at a time, until the judge hangs up."""
     inherited.close()  # a copy of the judge's end: while it is open, the judge never hangs up
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    die_with(os.getppid())
     forbidden: dict[str, str] = {}
     refused: list[str] = []
 

@@ -4,13 +4,53 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+import cutlass
+import torch
+from cutlass import Float32, cute
+from cutlass.cute.runtime import from_dlpack
+
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.thread_share import make_mma
 from tutorlib.machine import device
 from tutorlib.measuring.measure import WrongWhenTimed
 
+CONFIG = GemmConfig()  # 128 accumulators a thread; two blocks fit on an SM, eight warps
+K = 16  # of one mma
 STEPS = 2048  # half a millisecond on an H200
 LAUNCHES = 20
 BLOCKS = 2  # on each SM, eight warps that multiply
 LARGEST_ERROR = 1e-3  # of the sums, relative to the largest: STEPS additions in fp32
+
+
+@cute.kernel
+def only_mma_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, steps: cutlass.Constexpr) -> None:
+    """Every block multiplies the same A (128, 16) by the same B (128, 16) into its own accumulators, `steps` times."""
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    tiled_mma = make_mma(CONFIG, mA.element_type)
+    math = tiled_mma.get_slice(thread)
+    tCgA, tCgB = math.partition_A(mA), math.partition_B(mB)  # (8 or 4, M or N atoms, 1)
+    tCrA, tCrB = tiled_mma.make_fragment_A(tCgA), tiled_mma.make_fragment_B(tCgB)
+    cute.autovec_copy(tCgA, tCrA)
+    cute.autovec_copy(tCgB, tCrB)
+    tCrC = cute.make_rmem_tensor(tiled_mma.partition_shape_C(CONFIG.tile[:2]), Float32)
+    tCrC.fill(0.0)
+    for _ in cutlass.range(steps, unroll=1):
+        cute.gemm(tiled_mma, tCrC, tCrA, tCrB, tCrC)
+    tCgC = math.partition_C(mC[None, None, block])
+    cute.autovec_copy(tCrC, tCgC)
+
+
+@cute.jit
+def only_mma(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, steps: cutlass.Constexpr) -> None:
+    """c (128, 128, blocks) = steps × a (128, 16) · bᵀ with b (128, 16), for each of its blocks; c in fp32."""
+    only_mma_kernel(a, b, c, steps).launch(grid=(cute.size(c, mode=[2]), 1, 1), block=(CONFIG.threads, 1, 1))
+
+
+def flops(blocks: int, steps: int) -> int:
+    """Operations of a launch."""
+    m, n, _ = CONFIG.tile
+    return 2 * m * n * K * steps * blocks
 
 
 def mma_sync_tflops() -> float:
@@ -18,12 +58,6 @@ def mma_sync_tflops() -> float:
 
     Raises WrongWhenTimed.
     """
-    import torch
-    from cutlass import cute
-    from cutlass.cute.runtime import from_dlpack
-
-    from tutorlib.instruments.only_mma import CONFIG, K, flops, only_mma
-
     m, n, _ = CONFIG.tile
     blocks = BLOCKS * device.need_gpu().sms
     a, b = (torch.randn(rows, K, device="cuda").bfloat16() for rows in (m, n))

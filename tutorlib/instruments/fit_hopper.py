@@ -67,9 +67,9 @@ def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
     found, baselines = [], defaultdict(list)
     for result in results:
         if "us" in result and len(result.get("shape", ())) == 3 and result.get("regime", "cool") == "cool":
-            settings = {k: tuple(v) if isinstance(v, list) else v for k, v in (result.get("config") or {}).items()}
+            place = MeasuredAt(tuple(result["shape"]), result.get("gpu", H200))
             try:
-                config, place = HopperConfig(**settings), MeasuredAt(tuple(result["shape"]), result.get("gpu", H200))
+                config = HopperConfig.from_json(result.get("config") or {})
             except ConfigError:  # by a rule that is younger than the measurement
                 continue
             if is_like_a_candidate(config) and math.isfinite(cost(config, *place.shape)):

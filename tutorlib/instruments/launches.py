@@ -42,11 +42,6 @@ SIZE = 1024  # elements of the vector: next to no work
 GEMM = 4096  # M = N = K
 ROUNDS = 5
 NO_GPU = "no_gpu"
-KERNELS: dict[str, Feature] = {
-    "y = 2x": MMA_SYNC,
-    "GEMM of notebook 12": MMA_SYNC,
-    "GEMM of notebook 14": WGMMA,
-}
 
 
 # First calls -------------------------------------------------------------------------------------------------------
@@ -56,8 +51,8 @@ def first_calls() -> dict[str, dict[str, float]]:
     """Kernel → µs of each stage of its first call in this process; on a GPU `load` and a later `launch`, too."""
     warm_up_compiler()
     return {
-        name: first_call(*PARTS[name](), needs)
-        for name, needs in KERNELS.items()
+        name: first_call(*parts(), needs)
+        for name, (needs, parts) in KERNELS.items()
         if device.gpu() is None or not device.why_not(needs)
     }
 
@@ -138,10 +133,10 @@ def parts_of_hopper() -> Compilable:
     return make_gemm(config), (*launch.fakes(config), Int32(1), make_fake_stream()), call
 
 
-PARTS = {
-    "y = 2x": parts_of_double,
-    "GEMM of notebook 12": parts_of_ampere,
-    "GEMM of notebook 14": parts_of_hopper,
+KERNELS: dict[str, tuple[Feature, Callable[[], Compilable]]] = {
+    "y = 2x": (MMA_SYNC, parts_of_double),
+    "GEMM of notebook 12": (MMA_SYNC, parts_of_ampere),
+    "GEMM of notebook 14": (WGMMA, parts_of_hopper),
 }
 
 

@@ -1,18 +1,17 @@
 """Timestamps of a traced Hopper kernel's blocks, reduced for a file."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from torch import Tensor
 
 from tutorlib.kernels.hopper.timeline import Did, read, summary
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 BLOCKS = 16  # of the first ones, whose medians stand for all
 UNDER_WAY = 4  # stamps before a window that tell what was going on when it began
 ITEM = 1  # the second tile of a block: all stages are in use by then
 
 
-def cycles_of(events: "Tensor") -> dict[str, int]:
+def cycles_of(events: Tensor) -> dict[str, int]:
     """Medians in SM cycles: of a K tile, a wait for a full stage, an epilogue, …; and the clock in MHz.
 
     events: (blocks, roles, EVENTS, 4) on the GPU, as `timeline.read` takes them.
@@ -20,7 +19,7 @@ def cycles_of(events: "Tensor") -> dict[str, int]:
     return {name: round(value) for name, value in summary(read(events[:BLOCKS].cpu())).items()}
 
 
-def block_of(events: "Tensor", window: int, producer: bool) -> dict[str, list[list[Any]]]:
+def block_of(events: Tensor, window: int, producer: bool) -> dict[str, list[list[Any]]]:
     """The first block's events in a window of `window` SM cycles around the end of its second tile.
 
     Role → [what, K tile or item, SM cycles since the window's begin], in order, with the last stamps before the window

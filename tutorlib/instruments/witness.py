@@ -14,15 +14,18 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.served import Served
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find, of_notebook, rooms
+from tutorlib.instruments import accesses
 from tutorlib.machine import device
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.counters import NoCounters
@@ -30,9 +33,6 @@ from tutorlib.measuring.results import sweep_file, write_json
 from tutorlib.paths import SWEEPS
 from tutorlib.problems.problem import Operand, Problem, Shape, torch_dtype
 from tutorlib.problems.work import Launcher, Work, call_in_order
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 NAME = "simulated"  # of its files: figures/data/sweeps/GPU_simulated.json
 SEED = 7
@@ -166,8 +166,6 @@ def take(known: Collection[tuple[str, Shape]] = ()) -> Iterator[Kept | str]:
 
 def count_accesses() -> Iterator[dict[str, dict[str, float]] | str]:
     """ncu's counts for the kernels of `measuring.accesses`, in two parts; a line where one is unavailable."""
-    from tutorlib.instruments import accesses
-
     try:
         for metrics in (accesses.countable(accesses.HARDWARE), accesses.BY_ADDRESS):
             try:
@@ -178,7 +176,7 @@ def count_accesses() -> Iterator[dict[str, dict[str, float]] | str]:
         yield "ncu is not on the path: no accesses are counted"
 
 
-def run_once(problem: Problem, launcher: Launcher, shape: Shape, inputs: "tuple[Tensor, ...]") -> "Tensor":
+def run_once(problem: Problem, launcher: Launcher, shape: Shape, inputs: tuple[Tensor, ...]) -> Tensor:
     """The output of a kernel on the GPU at hand, in ordinary memory. Raises CompileFailed and KernelFault."""
     work = Work(problem, shape)
     for there, here in zip(work.inputs, inputs, strict=True):
@@ -186,7 +184,7 @@ def run_once(problem: Problem, launcher: Launcher, shape: Shape, inputs: "tuple[
     return call_in_order(launcher.on(work), work.output).result.cpu()
 
 
-def run_simulated(exercise: KernelExercise, answer: Any, shape: Shape, inputs: "tuple[Tensor, ...]") -> "Tensor":
+def run_simulated(exercise: KernelExercise, answer: Any, shape: Shape, inputs: tuple[Tensor, ...]) -> Tensor:
     """The output of the same kernel in the simulator. Raises CompileFailed and NotSimulated."""
     work = Work(exercise.problem, shape, "cpu")
     for there, here in zip(work.inputs, inputs, strict=True):
@@ -196,7 +194,7 @@ def run_simulated(exercise: KernelExercise, answer: Any, shape: Shape, inputs: "
     return work.output.tensor
 
 
-def inputs_of(problem: Problem, shape: Shape) -> "tuple[Tensor, ...]":
+def inputs_of(problem: Problem, shape: Shape) -> tuple[Tensor, ...]:
     """From SEED, the same on every machine: integers over powers of two, none of which is rounded.
 
     A problem of integers draws its own, which may be places in an array.
@@ -210,22 +208,20 @@ def inputs_of(problem: Problem, shape: Shape) -> "tuple[Tensor, ...]":
     return tuple(draw(op, problem.shape_of(op, shape), sizes, generator) for op in problem.inputs)
 
 
-def draw(op: Operand, shape: Shape, sizes: dict[str, int], generator: np.random.Generator) -> "Tensor":
-    import torch
-
+def draw(op: Operand, shape: Shape, sizes: dict[str, int], generator: np.random.Generator) -> Tensor:
     most = 2 ** min(SIGNIFICANT[op.dtype], TF32 if "K" in sizes else 24)
     exponents = generator.integers(0, BINADES, shape) + round(np.log2(sizes.get(op.variance, 1)) / 2)
     values = np.ldexp(generator.integers(-most, most, shape, endpoint=True) / most, -exponents) * op.scale
     return torch.from_numpy(values).to(torch_dtype(op.dtype))
 
 
-def keep(exercise: KernelExercise, shape: Shape, inputs: "tuple[Tensor, ...]", output: "Tensor") -> Kept:
+def keep(exercise: KernelExercise, shape: Shape, inputs: tuple[Tensor, ...], output: Tensor) -> Kept:
     """output: of the call on these inputs, both in ordinary memory."""
     apart = ordinals(output) - ordinals(exact(exercise.problem, inputs, shape))
     return Kept(exercise.id, shape, digest(*inputs), digest(output), pack(apart))
 
 
-def restore(kept: Kept) -> "tuple[tuple[Tensor, ...], Tensor]":
+def restore(kept: Kept) -> tuple[tuple[Tensor, ...], Tensor]:
     """The inputs and what the GPU gave for them. Raises Changed."""
     problem = find(kept.exercise).problem  # type: ignore[attr-defined]  # of kernel exercises alone is anything kept
     inputs = inputs_of(problem, kept.shape)
@@ -238,7 +234,7 @@ def restore(kept: Kept) -> "tuple[tuple[Tensor, ...], Tensor]":
     return inputs, output
 
 
-def compare(problem: Problem, inputs: "tuple[Tensor, ...]", shape: Shape, one: "Tensor", other: "Tensor") -> Agreement:
+def compare(problem: Problem, inputs: tuple[Tensor, ...], shape: Shape, one: Tensor, other: Tensor) -> Agreement:
     steps = np.abs(ordinals(one) - ordinals(other))
     result, allowed = problem.expected(inputs, shape)
     apart = (one.double() - other.double()).abs()
@@ -247,21 +243,19 @@ def compare(problem: Problem, inputs: "tuple[Tensor, ...]", shape: Shape, one: "
     return Agreement(steps.size, int((steps > 0).sum()), int(steps.max()), float(part.max()) if len(part) else 0.0)
 
 
-def exact(problem: Problem, inputs: "tuple[Tensor, ...]", shape: Shape) -> "Tensor":
+def exact(problem: Problem, inputs: tuple[Tensor, ...], shape: Shape) -> Tensor:
     """The exact result, rounded once to the output's dtype."""
     result, _ = problem.expected(inputs, shape)
     return result.to(torch_dtype(problem.output.dtype)).contiguous()
 
 
-def bits(tensor: "Tensor") -> np.ndarray:
-    import torch
-
+def bits(tensor: Tensor) -> np.ndarray:
     integers = {1: torch.int8, 2: torch.int16, 4: torch.int32}
     found: np.ndarray = tensor.contiguous().view(integers[tensor.element_size()]).numpy()
     return found
 
 
-def ordinals(tensor: "Tensor") -> np.ndarray:
+def ordinals(tensor: Tensor) -> np.ndarray:
     """Integers that follow one another as the dtype's numbers do: 0 for both zeros, 1 for the smallest above them."""
     found = bits(tensor).astype(np.int64)
     if not tensor.is_floating_point():
@@ -270,17 +264,15 @@ def ordinals(tensor: "Tensor") -> np.ndarray:
     return np.where(found < 0, lowest - found, found)
 
 
-def from_ordinals(numbers: np.ndarray, like: "Tensor") -> "Tensor":
+def from_ordinals(numbers: np.ndarray, like: Tensor) -> Tensor:
     """The inverse of `ordinals`, but for -0, which becomes 0."""
-    import torch
-
     lowest = -(1 << 8 * like.element_size() - 1)
     ordered = np.where(numbers < 0, lowest - numbers, numbers) if like.is_floating_point() else numbers
     integers = ordered.astype(f"i{like.element_size()}")
     return torch.from_numpy(np.ascontiguousarray(integers)).view(like.dtype)
 
 
-def digest(*tensors: "Tensor") -> str:
+def digest(*tensors: Tensor) -> str:
     """A hash of their bytes, -0 taken for 0."""
     found = hashlib.sha256()
     for tensor in tensors:

@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.compiling.source_files import module_of
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Problem
 from tutorlib.problems.work import Call, Work
@@ -39,15 +39,7 @@ def example(file: Path) -> ModuleType:
     """One of NVIDIA's files as a module. Raises NoExample."""
     if not is_here():
         raise NoExample(f"git clone --depth 1 https://github.com/NVIDIA/cutlass, and set {CHECKOUT} to its path")
-    return module_of(Path(os.environ[CHECKOUT]) / file)
-
-
-def module_of(path: Path) -> ModuleType:
-    """A file as a module, which need not lie where Python looks for one."""
-    loader = SourceFileLoader(path.stem, str(path))
-    module = ModuleType(loader.name)
-    loader.exec_module(module)
-    return module
+    return module_of(Path(os.environ[CHECKOUT]) / file, file.stem)
 
 
 def arguments(*tensors: "Tensor") -> list[Any]:

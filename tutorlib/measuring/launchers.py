@@ -92,7 +92,7 @@ class CutileLauncher:
 class HostLauncher:
     """A host function: it takes the problem's tensors, the output last, and launches kernels."""
 
-    host: Callable[..., None]
+    host: Callable[..., Any]
 
     def on(self, work: Work) -> Call:
         return partial(self.host, *work.tensors)
@@ -183,15 +183,3 @@ def launched_blocks(config: HopperConfig, shape: Shape) -> int:
         for size, tile, blocks in zip((rows, columns), config.tile, config.cluster, strict=False)
     ]
     return clusters[0] * clusters[1] * config.cluster_size * config.split_k
-
-
-class ChosenLauncher:
-    """`kernels.hopper.launch.gemm`, which chooses its configuration by itself."""
-
-    def on(self, work: Work) -> Call:
-        from tutorlib.kernels.hopper import launch
-
-        def call() -> None:
-            launch.gemm(*work.tensors)
-
-        return call

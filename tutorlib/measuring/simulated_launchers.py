@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.cuda import ARCH, compile_cuda
+from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx.languages.cpp import simulate_cuda, simulate_tile_cpp
@@ -57,9 +58,7 @@ class SimulatedCute:
         """Raises CompileFailed."""
         key = () if self.dynamic else shape
         if key not in self._compiled:
-            specs = [
-                op.spec(self.problem.shape_of(op, shape), self.dynamic, self.divisible) for op in self.problem.operands
-            ]
+            specs = tensor_specs(self.problem, shape, self.dynamic, self.divisible)
             self._compiled[key] = compile_with_lines(self.host, specs, self.arch)
         return self._compiled[key]
 

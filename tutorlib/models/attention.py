@@ -8,12 +8,14 @@ Schedule = Literal["together", "ping-pong", "together, overlap", "ping-pong, ove
 
 
 @dataclass(frozen=True)
-class Busy:
-    """From tick `begin` to tick `end`: "softmax", "S" or "P" (P V) of a block of keys, by a warpgroup."""
+class GroupSpan:
+    """From tick `begin` to tick `end`, by a warpgroup: "softmax", "S" or "P" (P V) of a block of keys; of a tile of
+    queries the "load", until its first data are there, the "steps" and the "store" of O.
+    """
 
     kind: str
     group: int
-    block: int
+    number: int
     begin: int
     end: int
 
@@ -33,11 +35,11 @@ class AttentionCartoon:
     softmax: int = 5
 
     @property
-    def spans(self) -> tuple[Busy, ...]:
+    def spans(self) -> tuple[GroupSpan, ...]:
         if "ping-pong" in self.schedule:
             return tuple(self.served(2, self.multiply))
         one = tuple(self.served(1, 2 * self.multiply))
-        return (*one, *(Busy(x.kind, 1, x.block, x.begin, x.end) for x in one if x.kind == "softmax"))
+        return (*one, *(GroupSpan(x.kind, 1, x.number, x.begin, x.end) for x in one if x.kind == "softmax"))
 
     @property
     def total(self) -> int:
@@ -50,7 +52,7 @@ class AttentionCartoon:
             pairs = [pair[::-1] for pair in pairs]
         return [*(one for pair in pairs for one in pair), ("P", self.blocks - 1)]
 
-    def served(self, groups: int, ticks: int) -> Iterator[Busy]:
+    def served(self, groups: int, ticks: int) -> Iterator[GroupSpan]:
         """The tensor cores take the group of wgmmas that is ready first."""
         waiting, ready, free = [self.order() for _ in range(groups)], [0] * groups, 0
         while any(waiting):
@@ -58,13 +60,13 @@ class AttentionCartoon:
             kind, block = waiting[group].pop(0)
             begin = max(free, ready[group])
             free = end = begin + ticks
-            yield Busy(kind, group, block, begin, end)
+            yield GroupSpan(kind, group, block, begin, end)
             if kind == "S":
                 softmax = end + self.softmax
-                yield Busy("softmax", group, block, end, softmax)
+                yield GroupSpan("softmax", group, block, end, softmax)
                 if "overlap" in self.schedule and block:  # P V of the block before is already issued
                     _, before = waiting[group].pop(0)
-                    yield Busy("P", group, before, end, end + ticks)
+                    yield GroupSpan("P", group, before, end, end + ticks)
                     free = end + ticks
                 ready[group] = softmax
             else:
@@ -72,17 +74,6 @@ class AttentionCartoon:
 
 
 Blocks = Literal["a block for each tile", "persistent"]
-
-
-@dataclass(frozen=True)
-class TileSpan:
-    """A tile of queries: "load" until its first data are there, a warpgroup's "steps", its "store" of O."""
-
-    kind: str
-    group: int
-    tile: int
-    begin: int
-    end: int
 
 
 @dataclass(frozen=True)
@@ -103,20 +94,20 @@ class SmCartoon:
     stages: int = 2
 
     @property
-    def spans(self) -> Iterator[TileSpan]:
+    def spans(self) -> Iterator[GroupSpan]:
         free, computed = [0, 0], 0
         for tile in range(self.tiles):
             begin = max(free) + self.start
             if self.blocks == "persistent" and tile:
                 begin = computed - self.stages
             ready = begin + self.load
-            yield TileSpan("load", 0, tile, begin, ready)
+            yield GroupSpan("load", 0, tile, begin, ready)
             for group in range(2):
                 first = max(ready + group * self.delay, free[group])
                 computed = first + self.steps
                 free[group] = computed + self.store
-                yield TileSpan("steps", group, tile, first, computed)
-                yield TileSpan("store", group, tile, computed, free[group])
+                yield GroupSpan("steps", group, tile, first, computed)
+                yield GroupSpan("store", group, tile, computed, free[group])
 
     @property
     def total(self) -> int:

@@ -1,19 +1,15 @@
 """Notebook 15's loops on a time axis: the rehearsal, with a clock."""
 
-from typing import TYPE_CHECKING
-
 from tutorlib.draw import show_block
+from tutorlib.draw.grid import Picture
 from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_block import ROLES, Extent, Loop
 from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_clock import EPILOGUE_ROWS, MMA_ROW, time_tiles
 from tutorlib.models.block_timeline import TENSOR_CORES, BlockTimeline
 
-if TYPE_CHECKING:
-    from tutorlib.draw.grid import Picture
-
 STAGES, PARTS = 4, 4
 
 
-def show_roles(*loops: Loop) -> "Picture":
+def show_roles(*loops: Loop) -> Picture:
     """Two tiles of five K tiles in all six warps of a block, with two accumulators.
 
     loops: produce, multiply and store; by default the course's. Raises Unsafe, and what the loops themselves raise.
@@ -21,7 +17,7 @@ def show_roles(*loops: Loop) -> "Picture":
     return show_block(timed(loops, tiles=2, k_tiles=5, accumulators=2))
 
 
-def show_handover(*accumulators: int) -> "Picture":
+def show_handover(*accumulators: int) -> Picture:
     """The MMA warp, the tensor cores and an epilogue warp over three tiles, for each number of accumulators."""
     timelines = [timed((), tiles=3, k_tiles=4, accumulators=number) for number in accumulators]
     return show_block(*timelines, rows=(MMA_ROW, TENSOR_CORES, EPILOGUE_ROWS[0]))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.launchers import HopperLauncher
@@ -19,9 +20,8 @@ from tutorlib.problems.wrong import count
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from tutorlib.kernels.hopper.config import HopperConfig
 
-Estimate = Callable[["HopperConfig", int, int, int], float]  # of a configuration at (m, n, k), in µs
+Estimate = Callable[[HopperConfig, int, int, int], float]  # of a configuration at (m, n, k), in µs
 
 
 def tune_hopper(
@@ -57,8 +57,6 @@ def tune_hopper(
 
 def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[str, Any]:
     """A configuration with its estimate, or the rule that it breaks."""
-    from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
-
     m, n, k = shape
     row: dict[str, Any] = {**changes, "config": None, "estimate": float("inf"), "µs": None, "ratio": "", "why": ""}
     try:
@@ -80,15 +78,12 @@ def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
 def model_table(swept: SweepResults, estimate: Estimate) -> "DataFrame":
     import pandas
 
-    from tutorlib.kernels.hopper.config import HopperConfig
-
-    stacks, changes = stacks_of(swept), dict[str, Any]()
+    stacks = stacks_of(swept)
     rows: list[dict[str, str]] = [{} for _ in stacks]
     for stack, row in zip(stacks, rows, strict=True):
         for point in sorted(swept.of_kernel(stack.name), key=lambda point: point.measurement.shape):
-            changes = {key: tuple(v) if isinstance(v, list) else v for key, v in point.facts["config"].items()}
             m, n, k = point.measurement.shape
             measured = point.measurement.median_us
-            expected = estimate(HopperConfig(**changes), m, n, k)
+            expected = estimate(HopperConfig.from_json(point.facts["config"]), m, n, k)
             row[size((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
     return pandas.DataFrame(rows, index=[in_tree(stack) for stack in stacks]).fillna("")

@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Iterator
-from importlib import import_module, util
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tutorlib.compiling.errors import without_colours
+from tutorlib.compiling.source_files import module_of
 from tutorlib.dsl.cute.functions import says_it_is_jit
 from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.simulate.tile_kernels import is_tile_kernel
@@ -72,16 +73,9 @@ def imported(path: Path) -> ModuleType:
         folder, name = folder.parent, f"{folder.name}.{name}"
     sys.path.insert(0, str(folder))
     try:
-        if "." in name:
-            return import_module(name)
-        spec = util.spec_from_file_location(name, path.resolve())
-        assert spec is not None  # a .py file has both
-        assert spec.loader is not None
-        module = util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        return import_module(name) if "." in name else module_of(path.resolve(), name)
     except Exception as error:
         raise BadInput(f"{path} cannot be imported: {one_line(error)}") from error
-    return module
 
 
 def one_line(error: Exception) -> str:

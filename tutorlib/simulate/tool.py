@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.simulate.cute_hosts import is_cute, simulate_cute
@@ -11,9 +14,6 @@ from tutorlib.simulate.report import Report
 from tutorlib.simulate.signatures import parameter_names
 from tutorlib.simulate.sources import simulate_source
 from tutorlib.simulate.tile_kernels import is_tile_kernel, simulate_tile_kernel
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 ARCH = "80"
 
@@ -50,8 +50,6 @@ def simulate(
     Raises ValueError if the arguments do not fit the kernel, or no GPU takes the launch; TypeError for something that
     is no kernel; CompileFailed; and NotImplementedError where the simulator lacks what the kernel uses.
     """
-    import torch
-
     for number, argument in enumerate(arguments):
         if isinstance(argument, torch.Tensor) and argument.device.type != "cpu":
             raise ValueError(f"argument {number} is on {argument.device}; the simulator takes tensors on the CPU")
@@ -82,16 +80,12 @@ def argument_names(kernel: Any, count: int) -> list[str]:
     return parameter_names(function_of(kernel) if is_tile_kernel(kernel) else kernel, count)
 
 
-def same_bytes(one: "Tensor", other: "Tensor") -> bool:
-    import torch
-
+def same_bytes(one: Tensor, other: Tensor) -> bool:
     return torch.equal(one.contiguous().view(torch.uint8), other.contiguous().view(torch.uint8))
 
 
-def results(returned: Any) -> "dict[str, Tensor]":
+def results(returned: Any) -> dict[str, Tensor]:
     """The tensors that a function returned."""
-    import torch
-
     if isinstance(returned, torch.Tensor):
         return {"result": returned}
     several = returned if isinstance(returned, tuple | list) else ()

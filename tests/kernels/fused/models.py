@@ -28,6 +28,17 @@ class Trial:
         logits = self.logits_of(model, self.inputs)
         return nn.functional.cross_entropy(logits.flatten(0, -2).float(), self.labels.flatten())
 
+    def losses(self, model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> list[float]:
+        """Of a model like this one before each of these steps of training."""
+        found = []
+        for _ in range(steps):
+            loss = self.loss_of(model)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            found.append(float(loss.detach()))
+        return found
+
     def to(self, device: str, dtype: torch.dtype) -> "Trial":
         inputs = self.inputs.to(device, dtype if self.inputs.is_floating_point() else None)
         return Trial(self.model.to(device, dtype), inputs, self.labels.to(device), self.logits_of)

@@ -30,21 +30,11 @@ def test_every_linear_layer_is_swapped(trial, swapped):
 
 
 def test_three_training_steps_have_the_same_losses(trial, swapped):
-    plain, ours = (losses(trial, model) for model in (trial.model, swapped))
+    plain, ours = (
+        trial.losses(model, torch.optim.AdamW(model.parameters(), lr=1e-3), 3) for model in (trial.model, swapped)
+    )
     assert ours == pytest.approx(plain, rel=1e-4)
     assert plain[-1] < plain[0]
-
-
-def losses(trial: Trial, model: nn.Module) -> list[float]:
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    found = []
-    for _ in range(3):
-        loss = trial.loss_of(model)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        found.append(float(loss.detach()))
-    return found
 
 
 def test_it_is_one_graph_for_torch_compile(trial, swapped):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from math import prod
 
@@ -11,7 +12,7 @@ import numpy as np
 from tensor_layouts import Layout, crd2offset, flatten, size
 
 from tutorlib.checking.drawn import Drawn
-from tutorlib.checking.values import Mistake
+from tutorlib.checking.values import Mistake, equals
 from tutorlib.exercises.n01_layouts.functions import compact
 from tutorlib.failure import FailureKind, Flaw
 
@@ -29,9 +30,9 @@ def random_nested(rng: random.Random, depth: int = 2) -> tuple[tuple, tuple]:
     return shapes, strides
 
 
-def nested_cases(seed: int, n: int = 40, depth: int = 2) -> list[tuple[tuple, tuple]]:
+def nested_cases(seed: int, depth: int = 2) -> list[tuple[tuple, tuple]]:
     rng = random.Random(seed)
-    return [random_nested(rng, depth) for _ in range(n)]
+    return [random_nested(rng, depth) for _ in range(40)]
 
 
 # 01.4 a NumPy view as a layout ----------------------------------------------------------------------------------
@@ -101,10 +102,6 @@ FRESH = Mistake(
 # 01.5 nested shapes ---------------------------------------------------------------------------------------------
 
 
-def offset_at(index: int, shape: tuple, stride: tuple) -> int:
-    return crd2offset(index, shape, stride)
-
-
 def flat_calls(cases: list[tuple[tuple, tuple]], seed: int) -> list[tuple]:
     rng = random.Random(seed)
     return [(rng.randrange(size(case[0])), *case) for case in cases]
@@ -128,13 +125,6 @@ UNDIVIDED_OFFSET = Mistake(
     ),
 )
 
-LAST_FIRST = Mistake(
-    "You peel off the last mode first. The first mode varies fastest, inside a nested mode too.",
-    lambda index, shape, stride: last_mode_fastest(index, shape, stride),
-)
-
-PEELING = (LAST_FIRST, UNDIVIDED_OFFSET)
-
 
 def last_mode_fastest(index: int, shape: tuple, stride: tuple) -> int:
     total = 0
@@ -142,3 +132,10 @@ def last_mode_fastest(index: int, shape: tuple, stride: tuple) -> int:
         total += index % extent * step
         index //= extent
     return total
+
+
+LAST_FIRST = Mistake(
+    "You peel off the last mode first. The first mode varies fastest, inside a nested mode too.", last_mode_fastest
+)
+
+peeling = partial(equals, wanted=crd2offset, mistakes=(LAST_FIRST, UNDIVIDED_OFFSET))

@@ -17,7 +17,6 @@ from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n01_layouts.arrays import (
     FRESH,
     IN_BYTES,
-    PEELING,
     VIEWS,
     ViewFlaw,
     describes,
@@ -25,13 +24,12 @@ from tutorlib.exercises.n01_layouts.arrays import (
     flat_calls,
     nested_call,
     nested_cases,
-    offset_at,
+    peeling,
     views,
 )
 from tutorlib.exercises.n01_layouts.functions import (
     NO_TABLE,
     NUMPY_ORDER,
-    OFFSETS,
     OTHER_ORDER,
     OWN_EXTENT,
     UNDIVIDED,
@@ -41,28 +39,27 @@ from tutorlib.exercises.n01_layouts.functions import (
     in_a_matrix,
     in_one_mode,
     of_rank_4,
-    offset,
     offset_calls,
     offset_in_rows,
     offset_of_one_mode,
+    placing,
     random_shapes,
 )
 from tutorlib.exercises.n01_layouts.sizes import (
     DIRECTIONS,
-    LIMITS,
-    REACHES,
     SLICES,
-    SLICING,
     TENSOR,
     at_the_edge,
     both_ways,
     broadcast,
     far_apart,
     fits_int32,
+    fitting,
     is_slice,
     matrix_in_memory,
+    reaching,
     rows_of_matrix,
-    span,
+    slicing,
 )
 from tutorlib.failure import Fail
 from tutorlib.layouts.unnamed import PICTURES
@@ -101,9 +98,9 @@ EXERCISES = (
             **TENSOR,
         },
         cases=(
-            equals("(4,3):(3,1)", beside([((2, 1), (3, 1)), ((3, 2), (3, 1))], offset_in_rows), offset, OFFSETS),
-            equals("one mode", beside([((5,), (4,)), ((0,), (7,))], offset_of_one_mode), offset, OFFSETS),
-            equals("random coordinates", Drawn(offset_calls, 11), offset, OFFSETS),
+            placing("(4,3):(3,1)", beside([((2, 1), (3, 1)), ((3, 2), (3, 1))], offset_in_rows)),
+            placing("one mode", beside([((5,), (4,)), ((0,), (7,))], offset_of_one_mode)),
+            placing("random coordinates", Drawn(offset_calls, 11)),
         ),
         remedies=(
             Remedy(
@@ -216,19 +213,9 @@ EXERCISES = (
             **TENSOR,
         },
         cases=(
-            equals("flat shapes", beside([(n, (4, 3), (3, 1)) for n in range(12)], flat_call), offset_at, PEELING),
-            equals(
-                "a nested mode",
-                beside([(n, (4, (2, 3)), (2, (1, 8))) for n in range(24)], nested_call),
-                offset_at,
-                PEELING,
-            ),
-            equals(
-                "random nested shapes",
-                Drawn(lambda seed: flat_calls(nested_cases(seed, depth=5), seed + 1), 51),
-                offset_at,
-                PEELING,
-            ),
+            peeling("flat shapes", beside([(n, (4, 3), (3, 1)) for n in range(12)], flat_call)),
+            peeling("a nested mode", beside([(n, (4, (2, 3)), (2, (1, 8))) for n in range(24)], nested_call)),
+            peeling("random nested shapes", Drawn(lambda seed: flat_calls(nested_cases(seed, depth=5), seed + 1), 51)),
         ),
         remedies=(
             Remedy(
@@ -269,15 +256,10 @@ EXERCISES = (
         points=2,
         library={"tl.cosize": tl.cosize},
         cases=(
-            equals("no gaps", beside([((4, 3), (3, 1)), ((8,), (1,))], matrix_in_memory(gaps=False)), span, REACHES),
-            equals(
-                "padding and holes",
-                beside([((4, 3), (8, 1)), ((4, 3), (2, 10))], matrix_in_memory(gaps=True)),
-                span,
-                REACHES,
-            ),
-            equals("stride 0", beside([((4, 3), (0, 1)), ((5,), (0,))], broadcast), span, REACHES),
-            equals("random nested shapes", Drawn(nested_cases, 71), span, REACHES),
+            reaching("no gaps", beside([((4, 3), (3, 1)), ((8,), (1,))], matrix_in_memory(gaps=False))),
+            reaching("padding and holes", beside([((4, 3), (8, 1)), ((4, 3), (2, 10))], matrix_in_memory(gaps=True))),
+            reaching("stride 0", beside([((4, 3), (0, 1)), ((5,), (0,))], broadcast)),
+            reaching("random nested shapes", Drawn(nested_cases, 71)),
         ),
         remedies=(Remedy(Fail.RAISED(error="TypeError"), "Shapes and strides may be nested: flatten both first."),),
         hints=(
@@ -290,27 +272,18 @@ EXERCISES = (
         title="fits_int32",
         points=2,
         cases=(
-            equals(
-                "small and large",
-                beside([((4, 3), (3, 1)), ((2**16, 2**16), (2**16, 1))], rows_of_matrix),
-                fits_int32,
-                LIMITS,
-            ),
-            equals(
+            fitting("small and large", beside([((4, 3), (3, 1)), ((2**16, 2**16), (2**16, 1))], rows_of_matrix)),
+            fitting(
                 "each stride fits, the offset may not",
                 beside([((40000, 50000), (50000, 1)), ((70000, 70000), (70000, 1))], rows_of_matrix),
-                fits_int32,
-                LIMITS,
             ),
-            equals(
+            fitting(
                 "few elements, far apart",
                 beside(
                     [((2, 2), (2**30, 1)), ((2, 2), (2**31, 1)), ((2, 2), (1, 2**31)), ((3,), (2**30,))], far_apart(1)
                 ),
-                fits_int32,
-                LIMITS,
             ),
-            equals(
+            fitting(
                 "each mode fits, their sum may not",
                 beside(
                     [
@@ -320,14 +293,9 @@ EXERCISES = (
                     ],
                     far_apart(2),
                 ),
-                fits_int32,
-                LIMITS,
             ),
-            equals(
-                "at the edge",
-                beside([((2**31,), (1,)), ((2**31 + 1,), (1,)), ((2, 2**30), (2**30, 1))], at_the_edge),
-                fits_int32,
-                LIMITS,
+            fitting(
+                "at the edge", beside([((2**31,), (1,)), ((2**31 + 1,), (1,)), ((2, 2**30), (2**30, 1))], at_the_edge)
             ),
             equals(
                 "modes that run backward",
@@ -360,7 +328,7 @@ EXERCISES = (
         points=3,
         library=SLICES,
         cases=(
-            law(
+            slicing(
                 "a row, a column",
                 stretched(
                     [
@@ -370,10 +338,8 @@ EXERCISES = (
                         (Layout((4, 5), (8, 1)), (0, None)),
                     ]
                 ),
-                is_slice,
-                SLICING,
             ),
-            law(
+            slicing(
                 "three modes",
                 stretched(
                     [
@@ -382,10 +348,8 @@ EXERCISES = (
                         (Layout((4, 6, 8), (1, 4, 24)), (None, None, 2)),
                     ]
                 ),
-                is_slice,
-                SLICING,
             ),
-            law(
+            slicing(
                 "nested modes",
                 stretched(
                     [
@@ -396,8 +360,6 @@ EXERCISES = (
                         (Layout((3, (2, (2, 4))), (64, (1, (8, 16)))), (1, None)),
                     ]
                 ),
-                is_slice,
-                SLICING,
             ),
             law(
                 "everything free",

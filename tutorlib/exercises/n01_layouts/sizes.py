@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from math import prod
 from random import Random
@@ -11,7 +12,7 @@ from typing import Any
 import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
-from tutorlib.checking.values import Mistake
+from tutorlib.checking.values import Mistake, equals, law
 
 INT32_MAX = 2**31 - 1
 
@@ -37,7 +38,7 @@ LAST_OFFSET = Mistake(
     lambda shape, stride: span(shape, stride) - 1,
 )
 
-REACHES = (SIZE, LAST_OFFSET, PAST_THE_END)
+reaching = partial(equals, wanted=span, mistakes=(SIZE, LAST_OFFSET, PAST_THE_END))
 
 
 def matrix_in_memory(gaps: bool) -> Callable[[Random], tuple]:
@@ -135,7 +136,7 @@ LAST_ONLY = Mistake(
 )
 
 DIRECTIONS = (COSIZE, SYMMETRIC, MAGNITUDES, FORWARD_ONLY, LAST_ONLY)
-LIMITS = (STRIDES_ONLY, TERMS_ONLY, SIZE_ONLY, *DIRECTIONS)
+fitting = partial(equals, wanted=fits_int32, mistakes=(STRIDES_ONLY, TERMS_ONLY, SIZE_ONLY, *DIRECTIONS))
 
 # 01.9 a slice ---------------------------------------------------------------------------------------------------
 
@@ -198,6 +199,7 @@ SLICING = (
         lambda layout, coord: (sliced(layout, coord)[0], Layout(sliced(layout, coord)[1].shape)),
     ),
 )
+slicing = partial(law, holds=is_slice, mistakes=SLICING)
 
 SLICES = {
     "tl.slice_and_offset": tl.slice_and_offset,

@@ -95,10 +95,7 @@ COMPOSE = (
         scaled_by(lambda a: flatten(a.stride)[0]),
     ),
     Mistake("That is B itself: A has not been applied to its offsets.", scaled_by(lambda a: 1)),
-    Mistake(
-        "A mode that takes elements leaves fewer to place: left // take.",
-        lambda a, b: taken_too_often(a, b),
-    ),
+    Mistake("A mode that takes elements leaves fewer to place: left // take.", taken_too_often),
     Mistake("That is B ∘ A. A ∘ B asks B first, as in A(B(i)).", lambda a, b: tl.compose(b, a) if a != b else None),
     Mistake(
         "After B has filled a mode of A, it continues in the next mode of A, with that mode's stride.",
@@ -301,8 +298,7 @@ def paired(order: tuple[int, int]) -> Answer:
 BLOCKED = (
     Mistake("That is the raked product: in each mode the block's own part runs first.", paired((1, 0))),
     Mistake(
-        "That is (inside the block, which copy). Pair rows with rows and columns with columns.",
-        lambda block, grid: tl.logical_product(block, grid),
+        "That is (inside the block, which copy). Pair rows with rows and columns with columns.", tl.logical_product
     ),
     Mistake(
         "The copies begin at the grid's own offsets, on top of the block. Take the modes of the logical product.",
@@ -336,28 +332,6 @@ def run_of(layout: Layout) -> int:
     return size(tl.right_inverse(layout))
 
 
-VECTOR = (
-    Mistake(
-        "Each side may be contiguous by itself, but with other neighbors. Use A's inverse.",
-        lambda a, b: min(run_of(a), run_of(b)),
-    ),
-    Mistake(
-        "That is the first mode, whatever its stride: only n:1 keeps n elements together.",
-        lambda a, b: extent_first(a, b),
-    ),
-    Mistake(
-        "That looks at the first mode as given; a row-major tile is contiguous in its last.",
-        lambda a, b: first_run(a, b),
-    ),
-    Mistake(
-        "That is the first mode as composed. Coalesce it first: modes that continue each other are one run.",
-        lambda a, b: first_composed(a, b),
-    ),
-    Mistake("That looks only at A: B may store these elements elsewhere.", lambda a, b: run_of(a)),
-    Mistake("That looks only at B: A may store these elements elsewhere.", lambda a, b: run_of(b)),
-)
-
-
 def extent_first(a: Layout, b: Layout) -> int:
     return flatten((tl.coalesce(tl.compose(b, tl.right_inverse(a))).shape,))[0]
 
@@ -372,6 +346,22 @@ def first_run(a: Layout, b: Layout) -> int:
     """The least of both first modes that has stride 1, without going through an inverse."""
     (extent, stride), (other, step) = (modes_of(tl.coalesce(layout))[0] for layout in (a, b))
     return min(extent, other) if stride == step == 1 else 1
+
+
+VECTOR = (
+    Mistake(
+        "Each side may be contiguous by itself, but with other neighbors. Use A's inverse.",
+        lambda a, b: min(run_of(a), run_of(b)),
+    ),
+    Mistake("That is the first mode, whatever its stride: only n:1 keeps n elements together.", extent_first),
+    Mistake("That looks at the first mode as given; a row-major tile is contiguous in its last.", first_run),
+    Mistake(
+        "That is the first mode as composed. Coalesce it first: modes that continue each other are one run.",
+        first_composed,
+    ),
+    Mistake("That looks only at A: B may store these elements elsewhere.", lambda a, b: run_of(a)),
+    Mistake("That looks only at B: A may store these elements elsewhere.", lambda a, b: run_of(b)),
+)
 
 
 # 02.12 layout_tv -------------------------------------------------------------------------------------------------

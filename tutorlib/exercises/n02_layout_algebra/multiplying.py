@@ -40,7 +40,7 @@ LOGICAL_PRODUCT = ValueExercise(
     id="02.8",
     title="logical_product",
     points=3,
-    library={**{f"tl.{name}": getattr(tl, name) for name in PRODUCTS}},
+    library={f"tl.{name}": getattr(tl, name) for name in PRODUCTS},
     cases=(
         repetition(
             "copies of a row",

@@ -111,11 +111,6 @@ def by_rows(rng: Random, pad: bool = False) -> tuple[Layout]:
     return (Layout((rows, columns), (columns + (rng.randint(1, 9) if pad else 0), 1)),)
 
 
-def by_columns(rng: Random) -> tuple[Layout]:
-    rows, columns = rng.randint(2, 9), rng.randint(2, 9)
-    return (Layout((rows, columns), (1, rows)),)
-
-
 def with_ones(rng: Random) -> tuple[Layout]:
     """A layout with modes of extent 1, whose strides mean nothing."""
     (layout,) = by_rows(rng)

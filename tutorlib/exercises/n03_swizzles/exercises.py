@@ -22,21 +22,17 @@ from tutorlib.exercises.n03_swizzles.fragments import (
 )
 from tutorlib.exercises.n03_swizzles.mixing import (
     CHOICES,
-    OFFSETS,
-    SWIZZLING,
     SwizzleFlaw,
     anywhere,
     period,
-    swizzle,
+    placing,
     swizzle_flaw,
     swizzled,
-    tile_offset,
+    swizzling,
 )
-from tutorlib.exercises.n03_swizzles.wavefronts import COUNTING, PADDING, WAVEFRONTS, padded, padded_stride, wavefronts
+from tutorlib.exercises.n03_swizzles.wavefronts import COUNTING, WAVEFRONTS, padded, padding, wavefronts
 from tutorlib.failure import Fail
 from tutorlib.models import banks
-
-# ----------------------------------------------------------------------------------------------------------------
 
 EXERCISES = (
     ValueExercise(
@@ -74,35 +70,16 @@ EXERCISES = (
         title="padded_stride",
         points=3,
         cases=(
-            equals(
-                "fp32, word by word",
-                beside([(32, 4, 4), (64, 4, 4), (128, 4, 4)], padded((4,), (4,))),
-                padded_stride,
-                PADDING,
-            ),
-            equals(
+            padding("fp32, word by word", beside([(32, 4, 4), (64, 4, 4), (128, 4, 4)], padded((4,), (4,)))),
+            padding(
                 "16-byte vectors",
                 beside([(64, 2, 16), (48, 2, 16), (32, 4, 16), (128, 1, 16)], padded((1, 2, 4), (16,))),
-                padded_stride,
-                PADDING,
             ),
-            equals(
-                "4- and 8-byte vectors",
-                beside([(64, 2, 4), (32, 4, 8), (24, 2, 8)], padded((2, 4), (4, 8))),
-                padded_stride,
-                PADDING,
-            ),
-            equals(
-                "an odd number of vectors",
-                beside([(33, 4, 4), (72, 2, 16), (31, 4, 4)], padded((2, 4), (4, 16))),
-                padded_stride,
-                PADDING,
-            ),
-            equals(
+            padding("4- and 8-byte vectors", beside([(64, 2, 4), (32, 4, 8), (24, 2, 8)], padded((2, 4), (4, 8)))),
+            padding("an odd number of vectors", beside([(33, 4, 4), (72, 2, 16), (31, 4, 4)], padded((2, 4), (4, 16)))),
+            padding(
                 "rows that end inside a vector",
                 beside([(30, 4, 16), (60, 2, 16), (65, 2, 16)], padded((2, 4), (16,), whole=False)),
-                padded_stride,
-                PADDING,
             ),
         ),
         remedies=(
@@ -128,29 +105,18 @@ EXERCISES = (
         points=3,
         library={"a Swizzle": Swizzle.__call__, "a swizzled layout": ComposedLayout.__call__},
         cases=(
-            equals(
-                "all of one period of ⟨3,3,3⟩", beside(period(3, 3, 3), swizzled((3,), (3,), (3,))), swizzle, SWIZZLING
-            ),
-            equals(
-                "fewer bits",
-                beside(period(2, 3, 3) + period(1, 4, 3), swizzled((1, 2), (3, 4, 5), (3,))),
-                swizzle,
-                SWIZZLING,
-            ),
-            equals(
+            swizzling("all of one period of ⟨3,3,3⟩", beside(period(3, 3, 3), swizzled((3,), (3,), (3,)))),
+            swizzling("fewer bits", beside(period(2, 3, 3) + period(1, 4, 3), swizzled((1, 2), (3, 4, 5), (3,)))),
+            swizzling(
                 "groups further apart",
                 beside(period(2, 1, 4) + period(1, 2, 5), swizzled((1, 2), (1, 2, 3), (4, 5, 6))),
-                swizzle,
-                SWIZZLING,
             ),
-            equals(
+            swizzling(
                 "offsets past one period, and B = 0",
                 beside(
                     [(3, 3, 3, 512 * 5 + 73), (2, 4, 3, 123457), (3, 4, 3, 2**20 - 1), (0, 3, 3, 200)],
                     swizzled((0, 1, 2, 3), range(6), (3, 4)),
                 ),
-                swizzle,
-                SWIZZLING,
             ),
         ),
         remedies=(
@@ -201,23 +167,14 @@ EXERCISES = (
             "a Swizzle": Swizzle.__call__,
         },
         cases=(
-            equals(
+            placing(
                 "row 0",
                 beside([(0, column) for column in range(64)], lambda rng: (8 * rng.randrange(16), rng.randrange(64))),
-                tile_offset,
-                OFFSETS,
             ),
-            equals(
-                "the atom",
-                beside([(row, column) for row in range(8) for column in range(64)], anywhere),
-                tile_offset,
-                OFFSETS,
-            ),
-            equals(
+            placing("the atom", beside([(row, column) for row in range(8) for column in range(64)], anywhere)),
+            placing(
                 "one element of every chunk of the tile",
                 beside([(row, 8 * chunk + row % 8) for row in range(128) for chunk in range(8)], anywhere),
-                tile_offset,
-                OFFSETS,
             ),
         ),
         remedies=(

@@ -1,11 +1,12 @@
 """03.3 to 03.5: swizzles."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 
 from tensor_layouts import Layout, Swizzle, compose
 
-from tutorlib.checking.values import Mistake, same
+from tutorlib.checking.values import Mistake, equals, same
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import banks
 
@@ -70,6 +71,7 @@ SWIZZLING = (
         lambda b, m, s, offset: offset ^ offset >> (m + s) << m,
     ),
 )
+swizzling = partial(equals, wanted=swizzle, mistakes=SWIZZLING)
 
 
 def period(b: int, m: int, s: int) -> list[tuple[int, int, int, int]]:
@@ -183,3 +185,4 @@ OFFSETS = (
         lambda row, column: swizzle(3, 3, 3, row * 64 + column),
     ),
 )
+placing = partial(equals, wanted=tile_offset, mistakes=OFFSETS)

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from math import ceil
 from random import Random
 
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.values import Mistake
+from tutorlib.checking.values import Mistake, equals
 from tutorlib.models import banks
 
 # 03.1 wavefronts ------------------------------------------------------------------------------------------------
@@ -169,3 +170,5 @@ PADDING = (
         lambda columns, element_bytes, vector_bytes: columns + 1,
     ),
 )
+
+padding = partial(equals, wanted=padded_stride, mistakes=PADDING)

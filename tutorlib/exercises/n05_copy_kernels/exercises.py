@@ -101,6 +101,7 @@ PER_THREAD = Mistake(
     lambda offsets, element_bytes, vector=1: sum(sectors([o], element_bytes, vector) for o in offsets),
 )
 MISTAKES = (PER_THREAD, IN_ELEMENTS, FIRST_ELEMENT, BY_LINE, BY_LINE_TO_THE_END, BY_BYTES)
+counting = partial(equals, wanted=sectors, mistakes=MISTAKES)
 
 ALONG = [(warp(Layout(32, 1)), size, 1) for size in (1, 2, 4, 8)]
 DOWN = [(warp(Layout(32, pitch)), size, 1) for pitch in (16, 33, 4096) for size in (2, 4)]
@@ -119,11 +120,14 @@ STORED_ONCE_UNROLLED = WorkLimits(
 # Predicates keep the warps without an element from busy: 603 stores by rows, 810 along them; 1,536 without.
 GUARDED: dict[tuple[int, ...], WorkLimits] = {FEW_RAGGED[1]: WorkLimits(at_most=(("st.global", 1000),))}
 
-copy_exercise = partial(
-    CuteExercise,
-    problem=copy("bf16"),
-    bench_shape=BENCH_BF16,
-    library=COURSE_COPIES,
+copy_exercise = partial(CuteExercise, problem=copy("bf16"), bench_shape=BENCH_BF16, library=COURSE_COPIES)
+transpose_exercise = partial(
+    copy_exercise,
+    problem=transpose("fp32"),
+    shapes=WHOLE_TURNS,
+    simulated_shapes=FEW_TURNS,
+    bench_shape=BENCH_FP32,
+    limits=WorkLimits(busy=1.0, at_most=(("st.global", 760), ("ld.global", 760), ("bar.sync", 48))),
 )
 EXERCISES = (
     ValueExercise(
@@ -131,18 +135,16 @@ EXERCISES = (
         title="sectors",
         points=3,
         cases=(
-            equals("threads along a row", beside(ALONG, strided(1, (1, 2, 4, 8))), sectors, MISTAKES),
-            equals("threads down a column", beside(DOWN, strided(40, (1, 2, 4))), sectors, MISTAKES),
-            equals("vectors", beside(VECTORS + scattered(1, 2, 8), strided(20, (2, 4), vector=4)), sectors, MISTAKES),
-            equals("threads that read the same", beside(SHARED, shared), sectors, MISTAKES),
-            equals("a start between two sectors", beside(SHIFTED, strided(1, (2, 4, 8), shift=31)), sectors, MISTAKES),
-            equals(
+            counting("threads along a row", beside(ALONG, strided(1, (1, 2, 4, 8)))),
+            counting("threads down a column", beside(DOWN, strided(40, (1, 2, 4)))),
+            counting("vectors", beside(VECTORS + scattered(1, 2, 8), strided(20, (2, 4), vector=4))),
+            counting("threads that read the same", beside(SHARED, shared)),
+            counting("a start between two sectors", beside(SHIFTED, strided(1, (2, 4, 8), shift=31))),
+            counting(
                 "elements across an edge",
                 beside(
                     scattered(2, 3, 1) + scattered(3, 24, 2), lambda rng: scattered(rng.getrandbits(32), 24, 2, 1)[0]
                 ),
-                sectors,
-                MISTAKES,
             ),
         ),
         hints=(
@@ -233,17 +235,12 @@ EXERCISES = (
         ),
         remedies=COPY_REMEDIES["05.5"],
     ),
-    copy_exercise(
+    transpose_exercise(
         id="05.6",
         title="transpose",
         points=4,
-        problem=transpose("fp32"),
-        shapes=WHOLE_TURNS,
-        simulated_shapes=FEW_TURNS,
-        bench_shape=BENCH_FP32,
         requires=("st.shared", "ld.shared"),
         lean=("ld.global", "st.global"),
-        limits=WorkLimits(busy=1.0, at_most=(("st.global", 760), ("ld.global", 760), ("bar.sync", 48))),
         hints=(
             "Four copies: from_src → registers → tile, then turned → registers → to_dst. This thread's parts in shared "
             "memory are mine.partition_D(tile) and mine.partition_S(turned).",
@@ -253,18 +250,13 @@ EXERCISES = (
         ),
         remedies=COPY_REMEDIES["05.6"],
     ),
-    copy_exercise(
+    transpose_exercise(
         id="05.7",
         title="swizzled transpose",
         points=4,
-        problem=transpose("fp32"),
-        shapes=WHOLE_TURNS,
-        simulated_shapes=FEW_TURNS,
-        bench_shape=BENCH_FP32,
         tiers=(0.7, 0.9),
         requires=("st.shared", "ld.shared", "bar.sync"),
         lean=("st.shared", "ld.shared", "ld.global", "st.global"),
-        limits=WorkLimits(busy=1.0, at_most=(("st.global", 760), ("ld.global", 760), ("bar.sync", 48))),
         hints=(
             "32 banks of one element each are 5 bits, the lowest ones.",
             "The lowest 5 bits of the row are 6 places higher than those of the column.",

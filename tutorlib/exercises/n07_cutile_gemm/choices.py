@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from random import Random
 
-from tutorlib.checking.values import Mistake, plain, same
+from tutorlib.checking.values import Mistake, equals, plain, same
 from tutorlib.kernels.cutile.gemm import ACCUMULATORS, LEAST, SMEM, STAGES, Config, compiled
 
 # 07.3 hints -------------------------------------------------------------------------------------------------------
@@ -66,6 +66,7 @@ FITS_MISTAKES = (
     Mistake("Shared memory must hold the tiles of A and B, too.", without("shared")),
     Mistake("The registers must hold the accumulators, too.", without("registers")),
 )
+fitting = partial(equals, wanted=fits, mistakes=FITS_MISTAKES)
 
 
 def configs(

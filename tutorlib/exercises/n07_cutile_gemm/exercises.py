@@ -6,22 +6,22 @@ cuBLAS too.
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.values import ValueExercise, equals, law
+from tutorlib.checking.values import ValueExercise, law
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n07_cutile_gemm.choices import (
-    FITS_MISTAKES,
     PAIRS,
     REGISTERS,
     SHARED,
     SHARING,
     configs,
-    fits,
+    fitting,
     no_spill,
 )
 from tutorlib.exercises.n07_cutile_gemm.judge.in_registers import InRegisters
@@ -111,25 +111,28 @@ def skinny_tile(shape: Shape) -> tuple[int, int]:
 # 432 mma of 16×8×16 are all the work at 136×72×40, in tiles of 64×32 and steps of 16.
 ON_TENSOR_CORES = WorkLimits(at_least=(("mma.sync", 216),))
 
+tiled_gemm = partial(
+    CutileExercise,
+    shapes=SMALL,
+    whole=WHOLE,
+    simulated_shapes=SMALL[2:3],
+    once=True,
+    tiled=True,
+    tiles=factor_tiles,
+    loads=loads_of_tiles,
+    products=products_of_tiles,
+    bench_shape=BENCH,
+)
 EXERCISES = (
-    CutileExercise(
+    tiled_gemm(
         id="07.1",
         title="gemm",
         points=4,
         problem=gemm("bf16"),
         library=COURSE_GEMMS | TILE_OF_PRODUCT,
-        shapes=SMALL,
-        whole=WHOLE,
-        simulated_shapes=SMALL[2:3],
-        once=True,
         factors="bfloat16",
-        tiled=True,
-        tiles=factor_tiles,
-        loads=loads_of_tiles,
-        products=products_of_tiles,
         limits=ON_TENSOR_CORES,
         mistakes=cut_short,
-        bench_shape=BENCH,
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
         constants=plain_tile,
         hints=(
@@ -169,22 +172,13 @@ EXERCISES = (
             "Double num_worker_warps from 4 to 8, or num_ctas from 1 to 2, or both.",
         ),
     ),
-    CutileExercise(
+    tiled_gemm(
         id="07.4",
         title="persistent gemm",
         points=5,
         problem=gemm("bf16"),
-        shapes=SMALL,
-        whole=WHOLE,
-        simulated_shapes=SMALL[2:3],
-        bench_shape=BENCH,
         tiers=(0.7, 0.9),
-        once=True,
         factors="bfloat16",
-        tiled=True,
-        tiles=factor_tiles,
-        loads=loads_of_tiles,
-        products=products_of_tiles,
         limits=ON_TENSOR_CORES,
         mistakes=cut_short,
         placed=in_strips,
@@ -202,15 +196,10 @@ EXERCISES = (
         title="fits",
         points=3,
         cases=(
-            equals("registers", beside(REGISTERS, configs(ctas=(1, 2)), n=12), fits, FITS_MISTAKES),
-            equals("shared memory", beside(SHARED, configs(tk=(64, 128, 256, 512)), n=12), fits, FITS_MISTAKES),
-            equals("two CTAs", beside(PAIRS, configs(tk=(64, 128, 256), ctas=(2,)), n=12), fits, FITS_MISTAKES),
-            equals(
-                "blocks that share an SM",
-                beside(SHARING, configs(tk=(32, 64, 128), occupancy=(2, 3, 4)), n=12),
-                fits,
-                FITS_MISTAKES,
-            ),
+            fitting("registers", beside(REGISTERS, configs(ctas=(1, 2)), n=12)),
+            fitting("shared memory", beside(SHARED, configs(tk=(64, 128, 256, 512)), n=12)),
+            fitting("two CTAs", beside(PAIRS, configs(tk=(64, 128, 256), ctas=(2,)), n=12)),
+            fitting("blocks that share an SM", beside(SHARING, configs(tk=(32, 64, 128), occupancy=(2, 3, 4)), n=12)),
         ),
         library={"Config.fits": Config.fits},
         hints=(
@@ -219,24 +208,15 @@ EXERCISES = (
             "occupancy blocks, each with 2 stages, have 227 * 1024 bytes together.",
         ),
     ),
-    CutileExercise(
+    tiled_gemm(
         id="07.6",
         title="gemm through tf32",
         points=3,
         problem=gemm_tf32(),
         factors="tfloat32",
-        tiled=True,
-        tiles=factor_tiles,
-        loads=loads_of_tiles,
-        products=products_of_tiles,
         besides=InTheirOwn(problem=gemm("bf16"), shape=WHOLE[0]),
-        shapes=SMALL,
-        whole=WHOLE,
-        once=True,
         mistakes=through,
-        simulated_shapes=SMALL[2:3],
         limits=WorkLimits(at_least=(("mma.sync", 432),)),  # 16×8×8 each; 864 are all the work
-        bench_shape=BENCH,
         tiers=(0.7,),
         requires=("mma.sync",),
         inspected=SMALL[2],

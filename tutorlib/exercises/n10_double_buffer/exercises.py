@@ -1,6 +1,7 @@
 """Exercises of notebook 10: two buffers, and registers that are fetched ahead."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from math import isclose
 from random import Random
@@ -88,6 +89,16 @@ def machines(stages: tuple[int, ...]) -> Callable[[Random], tuple]:
     return lambda rng: (rng.choice(stages), rng.randint(0, 40), rng.randint(1, 20), rng.randint(1, 30))
 
 
+gemm_exercise = partial(
+    CuteExercise,
+    archs=AMPERE_TIMED,
+    problem=gemm("bf16"),
+    shapes=SHAPES,
+    simulated_shapes=SHAPES[:0:-1],  # two K tiles in four blocks first: there, work is counted
+    bench_shape=BENCH,
+    requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+    library=COURSE_LOOPS,
+)
 EXERCISES = (
     ValueExercise(
         id="10.1",
@@ -105,20 +116,13 @@ EXERCISES = (
         ),
         remedies=DOUBLE_BUFFER_REMEDIES["10.1"],
     ),
-    CuteExercise(
+    gemm_exercise(
         id="10.2",
         title="double buffer",
         points=4,
-        archs=AMPERE_TIMED,
         part=AmpereLoop(config=GemmConfig(stages=2), stages=(2,)),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SHAPES[:0:-1],  # two K tiles in four blocks first: there, work is counted
         limits=WorkLimits(at_most=ONCE, overlap=0.25),
-        bench_shape=BENCH,
         tiers=(0.8,),
-        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
-        library=COURSE_LOOPS,
         hints=(
             "Tile k is in buffer k % 2. Before the loop, load tile 0 and commit.",
             "At the top of the loop wait for tile k, then the barrier: now it has arrived, and no thread still reads "
@@ -127,20 +131,13 @@ EXERCISES = (
         ),
         remedies=DOUBLE_BUFFER_REMEDIES["10.2"],
     ),
-    CuteExercise(
+    gemm_exercise(
         id="10.3",
         title="register pipeline",
         points=4,
-        archs=AMPERE_TIMED,
         part=AmpereLoop(config=GemmConfig(stages=2), stages=(2,), prefetched=True),
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SHAPES[:0:-1],  # two K tiles in four blocks first: there, work is counted
         limits=WorkLimits(at_most=ONCE, overlap=0.2),
-        bench_shape=BENCH,
         tiers=(0.9,),
-        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
-        library=COURSE_LOOPS,
         hints=(
             "Before the loop, tile 0 must have arrived for fetch(0, 0): load, commit, wait, barrier, fetch.",
             "In K block b, fetch block b + 1 and then multiply block b.",

@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+import torch
+
 from tutorlib.instruments.sweeps.hopper import changed
 from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.launch import launcher
 from tutorlib.problems.problem import Shape
 
 ROUND_S = 0.025  # that a round of timing takes, about
@@ -21,8 +24,6 @@ class Bench:
     """Times calls beside cuBLAS. Inputs are parts of one long row of random numbers, results of another."""
 
     def __init__(self) -> None:
-        import torch
-
         self.inputs = torch.empty(1 << 28, dtype=torch.bfloat16, device="cuda").normal_()
         self.results = torch.empty(1 << 27, dtype=torch.bfloat16, device="cuda")
         self.l2 = torch.cuda.get_device_properties().L2_cache_size
@@ -42,10 +43,6 @@ class Bench:
 
     def measure(self, shape: Shape, configs: Sequence[HopperConfig]) -> Iterator[dict[str, Any]]:
         """A line for each configuration: its median time and cuBLAS's, or that its result is wrong."""
-        import torch
-
-        from tutorlib.kernels.hopper.launch import launcher
-
         m, n, k = shape
         sets = self.sets(shape)
         calls: list[Callable[..., Any]] = [lambda a, b, c: torch.mm(a, b.mT, out=c)]
@@ -67,8 +64,6 @@ class Bench:
 
     def wrong(self, launch: Callable[..., Any], a: Any, b: Any, c: Any) -> str:
         """How far the result is off, or ""."""
-        import torch
-
         want = torch.mm(a, b.mT).float()
         launch(a, b, c.fill_(torch.nan))
         off = float(((c.float() - want).abs() - want.abs() * 2**-7).max())
@@ -76,8 +71,6 @@ class Bench:
 
     def times(self, calls: Sequence[Callable[..., Any]], sets: Sequence[tuple[Any, Any, Any]]) -> list[list[float]]:
         """µs of each call, in turns, in rounds that are queued behind a pause of the GPU."""
-        import torch
-
         torch.cuda.synchronize()
         start = time.perf_counter()
         for call in calls:

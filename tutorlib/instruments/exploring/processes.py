@@ -35,12 +35,6 @@ def shares(points: Sequence[tuple[Shape, HopperConfig]], processes: int) -> list
     return [[Share(shape, settings) for shape, settings in part.items()] for part in parts]
 
 
-def config_of(settings: dict[str, Any]) -> HopperConfig:
-    """From what differs from the default, as JSON has it."""
-    values: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
-    return HopperConfig(**values)
-
-
 class Worker:
     """Its folder has files of one name for each process: job, the shares; done, how many of them; out, the results;
     holds, since when it has the GPU."""
@@ -61,7 +55,7 @@ class Worker:
             shape, settings = shared[number]
             if time.time() > until:
                 return
-            configs = [config_of(one) for one in settings]
+            configs = [HopperConfig.from_json(one) for one in settings]
             for config in configs:
                 compile_gemm(config)
             with self.lock.open("w") as lock, self.out.open("a") as out:

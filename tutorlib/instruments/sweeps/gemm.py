@@ -12,12 +12,13 @@ from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
 from tutorlib.kernels.ampere.parts import Order
 from tutorlib.kernels.ampere.schedules import LONG, SPREAD, TUNED, LoopSchedule, make_loop
+from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.ladder import AMPERE_RUNGS, LADDER, AmpereRung, HopperRung, Rung, in_eights
 from tutorlib.kernels.nvidia_example import against_nvidia
 from tutorlib.machine import device
 from tutorlib.measuring import counters
-from tutorlib.measuring.launchers import ChosenLauncher, CuteLauncher, HopperLauncher
+from tutorlib.measuring.launchers import CuteLauncher, HopperLauncher, HostLauncher
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Problem, Shape
@@ -42,7 +43,7 @@ def rung_launcher(rung: Rung, problem: Problem) -> Launcher:
         case HopperRung(config=HopperConfig() as config):
             return HopperLauncher(config)
         case _:
-            return ChosenLauncher()
+            return HostLauncher(launch.gemm)
 
 
 def gemm_rungs() -> Sweep:

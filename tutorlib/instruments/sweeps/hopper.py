@@ -12,13 +12,14 @@ from tutorlib.compiling.spec import DType
 from tutorlib.instruments.stamps import block_of, cycles_of
 from tutorlib.instruments.sweeps.gemm import SQUARES
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
+from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.nvidia_example import NvidiaHopper, is_here
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.bench import host_us
-from tutorlib.measuring.launchers import ChosenLauncher, HopperLauncher
+from tutorlib.measuring.launchers import HopperLauncher, HostLauncher
 from tutorlib.measuring.measure import measure
 from tutorlib.problems.catalogue import gemm, gemm_block_scaled, gemm_fp8
 from tutorlib.problems.problem import Problem, Shape
@@ -107,7 +108,7 @@ def self_configuring(name: str = "chosen", dtype: DType = "bf16") -> Candidate:
         config = {"config": changed(choose(m, n, k, device.need_gpu().sms, dtype))}
         return config | launch_cost(gemm(dtype), shape) if shape == SMALLEST else config
 
-    return Candidate(name, ChosenLauncher(), needs=WGMMA, inspect=choice)
+    return Candidate(name, HostLauncher(launch.gemm), needs=WGMMA, inspect=choice)
 
 
 def launch_cost(problem: Problem, shape: Shape) -> dict[str, float]:
@@ -115,7 +116,7 @@ def launch_cost(problem: Problem, shape: Shape) -> dict[str, float]:
     work = Work(problem, shape)
     baseline = partial(problem.baseline, work.output.tensor, *work.inputs)
     return {
-        "host_us": round(host_us(ChosenLauncher().on(work)), 2),
+        "host_us": round(host_us(HostLauncher(launch.gemm).on(work)), 2),
         "baseline_host_us": round(host_us(baseline), 2),
     }
 

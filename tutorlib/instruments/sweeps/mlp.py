@@ -5,14 +5,15 @@ and up may be one matrix (2F, H).
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear, silu
 
 from tutorlib.problems.bounds import UNIT_ROUNDOFF, accumulation
 from tutorlib.problems.fused import STEEPEST
 from tutorlib.problems.problem import Operand, Problem, Shape
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 BF16 = UNIT_ROUNDOFF["bf16"]
 X = Operand("x", "TH", "bf16")
@@ -38,31 +39,24 @@ def mlp(width: int | None = None) -> Problem:
     """
     weights = (Operand("gate_up", "GH", "bf16", variance="H"),) if width else (GATE, UP)
 
-    def gate_and_up(parts: "tuple[Tensor, ...]") -> "tuple[Tensor, Tensor]":
+    def gate_and_up(parts: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         if not width:
             return parts[0], parts[1]
         gate, up = parts[0].unflatten(0, (-1, 2, width)).unbind(1)
         return gate.flatten(0, 1), up.flatten(0, 1)
 
-    def reference(x: "Tensor", *parts: "Tensor") -> "Tensor":
-        from torch.nn.functional import silu
-
+    def reference(x: Tensor, *parts: Tensor) -> Tensor:
         gate, up = (x @ weight.mT for weight in gate_and_up(parts))
         return (silu(gate) * up) @ parts[-1].mT
 
-    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: Any) -> "Tensor":
-        from torch.nn.functional import silu
-
+    def bound(result: Tensor, inputs: tuple[Tensor, ...], out: Any) -> Tensor:
         x, *parts, down = inputs
         gate, up = (x @ weight.mT for weight in gate_and_up(tuple(parts)))
         h = silu(gate) * up
         off = BF16 * (3 * h.abs() + STEEPEST * (gate * up).abs())
         return accumulation(result, (h, down), out) + 6 * (off.square() @ down.square().mT).sqrt()
 
-    def baseline(y: "Tensor", x: "Tensor", *parts: "Tensor") -> None:
-        import torch
-        from torch.nn.functional import silu
-
+    def baseline(y: Tensor, x: Tensor, *parts: Tensor) -> None:
         gate, up = (x @ weight.mT for weight in (parts[0].chunk(2) if width else parts[:2]))
         torch.mm(silu(gate) * up, parts[-1].mT, out=y)
 
@@ -89,20 +83,18 @@ def mlp_gradient() -> Problem:
     and u for each part of dx and for the whole.
     """
 
-    def pieces(inputs: "tuple[Tensor, ...]") -> "tuple[Tensor, ...]":
+    def pieces(inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """gate, up, silu(gate), its slope, D."""
-        from torch.nn.functional import silu
-
         x, gate_weight, up_weight, down, grad = inputs
         gate, up = x @ gate_weight.mT, x @ up_weight.mT
         sigmoid = gate.sigmoid()
         return gate, up, silu(gate), sigmoid * (1 + gate * (1 - sigmoid)), grad @ down
 
-    def reference(*inputs: "Tensor") -> "Tensor":
+    def reference(*inputs: Tensor) -> Tensor:
         _, up, activated, slope, d = pieces(inputs)
         return (d * up * slope) @ inputs[1] + (d * activated) @ inputs[2]
 
-    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: Any) -> "Tensor":
+    def bound(result: Tensor, inputs: tuple[Tensor, ...], out: Any) -> Tensor:
         gate, up, activated, slope, d = pieces(inputs)
         of_gate = BF16 * (d * up).abs() * (5 * STEEPEST + gate.abs() / 2)
         of_up = BF16 * d.abs() * (4 * activated.abs() + STEEPEST * gate.abs())
@@ -110,9 +102,7 @@ def mlp_gradient() -> Problem:
         spread = of_gate.square() @ inputs[1].square() + of_up.square() @ inputs[2].square()
         return BF16 * (parts + result.abs()) + 6 * spread.sqrt()
 
-    def baseline(dx: "Tensor", *inputs: "Tensor") -> None:
-        from torch.nn.functional import linear
-
+    def baseline(dx: Tensor, *inputs: Tensor) -> None:
         step(linear, dx, *inputs)
 
     return Problem(
@@ -128,19 +118,15 @@ def mlp_gradient() -> Problem:
     )
 
 
-def activated(gate: "Tensor", up: "Tensor") -> "Tensor":
-    from torch.nn.functional import silu
-
+def activated(gate: Tensor, up: Tensor) -> Tensor:
     return silu(gate) * up
 
 
-def step(linear: Any, dx: "Tensor", *inputs: "Tensor", activated: Any = activated) -> None:
+def step(linear: Any, dx: Tensor, *inputs: Tensor, activated: Any = activated) -> None:
     """Forward and backward of the MLP with this linear(x, weight), through torch's autograd; x's gradient into dx.
 
     inputs: x, gate, up, down, grad. activated(gate, up): what lies between the GEMMs.
     """
-    import torch
-
     *tensors, grad = inputs
     x, gate, up, down = leaves = [tensor.detach().requires_grad_() for tensor in tensors]
     y = linear(activated(linear(x, gate), linear(x, up)), down)

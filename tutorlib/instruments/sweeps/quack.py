@@ -5,35 +5,28 @@ QuACK (github.com/Dao-AILab/quack, CuTe DSL) is no part of the course; `pip inst
 
 from importlib.util import find_spec
 
+from torch import Tensor
+
 from tutorlib.instruments.sweeps.hopper import LARGE, self_configuring
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.nvidia_example import NoExample
 from tutorlib.machine.features import WGMMA
+from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.problems.catalogue import gemm
-from tutorlib.problems.work import Call, Work
 
 
-class Quack:
-    """A launcher of `quack.gemm`; the first call at a shape tries its configurations. Raises NoExample."""
+def quack_gemm(a: Tensor, b: Tensor, c: Tensor) -> None:
+    """`quack.gemm`, whose first call at a shape tries its configurations."""
+    from quack.gemm_interface import gemm
 
-    def __init__(self) -> None:
-        if find_spec("quack") is None:
-            raise NoExample("pip install quack-kernels==0.6.5 einops")
-
-    def on(self, work: Work) -> Call:
-        from quack.gemm_interface import gemm
-
-        a, b, c = work.tensors
-
-        def call() -> None:
-            gemm(a, b.mT, out=c, tuned=True)
-
-        return call
+    gemm(a, b.mT, out=c, tuned=True)
 
 
 def tuned_quack() -> Candidate:
     """Raises NoExample."""
-    return Candidate("QuACK 0.6.5, tuned", Quack(), needs=WGMMA)
+    if find_spec("quack") is None:
+        raise NoExample("pip install quack-kernels==0.6.5 einops")
+    return Candidate("QuACK 0.6.5, tuned", HostLauncher(quack_gemm), needs=WGMMA)
 
 
 def gemm_quack() -> Sweep:

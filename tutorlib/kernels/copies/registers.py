@@ -1,6 +1,8 @@
 """A copy through registers, as a CopyConfig says: notebook 05's rungs 2 and 3 and all that lies between them."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import cutlass
 from cutlass import cute
@@ -16,30 +18,12 @@ from cutlass.cute.nvgpu import (
 from tutorlib.kernels.copies.config import CopyConfig, Hint
 
 
-def load_atom(dtype: type[cutlass.Numeric], bits: int, hint: Hint) -> cute.CopyAtom:
-    match hint:
-        case "no L1":
-            return cute.make_copy_atom(
-                CopyG2ROp(), dtype, num_bits_per_copy=bits, l1c_evict_priority=CacheEvictionPriority.NO_ALLOCATE
-            )
-        case "streaming":
-            return cute.make_copy_atom(
-                CopyG2ROp(), dtype, num_bits_per_copy=bits, load_cache_mode=LoadCacheMode.STREAMING
-            )
-    return cute.make_copy_atom(CopyUniversalOp(), dtype, num_bits_per_copy=bits)
-
-
-def store_atom(dtype: type[cutlass.Numeric], bits: int, hint: Hint) -> cute.CopyAtom:
-    match hint:
-        case "no L1":
-            return cute.make_copy_atom(
-                CopyR2GOp(), dtype, num_bits_per_copy=bits, l1c_evict_priority=CacheEvictionPriority.NO_ALLOCATE
-            )
-        case "streaming":
-            return cute.make_copy_atom(
-                CopyR2GOp(), dtype, num_bits_per_copy=bits, store_cache_mode=StoreCacheMode.STREAMING
-            )
-    return cute.make_copy_atom(CopyUniversalOp(), dtype, num_bits_per_copy=bits)
+def hinted_atom(dtype: type[cutlass.Numeric], bits: int, op: Any, hint: Hint, **streaming: Any) -> cute.CopyAtom:
+    """op: what takes a hint. streaming: the argument that says "streaming" to it."""
+    if not hint:
+        return cute.make_copy_atom(CopyUniversalOp(), dtype, num_bits_per_copy=bits)
+    told = {"l1c_evict_priority": CacheEvictionPriority.NO_ALLOCATE} if hint == "no L1" else streaming
+    return cute.make_copy_atom(op, dtype, num_bits_per_copy=bits, **told)
 
 
 @cute.kernel
@@ -70,8 +54,11 @@ def make_copy(config: CopyConfig) -> Callable[..., None]:
         lanes = config.side_by_side
         threads = cute.make_ordered_layout((config.threads // lanes, lanes), order=(1, 0))
         values = cute.make_ordered_layout((1, config.vector), order=(1, 0))
-        load = cute.make_tiled_copy_tv(load_atom(src.element_type, bits, config.loads), threads, values)
-        store = cute.make_tiled_copy_tv(store_atom(src.element_type, bits, config.stores), threads, values)
+        atom = partial(hinted_atom, src.element_type, bits)
+        loads = atom(CopyG2ROp(), config.loads, load_cache_mode=LoadCacheMode.STREAMING)
+        stores = atom(CopyR2GOp(), config.stores, store_cache_mode=StoreCacheMode.STREAMING)
+        load = cute.make_tiled_copy_tv(loads, threads, values)
+        store = cute.make_tiled_copy_tv(stores, threads, values)
         rows, columns = cute.size(src, mode=[0]), cute.size(src, mode=[1])
         grid = (columns // config.tile[1], rows // config.tile[0], 1)
         copy_kernel(src, dst, load, store, config).launch(grid=grid, block=(config.threads, 1, 1))

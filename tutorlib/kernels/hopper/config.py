@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tutorlib.kernels.rules import ConfigError as ConfigError
 from tutorlib.kernels.rules import whole_number, whole_numbers
@@ -107,6 +107,11 @@ class HopperConfig:
             object.__setattr__(self, name, whole_number(name, given[name]))
         for broken in self.broken_rules():
             raise ConfigError(broken)
+
+    @classmethod
+    def from_json(cls, settings: dict[str, Any]) -> "HopperConfig":
+        """From the settings that differ from the default, as JSON has them. Raises ConfigError."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()})
 
     # What follows ----------------------------------------------------------------------------------------------
 
