@@ -34,7 +34,8 @@ SPLIT = {"persistent": False, "split_k": 2}
 BENCH = (4096, 4096, 4096)
 HAND_OVER_MEETINGS = 4 * (4 + 2)  # 4 warps: for 3 stored pieces, a wait before one of them, give, and add
 # 2 blocks with 6 tiles of 5 K tiles: the producer waits for each stage, and for all 3 at the end; 4 warps multiply.
-WAITS = 2 * (6 * 5 * (1 + 4) + 3)
+ARRIVALS = 2 * 6 * 5 * (1 + 4)
+WAITS = ARRIVALS + 2 * 3
 CONSUMED = 12 * 4 + 8  # 12 tiles of a piece in each of 4 warps, and the end of 2 blocks
 STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
 STORE_MEETINGS = 6 * 4 * 7  # for 3 of the 4 pieces a buffer must be waited for
@@ -165,7 +166,9 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=ConsumeSlot(names=("consume",), settings={"defer_stores": True}, small=SMALL["consume"]),
         simulated_shapes=sizes(SMALL["consume"]),
-        limits=WorkLimits(at_most=(("bar.sync", 16), ("cp.async.bulk.wait_group", CONSUMED + 8))),
+        limits=WorkLimits(
+            at_most=(("bar.sync", 16), ("cp.async.bulk.wait_group", CONSUMED + 8), ("mbarrier.arrive", ARRIVALS))
+        ),
         bench_shape=BENCH,
         tiers=(0.95,),
         library={"consume_tiles": InModule(PARTS, "consume_tiles")},
