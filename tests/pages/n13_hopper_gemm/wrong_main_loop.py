@@ -200,7 +200,7 @@ ARRIVALS = [
         "frees_relaxed",
         "An arrival that does not release.",
         swap(FREE, f"{FREE[:-1]}, relaxed=True)"),
-        words=("a relaxed arrival tells nothing of what came before it",),
+        words=("a relaxed arrival does not release what came before it",),
     ),
     loop(
         "frees_the_last_stages_twice",

@@ -182,7 +182,7 @@ WRONG = {
                 swap(f"\n{LAST_FREE}", f"\n{LAST_FREE}\n        {FREE}"),
             )
         ),
-        says("a relaxed arrival tells nothing of what came before it")(
+        says("a relaxed arrival does not release what came before it")(
             derive(
                 multiply_steps,
                 "frees_relaxed",

@@ -209,7 +209,7 @@ class HopperBlock(HopperScene):
     def mbarrier_arrive(self, mbar_ptr: Any, *where: Any, relaxed: Any = False, **hints: Any) -> None:
         if relaxed and mbar_ptr.here.kind == "empty":
             raise Unsafe(
-                f"{calling_line()}: a relaxed arrival tells nothing of what came before it: the stage may be "
+                f"{calling_line()}: a relaxed arrival does not release what came before it: the stage may be "
                 "overwritten while wgmmas still read it.",
                 LoopFlaw.OVERWRITTEN(what="being read"),
             )

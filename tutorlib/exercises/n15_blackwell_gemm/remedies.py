@@ -235,8 +235,8 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(PartFlaw.THREADS, "block=(192, 1, 1): each of the two blocks has six warps."),
         Remedy(
             (Hazard.RACE(), Hazard.MBARRIER()),
-            "All warps of both blocks meet: cluster_arrive(), then cluster_wait(). A relaxed arrival, "
-            "cluster_arrive_relaxed(), tells nothing of what its warp did before.",
+            "All warps of both blocks meet: cluster_arrive(), then cluster_wait(). cluster_arrive_relaxed() does not "
+            "release what its warp did before.",
         ),
     ),
 }

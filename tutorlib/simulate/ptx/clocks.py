@@ -55,8 +55,8 @@ class WarpClocks:
     An access that warp v made at count c is over for warp w when c <= known[block, w, v]. On the diagonal stands the
     count of the last step that all threads of the warp took together: what came since is not ordered among them.
     cluster: blocks that may order one another's accesses; a warp knows of the components of all of them, those of the
-    block with rank 0 first. base: where a block's own begin. fenced: what each warp knew at its last fence, and alone
-    gives on where it arrives relaxed.
+    block with rank 0 first. base: where a block's own begin. fenced: what each warp knew at its last fence, which is
+    all that a relaxed arrival releases.
     """
 
     def __init__(self, blocks: int, agents: Agents, cluster: int = 1) -> None:

@@ -122,8 +122,8 @@ def fence_initialization(instruction: Instruction, site: int, state: State) -> S
 
 
 def fence(instruction: Instruction, site: int, state: State) -> Step:
-    """membar and fence, and tcgen05's before a thread synchronizes: what this thread knows of, its next arrival tells,
-    though relaxed; for the device, it becomes visible to other blocks."""
+    """membar, fence and tcgen05's before a thread synchronizes: a relaxed arrival then releases what this thread knows
+    now. One for the device makes it visible to other blocks, too."""
     order = state.watch.overlaps.order if is_device_fence(instruction) else None
 
     def step(where: Where) -> None:
