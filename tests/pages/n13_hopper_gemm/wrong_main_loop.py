@@ -394,6 +394,25 @@ WGMMAS = [
         swap("        warpgroup.wait_group(1)", "        warpgroup.commit_group()\n        warpgroup.wait_group(1)"),
     ),
     loop(
+        "cluster_meets",
+        "A barrier of the cluster, which is this block alone, in each step.",
+        swap(
+            "        warpgroup.wait_group(1)",
+            "        cute.arch.cluster_arrive()\n        cute.arch.cluster_wait()\n        warpgroup.wait_group(1)",
+        ),
+        words=("bar.sync/barrier instructions",),
+    ),
+    loop(
+        "fences_in_each_step",
+        "Two fences that nothing needs.",
+        swap(
+            "        warpgroup.wait_group(1)",
+            '        cute.arch.fence_acq_rel_cta()\n        cute.arch.fence_proxy("async.shared", space="cta")\n'
+            "        warpgroup.wait_group(1)",
+        ),
+        words=("fence instructions",),
+    ),
+    loop(
         "meets_at_the_end",
         "A barrier of the block that nothing needs.",
         swap("    warpgroup.wait_group(0)", "    warpgroup.wait_group(0)\n    cute.arch.sync_threads()"),

@@ -81,6 +81,7 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=Slot(names=("load",), settings={"cluster": (2, 1)}, small=SMALL["load"]),
         simulated_shapes=sizes(SMALL["load"]),
+        limits=WorkLimits(at_most=(("bar.sync|barrier", 64), ("fence", 136))),
         library={"load_shared": InModule(PARTS, "load_shared"), "make_layout_image_mask": "make_layout_image_mask"},
         hints=(
             "The blocks that share A's tile have the same m, so they differ in n: cluster[1] of them, and this one is "
@@ -105,7 +106,7 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=Slot(names=("produce",), small=SMALL["produce"]),
         simulated_shapes=sizes(SMALL["produce"]),
-        limits=WorkLimits(at_most=(("mbarrier.try_wait", WAITS),)),
+        limits=WorkLimits(at_most=(("mbarrier.try_wait", WAITS), ("bar.sync|barrier", 32), ("fence", 100))),
         library={"produce_tiles": InModule(PARTS, "produce_tiles")},
         hints=(
             "Two loops, one in the other: over tiles.items(), and over the item's k_tiles.",
@@ -119,7 +120,7 @@ PART_EXERCISES = (
                 "The state must say which stage comes next and how often the ring has gone round, over all tiles.",
             ),
             Remedy(
-                Fail.TOO_MANY,
+                Fail.TOO_MANY(instruction="mbarrier.try_wait"),
                 "loads.finish(state) comes once, after the last tile. Within the loop it empties the ring after each "
                 "tile, and the next tile's loads start late.",
             ),
@@ -132,7 +133,10 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=RolesSlot(names=("roles",), small=SMALL["roles"]),
         simulated_shapes=sizes(SMALL["roles"]),
-        limits=WorkLimits(at_least=(("setmaxnreg.dec", 8), ("setmaxnreg.inc", 16))),
+        limits=WorkLimits(
+            at_least=(("setmaxnreg.dec", 8), ("setmaxnreg.inc", 16)),
+            at_most=(("setmaxnreg", 24), ("bar.sync|barrier", 24)),
+        ),
         library={"take_roles": InModule(PARTS, "take_roles")},
         hints=(
             "The warpgroups 0 to consumers - 1 multiply; the last one is the producer.",
@@ -182,6 +186,7 @@ PART_EXERCISES = (
         ),
         remedies=(
             Remedy(SlotFlaw.NOT_DEFERRED, "Where in the loop are wgmmas in flight that no warp waits for yet?"),
+            Remedy(Fail.TOO_MANY(instruction="mbarrier.arrive"), "retire(…) once for each step: it frees the stage."),
             Remedy(Fail.TOO_MANY, "out.drain() once, after the last tile; no barrier of the warps in a step."),
             Remedy(SlotFlaw.ALWAYS_DEFERRED, "`if cutlass.const_expr(defer):`, and round_and_store in the other case."),
             Remedy(
@@ -206,6 +211,7 @@ PART_EXERCISES = (
             at_least=(("bar.warp.sync", STORE_MEETINGS),),
             at_most=(
                 ("bar.warp.sync", 2 * STORED),  # the first piece may wait for a buffer too
+                ("bar.sync|barrier", 16),
                 ("fence.proxy", STORED),
                 ("stmatrix", 4 * STORED),
                 ("cp.async.bulk.tensor.2d.global", STORED),
@@ -265,7 +271,9 @@ PART_EXERCISES = (
         problem=gemm_shared(ACCUMULATORS, FLAGS),
         part=Slot(names=("give", "add"), settings={"stream_k": True}, small=SMALL["hand over"]),
         simulated_shapes=sizes(SMALL["hand over"]),
-        limits=WorkLimits(at_least=(("bar.warp.sync", HAND_OVER_MEETINGS),)),
+        limits=WorkLimits(  # a fence for each flag
+            at_least=(("bar.warp.sync", HAND_OVER_MEETINGS),), at_most=(("fence", 24),)
+        ),
         library={"give_part": InModule(PARTS, "give_part"), "add_part": InModule(PARTS, "add_part")},
         hints=(
             "All lanes write, one lane raises the flag. What makes sure that the others are done?",

@@ -48,6 +48,7 @@ WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts"
 WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
 ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
 EPILOGUE = ("cp.async.bulk.wait_group", 64), ("tcgen05.wait::ld", 48), ("tcgen05.fence::before_thread_sync", 48)
+NO_BARRIERS = WorkLimits(at_most=(("bar.sync|barrier", 24),))  # but those of the kernel around the loop
 LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
 EXERCISES = (
@@ -130,7 +131,7 @@ EXERCISES = (
         simulated_shapes=SIMULATED,
         library={**ALLOCATOR, **course("parts", "allocate", "release", "pair_allocate", "pair_release")},
         limits=WorkLimits(  # of two blocks
-            at_most=(("bar.sync", 36), ("tcgen05.relinquish_alloc_permit", 2)),
+            at_most=(("bar.sync|barrier", 36), ("tcgen05.relinquish_alloc_permit", 2)),
             at_least=(("tcgen05.relinquish_alloc_permit", 2),),
         ),
         hints=(
@@ -154,6 +155,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("loops", "produce_tiles"),
+        limits=NO_BARRIERS,
         hints=(
             "It is 14.1 with a loop around it: for each tile, for each K tile.",
             "Make the state once, before both loops: the ring does not start over at a new tile.",
@@ -175,6 +177,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("loops", "multiply_tiles"),
+        limits=NO_BARRIERS,
         hints=(
             "It has two states: a consumer's for stages and a producer's for accumulators.",
             "For each tile, wait until its accumulator is free. For each K tile, wait for full, multiply with "
@@ -338,8 +341,8 @@ EXERCISES = (
         counted=WHOLE_TILES,
         padded=False,
         library=WHOLE,
-        limits=WorkLimits(  # of 2 SMs; with loops that ask for a phase before they wait for it, but one warp at the end
-            blocks=2, most_blocks=2, at_most=(("bar.sync", 36), ("tcgen05.mma", 48), ("mbarrier.try_wait", 96))
+        limits=WorkLimits(  # of 2 SMs; loops may ask before they wait
+            blocks=2, most_blocks=2, at_most=(("bar.sync|barrier", 36), ("tcgen05.mma", 48), ("mbarrier.try_wait", 96))
         ),
         limits_at={ONE_TILE: WorkLimits(most_blocks=1), SIMULATED[0]: WorkLimits(blocks=3, most_blocks=3)},  # of 3
         hints=(
@@ -369,8 +372,8 @@ EXERCISES = (
             blocks=4,
             most_blocks=4,
             at_most=(
-                *(("tcgen05.relinquish_alloc_permit", 4), ("barrier.cluster.arrive", 72), ("tcgen05.mma", 24)),
-                ("mbarrier.try_wait", 138),
+                *(("tcgen05.relinquish_alloc_permit", 4), ("bar.sync|barrier.cluster.arrive", 72)),
+                *(("tcgen05.mma", 24), ("mbarrier.try_wait", 138)),
             ),
             at_least=(("tcgen05.relinquish_alloc_permit", 4),),
         ),
