@@ -206,7 +206,6 @@ WRONG = {
         give("for_the_own_sm", "Published to its own block only.", swap('scope="gpu"', 'scope="cta"')),
         give("no_flag", "The other block waits forever.", swap(RAISE, "pass")),
         give("writes_nothing", "A flag, and nothing to add.", without("part.write()")),
-        add("fences_for_each_slice", "A fence of the GPU for each slice.", swap("        part.add(number)", "        cute.arch.fence_acq_rel_gpu()\n        part.add(number)")),
         give("two", "Raises it to another value, and the next launch finds 2.", swap("Int32(1)", "Int32(0)")),
         add("no_wait", "Adds whatever is there.", swap("    given = Int32(0)\n", "    given = Int32(1)\n")),
         add("no_acquire", "May have read the accumulators before the flag.", swap('sem="acquire"', 'sem="relaxed"')),

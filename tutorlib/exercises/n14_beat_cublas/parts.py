@@ -171,7 +171,9 @@ PART_EXERCISES = (
         part=ConsumeSlot(names=("consume",), settings={"defer_stores": True}, small=SMALL["consume"]),
         simulated_shapes=sizes(SMALL["consume"]),
         limits=WorkLimits(
-            at_most=(("bar.sync", 16), ("cp.async.bulk.wait_group", CONSUMED + 8), ("mbarrier.arrive", ARRIVALS))
+            at_most=(
+                *(("bar.sync|barrier", 16), ("cp.async.bulk.wait_group", CONSUMED + 8), ("mbarrier.arrive", ARRIVALS)),
+            )
         ),
         bench_shape=BENCH,
         tiers=(0.95,),
@@ -271,9 +273,7 @@ PART_EXERCISES = (
         problem=gemm_shared(ACCUMULATORS, FLAGS),
         part=Slot(names=("give", "add"), settings={"stream_k": True}, small=SMALL["hand over"]),
         simulated_shapes=sizes(SMALL["hand over"]),
-        limits=WorkLimits(  # a fence for each flag
-            at_least=(("bar.warp.sync", HAND_OVER_MEETINGS),), at_most=(("fence", 24),)
-        ),
+        limits=WorkLimits(at_least=(("bar.warp.sync", HAND_OVER_MEETINGS),)),
         library={"give_part": InModule(PARTS, "give_part"), "add_part": InModule(PARTS, "add_part")},
         hints=(
             "All lanes write, one lane raises the flag. What makes sure that the others are done?",
