@@ -172,7 +172,9 @@ PART_EXERCISES = (
         simulated_shapes=sizes(SMALL["consume"]),
         limits=WorkLimits(
             at_most=(
-                *(("bar.sync|barrier", 16), ("cp.async.bulk.wait_group", CONSUMED + 8), ("mbarrier.arrive", ARRIVALS)),
+                ("bar.sync|barrier", 16),
+                ("cp.async.bulk.wait_group", CONSUMED + 8),
+                ("mbarrier.arrive", ARRIVALS),
             )
         ),
         bench_shape=BENCH,
