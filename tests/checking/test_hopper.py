@@ -143,11 +143,11 @@ def test_tensor_cores_that_wait_are_weak_where_the_exercise_asks():
 @pytest.mark.usefixtures("no_gpu")
 class TestNotRehearsed:
     def test_what_only_a_compiler_understands_is_simulated(self):
-        assert find("14.1").grade(unusual.by_lowest_lane).message == "✓ 14.1 produce: 4 points"
+        assert find("14.1").grade(unusual.by_converted_lane).message == "✓ 14.1 produce: 4 points"
 
     def test_what_is_wrong_with_it_is_found_there(self):
         without_wait = without("mbarrier_wait")
-        overwrites = derive(unusual.by_lowest_lane, "overwrites", "does not wait for an empty stage", without_wait)
+        overwrites = derive(unusual.by_converted_lane, "overwrites", "does not wait for an empty stage", without_wait)
         message = find("14.1").grade(overwrites).message
         assert "writes to shared memory into which the TMA copy" in message
         assert "`steps.load(k_tile, state.index)`" in message
@@ -157,11 +157,11 @@ class TestNotRehearsed:
             raise NotSimulated("brkpt")
 
         monkeypatch.setattr("tutorlib.checking.kernel.find_simulated_fault", lacks)
-        verdict = replace(PRODUCE, requires=()).judge(Served(unusual.by_lowest_lane))
+        verdict = replace(PRODUCE, requires=()).judge(Served(unusual.by_converted_lane))
         assert (verdict.status, verdict.points) == ("not_run", 0)
         assert "compiled for sm_90a; not run: brkpt is not simulated" in verdict.lines[0]
         assert "; not rehearsed: " in verdict.lines[0]
-        assert "'<' not supported" in verdict.lines[0]
+        assert "PerThread" in verdict.lines[0]
 
     def test_a_loop_that_was_rehearsed_has_its_points_even_there(self, monkeypatch):
         def lacks(problem, launcher, shape, patterned, mistakes):

@@ -10,7 +10,7 @@ from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import BY_NAME, HostFunction, Inside
 from tutorlib.checking.rehearsed import first_weakness, waits_again
 from tutorlib.checking.rehearsing.hopper_block import HopperBlock, one_function, rehearse_roles, specialized
-from tutorlib.checking.rehearsing.hopper_messages import last_freed_early
+from tutorlib.checking.rehearsing.hopper_messages import freed_again, last_freed_early
 from tutorlib.checking.rehearsing.hopper_warps import WarpgroupWarps
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.failure import Flaw
@@ -91,8 +91,8 @@ class HopperLoops(Inside):
                     "no load into them is in flight.",
                     LoopFlaw.IDLE,
                 )
-        if early := last_freed_early(block):
-            return early
+        if freed := last_freed_early(block) or freed_again(block):
+            return freed
         if block.needless:
             return Flaw(
                 f"it is safe, but {min(map(str, block.needless))}: warps that load nothing wait for `empty`, so each "

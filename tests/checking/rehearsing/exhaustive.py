@@ -63,6 +63,8 @@ class Recorder(MBarrierCalls):
         """Asked by no loop here."""
         raise NotImplementedError
 
+    thread_idx = warp_idx = lane_idx
+
     def unrolling(self, *args: Any) -> range:
         return range(*map(int, args))
 

@@ -178,11 +178,36 @@ def by_lane(steps):
 
 @cute.jit
 def by_lowest_lane(steps):
-    """Compares the lane's number in a way that only a compiler understands: it is simulated, not rehearsed."""
+    """The lane below 1 arrives."""
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
         cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
         if cute.arch.lane_idx() < 1:
+            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+        steps.load(k_tile, state.index)
+        state.advance()
+
+
+@cute.jit
+def by_thread(steps):
+    """The warp's first thread arrives, by the number that it has in the block."""
+    thread, _, _ = cute.arch.thread_idx()
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        if thread % 32 == 0 and cute.arch.warp_idx() == thread // 32:
+            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+        steps.load(k_tile, state.index)
+        state.advance()
+
+
+@cute.jit
+def by_converted_lane(steps):
+    """Converts the lane's number, as only a compiler can: it is simulated, not rehearsed."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        if Int32(cute.arch.lane_idx()) < 1:
             cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
         steps.load(k_tile, state.index)
         state.advance()

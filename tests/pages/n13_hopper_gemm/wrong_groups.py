@@ -79,6 +79,11 @@ GROUPS = [
         swap(SET, f"if adds == False:\n        tCrC.fill(0.0)\n    {SET_TRUE}"),
     ),
     group(
+        "fences_in_each_step",
+        "A proxy fence that nothing needs.",
+        swap("    warpgroup.fence()", '    cute.arch.fence_proxy("async.shared", space="cta")\n    warpgroup.fence()'),
+    ),
+    group(
         "meets_in_each_step", "All warps of the block wait.", swap(COMMIT, f"{COMMIT}\n    cute.arch.sync_threads()")
     ),
     group("four_k_blocks", "The page's number of K blocks.", swap("cute.size(tCrA, mode=[2])", "4")),
@@ -199,6 +204,11 @@ INITS = [
     init("the_warp_meets", "The other warps do not.", swap("sync_threads", "sync_warp")),
     init("meets_first", "The barrier before the initialization.", without(MEET), swap(IF, f"{MEET}\n{IF}")),
     init("meets_alone", "The barrier inside the `if`.", swap(MEET, f"    {MEET}")),
+    init(
+        "cluster_meets",
+        "A barrier of the cluster, which is this block alone, after that of the block.",
+        swap(MEET, f"{MEET}\n    cute.arch.cluster_arrive()\n    cute.arch.cluster_wait()"),
+    ),
     init("meets_twice", "A barrier before, and one after.", swap(IF, f"{MEET}\n{IF}")),
 ]
 
@@ -296,6 +306,14 @@ STAGE_0 = [
     in_one_stage("drops_the_last", "One K tile short.", swap(LOOP, LOOP.replace("k_tiles,", "k_tiles - 1,"))),
     in_one_stage(
         "unrolled", "The compiler's loop.", swap(LOOP, "for k_tile in cutlass.range_constexpr(steps.k_tiles):")
+    ),
+    in_one_stage(
+        "cluster_meets_in_a_step",
+        "A barrier of the cluster, too.",
+        swap(
+            "        steps.multiply(",
+            "        cute.arch.cluster_arrive()\n        cute.arch.cluster_wait()\n        steps.multiply(",
+        ),
     ),
     in_one_stage(
         "meets_twice_in_a_step",

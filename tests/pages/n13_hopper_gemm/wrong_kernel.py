@@ -51,6 +51,19 @@ EPILOGUES = [
     vectors,
     the_courses_epilogue,
     not_compiled_epilogue,
+    epilogue(
+        "waits_for_each_box",
+        "One box in flight at a time.",
+        swap(
+            f"    {SEND}\n    cute.arch.cp_async_bulk_commit_group()\n    cute.arch.cp_async_bulk_wait_group(0, read=True)",
+            "    for box in range(cute.size(acc.tSsC, mode=[1])):\n"
+            "        cute.copy(acc.tma, acc.tSsC[None, box], acc.tSgC[None, box])\n"
+            "        cute.arch.cp_async_bulk_commit_group()\n"
+            "        cute.arch.cp_async_bulk_wait_group(0, read=True)",
+        ),
+        words=("cp.async.bulk.wait_group instructions",),
+    ),
+    epilogue("fences_again", "Six fences for one.", swap(f"    {FENCE}\n", f"    {FENCE}\n" * 6)),
     epilogue("no_barrier", "Writes where the other warpgroup still reads.", without("sync_threads()")),
     epilogue("the_warp_for_the_block", "sync_warp for sync_threads.", swap("sync_threads()", "sync_warp()")),
     epilogue("barrier_behind_stmatrix", "Meets when it is too late.", move_last("sync_threads()", "acc.stmatrix")),
@@ -301,6 +314,11 @@ KERNELS = [
         "needless_barrier",
         "A barrier of the block between the loop and the epilogue.",
         swap("    store_by_tma(", "    cute.arch.sync_threads()\n    store_by_tma("),
+    ),
+    kernel(
+        "needless_barrier_of_the_cluster",
+        "The same, of a cluster that is this block alone.",
+        swap("    store_by_tma(", "    cute.arch.cluster_arrive()\n    cute.arch.cluster_wait()\n    store_by_tma("),
     ),
     kernel("no_loop", "Stores what was in the registers.", without("main_loop(")),
     kernel("no_epilogue", "Nothing is stored.", without("store_by_tma(")),

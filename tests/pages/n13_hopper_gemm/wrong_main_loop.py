@@ -196,6 +196,21 @@ ARRIVALS = [
         words=("empty[0] awaits 8 arrivals",),
     ),
     loop("frees_stage_0", "The first barrier for all.", swap(FREE, "cute.arch.mbarrier_arrive(steps.empty)")),
+    loop(
+        "frees_relaxed",
+        "An arrival that does not release.",
+        swap(FREE, f"{FREE[:-1]}, relaxed=True)"),
+        words=("a relaxed arrival does not release what came before it",),
+    ),
+    loop(
+        "frees_the_last_stages_twice",
+        "A second arrival for each stage that no load waits for.",
+        swap(
+            f"            {FREE}",
+            f"            {FREE}\n            if k_tile - 1 + steps.stages >= steps.k_tiles:\n                {FREE}",
+        ),
+        words=("take 8: a warp frees a stage once",),
+    ),
     loop("frees_full", "The other barrier.", swap(FREE, FREE.replace("empty", "full"))),
     loop(
         "frees_this_step",
@@ -379,11 +394,43 @@ WGMMAS = [
         swap("        warpgroup.wait_group(1)", "        warpgroup.commit_group()\n        warpgroup.wait_group(1)"),
     ),
     loop(
+        "cluster_meets",
+        "A barrier of the cluster, which is this block alone, in each step.",
+        swap(
+            "        warpgroup.wait_group(1)",
+            "        cute.arch.cluster_arrive()\n        cute.arch.cluster_wait()\n        warpgroup.wait_group(1)",
+        ),
+        words=("bar.sync/barrier instructions",),
+    ),
+    loop(
+        "fences_in_each_step",
+        "Two fences that nothing needs.",
+        swap(
+            "        warpgroup.wait_group(1)",
+            '        cute.arch.fence_acq_rel_cta()\n        cute.arch.fence_proxy("async.shared", space="cta")\n'
+            "        warpgroup.wait_group(1)",
+        ),
+        words=("fence instructions",),
+    ),
+    loop(
         "meets_at_the_end",
         "A barrier of the block that nothing needs.",
         swap("    warpgroup.wait_group(0)", "    warpgroup.wait_group(0)\n    cute.arch.sync_threads()"),
     ),
     loop("in_step", "Right, and the tensor cores pause after every K tile.", swap("wait_group(1)", "wait_group(0)")),
+    loop(
+        "in_step_by_lane",
+        "The same, with a lane that is compared by <.",
+        swap(ELECT, "if cute.arch.lane_idx() < 1:"),
+        swap("wait_group(1)", "wait_group(0)"),
+        words=("is issued, all others are over",),
+    ),
+    loop(
+        "no_such_lane",
+        "Lane 40 frees.",
+        swap(ELECT, "if cute.arch.lane_idx() == 40:"),
+        words=("phase 0 of empty[0], which lacks all 8 arrivals",),
+    ),
 ]
 
 WRONG = {"13.7": [*PHASES, *ARRIVALS, *STAGES, *WGMMAS, *OTHERWISE]}

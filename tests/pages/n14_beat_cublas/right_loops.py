@@ -108,6 +108,8 @@ RIGHT = {
         unusual.fills_first,
         unusual.by_lane,
         unusual.by_lowest_lane,
+        unusual.by_thread,
+        unusual.by_converted_lane,
         unusual.a_while_loop,
         unusual.loads_before_it_expects,
         backwards_and_polling,

@@ -3,7 +3,7 @@
 from re import sub
 
 import cutlass
-from cutlass import cute
+from cutlass import Int32, cute
 from cutlass.cute.nvgpu import warpgroup
 
 from tests.checking.rehearsing import broken, loops
@@ -36,7 +36,7 @@ def phase_of_two_rounds(steps):
         if k_tile < steps.stages:
             phase = 1
         cute.arch.mbarrier_wait(steps.empty + stage, phase)
-        if cute.arch.lane_idx() < 1:
+        if Int32(cute.arch.lane_idx()) < 1:
             cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
         steps.load(k_tile, stage)
 
@@ -156,12 +156,49 @@ WRONG = {
         ),
         says("it would hang on a GPU", "Before that: TMA")(phase_of_two_rounds),
         waits_for_all_stages,
+        says("while K tile 0 is multiplied, 1 of 4 stages are idle")(
+            derive(
+                load_steps,
+                "waits_for_its_load_by_lane",
+                "Waits for each load before the next; its lane is compared by <.",
+                swap("with cute.arch.elect_one():", "if cute.arch.lane_idx() < 1:"),
+                swap(
+                    "        state.advance()",
+                    "        cute.arch.mbarrier_wait(steps.full + state.index, state.phase ^ 1)\n        state.advance()",
+                ),
+            )
+        ),
         once_for_all_stages,
         says("not a @cute.jit function")(not_compiled),
         says("calls load_steps, which does what you are asked to write")(load_steps),
     ],
     "14.2": [
         *all_of(loops.consume, broken.CONSUME),
+        says("take 8: a warp frees a stage once")(
+            derive(
+                multiply_steps,
+                "frees_the_last_twice",
+                "Two arrivals of each warp for the last stage, for which no load waits.",
+                swap(f"\n{LAST_FREE}", f"\n{LAST_FREE}\n        {FREE}"),
+            )
+        ),
+        says("a relaxed arrival does not release what came before it")(
+            derive(
+                multiply_steps,
+                "frees_relaxed",
+                "An arrival that does not release.",
+                swap(FREE, f"{FREE[:-1]}, relaxed=True)", 2),
+            )
+        ),
+        says("is issued, all others are over")(
+            derive(
+                multiply_steps,
+                "waits_for_all_by_thread",
+                "Its tensor cores run dry; the first thread of each warp frees.",
+                swap("with cute.arch.elect_one():", "if cute.arch.thread_idx()[0] % 32 == 0:", 2),
+                swap("wait_group(1)", "wait_group(0)"),
+            )
+        ),
         says("is issued, all others are over", "wait_group(1)")(
             derive(
                 multiply_steps,

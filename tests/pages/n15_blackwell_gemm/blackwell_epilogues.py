@@ -180,6 +180,17 @@ STORE += [
     ),
     wrong(
         store_tiles,
+        "low_lane_frees_last",
+        "The lane below 1, after the write; a wait that the rehearsal does not count.",
+        swap(FREE + "            steps.write(number, part)\n", "            steps.write(number, part)\n" + FREE),
+        swap("with cute.arch.elect_one():", "if cute.arch.lane_idx() < 1:"),
+        swap(
+            "        acc.advance()", "        cute.arch.cp_async_bulk_wait_group(4, read=True)\n        acc.advance()"
+        ),
+        "freed after its last part was written",
+    ),
+    wrong(
+        store_tiles,
         "lane_0_frees_last",
         "A branch for lane 0, after the write.",
         swap(FREE + "            steps.write(number, part)\n", "            steps.write(number, part)\n" + FREE),
@@ -187,7 +198,7 @@ STORE += [
         "freed after its last part was written",
     ),
 ]
-# Right, and more than they must do; a rehearsal has none of these instructions.
+# Right, and more than they must do: the simulator counts these instructions.
 WASTEFUL = [
     wrong(
         store_tiles,

@@ -217,6 +217,12 @@ RIGHT = {
             within="pair_allocate",
         ),
         pair(
+            "fenced_arrival",
+            "A fence of the cluster, and arrivals that need not release.",
+            swap("cluster_arrive()", "fence_acq_rel_cluster()\n    cute.arch.cluster_arrive_relaxed()"),
+            within="pair_release",
+        ),
+        pair(
             "clusters_from_blocks",
             "Counts blocks first.",
             swap("clusters = min(tiles_m * tiles_n, sms // 2)", "blocks = min(2 * tiles_m * tiles_n, sms // 2 * 2)\n        clusters = blocks // 2"),

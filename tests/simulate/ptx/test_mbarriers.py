@@ -103,6 +103,9 @@ def test_what_an_arrival_orders():
     assert not report.findings
     assert out[32:].tolist() == list(range(32))
     only(go(body.replace(WAIT.format(0), ""))[0], "race", "reads what thread", "with no barrier between")
+    relaxed = body.replace("mbarrier.arrive.", "mbarrier.arrive.relaxed.cta.")
+    only(go(relaxed)[0], "race", "reads what thread", "with no barrier between")
+    assert not go(relaxed.replace("mbarrier.arrive.", "fence.acq_rel.cta; mbarrier.arrive."))[0].findings
 
 
 def test_lanes_of_a_warp_wait_for_one_that_an_mbarrier_holds_up():
@@ -260,6 +263,22 @@ def test_shared_memory_of_a_cluster_is_read_by_all_of_its_blocks(rank):
     report, out = clusters(body)
     assert not report.findings
     assert out.unique().tolist() == [5]
+
+
+@pytest.mark.parametrize(
+    ("before", "ordered"),
+    [("", False), ("fence.acq_rel.cluster;", True), ("bar.sync 0;", False), ("fence.proxy.async.shared::cta;", False)],
+)
+def test_a_relaxed_arrival_in_the_cluster_tells_what_a_fence_before_it_knew(before, ordered):
+    body = START + WHERE + f"@%p1 st.shared.b32 [%r1], 5; {before} barrier.cluster.arrive.relaxed;"
+    body += "barrier.cluster.wait; "
+    body += "mapa.shared::cluster.u32 %r14, %r1, %r13; ld.shared::cluster.b32 %r9, [%r14];"
+    report, out = clusters(body + OUT)
+    assert out.unique().tolist() == [5]
+    if ordered:
+        assert not report.findings
+    else:
+        only(report, "race", "reads what thread 0 wrote")
 
 
 def test_a_plain_store_to_another_blocks_shared_memory_is_not_simulated():

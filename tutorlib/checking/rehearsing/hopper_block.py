@@ -22,17 +22,17 @@ def one_function(main_loop: Callable[..., None]) -> tuple[WarpgroupWarps, ...]:
     """Two warpgroups that multiply; the first one's first warp also loads."""
     return (
         WarpgroupWarps(main_loop, "warp 0 of warpgroup 0", 0, 1, group=0, loads=True),
-        WarpgroupWarps(main_loop, "warps 1 to 3 of warpgroup 0", 1, 3, group=0),
-        WarpgroupWarps(main_loop, "warpgroup 1", 2, 4, group=1),
+        WarpgroupWarps(main_loop, "warps 1 to 3 of warpgroup 0", 1, 3, first=1, group=0),
+        WarpgroupWarps(main_loop, "warpgroup 1", 2, 4, first=4, group=1),
     )
 
 
 def specialized(produce: Callable[..., None], consume: Callable[..., None]) -> tuple[WarpgroupWarps, ...]:
     """A warp that loads, two warpgroups that multiply."""
     return (
-        WarpgroupWarps(produce, "the producer", 0, loads=True),
+        WarpgroupWarps(produce, "the producer", 0, first=8, loads=True),
         WarpgroupWarps(consume, "warpgroup 0", 1, 4, group=0),
-        WarpgroupWarps(consume, "warpgroup 1", 2, 4, group=1),
+        WarpgroupWarps(consume, "warpgroup 1", 2, 4, first=4, group=1),
     )
 
 
@@ -205,6 +205,15 @@ class HopperBlock(HopperScene):
         super().end_wait(barrier, phase, at_once)
         if barrier.kind == "empty" and not self.me.loads:
             self.needless.add(calling_line())
+
+    def mbarrier_arrive(self, mbar_ptr: Any, *where: Any, relaxed: Any = False, **hints: Any) -> None:
+        if relaxed and mbar_ptr.here.kind == "empty":
+            raise Unsafe(
+                f"{calling_line()}: a relaxed arrival does not release what came before it: the stage may be "
+                "overwritten while wgmmas still read it.",
+                LoopFlaw.OVERWRITTEN(what="being read"),
+            )
+        super().mbarrier_arrive(mbar_ptr, *where, **hints)
 
     def pointed_at(self, pointer: BarrierPointer, peer: Any) -> MBarrier:
         if peer is not None:

@@ -47,13 +47,29 @@ def why_not_free(now: HopperScene, me: WarpgroupWarps, line: CallSite, overwrite
     return incomplete(early, barrier) + overwritten + "."
 
 
+NO_LOAD = " (Here no load follows; where the ring goes on with the next tile, one does.)"
+
+
 def last_freed_early(now: HopperScene) -> str:
     """Of a finished block: a stage that was freed too early, where nothing was loaded any more, or ""."""
     for warps in now.warps:
         for release in warps.releases.values():
             if release.reading:
-                last = " (Here no load follows; where the ring goes on with the next tile, one does.)"
-                return freed_early(warps, release, release.reading) + last
+                return freed_early(warps, release, release.reading) + NO_LOAD
+    return ""
+
+
+def freed_again(now: HopperScene) -> str:
+    """Of a finished block: a stage with more arrivals at `empty` than its K tiles take, or ""."""
+    for barrier in now.barriers["empty"][0]:
+        came = sum(sum(phase.arrivals.values()) for phase in barrier.phases)
+        if came > (most := now.consumers * (loads := len(now.sent[0][barrier.at]))):
+            line = next(phase.line for phase in reversed(barrier.phases) if phase.line)
+            what = (
+                f"{line}: at the end {barrier.name} has {came} arrivals, where {count(loads, 'K tile')} in that stage "
+                f"take {most}: a warp frees a stage once for each K tile."
+            )
+            return Flaw(what, LoopFlaw.TOO_OFTEN(barrier=barrier.kind)) + NO_LOAD
     return ""
 
 

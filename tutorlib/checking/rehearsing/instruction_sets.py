@@ -18,7 +18,14 @@ from tutorlib.dsl.cute.plain_state import PLAIN_STATE
 
 InstructionSet = dict[str, dict[str, Any]]
 
-WARP: dict[str, Any] = {"make_warp_uniform": lambda value: value, "sync_warp": lambda *mask, **hints: None}
+
+def nothing(*arguments: Any, **hints: Any) -> None:
+    """What no rehearsal looks at."""
+
+
+SILENT: InstructionSet = {"cutlass.cute": {"printf": nothing}}
+FENCES = (*(f"fence_acq_rel_{scope}" for scope in ("cta", "cluster", "gpu", "sys")), "fence_proxy", "sync_warp")
+WARP: dict[str, Any] = {"make_warp_uniform": lambda value: value, **dict.fromkeys(FENCES, nothing)}
 MBARRIERS: dict[str, Any] = WARP | {
     "mbarrier_wait": "mbarrier_wait",
     "mbarrier_try_wait": "mbarrier_try_wait",
@@ -28,7 +35,9 @@ MBARRIERS: dict[str, Any] = WARP | {
     "mbarrier_arrive_and_expect_tx": "mbarrier_arrive_and_expect_tx",
     "mbarrier_expect_tx": "mbarrier_expect_tx",
     "elect_one": "elect_one",
+    "thread_idx": "thread_idx",
     "lane_idx": "lane_idx",
+    "warp_idx": "warp_idx",
 }
 BLOCK_BARRIER = {"sync_threads": "meet", "barrier": "meet"}
 
@@ -56,6 +65,7 @@ BLACKWELL: InstructionSet = {  # TMA, mbarriers, and tcgen05, whose commits arri
     | {
         "fence_view_async_tmem_load": "await_read",
         "fence_view_async_tmem_store": lambda: None,  # of tcgen05.st, which no role has
+        "cp_async_bulk_wait_group": nothing,  # the simulator counts these
     },
     "cutlass.cute.nvgpu.tcgen05": {"commit": "tcgen05_commit"},
     "tutorlib.dsl.cute.instructions": {"fence_before": "fence_before"},
@@ -84,7 +94,7 @@ def without_compiler(machine: Any, instruction_set: InstructionSet, *functions: 
     An Unsafe raised in the block also names a possible cause that the instructions do not show.
     """
     notes: list[str] = []
-    names = {**instruction_set, "cutlass": {**plain_loops(), **instruction_set.get("cutlass", {})}}
+    names = {**SILENT, **instruction_set, "cutlass": {**plain_loops(), **instruction_set.get("cutlass", {})}}
     modules = [
         (resolve_name(module), {name: carried_out_by(machine, value) for name, value in new.items()})
         for module, new in names.items()

@@ -17,12 +17,11 @@ from tutorlib.checking.rehearsing.coroutines import Actor, Turns
 from tutorlib.checking.rehearsing.instruction_sets import InstructionSet, without_compiler
 from tutorlib.checking.rehearsing.interleavings import Interleaving
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
-from tutorlib.checking.rehearsing.one_lane import LaneNumber, OneLane
+from tutorlib.checking.rehearsing.one_lane import LANES, OneLane, PerThread
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.dsl.cute.plain_python import as_written
 from tutorlib.problems.wrong import count
 
-LANES = 32
 PARTS = (16_384, 32_768)  # bytes of A's and of B's tile: 128×64 and 256×64 of bf16
 SMALLER_PARTS = (16_384, 24_576)  # 192×64 of B
 MOST_INSTRUCTIONS = 20_000  # a loop that issues more does not end
@@ -74,6 +73,7 @@ class HeldUp(NamedTuple):
 @dataclass(eq=False)
 class Warps(Actor):
     """Warps that run one function in step. role: their rank in interleavings. block: their block in the cluster.
+    first: the number of the first of them in the block.
 
     knows: events that they can rely on. in_elect_one, branches: where one lane of each warp runs.
     waits: the last one for each mbarrier, by name; passed: their number.
@@ -85,6 +85,7 @@ class Warps(Actor):
     role: Any
     warps: int = 1
     block: int = 0
+    first: int = 0
     knows: set[Fact] = field(default_factory=set, init=False)
     in_elect_one: bool = field(default=False, init=False)
     branches: list[OneLane] = field(default_factory=list, init=False)
@@ -228,8 +229,18 @@ class RehearsalMachine(MBarrierCalls):
             raise Unsafe(what, LoopFlaw.UNROLLED)
         return steps
 
-    def lane_idx(self) -> LaneNumber:
-        return LaneNumber(self.me)
+    def of_each_thread(self, number: Callable[[int], int]) -> PerThread:
+        first = LANES * self.me.first
+        return PerThread(self.me, tuple(map(number, range(first, first + LANES * self.me.warps))))
+
+    def thread_idx(self) -> tuple[PerThread, int, int]:
+        return self.of_each_thread(int), 0, 0
+
+    def lane_idx(self) -> PerThread:
+        return self.of_each_thread(lambda thread: thread % LANES)
+
+    def warp_idx(self) -> PerThread:
+        return self.of_each_thread(lambda thread: thread // LANES)
 
     def meet(self) -> None:
         """The block's barrier: afterwards every thread knows what any of them knew."""

@@ -1,14 +1,22 @@
-"""`if cute.arch.lane_idx() == 0:` in a rehearsal, where a warp's lanes run as one: its body is one lane's."""
+"""The numbers of threads, lanes and warps in a rehearsal, where several warps run as one.
+
+The body of `if cute.arch.lane_idx() == 0:` is one lane's.
+"""
 
 import ast
 import linecache
+import operator
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
 from types import FrameType
 from typing import Any
 
 from tutorlib.checking.rehearsing.call_site import is_machinery
+
+LANES = 32
+OPERATORS = ("eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "floordiv", "mod", "and_", "or_", "xor", "rshift")
 
 
 @dataclass(frozen=True)
@@ -28,29 +36,38 @@ class OneLane:
 
 
 @dataclass(frozen=True, eq=False)
-class LaneNumber:
-    """The lane's number. It can only be compared with a number: TypeError otherwise, and nothing is rehearsed."""
+class PerThread:
+    """A number, or a truth value, of each thread of the running warps. As an index: TypeError, and nothing is
+    rehearsed."""
 
     warps: Any
-
-    def __eq__(self, number: object) -> Any:
-        return IsLane(self.warps)
-
-
-@dataclass(frozen=True)
-class IsLane:
-    """The condition of an `if`."""
-
-    warps: Any
+    values: tuple[Any, ...]
 
     def __bool__(self) -> bool:
-        """True: the lane that is meant goes on, and the others skip the body. Raises SyntaxError elsewhere."""
-        frame = sys._getframe(1)
-        while is_machinery(frame.f_code.co_filename) and frame.f_back:
-            frame = frame.f_back
-        lines = body_of("".join(linecache.getlines(frame.f_code.co_filename)), frame.f_lineno)
-        self.warps.branches.append(OneLane(frame, lines))
-        return True
+        """The condition of an `if`: where it holds for one lane of each warp, that lane goes on and the others skip the
+        body. Raises TypeError where it holds for several, SyntaxError where the one lane's `if` is no `if` alone."""
+        (holds, *others) = {sum(map(bool, self.values[at : at + LANES])) for at in range(0, len(self.values), LANES)}
+        if others or holds not in (0, 1, LANES):
+            raise TypeError("a condition that differs from warp to warp, or holds for several lanes of one")
+        if holds == 1:
+            frame = sys._getframe(1)
+            while is_machinery(frame.f_code.co_filename) and frame.f_back:
+                frame = frame.f_back
+            lines = body_of("".join(linecache.getlines(frame.f_code.co_filename)), frame.f_lineno)
+            self.warps.branches.append(OneLane(frame, lines))
+        return holds > 0
+
+
+def thread_by_thread(operation: Callable[[Any, Any], Any]) -> Callable[[PerThread, Any], PerThread]:
+    def both(left: PerThread, right: Any) -> PerThread:
+        others = right.values if isinstance(right, PerThread) else [right] * len(left.values)
+        return replace(left, values=tuple(map(operation, left.values, others)))
+
+    return both
+
+
+for name in OPERATORS:
+    setattr(PerThread, f"__{name.rstrip('_')}__", thread_by_thread(getattr(operator, name)))
 
 
 @cache

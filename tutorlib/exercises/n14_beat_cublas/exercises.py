@@ -53,7 +53,8 @@ OTHER_GPU = {
 LOOP_SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))  # 14 K tiles: 4 stages come round three times
 LOOP_SIMULATED = ((129, 264, 840), (129, 200, 72))
 # 4 tiles of 14 K tiles at the first one, 8 warps that multiply.
-A_GROUP_IN_EACH_STEP = WorkLimits(at_most=(("bar.sync", 52), ("wgmma.fence", 448), ("wgmma.commit_group", 448)))
+LOOP_LIMITS = WorkLimits(at_most=(("bar.sync|barrier", 52), ("fence", 264)))
+A_GROUP_IN_EACH_STEP = WorkLimits(at_most=(*LOOP_LIMITS.at_most, ("wgmma.fence", 448), ("wgmma.commit_group", 448)))
 
 OTHERS = (
     CuteExercise(
@@ -67,6 +68,7 @@ OTHERS = (
         problem=gemm("bf16"),
         shapes=LOOP_SHAPES,
         simulated_shapes=LOOP_SIMULATED,
+        limits=LOOP_LIMITS,
         library={"load_steps": InModule(SPECIALIZED, "load_steps")},
         hints=(
             "For each K tile: wait until its stage is empty, announce the bytes, issue the loads.",

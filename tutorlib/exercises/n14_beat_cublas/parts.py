@@ -34,7 +34,8 @@ SPLIT = {"persistent": False, "split_k": 2}
 BENCH = (4096, 4096, 4096)
 HAND_OVER_MEETINGS = 4 * (4 + 2)  # 4 warps: for 3 stored pieces, a wait before one of them, give, and add
 # 2 blocks with 6 tiles of 5 K tiles: the producer waits for each stage, and for all 3 at the end; 4 warps multiply.
-WAITS = 2 * (6 * 5 * (1 + 4) + 3)
+ARRIVALS = 2 * 6 * 5 * (1 + 4)
+WAITS = ARRIVALS + 2 * 3
 CONSUMED = 12 * 4 + 8  # 12 tiles of a piece in each of 4 warps, and the end of 2 blocks
 STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
 STORE_MEETINGS = 6 * 4 * 7  # for 3 of the 4 pieces a buffer must be waited for
@@ -80,6 +81,7 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=Slot(names=("load",), settings={"cluster": (2, 1)}, small=SMALL["load"]),
         simulated_shapes=sizes(SMALL["load"]),
+        limits=WorkLimits(at_most=(("bar.sync|barrier", 64), ("fence", 136))),
         library={"load_shared": InModule(PARTS, "load_shared"), "make_layout_image_mask": "make_layout_image_mask"},
         hints=(
             "The blocks that share A's tile have the same m, so they differ in n: cluster[1] of them, and this one is "
@@ -104,7 +106,7 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=Slot(names=("produce",), small=SMALL["produce"]),
         simulated_shapes=sizes(SMALL["produce"]),
-        limits=WorkLimits(at_most=(("mbarrier.try_wait", WAITS),)),
+        limits=WorkLimits(at_most=(("mbarrier.try_wait", WAITS), ("bar.sync|barrier", 32), ("fence", 100))),
         library={"produce_tiles": InModule(PARTS, "produce_tiles")},
         hints=(
             "Two loops, one in the other: over tiles.items(), and over the item's k_tiles.",
@@ -118,7 +120,7 @@ PART_EXERCISES = (
                 "The state must say which stage comes next and how often the ring has gone round, over all tiles.",
             ),
             Remedy(
-                Fail.TOO_MANY,
+                Fail.TOO_MANY(instruction="mbarrier.try_wait"),
                 "loads.finish(state) comes once, after the last tile. Within the loop it empties the ring after each "
                 "tile, and the next tile's loads start late.",
             ),
@@ -131,7 +133,10 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=RolesSlot(names=("roles",), small=SMALL["roles"]),
         simulated_shapes=sizes(SMALL["roles"]),
-        limits=WorkLimits(at_least=(("setmaxnreg.dec", 8), ("setmaxnreg.inc", 16))),
+        limits=WorkLimits(
+            at_least=(("setmaxnreg.dec", 8), ("setmaxnreg.inc", 16)),
+            at_most=(("setmaxnreg", 24), ("bar.sync|barrier", 24)),
+        ),
         library={"take_roles": InModule(PARTS, "take_roles")},
         hints=(
             "The warpgroups 0 to consumers - 1 multiply; the last one is the producer.",
@@ -165,7 +170,13 @@ PART_EXERCISES = (
         problem=gemm("bf16"),
         part=ConsumeSlot(names=("consume",), settings={"defer_stores": True}, small=SMALL["consume"]),
         simulated_shapes=sizes(SMALL["consume"]),
-        limits=WorkLimits(at_most=(("bar.sync", 16), ("cp.async.bulk.wait_group", CONSUMED + 8))),
+        limits=WorkLimits(
+            at_most=(
+                ("bar.sync|barrier", 16),
+                ("cp.async.bulk.wait_group", CONSUMED + 8),
+                ("mbarrier.arrive", ARRIVALS),
+            )
+        ),
         bench_shape=BENCH,
         tiers=(0.95,),
         library={"consume_tiles": InModule(PARTS, "consume_tiles")},
@@ -179,6 +190,7 @@ PART_EXERCISES = (
         ),
         remedies=(
             Remedy(SlotFlaw.NOT_DEFERRED, "Where in the loop are wgmmas in flight that no warp waits for yet?"),
+            Remedy(Fail.TOO_MANY(instruction="mbarrier.arrive"), "retire(…) once for each step: it frees the stage."),
             Remedy(Fail.TOO_MANY, "out.drain() once, after the last tile; no barrier of the warps in a step."),
             Remedy(SlotFlaw.ALWAYS_DEFERRED, "`if cutlass.const_expr(defer):`, and round_and_store in the other case."),
             Remedy(
@@ -203,6 +215,7 @@ PART_EXERCISES = (
             at_least=(("bar.warp.sync", STORE_MEETINGS),),
             at_most=(
                 ("bar.warp.sync", 2 * STORED),  # the first piece may wait for a buffer too
+                ("bar.sync|barrier", 16),
                 ("fence.proxy", STORED),
                 ("stmatrix", 4 * STORED),
                 ("cp.async.bulk.tensor.2d.global", STORED),

@@ -1,8 +1,4 @@
-"""Exercises of notebook 15: tensor memory, three roles, the kernel around them, pairs of blocks, block formats.
-
-15.14 accepts a relaxed arrival alone at the cluster's barrier, since the simulator treats it as ordering; 15.13 and
-15.14 accept `await_empty` by all warps.
-"""
+"""Exercises of notebook 15: tensor memory, three roles, the kernel around them, pairs of blocks, block formats."""
 
 from itertools import product
 
@@ -52,6 +48,7 @@ WHOLE = course("gemm", "make_blackwell_gemm", "blackwell_kernel", "course_parts"
 WHOLE_TILES = (256, 384, 128)  # no load of it is padding alone
 ONE_TILE = (100, 72, 128)  # fewer tiles than SMs
 EPILOGUE = ("cp.async.bulk.wait_group", 64), ("tcgen05.wait::ld", 48), ("tcgen05.fence::before_thread_sync", 48)
+NO_BARRIERS = WorkLimits(at_most=(("bar.sync|barrier", 24),))  # but those of the kernel around the loop
 LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
 EXERCISES = (
@@ -134,7 +131,7 @@ EXERCISES = (
         simulated_shapes=SIMULATED,
         library={**ALLOCATOR, **course("parts", "allocate", "release", "pair_allocate", "pair_release")},
         limits=WorkLimits(  # of two blocks
-            at_most=(("bar.sync", 36), ("tcgen05.relinquish_alloc_permit", 2)),
+            at_most=(("bar.sync|barrier", 36), ("tcgen05.relinquish_alloc_permit", 2)),
             at_least=(("tcgen05.relinquish_alloc_permit", 2),),
         ),
         hints=(
@@ -158,6 +155,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("loops", "produce_tiles"),
+        limits=NO_BARRIERS,
         hints=(
             "It is 14.1 with a loop around it: for each tile, for each K tile.",
             "Make the state once, before both loops: the ring does not start over at a new tile.",
@@ -179,6 +177,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("loops", "multiply_tiles"),
+        limits=NO_BARRIERS,
         hints=(
             "It has two states: a consumer's for stages and a producer's for accumulators.",
             "For each tile, wait until its accumulator is free. For each K tile, wait for full, multiply with "
@@ -342,7 +341,9 @@ EXERCISES = (
         counted=WHOLE_TILES,
         padded=False,
         library=WHOLE,
-        limits=WorkLimits(blocks=2, most_blocks=2, at_most=(("bar.sync", 36), ("tcgen05.mma", 48))),  # of 2 SMs
+        limits=WorkLimits(  # of 2 SMs; loops may ask before they wait
+            blocks=2, most_blocks=2, at_most=(("bar.sync|barrier", 36), ("tcgen05.mma", 48), ("mbarrier.try_wait", 96))
+        ),
         limits_at={ONE_TILE: WorkLimits(most_blocks=1), SIMULATED[0]: WorkLimits(blocks=3, most_blocks=3)},  # of 3
         hints=(
             "Every warp calls parts.allocate and parts.release; between them are three branches on block.warp.",
@@ -370,7 +371,10 @@ EXERCISES = (
         limits=WorkLimits(  # 4 SMs: 24 warps
             blocks=4,
             most_blocks=4,
-            at_most=(("tcgen05.relinquish_alloc_permit", 4), ("barrier.cluster.arrive", 72), ("tcgen05.mma", 24)),
+            at_most=(
+                *(("tcgen05.relinquish_alloc_permit", 4), ("bar.sync|barrier.cluster.arrive", 72)),
+                *(("tcgen05.mma", 24), ("mbarrier.try_wait", 138)),
+            ),
             at_least=(("tcgen05.relinquish_alloc_permit", 4),),
         ),
         limits_at={ONE_TILE: WorkLimits(most_blocks=2), SIMULATED[0]: WorkLimits(blocks=6, most_blocks=6)},  # of 6

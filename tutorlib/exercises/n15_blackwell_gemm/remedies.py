@@ -227,10 +227,16 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "epilogue warps, and parts.release in all.",
         ),
         Remedy(Fail.TOO_MANY(instruction="block"), "A persistent kernel has min(tiles, sms) blocks."),
+        Remedy(Fail.TOO_MANY(instruction="mbarrier.try_wait"), "One warp of a block waits until all stages are empty."),
     ),
     "15.14": (
         Remedy(RefusalKind.CTA_GROUP, "is_two_cta=True in alloc_tmem, relinquish_tmem_alloc_permit and dealloc_tmem."),
         Remedy(Fail.TOO_MANY(instruction="block"), "A persistent kernel has min(tiles, sms // 2) clusters."),
         Remedy(PartFlaw.THREADS, "block=(192, 1, 1): each of the two blocks has six warps."),
+        Remedy(
+            (Hazard.RACE(), Hazard.MBARRIER()),
+            "All warps of both blocks meet: cluster_arrive(), then cluster_wait(). cluster_arrive_relaxed() does not "
+            "release what its warp did before.",
+        ),
     ),
 }

@@ -55,20 +55,22 @@ class WarpClocks:
     An access that warp v made at count c is over for warp w when c <= known[block, w, v]. On the diagonal stands the
     count of the last step that all threads of the warp took together: what came since is not ordered among them.
     cluster: blocks that may order one another's accesses; a warp knows of the components of all of them, those of the
-    block with rank 0 first. base: where a block's own begin.
+    block with rank 0 first. base: where a block's own begin. fenced: what each warp knew at its last fence, which is
+    all that a relaxed arrival releases.
     """
 
     def __init__(self, blocks: int, agents: Agents, cluster: int = 1) -> None:
         self.agents, self.cluster = agents, cluster
         self.width = agents.width * cluster
         self.now = np.empty((blocks, agents.warps), np.int32)
-        self.known = np.empty((blocks, agents.warps, self.width), np.int32)
+        self.known, self.fenced = (np.empty((blocks, agents.warps, self.width), np.int32) for _ in range(2))
         self.base = np.arange(blocks) % cluster * agents.width
         self.restart()
 
     def restart(self) -> None:
         self.now.fill(1)
         self.known.fill(0)
+        self.fenced.fill(0)
 
     def release(self, slots: np.ndarray, warps: np.ndarray, whole: bool = True) -> np.ndarray:
         """These warps' clocks, (n, components), their own steps up to now included. They begin a new step.
@@ -81,6 +83,9 @@ class WarpClocks:
             self.known[slots, warps, self.base[slots] + warps] = self.now[slots, warps]
         self.now[slots, warps] += 1
         return seen
+
+    def fence(self, slots: np.ndarray, warps: np.ndarray) -> None:
+        self.fenced[slots, warps] = self.release(slots, warps, whole=False)
 
     def acquire(self, slots: np.ndarray, warps: np.ndarray, seen: np.ndarray) -> None:
         """These warps learn what others knew when they released. seen: (n, components)."""

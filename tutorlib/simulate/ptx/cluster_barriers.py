@@ -14,10 +14,7 @@ from tutorlib.simulate.ptx.waiting import Waiting
 
 @dataclass
 class ClusterBarriers:
-    """arrived: threads of each cluster. passed: how often its barrier was.
-
-    Relaxed arrivals order as much as others here: what stands before them is a fence of mbarriers just made.
-    """
+    """arrived: threads of each cluster. passed: how often its barrier was."""
 
     geometry: Geometry
     clocks: WarpClocks
@@ -39,12 +36,13 @@ class ClusterBarriers:
         for array in (self.arrived, self.passed, self.seen, self.over, self.turn, self.ended):
             array.fill(0)
 
-    def arrive(self, lanes: np.ndarray) -> None:
+    def arrive(self, lanes: np.ndarray, relaxed: bool) -> None:
         clusters = self.cluster[lanes]
         self.turn[lanes] = self.passed[clusters] + 1
         np.add.at(self.arrived, clusters, 1)
         slots, warps = self.geometry.warps_of(lanes)
-        np.maximum.at(self.seen, slots // self.geometry.cluster_size, self.clocks.release(slots, warps))
+        seen = self.clocks.fenced[slots, warps] if relaxed else self.clocks.release(slots, warps)
+        np.maximum.at(self.seen, slots // self.geometry.cluster_size, seen)
         self.settle()
 
     def settle(self) -> None:

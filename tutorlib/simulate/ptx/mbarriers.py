@@ -194,10 +194,13 @@ class Mbarriers:
         mbarrier.announced += count
         mbarrier.announced_at = site
 
-    def arrive(self, site: int, mbarrier: MbarrierState, slot: int, warps: np.ndarray, count: int) -> None:
+    def arrive(
+        self, site: int, mbarrier: MbarrierState, slot: int, warps: np.ndarray, count: int, relaxed: bool
+    ) -> None:
         """So many arrivals, of threads of these warps of a block."""
-        seen = self.clocks.release(np.full(len(warps), slot), warps, whole=False).max(0)
-        self.arrive_later(site, mbarrier, seen, count)
+        slots = np.full(len(warps), slot)
+        seen = self.clocks.fenced[slots, warps] if relaxed else self.clocks.release(slots, warps, whole=False)
+        self.arrive_later(site, mbarrier, seen.max(0), count)
 
     def arrive_later(self, site: int, mbarrier: MbarrierState, seen: np.ndarray, count: int = 1) -> None:
         """Arrivals that no thread makes itself. seen: the knowledge that they pass on to the threads that wait."""

@@ -67,16 +67,16 @@ def rehearse_tiles(loops: dict[TileRole, Loop], size: Extent) -> list["Blackwell
 
 def warps_of(loops: dict[TileRole, Loop], blocks: int) -> list[RoleWarps]:
     """In each block a warp that loads, one that multiplies, and four that store, in two groups."""
-    players: list[tuple[TileRole, str, int]] = [
-        ("produce", "the TMA warp", 1),
-        ("multiply", "the MMA warp", 1),
-        ("store", "epilogue warp 0", 1),
-        ("store", "epilogue warps 1 to 3", STORERS - 1),
+    players: list[tuple[TileRole, str, int, int]] = [  # with the first warp's number, and how many they are
+        ("produce", "the TMA warp", 5, 1),
+        ("multiply", "the MMA warp", 4, 1),
+        ("store", "epilogue warp 0", 0, 1),
+        ("store", "epilogue warps 1 to 3", 1, STORERS - 1),
     ]
     return [
-        RoleWarps(loops[role], name + (f" of block {block}" if blocks > 1 else ""), role, warps, block)
+        RoleWarps(loops[role], name + (f" of block {block}" if blocks > 1 else ""), role, warps, block, first)
         for block in range(blocks)
-        for role, name, warps in players
+        for role, name, first, warps in players
     ]
 
 

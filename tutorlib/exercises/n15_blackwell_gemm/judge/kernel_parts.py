@@ -16,6 +16,7 @@ from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptx import allocated_columns
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.dsl.cute.functions import says_it_is_kernel
 from tutorlib.exercises.n15_blackwell_gemm.judge.blackwell_block import BlackwellBlock, Extent, Loop, rehearse_tiles
 from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_memory import (
     WARPS,
@@ -354,7 +355,8 @@ def find_wrong_copy(got: Any, acc: Any) -> str:
 
 @contextmanager
 def noted_parts(answer: Callable[..., Any]) -> Iterator[list[str]]:
-    """The functions of the answer's `Parts` that no kernel has called so far. make_t2r: `steps_in` calls it."""
+    """The functions of the `Parts` given to the answer's kernels that these have not called so far. Those that a kernel
+    has from elsewhere do not count. make_t2r: `steps_in` calls it."""
     from tutorlib.kernels.blackwell.gemm import Parts
 
     def noting(name: str, part: Callable[..., Any]) -> Callable[..., Any]:
@@ -364,15 +366,25 @@ def noted_parts(answer: Callable[..., Any]) -> Iterator[list[str]]:
 
         return call
 
+    def noted(given: Any) -> Any:
+        if not isinstance(given, Parts):
+            return given
+        return replace(given, **{part: noting(part, getattr(given, part)) for part in unused})
+
+    def watched(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return kernel(*map(noted, args), **{name: noted(given) for name, given in kwargs.items()})
+
+        return call
+
     unused = ["make_t2r", "allocate", "release", *ROLES]
     names = getattr(answer, "__globals__", {})
-    kept = {name: parts for name, parts in names.items() if isinstance(parts, Parts)}
-    for name, parts in kept.items():
-        names[name] = replace(parts, **{part: noting(part, getattr(parts, part)) for part in unused})
+    kernels = {name: kernel for name, kernel in names.items() if says_it_is_kernel(kernel)}
+    names.update({name: watched(kernel) for name, kernel in kernels.items()})
     try:
         yield unused
     finally:
-        names.update(kept)
+        names.update(kernels)
 
 
 @dataclass(frozen=True, kw_only=True)

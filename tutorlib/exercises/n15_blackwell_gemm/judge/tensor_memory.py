@@ -55,7 +55,7 @@ def rehearse_tensor_memory(functions: tuple[Callable[..., Any], ...], columns: i
         release(held.warp, columns, acc)
 
     for ranks in ORDERS:
-        warps = [Warps(live, f"warp {number}", number) for number in range(WARPS)]
+        warps = [Warps(live, f"warp {number}", number, first=number) for number in range(WARPS)]
         block = MemoryBlock(warps=warps, interleaving=Interleaving(by_rank(ranks)), columns=columns, answer=functions)
         if not block.run().relinquished_in_time:
             return Flaw(
@@ -91,9 +91,6 @@ class MemoryBlock(RehearsalMachine):
 
     def steps(self, warps: Warps) -> RehearsedSteps:
         return RehearsedSteps(warp=warps.role, work=self.work)
-
-    def warp_idx(self) -> int:
-        return int(self.me.role)
 
     def named_barrier(self, barrier_id: Any = None, number_of_threads: Any = None) -> None:
         """Raises ValueError for a barrier of some warps, which is not rehearsed."""

@@ -112,25 +112,33 @@ def fence_proxy(instruction: Instruction, site: int, state: State) -> Step:
 
 
 def fence_initialization(instruction: Instruction, site: int, state: State) -> Step:
-    return lambda where: state.units.mbarriers.fence(np.arange(state.geometry.lanes)[as_index(where)], proxy=False)
+    publish = fence(instruction, site, state)
+
+    def step(where: Where) -> None:
+        state.units.mbarriers.fence(np.arange(state.geometry.lanes)[as_index(where)], proxy=False)
+        publish(where)
+
+    return step
 
 
 def fence(instruction: Instruction, site: int, state: State) -> Step:
-    """membar and fence: for the device, what this thread knows of becomes visible to other blocks."""
-    order = state.watch.overlaps.order
-    if order is None or not is_device_fence(instruction):
-        return no_effect(instruction, site, state)
+    """membar, fence and tcgen05's before a thread synchronizes: a relaxed arrival then releases what this thread knows
+    now. One for the device makes it visible to other blocks, too."""
+    order = state.watch.overlaps.order if is_device_fence(instruction) else None
 
     def step(where: Where) -> None:
         lanes = np.arange(state.geometry.lanes)[as_index(where)]
-        for block, warp in dict.fromkeys(zip(state.block[lanes].tolist(), state.warp[lanes].tolist(), strict=True)):
-            order.fence(block, warp)
+        if order is not None:
+            for block, warp in dict.fromkeys(zip(state.block[lanes].tolist(), state.warp[lanes].tolist(), strict=True)):
+                order.fence(block, warp)
+        state.watch.clocks.fence(*state.geometry.warps_of(lanes))
 
     return step
 
 
 def arrive_in_cluster(instruction: Instruction, site: int, state: State) -> Step:
-    return lambda where: state.units.clusters.arrive(np.arange(state.geometry.lanes)[as_index(where)])
+    relaxed = "relaxed" in instruction.parts
+    return lambda where: state.units.clusters.arrive(np.arange(state.geometry.lanes)[as_index(where)], relaxed)
 
 
 def give_registers(instruction: Instruction, site: int, state: State) -> Step:

@@ -108,7 +108,7 @@ def arrive(instruction: Instruction, site: int, state: State) -> Step:
                 of_slot = state.slot[here] == slot
                 warps = np.unique(state.thread[here[of_slot]] // WARP)
                 count = int(of_slot.sum()) if expects else int(given[which][of_slot].sum())
-                units.mbarriers.arrive(site, mbarrier, slot, warps, count)
+                units.mbarriers.arrive(site, mbarrier, slot, warps, count, "relaxed" in instruction.parts)
 
     return step
 

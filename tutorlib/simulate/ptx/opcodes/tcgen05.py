@@ -14,6 +14,7 @@ from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Register, 
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT, MatrixDescriptor, read_descriptor
 from tutorlib.simulate.ptx.opcodes.bulk import receivers
+from tutorlib.simulate.ptx.opcodes.control import fence
 from tutorlib.simulate.ptx.opcodes.conversions import NARROW
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
@@ -353,5 +354,5 @@ OPCODES: dict[str, Decoder] = {
     "tcgen05.wait::ld": wait,
     "tcgen05.wait::st": wait,
     "tcgen05.fence::after_thread_sync": no_effect,
-    "tcgen05.fence::before_thread_sync": no_effect,
+    "tcgen05.fence::before_thread_sync": fence,
 }
