@@ -1,7 +1,8 @@
 """Exercises of notebook 18: the reader diagnoses each broken kernel, then fixes it.
 
 `lines` are those that a diagnosis may name: the faulty one, or, where a statement is missing, those around the gap.
-A fix's instructions are counted over all warps, so one warp may do the work of the others and lose no point.
+A fix's instructions are counted over all warps. A warp idles if it neither loads from global memory nor stores to it:
+one that does the others' part in shared memory, or all stores after their loads, loses no point.
 """
 
 from functools import partial
@@ -249,7 +250,8 @@ EXERCISES = (
         fix=("The parity is that of the round, the number of times that the stage was filled before, modulo 2.",),
         requires=("cp.async.bulk.tensor", "mbarrier"),
         limits=WorkLimits(
-            at_most=((BARRIERS, 8), ("fence.proxy|membar", 0), ("st.global", 240), ("ld.shared", 240)), overlap=0.4
+            at_most=(("bar.sync", 0), (BARRIERS, 8), ("fence.proxy|membar", 0), ("st.global", 240), ("ld.shared", 240)),
+            overlap=0.4,
         ),
         two_stages=2 * 16 * 64 * 4,
     ),
