@@ -104,8 +104,8 @@ for name, meaning in CAUSES.items():
 # you may also return a string of your own. The check compiles it and tests it like every kernel of the course: shapes
 # with tails, a result that is known exactly, and the simulator's rules. Fix the kernel; do not rewrite it. Work done
 # with tensor cores, shared memory or asynchronous copies must still use them, unless their use is the bug. A pipeline
-# that no longer has copies in flight while it computes, a redundant barrier or fence, repeated loads, a new bank
-# conflict, or another order of blocks costs a point.
+# that no longer has copies in flight while it computes, a redundant barrier or fence, repeated loads or arithmetic,
+# sums in fp64, warps that idle, a new bank conflict, or another order of blocks costs a point.
 #
 # If the bug is a missing statement, its line is either of the two next to the gap.
 #

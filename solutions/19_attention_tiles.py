@@ -291,8 +291,7 @@ check("19.3", key_tiles)
 # **Exercise 19.4** (about 9 lines). Write the second loop of `causal`, over the tiles that need a mask; the first one
 # is your `attend`'s. Now the numbers of queries and keys need not be multiples of the tile. `ct.where(seen, s,
 # -math.inf)` masks; `ct.arange(tn, dtype=ct.int32)` is 0 … tn - 1. Pad the loads: an undetermined number in V may be
-# NaN, and 0 · NaN is NaN, so weight 0 does not remove it. `check` counts the tiles that you load and the selects that
-# your kernel executes.
+# NaN, and 0 · NaN is NaN, so weight 0 does not remove it. `check` counts the tiles that you load, multiply and mask.
 
 
 # %%
@@ -361,7 +360,7 @@ print(f"shortest first: {makespan(lengths)} tiles, longest first: {makespan(leng
 # **Exercise 19.5** (about 30 lines). Write the kernel `attention`: your `causal` with a batch, heads and groups, and
 # with the longest rows of each head first. The grid is (blocks of queries, heads, batch), so `ct.num_blocks(0)` is the
 # number of blocks of queries. A tile of k has four sizes here, (1, 1, tn, d), and `ct.reshape` makes it (tn, d); a
-# store needs the four sizes again. `check` looks at the order of the blocks, and at the number of tiles that they load.
+# store needs the four sizes again. `check` looks at the order of the blocks, and counts tiles as in 19.4.
 
 
 # %%
@@ -563,7 +562,7 @@ print(f"blocks, if each has one sequence and one head of K and V: {batch * kv_he
 # **Exercise 19.6** (about 6 lines). Write the kernel `combine(parts, lse, o, splits, d)`. The array `parts` of the Oₛ
 # is (number of parts, rows, d), lse (number of parts, rows), o (rows, d), all fp32; block i combines row i. `splits` is
 # the smallest power of two that is at least the number of parts: choose the padding so that parts that do not exist
-# have weight 0.
+# have weight 0. `check` looks at the size of the tiles that you load.
 
 
 # %%

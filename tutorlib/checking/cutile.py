@@ -58,10 +58,12 @@ class CutileExercise(KernelExercise):
     loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load. Of
         the output that is none unless it says so, nor may an atomic change them.
     tiles: takes a shape; gives, by an operand's number, the elements of the largest tile that is loaded from it.
+    widest: the same, of the largest tile that is needed: a larger one loses a point.
     tiled: whether it must load and store whole tiles, no single elements.
     all_blocks: whether every block of the grid must store a part of the output.
     factors: the dtype in which ct.mma must multiply; "": any.
     products: takes a shape; gives the most products of elements that ct.mma may compute in all blocks; None: any.
+    masked: takes a shape; gives the most tiles of scores that all blocks may mask with ct.where; None: any.
     """
 
     grid: Callable[[Shape], tuple[int, ...]]
@@ -72,10 +74,12 @@ class CutileExercise(KernelExercise):
     placed: "Callable[[Shape, Tensor], str | None] | None" = None
     loads: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
     tiles: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
+    widest: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
     tiled: bool = False
     all_blocks: bool = False
     factors: str = ""
     products: "Callable[[Shape], int] | None" = None
+    masked: "Callable[[Shape], int] | None" = None
     besides: Look = field(default_factory=Look)
 
     def accept(self, answer: Answer) -> CutileLauncher:
@@ -111,7 +115,9 @@ class CutileExercise(KernelExercise):
             self.idle,
             self.element_by_element,
             lambda shape, found: multiplied_in(self.factors, found),
+            self.too_wide,
             self.multiplied_again,
+            self.masked_in_vain,
         )
 
     def idle(self, shape: Shape, found: Interpretation) -> str:
@@ -166,6 +172,27 @@ class CutileExercise(KernelExercise):
             f"at {by(shape)}, its ct.mma compute {report.products:,} products of elements; {most:,} are enough: "
             "multiply each pair of tiles once.",
             Fail.TOO_MANY(instruction="ct.mma"),
+        )
+
+    def too_wide(self, shape: Shape, found: Interpretation) -> str:
+        """A sentence about an operand with a tile that is larger than needed, or ""."""
+        (report,) = found.reports
+        for number, most in self.widest(shape).items():
+            name = list(report.writers)[number]
+            if (size := report.largest.get(name, 0)) > most:
+                what = f"at {by(shape)} it loads tiles of {size:,} elements of {name}; {most:,} are enough."
+                return Flaw(what, Fail.TOO_MANY(instruction="tile"))
+        return ""
+
+    def masked_in_vain(self, shape: Shape, found: Interpretation) -> str:
+        """A sentence about tiles of scores that it masks, and of which every query sees every key, or ""."""
+        (report,) = found.reports
+        if not self.masked or report.selected <= (most := self.masked(shape)):
+            return ""
+        return Flaw(
+            f"at {by(shape)} its blocks mask {report.selected:,} tiles of scores; only {most:,} have a key that one of "
+            "the block's queries does not see.",
+            Fail.TOO_MANY(instruction="ct.where"),
         )
 
     def artifact(self, served: Served) -> "CutileArtifact":

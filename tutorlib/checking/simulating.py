@@ -84,6 +84,7 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # the remedy of a hazard: of the firs
         Hazard.OUTSIDE(tensor="tensor memory"),
         "Compare the columns that are allocated, used and freed, and when.",
     ),
+    (Hazard.OUTSIDE(tensor="barriers"), "Barrier 0 is that of sync_threads; 1 to 15 are left."),
     (Hazard.OUTSIDE(), "Compare each index with the tensor's size before the access."),
     (
         Hazard.MISALIGNED(does="copies to"),

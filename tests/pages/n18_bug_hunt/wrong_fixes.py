@@ -1,6 +1,8 @@
 """Wrong fixes in notebook 18: each bug left as it was, fixed at the shown size, by half, or with another algorithm."""
 
+from tests.pages.changed import right_answers
 from tests.pages.n18_bug_hunt.hunting import FENCE, NAMES, ORDERED, PADDED, READ, STORED, TICKET, fix, fixed, original
+from tests.pages.table import answer
 
 A_TILE, B_TILE = (f"(T{side}, TK), padding_mode=ZERO).astype(ct.tfloat32)" for side in "MN")
 LOOP = "  for (int i = threadIdx.x; i < T * T / 2; i += THREADS) {"
@@ -22,8 +24,26 @@ NEXT = """        if tile + 1 < tiles:
                 cute.arch.mbarrier_arrive_and_expect_tx(full + (tile + 1) % STAGES, stage_bytes)
             cute.copy(load, from_x[None, tile + 1], to_ring[None, (tile + 1) % STAGES], tma_bar_ptr=full + (tile + 1) % STAGES)
 """
+MENDED = right_answers("18_bug_hunt")
+AGAIN = "for (int lanes = 16; lanes > 0; lanes /= 2)"
+
+
+def wasteful(bug, name, what, *changes, says=()):
+    """The page's fix of the bug with changes that leave it right."""
+    changed = fix(name, what, *changes, says=says)
+    return answer(name, what, lambda source: changed(MENDED[fixed(bug)](source)), *says)
+
+
 FIXES = {
     "linear": (
+        wasteful(
+            "linear",
+            "x_loaded_twice",
+            "half of each of two equal tiles",
+            ("        sums = ct.mma", "        tile_x = tile_x * 0.5 + ct.load(x, (row, step), (T, T), padding_mode=ZERO) * 0.5\n        sums = ct.mma"),
+            says=("loaded before",),
+        ),
+        wasteful("linear", "a_step_of_padding", "a step beyond K", ("(x, 1, (T, T)))", "(x, 1, (T, T)) + 1)"), says=("mma instructions",)),
         fix(
             "x_transposed",
             "the other factor is transposed",
@@ -63,6 +83,23 @@ FIXES = {
         ),
     ),
     "sgemm": (
+        wasteful(
+            "sgemm",
+            "in_double",
+            "sums in fp64",
+            ("float sum = 0.0f;", "double sum = 0.0;"),
+            ("sum += sA[y][i]", "sum += (double)sA[y][i]"),
+            says=("cvt.f64",),
+        ),
+        wasteful(
+            "sgemm",
+            "one_warp_loads",
+            "a warp loads both tiles for all",
+            ("    sA[y][x] =", "    if (y < 2) for (int r = y; r < T; r += 2) {\n      const int row = blockIdx.y * T + r, b_row = blockIdx.x * T + r;\n      sA[r][x] ="),
+            ("    sB[y][x] =", "      sB[r][x] ="),
+            ("    __syncthreads();\n    for", "    }\n    __syncthreads();\n    for"),
+            says=("80 of its 96 warps",),
+        ),
         fix(
             "one_side_guarded",
             "a's tail is 0, b's is read from outside all the same",
@@ -160,6 +197,23 @@ FIXES = {
         ),
     ),
     "matmul_fp32": (
+        wasteful(
+            "matmul_fp32",
+            "a_loaded_twice",
+            "half of each of two equal tiles",
+            ("        sums = ct.mma", "        tile_a = tile_a * 0.5 + ct.load(a, (row, step), (TM, TK), padding_mode=ZERO) * 0.5\n        sums = ct.mma"),
+            says=("cp.async",),
+        ),
+        wasteful(
+            "matmul_fp32",
+            "as_fp64",
+            "more digits than asked for",
+            ("(tile_a, ct.transpose(tile_b), sums)", "(tile_a.astype(ct.float64), ct.transpose(tile_b).astype(ct.float64), sums)"),
+            ("(TM, TN), ct.float32)", "(TM, TN), ct.float64)"),
+            ("(row, column), sums)", "(row, column), sums.astype(ct.float32))"),
+            says=("cvt.f64",),
+        ),
+        wasteful("matmul_fp32", "stores_in_each_step", "sums that are not complete", ("    ct.store", "        ct.store"), says=("st.global",)),
         fix(
             "fp16",
             "fp16 has as few digits as tf32",
@@ -216,6 +270,14 @@ FIXES = {
         fix("one_turn_fewer", "the last turn left out", ("range_constexpr(7)", "range_constexpr(6)"), ("            cute.arch.sync_threads()", "        cute.arch.sync_threads()")),
     ),
     "gemv": (
+        wasteful("gemv", "w_for_each_warp", "four warps copy the same", ("if (warp == 0) __pipe", "__pipe"), says=("cp.async",)),
+        wasteful(
+            "gemv",
+            "reduced_in_each_step",
+            "a warp adds up its lanes' sums four times",
+            ("    __syncthreads();\n    stage ^= 1;", f"    {AGAIN} sum += __shfl_xor_sync(~0u, sum, lanes);\n    if (lane) sum = 0.0f;\n    __syncthreads();\n    stage ^= 1;"),
+            says=("shfl",),
+        ),
         fix(
             "turned_before_reading",
             "the stages change places between fetching and reading",
@@ -259,6 +321,7 @@ FIXES = {
         ),
     ),
     "sum_parts": (
+        wasteful("sum_parts", "warps_meet", "each thread reads its own copies", ("        total.store", "        cute.arch.sync_warp()\n        total.store"), says=("bar.warp.sync",)),
         fix(
             "one_group_fewer",
             "one group fewer may be open: enough for the last part but one",
@@ -279,6 +342,8 @@ FIXES = {
         fix("no_ring", "added from global memory, without copies", ("ring[None, t, part % STAGES].load()", "gP[0, None, part].load()"), says=("without ld.shared",)),
     ),
     "tile_gemm": (
+        wasteful("tile_gemm", "a_fence_too", "the barrier orders the writes already", ("__syncthreads();", "__threadfence_block();\n  __syncthreads();"), says=("membar/fence",)),
+        wasteful("tile_gemm", "both_barriers", "the block's, and the warp's", ("__syncthreads();", "__syncwarp();\n  __syncthreads();"), says=("12 are enough",)),
         fix("a_fence", "a fence orders a thread's own writes and waits for no other thread", ("__syncwarp();", "__threadfence_block();"), says=("with no barrier between",)),
         fix("twice", "two of what does not help", ("__syncwarp();", "__syncwarp();\n  __syncwarp();")),
         fix("a_nap", "time for the others, and no barrier", ("__syncwarp();", "for (volatile int wait = 0; wait < 100; wait = wait + 1);")),
@@ -288,6 +353,15 @@ FIXES = {
         fix("behind_it", "a barrier after the last read", ("= pair;\n  }\n", "= pair;\n  }\n  __syncthreads();\n")),
     ),
     "rms_norm": (
+        wasteful(
+            "rms_norm",
+            "one_warp",
+            "the others only meet it",
+            ("i = t; i < columns; i += THREADS) squares", "i = t; t < 32 && i < columns; i += 32) squares"),
+            ("i = t; i < columns; i += THREADS) out", "i = t; t < 32 && i < columns; i += 32) out"),
+            says=("4 of its 16 warps",),
+        ),
+        wasteful("rms_norm", "divides_each", "a division for each element", ("in[i] * scale", "in[i] / sqrtf(total / columns + 1e-5f)"), says=("div.rn",)),
         fix(
             "each_thread_for_itself",
             "no sharing to go wrong: every thread adds up the whole row",
@@ -308,6 +382,7 @@ FIXES = {
         fix("in_a_branch", "who has a column meets the others", ("out[i] = in[i] * scale;\n", "out[i] = in[i] * scale;\n    if (t < columns) __syncthreads();\n")),
     ),
     "stream": (
+        wasteful("stream", "a_fence_too", "no thread writes what TMA reads", ("        cute.arch.sync_warp()\n        if", "        cute.arch.fence_proxy('async.shared', space='cta')\n        cute.arch.sync_warp()\n        if"), says=("fence.proxy",)),
         fix("always_phase_0", "right for the first round of the ring", ("tile % 2)", "0)"), says=("2 of 3 sizes right",)),
         fix("by_stages", "the same number under another name", ("tile % 2)", "tile % STAGES)")),
         fix("a_tile_later", "the parity of the tile that follows", ("tile % 2)", "(tile + 1) // STAGES % 2)")),
@@ -326,6 +401,13 @@ FIXES = {
         fix("one_stage", "no ring, no trouble", ("(16, 64), 2, 32", "(16, 64), 1, 32"), says=("two stages take 8,192",)),
     ),
     "scale_rows": (
+        wasteful(
+            "scale_rows",
+            "one_warp",
+            "half of the threads have nothing to do",
+            ("range(t, x.shape[1] // VECTOR, THREADS)", "range(t if t < 32 else x.shape[1], x.shape[1] // VECTOR, 32)"),
+            says=("3 of its 6 warps",),
+        ),
         fix("narrow_copies", "it compiles, an element at a time", ("num_bits_per_copy=128", "num_bits_per_copy=32"), says=("without ld.global.v4",)),
         fix("back_to_32_bits", "the number before it was made safe", ("cutlass.Int64(x.shape[1])", "x.shape[1]"), says=("still uses a product of 32 bits",)),
         fix("half_of_it", "8 of 16 bytes are proved", ("cutlass.Int64(x.shape[1])", "cute.assume(cutlass.Int64(x.shape[1]), divby=2)")),
@@ -370,6 +452,7 @@ FIXES = {
         fix("read_swizzled", "only who reads knows of the swizzle", ("= tile[t][r];", "= tile[t][r ^ t];")),
     ),
     "column_sums": (
+        wasteful("column_sums", "a_third_barrier", "all threads have read `last` already", ("  sum = 0.0f;\n  for", "  __syncthreads();\n  sum = 0.0f;\n  for"), says=("66 are enough",)),
         fix(
             "a_fence_for_each_row",
             "ordered, and a fence in the loop over the rows",
@@ -401,6 +484,13 @@ FIXES = {
         ),
     ),
     "softmax": (
+        wasteful(
+            "softmax",
+            "reduced_twice",
+            "all lanes have the maximum already",
+            ("  top = of_block(", "  top = of_warp(top, Max());\n  top = of_block("),
+            says=("shfl",),
+        ),
         fix(
             "whole_rows_of_softmax",
             "each thread looks for the row's maximum by itself",

@@ -28,14 +28,15 @@ LESSONS = {
     "19.3": Lesson("tiles without a mask, and tiles that are skipped", named("19.3", "masks_everywhere", "visits_all")),
     "19.4": Lesson(
         "masks only where they are needed, no tile that no query sees",
-        named("19.4", "masks_everywhere", "visits_all", "undetermined_v", "masks_with_a_number"),
+        named("19.4", "masks_everywhere", "masks_one_more", "visits_all", "undetermined_v", "masks_with_a_number"),
     ),
     "19.5": Lesson(
-        "heads that share K and V, the longest rows first", named("19.5", "shortest_first", "a_head_each", "visits_all")
+        "heads that share K and V, the longest rows first",
+        named("19.5", "shortest_first", "a_head_each", "visits_all", "masks_one_more_5"),
     ),
     "19.6": Lesson(
         "parts combined by their log-sum-exp",
-        named("19.6", "mean", "no_maximum", "padded_with_zero", "maximum_at_least", "through_exp_6"),
+        named("19.6", "mean", "no_maximum", "padded_with_zero", "maximum_at_least", "through_exp_6", "padded_to_128"),
     ),
     "19.7": Lesson(
         "dQ from lse and delta, without a softmax",

@@ -4,11 +4,28 @@ import math
 
 import numpy as np
 
-from tests.pages.change import swap
+from tests.pages.change import derive, swap
+from tests.pages.n19_attention_tiles.attention_tiles import RIGHT as SOLVED
 from tests.pages.n19_attention_tiles.attention_tiles import changed, step
 
 attend, causal, attention, combine, grad_q = (changed(id) for id in ("19.2", "19.4", "19.5", "19.6", "19.7"))
+FIRST_SCORES = "ct.mma(queries, ct.transpose(ct.load(k, (0, 0), (tn, d))), ct.zeros((tm, tn), ct.float32)) * scale"
+PART_BY_PART = """\
+    largest = ct.full((1, 1), -math.inf, ct.float32)
+    total, average = ct.zeros((1, 1), ct.float32), ct.zeros((1, d), ct.float32)
+    for n in range(parts.shape[0]):
+        log = ct.load(lse, (n, row), (1, 1))
+        new = ct.maximum(largest, log)
+        factor, weight = ct.exp2(largest - new, flush_to_zero=True), ct.exp2(log - new, flush_to_zero=True)
+        part = ct.reshape(ct.load(parts, (n, row, 0), (1, 1, d)), (1, d))
+        largest, total, average = new, total * factor + weight, average * factor + part * weight
+    ct.store(o, (row, 0), average / total)"""
 FIRST_LOOP = "for n in range(unmasked):"
+
+
+def part_by_part(lines):
+    """combine as a loop."""
+    return [*lines[: lines.index("    row = ct.bid(0)") + 1], *PART_BY_PART.split("\n")]
 
 
 def by_counting(m, tm, tn, keys):
@@ -48,6 +65,42 @@ RIGHT = {
         ),
     ],
     "19.2": [
+        attend(
+            "loaded_in_the_other_order",
+            "The load transposes K.",
+            ("ct.transpose(k_tile)", "k_tile"),
+            ("ct.load(k, (n, 0), (tn, d))", "ct.load(k, (0, n), (d, tn), order=(1, 0))"),
+        ),
+        attend(
+            "scores_transposed",
+            "K Qᵀ.",
+            (
+                "ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32))",
+                "ct.transpose(ct.mma(k_tile, ct.transpose(queries), ct.zeros((tn, tm), ct.float32)))",
+            ),
+        ),
+        attend(
+            "rescaled_when_needed",
+            "Where no maximum has grown, all factors are 1.",
+            ("v_tile, acc * factor)", "v_tile, acc)"),
+            ("        v_tile", "        if ct.min(factor) < 1.0:\n            acc = acc * factor\n        v_tile"),
+        ),
+        attend(
+            "next_scores_first",
+            "The next tile's scores before this one's softmax.",
+            ("k.shape[0] // tn):", "k.shape[0] // tn - 1):"),
+            ("    for n", f"    later = {FIRST_SCORES}\n    for n"),
+            (
+                "        k_tile = ct.load(k, (n, 0), (tn, d))\n        s =",
+                "        s, k_tile = later, ct.load(k, (n + 1, 0), (tn, d))\n        later =",
+            ),
+            (
+                "    ct.store",
+                """    p, factor, largest, total = online_step(later, largest, total)
+    acc = ct.mma(p.astype(v.dtype), ct.load(v, (k.shape[0] // tn - 1, 0), (tn, d)), acc * factor)
+    ct.store""",
+            ),
+        ),
         attend("by_the_reciprocal", "One division for each row.", ("acc / total", "acc * (1.0 / total)")),
         attend(
             "backwards",
@@ -97,6 +150,22 @@ RIGHT = {
     ],
     "19.5": [
         attention(
+            "one_loop",
+            "A branch around the mask.",
+            ("in range(unmasked):", "in range(0):"),
+            ("range(unmasked, end)", "range(end)"),
+            (
+                "        seen =",
+                "        if n >= unmasked:\n            s = ct.where((column < keys) & (column <= row), s, -math.inf)\n        seen =",
+            ),
+            ("ct.where(seen, s, -math.inf)", "s"),
+        ),
+        attention(
+            "adds_the_mask",
+            "A mask of numbers.",
+            ("ct.where(seen, s, -math.inf)", "s + (seen.astype(ct.float32) - 1.0) * 3e38"),
+        ),
+        attention(
             "counts_the_blocks",
             "The number of blocks from the number of queries.",
             ("ct.num_blocks(0) - 1 - ct.bid(0)", "ct.cdiv(q.shape[2], tm) - 1 - ct.bid(0)"),
@@ -134,6 +203,7 @@ RIGHT = {
             "guarded", "A row without any part.", ("logs - ct.max(logs)", "logs - ct.maximum(ct.max(logs), -1e30)")
         ),
         combine("not_flushed", "Of a few numbers in a block.", (", flush_to_zero=True", "")),
+        derive(SOLVED["19.6"], "part_by_part", "An online step for each part.", part_by_part),
         combine("along_the_axis", "Keeps the axis.", ("ct.max(logs)", "ct.max(logs, 0, keepdims=True)")),
     ],
     "19.7": [

@@ -16,6 +16,19 @@ CUDA_CORES = (
 )
 
 
+SCORES = "ct.mma(queries, ct.transpose(k_tile), ct.zeros((tm, tn), ct.float32)) * scale"
+TWO_EXPONENTIALS = """new = ct.maximum(largest, ct.max(s, 1, keepdims=True))
+        half = 0.5 * (s - new)
+        p = ct.exp2(half, flush_to_zero=True) * ct.exp2((s - new) - half, flush_to_zero=True)
+        factor = ct.exp2(largest - new, flush_to_zero=True)
+        largest, total = new, total * factor + ct.sum(p, 1, keepdims=True)"""
+ONE_MASK_MORE = (
+    ("in range(unmasked):", "in range(max(unmasked - 1, 0)):"),
+    ("range(unmasked, end)", "range(max(unmasked - 1, 0), end)"),
+)
+SCORES_TWICE = (f"s = {SCORES}\n        column", f"s = 0.5 * ({SCORES}) + 0.5 * {SCORES}\n        column")
+
+
 def in_e(id, name):
     """online_step with a natural exponential, in the kernel of an exercise."""
     what, change = "Multiples of log(2).", swap(WEIGHTS, "ct.exp((s - new) * 0.6931471805599453)")
@@ -131,6 +144,23 @@ WRONG = {
         ),
         unflushed("19.1", "not_flushed"),
         in_e("19.1", "through_exp"),
+        MORE(
+            step(
+                "maximum_twice",
+                "Reduces each row for its maximum a second time.",
+                swap("    p =", "    new = ct.maximum(new, ct.max(s + 0.0, 1, keepdims=True))\n    p ="),
+            )
+        ),
+        MORE(
+            step(
+                "factor_for_each_score",
+                "As many factors as scores.",
+                swap(
+                    FACTOR,
+                    "ct.max(ct.exp2(ct.broadcast_to(largest, s.shape) - new, flush_to_zero=True), 1, keepdims=True)",
+                ),
+            )
+        ),
         step("counts", "Counts the keys in place of their weights.", swap("ct.sum(p, 1", "ct.sum(p * 0 + 1.0, 1")),
     ],
     "19.2": [
@@ -165,6 +195,25 @@ WRONG = {
                     "(s, largest",
                     "(ct.where(ct.arange(256, dtype=ct.int32)[None, :] < k.shape[0], s, -math.inf), largest",
                 ),
+            )
+        ),
+        MORE(
+            attend(
+                "two_exponentials",
+                "A weight is a product of two.",
+                ("p, factor, largest, total = online_step(s, largest, total)", TWO_EXPONENTIALS),
+            )
+        ),
+        MORE(
+            attend(
+                "normalized_in_each_step",
+                "The accumulator is an average all the time.",
+                ("        p, factor", "        before = total\n        p, factor"),
+                (
+                    "p.astype(v.dtype), v_tile, acc * factor)",
+                    "(p / total).astype(v.dtype), v_tile, acc * (factor * before / total))",
+                ),
+                ("(acc / total)", "acc"),
             )
         ),
         attend("tiles_of_16", "Counts tiles of 16 keys.", ("k.shape[0] // tn", "k.shape[0] // 16")),
@@ -246,6 +295,8 @@ WRONG = {
                 ("acc * factor)", "acc * factor.astype(ct.bfloat16).astype(ct.float32))", 2),
             )
         ),
+        MORE(causal("masks_one_more", "Also the last tile that every query sees whole.", *ONE_MASK_MORE)),
+        MORE(causal("scores_twice", "Multiplies a second time.", SCORES_TWICE)),
         MORE(causal("visits_all", "Visits what no query sees.", ("(unmasked, end)", "(unmasked, ct.cdiv(keys, tn))"))),
         causal("no_end_of_k", "Padding counts as keys.", ("(column < keys) & (column <= row)", "column <= row")),
         causal("not_causal", "Masks the end of K only.", ("(column < keys) & (column <= row)", "column < keys")),
@@ -310,6 +361,17 @@ WRONG = {
                 "One loop, all of it with masks.",
                 ("in range(unmasked):", "in range(0):"),
                 ("range(unmasked, end)", "range(end)"),
+            )
+        ),
+        MORE(attention("masks_one_more_5", "Also the last tile that every query sees whole.", *ONE_MASK_MORE)),
+        MORE(attention("scores_twice_5", "Multiplies a second time.", SCORES_TWICE)),
+        MORE(
+            attention(
+                "adds_a_mask_everywhere",
+                "One loop, with a mask that is added.",
+                ("in range(unmasked):", "in range(0):"),
+                ("range(unmasked, end)", "range(end)"),
+                ("ct.where(seen, s, -math.inf)", "s + (seen.astype(ct.float32) - 1.0) * 3e38"),
             )
         ),
         MORE(

@@ -49,6 +49,7 @@ WRONG = {
         ),
         combine("eight_parts", "As if there were never more.", ("(splits, ", "(8, ", 3)),
         by_block_0("19.6", "one_block_6", "row"),
+        MORE(combine("padded_to_128", "A tile of 128 parts, however few there are.", ("(splits, ", "(128, ", 3))),
         combine("minimum", "Subtracts the smallest, and overflows.", ("ct.max(logs)", "ct.min(logs)")),
         MORE(
             combine(
@@ -71,6 +72,26 @@ WRONG = {
         grad_q("natural", "e in place of 2.", (P, "ct.exp(s - logs)")),
         MORE(grad_q("through_exp_7", "A natural exponential.", ("(scale * LOG2_E)", "scale"), (P, OF_E))),
         MORE(grad_q("through_exp_of_both", "Scales once more.", (P, "ct.exp((s - logs) * 0.6931471805599453)"))),
+        MORE(
+            grad_q(
+                "two_exponentials_7",
+                "A weight is a product of two.",
+                (
+                    P,
+                    "ct.exp2(0.5 * (s - logs), flush_to_zero=True) * ct.exp2(s - logs - 0.5 * (s - logs), flush_to_zero=True)",
+                ),
+            )
+        ),
+        MORE(
+            grad_q(
+                "scores_twice_7",
+                "Multiplies a second time.",
+                (
+                    "        dp =",
+                    "        s = 0.5 * s + 0.5 * (ct.mma(q_tile, ct.transpose(k_tile), zeros) * (scale * LOG2_E))\n        p = ct.exp2(s - logs, flush_to_zero=True)\n        dp =",
+                ),
+            )
+        ),
         MORE(grad_q("not_flushed_7", "Keeps subnormal numbers.", (", flush_to_zero=True", ""))),
         by_block_0("19.7", "one_block_7"),
         grad_q("lse_added", "Adds lse.", ("s - logs", "s + logs")),

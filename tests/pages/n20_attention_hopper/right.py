@@ -1,7 +1,7 @@
 """Unusual right answers to notebook 20."""
 
 import cutlass
-from cutlass import cute
+from cutlass import BFloat16, Float32, cute
 from cutlass.cute.nvgpu import warpgroup
 
 from tests.pages.change import swap, without
@@ -126,6 +126,34 @@ def from_the_last(pv, acc, p, v, stage):
     warpgroup.commit_group()
 
 
+# 20.7 step ------------------------------------------------------------------------------------------------------
+
+
+@cute.jit
+def softmax_of(me):
+    p, factors = cute.make_rmem_tensor(me.tSrS.shape, Float32), cute.make_rmem_tensor(2, Float32)
+    me.softmax_step(p, factors)
+    return p, factors
+
+
+@cute.jit
+def with_a_helper(me, k_state, v_state, n_block, masked: cutlass.Constexpr):
+    """The softmax in a function of its own."""
+    me.take_turn()
+    me.issue_s(k_state)
+    me.issue_o(v_state)
+    me.pass_turn()
+    warpgroup.wait_group(1)
+    me.free_k(k_state)
+    if cutlass.const_expr(masked):
+        me.mask(n_block)
+    p, factors = softmax_of(me)
+    warpgroup.wait_group(0)
+    me.free_v(v_state)
+    me.rescale(factors)
+    me.tOrP.store(p.load().to(BFloat16))
+
+
 # 20.8 turns -----------------------------------------------------------------------------------------------------
 
 
@@ -188,6 +216,15 @@ RIGHT = {
             swap("        p = cute", "        factors[row] = factor\n        p = cute"),
         ),
         soften(
+            "guarded_by_a_number",
+            "A maximum of -inf becomes a low number.",
+            swap(
+                "Float32(0) if top == -Float32.inf else top * softmax.scale",
+                "cute.arch.fmax(top, Float32(-1e30)) * softmax.scale",
+            ),
+        ),
+        reduce("by_other_bits", "Both bits, then one.", swap("offset=offset", "offset=5 - 2 * offset")),
+        soften(
             "difference_first",
             "Scales the difference.",
             swap("exp2(s * softmax.scale - base,", "exp2((s - base / softmax.scale) * softmax.scale,"),
@@ -209,6 +246,17 @@ RIGHT = {
             swap("n_blocks - 1 - number", "number"),
         ),
         produce(
+            "one_loop",
+            "A branch around K.",
+            swap("cutlass.range(n_blocks - 1,", "cutlass.range(n_blocks,"),
+            swap(
+                "        loads.load_k(n_blocks - 2 - number, k_state)\n",
+                "        if number < n_blocks - 1:\n            loads.load_k(n_blocks - 2 - number, k_state)\n            k_state.advance()\n",
+            ),
+            swap("v_state)\n        k_state.advance()\n", "v_state)\n"),
+            without("    loads.load_v(Int32(0), v_state)"),
+        ),
+        produce(
             "advances_at_once",
             "Each state advances right after its load.",
             swap(
@@ -219,6 +267,7 @@ RIGHT = {
     ],
     "20.7": [
         rounds_early,
+        with_a_helper,
         step(
             "into_the_operand",
             "Rounds at once; the compiler keeps the old P.",

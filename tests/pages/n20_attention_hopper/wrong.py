@@ -55,6 +55,7 @@ FREE_K, FREE_V, ISSUE_S, ISSUE_O = (
     "    me.issue_s(k_state)\n",
     "    me.issue_o(v_state)\n",
 )
+MEET = "    cute.arch.sync_warp()\n"
 TAKE, PASS = "    me.take_turn()\n", "    me.pass_turn()\n"
 MASK = "    if cutlass.const_expr(masked):\n        me.mask(n_block)\n"
 
@@ -121,6 +122,14 @@ sums_each_time = soften(
     swap(
         "softmax.rsum[row] = p.reduce(cute.ReductionOp.ADD, softmax.rsum[row] * factor, 0)",
         "softmax.rsum[row] = softmax.rsum[row] * factor + softmax.quad_reduce(p.reduce(cute.ReductionOp.ADD, Float32(0), 0), lambda a, b: a + b) / 4",
+    ),
+)
+sum_in_bf16 = soften(
+    "sum_in_bf16",
+    "Rounds the sum in each block.",
+    swap(
+        "        factors[row] = factor",
+        "        softmax.rsum[row] = softmax.rsum[row].to(BFloat16).to(Float32)\n        factors[row] = factor",
     ),
 )
 soften_alone = answer("soften_alone", "One function.", NamedPair(softmax_step), "2 functions, not 1")
@@ -277,6 +286,12 @@ WRONG = {
             "The first K block of V for all.",
             swap("v[None, None, k_block, stage]", "v[None, None, 0, stage]"),
         ),
+        add(
+            "fences_a_proxy",
+            "P is in registers, and no thread has written to V.",
+            swap("    warpgroup.fence", '    cute.arch.fence_proxy("async.shared", space="cta")\n    warpgroup.fence'),
+            words=("fence.proxy",),
+        ),
         says("calls the course's")(course.add_pv),
     ],
     "20.4": [
@@ -325,6 +340,12 @@ WRONG = {
             ),
         ),
         sums_each_time,
+        sum_in_bf16,
+        soften(
+            "rounds_p_twice",
+            "The sum of rounded weights.",
+            swap("        softmax.rsum", "        p = p.to(BFloat16).to(Float32)\n        softmax.rsum"),
+        ),
         soften_alone,
     ],
     "20.5": [
@@ -453,6 +474,23 @@ WRONG = {
         produce(
             "two_stages", "For rings of two stages alone.", swap("loads.stages", "2", times=2), words=("loads.stages",)
         ),
+        produce(
+            "v_before_k_and_meets",
+            "The same, with an instruction that plain Python does not know.",
+            swap("    loads.load_q()\n", MEET + "    loads.load_q()\n"),
+            without("        loads.load_k(n_blocks - 2 - number, k_state)"),
+            swap(
+                "        k_state.advance()\n",
+                "        loads.load_k(n_blocks - 2 - number, k_state)\n        k_state.advance()\n",
+            ),
+            words=("V of block 3 before K of block 2",),
+        ),
+        produce(
+            "meets_in_each_step",
+            "The warp's lanes wait for each other.",
+            swap("        v_state.advance()\n", "        v_state.advance()\n    " + MEET),
+            words=("bar.warp.sync",),
+        ),
         says("calls the course's")(course.produce_blocks),
     ],
     "20.7": [
@@ -528,6 +566,23 @@ WRONG = {
         step(
             "two_turns", "A turn for each group.", swap(ISSUE_O, PASS + TAKE + ISSUE_O), words=("covers both groups",)
         ),
+        step("frees_v_twice_and_meets", "The same.", swap(FREE_V, FREE_V + FREE_V), swap(TAKE, MEET + TAKE)),
+        step(
+            "keeps_its_turn_and_fences",
+            "The same, with instructions that plain Python does not know.",
+            swap(PASS, ""),
+            swap(RESCALE, PASS + RESCALE),
+            swap(TAKE, "    warpgroup.fence()\n" + TAKE),
+            words=("before it passes its turn",),
+        ),
+        step(
+            "frees_k_in_a_branch",
+            "Late, in a branch that every warp takes.",
+            swap(FREE_K, ""),
+            swap(FREE_V, "    if cute.arch.lane_idx() >= 0:\n    " + FREE_K + FREE_V),
+            words=("frees the stage of K after the softmax",),
+        ),
+        step("meets", "The warp's lanes wait for each other.", swap(SOFTEN, MEET + SOFTEN), words=("bar.warp.sync",)),
         step("old_p", "P is not rounded for the next step.", without("me.tOrP.store")),
         says("calls the course's")(course.step),
     ],
@@ -558,6 +613,22 @@ WRONG = {
             swap("cute.arch.barrier(barrier_id=TURN_BARRIER + me.group, number_of_threads=2 * WARPGROUP)", "pass"),
         ),
         take("one_for_both", "Both wait at the first.", swap("TURN_BARRIER + me.group", "TURN_BARRIER")),
+        answer(
+            "beyond_the_last",
+            "Barriers 17 and 16.",
+            NamedPair(
+                lambda me: cute.arch.barrier(barrier_id=16 + me.group, number_of_threads=256),
+                lambda me: cute.arch.barrier_arrive(barrier_id=17 - me.group, number_of_threads=256),
+            ),
+            "0 to 15",
+        ),
+        take(
+            "of_half_the_threads_after_a_fence",
+            "128 threads, behind an instruction that plain Python does not know.",
+            swap("    cute.arch.barrier", "    warpgroup.fence()\n    cute.arch.barrier"),
+            swap("2 * WARPGROUP", "WARPGROUP"),
+        ),
+        give("meets_first", "The warp's lanes wait for each other.", swap("    cute.arch", MEET + "    cute.arch")),
         answer("nothing", "No turns at all.", NamedPair(lambda me: None, lambda me: None), "passes its turn"),
     ],
     "20.9": [
@@ -593,6 +664,7 @@ WRONG = {
             "copied_operand_9", "A copy in place of a view.", "has registers of its own", p_operand=copied(p_operand)
         ),
         whole("in_e", "Its exponentials.", "mul.f32", softmax_step=through_exp[1]),
+        whole("sums_in_bf16", "Its sum.", "cvt.rn.bf16", softmax_step=sum_in_bf16[1]),
         whole("sums_each_block", "Its shuffles.", "shfl", softmax_step=sums_each_time[1]),
         whole("a_group_for_each", "Its groups.", "wgmma.commit_group", add_pv=a_group_each),
         answer("a_slot_too_few", "Leaves out a slot.", lambda: AttentionParts(by_row), "raised TypeError"),

@@ -1,7 +1,8 @@
 """Exercises of notebook 18: the reader diagnoses each broken kernel, then fixes it.
 
 `lines` are those that a diagnosis may name: the faulty one, or, where a statement is missing, those around the gap.
-A fix's instructions are counted over all warps, so one warp may do the work of the others and lose no point.
+A fix's instructions are counted over all warps. A warp idles if it neither loads from global memory nor stores to it:
+one that does the others' part in shared memory, or all stores after their loads, loses no point.
 """
 
 from functools import partial
@@ -18,6 +19,11 @@ from tutorlib.problems.problem import Shape
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+BARRIERS = "bar.sync|bar.warp.sync|bar.red|barrier"
+FENCES = ("membar|fence", 0)  # where a barrier orders all that must be ordered
+FP64 = ("cvt.f64", 0)  # more digits than anyone asked for, at a fraction of the speed
 
 
 def pair(
@@ -90,7 +96,7 @@ EXERCISES = (
         ),
         fix=("ct.transpose(tile) exchanges a tile's modes.",),
         requires=("tensor cores",),
-        limits=WorkLimits(at_most=(("mma", 288),)),
+        limits=WorkLimits(at_most=(("mma", 240),), fresh=True),
         order=out_of_groups,
     ),
     *pair(
@@ -104,7 +110,15 @@ EXERCISES = (
         ),
         fix=("A column beyond K must count as 0, on both sides.",),
         requires=("ld.shared",),
-        limits=WorkLimits(at_most=(("bar.sync", 800), ("ld.shared", 16_000), ("ld.global", 900))),
+        limits=WorkLimits(
+            at_most=(
+                (BARRIERS, 800),
+                ("ld.shared", 16_000),
+                ("ld.global", 900),
+                ("fma|mul.f32|mul.rn|cvt.f64", 8000),
+            ),
+            busy=0.9,
+        ),
         lean=("ld.shared",),
         whole=((16, 16, 16),),
     ),
@@ -115,7 +129,7 @@ EXERCISES = (
         cause="uninitialized",
         look=("Which bins are wrong?", "Which thread clears bin 200 if a block has 128 threads?"),
         fix=("The last loop of the kernel visits every bin, too, with any number of threads.",),
-        limits=WorkLimits(at_most=(("bar.sync", 56), ("st.shared", 48), ("ld.global", 36), ("atom|red", 110))),
+        limits=WorkLimits(at_most=((BARRIERS, 56), FENCES, ("st.shared", 48), ("ld.global", 36), ("atom|red", 110))),
         requires=("ld.shared",),
     ),
     *pair(
@@ -128,6 +142,7 @@ EXERCISES = (
             "Integers up to 2,048 fit into eleven bits. Try larger ones.",
         ),
         fix=("ct.mma accepts fp32 tiles.",),
+        limits=WorkLimits(at_most=(("cp.async", 1200), ("mul.rn.f32", 16_000), FP64, ("st.global", 30))),
     ),
     *pair(
         5,
@@ -136,7 +151,7 @@ EXERCISES = (
         cause="barrier in a branch",
         look=("Which threads reach line 26 when half is 64, and which when it is 1?",),
         fix=("All threads must reach the barrier; only some of them compute.",),
-        limits=WorkLimits(at_most=(("bar.sync", 250), ("ld.shared", 300), ("ld.global", 160), ("st.global", 60))),
+        limits=WorkLimits(at_most=((BARRIERS, 250), ("ld.shared", 300), ("ld.global", 160), ("st.global", 60))),
         requires=("bar.sync",),
     ),
     *pair(
@@ -153,7 +168,17 @@ EXERCISES = (
         cause="wrong stage",
         look=("Write down for steps 0, 1, 2 which stage is filled and which is read.",),
         fix=("The two stages swap once per step, after all threads have read.",),
-        limits=WorkLimits(at_most=(("bar.sync", 80), ("ld.shared", 360)), overlap=0.4),
+        limits=WorkLimits(
+            at_most=(
+                (BARRIERS, 80),
+                ("ld.shared", 360),
+                ("cp.async.cg|cp.async.ca", 52),
+                ("ld.global", 0),
+                ("shfl", 90),
+                FP64,
+            ),
+            overlap=0.4,
+        ),
         requires=("cp.async", "ld.shared"),
         two_stages=2 * (4 * 128 + 128) * 4,  # four rows of x, and w
     ),
@@ -167,7 +192,7 @@ EXERCISES = (
             "Count groups: for S = 1 the prologue commits two, and the loop none.",
         ),
         fix=("An empty group is a group: commit one in every step. Or wait for all, but only where the ring drains.",),
-        limits=WorkLimits(at_most=(("bar.sync", 0), ("ld.shared", 30), ("st.global", 6)), overlap=0.4),
+        limits=WorkLimits(at_most=((BARRIERS, 0), ("ld.shared", 30), ("st.global", 6)), overlap=0.4),
         requires=("cp.async", "ld.shared"),
         two_stages=2 * 256 * 4,
     ),
@@ -178,7 +203,9 @@ EXERCISES = (
         cause="read too early",
         look=("Which warp writes out[0][16], and which warp reads it to store c[0][16]?",),
         fix=("__syncwarp() orders the writes of one warp. Which warps' writes must be ordered here?",),
-        limits=WorkLimits(at_most=(("bar.sync", 12), ("wmma.mma", 36), ("st.global", 48))),
+        limits=WorkLimits(
+            at_most=((BARRIERS, 12), ("wmma.mma", 36), ("wmma.load", 64), ("wmma.store", 12), FENCES, ("st.global", 48))
+        ),
         requires=("tensor cores",),
     ),
     *pair(
@@ -198,7 +225,18 @@ EXERCISES = (
             "Follow the fastest and the slowest warp from line 25 on.",
         ),
         fix=("A barrier of all threads belongs between the last read of `partial` and its next write.",),
-        limits=WorkLimits(at_most=(("bar.sync", 108), ("ld.global", 336), ("st.global", 126))),
+        limits=WorkLimits(
+            at_most=(
+                (BARRIERS, 108),
+                ("ld.global", 336),
+                ("st.global", 126),
+                ("shfl", 320),
+                ("sqrt", 64),
+                ("div.rn", 64),
+                FENCES,
+            ),
+            busy=1.0,
+        ),
     ),
     *pair(
         10,
@@ -211,7 +249,10 @@ EXERCISES = (
         ),
         fix=("The parity is that of the round, the number of times that the stage was filled before, modulo 2.",),
         requires=("cp.async.bulk.tensor", "mbarrier"),
-        limits=WorkLimits(at_most=(("bar.sync", 0), ("st.global", 240)), overlap=0.4),
+        limits=WorkLimits(
+            at_most=(("bar.sync", 0), (BARRIERS, 8), ("fence.proxy|membar", 0), ("st.global", 240), ("ld.shared", 240)),
+            overlap=0.4,
+        ),
         two_stages=2 * 16 * 64 * 4,
     ),
     *pair(
@@ -226,7 +267,7 @@ EXERCISES = (
         fix=("cute.assume(value, divby=4) states what you know. Or use a layout that the tensor already has.",),
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("a product of 32 bits (mul.lo.s32)",),  # row times pitch
-        limits=WorkLimits(at_most=(("bar.sync", 0), ("ld.global", 13), ("st.global", 13))),
+        limits=WorkLimits(at_most=((BARRIERS, 0), ("ld.global", 13), ("st.global", 13)), busy=1.0),
     ),
     *pair(
         12,
@@ -235,7 +276,7 @@ EXERCISES = (
         cause="misaligned",
         look=("At which byte does row 1 of the tile begin?",),
         fix=("A pitch that is an odd multiple of 16 bytes; or copies of 4 bytes.",),
-        limits=WorkLimits(at_most=(("bar.sync", 20),)),
+        limits=WorkLimits(at_most=((BARRIERS, 20), ("ld.shared", 192), FP64), fresh=True),
         requires=("cp.async", "ld.shared"),
         lean=("ld.shared",),
     ),
@@ -248,7 +289,7 @@ EXERCISES = (
         fix=("One more column of the tile shifts each row by a bank.",),
         requires=("ld.shared",),
         lean=("ld.shared", "st.shared", "ld.global", "st.global"),
-        limits=WorkLimits(at_most=(("bar.sync", 50), ("ld.global", 288), ("st.global", 288))),
+        limits=WorkLimits(at_most=((BARRIERS, 50), FENCES, ("ld.global", 288), ("st.global", 288)), busy=1.0),
     ),
     *pair(
         14,
@@ -271,7 +312,7 @@ EXERCISES = (
             "A fence orders the earlier accesses of its thread, and of the threads that a barrier put before it, "
             "ahead of the later ones. Each of the two blocks needs one.",
         ),
-        limits=WorkLimits(at_most=(("bar.sync", 80), ("membar", 64), ("ld.global", 900), ("st.global", 63))),
+        limits=WorkLimits(at_most=((BARRIERS, 66), ("membar", 64), ("ld.global", 900), ("st.global", 63), FP64)),
         requires=("atom",),
         forbids=("atomic additions of floats",),
     ),
@@ -280,7 +321,10 @@ EXERCISES = (
         "softmax",
         lines=("return of_warp(lane < WARPS ? partial[lane] : 0.0f, op);", "top = of_block(top, Max(), tops);"),
         cause="wrong identity",
-        limits=WorkLimits(at_most=(("bar.sync", 36), ("ld.global", 240), ("st.global", 60), ("ex2", 100))),
+        limits=WorkLimits(
+            at_most=((BARRIERS, 36), FENCES, ("ld.global", 240), ("st.global", 60), ("ex2", 100), ("shfl", 360), FP64),
+            busy=1.0,
+        ),
         requires=("shfl.sync", "ld.shared"),
         patterned=True,
         symptom_told=False,

@@ -1,7 +1,6 @@
 """Exercises of notebook 19: attention in tiles, forward, for one query, and backward.
 
 Only 19.1 refuses the course's `online_step`: a reader who is stuck there can go on with it.
-19.6 takes a padding beyond `splits`, such as 128: an answer that loops over the parts issues as many instructions.
 """
 
 import math
@@ -47,7 +46,7 @@ FP16 = Remedy(
     Fail.TOO_MANY(instruction="cvt.rn.f16"), "K and V are bf16, which holds numbers that fp16 does not: beyond 65,504."
 )
 TILE_BY_TILE = Remedy(
-    Fail.TOO_MANY(instruction="mma.sync"), "Tiles of tn keys in a loop: one tile for all keys fits no longer sequence."
+    Fail.TOO_MANY(instruction="tile"), "Tiles of tn keys in a loop: one tile for all keys fits no longer sequence."
 )
 ONE_INSTRUCTION = (
     Remedy(
@@ -61,6 +60,8 @@ ONE_INSTRUCTION = (
     ),
 )
 OF_E = ("fma.rm.f32", 0)  # rounded down: ct.exp splits its argument with it
+SELECTS = "selp.f32|cvt.rn.f32.u32"  # a bool becomes a number, which may mask, too
+DIVISIONS = "div|rcp"
 EXPONENTIALS = (("ex2.approx.f32", 0), OF_E)
 
 
@@ -156,6 +157,30 @@ def keys_of_head(shape: Shape) -> dict[int, int]:
     return {0: shape[0] * shape[2], **dict.fromkeys((1, 2), seen(shape, *tile_of(shape)))}
 
 
+def tiles_of_head(shape: Shape) -> list[tuple[int, int]]:
+    """(whole, visited) of each block of a causal head. shape: (…, queries, keys, d)."""
+    tm, tn = tile_of(shape)
+    return [key_tiles(m, tm, tn, shape[-2]) for m in range(tiles(shape[-3], tm))]
+
+
+def masked(shape: Shape) -> int:
+    return math.prod(shape[:-3][:2]) * sum(visited - whole for whole, visited in tiles_of_head(shape))
+
+
+def products(shape: Shape) -> int:
+    """Of a causal kernel's two GEMMs, in whole tiles."""
+    tile = math.prod(tile_of(shape)) * shape[-1]
+    return 2 * math.prod(shape[:-3][:2]) * sum(visited for _, visited in tiles_of_head(shape)) * tile
+
+
+def tile_of_keys(shape: Shape) -> dict[int, int]:
+    return dict.fromkeys((1, 2), tile_of(shape)[1] * shape[-1])
+
+
+def splits_of(shape: Shape) -> int:
+    return 1 << (shape[0] - 1).bit_length()
+
+
 def keys_each(shape: Shape) -> dict[int, int]:
     return dict.fromkeys((1, 2), shape[0] // tile_of(shape)[0] * shape[1] * shape[2])
 
@@ -174,7 +199,7 @@ EXERCISES = (
         grid=lambda shape: (tiles(shape[0], 16),),
         constants=lambda shape: (16, 32),
         loads=lambda shape: {0: math.prod(shape), 1: tiles(shape[0], 16) * shape[1]},
-        limits=WorkLimits(at_most=(*EXPONENTIALS, ("ex2", 432))),
+        limits=WorkLimits(at_most=(*EXPONENTIALS, ("ex2", 432), ("max.f32", 1200))),
         hints=(
             "The new maximum is a column: of the old one, and of ct.max(s, 1, keepdims=True).",
             "Everything so far was computed with the old maximum: which power of two corrects it?",
@@ -198,12 +223,17 @@ EXERCISES = (
         simulated_shapes=((32, 96, 16),),
         limits=WorkLimits(
             at_least=(("mma.sync", 40),),
-            at_most=(("mma.sync", 48), ("cvt.rn.bf16", 60), ("cvt.rn.f16", 0), *EXPONENTIALS),
+            at_most=(
+                *(("mma.sync", 48), ("cvt.rn.bf16", 60), ("cvt.rn.f16", 0), *EXPONENTIALS),
+                *(("ex2", 200), (DIVISIONS, 32)),
+            ),
         ),
         remedies=(FP32, FP16, TILE_BY_TILE, *ONE_INSTRUCTION),
         grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
         constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
         loads=lambda shape: {0: shape[0] * shape[2], **keys_each(shape)},
+        widest=tile_of_keys,
+        products=lambda shape: 2 * math.prod(shape),
         hints=(
             "A step: a tile of K, its scores, online_step, a tile of V.",
             "ct.mma wants three tiles: zeros for the scores, (tm, tn), and the accumulator for the second product.",
@@ -239,11 +269,16 @@ EXERCISES = (
         simulated_shapes=((128, 128, 16), (70, 50, 16)),
         limits=WorkLimits(
             at_least=(("mma.sync", 120),),
-            at_most=(("mma.sync", 192), ("selp.f32", 280), ("cvt.rn.bf16", 200), *EXPONENTIALS),
+            at_most=(
+                *(("mma.sync", 192), (SELECTS, 280), ("cvt.rn.bf16", 200), *EXPONENTIALS),
+                *(("ex2", 560), (DIVISIONS, 128)),
+            ),
         ),
         grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
         constants=lambda shape: (scale_of(shape[2]), *tile_of(shape), shape[2]),
         loads=keys_of_head,
+        products=products,
+        masked=masked,
         hints=(
             "Two loops over the same steps: the first without masks, the second with them.",
             "row = m * tm + ct.arange(tm, dtype=ct.int32)[:, None], and a column of keys alike, with [None, :].",
@@ -254,7 +289,7 @@ EXERCISES = (
             FP32,
             *ONE_INSTRUCTION,
             Remedy(
-                Fail.TOO_MANY(instruction="selp.f32"),
+                Fail.TOO_MANY(instruction="ct.where"),
                 "The tiles before the diagonal need no mask: a loop of their own.",
             ),
             Remedy(Difference.WRONG, "Is a masked score below every score that is seen? Only -math.inf always is."),
@@ -273,12 +308,17 @@ EXERCISES = (
         simulated_shapes=((1, 2, 1, 120, 130, 16),),
         limits=WorkLimits(
             at_least=(("mma.sync", 240),),
-            at_most=(("mma.sync", 384), ("selp.f32", 560), ("cvt.rn.bf16", 400), *EXPONENTIALS),
+            at_most=(
+                *(("mma.sync", 384), (SELECTS, 560), ("cvt.rn.bf16", 400), *EXPONENTIALS),
+                *(("ex2", 1120), (DIVISIONS, 256)),
+            ),
         ),
         remedies=(FP32, *ONE_INSTRUCTION),
         grid=lambda shape: (tiles(shape[3], tile_of(shape)[0]), shape[1], shape[0]),
         constants=lambda shape: (scale_of(shape[5]), shape[1] // shape[2], *tile_of(shape), shape[5]),
         loads=keys_loaded,
+        products=products,
+        masked=masked,
         placed=longest_first,
         hints=(
             "Your kernel of 19.4 with four indices: batch = ct.bid(2), head = ct.bid(1).",
@@ -299,8 +339,9 @@ EXERCISES = (
         simulated_shapes=((3, 5, 32),),
         limits=WorkLimits(at_most=(OF_E,)),
         grid=lambda shape: (shape[1],),
-        constants=lambda shape: (1 << (shape[0] - 1).bit_length(), shape[2]),
+        constants=lambda shape: (splits_of(shape), shape[2]),
         loads=lambda shape: {0: math.prod(shape), 1: shape[0] * shape[1]},
+        widest=lambda shape: {0: splits_of(shape) * shape[2], 1: splits_of(shape)},
         hints=(
             "Block ct.bid(0) has one row: of lse a tile (splits, 1), of parts a tile (splits, 1, d).",
             "A part that does not exist must have weight 0. Which lse has weight 0?",
@@ -324,12 +365,14 @@ EXERCISES = (
         simulated_shapes=((32, 96, 16),),
         limits=WorkLimits(
             at_least=(("mma.sync", 60),),
-            at_most=(("mma.sync", 72), ("cvt.rn.bf16", 60), ("cvt.rn.f16", 0), *EXPONENTIALS),
+            at_most=(("mma.sync", 72), ("cvt.rn.bf16", 60), ("cvt.rn.f16", 0), *EXPONENTIALS, ("ex2", 140)),
         ),
         remedies=(FP32, FP16, TILE_BY_TILE, *ONE_INSTRUCTION),
         grid=lambda shape: (tiles(shape[0], tile_of(shape)[0]),),
         constants=lambda shape: (shape[2] ** -0.5, *tile_of(shape), shape[2]),
         loads=lambda shape: {**dict.fromkeys((0, 3), shape[0] * shape[2]), **keys_each(shape)},
+        widest=tile_of_keys,
+        products=lambda shape: 3 * math.prod(shape),
         hints=(
             "Three products in a step: S = Q Kᵀ, dP = dO Vᵀ, and dS K, which accumulates.",
             "P needs no maximum and no sum: lse has both. p = ct.exp2(s * (scale * LOG2_E) - logs, …).",

@@ -52,6 +52,7 @@ class Launch:
     loaded: of each array, how many elements were loaded. largest: the elements of the largest tile of it.
     scattered: the arrays of which a block loaded or stored single elements.
     factors: the dtypes of the tiles that ct.mma multiplied. products: the products of elements in all its calls.
+    selected: after how many products ct.where chose among the columns of a tile.
     """
 
     grid: tuple[int, int, int]
@@ -65,6 +66,7 @@ class Launch:
     scattered: set[str] = field(default_factory=set)
     factors: set[str] = field(default_factory=set)
     products: int = 0
+    selected: set[int] = field(default_factory=set)
 
     def blocks(self) -> Iterator[None]:
         """Runs through the grid, x fastest; block and number are those of the step."""

@@ -41,10 +41,16 @@ class Language:
             launch.products += x.data.numel() * y.shape[-1]
             return ops.mma(x, y, acc, use_fast_acc=use_fast_acc)
 
+        def where(condition: Value, x: Value, y: Value, /) -> Tile:
+            if tile_of(condition).data.shape[-1:] > (1,):
+                launch.selected.add(launch.products)
+            return tile.where(condition, x, y)
+
         self._functions = FUNCTIONS | {
             "bid": lambda axis: scalar(launch.block[int(axis)]),
             "num_blocks": lambda axis: scalar(launch.grid[int(axis)]),
             "mma": mma,
+            "where": where,
             "static_eval": lambda expr, /: expr,
             "static_assert": static_assert,
             "static_iter": static_iter,

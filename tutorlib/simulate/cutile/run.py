@@ -31,7 +31,8 @@ class Report:
     stored each element last, -1 where none did. loaded: by the same names, the elements that all blocks together
     loaded, the padding left out. largest: the elements of the largest tile that one loaded, with its padding.
     scattered: the parameters of which it loaded or stored single elements. factors: the dtypes that ct.mma multiplied,
-    such as "bfloat16". products: of elements, those that it computed in all blocks, padding included.
+    such as "bfloat16". products: of elements, those that it computed in all blocks, padding included. selected: the
+    steps, from one ct.mma to the next, in which ct.where chose among the columns of a tile.
     """
 
     findings: tuple[Finding, ...]
@@ -43,6 +44,7 @@ class Report:
     scattered: frozenset[str] = frozenset()
     factors: frozenset[str] = frozenset()
     products: int = 0
+    selected: int = 0
 
 
 def run(
@@ -82,7 +84,8 @@ def run(
     writers = {a.name: a.writer for a in arrays}
     findings, loads = (*launch.findings(), *unwritten), (dict(launch.loaded), dict(launch.largest))
     sets = frozenset(launch.scattered), frozenset(launch.factors)
-    return Report(findings, launch.number + 1, launch.repeats(), writers, *loads, *sets, launch.products)
+    counts = launch.products, len(launch.selected)
+    return Report(findings, launch.number + 1, launch.repeats(), writers, *loads, *sets, *counts)
 
 
 def value(parameter: Parameter, arg: Any, launch: Launch, arrays: list[Array]) -> Any:

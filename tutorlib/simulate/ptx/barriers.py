@@ -96,7 +96,7 @@ class BlockBarriers:
 
     def arrive(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
         """bar.arrive: count these lanes, which go on."""
-        numbers = values_of(by.number, lanes)
+        numbers = self.numbers(by, lanes)
         np.add.at(self.passed_by, (self.state.slot[lanes], numbers), 1)
         slots, warps = self.state.geometry.warps_of(lanes)
         _, first = np.unique(lanes // WARP, return_index=True)
@@ -110,9 +110,17 @@ class BlockBarriers:
             if by.reduction:
                 self.reduce_by_block(by.reduction, lanes)
             return lanes
-        number, expected = (values_of(values, lanes) for values in (by.number, by.expected))
+        number, expected = self.numbers(by, lanes), values_of(by.expected, lanes)
         self.waiting.append(WaitingInBarrier(by.site, lanes, then, number, expected, by.reduction))
         return lanes[:0]
+
+    def numbers(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
+        """The barrier of each of these lanes. One that does not exist is noticed, and another takes its place."""
+        numbers = values_of(by.number, lanes)
+        if len(beyond := lanes[numbers >= BARRIERS]):
+            what = f"{self.span(beyond)} name barrier {numbers.max()}, and a block has the barriers 0 to {BARRIERS - 1}"
+            self.state.watch.findings.notice(Hazard.OUTSIDE(tensor="barriers"), by.site, lambda: what, len(beyond))
+        return numbers % BARRIERS
 
     def are_whole_blocks(self, lanes: np.ndarray) -> bool:
         counts = np.bincount(self.state.slot[lanes], minlength=self.state.geometry.batch)

@@ -35,7 +35,7 @@ class Finding:
         "unwritten": shared memory is read that was never written;
         "unset": what is stored or decides something comes from a register never set;
         "barrier": a barrier that not all threads of a block reach;
-        "outside": an address in no tensor, or beyond the block's shared memory;
+        "outside": an address in no tensor, or beyond the block's shared memory, or a barrier beyond the sixteen;
         "misaligned": an address that is no multiple of the access's size;
         "overlap": several blocks store different values to one place, or one loads what another stores, unordered;
         "divergent": an instruction of a whole warp that some of its threads do not reach;
