@@ -96,7 +96,7 @@ EXERCISES = (
         ),
         fix=("ct.transpose(tile) exchanges a tile's modes.",),
         requires=("tensor cores",),
-        limits=WorkLimits(at_most=(("mma", 240),), fresh=True),
+        limits=WorkLimits(at_most=(("mma", 240),), reloaded=0.0, restored=False),
         order=out_of_groups,
     ),
     *pair(
@@ -276,7 +276,7 @@ EXERCISES = (
         cause="misaligned",
         look=("At which byte does row 1 of the tile begin?",),
         fix=("A pitch that is an odd multiple of 16 bytes; or copies of 4 bytes.",),
-        limits=WorkLimits(at_most=((BARRIERS, 20), ("ld.shared", 192), FP64), fresh=True),
+        limits=WorkLimits(at_most=((BARRIERS, 20), ("ld.shared", 192), FP64), reloaded=0.0, restored=False),
         requires=("cp.async", "ld.shared"),
         lean=("ld.shared",),
     ),
