@@ -5,14 +5,12 @@ import pytest
 from tests.pages.change import derive
 from tests.pages.n09_gemm_baseline.wrong_write_back import WRONG_WHEN_RUN
 from tests.pages.table import by_name
-from tutorlib.checking.running import find_fault
 from tutorlib.exercises import find
 from tutorlib.exercises.n11_grid_swizzle.traffic import footprint
 from tutorlib.kernels import ladder
 from tutorlib.kernels.ampere import epilogues, layouts, main_loops, operands, thread_share
 
-TIMES = 20
-SHAPES = ((256, 256, 256), (1024, 1024, 64), (129, 1000, 72))  # whole tiles first: some parts take no others
+TIMES = 3
 OWN = [
     ("09.2", layouts.smem_layout),
     ("09.3", main_loops.single_buffer),
@@ -62,6 +60,4 @@ def test_a_square_wave_has_the_smallest_footprint():
 @pytest.mark.parametrize(("id", "answer"), by_name(WRONG_WHEN_RUN))
 def test_a_wrong_part_fails_every_time(id, answer):
     exercise = find(id)
-    launcher = exercise.accept(answer)
-    for _ in range(TIMES):
-        assert any(find_fault(exercise.problem, launcher, shape) for shape in SHAPES)
+    assert all(exercise.grade(answer).points < exercise.points for _ in range(TIMES))

@@ -94,6 +94,7 @@ RIGHT = {
     ],
     "03.5": [
         by_own_swizzle,
+        answer("by_divisions", "// and %", lambda r, c: r // 8 * 512 + c // 8 * 64 + (r % 8 ^ c // 8 % 8) * 8 + c % 8),
         answer("in_bits", "shifts", lambda r, c: (r >> 3) << 9 | (c >> 3) << 6 | ((r ^ c >> 3) & 7) << 3 | c & 7),
     ],
     "03.6": [

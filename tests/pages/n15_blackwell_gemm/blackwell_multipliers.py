@@ -125,17 +125,6 @@ MULTIPLY = [
     ),
     wrong(
         multiply_tiles,
-        "drains_at_a_barrier",
-        "The same; it is not rehearsed, for its barrier of one warp.",
-        swap(
-            "            acc.advance()",
-            "            cute.arch.barrier(barrier_id=3, number_of_threads=32)\n"
-            "            cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase ^ 1)\n            acc.advance()",
-        ),
-        "bar.sync/barrier instructions",
-    ),
-    wrong(
-        multiply_tiles,
         "waits_until_all_is_read",
         "Waits until the epilogue has read before it goes on.",
         swap(
@@ -233,8 +222,19 @@ MULTIPLY = [
         "comes after the next stage's multiplications",
     ),
 ]
-# In a rehearsal a warp has one lane that is elected.
-ANOTHER_LANE = [
+# In a rehearsal a warp has one lane that is elected, and a barrier of one warp is none.
+NOT_REHEARSED = [
+    wrong(
+        multiply_tiles,
+        "drains_at_a_barrier",
+        "The same; it is not rehearsed, for its barrier of one warp.",
+        swap(
+            "            acc.advance()",
+            "            cute.arch.barrier(barrier_id=3, number_of_threads=32)\n"
+            "            cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase ^ 1)\n            acc.advance()",
+        ),
+        "bar.sync/barrier instructions",
+    ),
     wrong(
         multiply_tiles,
         "another_lane_commits",

@@ -95,6 +95,7 @@ def launches_to(
         mock.patch.object(torch.cuda, "synchronize"),
         mock.patch.object(torch.cuda, "current_device", return_value=0),
         mock.patch.object(torch.cuda, "device", nullcontext),
+        mock.patch.object(torch.cuda, "stream", nullcontext),
         mock.patch.object(torch.cuda, "get_device_properties", return_value=gpu),
         CpuForCuda(),
     ):
