@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from tests.gpu.test_models import losses
+from tests.gpu.test_models import STEPS
 from tests.kernels.attention.cases import CHECKS, D, Forward, any_length, losses_of_an_encoder, normal, packed
 from tests.kernels.attention.test_operator import count_calls
 from tests.kernels.fused.models import MODELS
@@ -139,9 +139,9 @@ def test_a_model_of_transformers_trains_with_it(monkeypatch):
     torch.manual_seed(0)
     trial = MODELS["Llama"](256).to("cuda", torch.bfloat16)
     ours = copy.deepcopy(trial.model)
-    want = losses(trial, trial.model)
+    want = trial.losses(trial.model, torch.optim.SGD(trial.model.parameters(), lr=1e-2), STEPS)
     calls = count_calls(monkeypatch)
-    assert losses(trial, ours) == pytest.approx(want, rel=2**-6)
+    assert trial.losses(ours, torch.optim.SGD(ours.parameters(), lr=1e-2), STEPS) == pytest.approx(want, rel=2**-6)
     assert set(calls) == {""}
 
 

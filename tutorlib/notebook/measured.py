@@ -102,13 +102,16 @@ def show_sweep(name: str, **counters: str) -> "DataFrame | None":
 def tables(
     name: str,
     table: "Callable[[SweepResults], DataFrame]",
-    found_in: Callable[[str], list[SweepResults]] = all_sweep_results,
+    found_in: Callable[[str], list[SweepResults]] | None = None,
 ) -> "DataFrame | None":
-    """A sweep's table for each GPU, its regime above it; if nothing was measured, None after a line that says so."""
+    """A sweep's table for each GPU, its regime above it; if nothing was measured, None after a line that says so.
+
+    found_in: which of a sweep's results; default: all.
+    """
     import pandas
 
     try:
-        everything = found_in(name)
+        everything = (found_in or all_sweep_results)(name)
     except NoData as error:
         print(f"{name}: {error}")
         return None
