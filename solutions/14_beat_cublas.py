@@ -12,12 +12,11 @@
 # Notebook 13's kernel runs at 1.01, 0.975 and 1.00 of cuBLAS's speed at 2048³, 4096³ and 8192³, and at 0.58 to 0.75 at
 # squares that do not fill an H200 with tiles of 128×256. This page brings 4096 to 1.01 and 8192 to 1.03 by scheduling:
 # which warp loads, which multiplies, which tiles run together, and which warps store while others compute. At 2048
-# scheduling gains nothing. The other squares it brings to 1.0 or more by choosing a configuration, which is the larger
-# gain.
+# scheduling gains nothing. The larger gain is the choice of a configuration: with it the course's chooser brings the
+# other squares to 1.0 or more on an H200.
 #
-# You meet nine **levers**, changes of the schedule that leave the arithmetic as it is. Write down what you expect of
-# each, in percent, at these three sizes; a table near the end has the measurements. You write the kernel's parts one by
-# one, and at the end a function that picks a configuration for any shape.
+# You meet nine **levers**, changes of the schedule that leave the arithmetic as it is. You write the kernel's parts one
+# by one, and at the end a function that picks a configuration for any shape.
 #
 # | | exercises, in this order | minutes |
 # |---|---|---|
@@ -27,7 +26,7 @@
 # | the last wave, and the levers measured | 14.17 | 35 |
 # | a configuration for any shape; your kernel | 14.10, 14.12, 14.18 | 35 |
 #
-# Each row ends where a section ends: a good place to stop for the day.
+# Each row ends with a section: a good place to stop.
 #
 # Times are taken in turns with PyTorch's cuBLAS, on normally distributed inputs. **Cool** means rounds of a few
 # milliseconds between which the GPU rests; the appendix *In watts* measures without rests.
@@ -87,19 +86,20 @@ from tutorlib.notebook.tuner import show_model, tune_hopper
 # share each tile, and one of their warps also issues the loads. An SM holds one block at a time, as its stages fill
 # shared memory, so no second block computes in the gaps.
 #
-# Each color is one tile of C. Orange marks a warpgroup in its epilogue, rounding and storing. Hatching marks the time
-# in which the tensor cores are idle. The lengths are chosen for the drawing; measured ones follow below.
+# Each color is one tile of C. Orange marks a warpgroup (`wg`) in its epilogue, rounding and storing. The rows `load`
+# and `store` are TMA's copies, `mma` the tensor cores, hatched while they are idle. A *tick* is the drawing's unit of
+# time; measured times follow below.
 
 # %%
 show_roles("plain")
 
 # %% [markdown]
-# Each tile has two gaps. The first multiplication waits for the tile's first bytes, because the warp that issues the
-# loads was still busy with the previous epilogue. After the last multiplication comes the tile's own epilogue, and
-# meanwhile nothing multiplies.
+# Each tile has two gaps. The first multiplication waits for the tile's first bytes, because its block has only just
+# started; in a block that stays, the warp that issues the loads was still busy with the previous epilogue. After the
+# last multiplication comes the tile's own epilogue, and meanwhile nothing multiplies.
 #
-# The first gap closes if *another warp* issues the loads, and if the block stays for the next tile: a block that has
-# not started cannot load. The next drawing shows that. Its title, *cooperative*, is CUTLASS's
+# The first gap closes if the block stays for the next tile *and* another warp issues the loads. The next drawing shows
+# that. Its title, *cooperative*, is CUTLASS's
 # [word](https://docs.nvidia.com/cutlass/media/docs/cpp/efficient_gemm.html) for two warpgroups that share each tile.
 # The drawing shows a tile's loads as late as they may come, three ticks before its multiplication.
 
@@ -206,7 +206,7 @@ check("14.2", consume)
 
 # %% [markdown]
 # This is the kernel around the two loops. Its last line, `divide_roles`, sends all consumer warps to `multiply_tiles`,
-# in which a block takes one tile after another, and one warp of the producer to the loop that is not shown:
+# in which a block takes one tile after another, and one warp of the producer to this loop:
 #
 # ```python
 # def load_tiles(tiles, produce):
@@ -254,7 +254,7 @@ print(*(line.strip() for line in compiled.ptx.splitlines() if "setmaxnreg" in li
 # pool. `setmaxnreg` takes multiples of 8, and at least 24. The producer keeps what it needs, and the consumers divide
 # the rest.
 #
-# The cell prints pairs, a producer thread's registers and a consumer thread's. Here the producer needs 24.
+# The cell prints pairs, a producer thread's registers and a consumer thread's. Here the producer needs 24, as above.
 
 # %%
 for warpgroups in (2, 3):
@@ -465,10 +465,10 @@ check("14.14", consume_tiles)
 # %% [markdown]
 # ### The store itself
 #
-# A warp owns 16 of every 64 rows of the tile. It stores them in pieces of 16 rows × 64 columns, each through a buffer
-# in shared memory: `stmatrix` writes the buffer, and TMA copies it to C. There are fewer buffers than pieces, and the
-# previous tile's copies may still be in flight when the next tile's pieces come. So before a buffer is written again,
-# TMA must have *read* it; it need not have written C. For bulk copies that is
+# A warp owns 16 of every 64 rows of its warpgroup's part of the tile. It stores them in pieces of 16 rows × 64 columns,
+# each through a buffer in shared memory: `stmatrix` writes the buffer, and TMA copies it to C. There are fewer buffers
+# than pieces, and the previous tile's copies may still be in flight when the next tile's pieces come. So before a
+# buffer is written again, TMA must have *read* it; it need not have written C. For bulk copies that is
 #
 # > `cute.arch.cp_async_bulk_wait_group(n, read=True)`: returns when all but the newest *n* of this thread's groups have
 # > been read. `cute.arch.cp_async_bulk_commit_group()` closes a group.
@@ -551,13 +551,12 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 # cycle, and 48 bytes per cycle from L2, for each of 132 SMs at once. A tile of 256×128 has the same area and needs 144.
 # Smaller tiles need more bandwidth on both paths, which is a price of ping-pong.
 #
-# The table ranks tiles; it does not give a kernel's time. With 160 bytes instead of 128, 128×128 should be a quarter
-# slower than 128×256, and in *Two roles* it was 5% slower. The rank is right; the limit is too strict.
+# With 160 bytes instead of 128, 128×128 should be a quarter slower than 128×256, and in *Two roles* it was 5% slower.
+# The rank is right; the limit is too strict.
 #
 # ## Clusters
 #
-# **Predict** what a cluster of 2×1 brings over none: L2 sends a third less. And 2×2, where it sends half? The answers
-# are in *The levers, measured*.
+# **Predict** what a cluster of 2×1 brings over none: L2 sends a third less. The answer is in *The levers, measured*.
 #
 # Blocks of a cluster have a **rank** that runs along M first: block (*m*, *n*) has rank *m* + *n* · cluster[0]. TMA's
 # multicast takes a mask in which bit *r* is set if the block of rank *r* receives. The copy lands at the same offset in
@@ -692,7 +691,7 @@ else:
 #
 # ### The order of tiles again
 #
-# The arithmetic is faster than in notebook 11, so more switches may be worth it.
+# wgmma leaves less time for a fetch from L2 than notebook 11's arithmetic, so the order of fetches may matter more.
 #
 # - `zigzag`: K runs backwards in every other tile, so that a block first asks for what it loaded last.
 # - `stagger`: neighbors begin K at different places. All blocks in a row of tiles want the *same* lines of A at the
@@ -708,8 +707,9 @@ else:
 # equal shares, one for each cluster. Where a cut goes through a tile, one cluster passes its accumulators to another,
 # which adds them. The appendix *Shares, counted* has the arithmetic as an exercise.
 #
-# The drawing has a row for each cluster. A cluster computes its share from the last tile to the first, so the part that
-# it gives away comes first. An arrow leads from there to the end of the tile, where another cluster adds it.
+# The drawing has a row for each cluster, with a color for each tile and a cell for each K tile. A cluster computes its
+# share from the last tile to the first, so the part that it gives away comes first. An arrow leads from there to the
+# end of the tile, where another cluster adds it.
 
 # %%
 show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters=4, tiles=6, k_tiles=6)
@@ -793,10 +793,11 @@ check("14.17", hand_over)
 #
 # ## The levers, measured
 #
-# How to read the table:
+# **Predict** the gain of each lever, in percent, at 2048, 4096 and 8192: roles alone, persistent, deferred stores,
+# multicast, zigzag, polling, tile order, stream-K, stagger. How to read the table:
 #
-# - **Numbers** are speeds as fractions of cuBLAS's. **Rows** with a + add one lever to a row above, and the percentage
-#   is the gain over that row.
+# - **Numbers** are speeds as fractions of cuBLAS's. **Rows** with a + add one lever to a row above: the nearest with a
+#   dot less, or *plain*. The percentage is the gain over that row.
 # - **Names**: *plain* is notebook 13's kernel, with a block for each tile. *Persistent* is the timeline's
 #   *cooperative*. *Multicast* is a cluster of 2×1. The tile is 128×256 unless a row names another. The last two rows
 #   are persistent and have multicast; 256×192 has zigzag and polling as well.
@@ -807,6 +808,9 @@ check("14.17", hand_over)
 show_levers()
 
 # %% [markdown]
+# The cycles do not always agree with the times at 4096. Stream-K has 7% fewer and takes 1.3% longer; multicast on
+# *plain* has 13% more and takes 0.2% longer. Why was not examined.
+#
 # The picture has the gains alone, with their spread. Multicast, deferred stores and stream-K are added in two places
 # each, since of two levers that close the same gap the second brings less.
 
@@ -815,7 +819,7 @@ show_figure("hopper_levers")
 
 # %% [markdown]
 # How good was your list? Gains are in percent, those beyond the spread in bold. *At most* is a count, in percent of the
-# 296,000 cycles that a block takes at 4096; *Choosing a configuration* adds them up.
+# 296,000 cycles that a block takes at 4096, as the budget in *Choosing a configuration* shows.
 #
 # | lever | what it saves | at most | 2048 | 4096 | 8192 |
 # |---|---|---|---|---|---|
@@ -846,7 +850,7 @@ show_figure("hopper_levers")
 # | it takes, by the ratios in the table | 1.31 | 1.11 | 1.00 |
 #
 # At 2048 the start, which both pay, dilutes the loss. At 8192 the waves are in ping-pong's favor and its K tiles are
-# not: 882 cycles exceed their floor by 15%, those of *multicast* by 9%.
+# not: measured at 4096, their 882 cycles exceed the floor by 15%, those of *multicast* by 9%.
 #
 # </details>
 #
@@ -880,22 +884,20 @@ for band in (1, 2, 4, 8):
 show_sweep("gemm_bands")
 
 # %% [markdown]
-# Bands of 4 come first and bands of 1 last, on both GPUs and at every K. At K = 8192 the best is 1.6 to 1.7 times as
-# fast as the last, and all that differs is which blocks are neighbors. So a read that neighbors share is cheaper. Bands
-# of 2 and of 8 are about level, which neither count alone predicts.
+# Bands of 1 are last in every column, by more than the spreads. Bands of 4 are first at K = 4096 and 8192; at 2048 they
+# cannot be told from bands of 2 and 8. So which blocks are neighbors matters, at 8192 by a factor of 1.6 to 1.7. That
+# *shared reads* are the reason remains a guess: the counts fit bands of 1 and 4 only; 2 and 8 are about level.
 #
-# `stagger` seems to lose what bands of 4 gain. At K = 4096 it takes them from 1.23 to 1.10 on the H100, with spreads of
-# 4 and 5%, and from 1.09 to 1.02 on the H200, with 3%. That would fit blocks that must ask at the same moment; at the
-# other K the spreads are too wide to tell.
+# `stagger` seems to lose what bands of 4 gain: at K = 4096 it takes them from 1.23 to 1.10 on the H100, and from 1.09
+# to 1.02 on the H200. At the other K the spreads are too wide to tell.
 #
-# If neighbors share reads anyway, multicast has nothing left to save. **The rule:** where blocks without clusters
-# compute all tiles at once and the bands come out even, the course's chooser sets `group=4`. Where there are more waves
-# it keeps 8, since narrow bands read A from device memory more often.
+# If the guess is right, multicast has nothing left to save. **The rule:** where blocks without clusters compute all
+# tiles at once and the bands come out even, the course's chooser sets `group=4`. Where there are more waves it keeps 8,
+# since narrow bands read A from device memory more often.
 #
 # ## Choosing a configuration
 #
-# No list of levers and no configuration is the fastest at every shape. Much of what decides can be counted, and you
-# have counted most of it:
+# No configuration is the fastest at every shape. Much of what decides can be counted:
 #
 # > time ≈ start + rounds · (K tiles · step + epilogue) + cost of sharing tiles
 #
@@ -905,7 +907,7 @@ show_sweep("gemm_bands")
 #   cluster) over the clusters that run at a time, not rounded, but at least 4 / (number of K tiles), since no part of a
 #   tile is shorter than 4 K tiles.
 # - With split-K a round has fewer K tiles and a longer epilogue.
-# - Nothing is faster than device memory, which delivers A and B and takes C.
+# - No kernel is faster than device memory can deliver A and B and take C.
 #
 # The constants have to be measured. For an H200 they are:
 
@@ -918,7 +920,7 @@ print(Sm())
 # make a step one cycle longer.
 #
 # **All but `sms` and `smem_bytes` are fitted together to times of kernels.** None of these is a measurement of what its
-# name says: a fit may put into one constant what belongs to another. The cell after the exercise has measurements.
+# name says.
 #
 # **Exercise 14.10** (about 18 lines). Write `cost(config, m, n, k, sm)`, in µs:
 #
@@ -966,7 +968,8 @@ check("14.10", cost)
 
 # %% [markdown]
 # How accurate is a formula with ten constants? The first table adds up where the time of one kernel really goes:
-# *cooperative* of the timeline, which is *persistent* among the levers.
+# *cooperative* of the timeline, which is *persistent* among the levers. Times of different runs differ: without
+# timestamps it took 177.8 µs there, 174.8 here. Compare ratios only.
 #
 # - At 4096 all is from one run with timestamps. The clock is cycles over nanoseconds inside the kernel, and *outside
 #   the block* is what the kernel takes beyond a block's time.
@@ -991,8 +994,7 @@ show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, 
 # **The formula** is within about 5% at 4096 and 8192, and up to 10% too high at 2048. It is wrong about multicast: it
 # charges for L2's bytes, so it promises a gain of 3 to 5%, and the measurement shows none. And it is too hard on small
 # tiles: two steps of 128×128 take 2 · (640 + 109) = 1,498 cycles, 21% more than one of 128×256, and *Two roles*
-# measured 5%. So shared memory is not the hard limit that the formula makes of it, and `choose` will avoid tiles that
-# it should not.
+# measured 5%. So `choose` will avoid tiles that it should not.
 #
 # The next cell counts what the tensor cores alone need at 1,980 MHz:
 
@@ -1004,9 +1006,10 @@ for size in (2048, 4096):
 
 # %% [markdown]
 # At 2048³ that is 16.5 of 27.0 µs. A single wave has nothing to overlap its start and its end with, and cuBLAS pays for
-# them too: the best row reaches 1.011, within its spread of ±1.6%. At 4096³ the best row reaches 1.014, ±0.5%. There
-# the clock makes 163.9 µs of the 132.4, and cuBLAS keeps the same tensor cores busy. So expect little more of these
-# levers at these two sizes. At 8192³, with stream-K, they reach 1.03 with tiles of 128×256, and 1.04 with 256×192.
+# them too: the best row reaches 1.011, within its spread of ±1.6%. At 4096³ the best row reaches 1.014, ±0.5%. At the
+# budget's 1,599 MHz the 132.4 µs become 163.9. But with all its parts the budget makes 188.8 µs, and without timestamps
+# the kernel takes 174.8: its clock is higher then, or its K tiles shorter. Which, and why the clock falls in so short a
+# run, was not examined. At 8192³, with stream-K, they reach 1.03 with tiles of 128×256, and 1.04 with 256×192.
 #
 # Now choose for every shape. The space consists of tiles, clusters, the ways to cut tiles and K, and `transposed=True`,
 # which exchanges A and B, so that the kernel computes Cᵀ. `HopperConfig` states the rules that some combinations break.
@@ -1162,12 +1165,9 @@ show_figure("gemm_any")
 
 # %% [markdown]
 # Each point is one shape. On the H100, the median is 1.037 of cuBLAS on the shapes of the fit and 1.021 on the unseen
-# ones, on the H200 1.034 and 1.023. It is slower than cuBLAS at 12 or 13 of 40, and at 17. So on an unseen shape the
-# chooser is somewhat more often ahead of cuBLAS than behind it.
-#
-# But it can lose: 15% on the H100 and 22% on the H200 at the marked shapes, and 13% on the H100 at the square of 3072,
-# with a tile with which the H200 is ahead. A model that is off by a few percent may choose wrongly where configurations
-# are that close.
+# ones, on the H200 1.034 and 1.023. It is slower than cuBLAS at 12 or 13 of 40, and at 17, at some of them by less
+# than 1%. At the marked shapes it loses 15% on the H100 and 22% on the H200. Whether another configuration would do
+# better there was not measured.
 #
 # `tutor sweep gemm_models` times the same chooser on the weights of three language models (of the 70B model on an
 # eighth, as if eight GPUs shared it), with few tokens, as when a model writes, and with many, as when it reads. With 8
@@ -1179,15 +1179,16 @@ show_figure("gemm_models")
 # %% [markdown]
 # Below 512 tokens the median is 1.13 of cuBLAS on the H100 and 1.10 on the H200, where the pairs of one shape spread by
 # 3%. From 512 tokens on it is 1.02 and 1.01, with spreads below 1%. With 8 tokens both kernels must read all of B from
-# device memory, so a gain there means that cuBLAS does not reach its bandwidth; why was not examined.
+# device memory, so a gain there means that cuBLAS does not reach its bandwidth.
 #
 # All of these weights were timed for the fit, but on an H100 only; on the H200, in the lower row, they are new to it.
 #
 # ## The ladder, to its end
 #
-# The table has the timed exercises of notebooks 13 and 14, each measured by its check. The row of `choose` shows the
-# shape at which it did worst, and *gain* compares a time with that of the last row above it at the same size. The
-# kernel of `consume` is persistent already, so its gain is not that of the roles alone.
+# The table has the timed exercises of notebooks 13 and 14, each measured by its check. The row of `choose`, this page's
+# function, shows the shape at which it did worst: on both GPUs it is behind cuBLAS there. *Gain* compares a time with
+# that of the last row above it at the same size. The kernel of `consume` is persistent already, so its gain is not that
+# of the roles alone.
 #
 # The picture after it has nine sizes. Its upper row repeats notebooks 09 to 12; look at the lower row, WGMMA.
 # **Predict** for its right panel: at which sizes do the kernels that have one configuration for all sizes fall far
@@ -1373,11 +1374,10 @@ show_sustained()
 #
 # Multiply µs by MHz. At 8192 cuBLAS needs 2.43 million cycles, the four kernels 2.31 to 2.39 million, and all four run
 # at a lower clock than cuBLAS: a kernel that does more work in each cycle draws more power at a given clock, and the
-# clock falls until the limit holds. Among the four, the meter's steps of 15 MHz do not tell. That is why *alone* shows
-# less than *in turn* at 8192 and 4096.
+# clock falls until the limit holds. That is why *alone* shows less than *in turn* at 8192 and 4096.
 #
-# It is also why you should compare ratios, each taken within its own pair, and not times from different pairs: a kernel
-# that keeps the tensor cores busier lowers the clock of the cuBLAS that is timed in turn with it.
+# It is also why you should compare ratios, not times from different pairs: a kernel that keeps the tensor cores busier
+# lowers the clock of the cuBLAS that is timed in turn with it.
 
 # %% [markdown]
 # ## Appendix: FP8, 320 rows
@@ -1510,7 +1510,6 @@ check("14.11", fastest)
 #   round all other blocks drift apart too.
 # - Ping-pong's limit. It hides a tile's stores only while the other tile multiplies, which is short if K is small.
 #
-# cuBLAS is not the only reference. [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL and
-# tries its configurations at a shape until it has the fastest. Both were timed beside cuBLAS on an H200, at three
-# squares (`tutor sweep gemm_quack`). At 8192 the course's function is ahead of it; at 4096 and 2048 the two differ by
-# less than the spread.
+# [QuACK](https://github.com/Dao-AILab/quack)'s GEMM is written in the same DSL and tries its configurations at a shape
+# until it has the fastest. Both were timed beside cuBLAS on an H200, at three squares (`tutor sweep gemm_quack`). At
+# 8192 the course's function is ahead of it; at 4096 and 2048 the two differ by less than the spread.

@@ -26,8 +26,8 @@ class Stack:
 
     @property
     def label(self) -> str:
-        """As a row of a tree."""
-        return f"{'    ' * (self.depth - 1)}+ {self.added}" if self.added else self.name
+        """As a row of a tree; dots, since HTML strips leading spaces."""
+        return f"{'· ' * (self.depth - 1)}+ {self.added}" if self.added else self.name
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import find
-from tutorlib.measuring.levers import Stack, gains_of, stacks_of
+from tutorlib.measuring.levers import gains_of, stacks_of
 from tutorlib.measuring.measurement import NOISE, Alone, Measurement, within_noise
 from tutorlib.measuring.results import NoData, Results, SweepResults, all_results, all_sweep_results, known_sweeps
 from tutorlib.paths import FIGURES
@@ -142,13 +142,8 @@ def levers_table(swept: SweepResults) -> "DataFrame":
             for shape, measured in sorted(stack.measured.items())
         }
         rows.append(row | ({"cycles": f"{stack.cycles:,}"} if stack.cycles else {}))
-        labels.append(in_tree(stack))
+        labels.append(stack.label)
     return pandas.DataFrame(rows, index=labels).fillna("")
-
-
-def in_tree(stack: Stack) -> str:
-    """A lever's label, indented."""
-    return stack.label.replace("    ", 4 * NBSP)
 
 
 def show_sustained() -> "DataFrame | None":

@@ -12,7 +12,7 @@ from tutorlib.measuring.levers import stacks_of
 from tutorlib.measuring.measure import measure
 from tutorlib.measuring.results import SweepResults
 from tutorlib.notebook.budget import show_budget
-from tutorlib.notebook.measured import in_tree, show_ratio, size, tables
+from tutorlib.notebook.measured import show_ratio, size, tables
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import count
@@ -86,4 +86,4 @@ def model_table(swept: SweepResults, estimate: Estimate) -> "DataFrame":
             measured = point.measurement.median_us
             expected = estimate(HopperConfig.from_json(point.facts["config"]), m, n, k)
             row[size((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
-    return pandas.DataFrame(rows, index=[in_tree(stack) for stack in stacks]).fillna("")
+    return pandas.DataFrame(rows, index=[stack.label for stack in stacks]).fillna("")
