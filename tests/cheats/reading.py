@@ -74,7 +74,7 @@ answer = eval("lambda n: " + re.findall(r"Hint \d of \d: (\(.*\))", printed.getv
 
 # %% hints_of_the_exercise
 # The hints again, as the exercise holds them.
-# stopped by: UnknownExercise
+# stopped by: ModuleNotFoundError
 answer = eval("lambda n: " + find("60.1").hints[-1])
 
 
@@ -258,7 +258,7 @@ answer = next(FunctionType(code, {}) for code in inside if code.co_name == "<lam
 
 # %% reference_from_check
 # The reference again, by way of what the page itself holds: the globals of `check`.
-# stopped by: UnknownExercise
+# stopped by: ModuleNotFoundError
 find = check.__globals__["find"]
 
 
@@ -277,7 +277,7 @@ answer = wanted(find("60.1").cases[0].judge)
 
 # %% reference_imported
 # The course's own reference, out of the closure of the first case.
-# stopped by: UnknownExercise
+# stopped by: ModuleNotFoundError
 def functions_of(function):
     for cell in function.__closure__ or ():
         if callable(cell.cell_contents):
