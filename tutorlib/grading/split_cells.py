@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 
 from tutorlib.grading.repaired_json import CHECK
 
-LINK = re.compile(r"\[([^\]\n]+)\]\(glossary\.ipynb#[\w.-]+\)")  # which the built page adds to a term
+LINK = re.compile(r"\[([^\[\]]+)\]\(glossary\.ipynb#[\w.-]+\)")  # which the built page adds to a term
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
