@@ -16,7 +16,7 @@ import pytest
 from cutlass import cute
 from jupyter_client.manager import start_new_kernel
 
-from tutorlib.checking import library_use, patience, values
+from tutorlib.checking import patience, values
 from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.patience import grade_patiently
 from tutorlib.checking.values import ValueExercise, equals
@@ -320,7 +320,7 @@ class Laborious(Exercise):
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(("needs", "status"), [(TMA, "passed"), (None, "timeout")])
 def test_what_the_judge_of_a_kernel_computes_does_not_count(needs, status, monkeypatch):
-    monkeypatch.setattr(library_use, "INSTALLED", (*library_use.INSTALLED, __file__))
+    monkeypatch.setattr(patience, "INSTALLED", (*patience.INSTALLED, __file__))
     exercise = Laborious(id="99.2", title="kernel", points=2, needs=needs)
     assert grade_patiently(exercise, len).status == status
 

@@ -18,9 +18,9 @@ HOPPER = ("13.9", "14.2", "14.11")
 
 
 @pytest.mark.parametrize("id", UNTIMED)
-def test_a_right_kernel_has_the_points_that_check_gives(tmp_path, id):
+def test_a_right_kernel_has_the_points_that_check_gives(id):
     answer = answer_to(id)
-    far, near = judged(tmp_path, id, answer), find(id).grade(answer)
+    far, near = judged(id, answer), find(id).grade(answer)
     assert (far.status, far.points) == (near.status, near.points) == ("passed", find(id).points), far.message
 
 
@@ -32,21 +32,21 @@ def test_a_right_kernel_has_the_points_that_check_gives(tmp_path, id):
         *(pytest.param(id, marks=pytest.mark.gpu("90a")) for id in HOPPER),
     ],
 )
-def test_the_time_taken_outside_is_the_one_taken_inside(tmp_path, id):
+def test_the_time_taken_outside_is_the_one_taken_inside(id):
     answer = answer_to(id)
-    far, near = judged(tmp_path, id, answer), find(id).grade(answer)
+    far, near = judged(id, answer), find(id).grade(answer)
     assert far.status == near.status, (far.message, near.message)
     assert far.measurement["ratio"] == pytest.approx(near.measurement["ratio"], rel=0.05)
 
 
 @pytest.mark.parametrize(("id", "other"), [("04.5", "04.4"), ("05.5", "05.4"), ("06.3", "06.1"), ("09.9", "10.2")])
-def test_another_exercises_kernel_has_no_full_points_whatever_its_process_says(tmp_path, id, other):
-    assert judged(tmp_path, id, answer_to(other), Liar).points < find(id).points
+def test_another_exercises_kernel_has_no_full_points_whatever_its_process_says(id, other):
+    assert judged(id, answer_to(other), Liar).points < find(id).points
 
 
-def test_a_wrong_kernel_hears_what_check_says(tmp_path):
+def test_a_wrong_kernel_hears_what_check_says():
     answer = answer_to("04.4")  # has no predicate
-    far, near = judged(tmp_path, "04.5", answer), find("04.5").grade(answer)
+    far, near = judged("04.5", answer), find("04.5").grade(answer)
     assert (far.status, far.points) == (near.status, near.points)
     head = "✗ 04.5 vector_add of any size: it could not be launched: "  # how, the driver says, or the DSL
     assert far.message.startswith(head)

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from tests.checking.elsewhere import Forging, answer_to
+from tests.from_afar import judged_from_afar
 from tests.pages.answers import WRONG
 from tests.stand_ins import H200
 from tutorlib.checking import randomness
@@ -13,19 +14,13 @@ from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.source_files import module_from
 from tutorlib.exercises import find, of_notebook
-from tutorlib.grading import remote_judge, sandboxed_kernel
 from tutorlib.machine import device
 from tutorlib.measuring import bug_launchers, launchers
 from tutorlib.paths import notebook_names
 
 
-def judged(tmp_path, id, answer, served=Served):
-    door = tmp_path / "judge.sock"
-
-    def start():
-        threading.Thread(target=sandboxed_kernel.serve, args=(str(door), answer, served), daemon=True).start()
-
-    return remote_judge.judge(find(id), door, start, 300.0)
+def judged(id, answer, served=Served):
+    return judged_from_afar(find(id), answer, kind=served)
 
 
 LONGER = ("05.7", "06.1", "13.1", "18.6", "18.22")  # of a kind with others
@@ -39,14 +34,14 @@ LONGER = ("05.7", "06.1", "13.1", "18.6", "18.22")  # of a kind with others
         *(pytest.param(id, marks=pytest.mark.long) for id in LONGER),
     ],
 )
-def test_a_right_kernel_has_the_points_that_it_has_inside(tmp_path, id):
+def test_a_right_kernel_has_the_points_that_it_has_inside(id):
     answer = answer_to(id)
-    outcome, here = judged(tmp_path, id, answer), find(id).grade(answer)
+    outcome, here = judged(id, answer), find(id).grade(answer)
     assert (outcome.status, outcome.points, outcome.message) == (here.status, here.points, here.message)
 
 
 @pytest.mark.usefixtures("no_gpu")
-def test_what_was_looked_at_is_not_compiled_again(tmp_path, monkeypatch):
+def test_what_was_looked_at_is_not_compiled_again(monkeypatch):
     archs = []
 
     def noted(host, specs, arch):
@@ -54,14 +49,14 @@ def test_what_was_looked_at_is_not_compiled_again(tmp_path, monkeypatch):
         return compile_cute(host, specs, arch)
 
     monkeypatch.setattr(launchers, "compile_cute", noted)
-    assert judged(tmp_path, "04.5", answer_to("04.5")).status == "passed"
+    assert judged("04.5", answer_to("04.5")).status == "passed"
     assert archs == ["sm_80"]
 
 
 @pytest.mark.usefixtures("no_gpu")
-def test_a_right_kernel_of_other_instructions_is_found_by_the_judge(tmp_path):
+def test_a_right_kernel_of_other_instructions_is_found_by_the_judge():
     (answer,) = (answer for answer in WRONG["07.6"] if answer.__name__ == "through_fp32")
-    outcome = judged(tmp_path, "07.6", answer)
+    outcome = judged("07.6", answer)
     assert outcome.points == 0
     assert "it compiles, but without mma.sync" in outcome.message
 
@@ -70,9 +65,9 @@ def test_a_right_kernel_of_other_instructions_is_found_by_the_judge(tmp_path):
 @pytest.mark.parametrize(
     ("id", "name"), [("09.2", "padded"), ("11.4", "a_jit_function_that_is_wrong"), ("15.9", "of_two")]
 )
-def test_a_failure_that_is_found_outside_has_its_kind_and_its_remedy(tmp_path, id, name):
+def test_a_failure_that_is_found_outside_has_its_kind_and_its_remedy(id, name):
     (answer,) = (answer for answer in WRONG[id] if answer.__name__ == name)
-    outcome, here = judged(tmp_path, id, answer), find(id).grade(answer)
+    outcome, here = judged(id, answer), find(id).grade(answer)
     assert outcome.message.failures == here.message.failures != ()
     assert outcome.remedy == here.remedy != ""
 
@@ -97,20 +92,20 @@ class Babbler(Forging):
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(("id", "other"), [("04.5", "04.4"), ("05.5", "05.4"), ("06.3", "06.1"), ("06.5", "06.4")])
 @pytest.mark.parametrize("served", [Served, Liar, Boaster, Babbler])
-def test_another_exercises_kernel_has_none_whatever_its_process_says(tmp_path, id, other, served):
+def test_another_exercises_kernel_has_none_whatever_its_process_says(id, other, served):
     """The vectorized copy is right as a copy, and lacks cp.async."""
-    assert judged(tmp_path, id, answer_to(other), served).points == 0
+    assert judged(id, answer_to(other), served).points == 0
 
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("id", ["18.2", "18.12", "18.22"])  # cuTile, C++, CuTe
 @pytest.mark.parametrize("served", [Served, Liar])
-def test_a_bug_that_is_not_mended_is_found_whatever_its_process_says(tmp_path, id, served):
-    assert judged(tmp_path, id, lambda source: source, served).points < 1
+def test_a_bug_that_is_not_mended_is_found_whatever_its_process_says(id, served):
+    assert judged(id, lambda source: source, served).points < 1
 
 
 @pytest.mark.usefixtures("no_gpu")
-def test_the_judge_imports_no_mended_source(tmp_path, monkeypatch):
+def test_the_judge_imports_no_mended_source(monkeypatch):
     """The answer's own process does, in a thread here."""
     here, imported = threading.get_ident(), []
 
@@ -119,7 +114,7 @@ def test_the_judge_imports_no_mended_source(tmp_path, monkeypatch):
         return module_from(text, name)
 
     monkeypatch.setattr(bug_launchers, "module_from", noted)
-    assert judged(tmp_path, "18.2", answer_to("18.2")).points == 2
+    assert judged("18.2", answer_to("18.2")).points == 2
     assert imported
     assert here not in imported
 
@@ -129,15 +124,15 @@ def test_the_judge_imports_no_mended_source(tmp_path, monkeypatch):
     ("id", "name"),
     [("06.6", "a_block_short"), ("06.6", "a_block_too_many"), ("06.6", "always_4096"), ("07.9", "one_part")],
 )
-def test_what_host_code_launches_is_looked_at_whatever_its_process_says(tmp_path, id, name):
+def test_what_host_code_launches_is_looked_at_whatever_its_process_says(id, name):
     (answer,) = (answer for answer in WRONG[id] if answer.__name__ == name)
-    assert judged(tmp_path, id, answer, Liar).points < find(id).points
+    assert judged(id, answer, Liar).points < find(id).points
 
 
 @pytest.mark.usefixtures("no_gpu")
-def test_what_host_code_computes_by_itself_reaches_no_output(tmp_path):
+def test_what_host_code_computes_by_itself_reaches_no_output():
     """Over there the tensors hold nothing."""
-    assert judged(tmp_path, "06.6", lambda x, y: y.copy_(x.softmax(-1)), Liar).points == 0
+    assert judged("06.6", lambda x, y: y.copy_(x.softmax(-1)), Liar).points == 0
 
 
 @pytest.mark.parametrize(
@@ -191,9 +186,9 @@ class Forger(Liar):
         },
     ],
 )
-def test_what_no_compiler_made_has_no_points(tmp_path, sends):
+def test_what_no_compiler_made_has_no_points(sends):
     forger = type("Forged", (Forger,), {"sends": sends})
-    outcome = judged(tmp_path, "04.4", answer_to("04.4"), forger)
+    outcome = judged("04.4", answer_to("04.4"), forger)
     assert (outcome.points, outcome.status) == (0, "failed"), outcome.message
 
 
@@ -217,13 +212,13 @@ def table_of(exercise):
     return lambda n, tile: recorded[n, tile]
 
 
-def test_a_table_of_recorded_calls_has_no_points(tmp_path):
+def test_a_table_of_recorded_calls_has_no_points():
     table = table_of(find("00.1"))
     assert find("00.1").grade(table).status == "passed"
-    assert judged(tmp_path, "00.1", table).points == 0
+    assert judged("00.1", table).points == 0
 
 
-def test_a_seed_repeats_what_is_drawn(tmp_path, monkeypatch):
+def test_a_seed_repeats_what_is_drawn(monkeypatch):
     seen = []
 
     def noted(n, tile):
@@ -234,6 +229,6 @@ def test_a_seed_repeats_what_is_drawn(tmp_path, monkeypatch):
     for seed in (1, 2, 1):
         monkeypatch.setattr(randomness, "_fixed", seed)
         seen.clear()
-        judged(tmp_path, "00.1", noted)
+        judged("00.1", noted)
         runs.append(list(seen))
     assert runs[0] == runs[2] != runs[1]

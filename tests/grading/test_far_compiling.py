@@ -12,13 +12,13 @@ pytestmark = pytest.mark.usefixtures("no_gpu")
 
 
 @pytest.mark.parametrize("answer", [answer_to("17.5"), *RIGHT["17.5"]], ids=lambda answer: answer.__name__)
-def test_right_answers_have_what_a_machine_without_a_gpu_can_give(tmp_path, answer):
-    assert judged(tmp_path, "17.5", answer).points == find("17.5").points_anywhere
+def test_right_answers_have_what_a_machine_without_a_gpu_can_give(answer):
+    assert judged("17.5", answer).points == find("17.5").points_anywhere
 
 
 @pytest.mark.parametrize("answer", WRONG["17.5"], ids=lambda answer: answer.__name__)
-def test_wrong_answers_get_what_they_get_in_a_notebook(tmp_path, answer):
-    here, outside = find("17.5").grade(answer), judged(tmp_path, "17.5", answer)
+def test_wrong_answers_get_what_they_get_in_a_notebook(answer):
+    here, outside = find("17.5").grade(answer), judged("17.5", answer)
     assert (outside.points, outside.message) == (here.points, here.message)
 
 
@@ -53,8 +53,8 @@ def call(*arguments, **parts):
         call(FREE, FREE, named={"options": "--dump-dir /"}),
     ],
 )
-def test_what_no_right_answer_compiles_has_no_points(tmp_path, told):
-    outcome = judged(tmp_path, "17.5", answer_to("17.5"), forged(lambda compile: compile(told)))
+def test_what_no_right_answer_compiles_has_no_points(told):
+    outcome = judged("17.5", answer_to("17.5"), forged(lambda compile: compile(told)))
     assert (outcome.status, outcome.points) == ("failed", 0), outcome.message
 
 
@@ -83,13 +83,13 @@ def at_another_address(compile):
 @pytest.mark.parametrize(
     "compiled_by", [twice, without_a_run, run_with_others, at_another_address, lambda compile: lambda *given: None]
 )
-def test_what_no_right_answer_does_with_it_has_no_points(tmp_path, compiled_by):
-    outcome = judged(tmp_path, "17.5", answer_to("17.5"), forged(compiled_by))
+def test_what_no_right_answer_does_with_it_has_no_points(compiled_by):
+    outcome = judged("17.5", answer_to("17.5"), forged(compiled_by))
     assert (outcome.status, outcome.points) == ("failed", 0), outcome.message
 
 
-def test_a_call_that_serves_vectors_alone_is_right_in_their_case_alone(tmp_path):
-    outcome = judged(tmp_path, "17.5", answer_to("17.5"), forged(lambda compile: compile(call(FREE, FREE))))
+def test_a_call_that_serves_vectors_alone_is_right_in_their_case_alone():
+    outcome = judged("17.5", answer_to("17.5"), forged(lambda compile: compile(call(FREE, FREE))))
     assert (outcome.points, outcome.message.count("1 of 3 cases right")) == (1, 1)
 
 

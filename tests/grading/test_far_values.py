@@ -22,25 +22,25 @@ def seed(monkeypatch):
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("id", VALUES)
-def test_right_answers_have_all_points_outside(tmp_path, id):
+def test_right_answers_have_all_points_outside(id):
     for answer in (answer_to(id), *RIGHT[id][: 1 if id in ("08.6", "17.8") else None]):
-        outcome = judged(tmp_path, id, answer)
+        outcome = judged(id, answer)
         assert outcome.points == find(id).points_anywhere, outcome.message
 
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("id", VALUES)
-def test_wrong_answers_have_no_more_points_outside(tmp_path, id):
+def test_wrong_answers_have_no_more_points_outside(id):
     for answer in WRONG[id][-2:]:
         here = find(id).grade(answer)
-        assert judged(tmp_path, id, answer).points <= here.points < find(id).points, answer.__name__
+        assert judged(id, answer).points <= here.points < find(id).points, answer.__name__
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_drawn_keys_are_those_that_the_course_tells_apart(tmp_path, seed, monkeypatch):
+def test_drawn_keys_are_those_that_the_course_tells_apart(seed, monkeypatch):
     """Whatever is drawn."""
     monkeypatch.setattr("tutorlib.checking.randomness._fixed", seed)
-    assert judged(tmp_path, "17.3", answer_to("17.3")).points == 4
+    assert judged("17.3", answer_to("17.3")).points == 4
 
 
 class Counting(Forging):
@@ -64,22 +64,22 @@ class AllNew(Counting):
 
 
 @pytest.mark.parametrize(("served", "most"), [(Counting, 0), (AllNew, 0), (AllAlike, 0.5)])
-def test_keys_that_are_numbered_without_looking_are_wrong(tmp_path, served, most):
+def test_keys_that_are_numbered_without_looking_are_wrong(served, most):
     """One case of five is about keys that are equal."""
-    assert judged(tmp_path, "17.3", lambda *call: 0, served).points <= most
+    assert judged("17.3", lambda *call: 0, served).points <= most
 
 
-def test_who_calls_no_compiler_has_nothing_of_what_it_makes(tmp_path):
-    assert judged(tmp_path, "17.4", lambda compile, key: lambda *tensors: (0, *tensors)).points == 0
+def test_who_calls_no_compiler_has_nothing_of_what_it_makes():
+    assert judged("17.4", lambda compile, key: lambda *tensors: (0, *tensors)).points == 0
 
 
-def test_gradients_that_do_not_come_from_gemm_are_not_counted(tmp_path):
+def test_gradients_that_do_not_come_from_gemm_are_not_counted():
     def beside_it(grad, x, weight, gemm):
         gemm(grad.flatten(0, -2) * 0, weight.mT.contiguous())
         gemm(grad.flatten(0, -2).mT.contiguous() * 0, x.flatten(0, -2).mT.contiguous())
         return grad @ weight, grad.flatten(0, -2).mT @ x.flatten(0, -2)
 
-    outcome = judged(tmp_path, "16.8", beside_it)
+    outcome = judged("16.8", beside_it)
     assert outcome.points == 2
     assert "the gradients do not follow it" in outcome.message
 
@@ -91,14 +91,14 @@ class Twice(Forging):
         return {"get": lambda x: 2 * x, "files": {"double.o": b""}, "put": None}[does]
 
 
-def test_a_function_that_is_not_the_compilers_is_none(tmp_path):
-    assert judged(tmp_path, "17.6", answer_to("17.6"), Twice).points == 0
+def test_a_function_that_is_not_the_compilers_is_none():
+    assert judged("17.6", answer_to("17.6"), Twice).points == 0
 
 
 @pytest.mark.parametrize("name", ["one_stage", "tiles_first", "aligned_to_128", "short_barriers", "fp16", "bytes"])
-def test_a_struct_is_what_a_kernel_finds_in_it_whatever_its_process_says(tmp_path, name):
+def test_a_struct_is_what_a_kernel_finds_in_it_whatever_its_process_says(name):
     (answer,) = (answer for answer in WRONG["17.8"] if answer.__name__ == name)
-    assert judged(tmp_path, "17.8", answer, Liar).points == 0
+    assert judged("17.8", answer, Liar).points == 0
 
 
 class FromMemory(Forging):
@@ -131,12 +131,12 @@ class FromMemory(Forging):
         }
 
 
-def test_what_is_told_by_heart_is_wrong(tmp_path):
-    assert judged(tmp_path, "16.9", answer_to("16.9"), FromMemory).points == 0
+def test_what_is_told_by_heart_is_wrong():
+    assert judged("16.9", answer_to("16.9"), FromMemory).points == 0
 
 
-def test_a_model_that_is_said_to_have_kernels_multiplies_without_them(tmp_path):
-    outcome = judged(tmp_path, "16.10", lambda module: module, FromMemory)
+def test_a_model_that_is_said_to_have_kernels_multiplies_without_them():
+    outcome = judged("16.10", lambda module: module, FromMemory)
     assert outcome.points == 0
     assert "its result has changed" in outcome.message
 
@@ -161,16 +161,16 @@ FORGED_PROGRAMS = {
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("name", ["without a GPU", "ends", "says so"])
-def test_a_program_is_judged_by_the_sums_that_it_writes(tmp_path, name):
+def test_a_program_is_judged_by_the_sums_that_it_writes(name):
     """The GPU that is none adds what nobody else knows."""
-    assert judged(tmp_path, "08.6", in_cpp(FORGED_PROGRAMS[name])).points == 0
+    assert judged("08.6", in_cpp(FORGED_PROGRAMS[name])).points == 0
 
 
 @pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
 @pytest.mark.usefixtures("no_gpu")
 def test_a_program_runs_behind_a_wall(tmp_path, monkeypatch):
     monkeypatch.setattr(program_run, "command_for", sandbox.sandboxed_program)
-    assert judged(tmp_path, "08.6", answer_to("08.6")).points == 4
+    assert judged("08.6", answer_to("08.6")).points == 4
     harm = tmp_path / "harm"
-    judged(tmp_path, "08.6", in_cpp(f'if (auto file = std::fopen("{harm}", "w")) std::fclose(file);'))
+    judged("08.6", in_cpp(f'if (auto file = std::fopen("{harm}", "w")) std::fclose(file);'))
     assert not harm.exists()

@@ -12,6 +12,7 @@ import nbformat
 import pytest
 import tensor_layouts as tl
 from tensor_layouts import Layout, LayoutError
+from tutorlib.grading.library_client import LIBRARY, ask_library
 
 from tests.trial_course import Course, cell
 from tutorlib.checking.exercise import WrongKind
@@ -20,7 +21,6 @@ from tutorlib.checking.library_use import as_told
 from tutorlib.checking.values import Drawn, law
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import library_copies, library_process, sandbox
-from tutorlib.grading.library_client import LIBRARY, ask_library
 from tutorlib.paths import NOTEBOOKS, ROOT
 
 needs_bubblewrap = pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")

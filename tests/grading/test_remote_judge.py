@@ -12,27 +12,17 @@ import torch
 from msgpack import ExtType, packb
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 
+from tests.from_afar import judged_from_afar
 from tutorlib.checking.answer import WrongKind
 from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.failure import Fail, Flaw
-from tutorlib.grading import remote_judge, sandboxed_kernel
 from tutorlib.grading.transport import Late, Lost
 from tutorlib.grading.wire import LONGEST_LIST, MOST_KEYS, MOST_PARTS, TAGS, CannotCross, Reader, Writer
 from tutorlib.models.occupancy import H100
 from tutorlib.paths import notebook_names
 from tutorlib.problems.wrong import Wrong
-
-
-def judge_in_a_thread(tmp_path, exercise, answer, seconds=300.0):
-    """Judge an answer that another thread serves."""
-    door = tmp_path / "judge.sock"
-
-    def start():
-        threading.Thread(target=sandboxed_kernel.serve, args=(str(door), answer), daemon=True).start()
-
-    return remote_judge.judge(exercise, door, start, seconds)
 
 
 def exercise_of(*cases) -> ValueExercise:
@@ -46,14 +36,14 @@ BASE = np.arange(60, dtype=np.float32).reshape(6, 10)
 VIEWS = [BASE, BASE.T, BASE[::2, 3:], BASE[::-1], np.broadcast_to(BASE[0], (4, 10))]
 
 
-def test_values_cross_to_the_judge_and_back(tmp_path):
+def test_values_cross_to_the_judge_and_back():
     cases = [equals(str(value), [(value,)], lambda value: value) for value in VALUES]
-    outcome = judge_in_a_thread(tmp_path, exercise_of(*cases), lambda value: value)
+    outcome = judged_from_afar(exercise_of(*cases), lambda value: value)
     assert outcome.status == "passed", outcome.message
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float8_e4m3fn, torch.int64])
-def test_tensors_cross(tmp_path, dtype):
+def test_tensors_cross(dtype):
     tensor = torch.arange(6).view(2, 3).to(dtype).T
 
     gaps = torch.arange(40).to(dtype)[3:].as_strided((3, 4), (9, 2), 5)
@@ -63,26 +53,26 @@ def test_tensors_cross(tmp_path, dtype):
         return None if alike and (got.data_ptr() - tensor.data_ptr()) % 64 == 0 else "another"
 
     case = law("tensors", [(tensor,), (gaps,), (tensor[:0],), (gaps[0].expand(5, 4),)], holds)
-    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda tensor: tensor).status == "passed"
+    assert judged_from_afar(exercise_of(case), lambda tensor: tensor).status == "passed"
 
 
-def test_views_keep_their_strides(tmp_path):
+def test_views_keep_their_strides():
     def holds(got, view):
         array, strides = got
         return None if strides == view.strides and np.array_equal(array, view) else "another view"
 
     case = law("views", [(view,) for view in VIEWS], holds)
-    outcome = judge_in_a_thread(tmp_path, exercise_of(case), lambda view: (view, view.strides))
+    outcome = judged_from_afar(exercise_of(case), lambda view: (view, view.strides))
     assert outcome.status == "passed", outcome.message
 
 
-def test_a_returned_function_is_called_where_it_lives(tmp_path):
+def test_a_returned_function_is_called_where_it_lives():
     case = law("a function", [(3,)], lambda got, n: None if got(4) == n + 4 else "wrong")
-    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda n: lambda m: n + m).status == "passed"
-    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda n: lambda m: n - m).status == "failed"
+    assert judged_from_afar(exercise_of(case), lambda n: lambda m: n + m).status == "passed"
+    assert judged_from_afar(exercise_of(case), lambda n: lambda m: n - m).status == "failed"
 
 
-def test_exceptions_cross_by_name(tmp_path):
+def test_exceptions_cross_by_name():
     def holds_back(answer):
         try:
             answer(3)
@@ -91,25 +81,25 @@ def test_exceptions_cross_by_name(tmp_path):
         return Wrong("no exception")
 
     case = Case("raises", holds_back)
-    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda n: n / 0).status == "passed"
-    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda n: n).status == "failed"
+    assert judged_from_afar(exercise_of(case), lambda n: n / 0).status == "passed"
+    assert judged_from_afar(exercise_of(case), lambda n: n).status == "failed"
 
 
-def test_a_failure_crosses_with_its_kind(tmp_path):
+def test_a_failure_crosses_with_its_kind():
     def refuses():
         raise WrongKind(Flaw("no layout", Fail.GIVES(type="int")))
 
-    outcome = judge_in_a_thread(tmp_path, exercise_of(equals("a call", [()], lambda: 3)), refuses)
+    outcome = judged_from_afar(exercise_of(equals("a call", [()], lambda: 3)), refuses)
     assert outcome.message.failures == (Fail.GIVES(type="int"),)
 
 
-def test_the_judges_functions_are_called_where_they_live(tmp_path):
+def test_the_judges_functions_are_called_where_they_live():
     """With partial ones, and with one that the answer passes back."""
     order = partial(divmod, 47)
     case = law("orders", [(order,)], lambda got, order: None if got == order(9) else "wrong")
-    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda order: order(9)).status == "passed"
+    assert judged_from_afar(exercise_of(case), lambda order: order(9)).status == "passed"
     case = law("itself", [(order,)], lambda got, order: None if got is order else "another")
-    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda order: order).status == "passed"
+    assert judged_from_afar(exercise_of(case), lambda order: order).status == "passed"
 
 
 class Stranger:
@@ -134,25 +124,25 @@ def raises_wordless():
 
 
 @pytest.mark.parametrize("value", [Stranger(), threading.Lock(), int, np.array([Stranger()]), endless()])
-def test_other_values_equal_nothing(tmp_path, value):
+def test_other_values_equal_nothing(value):
     case = equals("3", [()], lambda: 3)
-    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda: value).status == "failed"
+    assert judged_from_afar(exercise_of(case), lambda: value).status == "failed"
 
 
 @pytest.mark.parametrize("answer", [raises_wordless, lambda: "x" * 2**21, lambda: 1 / 0, lambda: None.x])
-def test_no_words_and_many_are_harmless(tmp_path, answer):
+def test_no_words_and_many_are_harmless(answer):
     case = equals("3", [()], lambda: 3)
-    outcome = judge_in_a_thread(tmp_path, exercise_of(case), answer)
+    outcome = judged_from_afar(exercise_of(case), answer)
     assert outcome.status == "failed"
     assert len(outcome.message) < 2**14
 
 
-def test_that_a_package_is_missing_is_not_for_the_answer_to_say(tmp_path):
+def test_that_a_package_is_missing_is_not_for_the_answer_to_say():
     def missing():
         raise ModuleNotFoundError("no torch", name="torch")
 
     asks = Case("asks", lambda answer: answer())
-    assert judge_in_a_thread(tmp_path, exercise_of(asks), missing).status == "failed"
+    assert judged_from_afar(exercise_of(asks), missing).status == "failed"
 
 
 def tagged(kind: str, *parts: object) -> list:
@@ -215,27 +205,27 @@ def test_a_reply_made_by_hand_is_wrong_and_no_more(tmp_path, monkeypatch):
         send(self, forged if b"returned" in sent else sent)
 
     monkeypatch.setattr(Connection, "send_bytes", forge)
-    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda: 3).status == "failed"
+    assert judged_from_afar(exercise_of(case), lambda: 3).status == "failed"
     assert not os.path.exists("poisoned")
 
 
-def test_what_an_answer_leans_on_is_watched_where_it_lives(tmp_path):
+def test_what_an_answer_names_is_found_where_it_lives():
     import tensor_layouts as tl
 
     lent = find("02.2")
-    outcome = judge_in_a_thread(tmp_path, lent, lambda a, b: tl.compose(a, b))
-    assert (outcome.points, "calls tl.compose" in outcome.message) == (0, True)
+    outcome = judged_from_afar(lent, lambda a, b: tl.compose(a, b))
+    assert (outcome.points, "tl.compose" in outcome.message) == (0, True)
 
 
-def test_the_judge_does_not_wait_for_ever(tmp_path):
+def test_the_judge_does_not_wait_for_ever():
     never = threading.Event()
     case = equals("3", [()], lambda: 3)
     with pytest.raises(Lost, match="no result in time"):
-        judge_in_a_thread(tmp_path, exercise_of(case), lambda: never.wait(), seconds=0.2)
+        judged_from_afar(exercise_of(case), lambda: never.wait(), seconds=0.2)
 
 
 @pytest.mark.parametrize("harms", ["sends half a message", "reads nothing"])
-def test_nor_in_the_middle_of_a_message(tmp_path, monkeypatch, harms):
+def test_nor_in_the_middle_of_a_message(monkeypatch, harms):
     send, question = Connection.send_bytes, Writer(lambda function: ("mine", 0)).message(["call", 99, (), {}])
 
     def stall(self, sent):
@@ -250,26 +240,26 @@ def test_nor_in_the_middle_of_a_message(tmp_path, monkeypatch, harms):
 
     monkeypatch.setattr(Connection, "send_bytes", stall)
     with pytest.raises(Late):
-        judge_in_a_thread(tmp_path, exercise_of(equals("3", [()], lambda: 3)), lambda: 3, seconds=0.5)
+        judged_from_afar(exercise_of(equals("3", [()], lambda: 3)), lambda: 3, seconds=0.5)
 
 
-def test_what_cannot_cross_is_wrong(tmp_path):
+def test_what_cannot_cross_is_wrong():
     looks_inside = Case("looks inside", lambda answer: Wrong("no") if getattr(answer, "kind", None) is None else None)
     takes_a_lock = law("a lock", [(threading.Lock(),)], lambda got, lock: None)
     for case in (looks_inside, takes_a_lock):
-        assert judge_in_a_thread(tmp_path, exercise_of(case), lambda value: value).points == 0
+        assert judged_from_afar(exercise_of(case), lambda value: value).points == 0
 
 
 @pytest.mark.parametrize("id", ["04.1", "04.2", "09.7", "11.2", "12.2", "14.9"])
-def test_what_is_no_call_with_numbers_crosses_too(tmp_path, id):
+def test_what_is_no_call_with_numbers_crosses_too(id):
     answers = load_answers(next(name for name in notebook_names() if name.startswith(id[:2])))
     exercise = find(id)
-    outcome = judge_in_a_thread(tmp_path, exercise, answers[id])
+    outcome = judged_from_afar(exercise, answers[id])
     assert (outcome.status, outcome.points) == ("passed", exercise.points), outcome.message
 
 
 @pytest.mark.parametrize("returned", [Stranger(), lambda: 3])
-def test_only_the_exercise_decides_what_cannot_cross(tmp_path, returned):
+def test_only_the_exercise_decides_what_cannot_cross(returned):
     """A judge that shows, looks into, or passes on what was returned: none of it may end the judging."""
 
     def passes_on(answer):
@@ -282,4 +272,4 @@ def test_only_the_exercise_decides_what_cannot_cross(tmp_path, returned):
         Case("passed on", passes_on),
     ]
     for case in cases:
-        assert judge_in_a_thread(tmp_path, exercise_of(case), lambda n: returned).status == "failed"
+        assert judged_from_afar(exercise_of(case), lambda n: returned).status == "failed"

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tutorlib.grading.library_process import served
 
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox
-from tutorlib.grading.library_process import served
 from tutorlib.grading.rounds import (
     GONE,
     Round,

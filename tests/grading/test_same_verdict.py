@@ -1,37 +1,26 @@
 """`check` in the notebook and the judge outside it give an answer the same points."""
 
-import threading
-
 import pytest
 import tensor_layouts as tl
 
+from tests.from_afar import judged_from_afar
 from tests.pages.answers import RIGHT, WRONG
 from tutorlib.exercises import find, of_notebook
-from tutorlib.grading import remote_judge, sandboxed_kernel
 from tutorlib.paths import notebook_names
 
 ANYWHERE = [exercise.id for name in notebook_names() if name < "04" for exercise in of_notebook(name)]
 
 
-def points_outside(tmp_path, exercise, answer):
-    door = tmp_path / "judge.sock"
-
-    def start():
-        threading.Thread(target=sandboxed_kernel.serve, args=(str(door), answer), daemon=True).start()
-
-    return remote_judge.judge(exercise, door, start, 300.0).points
-
-
 @pytest.mark.parametrize("id", ANYWHERE)
-def test_every_answer_that_is_tried_has_the_same_verdict_inside_and_outside(id, tmp_path):
+def test_every_answer_that_is_tried_has_the_same_verdict_inside_and_outside(id):
     """Full points or not. A wrong one's part of them may differ by the cases that are drawn."""
     exercise = find(id)
     for answer in (*RIGHT[id], *WRONG[id]):
-        outside, here = points_outside(tmp_path, exercise, answer), exercise.grade(answer).points
+        outside, here = judged_from_afar(exercise, answer).points, exercise.grade(answer).points
         assert (outside == exercise.points) == (here == exercise.points), answer.__name__
 
 
-def test_a_librarys_value_error_is_one_outside_too(tmp_path):
+def test_a_librarys_value_error_is_one_outside_too():
     def raises_a_layout_error(a, b):
         assert issubclass(tl.LayoutError, ValueError)
         return tl.compose(a, b)
@@ -39,4 +28,4 @@ def test_a_librarys_value_error_is_one_outside_too(tmp_path):
     case = next(case for case in find("02.2").cases if case.name == "no layout is the answer")
     assert case.judge(raises_a_layout_error) is None
     exercise = type(find("02.2"))(id="90.1", title="answer", points=1, cases=(case,))
-    assert points_outside(tmp_path, exercise, raises_a_layout_error) == 1
+    assert judged_from_afar(exercise, raises_a_layout_error).points == 1

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from cutlass import cute
 from tensor_layouts import Layout
 
 from tutorlib.layouts import oracle
@@ -55,9 +56,23 @@ def test_the_same_question_is_traced_again():
     assert ask([("size", ROW_MAJOR)]) == ask([("size", ROW_MAJOR)]) == [32]
 
 
-def test_an_unknown_operation_is_an_error():
-    with pytest.raises(AttributeError, match="no_such_operation"):
-        ask([("no_such_operation", ROW_MAJOR)])
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("no_such_operation", ROW_MAJOR),
+        ("printf", "%s", 0x41414141),
+        ("size", "%n"),
+        ("__setattr__", "coalesce", 7),
+        ("crd2idx", (1, ("%s", 1)), ROW_MAJOR),
+    ],
+)
+def test_only_operations_on_layouts_and_integers_are_asked(question):
+    with pytest.raises(ValueError, match="operations on layouts and integers"):
+        ask([question])
+
+
+def test_the_operations_are_cutes():
+    assert [name for name in oracle.OPERATIONS if not callable(getattr(cute, name, None))] == []
 
 
 def test_a_batch_is_one_trace(monkeypatch):

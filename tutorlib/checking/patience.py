@@ -17,9 +17,8 @@ from types import FrameType, TracebackType
 
 import psutil
 
-from tutorlib.checking import library_use
 from tutorlib.checking.exercise import Answer, Exercise, Outcome, Verdict
-from tutorlib.checking.library_use import plain_function
+from tutorlib.checking.library_use import INSTALLED, plain_function
 
 SECONDS = 10.0  # of computing on this thread: several times the slowest right answer of the course
 KERNEL = 3  # times as many where the answer may call a compiler
@@ -27,7 +26,7 @@ WAITING = 300.0  # seconds that may pass while the answer sleeps or waits for an
 MEMORY = 2**32  # bytes that an answer may allocate
 LOOK_S = 0.25  # between two looks
 AGAIN_S = 20e-6, 1e-3  # until it is ended again after it has caught its end: the first time, and later ones
-KEPT_WHOLE = [library_use.__file__], [contextlib.__file__]  # they must restore the state that they change
+KEPT_WHOLE = [contextlib.__file__]  # it must restore the state that it changes
 CUTE = "/nvidia_cutlass_dsl/"
 MOST_SPARED = 10_000  # looks
 IMPORT = "<frozen importlib._bootstrap>"
@@ -174,7 +173,7 @@ class Patience:
         if own is not None and any(CUTE in file for file in files[:own]) and self.spared < MOST_SPARED:
             self.spared += 1
             return True
-        return files[:1] in KEPT_WHOLE or (IMPORT in files and self.ending is OutOfPatience)
+        return files[:1] == KEPT_WHOLE or (IMPORT in files and self.ending is OutOfPatience)
 
     def running(self, frame: FrameType | None) -> Iterator[tuple[str, int]]:
         """The file and the line of each call in progress inside the block, the innermost first."""
@@ -184,4 +183,4 @@ class Patience:
 
 
 def is_the_reader_s(place: tuple[str, int]) -> bool:
-    return not place[0].startswith((*library_use.INSTALLED, "<frozen"))
+    return not place[0].startswith((*INSTALLED, "<frozen"))

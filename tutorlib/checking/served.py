@@ -1,4 +1,4 @@
-"""The judge's interface to an answer: call it, watch its calls, ask questions about it.
+"""The judge's interface to an answer: call it, search its names, ask questions about it.
 
 In a notebook's check the answer lives in the same process. In grading it lives in the student's, and
 `grading.remote_judge` has the same interface over a connection. A question is a function of a module in `checking` or
@@ -11,7 +11,7 @@ from inspect import unwrap
 from typing import Any
 
 from tutorlib.checking.answer import Answer, WrongKind
-from tutorlib.checking.library_use import Library, on_its_own, refuse_library_use
+from tutorlib.checking.library_use import Library, refuse_library_use
 from tutorlib.dsl.cute.functions import has_own_mark
 
 AnswerQuestion = Callable[..., Any]  # takes the Served in the answer's process, then plain data
@@ -23,8 +23,8 @@ class Served:
     kept: values that questions keep for later ones, by name. exercises: those taken, by id.
     """
 
-    def __init__(self, answer: Answer) -> None:
-        self.answer = self.called = answer
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
         self.kept: dict[str, Any] = {}
         self.exercises: dict[str, Any] = {}
         if isinstance(name := getattr(answer, "__name__", None), str):
@@ -34,20 +34,15 @@ class Served:
         """Call the answer. Raises the answer's own errors, and WrongKind if it is no function."""
         need_function(self)
         try:
-            return self.called(*args, **kwargs)
+            return self.answer(*args, **kwargs)
         except SystemExit:
             raise RuntimeError("it ends the notebook: SystemExit") from None
 
-    def watch(self, library: Library | None) -> None:
-        """From now on calls raise WrongKind if they use the library. None: this process has no such functions.
-
-        Raises WrongKind at once if the answer is no function, or its code names one of these.
-        """
+    def refuse(self, library: Library) -> None:
+        """Raises WrongKind if the answer is no function, or names one of these functions."""
         need_function(self)
-        if has_own_mark(self.answer):  # CuTe's @jit: a compiler reads it
-            refuse_library_use(self.answer, library or {})
-        elif library is not None:
-            self.called = on_its_own(self.answer, library)
+        compiled = has_own_mark(self.answer)  # by @cute.jit
+        refuse_library_use(self.answer, library, plain=not compiled)
 
     def take(self, exercise: Any) -> None:
         """From now on questions can be about a KernelExercise, by its id."""

@@ -10,7 +10,6 @@ import tutorlib.classroom.task  # noqa: F401
 from tutorlib.course.execute import environment
 from tutorlib.course.source import BuildError
 from tutorlib.exercises import of_notebook, rooms
-from tutorlib.grading.library_copies import copies
 from tutorlib.grading.merge_submission import pristine_page
 from tutorlib.grading.sandbox import devices
 from tutorlib.grading.scratch import scratch_folder
@@ -18,7 +17,6 @@ from tutorlib.paths import SOLUTIONS
 
 for name in rooms():
     of_notebook(name)
-    copies(name)
     with suppress(BuildError, OSError):  # grading the page reports it
         nbformat.validate(pristine_page(SOLUTIONS / f"{name}.py"))
 asked = sys.modules.get("tutorlib.layouts.oracle")  # where an exercise asks CuTe

@@ -16,7 +16,7 @@ LIMIT_S = 180.0  # that a compiler may take
 MOST_PRINTED = 2**22  # bytes of a compiler's output that are read
 SandboxOf = Callable[[Sequence[str], Path], list[str]]  # command, its working folder → the command in a sandbox
 
-OVER_MEMORY, OVER_DISK = 251, 252  # exit status of a sandbox whose processes took more memory or disk than they may
+OVER_MEMORY = 251  # exit status of a sandbox whose processes took more memory than they may
 NO_MEMORY = re.compile(  # what gcc, cudafe++, LLVM, the C++ library and ptxas say that are refused memory
     r"out of memory|virtual memory exhausted|annot allocate memory|bad_alloc|emory allocation failure"
 )

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +19,10 @@ from tutorlib.checking.exercise import Outcome, Status
 from tutorlib.exercises import find
 from tutorlib.grading.cpu_limit import no_end
 from tutorlib.grading.forked_judge import start_judge
-from tutorlib.grading.judge_process import KERNEL, JudgeSettings, PageCell
-from tutorlib.grading.library_client import LIBRARY
-from tutorlib.grading.library_copies import library_copies
-from tutorlib.grading.library_process import SOCKET, page_of
+from tutorlib.grading.judge_process import JudgeSettings, PageCell
 from tutorlib.grading.merge_submission import MergedPage
 from tutorlib.grading.rounds import Round
-from tutorlib.grading.sandbox import MEMORY, Replaced, on_path, sandboxed_command
+from tutorlib.grading.sandbox import MEMORY, on_path, sandboxed_command
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.verdict import verdict
 from tutorlib.machine.turns import TURNS
@@ -36,9 +33,7 @@ from tutorlib.paths import ROOT
 SLACK_S = 300.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
 ADDED = 10  # time limits of one cell that the cells which a student added may take together
-NO_DEBUGGER = "import sys; sys.modules['debugpy'] = None"  # whose import is slow, and no debugger attaches
-LAUNCHER = f"{NO_DEBUGGER}; from ipykernel import kernelapp; kernelapp.launch_new_instance()"
-OWN_FOLDER = "__import__('sys').path.append('')"  # as in any notebook, a cell may write a module; last: it hides none
+PAGE = "from tutorlib.grading.page_process import main; main()"
 HOME = {"HOME": str(Path.home())}  # the judge's compilers keep what they made there
 
 
@@ -161,22 +156,18 @@ async def judge_child(
     folder: where everything is written that the run writes. wanted: the exercises that are to be judged. round: as in
     `run`.
     """
-    sockets = folder / "sockets"
-    sockets.mkdir()
-    own = kernel_environment(folder, sockets, wanted)
-    replaced: dict[Path, Replaced] | None = None
+    own = page_environment(folder, wanted)
+    command = [sys.executable, "-P", "-c", PAGE]
     if round:
-        replaced = {**round.replaced(folder / "redacted"), **library_copies(page_of(wanted), folder / "library")}
-    write_kernelspec(folder, sockets, own, replaced)
+        command = sandboxed_command(command, folder, own, round.replaced(folder / "redacted"), whole=round.whole)
     read, write = os.pipe()
     page = [page_cell(cell) for cell in cells]
-    sandboxed = round is not None
     settings = JudgeSettings(
-        page, str(sockets), [*wanted], limits.seconds, limits.seed, limits.memory, sandboxed, write
+        page, command, [*wanted], limits.seconds, limits.seed, limits.memory, round is not None, write
     )
     with (folder / "log").open("wb") as log:
         turns = {TURNS: str(limits.turns)} if limits.turns else {}
-        pid = start_judge(settings, folder, judge_environment(folder) | own | HOME | turns, log.fileno())
+        pid = start_judge(settings, folder, judge_environment() | own | HOME | turns, log.fileno())
     os.close(write)
     pipe = Reports(limit=LARGEST_LINE)
     protocol = asyncio.StreamReaderProtocol(pipe)
@@ -196,41 +187,20 @@ def page_cell(cell: NotebookNode) -> PageCell:
     return PageCell(cell.id, cell.source, role.get("role", ""), role.get("exercise", ""), may_raise)
 
 
-def write_kernelspec(
-    folder: Path, sockets: Path, own: dict[str, str], replaced: Mapping[Path, Replaced] | None
-) -> None:
-    """A kernel of this Python, in a sandbox unless `replaced` is None. Its output is capped, and it writes no history.
-
-    Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.
-    """
-    argv = [sys.executable, "-P", "-c", LAUNCHER, "-f", "{connection_file}", "--HistoryManager.enabled=False"]
-    argv += ["--IPKernelApp.outstream_class=tutorlib.notebook.capped.CappedStream"]
-    cap = "__import__('tutorlib.notebook.capped', fromlist=['x']).cap_displays(get_ipython())"
-    argv += [f"--IPKernelApp.exec_lines={line}" for line in (cap, OWN_FOLDER, "from sys import exit; quit = exit")]
-    if replaced is not None:
-        argv = sandboxed_command(argv, folder, sockets, own, replaced)
-    spec = folder / "kernels" / KERNEL / "kernel.json"
-    spec.parent.mkdir(parents=True)
-    spec.write_text(
-        json.dumps({"argv": argv, "display_name": "Grading", "language": "python", "interrupt_mode": "message"})
-    )
-
-
-def kernel_environment(folder: Path, sockets: Path, wanted: Iterable[str]) -> dict[str, str]:
-    """The kernel's own variables: it writes to its scratch folder."""
+def page_environment(folder: Path, wanted: Iterable[str]) -> dict[str, str]:
+    """The own variables of the page's process: it writes to its scratch folder."""
     return {
         **dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"), str(folder)),
         JUDGED_OUTSIDE: " ".join(wanted),
-        LIBRARY: str(sockets / SOCKET),
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",  # as in a notebook
         "PYTHONPATH": os.pathsep.join((str(ROOT), *on_path())),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
 
-def judge_environment(folder: Path) -> dict[str, str]:
+def judge_environment() -> dict[str, str]:
     """This process's environment without what its own kernel and evidence are told."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", RECORDED, "JPY_"))}
-    return kept | dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR"), str(folder))
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", RECORDED, "JPY_"))}
 
 
 def kill_all(pid: int) -> None:

@@ -1,46 +1,106 @@
 """Judges an answer from another process, so that nothing it does to its own process can give it points.
 
-The answer stays in the notebook's kernel, which serves it on a socket; the judge outside holds a `RemoteAnswer`, as
-every judge holds a `Served`. What crosses is plain data: see `wire`. A value that cannot cross equals nothing.
+The answer stays in the page's process (`page_process`); the judge outside holds a `RemoteAnswer`, as every judge holds
+a `Served`. What crosses is plain data: see `wire`. A value that cannot cross equals nothing.
 """
 
-import errno
-import os
+import signal
 import socket
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tutorlib.checking.exercise import Exercise, Outcome, wrong
+from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.graded_run import judging_for_points
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.library_use import Library, as_told, used_library
+from tutorlib.checking.library_use import Library, as_told
 from tutorlib.checking.served import AnswerQuestion, Served
-from tutorlib.grading.library_process import LibraryProcess, served_key
+from tutorlib.compiling.outside import OVER_MEMORY, in_gb
 from tutorlib.grading.sent_exercise import sent_form
 from tutorlib.grading.transport import Endpoint, Lost, RemoteFunction
-from tutorlib.grading.watchdog import watching
 from tutorlib.grading.wire import EXERCISES
 
-CONNECT_S = 10.0
-LOOK_S = 0.25
+STARTING_S = 60.0
+ENDING_S = 5.0  # for a process whose line broke, and which may be ending
+
+
+class RemotePage:
+    """The page's process, as the judge holds it.
+
+    command: starts it, in this folder; its standard input is the line. memory: bytes that it may use, for the message
+    about a process that used more. Raises Lost where it does not start.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: Path, memory: int) -> None:
+        self.memory = memory
+        ours, theirs = socket.socketpair()
+        nowhere = subprocess.DEVNULL
+        with theirs:
+            self.process = subprocess.Popen(
+                command, stdin=theirs.fileno(), stdout=nowhere, stderr=nowhere, env=environment, cwd=folder
+            )
+        self.end = Endpoint(Connection(ours.detach()), sends=EXERCISES)
+        self.run("", STARTING_S)
+
+    def run(self, source: str, seconds: float) -> tuple[bool, str]:
+        """Whether a cell ran to its end, and what it raised. Raises Late, Lost."""
+        self.end.seconds = seconds
+        try:
+            match self.end.call("run", (source,), {}):
+                case [bool() as passed, str() as raised]:
+                    return passed, raised
+        except Exception as error:  # that is no reply of `run`
+            raise Lost(f"it sends what is no reply: {type(error).__name__}") from None
+        raise Lost("it sends what is no reply")
+
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
+    def last_words(self) -> str:
+        """The message about a process that has ended, or is about to; "" about one that has not."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(ENDING_S)
+        return "" if self.is_alive() else f"it ended the notebook's process {self.ending()}".rstrip()
+
+    def ending(self) -> str:
+        """How the process ended, "(exit code 0)" or "(SIGSEGV)". bubblewrap gives a signal as 128 and its number."""
+        code = self.process.poll()
+        if code is None:
+            return ""
+        if code == OVER_MEMORY:
+            return f"(its processes used more than {in_gb(self.memory)} of memory together)"
+        number = -code if code < 0 else code - 128
+        return f"({signal.Signals(number).name})" if number in set(signal.Signals) else f"(exit code {code})"
+
+
+def judge(exercise: Exercise, end: Endpoint, name: str, seconds: float) -> Outcome:
+    """Grade the answer of this name, which the other end serves.
+
+    seconds: for which it may keep the judge waiting, all its replies together. Raises Late, Lost.
+    """
+    end.seconds = seconds
+    try:
+        end.call("hold", (name,), {})
+        with judging_for_points():
+            return exercise.grade_served(RemoteAnswer(end, name))
+    except Exception as error:  # a case that stumbles over what the answer returned
+        return exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
+    finally:
+        end.kept.clear()  # what the judge lent
 
 
 class RemoteAnswer(RemoteFunction, Served):
-    """The answer under judgement: function 0 of the kernel.
+    """The answer under judgment: function 0 of the page's process. name: by which messages call it."""
 
-    name: by which messages call it. refused: keys of functions that the library process refuses.
-    """
+    def __init__(self, end: Endpoint, name: str) -> None:
+        RemoteFunction.__init__(self, end, 0)
+        self.__name__ = name
 
-    def __init__(self, endpoint: Endpoint, name: str, refused: Collection[str] = ()) -> None:
-        RemoteFunction.__init__(self, endpoint, 0)
-        self.__name__, self.refused = name, refused
-
-    def watch(self, library: Library | None) -> None:
-        told = [one for one in as_told(library or {}) if served_key(one) not in self.refused]
-        self.endpoint.call("watch", (told if told or not self.refused else None,), {})
+    def refuse(self, library: Library) -> None:
+        self.endpoint.call("refuse", (as_told(library),), {})
 
     def take(self, exercise: KernelExercise) -> None:
         self.endpoint.call("take", sent_form(exercise), {})
@@ -50,65 +110,3 @@ class RemoteAnswer(RemoteFunction, Served):
 
     def where(self, error: BaseException) -> str:
         return "".join(getattr(error, "__notes__", ()))
-
-
-def judge(
-    exercise: Exercise,
-    address: Path,
-    start: Callable[[], object],
-    seconds: float,
-    library: LibraryProcess | None = None,
-    name: str = "answer",
-) -> Outcome:
-    """Grade the answer that a kernel serves at a socket.
-
-    start: makes the kernel call `sandboxed_kernel.serve(address, answer)`.
-    seconds: for which it may keep the judge waiting, all its replies together.
-    library: the process that has the page's library. name: the answer's, on its page. Raises Lost.
-    """
-    with socket.socket(socket.AF_UNIX) as listener:
-        mask = os.umask(0)  # the kernel may be another user's; the folder around the listener lets in no third one
-        try:
-            listener.bind(str(address))
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
-            raise Lost("the path of the judge's socket is taken") from None
-        finally:
-            os.umask(mask)
-        listener.listen(1)
-        listener.settimeout(CONNECT_S)
-        try:
-            start()
-            connected, _ = listener.accept()
-        except TimeoutError:
-            raise Lost("the kernel did not answer the judge") from None
-        finally:
-            with suppress(OSError):  # the kernel may have been there
-                address.unlink()
-    with connected, Connection(connected.dup().detach()) as connection:
-        endpoint = Endpoint(connection, seconds=seconds, sends=EXERCISES)
-        refused: list[str] = []
-        with looked_after(endpoint, connected), library.forbidding(exercise, refused) if library else nullcontext():
-            try:
-                answer = RemoteAnswer(endpoint, name, library.served if library else ())
-                with judging_for_points():
-                    outcome = exercise.grade_served(answer)
-            except Exception as error:  # a case that stumbles over what the answer returned
-                outcome = exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
-    return exercise.outcome_of(wrong(str(used_library(f"calls {refused[0]}")))) if refused else outcome
-
-
-@contextmanager
-def looked_after(endpoint: Endpoint, connected: socket.socket) -> Iterator[None]:
-    """Meanwhile hang up where the other endpoint sends half a message, or reads none, for longer than it may."""
-
-    def done() -> str:
-        if why := endpoint.overdue():
-            endpoint.why_lost = why
-            with suppress(OSError):  # it has hung up itself
-                connected.shutdown(socket.SHUT_RDWR)
-        return why
-
-    with watching(done, LOOK_S):
-        yield

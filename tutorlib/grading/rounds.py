@@ -14,13 +14,10 @@ from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
-from tutorlib import exercises
 from tutorlib.checking.exercise import Exercise
-from tutorlib.checking.library_use import InModule, Itself, Tool
+from tutorlib.checking.library_use import InModule, Tool
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import of_notebook
-from tutorlib.grading.library_process import served
-from tutorlib.grading.sandbox import Replaced
 from tutorlib.paths import ROOT
 
 PACKAGE = "tutorlib."
@@ -44,13 +41,13 @@ class Round:
     lacks: frozenset[Function] = frozenset()
     whole: bool = False
 
-    def replaced(self, folder: Path) -> Mapping[Path, Replaced]:
-        """The files that `sandbox.sandboxed` substitutes for the package's; copies are written to a new folder."""
-        if self.whole:
-            return {}
+    def replaced(self, folder: Path) -> Mapping[Path, Path]:
+        """Module's file → its copy without the solutions, which `sandbox.sandboxed_command` puts in its place.
+
+        folder: a new one, for the copies.
+        """
         folder.mkdir()
-        rooms = {Path(path): (*Path(path).glob("n*/judge"),) for path in exercises.__path__}
-        return {**redacted_modules(self.lacks, folder), **rooms}
+        return redacted_modules(self.lacks, folder)
 
 
 @cache
@@ -59,9 +56,11 @@ def rounds_of(notebook: str) -> tuple[Round, ...]:
 
     Most exercises share one: models and layouts that solve one exercise are of no use to another. Kernels are made of
     each other: a part of one is compiled together with the course's other parts, which solve other exercises of the
-    page, and so an exercise that the kernels solve has a sandbox that lacks its own solution alone. `library` serves
-    what a page of called answers forbids, and refuses it by the exercise.
+    page, and so an exercise that the kernels solve has a sandbox that lacks its own solution alone. On a page without
+    kernels every function is there: answers are searched for the names of those that are forbidden.
     """
+    if all(isinstance(one, ValueExercise) for one in of_notebook(notebook)):
+        return (Round(tuple(one.id for one in of_notebook(notebook))),)
     alone: dict[frozenset[Function], list[str]] = {}
     shared: list[str] = []
     lacks: set[Function] = set()
@@ -71,7 +70,7 @@ def rounds_of(notebook: str) -> tuple[Round, ...]:
             alone.setdefault(own, []).append(exercise.id)
         else:
             shared.append(exercise.id)
-            lacks |= own - {(module, name) for module, _, name in (key.partition(":") for key in served(notebook))}
+            lacks |= own
     if alone and not lacks:  # then any of the other sandboxes will do
         next(iter(alone.values())).extend(shared)
     elif shared:
@@ -92,8 +91,6 @@ def solutions_of(exercise: Exercise) -> Iterator[Function]:
 
 def definition_place(tool: Tool) -> Function:
     """The module and name of a function; ("", "") for an attribute's name, which has none."""
-    if isinstance(tool, Itself):
-        return definition_place(tool.place) if tool.place else ("", "")
     if isinstance(tool, str):
         return "", ""
     if isinstance(tool, InModule):

@@ -1,15 +1,14 @@
 """The sandbox of a student's process: what the process sees, as options of bubblewrap, which `supervisor` starts.
 
-Inside there is no network, no other process and no file but Python, its packages, the system's libraries and the
-course's package, all of them read-only; a scratch folder in memory, of limited size, which goes with the process; and
-one folder on disk, the shared, for the sockets through which the process is spoken to.
+It sees what is listed here, read-only, wherever the course and Python are: the system's libraries, a few programs,
+Python and its packages, and those modules of `tutorlib` that an answer needs. It has a scratch folder in memory, of
+limited size, which goes with the process. The grader speaks to it through its standard input.
 """
 
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from functools import cache
 from glob import glob
 from pathlib import Path
 
-from tutorlib.compiling.outside import COMPILER_MEMORY, OVER_DISK, OVER_MEMORY
+from tutorlib.compiling.outside import COMPILER_MEMORY, OVER_MEMORY
 from tutorlib.grading import seccomp, supervisor
 from tutorlib.grading.supervisor import SandboxSettings
 from tutorlib.paths import FIGURES, ROOT
@@ -26,14 +25,29 @@ from tutorlib.simulate.cuda_host.program_run import MOST_PRINTED
 SCRATCH = 2**30  # bytes that may be written to the scratch folder
 SHARED = 2**28  # bytes of shared memory
 LARGEST_FILE = 2**30  # bytes of one file
-LARGEST_SHARED_FOLDER = 2**24  # bytes in the folder that both sides share
 MEMORY = 2**33  # bytes that the processes of a sandbox may use together
 COMPILER_FILE = 2**28  # bytes of one file that a compiler writes
 PROCESSES = 512 + 8 * (os.cpu_count() or 1)  # at a time, threads counted: torch and OpenBLAS have some for each core
-Replaced = Path | tuple[Path, ...] | None
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
-SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "fonts", "localtime", "ssl")  # of /etc
-UNSEEN = ("solutions", "tests", "notebooks")  # of the course
+LIBRARIES = (
+    *("/lib", "/lib32", "/lib64", "/nix/store"),
+    *("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/include"),
+    *("/usr/share/zoneinfo", "/usr/share/fonts", "/usr/local/lib", "/usr/local/lib64", "/usr/local/include"),
+    *("/usr/local/cuda*", "/etc/ld.so.*", "/etc/alternatives", "/etc/fonts", "/etc/localtime", "/etc/ssl"),
+)
+BINARIES = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
+PROGRAMS = (  # in these and in Python's own folders: what starts a process, a shell's basic ones, gcc, Python
+    *("prlimit", "setpriv", "sh", "bash", "env", "true", "false", "echo", "cat", "ls", "wc", "sleep", "uname", "head"),
+    *("tail", "cp", "mv", "rm", "mkdir", "touch", "mktemp", "dirname", "basename", "readlink", "grep", "sed", "tr"),
+    *("gcc*", "g++*", "cc", "c++", "cpp*", "as", "ld", "ld.*", "ar", "*-linux-gnu-*", "ldconfig*", "getconf", "nproc"),
+    *("python", "python3", "python3.*", "nvidia-smi"),
+)
+OF_PYTHON = ("lib", "lib64", "include", "pyvenv.cfg")  # below a prefix
+ANSWERS_NEED = (  # of tutorlib; `exercises` has references and hints beside its judges
+    *("__init__.py", "failure.py", "paths.py", "checking", "compiling", "draw", "dsl", "kernels", "layouts", "machine"),
+    *("measuring", "models", "notebook", "problems", "simulate", "explorers/*.py", "explorers/browser/grid.*"),
+    *("exercises/__init__.py", "exercises/n*/__init__.py", "exercises/n*/judge"),
+    *(f"grading/{name}.py" for name in ("__init__", "page_process", "sent_exercise", "transport", "wire")),
+)
 DEVICES = ("/dev/nvidia*", "/dev/dxg")
 PASSED_ON = (
     *("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "OMP_NUM_THREADS"),
@@ -55,12 +69,9 @@ def why_open() -> str:
     """Why this machine can run no process in a sandbox, in one line; "" if it can."""
     if not shutil.which("bwrap"):
         return INSTALL
-    with tempfile.TemporaryDirectory(prefix="tutor-trial-") as folder:
-        shared = Path(folder, "shared")
-        shared.mkdir()
-        packages = {"PYTHONPATH": os.pathsep.join((str(ROOT), *on_path()))}
-        trial = sandboxed_command([sys.executable, "-c", "import tutorlib"], Path(folder), shared, packages)
-        done = subprocess.run(trial, capture_output=True, text=True, check=False)
+    packages = {"PYTHONPATH": os.pathsep.join((str(ROOT), *on_path()))}
+    trial = sandboxed_command([sys.executable, "-c", "import tutorlib"], Path("/tmp/trial"), packages)
+    done = subprocess.run(trial, capture_output=True, text=True, check=False)
     if not done.returncode:
         return ""
     said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
@@ -77,65 +88,56 @@ def is_open(path: str) -> bool:
 def sandboxed_command(
     command: Iterable[str],
     scratch: Path,
-    shared: Path,
     environment: Mapping[str, str],
-    replaced: Mapping[Path, Replaced] | None = None,
+    replaced: Mapping[Path, Path] | None = None,
     *,
+    shown: Iterable[Path] = (),
+    whole: bool = False,
     memory: int = MEMORY,
     file: int = LARGEST_FILE,
 ) -> list[str]:
     """The command that starts another one in a sandbox, in the scratch folder.
 
-    scratch: where the process finds a folder of its own; what is there outside it does not see, but for `shared`, a
-    folder within, which both sides write to. environment: variables that are set inside, beside those PASSED_ON.
-    replaced: a file of the course's package → the one that is there instead inside; None for nothing. A folder of it →
-    the only folders below that stay; `__init__.py` files do, too.
+    scratch: where the process finds an empty folder of its own, in memory. environment: variables that are set inside,
+    beside those PASSED_ON. replaced: a file of the course's package → the one that is there instead inside.
+    shown: files that it sees as well, below the scratch folder too. whole: whether it sees all of the course's package.
     memory: bytes that a process may allocate, and that all of them together may use. file: bytes of the largest file
     that it may write.
     """
     options = [
-        *(*system(), *course(replaced or {}), *PROC, "--dev", "/dev", *devices()),
+        *(*seen([*system(), *course(whole)]), *in_place_of(replaced or {}), *PROC, "--dev", "/dev", *devices()),
         *("--perms", "1777", "--size", str(SHARED), "--tmpfs", SHARED_MEMORY, "--remount-ro", "/dev"),
         *(*way_to(scratch), "--perms", "1777", "--size", str(SCRATCH), "--tmpfs", str(scratch)),
-        *("--bind", str(shared), str(shared)),
+        *(part for path in shown for part in shown_at(path)),
         *("--remount-ro", "/", "--chdir", str(scratch)),
         *variables(environment),
     ]
-    return supervised(options, command, shared, memory, file, LARGEST_SHARED_FOLDER, [SHARED_MEMORY, str(scratch)])
+    return supervised(options, command, memory, file, [SHARED_MEMORY, str(scratch)])
 
 
 def sandboxed_compiler(command: Iterable[str], folder: Path) -> list[str]:
     """The command that starts a compiler in a sandbox: it sees the system's files, and a folder that it works in."""
     options = [
-        *(*system(), *unseen(), *PROC, "--dev", "/dev", "--remount-ro", "/dev"),
+        *(*seen(system()), *PROC, "--dev", "/dev", "--remount-ro", "/dev"),
         *(*way_to(folder), "--bind", str(folder), str(folder), "--remount-ro", "/", "--chdir", str(folder)),
         *variables({name: os.environ[name] for name in SEARCHED if name in os.environ} | {"TMPDIR": str(folder)}),
     ]
-    return supervised(options, command, folder, COMPILER_MEMORY, COMPILER_FILE, None, [])
+    return supervised(options, command, COMPILER_MEMORY, COMPILER_FILE, [], str(folder))
 
 
 @contextmanager
 def sandboxed_program(program: Path) -> Iterator[list[str]]:
     """The command that runs a program, which is built of a student's source, in a sandbox of its own."""
-    with tempfile.TemporaryDirectory(prefix="tutor-program-") as folder:
-        shared = Path(folder, "shared")
-        shared.mkdir()
-        shutil.copy(program, shared)
-        yield sandboxed_command([str(shared / program.name)], Path(folder), shared, {}, file=MOST_PRINTED)
+    program.chmod(0o755)  # the sandbox may be another user's
+    yield sandboxed_command([str(program)], program.parent, {}, shown=[program], file=MOST_PRINTED)
 
 
 def supervised(
-    options: Iterable[str],
-    command: Iterable[str],
-    shared: Path,
-    memory: int,
-    file: int,
-    disk: int | None,
-    tmpfs: list[str],
+    options: Iterable[str], command: Iterable[str], memory: int, file: int, tmpfs: list[str], given: str = ""
 ) -> list[str]:
     """The command that starts another one in bubblewrap. options: bubblewrap's. The others: see `SandboxSettings`."""
     program = zlib.compress(seccomp.filter_program()).hex()
-    settings = SandboxSettings(memory, OVER_MEMORY, PROCESSES, file, tmpfs, str(shared), disk, OVER_DISK, program)
+    settings = SandboxSettings(memory, OVER_MEMORY, PROCESSES, file, tmpfs, given, program)
     return [sys.executable, "-I", "-S", supervisor.__file__, settings.as_argument(), *options, "--", *command]
 
 
@@ -147,64 +149,68 @@ def variables(more: Mapping[str, str]) -> Iterator[str]:
         yield from ("--setenv", name, value)
 
 
-def shown_at(path: Path | str) -> Iterator[str]:
-    """A file or folder of the machine, where it is."""
+def seen(paths: Iterable[Path]) -> Iterator[str]:
+    """These files and folders of the machine, where they are. Of the course's folder nothing else is there, even where
+    a folder around it is listed.
+    """
+    listed = {ROOT, *paths}
+    folders = {folder for path in listed for folder in path.parents[:-1]}
+    for path in sorted(listed | folders):  # a folder comes before what it holds
+        if path == ROOT:
+            yield from ("--perms", "0755", "--tmpfs", str(path))
+        elif path not in listed:
+            yield from ("--dir", str(path))
+        elif path.is_symlink() and path.is_dir() and not path.is_relative_to(ROOT):  # /lib is one on most machines
+            yield from ("--symlink", os.readlink(path), str(path))
+        else:
+            yield from ("--ro-bind-try", str(path), str(path))
+    yield from ("--remount-ro", str(ROOT))
+
+
+def shown_at(path: Path) -> Iterator[str]:
     yield from (*way_to(path), "--ro-bind-try", str(path), str(path))
 
 
-def way_to(path: Path | str) -> Iterator[str]:
+def way_to(path: Path) -> Iterator[str]:
     """The folders above a path, open to every user: bubblewrap's own would be open to the grader's alone."""
-    for above in reversed(Path(path).parents[:-1]):
+    for above in reversed(path.parents[:-1]):
         yield from ("--dir", str(above))
 
 
-def system() -> Iterator[str]:
+def system() -> Iterator[Path]:
     """The paths that Python and the compilers need."""
-    for folder in map(Path, SYSTEM):
+    for pattern in LIBRARIES:
+        yield from map(Path, glob(pattern))
+    prefixes = dict.fromkeys(map(Path, (sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix)))
+    for prefix in prefixes:
+        yield from (prefix / name for name in OF_PYTHON if (prefix / name).exists())
+    for folder in dict.fromkeys((*map(Path, BINARIES), *(prefix / "bin" for prefix in prefixes))):
         if folder.is_symlink():
-            yield from ("--symlink", os.readlink(folder), str(folder))
-        elif folder.exists():
-            yield from shown_at(folder)
-    for name in SETTINGS:
-        yield from shown_at(f"/etc/{name}")
-    for prefix in dict.fromkeys((sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix)):
-        if not prefix.startswith("/usr"):
-            yield from shown_at(prefix)
+            yield folder
+        else:
+            yield from (path for name in PROGRAMS for path in folder.glob(name) if path.exists())
     for folder in map(Path, on_path()):
         if any(folder.glob("*.dist-info")) and not ROOT.is_relative_to(folder):
-            yield from shown_at(folder)
+            yield folder
+
+
+def course(whole: bool) -> Iterator[Path]:
+    """The figures that pages show, and of the course's package what an answer needs, or all of it."""
+    yield FIGURES
+    package = ROOT / "tutorlib"
+    yield from [package] if whole else (path for name in ANSWERS_NEED for path in package.glob(name))
+
+
+def in_place_of(replaced: Mapping[Path, Path]) -> Iterator[str]:
+    for path, instead in replaced.items():
+        yield from ("--ro-bind", str(instead), str(path))
+        for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
+            yield from ("--ro-bind", os.devnull, str(compiled))  # no device opens behind a bind: it cannot be read
 
 
 def on_path() -> list[str]:
     """The folders of this process's own PYTHONPATH: a machine may have its packages there."""
     return [os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
-
-
-def course(replaced: Mapping[Path, Replaced]) -> Iterator[str]:
-    """The course's package and the figures that its pages show: no solutions, no tests, no notebooks."""
-    for folder in (ROOT / "tutorlib", FIGURES):
-        yield from shown_at(folder)
-    yield from unseen()
-    for path, instead in replaced.items():
-        if isinstance(instead, Path):
-            yield from ("--ro-bind", str(instead), str(path))
-            for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
-                yield from ("--ro-bind", os.devnull, str(compiled))  # as below
-        elif path.is_dir():
-            packages = (*path.glob("__init__.py"), *path.glob("*/__init__.py"))  # without them nothing can be imported
-            yield from ("--tmpfs", str(path))
-            for shown in (*packages, *(instead or ())):
-                yield from ("--dir", str(shown.parent), "--ro-bind", str(shown), str(shown))
-            yield from ("--remount-ro", str(path))
-        else:
-            yield from ("--ro-bind", os.devnull, str(path))  # no device opens behind a bind: it cannot be read
-
-
-def unseen() -> Iterator[str]:
-    """The part of the course that the sandbox would show if it is below one of the system's folders."""
-    for name in UNSEEN:
-        if (ROOT / name).is_dir() and ROOT.is_relative_to("/usr"):
-            yield from ("--tmpfs", str(ROOT / name))
 
 
 def devices() -> Iterator[str]:
@@ -213,4 +219,4 @@ def devices() -> Iterator[str]:
     for device in found:
         yield from ("--dev-bind", device, device)
     if found:
-        yield from shown_at("/sys")
+        yield from shown_at(Path("/sys"))

@@ -2,9 +2,9 @@
 
     python -I -S supervisor.py SETTINGS OPTIONS … -- COMMAND …
 
-A program of its own that needs the standard library alone: the kernel manager starts it, as the compilers' and the
-programs' callers do, and it starts in 20 ms. SETTINGS is `SandboxSettings` as JSON, OPTIONS are bubblewrap's: what the
-command sees. The exit status is the command's, 128 and the number of the signal that ended it, or one of the settings.
+A program of its own that needs the standard library alone: the judge's process starts it, and it starts in 20 ms.
+SETTINGS is `SandboxSettings` as JSON, OPTIONS are bubblewrap's: what the command sees. The exit status is the command's,
+128 and the number of the signal that ended it, or the one of the settings.
 
 Nothing in the sandbox is root on the host. Where root grades, the command runs as a user that the host does not have
 otherwise, one for each sandbox: `user_of_its_own`. Root's folders need not be open to that user: bubblewrap mounts
@@ -28,6 +28,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 LOOK_S = 0.25  # between looks at what the processes take, which cost about a millisecond
+OPEN = 256  # files that a process may have open
 INSIDE = 1000  # user and group of the command, in the sandbox
 USERS = ((0x70000000, 0x10000000), (61184, 4336))  # first, number: of no use to others (systemd's UIDS-GIDS.md)
 ITS_OWN = ("PATH", "LD_LIBRARY_PATH")
@@ -50,8 +51,8 @@ class SandboxSettings(NamedTuple):
     limit on a process's data that the supervisor has itself counts where it is lower.
 
     processes: at a time, threads counted. file: bytes of the largest that may be written. tmpfs: the folders in memory
-    that the sandbox has. shared: the folder on disk that both sides write to; disk: bytes in it and none of its own
-    folders, past which the exit is `over_disk`; None for no end. filter: the seccomp filter, compressed, as hex digits.
+    that the sandbox has. given: a folder on disk that it may write to; "" for none. filter: the seccomp filter,
+    compressed, as hex digits.
     """
 
     memory: int
@@ -59,9 +60,7 @@ class SandboxSettings(NamedTuple):
     processes: int
     file: int
     tmpfs: list[str]
-    shared: str
-    disk: int | None
-    over_disk: int
+    given: str
     filter: str
 
     def as_argument(self) -> str:
@@ -77,7 +76,8 @@ def supervise(arguments: list[str]) -> int:
     spaces = []
     if (user := user_of_its_own()) is not None:
         spaces = user_namespaces(user)
-        give(settings.shared, user)
+        if settings.given:
+            give(settings.given, user)
     unshared = [
         *UNSHARED,
         *(FOR_ROOT + TO_BECOME if spaces else (*FOR_ONE, "--uid", str(INSIDE), "--gid", str(INSIDE))),
@@ -89,9 +89,9 @@ def supervise(arguments: list[str]) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     if not (bubblewrap := os.fork()):
         pass_on(settings.filter, tell, spaces)
-        for kind, most in ((resource.RLIMIT_DATA, settings.memory), (resource.RLIMIT_FSIZE, settings.file)):
+        limits = {resource.RLIMIT_DATA: settings.memory, resource.RLIMIT_FSIZE: settings.file}
+        for kind, most in (limits | {resource.RLIMIT_NOFILE: OPEN, resource.RLIMIT_CORE: 0}).items():
             resource.setrlimit(kind, 2 * (within_own_limit(most, kind),))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         known = {name: os.environ[name] for name in ITS_OWN if name in os.environ}
         os.execvpe("bwrap", ["bwrap", *unshared, *options, "--", *inner], known)
@@ -222,23 +222,39 @@ def excess(first: int, settings: SandboxSettings) -> int:
         if all(memory_in(root, settings.tmpfs, way) > settings.memory for way in (private, proportional)):
             return settings.over_memory
     except (FileNotFoundError, ProcessLookupError):  # it is not mounted yet, or gone
-        return 0
-    return settings.over_disk if settings.disk is not None and on_disk(settings.shared) > settings.disk else 0
+        pass
+    return 0
 
 
 def memory_in(root: str, tmpfs: list[str], of: Callable[[str], int]) -> int:
-    """Bytes that the sandbox's processes have for themselves, share without a file, and keep in its tmpfs."""
+    """Bytes that the sandbox's processes have for themselves, share without a file, and keep in its tmpfs, and that the
+    kernel may keep for them in sockets and pipes.
+    """
     total = 0
-    segments: dict[str, int] = {}
+    shared: dict[str, int] = {}
     for process in filter(str.isdigit, os.listdir(f"{root}/proc")):
         with suppress(FileNotFoundError, ProcessLookupError):  # ended meanwhile
             total += of(f"{root}/proc/{process}")
-            for name, size in shared_segments(f"{root}/proc/{process}/maps"):
-                segments[name] = max(size, segments.get(name, 0))
+            for name, size in (*shared_segments(f"{root}/proc/{process}/maps"), *buffers(f"{root}/proc/{process}/fd")):
+                shared[name] = max(size, shared.get(name, 0))
     for folder in tmpfs:
         seen = os.statvfs(root + folder)
         total += (seen.f_blocks - seen.f_bfree) * seen.f_frsize
-    return total + sum(segments.values())
+    return total + sum(shared.values())
+
+
+def buffers(folder: str) -> Iterator[tuple[str, int]]:
+    """Name and most bytes of the sockets and pipes that a process has open."""
+    for file in os.listdir(folder):
+        with suppress(FileNotFoundError):
+            name = os.readlink(f"{folder}/{file}")
+            if size := BUFFERS.get(name.partition(":")[0]):
+                yield name, size
+
+
+def number_in(file: str) -> int:
+    with open(file) as text:
+        return int(text.read())
 
 
 def private(process: str) -> int:
@@ -268,15 +284,10 @@ def shared_segments(maps: str) -> Iterator[tuple[str, int]]:
                 yield f"{device} {inode}", int(offset, 16) + end - begin
 
 
-def on_disk(folder: str) -> float:
-    """Bytes in the folder, and a block for each file; no end where it has folders: some may be too deep to be seen."""
-    total = 0.0
-    for one in os.scandir(folder):
-        with suppress(FileNotFoundError):
-            is_folder = one.is_dir(follow_symlinks=False)
-            total += float("inf") if is_folder else 4096 + one.stat(follow_symlinks=False).st_size
-    return total
-
+BUFFERS = {  # the most that the kernel keeps in one; a process may ask for twice `wmem_max`
+    "socket": 2 * number_in("/proc/sys/net/core/wmem_max"),
+    "pipe": number_in("/proc/sys/fs/pipe-max-size"),
+}
 
 if __name__ == "__main__":
     sys.exit(supervise(sys.argv[1:]))

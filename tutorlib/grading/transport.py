@@ -1,7 +1,7 @@
 """A connection over which two processes call each other's functions."""
 
 import builtins
-import select
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,8 +15,8 @@ from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.failure import Flaw
 from tutorlib.grading.wire import LARGEST, RECORDS, CannotCross, Opaque, Reader, Writer
 
-GONE = "the kernel is gone"
-LATE = "it gave no result in time"
+GONE = "the notebook's process is gone"
+SHORTEST_S = 1e-6  # 0 would set no alarm
 LONGEST_WORDS = 4000  # characters of an exception's text
 OURS: dict[str, type[Exception]] = {
     kind.__name__: kind for kind in (CompileFailed, Unwritten, WrongKind, LayoutError, UnsupportedComposedLayoutError)
@@ -47,14 +47,11 @@ class Endpoint:
 
     kept: functions that the other end may call by their numbers. named: such that it may call by their names.
     lenient: whether a result that cannot cross goes as Opaque; arguments that cannot are a TypeError at the caller's.
-    seconds: for which the other end may keep this one waiting, all its replies together.
+    seconds: for which the other end may keep this one waiting, all its replies together; None for ever. The limit is an
+    alarm signal's, which ends half-sent messages, too: an end that has one works in its process's main thread.
     locate: says of an exception where it comes from, "" for nothing; it goes as a note of the exception's.
     sends, takes: the modules whose dataclasses this end sends, and those of which it makes what it is sent.
-    why_lost: the message when the connection breaks; whichever function closes it may set a better one.
     """
-
-    why_lost = GONE
-    waiting_since: float | None = None
 
     def __init__(
         self,
@@ -67,8 +64,6 @@ class Endpoint:
     ) -> None:
         self.connection, self.named, self.seconds, self.locate = connection, named or {}, seconds, locate
         self.kept: list[Callable[..., Any]] = []
-        self.heard = select.poll()  # the connection's own poll makes one each time
-        self.heard.register(connection, select.POLLIN)
         self.reader = Reader(
             lambda number: RemoteFunction(self, int(number)), lambda number: self.kept[int(number)], takes
         )
@@ -105,73 +100,74 @@ class Endpoint:
                 case _:
                     raise Lost("it broke the connection to the judge")
 
-    def serve(self) -> None:
-        """Answer calls until the other end hangs up."""
-        while self.serve_once():
-            pass
-
-    def serve_once(self) -> bool:
-        """Answer the next call. Returns False where the other end has hung up."""
-        try:
-            match self.receive():
-                case ["call", number, tuple() as args, dict() as kwargs]:
-                    self.answer(number, args, kwargs)
-        except Lost:
-            return False
-        return True
+    def next_call(self) -> tuple[int | str, tuple, dict[str, Any]] | None:
+        """The function that the other end calls next, and its arguments; None where it has hung up."""
+        while True:
+            try:
+                message = self.receive()
+            except Lost:
+                return None
+            match message:
+                case ["call", (int() | str()) as number, tuple() as args, dict() as kwargs]:
+                    return number, args, kwargs
 
     def answer(self, number: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+        """Call the function, and send what it returns or raises."""
         try:
             function = self.named[number] if isinstance(number, str) else self.kept[int(number)]
-            result = ["returned", function(*args, **kwargs)]
+            result = function(*args, **kwargs)
         except Exception as error:
             words = error.original if isinstance(error, CompileFailed) else ""
             texts = (words_of(error), words, self.locate(error))
-            result = ["raised", known_name(error), *(shortened(text, LONGEST_WORDS) for text in texts)]
+            told = ["raised", known_name(error), *(shortened(text, LONGEST_WORDS) for text in texts)]
+            self.send(self.writer(lenient=True).message(told))
+        else:
+            self.give(result)
+
+    def give(self, result: Any) -> None:
+        """Send the result of a call."""
         try:
-            self.send(self.writer(lenient=True).message(result))
+            message = self.writer(lenient=True).message(["returned", result])
         except (CannotCross, ValueError, RuntimeError) as error:  # too large, or it changes while it is written
-            self.send(self.writer(lenient=True).message(["returned", Opaque(type(error).__name__)]))
+            message = self.writer(lenient=True).message(["returned", Opaque(type(error).__name__)])
+        self.send(message)
 
     def send(self, message: bytes) -> None:
         try:
             with self.waiting():
                 self.connection.send_bytes(message)
         except OSError:
-            raise self.lost() from None
+            raise Lost(GONE) from None
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Only waiting counts against the limit, not what is done between."""
-        since = self.waiting_since = time.monotonic()
+        """Only waiting counts against the limit, not what is done between. Raises Late."""
+        if self.seconds is None:
+            yield
+            return
+        since = time.monotonic()
+        signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, max(self.seconds, SHORTEST_S))
         try:
             yield
         finally:
-            self.waiting_since = None
-            if self.seconds is not None:
-                self.seconds -= time.monotonic() - since
-
-    def overdue(self) -> str:
-        """The message if the other end has kept this one waiting for too long; "" if it has not."""
-        since = self.waiting_since
-        late = self.seconds is not None and since is not None and time.monotonic() - since > self.seconds
-        return LATE if late else ""
-
-    def lost(self) -> Lost:
-        return Late(LATE) if self.why_lost == LATE else Lost(self.why_lost)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            self.seconds -= time.monotonic() - since
 
     def receive(self) -> Any:
         try:
             with self.waiting():
-                if self.seconds is not None and not self.heard.poll(max(0.0, 1000 * self.seconds)):
-                    raise Late(LATE)
                 message = self.connection.recv_bytes(LARGEST)
         except (OSError, EOFError):
-            raise self.lost() from None
+            raise Lost(GONE) from None
         try:
             return self.reader.value(message)
         except CannotCross as error:
             return ["returned", Opaque(str(error))]
+
+
+def ring(*_: object) -> None:
+    raise Late("it gave no result in time")
 
 
 def words_of(error: Exception) -> str:

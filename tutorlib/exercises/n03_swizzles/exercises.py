@@ -5,11 +5,9 @@ them with the real CuTe DSL and with the formulas of the PTX ISA.
 """
 
 from tensor_layouts import ComposedLayout, Layout, Swizzle
-from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.library_use import Itself
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n03_swizzles.fragments import (
     C_FRAGMENTS,
@@ -18,7 +16,6 @@ from tutorlib.exercises.n03_swizzles.fragments import (
     c_coordinate,
     fragment_case,
     ldmatrix_row,
-    of_atom,
 )
 from tutorlib.exercises.n03_swizzles.mixing import (
     CHOICES,
@@ -197,7 +194,7 @@ EXERCISES = (
         id="03.6",
         title="c_coordinate",
         points=2,
-        library={"mma.c_layout": "c_layout", "mma's c_layout": Itself(MMA.c_layout, of_atom("c_layout"))},
+        library={"mma.c_layout": "c_layout"},
         cases=tuple(
             equals(f"value {value} of every lane", [(lane, value) for lane in range(32)], c_coordinate, C_FRAGMENTS)
             for value in range(4)
@@ -215,7 +212,7 @@ EXERCISES = (
         id="03.7",
         title="a_fragment",
         points=3,
-        library={"mma.a_layout": "a_layout", "mma's a_layout": Itself(MMA.a_layout, of_atom("a_layout"))},
+        library={"mma.a_layout": "a_layout"},
         cases=(
             fragment_case("the first value of every lane", [(lane, 0) for lane in range(32)]),
             fragment_case("the values of lane 0", [(0, value) for value in range(8)]),

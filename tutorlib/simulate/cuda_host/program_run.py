@@ -10,17 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY
+from tutorlib.compiling.outside import OVER_MEMORY
 from tutorlib.failure import Fail, Flaw
 from tutorlib.simulate.cuda_host import NOTICED
 from tutorlib.simulate.cuda_host.gpu import AddingGpu
 
 TIME_LIMIT_S = 6  # for a run; a right one takes a fraction of a second
 MOST_PRINTED = 2**22  # bytes
-TOO_MUCH = {
-    OVER_MEMORY: "it uses more memory than a program may",
-    OVER_DISK: "it writes more to disk than a program may",
-}
 CRASHED = Flaw("it crashes: host code can neither read nor write memory of the GPU's", Fail.CRASHED)
 
 
@@ -72,8 +68,8 @@ def run_of(command: list[str], gpu: AddingGpu | None, limit_s: float = TIME_LIMI
     lines = said.decode(errors="replace").splitlines()
     noticed, *others = [line.removeprefix(NOTICED) for line in lines if line.startswith(NOTICED)] or [""]
     status = done.returncode
-    if status in TOO_MUCH:
-        return ProgramRun(TOO_MUCH[status])
+    if status == OVER_MEMORY:
+        return ProgramRun("it uses more memory than a program may")
     if status < 0 or status > 128:  # of a signal; bubblewrap tells it so
         return ProgramRun(noticed or CRASHED)
     own = "\n".join(line for line in lines if not line.startswith(NOTICED))

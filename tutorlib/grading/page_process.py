@@ -1,0 +1,94 @@
+"""The page's process, in the sandbox: runs the cells that the judge sends, and serves the answers.
+
+The judge speaks to it through its standard input, a line that nothing else holds. The student's code can change this
+code while it runs. Nothing that it sends gives points by itself.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from typing import Any
+
+from ipykernel.compiler import XCachingCompiler
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from tutorlib.checking.library_use import from_words
+from tutorlib.checking.served import Served
+from tutorlib.grading.transport import Endpoint
+from tutorlib.grading.wire import EXERCISES, judges_own
+
+
+class PageShell(InteractiveShell):
+    """A notebook's shell, of which nobody sees what it prints, displays or raises."""
+
+    compiler_class = XCachingCompiler  # names a cell's file as a notebook does
+
+    def showtraceback(self, *args: Any, **kwargs: Any) -> None:
+        """`run` returns the exception."""
+
+    def showsyntaxerror(self, *args: Any, **kwargs: Any) -> None:
+        """As above."""
+
+    def enable_gui(self, gui: Any = None) -> None:
+        """There is no screen, and `%matplotlib inline` needs none."""
+
+
+class Answers:
+    """The answers of a page, of which the judge calls one at a time. names: the page's, with their values."""
+
+    kind = Served
+
+    def __init__(self, line: Connection, names: Mapping[str, Any]) -> None:
+        self.names, self.served = names, self.kind(None)
+        services = {service.__name__: service for service in (self.hold, self.refuse, self.take, self.ask)}
+        self.end = Endpoint(line, services, locate=lambda error: self.served.where(error), takes=EXERCISES)
+
+    def hold(self, name: str) -> None:
+        """The answer of this name is judged next."""
+        self.served = self.kind(self.names.get(name))
+        self.end.kept[:] = [self.served]
+
+    def refuse(self, told: dict[str, tuple[str, ...]]) -> None:
+        self.served.refuse(from_words(told))
+
+    def take(self, *sent: Any) -> None:
+        """The exercise that the judge asks about next, as `sent_exercise.sent_form` has it."""
+        from tutorlib.grading.sent_exercise import rebuilt
+
+        self.served.take(rebuilt(*sent))
+
+    def ask(self, module: str, name: str, *args: Any) -> Any:
+        return self.served.ask(judges_own(module, name), *args)
+
+
+async def serve(answers: Answers, shell: InteractiveShell) -> None:
+    """Carry out what the judge asks, until it hangs up. Between two requests nothing else of the page runs."""
+    while call := answers.end.next_call():
+        match call:
+            case "run", (str() as source,), _:
+                answers.end.give(await run(shell, source))
+            case _:
+                answers.end.answer(*call)
+
+
+async def run(shell: InteractiveShell, source: str) -> tuple[bool, str]:
+    """Whether a cell ran to its end, and what it raised: "ValueError: no"."""
+    try:
+        ran = await shell.run_cell_async(source, transformed_cell=shell.transform_cell(source))
+        error = ran.error_before_exec or ran.error_in_exec
+    except BaseException as raised:  # a syntax error of a magic, or a student's patch of the shell
+        error = raised
+    shell.events.trigger("post_execute")  # closes the figures of a cell
+    return error is None, f"{type(error).__name__}: {error}" if error else ""
+
+
+def main() -> None:
+    line = Connection(os.dup(0))  # which no child process inherits
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.path.append("")  # as in any notebook, a cell may write a module; last: it hides none
+    shell = PageShell.instance(config=Config(HistoryManager={"enabled": False}))
+    shell.user_ns |= dict.fromkeys(("exit", "quit"), sys.exit)  # IPython's own do nothing here
+    asyncio.run(serve(Answers(line, shell.user_ns), shell))
