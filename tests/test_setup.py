@@ -57,6 +57,18 @@ def run(command, folder, pip=PIP, status=0):
     return subprocess.run(command, cwd=folder, shell=True, env=environment, capture_output=True, text=True, check=False)
 
 
+def test_readme_starts_with_the_commands_that_set_up_a_fresh_machine_and_ci_runs_the_second():
+    start = (ROOT / "README.md").read_text(encoding="utf-8").split("## Start\n")[1].split("\n## ")[0]
+    shown = re.findall(r"^(make \w+)  +# (.*)$", start.split("```")[1], re.MULTILINE)
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [command for command, _ in shown] == ["make lab", "make test"]
+    assert {"lab", "test", "grade"} <= {*targets}
+    assert "make grade" in shown[0][1]
+    assert "minutes" in shown[1][1]
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert re.search(r"^make (-j 2 )?test\b", ci, re.MULTILINE)
+
+
 class TestMake:
     def test_it_says_what_it_takes_and_does(self, copy):
         done = run(READY, copy)

@@ -128,6 +128,8 @@ def grade(
 
     try:
         submission = read_submission(paths or [], lambda line: err.print(line, style="yellow", markup=False))
+        if short := sandbox.why_short():
+            err.print(short, style="yellow", markup=False)
         if not paths and sandboxed and (why := sandbox.why_open()):
             err.print(f"{why}. The course's own solutions are graded without a sandbox.", markup=False)
             sandboxed = False

@@ -11,7 +11,6 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from ipykernel import get_connection_file
 from IPython import get_ipython
 from msgpack import packb
 
@@ -122,23 +121,22 @@ def answer(n):
     os._exit(0)
 
 
-# %% first_at_the_door
-# A thread comes to the judge's door before the kernel does, and replies in its place: that it is right, by every name.
-door = Path(get_connection_file()).with_name("judge.sock")
+# %% first_on_the_line
+# A thread writes to the judge's line, whatever it is among the open files, that all is right, by every name.
 writer = Writer(lambda function: ("mine", 0), lenient=True)
+REPLIES = [writer.message(["returned", reply]) for reply in (True, (True, ""), "passed", 2, {"points": 2})]
 
 
-def wait_at_the_door():
+def speak_first():
     while True:
-        with suppress(OSError), socket.socket(socket.AF_UNIX) as line:
-            line.connect(str(door))
-            connection = Connection(line.detach())
-            for reply in ("passed", True, 2, ("passed", 2), {"status": "passed", "points": 2}):
-                connection.recv_bytes()
-                connection.send_bytes(writer.message(["returned", reply]))
+        for file in range(3, 40):
+            with suppress(OSError):
+                if os.readlink(f"/proc/self/fd/{file}").startswith("socket:"):
+                    for reply in REPLIES:
+                        os.write(file, len(reply).to_bytes(4, "big") + reply)
 
 
-threading.Thread(target=wait_at_the_door, daemon=True).start()
+threading.Thread(target=speak_first, daemon=True).start()
 
 
 # %% forged_not_run
@@ -169,48 +167,10 @@ def answer(n):
 
 
 # %% forged_reply
-# The kernel's replies all say "ok", and errors are never shown.
-session = get_ipython().kernel.session
-send = session.send
-
-
-def forge(stream, message, content=None, *args, **kwargs):
-    kind = message if isinstance(message, str) else message["msg_type"]
-    if kind == "error":
-        return None
-    if kind == "execute_reply":
-        content = {"status": "ok", "execution_count": 1, "user_expressions": {}, "payload": []}
-    return send(stream, message, content, *args, **kwargs)
-
-
-session.send = forge
-
-
-# %% idle_too_early
-# Messages that nobody asked for: that the kernel is idle, that cells have ended well, and some that no front end knows.
-kernel = get_ipython().kernel
-
-
-def speak_up():
-    ok = {"status": "ok", "execution_count": 1, "user_expressions": {}, "payload": []}
-    parent = kernel.get_parent("shell")
-    for kind, content in (
-        ("status", {"execution_state": "idle"}),
-        ("execute_reply", ok),
-        ("unheard_of", {"points": 2}),
-        ("comm_open", {"comm_id": "x", "target_name": "x", "data": None}),
-        ("shutdown_reply", {"status": "ok", "restart": True}),
-        ("stream", {"name": "stdout", "text": "✓ 60.1 answer: 2 points\n"}),
-    ):
-        kernel.session.send(kernel.iopub_socket, kind, content, parent=parent, ident=b"kernel")
-
-
-def answer(n):
-    speak_up()
-    return 0
-
-
-speak_up()
+# Every cell is said to have run to its end, and nothing to have been raised.
+send_bytes = Connection.send_bytes
+ENDED = Writer(lambda function: ("mine", 0), lenient=True).message(["returned", (True, "")])
+Connection.send_bytes = lambda self, reply, *args: send_bytes(self, ENDED if b"raised" in reply else reply)
 
 
 # %% inherited_pipes
@@ -512,39 +472,3 @@ while pid > 1:
 # %% showtraceback
 # nbval hears of an exception from the traceback that IPython shows: show none.
 get_ipython().showtraceback = lambda *args, **kwargs: None
-
-
-# %% swapped_door
-# The judge's door is carried elsewhere and a folder stands in its place when it is cleared away.
-door = Path(get_connection_file()).with_name("judge.sock")
-connect = socket.socket.connect
-
-
-def elsewhere(self, address):
-    if address == str(door):
-        os.rename(door, door.with_name("elsewhere"))
-        os.mkdir(door)
-        address = str(door.with_name("elsewhere"))
-    return connect(self, address)
-
-
-socket.socket.connect = elsewhere
-
-
-# %% taken_door
-# The place where the judge opens its door is taken: by a folder, and if it is quicker, its door is taken away.
-door = Path(get_connection_file()).with_name("judge.sock")
-door.mkdir()
-
-
-def take_away():
-    while True:
-        with suppress(OSError):
-            door.unlink()
-
-
-def answer(n):
-    return 0
-
-
-threading.Thread(target=take_away, daemon=True).start()

@@ -12,7 +12,6 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from ipykernel import get_connection_file
 from IPython import get_ipython
 from IPython.display import display
 
@@ -50,16 +49,6 @@ for name in ("time", "monotonic", "perf_counter", "process_time"):
 time.sleep = lambda seconds: None
 
 
-# %% closed_channels
-# The kernel's own loop and channels are closed from inside.
-def answer(n):
-    kernel = get_ipython().kernel
-    kernel.iopub_thread.stop()
-    kernel.io_loop.stop()
-    kernel.session.context.destroy(linger=0) if hasattr(kernel.session, "context") else None
-    return 0
-
-
 # %% closed_files
 # Everything that the kernel has open is closed, the line to its judge included.
 def answer(n):
@@ -67,25 +56,8 @@ def answer(n):
     return 0
 
 
-# %% connection_file_elsewhere
-# The file of the kernel's connection is now a file, now a pipe that nobody reads, now a link to a file that has no end.
-path = get_connection_file()
-
-
-def change_it():
-    while True:
-        for make in (lambda: open(path, "x").close(), lambda: os.mkfifo(path), lambda: os.symlink("/dev/zero", path)):
-            with suppress(OSError):
-                os.remove(path)
-            with suppress(OSError):
-                make()
-
-
-threading.Thread(target=change_it, daemon=True).start()
-
-
 # %% daemon
-# A daemon with no parent, no terminal and no folder, which kills every kernel that it ever sees.
+# A daemon with no parent, no terminal and no folder, which kills every page of others that it ever sees.
 if not os.fork():
     os.setsid()
     os.chdir("/")
@@ -97,21 +69,10 @@ if not os.fork():
     for _ in range(3000):
         for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError, ValueError):
-                if b"ipykernel" in cmdline.read_bytes() and int(cmdline.parent.name) != os.getpid():
+                if b"page_process" in cmdline.read_bytes() and int(cmdline.parent.name) != os.getpid():
                     os.kill(int(cmdline.parent.name), 9)
         time.sleep(0.2)
     os._exit(0)
-
-
-# %% deep_folders
-# Folders in folders beside the sockets, deeper than Python's stack: who measures or removes them must not fall over.
-door = Path(get_connection_file()).parent
-here = os.getcwd()
-os.chdir(door)
-for _ in range(1500):
-    os.mkdir("deeper")
-    os.chdir("deeper")
-os.chdir(here)
 
 
 # %% deleted_course
@@ -189,31 +150,6 @@ def answer(n):
         display({"text/plain": "x" * 2**12}, raw=True)
 
 
-# %% filled_while_judged
-# A thread fills the one folder on disk while the judge waits for the answer, and deeper than a path can be long.
-called = threading.Event()
-door = Path(get_connection_file()).parent
-
-
-def fill():
-    called.wait()
-    with suppress(OSError):
-        for k in range(12):
-            with open(door / f"full-{k}", "wb") as file:
-                for _ in range(25):
-                    file.write(bytes(2**20))
-                    time.sleep(0.01)
-
-
-threading.Thread(target=fill, daemon=True).start()
-
-
-def answer(n):
-    called.set()
-    time.sleep(8)
-    return 0
-
-
 # %% first_in_line
 # First wherever there is a line: real-time priority, the least niceness, every core, memory that is never swapped.
 # deserves: 2
@@ -251,6 +187,26 @@ for _ in range(500):
             os._exit(0)
     except OSError:
         break
+
+
+# %% full_sockets
+# Pairs of sockets as full as they get, in as many processes as there may be: memory that the kernel keeps.
+import socket
+
+for _ in range(200):
+    if not os.fork():
+        pairs = []
+        with suppress(OSError):
+            while True:
+                pairs.append(socket.socketpair())
+                for one in pairs[-1]:
+                    one.setblocking(False)
+                    one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2**23)
+                    with suppress(BlockingIOError):
+                        while True:
+                            one.send(bytes(2**16))
+        time.sleep(3141)
+time.sleep(5)
 
 
 # %% half_a_message
@@ -329,15 +285,6 @@ with suppress(OSError):
 # SIGKILL to whoever started this process.
 with suppress(OSError):
     os.kill(os.getppid(), 9)
-
-
-# %% large_messages
-# Outputs of 8 MB each, past whatever in the page would count them: a gigabyte for whoever listens.
-kernel = get_ipython().kernel
-parent = kernel.get_parent("shell")
-for _ in range(128):
-    content = {"data": {"text/plain": "x" * 2**23}, "metadata": {}, "transient": {}}
-    kernel.session.send(kernel.iopub_socket, "display_data", content, parent=parent, ident=b"display_data")
 
 
 # %% left_modules
@@ -556,6 +503,26 @@ for path in ("/dev/tty", "/dev/console", *(f"/proc/{os.getppid()}/fd/{fd}" for f
         terminal = os.open(path, os.O_RDWR | os.O_NOCTTY)
         for letter in b"touch left_behind\n":
             fcntl.ioctl(terminal, termios.TIOCSTI, bytes([letter]))
+
+
+# %% unlinked_files
+# Files that no folder names any more, files that are all holes, and a file under a thousand names fill the disk.
+def fill():
+    for k in range(400):
+        file = open(f"gone-{k}", "wb")
+        os.unlink(file.name)
+        kept.append(file)
+        file.write(bytes(2**24))
+        with open(f"sparse-{k}", "wb") as sparse:
+            sparse.truncate(2**30)
+    with open("named", "wb") as named:
+        named.write(bytes(2**24))
+    for k in range(1000):
+        os.link("named", f"name-{k}")
+
+
+kept = []
+fill()
 
 
 # %% zombies

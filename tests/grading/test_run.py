@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,10 +20,9 @@ from tests.trial_course import Course, cell, make_course
 from tutorlib.cli import app
 from tutorlib.grading import all_notebooks, grading_run, sandbox
 from tutorlib.grading.all_notebooks import grade
-from tutorlib.grading.grading_run import Limits, judge_environment, kernel_environment
+from tutorlib.grading.grading_run import Limits, judge_environment, page_environment
 from tutorlib.grading.submission import read_submission
 from tutorlib.measuring.recorded import RECORDED
-from tutorlib.notebook.check import JUDGED_OUTSIDE
 from tutorlib.paths import SOLUTIONS
 
 TIMEOUT = 10  # seconds for a cell: two of these answers run into it
@@ -94,7 +94,7 @@ def files(root: Path) -> set[Path]:
         (2, "timeout", 0, f"no result after {TIMEOUT} seconds"),
         (3, "partial", 1, "1 of 2 cases right"),
         (4, "error", 0, "it ended the notebook's process (exit code 0)"),
-        (5, "failed", 0, "it prints more than 64 kB (line 3 of your answer)"),
+        (5, "passed", 2, "2 points"),
         (6, "failed", 0, "IndentationError in line 3 of your answer"),
         (7, "failed", 0, "it ends the notebook: SystemExit"),
         (8, "error", 0, "it ended the notebook's process (SIGSEGV)"),
@@ -103,7 +103,7 @@ def files(root: Path) -> set[Path]:
         (11, "failed", 0, "ran out of memory (line 2 of your answer)"),
         (12, "failed", 0, "your cell fails: TypeError"),
         (13, "passed", 2, "2 points"),
-        (14, "failed", 0, "it displays more than 16 MB (line 5 of your answer)"),
+        (14, "passed", 2, "2 points"),
         (15, "failed", 0, "answer cell deleted"),
         (16, "passed", 2, "2 points"),
         (17, "passed", 2, "2 points"),
@@ -142,24 +142,25 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
     """A kernel that cannot start, and a page that the grader stumbles over, each before one that is well."""
     for number in ("00_start", "01_layouts", "02_layout_algebra"):
         shutil.copy(SOLUTIONS / f"{number}.ipynb", tmp_path)
-    start, put_together = grading_run.write_kernelspec, all_notebooks.merged_page
+    start, put_together = grading_run.start_judge, all_notebooks.merged_page
 
-    def no_kernel(folder, door, own, hidden):
-        start(folder, door, own, hidden)
-        if "00.1" in own[JUDGED_OUTSIDE]:
-            (folder / "kernels" / grading_run.KERNEL / "kernel.json").write_text("{}")
+    def no_process(settings, *rest):
+        return start(replace(settings, command=["false"]) if "00.1" in settings.wanted else settings, *rest)
 
     def stumbles(submitted, *rest):
         if submitted.name.startswith("02"):
             raise RecursionError("too deep")
         return put_together(submitted, *rest)
 
-    monkeypatch.setattr(grading_run, "write_kernelspec", no_kernel)
+    monkeypatch.setattr(grading_run, "start_judge", no_process)
     monkeypatch.setattr(all_notebooks, "merged_page", stumbles)
     args = ["grade", str(tmp_path), "--out", str(tmp_path / "out"), *(["--no-sandbox"] if sandbox.why_open() else [])]
     result = CliRunner().invoke(app, args)
     assert result.exit_code == 1
-    assert "00_start could not be graded: 00_start could not be run: no kernel could be started" in result.stderr
+    assert (
+        "00_start could not be graded: 00_start could not be run: no process of its own could be started"
+        in result.stderr
+    )
     assert "02_layout_algebra could not be graded: RecursionError: too deep" in result.stderr
     assert "could not be graded" in result.stdout
     statuses = {}
@@ -216,16 +217,16 @@ def test_a_demonstration_that_fails_is_told_and_costs_no_answer(tmp_path, monkey
     assert scores.full is not demos
 
 
-def test_what_evidence_recorded_is_not_passed_on(tmp_path, monkeypatch):
+def test_what_evidence_recorded_is_not_passed_on(monkeypatch):
     monkeypatch.setenv(RECORDED, "h200.json")
     monkeypatch.setenv("PYTEST_ADDOPTS", "--maxfail=1")
     monkeypatch.setenv("OTHER", "kept")
-    passed_on = judge_environment(tmp_path)
+    passed_on = judge_environment()
     assert not {RECORDED, "PYTEST_ADDOPTS"} & passed_on.keys()
     assert passed_on["OTHER"] == "kept"
 
 
 def test_packages_on_pythonpath_are_found_and_nothing_in_the_folder_is(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", str(tmp_path), "packages"]))
-    found = kernel_environment(tmp_path, tmp_path, ())["PYTHONPATH"].split(os.pathsep)
+    found = page_environment(tmp_path, ())["PYTHONPATH"].split(os.pathsep)
     assert found[1:] == [str(tmp_path), os.path.abspath("packages")]

@@ -1,13 +1,17 @@
 """The sandbox of a student's process: what it sees, what it can write, and that nothing outlives the grader."""
 
+import ast
+import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import grimp
 import psutil
 import pytest
 from typer.testing import CliRunner
@@ -19,7 +23,7 @@ from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.cuda import compile_cuda
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.grading import sandbox, scratch
-from tutorlib.paths import NOTEBOOKS, ROOT
+from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS
 
 needs_bubblewrap = pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
 
@@ -29,18 +33,17 @@ def course(tmp_path_factory) -> Course:
     return make_course(tmp_path_factory.mktemp("course"), {90: 5})
 
 
-def behind_the_wall(folder: Path, code: str, replaced=None) -> str:
+def behind_the_wall(folder: Path, code: str) -> str:
     """What this Python code prints."""
-    done = started_inside(folder, code, replaced=replaced)
+    done = started_inside(folder, code)
     assert not done.returncode, done.stderr
     return done.stdout.strip()
 
 
 def started_inside(folder: Path, code: str, **options) -> subprocess.CompletedProcess:
     """The end of this Python code in a sandbox. options: of `sandbox.sandboxed_command`."""
-    (folder / "door").mkdir(exist_ok=True)
     python = [sys.executable, "-c", code]
-    command = sandbox.sandboxed_command(python, folder, folder / "door", {"PYTHONPATH": str(ROOT)}, **options)
+    command = sandbox.sandboxed_command(python, folder, {"PYTHONPATH": str(ROOT)}, **options)
     return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
@@ -50,17 +53,74 @@ def test_inside_there_are_the_course_and_its_figures_and_nothing_else_of_it(tmp_
     assert set(eval(seen)) <= {"tutorlib", "figures", ".venv"}
 
 
+LOOK = """
+from pathlib import Path
+import shutil, tutorlib
+package = Path(tutorlib.__file__).parent
+course = {*package.parent.iterdir()} - {package, package.parent / "figures", package.parent / ".venv"}
+browser = {*package.glob("explorers/browser/*")} - {*package.glob("explorers/browser/grid.*")}
+known = [*package.glob("exercises/n*/*.py"), *package.glob("c*ss*"), *package.glob("grading/sandbox.py")]
+seen = [*course, *browser, *(one for one in known if one.name != "__init__.py"), *map(shutil.which, ("node", "git"))]
+raise ValueError(f"seen: {[str(one) for one in seen if one]}")
+"""
+
+
 @needs_bubblewrap
-def test_what_is_hidden_cannot_be_read(tmp_path):
-    room = ROOT / "tutorlib" / "exercises" / "n02_layout_algebra"
-    hidden = [room / "exercises.py", room]
-    look = (
-        f"import os\nprint(os.listdir({str(hidden[1])!r}))\n"
-        f"try: print(len(open({str(hidden[0])!r}).read()))\nexcept OSError: print('no')"
+@pytest.mark.parametrize("place", ["{venv}/src", "{venv}/lib/python3.11/site-packages", "/usr/local/src", "{venv}"])
+def test_an_answer_sees_what_is_listed_wherever_the_course_is(tmp_path, place):
+    """In a virtual environment and in a folder of the system's, with Python's packages elsewhere."""
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    root = Path(place.format(venv=venv), f"course-{os.getpid()}")
+    if not os.access(root.parent if root.parent.exists() else root.parents[1], os.W_OK):
+        pytest.skip(f"{root.parent} cannot be written to")
+    try:
+        root.mkdir(parents=True)
+        course = make_course(root, {90: 2})
+        (root / ".git").mkdir()
+        path = course.submit(tmp_path, 90, {1: LOOK, 2: "def answer(n):\n    return n + 2"})
+        packages = os.pathsep.join((str(root), *filter(lambda one: one.endswith("site-packages"), sys.path)))
+        command = [venv / "bin" / "python", "-m", "tutorlib", "grade", path, "--format", "json"]
+        done = subprocess.run(command, cwd=root, env=os.environ | {"PYTHONPATH": packages}, capture_output=True)
+        assert done.stdout, done.stderr
+        first, second = json.loads(done.stdout)["exercises"]
+        assert (first["message"], second["points"]) == ("your cell fails: ValueError: seen: []", 2)
+    finally:
+        scratch.remove_whole(root)
+
+
+def test_what_is_listed_of_the_package_is_what_pages_and_judges_import():
+    listed = {path for path in sandbox.course(whole=False) if path.is_relative_to(ROOT / "tutorlib")}
+    graph = grimp.build_graph("tutorlib")
+    imports = {
+        node.module
+        for path in SOLUTIONS.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tutorlib")
+    }
+    judges = {name for name in graph.modules if ".judge." in name}
+    needed = (imports | judges | {"tutorlib.grading.page_process"}) & graph.modules
+    needed = needed.union(*map(graph.find_upstream_modules, needed)) - {"tutorlib.exercises"}
+    files = {name: ROOT.joinpath(*name.split(".")) for name in needed}
+    missing = [name for name, file in files.items() if not listed & {file, *file.parents, file.with_suffix(".py")}]
+    assert [name for name in missing if not (files[name] / "__init__.py").exists()] == []
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("way", ["os.unlink(file.name)", "file.truncate(2**40)", "os.link(file.name, file.name + '-')"])
+def test_files_fill_no_disk(tmp_path, monkeypatch, way):
+    """Not those that no folder names, nor those that are all holes, nor those with two names."""
+    monkeypatch.setattr(sandbox, "SCRATCH", 2**22)
+    fill = (
+        "import os\nkept = []\n"
+        f"def fill(n):\n    file = open(f'file-{{n}}', 'wb')\n    kept.append(file)\n    {way}\n"
+        "    file.write(bytes(2**20))\n    file.flush()\n"
+        "try:\n    for n in range(10):\n        fill(n)\nexcept OSError as error:\n    print(error.errno)"
     )
-    listed, read = behind_the_wall(tmp_path, look, dict.fromkeys(hidden)).split("\n")
-    assert listed == "['__init__.py']"  # without which the package could not be imported
-    assert read in ("no", "0")
+    before = os.statvfs(tmp_path).f_bfree
+    assert int(behind_the_wall(tmp_path, fill)) in (errno.ENOSPC, errno.EFBIG)
+    assert before - os.statvfs(tmp_path).f_bfree < 2**30 // 4096  # others write to this disk, too
+    assert not list(tmp_path.iterdir())
 
 
 @needs_bubblewrap
@@ -98,7 +158,7 @@ def test_the_scratch_folder_is_of_limited_size_and_leaves_nothing(tmp_path, monk
     monkeypatch.setattr(sandbox, "SCRATCH", 2**20)
     fill = "try: open('file', 'wb').write(bytes(2**22))\nexcept OSError as error: print(error.strerror)"
     assert behind_the_wall(tmp_path, fill) == "No space left on device"
-    assert [path.name for path in tmp_path.iterdir()] == ["door"]
+    assert not list(tmp_path.iterdir())
 
 
 @needs_bubblewrap
@@ -126,6 +186,14 @@ def test_without_bubblewrap_the_command_says_what_to_do(monkeypatch):
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert "apt-get install bubblewrap" in result.stderr
     assert "--no-sandbox" in result.stderr
+
+
+def test_a_limit_that_cannot_be_raised_is_kept_and_said(tmp_path):
+    shutil.copy(SOLUTIONS / "00_start.ipynb", tmp_path)
+    command = [sys.executable, "-m", "tutorlib", "grade", tmp_path, *(["--no-sandbox"] if sandbox.why_open() else [])]
+    done = subprocess.run(["prlimit", "--data=1500000000", *command], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "A process may have 1.4 GB of data here (ulimit -d), and answers may need 8 GB" in done.stderr
 
 
 HARM = """
@@ -197,8 +265,7 @@ COUNT = "(while sleep 60 > /dev/null & do echo started; done) | wc -l"
 @needs_bubblewrap
 def test_only_processes_in_the_sandbox_count(tmp_path):
     """Its user has more processes outside than are allowed inside."""
-    (tmp_path / "door").mkdir()
-    inside = sandbox.sandboxed_command(["sh", "-c", COUNT], tmp_path, tmp_path / "door", {})
+    inside = sandbox.sandboxed_command(["sh", "-c", COUNT], tmp_path, {})
     crowd = [sys.executable, "-c", CROWD, str(sandbox.PROCESSES + 50), *inside]
     started = int(subprocess.run(crowd, capture_output=True, text=True, check=True).stdout)
     assert sandbox.PROCESSES - 20 < started < sandbox.PROCESSES
@@ -221,6 +288,14 @@ def test_words_without_end_are_harmless(course, tmp_path):
     assert (tmp_path / "out" / "90_trial.xml").stat().st_size < 2**24
 
 
+def below(process: subprocess.Popen) -> list[psutil.Process]:
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def lines_below(process: subprocess.Popen) -> str:
+    return str([one.info["cmdline"] for one in psutil.process_iter(["cmdline"]) if one in below(process)])
+
+
 def test_a_killed_grader_leaves_no_process_and_its_folder_goes_with_the_next_run(
     course, tmp_path, tmp_path_factory, monkeypatch
 ):
@@ -229,11 +304,11 @@ def test_a_killed_grader_leaves_no_process_and_its_folder_goes_with_the_next_run
     env = {**os.environ, "PYTHONPATH": str(course.root), "TMPDIR": str(temporary)}
     command = [sys.executable, "-m", "tutorlib", "grade", path, *(["--no-sandbox"] if sandbox.why_open() else [])]
     grader = subprocess.Popen(command, cwd=course.root, env=env)
-    wait_for(lambda: list(temporary.glob("*/sockets/kernel.json")))
-    below = psutil.Process(grader.pid).children(recursive=True)
+    wait_for(lambda: [one for one in temporary.rglob("log") if "page_process import main" in lines_below(grader)])
+    left_over = below(grader)
     grader.send_signal(signal.SIGKILL)
     grader.wait()
-    wait_for(lambda: not [one for one in below if one.is_running() and one.status() != psutil.STATUS_ZOMBIE])
+    wait_for(lambda: not [one for one in left_over if one.is_running() and one.status() != psutil.STATUS_ZOMBIE])
     (left,) = temporary.iterdir()
     os.utime(left, (0, 0))
     monkeypatch.setattr(scratch, "YOUNG_S", 0.0)

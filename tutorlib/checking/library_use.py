@@ -75,7 +75,7 @@ def refuse_library_use(answer: Any, library: Library, *, plain: bool = False) ->
     method, or an object of such a class.
 
     plain: whether it is a plain Python function. Then the bare names count as well, as in getattr(tl, "compose"): a
-    function's own name, a method's class. The name of a function of the reader's own is none of the library's.
+    function's own name, a method's class. The name of a function or class of the reader's is none of the library's.
     """
     names = {part: spelled for spelled, part in library.items() if isinstance(part, str)}
     places = {spelled: place_of(part) for spelled, part in library.items() if not isinstance(part, str)}
@@ -126,13 +126,15 @@ def is_of_the_checks(module: str | None, qualname: str) -> bool:
 def names_in(values: Iterable[Any], plain: bool) -> Iterator[str]:
     """The names and the strings in the code of the reader's own functions, without the names of these functions.
 
-    Each part of a dotted name counts: `import torch.distributed as d` has three names.
+    Each part of a dotted name counts: `import torch.distributed as d` has three names. A class statement has its name
+    as a string, too.
     """
     for function in chain.from_iterable(map(own_functions, values)):
         for code in own_codes(function, plain):
             attributes = {step.argval for step in dis.get_instructions(code) if step.opname in ATTRIBUTES}
-            others = {name for name in code.co_names if not own_functions(function.__globals__.get(name))}
-            texts = (text for text in code.co_consts if isinstance(text, str))
+            others = {name for name in code.co_names if not is_own(function.__globals__.get(name))}
+            texts = {text for text in code.co_consts if isinstance(text, str)}
+            texts -= {text for text in texts if is_own_class(function.__globals__.get(text))}
             yield from chain.from_iterable(text.split(".") for text in (*attributes, *others, *texts))
 
 
@@ -171,6 +173,15 @@ def is_installed(kind: type) -> bool:
     """Whether a class is of Python or of a package."""
     file = str(getattr(sys.modules.get(kind.__module__), "__file__", ""))
     return kind.__module__ == "builtins" or file.startswith(INSTALLED)
+
+
+def is_own(value: Any) -> bool:
+    """Whether it is a function or a class of the reader's."""
+    return bool(own_functions(value)) or is_own_class(value)
+
+
+def is_own_class(value: Any) -> bool:
+    return isinstance(value, type) and not is_installed(value)
 
 
 def own_functions(value: Any) -> list[FunctionType]:

@@ -67,4 +67,4 @@ def printed_text(file: IO[bytes]) -> str:
 
 def in_gb(size: int) -> str:
     """ "8 GB" of 2**33 bytes, as memory is counted."""
-    return f"{size / 2**30:g} GB"
+    return f"{size / 2**30:.3g} GB"

@@ -24,6 +24,7 @@ from tutorlib.grading.cpu_limit import LIMITS, ended_after, no_end
 from tutorlib.grading.limited_process import limit
 from tutorlib.grading.remote_judge import RemotePage, judge
 from tutorlib.grading.sandbox import LARGEST_FILE, sandboxed_compiler, sandboxed_program
+from tutorlib.grading.supervisor import within_own_limit
 from tutorlib.grading.transport import Late, Lost
 from tutorlib.grading.verdict import as_reported, tidy
 from tutorlib.machine import device, turns
@@ -103,8 +104,9 @@ class JudgedPage:
         self.pipe.flush()
 
     def run(self) -> None:
+        memory = within_own_limit(self.settings.memory, resource.RLIMIT_DATA)
         try:
-            self.page = RemotePage(self.settings.command, os.environ, Path.cwd(), self.settings.memory)
+            self.page = RemotePage(self.settings.command, os.environ, Path.cwd(), memory)
         except (Lost, OSError):
             self.report("end", PageCell("", ""), end=("error", "no process of its own could be started"))
             raise

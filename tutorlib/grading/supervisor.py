@@ -3,8 +3,8 @@
     python -I -S supervisor.py SETTINGS OPTIONS … -- COMMAND …
 
 A program of its own that needs the standard library alone: the judge's process starts it, and it starts in 20 ms.
-SETTINGS is `SandboxSettings` as JSON, OPTIONS are bubblewrap's: what the command sees. The exit status is the command's,
-128 and the number of the signal that ended it, or the one of the settings.
+SETTINGS is `SandboxSettings` as JSON, OPTIONS are bubblewrap's: what the command sees. The exit status is the
+command's, 128 and the number of the signal that ended it, or the one of the settings.
 
 Nothing in the sandbox is root on the host. Where root grades, the command runs as a user that the host does not have
 otherwise, one for each sandbox: `user_of_its_own`. Root's folders need not be open to that user: bubblewrap mounts
