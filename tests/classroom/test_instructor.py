@@ -6,9 +6,7 @@ Grading is replaced by one that gives 2 of 2 points for each notebook; only `tes
 import csv
 import json
 import random
-import sqlite3
 import zipfile
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -137,7 +135,7 @@ class TestMoodle:
             "corrections.csv, line 5: no student is called 4799; this correction is not applied.",
             "corrections.csv, line 6: 07.1 was not asked for; this correction is not applied.",
             "When these handed in is unknown, and they count as on time: Dan Unlisted. The files in Moodle's zip have "
-            "the time of its download: give Moodle's grading worksheet as --roster, or times in the rules.",
+            "the time of its download: give Moodle's grading worksheet as --roster.",
             f"Bob Word: {zipped}/Bob Word_4713_assignsubmission_file_/answers.docx: a Word document, and no notebook.",
             f"Cy Locked: {zipped}/Cy Locked_4715_assignsubmission_file_/work.zip/0.ipynb and 15 more in this zip: "
             "locked with a password; ask for it without one.",
@@ -192,24 +190,6 @@ class TestMoodle:
         assert "handed in nothing" in index
         assert "4799; this correction is not applied" in index
 
-    def test_the_gradebook_tells_the_whole_story(self, with_moodle):
-        folder, out, files, _ = with_moodle
-        tutor(folder, "00", "--out", out, *files)
-        with closing(sqlite3.connect(out / "gradebook.sqlite")) as db:
-            assert dict(db.execute("select name, points from grades")) == POINTS
-            assert db.execute("select raw_points, reason from grades where id = 4714").fetchall() == [
-                (0, "handed in nothing")
-            ]
-            assert db.execute("select student, days, penalty, source from late").fetchall() == [
-                ("Zoë van Dam", 2, 1, "Moodle's worksheet")
-            ]
-            assert db.execute("select student, exercise, points, added, by, place from corrections").fetchall() == [
-                ("Ann Lee", "00.1", 1, 0, "JD", "corrections.csv, line 2"),
-                ("Bob Word", "", 1, 0, "JD", "corrections.csv, line 4"),
-                ("Zoë van Dam", "00.1", 0.5, 1, "", "corrections.csv, line 3"),
-            ]
-            assert db.execute("select count(*) from notes where line like '%docx%'").fetchone() == (1,)
-
     def test_what_was_given_counts_in_later_runs_and_survives_a_regrade(self, with_moodle):
         folder, out, files, graded = with_moodle
         tutor(folder, "00", "--out", out, *files)
@@ -249,18 +229,29 @@ class TestMoodle:
         (line,) = [line for line in done.said if "unknown" in line]
         assert line.startswith("When these handed in is unknown, and they count as on time: Ann Lee, Dan Unlisted, Zoë")
 
-    def test_times_in_a_csv_named_by_the_rules(self, with_moodle, tmp_path):
-        folder, out, files, _ = with_moodle
-        (tmp_path / "rules.toml").write_text('handed_in = "times.csv"\n' + RULES)
-        (tmp_path / "times.csv").write_text("id,utc\n4711,2026-11-21T12:00:00Z\n4712,2026-11-20T12:00:00Z\n")
+    def test_an_extension_is_a_later_deadline_for_one_student(self, with_moodle, tmp_path):
+        folder, out, files, graded = with_moodle
+        head, *students = WORKSHEET.splitlines()
+        extended = [f"{head},Extension", *(f"{row},{'2026-11-22 14:00' * ('4712' in row)}" for row in students)]
+        (tmp_path / "roster.csv").write_text("\n".join(extended), encoding="utf-8")
         tutor(folder, "00", "--out", out, *files)
-        tutor(folder, "00", "--out", out)  # the gradebook keeps these, too
-        penalties = {name: row["penalty"] for name, row in rows(out / "grades.csv", "student").items()}
-        assert {name for name, penalty in penalties.items() if penalty != "0"} == {"Ann Lee"}
-        (tmp_path / "times.csv").unlink()
-        done = tutor(folder, "00", "--out", out, *files)
-        assert (done.code, len(done.said)) == (2, 1)
-        assert "times.csv: cannot be read: No such file or directory." in done.said[0]
+        assert rows(out / "grades.csv", "student")["Zoë van Dam"]["remarks"].startswith(
+            "00 is 1 day late, −0.5 points: handed in 2026-11-22 14:14 CET (by Moodle's worksheet), due 2026-11-22 14:00"
+        )
+        (tmp_path / "roster.csv").write_text("\n".join(extended).replace(" 14:00", ""), encoding="utf-8")  # that day
+        tutor(folder, "00", "--out", out, *files)
+        assert rows(out / "grades.csv", "student")["Zoë van Dam"]["penalty"] == "0"
+        (tmp_path / "roster.csv").write_text("\n".join(extended).replace("2026-11-22 14", "Sunday"), encoding="utf-8")
+        done = tutor(folder, "00", "--out", tmp_path / "new", *files)
+        assert (done.code, done.said) == (2, ["roster.csv, line 3: 'Sunday:00' is no time; write 2026-11-27 23:59."])
+        assert len(graded) == 5
+
+    def test_times_that_the_roster_has_come_first(self, with_moodle, tmp_path):
+        folder, out, (_, rules, _), _ = with_moodle
+        (tmp_path / "roster.csv").write_text("id,handed in\n4711,2026-11-21T12:00:00Z\n4712,2026-11-20T12:00\n")
+        tutor(folder, "00", "--out", out, rules, f"--roster={tmp_path / 'roster.csv'}")
+        grades = rows(out / "grades.csv", "id")
+        assert {id: row["penalty"] for id, row in grades.items() if row["penalty"] != "0"} == {"4711": "0.5"}
 
 
 def test_canvas(tmp_path, grader):

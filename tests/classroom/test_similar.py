@@ -89,7 +89,7 @@ def test_the_page_marks_what_both_have_and_the_table_has_every_exercise(tmp_path
 
 
 def test_nothing_of_it_is_on_a_students_page(tmp_path):
-    class_command.pages_of(class_of(class_with_a_copy(1)), tmp_path, None, b"")
+    class_command.write_results(class_of(class_with_a_copy(1)), tmp_path, partial=False)
     assert "similar.html" in (tmp_path / "index.html").read_text()
     for student in COPY:
         page = (tmp_path / "students" / f"{student}.html").read_text()

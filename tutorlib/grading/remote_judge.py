@@ -9,6 +9,7 @@ import os
 import socket
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,7 @@ def judge(
                 answer = RemoteAnswer(endpoint, name, library.served if library else ())
                 with judging_for_points():
                     outcome = exercise.grade_served(answer)
+                outcome = replace(outcome, message=outcome.message + str(endpoint.call("dropped", (), {})))
             except Exception as error:  # a case that stumbles over what the answer returned
                 outcome = exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
     return exercise.outcome_of(wrong(str(used_library(f"calls {refused[0]}")))) if refused else outcome

@@ -32,17 +32,22 @@ def serve(address: str, answer: Answer, kind: type[Served] = Served) -> None:
 
         served.take(rebuilt(*sent))
 
-    services = {service.__name__: quietly(service) for service in (ask, take, watch)}
+    printed = Printed()
+
+    def dropped() -> str:
+        """A line about what the answer printed beyond the limit, or ""."""
+        return printed.dropped
+
+    services = {service.__name__: quietly(service, printed) for service in (ask, dropped, take, watch)}
     end = Endpoint(connected(address), services, locate=served.where, takes=EXERCISES)
-    end.kept.append(quietly(served))
+    end.kept.append(quietly(served, printed))
     end.serve()
 
 
-def quietly(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with what it prints kept from the page. Raises TooMuchOutput."""
+def quietly(function: Callable[..., Any], printed: Printed) -> Callable[..., Any]:
+    """The function, with what it prints kept from the page."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        printed = Printed()
         with redirect_stdout(printed), redirect_stderr(printed):
             return function(*args, **kwargs)
 
