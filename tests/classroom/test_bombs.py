@@ -22,10 +22,10 @@ from tutorlib.classroom import class_run, reports, similar_answers
 from tutorlib.classroom import handed_in as handed_in_module
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.grades import Grade, grades_of
+from tutorlib.classroom.hand_in_files import UNPACKING
 from tutorlib.classroom.handed_in import HandedIn, handed_in
 from tutorlib.classroom.roster import enrolled
 from tutorlib.classroom.task import Graded, times_of
-from tutorlib.classroom.unpacking import UNPACKING
 from tutorlib.grading.submission import Submitted
 
 BOMB = bombs.in_a_function(bombs.compiled_twice_each())

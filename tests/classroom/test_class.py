@@ -14,13 +14,14 @@ import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.classroom.a_class import RIGHT, hand_in, left_running, points_in, results_json, start
-from tests.trial_course import Course, make_course
+from tests.trial_course import EXERCISES, Course, make_course
 from tutorlib.cli import app
 from tutorlib.paths import ROOT
 
@@ -207,6 +208,18 @@ def test_one_run_at_a_time(tmp_path):
         done = CliRunner().invoke(app, ["class", str(ROOT / "notebooks"), "--out", str(tmp_path)])
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
     assert "another `tutor class` is at work there" in done.stderr
+
+
+def test_no_temporary_folder_is_left(tmp_path):
+    """cuTile makes one where it is imported, and removes it only where Python ends of itself."""
+    course = make_course(tmp_path / "course", {90: 1}, exercises=f"import cuda.tile\n{EXERCISES}")
+    (tmp_path / "in" / "ann").mkdir(parents=True)
+    path = course.submit(tmp_path / "in" / "ann", 90, {1: RIGHT.format(k=1)})
+    with TemporaryDirectory(dir="/tmp") as folder:
+        for args in (("class", tmp_path / "in", "--out", tmp_path / "out"), ("grade", path)):
+            done = course.tutor(*args, TMPDIR=folder)
+            assert done.returncode == 0, done.stderr
+            assert os.listdir(folder) == []
 
 
 # Undisturbed by anything -----------------------------------------------------------------------------------------

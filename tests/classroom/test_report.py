@@ -1,5 +1,6 @@
 """The reports: mistakes grouped, speeds in a board, names that attack, and how they look in a browser."""
 
+import re
 from dataclasses import replace
 from hashlib import sha256
 
@@ -139,6 +140,18 @@ def test_a_gpu_that_the_table_does_not_have_gives_no_roof(classroom):
     page = student_page([replace(grade, submission=replace(grade.submission, graded=graded))], classroom.notebooks)
     assert "<svg" not in page
     assert "of cuBLAS" in page
+
+
+def test_an_exercise_s_page_has_all_answers_by_verdict(classroom, tmp_path):
+    write_reports(classroom, tmp_path)
+    page = (tmp_path / "exercise" / "00.1.html").read_text()
+    assert re.findall("<h3><a href=.*?>(.*?)</a>", page) == ["ann", "bob", "=cmd()", "cy"]  # cy's is not written
+    assert re.findall('<h2><i class="chip (.*?)">', page) == ["failed", "unwritten"]
+    assert page.count("y" * 999) == 3
+    assert "<script" not in page
+    assert len(list((tmp_path / "exercise").iterdir())) == len(classroom.exercises)
+    assert 'href="exercise/00.1.html"' in (tmp_path / "index.html").read_text()
+    assert "exercise/" not in (tmp_path / "students" / "ann.html").read_text()
 
 
 def test_names_of_files():

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tutorlib.classroom.handed_in import Arrival, HandedIn
+from tutorlib.classroom.handed_in import HandedIn, Owner
 from tutorlib.classroom.late_rules import (
     HandInTime,
     Rules,
@@ -125,7 +125,7 @@ FILE, ZIP = "ann/00_start.ipynb", 1_764_000_000.0
 
 
 def enrolled(system="", handed_in="", late=False, extension="") -> Enrolled:
-    student = HandedIn("ann", system, "7", "ann", arrivals={FILE: Arrival(ZIP, late)})
+    student = HandedIn("ann", system, "7", "ann", arrivals={FILE: Owner("ann", at=ZIP, late=late)})
     listed = Listed("Ann Lee", "7", handed_in=handed_in, extension=extension, place="roster.csv, line 2", system=system)
     return Enrolled(student, listed, "Ann Lee")
 
@@ -150,8 +150,8 @@ class TestWhichTimeCounts:
 
     def test_not_the_time_of_a_download(self):
         assert counts(enrolled("moodle"), one_download=True) is None
-        together = [HandedIn(str(n), "moodle", str(n), arrivals={"x": Arrival(ZIP + n)}) for n in range(3)]
-        apart = [HandedIn(str(n), "moodle", str(n), arrivals={"x": Arrival(ZIP + 3601 * n)}) for n in range(3)]
+        together = [HandedIn(str(n), "moodle", str(n), arrivals={"x": Owner("", at=ZIP + n)}) for n in range(3)]
+        apart = [HandedIn(str(n), "moodle", str(n), arrivals={"x": Owner("", at=ZIP + 3601 * n)}) for n in range(3)]
         assert (of_one_download(together), of_one_download(apart), of_one_download(together[:1])) == (
             True,
             False,
