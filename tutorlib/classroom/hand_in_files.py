@@ -1,7 +1,7 @@
 """The files of a folder and of its zips: listed without unpacking, and read up to a limit. Nothing is written.
 
-A zip counts as a folder that has its name. Hidden files, environments and what macOS adds are left out. Zips are opened
-only in child processes (`grading.limited_process`), whose limits a zip bomb exceeds; what crosses are entries and bytes.
+A zip counts as a folder that has its name. Hidden files, environments and what macOS adds are left out. Zips are only
+opened in child processes (`grading.limited_process`), whose limits a zip bomb exceeds; what crosses is plain data.
 """
 
 import io

@@ -154,7 +154,7 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
         else:
             all_files.append((own, entry))
     bad: list[tuple[Entry, str]] = []
-    others = []
+    others: list[Entry] = []
     for own, entry in sorted(all_files, key=age):
         name = entry.parts[-1]
         found.arrivals[entry.label] = own
