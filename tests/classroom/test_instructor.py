@@ -139,7 +139,8 @@ class TestMoodle:
             "corrections.csv, line 5: no student is called 4799; this correction is not applied.",
             "corrections.csv, line 6: 07.1 was not asked for; this correction is not applied.",
             "When these handed in is unknown, and they count as on time: Dan Unlisted. The files in Moodle's zip have "
-            "the time of its download: give Moodle's grading worksheet as --roster.",
+            "the time of its download, and Canvas's mark ignores the roster's extensions: give Moodle's grading "
+            "worksheet as --roster, or add the column `handed in` to it.",
             "Bob Word: There is no notebook in this hand-in, only answers.docx.",
             f"Cy Locked: {zipped}/Cy Locked_4715_assignsubmission_file_/work.zip/0.ipynb and 15 more in this zip: "
             "locked with a password; ask for it without one.",

@@ -49,7 +49,7 @@ class TestTheFile:
         rules = read_rules(BERLIN, "rules.toml")
         assert rules.due == DUE
         assert rules.due_of("01_layouts", enrolled()) == datetime(2026, 11, 27, 22, 59, tzinfo=UTC)
-        assert (rules.penalty.of(20), rules.cap.of(20), rules.grace_hours, rules.free_days) == (2, 10, 2, 1)
+        assert (rules.penalty(20), rules.cap(20), rules.grace_hours, rules.free_days) == (2, 10, 2, 1)
 
     @pytest.mark.parametrize(
         ("text", "says"),
@@ -143,6 +143,7 @@ class TestWhichTimeCounts:
     def test_then_canvas_s_mark_whatever_time_the_file_has(self):
         assert counts(enrolled("canvas", late=True)) == HandInTime(None, "Canvas's mark", True)
         assert counts(enrolled("canvas")) == HandInTime(None, "Canvas's mark", False)
+        assert counts(enrolled("canvas", late=True, extension="2026-12-01")) is None
 
     def test_then_the_file_s_time(self):
         assert counts(enrolled()).utc.timestamp() == ZIP

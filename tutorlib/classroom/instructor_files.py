@@ -82,7 +82,8 @@ def remarks(classroom: Classroom, adjustments: Adjustments) -> Iterator[str]:
     if unknown := [grade.name for grade in classroom.grades if grade.unknown_time]:
         yield (
             f"When these handed in is unknown, and they count as on time: {', '.join(unknown)}. The files in Moodle's "
-            "zip have the time of its download: give Moodle's grading worksheet as --roster."
+            "zip have the time of its download, and Canvas's mark ignores the roster's extensions: give Moodle's "
+            "grading worksheet as --roster, or add the column `handed in` to it."
         )
     rules = adjustments.rules
     for grade in classroom.grades if rules.due or rules.dues else ():

@@ -22,19 +22,8 @@ MOODLE_TIMES = (  # of its worksheet, in English as Australia, Britain and the U
     "%A, %d %B %Y, %H:%M",
     "%d %B %Y, %I:%M %p",
 )
+Amount = Callable[[float], float]  # the points that a notebook can give → points
 ONE_DOWNLOAD = timedelta(hours=1)  # the hand-ins of a class are further apart than this
-
-
-@dataclass(frozen=True)
-class Amount:
-    """Points, or a percentage of those that a notebook can give."""
-
-    number: float
-    percent: bool
-
-    def of(self, possible: float) -> float:
-        """In points. possible: the notebook's."""
-        return self.number * possible / 100 if self.percent else self.number
 
 
 @dataclass(frozen=True)
@@ -49,10 +38,10 @@ class Rules:
     due: datetime | None = None
     dues: Mapping[str, datetime] = field(default_factory=dict)
     time_zone: tzinfo = UTC
-    penalty: Amount = Amount(0, False)
+    penalty: Amount = lambda possible: 0.0
     grace_hours: float = 0
     free_days: int = 0
-    cap: Amount = Amount(100, True)
+    cap: Amount = lambda possible: possible
 
     def due_of(self, notebook: str, student: Enrolled) -> datetime | None:
         """When the student's notebook is due: no earlier than the extension on the roster."""
@@ -158,8 +147,9 @@ def amount(value: Any) -> Amount:
     if isinstance(value, str):
         if not (found := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)):
             raise ValueError('neither points, like 2, nor a percentage, like "10%"')
-        return Amount(float(found[1]), True)
-    return Amount(number(value), False)
+        return lambda possible: float(found[1]) * possible / 100
+    points = number(value)
+    return lambda possible: points
 
 
 def number(value: Any) -> float:
@@ -214,7 +204,9 @@ def hand_in_time(student: Enrolled, file: str, rules: Rules, one_download: bool)
     if listed and (told := time_in(listed.handed_in, rules.time_zone)):
         return HandInTime(told, "Moodle's worksheet" if listed.system == "moodle" else "the roster")
     if hand_in.system == "canvas":
-        return HandInTime(None, "Canvas's mark", bool(arrival and arrival.late))
+        late = bool(arrival and arrival.late)
+        extended = listed and listed.extension  # of which the mark does not know
+        return None if late and extended else HandInTime(None, "Canvas's mark", late)
     if arrival and arrival.at and not (hand_in.system == "moodle" and one_download):
         return HandInTime(datetime.fromtimestamp(arrival.at, UTC), "the file's time")
     return None
@@ -250,7 +242,7 @@ def late_notebooks(
         left -= free
         for name, late in together.items():
             got, possible = points[name]
-            costs = min(max(0, late - free) * rules.penalty.of(possible), rules.cap.of(possible), max(got, 0.0))
+            costs = min(max(0, late - free) * rules.penalty(possible), rules.cap(possible), max(got, 0.0))
             found.append(LateNotebook(name, late, min(free, late), round(costs, 2), handed_in[name], due))
     return tuple(sorted(found, key=lambda one: one.notebook))
 
