@@ -115,7 +115,9 @@ class Reader:
             raise
         except OSError as error:
             raise Unreadable(error.strerror or "cannot be read") from None
-        except Exception:  # a damaged member fails in many ways; bz2 and lzma unpack all that they are given at once
+        except MemoryError:  # bz2 and lzma unpack all that they are given at once
+            raise Unreadable("cannot be unpacked: it needs more memory than is given to it") from None
+        except Exception:  # a damaged member fails in many ways
             raise Unreadable("damaged; it cannot be unpacked") from None
         if len(content) > most:
             raise Unreadable(f"larger than {most // 2**20} MB")
