@@ -9,7 +9,7 @@ import pytest
 
 from tutorlib.classroom import class_run
 from tutorlib.classroom import handed_in as handed_in_module
-from tutorlib.classroom.hand_in_files import MOST_ZIPS, Reader, Unreadable
+from tutorlib.classroom.hand_in_files import MOST_ZIPS, HandInReader, Unreadable
 from tutorlib.classroom.handed_in import NothingHandedIn, handed_in, tidy_name
 
 
@@ -194,7 +194,7 @@ def test_the_zip_of_a_class(tmp_path, inside):
 
 def contents(student) -> list[bytes | str]:
     """What is in each notebook, or why it cannot be read."""
-    found, reader = [], Reader()
+    found, reader = [], HandInReader()
     for entry in student.notebooks:
         try:
             found.append(reader.read(entry.path, entry.members, 2**20))

@@ -15,7 +15,7 @@ from tutorlib.classroom.task import Graded, Judged
 from tutorlib.cli import app
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox
-from tutorlib.grading.scores import Scores, counted
+from tutorlib.grading.scores import Scores, points_possible
 from tutorlib.paths import NOTEBOOKS, ROOT
 
 GRADE = ["grade", "--no-sandbox"] if sandbox.why_open() else ["grade"]
@@ -62,7 +62,7 @@ def test_what_was_not_timed_counts_as_far_as_it_is_right():
 def test_the_total_is_a_class_s(name):
     """Also of wrong answers to exercises that this machine cannot time, or not run."""
     wrong = [exercise.outcome("failed", 0, "wrong") for exercise in of_notebook(name)]
-    submission = Submission("ann", "", None, 1, "", Graded(tuple(Judged(one, counted(one)) for one in wrong)))
+    submission = Submission("ann", "", None, 1, "", Graded(tuple(Judged(one, points_possible(one)) for one in wrong)))
     (grade,) = grades_of(enrolled([HandedIn("ann", "", "")], [])[0], {"ann": submission}, (name,)).grades
     (missing,) = grades_of(enrolled([HandedIn("bob", "", "")], [])[0], {}, (name,)).grades
     assert Scores(tuple(wrong)).max_points == grade.max_points == missing.max_points

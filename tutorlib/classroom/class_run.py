@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tutorlib.checking.randomness import new_seed
 from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
-from tutorlib.classroom.hand_in_files import UNPACKING, Entry, Reader, Unreadable, lines_about
+from tutorlib.classroom.hand_in_files import UNPACKING, Entry, HandInReader, Unreadable, lines_about
 from tutorlib.classroom.handed_in import HandedIn, place_beside
 from tutorlib.classroom.pool import Lane, graded_here
 from tutorlib.classroom.task import Graded, Needing, Settings, Task
@@ -133,7 +133,7 @@ def files_of(student: HandedIn, version: str, with_bytes: bool = True) -> Files:
 def files_here(student: HandedIn, version: str, with_bytes: bool) -> Files:
     """A student's files, read in this process; without their bytes, what is known of them all the same."""
     notes: list[str] = []
-    reader = Reader()
+    reader = HandInReader()
     read = notebooks_of(student, reader, notes.append)
     modules = modules_of(student, reader, notes.append)
     hashed = hashlib.sha256(version.encode())
@@ -143,7 +143,7 @@ def files_here(student: HandedIn, version: str, with_bytes: bool) -> Files:
     return files if with_bytes else replace(files, read=(), modules=())
 
 
-def notebooks_of(student: HandedIn, reader: Reader, say: Callable[[str], None]) -> list[tuple[str, bytes]]:
+def notebooks_of(student: HandedIn, reader: HandInReader, say: Callable[[str], None]) -> list[tuple[str, bytes]]:
     """The newest of a student's notebooks, the oldest of them first."""
     read: list[tuple[str, bytes]] = []
     unreadable: list[tuple[Entry, str]] = []
@@ -165,7 +165,7 @@ def notebooks_of(student: HandedIn, reader: Reader, say: Callable[[str], None]) 
     return read[::-1]
 
 
-def modules_of(student: HandedIn, reader: Reader, say: Callable[[str], None]) -> Modules:
+def modules_of(student: HandedIn, reader: HandInReader, say: Callable[[str], None]) -> Modules:
     """A student's Python files, where there is a notebook that may import them."""
     read = []
     for entry in student.modules if student.notebooks else ():

@@ -78,7 +78,7 @@ def file_stems(names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def row_of(grade: Grade, row: dict[str, Any]) -> dict[str, Any]:
+def graded_row(grade: Grade, row: dict[str, Any]) -> dict[str, Any]:
     """The row; without its numbers where the student is not graded."""
     return {key: "" if grade.failed and isinstance(value, float | int) else value for key, value in row.items()}
 
@@ -99,7 +99,7 @@ def grades_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
             "penalty": grade.penalty,
             "remarks": "; ".join(grade.remarks),
         }
-        yield row_of(grade, row | {one.outcome.id: one.points for one in grade.judged})
+        yield graded_row(grade, row | {one.outcome.id: one.points for one in grade.judged})
 
 
 def nbgrader_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
@@ -115,7 +115,7 @@ def nbgrader_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
                 "score": grade.points_of(name),
                 "max_score": grade.max_points_of(name),
             }
-            yield row_of(grade, nbgrader_row(grade, name) | row)
+            yield graded_row(grade, nbgrader_row(grade, name) | row)
     for grade in classroom.graded:
         if grade.total_corrections:
             yield nbgrader_row(grade, CORRECTION) | {"score": grade.total_change}
@@ -138,7 +138,7 @@ def moodle_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
             "Maximum Grade": grade.max_points,
             "Feedback comments": feedback(grade),
         }
-        yield row_of(grade, row)
+        yield graded_row(grade, row)
 
 
 def in_system(classroom: Classroom, system: System) -> list[Grade]:
@@ -167,7 +167,7 @@ def canvas_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
             "Section": listed.section,
         }
         points = {name: grade.points_of(name) for name in classroom.notebooks}
-        yield row_of(grade, row | points | ({CORRECTION: grade.total_change} if corrected else {}))
+        yield graded_row(grade, row | points | ({CORRECTION: grade.total_change} if corrected else {}))
 
 
 def feedback(grade: Grade) -> str:

@@ -87,7 +87,7 @@ def why_unread(name: str, size: int) -> str:
     return EMPTY if not size else UNOPENED if name.lower().endswith(ARCHIVES) else ""
 
 
-class Reader:
+class HandInReader:
     """Reads files, and opens each zip once. Only for a child process with limits, and for what is in no zip."""
 
     def __init__(self) -> None:

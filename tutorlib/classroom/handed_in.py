@@ -8,7 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from tutorlib.classroom.hand_in_files import EMPTY, UNPACKING, Entry, Reader, entries, hidden, legible, lines_about
+from tutorlib.classroom.hand_in_files import (
+    EMPTY,
+    UNPACKING,
+    Entry,
+    HandInReader,
+    entries,
+    hidden,
+    legible,
+    lines_about,
+)
 from tutorlib.grading.limited_process import Exceeded, in_child
 from tutorlib.grading.local_modules import MOST_MODULES, is_module, is_other, line_of
 from tutorlib.paths import notebook_names
@@ -126,7 +135,7 @@ def is_opened(entry: Entry) -> bool:
 
 def opened_zip(entry: Entry) -> list[Entry]:
     """What a zip holds; of a class's zip, also what the zips in it hold."""
-    inside = Reader().unpacked(entry)
+    inside = HandInReader().unpacked(entry)
     return [two for one in inside for two in (opened_zip(one) if is_opened(one) else [one])]
 
 
@@ -146,7 +155,7 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
     if len(spelled := {own.written for own, _ in files}) > 1:
         found.notes.append(f"One student's by name, in different spellings: {', '.join(map(ascii, sorted(spelled)))}.")
     found.arrivals = {entry.label: own for own, entry in files}
-    reader, left, all_files = Reader(), deque(files), []
+    reader, left, all_files = HandInReader(), deque(files), []
     while left:
         own, entry = left.popleft()
         if entry.is_zip:

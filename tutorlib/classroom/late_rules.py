@@ -126,7 +126,7 @@ def read_rules(text: str, file: str) -> Rules:
         return dues
 
     readers: dict[str, Callable[[Any], Any]]
-    readers = {"due": moment, "penalty": amount, "cap": amount, "grace_hours": number, "free_days": whole_number}
+    readers = {"due": moment, "penalty": amount, "cap": amount, "grace_hours": nonnegative, "free_days": whole_days}
     readers |= {"time_zone": zone_named, "notebooks": of_notebooks}
     for key, value in sorted(found.items(), key=lambda item: item[0] != "time_zone"):
         rules[key] = read("", key, value, readers)
@@ -148,18 +148,18 @@ def amount(value: Any) -> Amount:
         if not (found := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)):
             raise ValueError('neither points, like 2, nor a percentage, like "10%"')
         return lambda possible: float(found[1]) * possible / 100
-    points = number(value)
+    points = nonnegative(value)
     return lambda possible: points
 
 
-def number(value: Any) -> float:
+def nonnegative(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise ValueError("not a number from 0 upwards")
     return value
 
 
-def whole_number(value: Any) -> int:
-    if number(value) != int(value):
+def whole_days(value: Any) -> int:
+    if nonnegative(value) != int(value):
         raise ValueError("not a whole number from 0 upwards")
     return int(value)
 

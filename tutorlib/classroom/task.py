@@ -18,7 +18,7 @@ from tutorlib.grading.all_notebooks import grade
 from tutorlib.grading.grading_run import Limits
 from tutorlib.grading.limited_process import Exceeded, in_child
 from tutorlib.grading.local_modules import Modules, below
-from tutorlib.grading.scores import counted
+from tutorlib.grading.scores import points_possible
 from tutorlib.grading.submission import READING, Submitted, newest, read_content, read_each
 from tutorlib.machine import device
 
@@ -112,7 +112,7 @@ def grade_task(task: Task) -> Graded:
     found = read_files(task, notes.append)
     contents = {one: content for one, content in found.items() if in_share(one.name, task.share)}
     outcomes, failed = grade_all([*contents], task)
-    judged = tuple(Judged(outcome, counted(outcome)) for outcome in outcomes)
+    judged = tuple(Judged(outcome, points_possible(outcome)) for outcome in outcomes)
     notebooks = tuple((one.name, str(one.path)) for one in contents)
     times = times_of(contents, time.time())
     found_gpu = device.gpu() if any(one.outcome.measurement for one in judged) else None

@@ -26,7 +26,7 @@ STYLES = {
 
 @dataclass(frozen=True)
 class Scores:
-    """Outcomes in the course's order. The sums are of what counts on this machine, as for a class (`counted`).
+    """Outcomes in the course's order. The sums are of what counts on this machine, as for a class (`points_possible`).
 
     seed: of the inputs that were drawn. broken: notebook → why the grader failed at it; its exercises have no points
     and the status "error". failed_cells: notebook → cells of the course's own that failed as they ran for show → what
@@ -48,7 +48,7 @@ class Scores:
 
     @property
     def max_points(self) -> float:
-        return sum(map(counted, self.outcomes))
+        return sum(map(points_possible, self.outcomes))
 
     @property
     def full(self) -> bool:
@@ -77,7 +77,7 @@ class Scores:
             table.add_row(
                 outcome.id,
                 outcome.title,
-                f"{outcome.points:g} / {counted(outcome):g}",
+                f"{outcome.points:g} / {points_possible(outcome):g}",
                 Text(outcome.status.replace("_", " "), STYLES[outcome.status]),
                 Text(outcome.message.partition("\n")[2] if outcome.status == "passed" else outcome.message),
                 end_section=any(other.id[:2] != outcome.id[:2] for other in following),
@@ -85,7 +85,7 @@ class Scores:
         return table
 
 
-def counted(outcome: Outcome) -> float:
+def points_possible(outcome: Outcome) -> float:
     """How many points the exercise could give here: of one that was not run, those that it gave all the same."""
     return outcome.points if outcome.status == "not_run" else find(outcome.id).points_here
 
