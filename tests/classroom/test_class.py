@@ -210,16 +210,26 @@ def test_one_run_at_a_time(tmp_path):
     assert "another `tutor class` is at work there" in done.stderr
 
 
+LOGGED = """
+import os
+import cuda.tile
+if "LOG" in os.environ:
+    with open(os.environ["LOG"], "a") as log:
+        log.write(" ".join(os.listdir(os.environ["TMPDIR"])) + "\\n")
+"""
+
+
 def test_no_temporary_folder_is_left(tmp_path):
     """cuTile makes one where it is imported, and removes it only where Python ends of itself."""
-    course = make_course(tmp_path / "course", {90: 1}, exercises=f"import cuda.tile\n{EXERCISES}")
+    course = make_course(tmp_path / "course", {90: 1}, exercises=f"{LOGGED}{EXERCISES}")
     (tmp_path / "in" / "ann").mkdir(parents=True)
-    path = course.submit(tmp_path / "in" / "ann", 90, {1: RIGHT.format(k=1)})
+    course.submit(tmp_path / "in" / "ann", 90, {1: RIGHT.format(k=1)})
+    log = tmp_path / "log"
     with TemporaryDirectory(dir="/tmp") as folder:
-        for args in (("class", tmp_path / "in", "--out", tmp_path / "out"), ("grade", path)):
-            done = course.tutor(*args, TMPDIR=folder)
-            assert done.returncode == 0, done.stderr
-            assert os.listdir(folder) == []
+        done = course.tutor("class", tmp_path / "in", "--out", tmp_path / "out", TMPDIR=folder, LOG=str(log))
+        assert done.returncode == 0, done.stderr
+        assert os.listdir(folder) == []
+    assert "tmp" not in {name[:3] for name in log.read_text().split()}
 
 
 # Undisturbed by anything -----------------------------------------------------------------------------------------

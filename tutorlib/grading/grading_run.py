@@ -230,7 +230,7 @@ def kernel_environment(folder: Path, sockets: Path, wanted: Iterable[str]) -> di
 def judge_environment(folder: Path) -> dict[str, str]:
     """This process's environment without what its own kernel and evidence are told."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", RECORDED, "JPY_"))}
-    return kept | dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR", "CUDA_TILE_TEMP_DIR"), str(folder))
+    return kept | dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR"), str(folder))
 
 
 def kill_all(pid: int) -> None:
