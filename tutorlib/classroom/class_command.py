@@ -78,13 +78,13 @@ def grade_folder(
     Raises Ended, and one of ENDINGS; what the gradebook has then stays, and the next run goes on from there.
     """
     with ended_by_signals(), ExitStack() as held:
-        if settings.sandboxed and (why := sandbox.why_open()):
-            raise CannotGrade(f"{why}, or grade students' code without a sandbox: --no-sandbox.")
         try:
             check_room()
             folders = held.enter_context(scratch_folder())
         except OSError as error:
             raise CannotGrade(f"{error.filename}: {error.strerror}.") from None
+        if settings.sandboxed and (why := sandbox.why_open()):
+            raise CannotGrade(f"{why}, or grade students' code without a sandbox: --no-sandbox.")
         held.enter_context(environment(CUDA_TILE_TEMP_DIR=str(folders)))  # else killed processes leave cuTile's behind
         held.enter_context(alone_in(out))
         students, stray = handed_in(folder.resolve(), without=out.resolve())
