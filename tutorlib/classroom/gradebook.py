@@ -36,6 +36,9 @@ from submissions, json_each(graded, '$.judged');
 create view answers as
 select student, json_extract(value, '$[0]') as exercise, json_extract(value, '$[1]') as text
 from submissions, json_each(graded, '$.answers');
+create view times as         -- to solve an exercise, as the notebooks say
+select student, json_extract(value, '$[0]') as exercise, json_extract(value, '$[1]') as seconds
+from submissions, json_each(graded, '$.times');
 create view notes as select student, value as line from submissions, json_each(graded, '$.notes');
 """
 
