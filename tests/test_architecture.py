@@ -43,7 +43,7 @@ HEAVY = ("torch", "cutlass", "cuda", "matplotlib", "numpy", "pandas", "ipywidget
         ("tutorlib.layouts.oracle", ("tensor_layouts",)),
         ("tutorlib.notebook.measured", ()),
         ("tutorlib.exercises.n16_fusion.exercises", ()),  # whoever grades looks at the exercises of every page
-        ("tutorlib.grading.sandboxed_kernel", ("tensor_layouts",)),  # each kernel that is graded imports it
+        ("tutorlib.grading.page_process", ("tensor_layouts",)),  # each page that is graded imports it
     ],
 )
 def test_importing_a_module_imports_nothing_heavy(module, may):

@@ -194,10 +194,9 @@ def grade_class(
     corrections: Annotated[
         list[str] | None, typer.Option(metavar="CSV", help="Manual points and comments: id,exercise,points,comment.")
     ] = None,
-    naming: Annotated[
-        Literal["names", "pseudonyms"] | None,
-        typer.Option("--leaderboard", help="Write OUT/leaderboard.html with names or pseudonyms."),
-    ] = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Export grades although some students are not graded; theirs stay empty.")
+    ] = False,
 ) -> None:
     """Grade a class: every submission in a folder, into OUT/gradebook.sqlite.
 
@@ -213,7 +212,7 @@ def grade_class(
     try:
         files = InstructorFiles(roster or (), [rules] if rules else (), corrections or ())
         summary = class_command.grade_folder(
-            folder, to, settings, wanted, again or (), workers, ray, err, files, naming
+            folder, to, settings, wanted, again or (), workers, ray, err, files, partial
         )
     except class_command.ENDINGS as error:
         raise fail(str(error)) from None

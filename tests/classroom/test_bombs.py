@@ -22,10 +22,10 @@ from tutorlib.classroom import class_run, reports, similar_answers
 from tutorlib.classroom import handed_in as handed_in_module
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.grades import Grade, grades_of
+from tutorlib.classroom.hand_in_files import UNPACKING
 from tutorlib.classroom.handed_in import HandedIn, handed_in
 from tutorlib.classroom.roster import enrolled
 from tutorlib.classroom.task import Graded, times_of
-from tutorlib.classroom.unpacking import UNPACKING
 from tutorlib.grading.submission import Submitted
 
 BOMB = bombs.in_a_function(bombs.compiled_twice_each())
@@ -164,16 +164,15 @@ def test_an_answer_that_keeps_the_lexer_busy_costs_its_own_lines(monkeypatch):
     assert similar_answers.statements_of(["bomb", "a = 1"]) == {"": {"": {1}}, "a = 1": {"a = 1": {1}}, "bomb": {}}
 
 
-def test_a_page_whose_answers_cannot_be_highlighted_has_none(monkeypatch):
+def test_a_page_whose_answers_cannot_be_highlighted_has_none():
     here = os.getpid()
 
-    def page(grade, notebooks, pseudonym):
+    def page(grades):
         if os.getpid() != here:
             os.kill(os.getpid(), signal.SIGKILL)
-        return f"answers: {len(grade.submission.graded.answers)}"
+        return f"answers: {len(grades[0].submission.graded.answers)}"
 
-    monkeypatch.setattr(reports, "student_page", page)
-    assert reports.page_in_child(graded_once(), ("00_start",), "") == "answers: 0"
+    assert reports.page_in_child(page, [graded_once()]) == "answers: 0"
 
 
 def graded_once() -> Grade:

@@ -14,13 +14,14 @@ import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.classroom.a_class import RIGHT, hand_in, left_running, points_in, results_json, start
-from tests.trial_course import Course, make_course
+from tests.trial_course import EXERCISES, Course, make_course
 from tutorlib.cli import app
 from tutorlib.paths import ROOT
 
@@ -135,15 +136,7 @@ def test_the_answers_are_kept_and_go_back_with_the_report(graded, course):
     assert page == (out / "students" / "late.html").read_text()
     assert page.count('class="code"') == len(kept)
     assert not (out / "feedback-canvas.zip").exists()
-    assert not (out / "leaderboard.html").exists()
     assert "No pair of students stands out" in (out / "similar.html").read_text()
-
-
-def test_a_leaderboard_without_measurements_is_a_line(graded, course):
-    folder, out, *_ = graded
-    done = course.tutor("class", folder, "--out", out, "--seed", 5, "--leaderboard", "pseudonyms")
-    assert done.returncode == 0, done.stderr
-    assert "leaderboard.html is not written: no kernel of this class was timed" in done.stderr
 
 
 def test_reports_name_everybody_and_run_nothing(graded):
@@ -178,7 +171,7 @@ def test_run_again_it_grades_what_changed_alone(graded, course):
 
 def utc(out: Path) -> dict[str, str]:
     with closing(sqlite3.connect(out / "gradebook.sqlite")) as db:
-        return dict(db.execute("select student, utc || seconds from submissions"))
+        return dict(db.execute("select student, utc || graded from submissions"))
 
 
 def test_only_notebooks_that_were_asked_for_count(graded, course):
@@ -215,6 +208,28 @@ def test_one_run_at_a_time(tmp_path):
         done = CliRunner().invoke(app, ["class", str(ROOT / "notebooks"), "--out", str(tmp_path)])
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
     assert "another `tutor class` is at work there" in done.stderr
+
+
+LOGGED = """
+import os
+import cuda.tile
+if "LOG" in os.environ:
+    with open(os.environ["LOG"], "a") as log:
+        log.write(" ".join(os.listdir(os.environ["TMPDIR"])) + "\\n")
+"""
+
+
+def test_no_temporary_folder_is_left(tmp_path):
+    """cuTile makes one where it is imported, and removes it only where Python ends of itself."""
+    course = make_course(tmp_path / "course", {90: 1}, exercises=f"{LOGGED}{EXERCISES}")
+    (tmp_path / "in" / "ann").mkdir(parents=True)
+    course.submit(tmp_path / "in" / "ann", 90, {1: RIGHT.format(k=1)})
+    log = tmp_path / "log"
+    with TemporaryDirectory(dir="/tmp") as folder:
+        done = course.tutor("class", tmp_path / "in", "--out", tmp_path / "out", TMPDIR=folder, LOG=str(log))
+        assert done.returncode == 0, done.stderr
+        assert os.listdir(folder) == []
+    assert "tmp" not in {name[:3] for name in log.read_text().split()}
 
 
 # Undisturbed by anything -----------------------------------------------------------------------------------------

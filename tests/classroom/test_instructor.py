@@ -6,9 +6,9 @@ Grading is replaced by one that gives 2 of 2 points for each notebook; only `tes
 import csv
 import json
 import random
-import sqlite3
+import re
 import zipfile
-from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ from tests.classroom.a_class import hand_in, points_in
 from tests.classroom.test_handed_in import locked, zip_of
 from tests.trial_course import make_course
 from tutorlib.classroom import class_command
-from tutorlib.classroom.gradebook import Submission
+from tutorlib.classroom.gradebook import Submission, open_gradebook
 from tutorlib.classroom.task import Graded, Judged
 from tutorlib.cli import app
 from tutorlib.exercises import of_notebook
@@ -66,14 +66,16 @@ def grader(monkeypatch):
     (exercise,) = of_notebook("00_start")
     right = Judged(exercise.outcome("passed", 2, ""), 2.0)
 
-    def grade_new(run, book, started, done):
+    def grade_new(run, book, started, done):  # but for a student whose name says so
         book.forget(run.again)
         known = book.submissions()
         todo = [one for one in run.students if one.student not in known]
         started(len(todo))
         for one in todo:
             there = [entry.label for entry in one.notebooks]
-            found = Graded((right,) * bool(there), (("00_start", there[0]),) if there else (), tuple(one.notes), 1.0)
+            failed = "ended the grader: no memory" * one.student.startswith("unlucky")
+            notebooks = (("00_start", there[0]),) if there else ()
+            found = Graded((right,) * bool(there), notebooks, tuple(one.notes), 1.0, failed)
             book.put(Submission(one.student, "", run.wanted, 7, "2026-11-23T00:00:00+00:00", found))
             graded.append(one.student)
             done(one.student)
@@ -137,8 +139,9 @@ class TestMoodle:
             "corrections.csv, line 5: no student is called 4799; this correction is not applied.",
             "corrections.csv, line 6: 07.1 was not asked for; this correction is not applied.",
             "When these handed in is unknown, and they count as on time: Dan Unlisted. The files in Moodle's zip have "
-            "the time of its download: give Moodle's grading worksheet as --roster, or times in the rules.",
-            f"Bob Word: {zipped}/Bob Word_4713_assignsubmission_file_/answers.docx: a Word document, and no notebook.",
+            "the time of its download, and Canvas's mark ignores the roster's extensions: give Moodle's grading "
+            "worksheet as --roster, or add the column `handed in` to it.",
+            "Bob Word: There is no notebook in this hand-in, only answers.docx.",
             f"Cy Locked: {zipped}/Cy Locked_4715_assignsubmission_file_/work.zip/0.ipynb and 15 more in this zip: "
             "locked with a password; ask for it without one.",
         ]
@@ -192,24 +195,6 @@ class TestMoodle:
         assert "handed in nothing" in index
         assert "4799; this correction is not applied" in index
 
-    def test_the_gradebook_tells_the_whole_story(self, with_moodle):
-        folder, out, files, _ = with_moodle
-        tutor(folder, "00", "--out", out, *files)
-        with closing(sqlite3.connect(out / "gradebook.sqlite")) as db:
-            assert dict(db.execute("select name, points from grades")) == POINTS
-            assert db.execute("select raw_points, reason from grades where id = 4714").fetchall() == [
-                (0, "handed in nothing")
-            ]
-            assert db.execute("select student, days, penalty, source from late").fetchall() == [
-                ("Zoë van Dam", 2, 1, "Moodle's worksheet")
-            ]
-            assert db.execute("select student, exercise, points, added, by, place from corrections").fetchall() == [
-                ("Ann Lee", "00.1", 1, 0, "JD", "corrections.csv, line 2"),
-                ("Bob Word", "", 1, 0, "JD", "corrections.csv, line 4"),
-                ("Zoë van Dam", "00.1", 0.5, 1, "", "corrections.csv, line 3"),
-            ]
-            assert db.execute("select count(*) from notes where line like '%docx%'").fetchone() == (1,)
-
     def test_what_was_given_counts_in_later_runs_and_survives_a_regrade(self, with_moodle):
         folder, out, files, graded = with_moodle
         tutor(folder, "00", "--out", out, *files)
@@ -249,18 +234,29 @@ class TestMoodle:
         (line,) = [line for line in done.said if "unknown" in line]
         assert line.startswith("When these handed in is unknown, and they count as on time: Ann Lee, Dan Unlisted, Zoë")
 
-    def test_times_in_a_csv_named_by_the_rules(self, with_moodle, tmp_path):
-        folder, out, files, _ = with_moodle
-        (tmp_path / "rules.toml").write_text('handed_in = "times.csv"\n' + RULES)
-        (tmp_path / "times.csv").write_text("id,utc\n4711,2026-11-21T12:00:00Z\n4712,2026-11-20T12:00:00Z\n")
+    def test_an_extension_is_a_later_deadline_for_one_student(self, with_moodle, tmp_path):
+        folder, out, files, graded = with_moodle
+        head, *students = WORKSHEET.splitlines()
+        extended = [f"{head},Extension", *(f"{row},{'2026-11-22 14:00' * ('4712' in row)}" for row in students)]
+        (tmp_path / "roster.csv").write_text("\n".join(extended), encoding="utf-8")
         tutor(folder, "00", "--out", out, *files)
-        tutor(folder, "00", "--out", out)  # the gradebook keeps these, too
-        penalties = {name: row["penalty"] for name, row in rows(out / "grades.csv", "student").items()}
-        assert {name for name, penalty in penalties.items() if penalty != "0"} == {"Ann Lee"}
-        (tmp_path / "times.csv").unlink()
-        done = tutor(folder, "00", "--out", out, *files)
-        assert (done.code, len(done.said)) == (2, 1)
-        assert "times.csv: cannot be read: No such file or directory." in done.said[0]
+        assert rows(out / "grades.csv", "student")["Zoë van Dam"]["remarks"].startswith(
+            "00 is 1 day late, −0.5 points: handed in 2026-11-22 14:14 CET (by Moodle's worksheet), due 2026-11-22 14"
+        )
+        (tmp_path / "roster.csv").write_text("\n".join(extended).replace(" 14:00", ""), encoding="utf-8")  # that day
+        tutor(folder, "00", "--out", out, *files)
+        assert rows(out / "grades.csv", "student")["Zoë van Dam"]["penalty"] == "0"
+        (tmp_path / "roster.csv").write_text("\n".join(extended).replace("2026-11-22 14", "Sunday"), encoding="utf-8")
+        done = tutor(folder, "00", "--out", tmp_path / "new", *files)
+        assert (done.code, done.said) == (2, ["roster.csv, line 3: 'Sunday:00' is no time; write 2026-11-27 23:59."])
+        assert len(graded) == 5
+
+    def test_times_that_the_roster_has_come_first(self, with_moodle, tmp_path):
+        folder, out, (_, rules, _), _ = with_moodle
+        (tmp_path / "roster.csv").write_text("id,handed in\n4711,2026-11-21T12:00:00Z\n4712,2026-11-20T12:00\n")
+        tutor(folder, "00", "--out", out, rules, f"--roster={tmp_path / 'roster.csv'}")
+        grades = rows(out / "grades.csv", "id")
+        assert {id: row["penalty"] for id, row in grades.items() if row["penalty"] != "0"} == {"4711": "0.5"}
 
 
 def test_canvas(tmp_path, grader):
@@ -322,6 +318,54 @@ def test_the_time_of_a_student_s_own_zip_is_when_it_came(tmp_path, grader):
     tutor(folder, "00", "--out", out, "--corrections", tmp_path / "c.csv")
     (row,) = rows(out / "nbgrader.csv", "student_id").values()
     assert (row["raw_score"], row["late_submission_penalty"], row["score"]) == ("2", "1", "0")  # not less than nothing
+
+
+def test_who_is_not_graded_has_no_zeros_and_holds_the_exports_back(tmp_path, grader):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    for name in ("ann", "unlucky_7_assignsubmission_file_"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "00_start.ipynb").write_text("{}")
+    (tmp_path / "c.csv").write_text("name,exercise,points\nunlucky,,+1\n")
+    done = tutor(folder, "00", "--out", out, "--corrections", tmp_path / "c.csv")
+    assert done.code == 1
+    assert done.said[-2:] == [
+        "unlucky: ended the grader: no memory. Run this again to grade it again.",
+        "Nothing is exported, since these are not graded: unlucky. --partial exports the others' grades.",
+    ]
+    assert {path.name for path in out.iterdir() if not path.name.startswith((".", "gradebook"))} == {
+        *("exercise", "index.html", "similar.csv", "similar.html", "students")
+    }
+    done = tutor(folder, "00", "--out", out, "--partial")
+    assert (done.code, done.said[-1]) == (1, "Exported without a grade: unlucky.")
+    for name, key, columns in (
+        ("grades", "student", ("points", "max_points", "raw_points", "penalty", "00.1")),
+        ("moodle", "Full name", ("Grade",)),
+        ("canvas", "Student", ("00_start", "correction")),
+        ("nbgrader", "first_name", ("score", "late_submission_penalty", "raw_score")),
+    ):
+        table = rows(out / f"{name}.csv", key)
+        assert [table["unlucky"][column] for column in columns] == [""] * len(columns), name
+        assert table["ann"][columns[0]] == "2"
+    assert [path.name for path in (out / "gradescope").iterdir()] == ["ann"]
+    assert not (out / "feedback-moodle.zip").exists()
+    assert "Not graded: ended the grader" in (out / "students" / "unlucky.html").read_text()
+    assert "median 100 %" in (out / "index.html").read_text()
+
+
+def test_a_comment_is_beside_the_answer_in_the_next_run(tmp_path, grader):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    (folder / "ann").mkdir(parents=True)
+    (folder / "ann" / "00_start.ipynb").write_text("{}")
+    tutor(folder, "00", "--out", out)
+    with open_gradebook(out / "gradebook.sqlite") as book:
+        one = book.submissions()["ann"]
+        book.put(replace(one, graded=replace(one.graded, answers=(("00.1", "x = 1"),))))
+    (tmp_path / "c.csv").write_text("name,exercise,comment,by\nann,00.1,why not zip?,JD\n")
+    tutor(folder, "00", "--out", out, "--corrections", tmp_path / "c.csv")
+    for page in (out / "students" / "ann.html", out / "exercise" / "00.1.html"):
+        (beside,) = re.findall('<div class="beside">(.*?)</div></div>', page.read_text(), re.DOTALL)
+        assert '<pre class="code">' in beside
+        assert "Comment: why not zip? (JD)" in beside
 
 
 def test_who_has_gone_from_the_folder_has_handed_in_nothing(tmp_path, grader):

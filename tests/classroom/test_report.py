@@ -1,5 +1,6 @@
 """The reports: mistakes grouped, speeds in a board, names that attack, and how they look in a browser."""
 
+import re
 from dataclasses import replace
 from hashlib import sha256
 
@@ -9,11 +10,10 @@ from tests.browser import opened
 from tests.classroom.many_answers import class_of
 from tests.classroom.test_similar import class_with_a_copy
 from tutorlib.checking.exercise import Outcome
-from tutorlib.classroom.exports import as_csv, file_stems, harmless
+from tutorlib.classroom.exports import file_stems
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import HandedIn
-from tutorlib.classroom.leaderboard import write_leaderboard
 from tutorlib.classroom.report_pages import minutes, render
 from tutorlib.classroom.reports import (
     board,
@@ -26,6 +26,7 @@ from tutorlib.classroom.reports import (
 )
 from tutorlib.classroom.roster import enrolled
 from tutorlib.classroom.similar_answers import similar
+from tutorlib.classroom.tables import as_csv, plain, unescaped
 from tutorlib.classroom.task import LONGEST_ANSWER, Graded, Judged
 from tutorlib.exercises import of_notebook
 from tutorlib.grading.junit import printable
@@ -106,7 +107,7 @@ def test_what_to_look_at_next_is_what_lost_points(classroom):
 
 def test_all_is_escaped_and_kernels_stand_under_a_roof(classroom):
     pages = [class_page(classroom, file_stems(grade.name for grade in classroom.grades))]
-    pages += [student_page(grade, classroom.notebooks) for grade in classroom.grades]
+    pages += [student_page([grade], classroom.notebooks) for grade in classroom.grades]
     for page in pages:
         assert ATTACK not in page
         assert "<script" not in page
@@ -117,11 +118,11 @@ def test_all_is_escaped_and_kernels_stand_under_a_roof(classroom):
 
 
 def test_each_verdict_has_the_answer_beside_it(classroom):
-    page = student_page(classroom.grades[0], classroom.notebooks)
+    page = student_page(classroom.grades[:1], classroom.notebooks)
     rows = [row for row in page.split("<tr") if "y" * 999 in row]
     assert len(rows) == len(classroom.grades[0].judged)
     assert all(row.startswith(' class="answer"') and "onerror" in row for row in rows)
-    unwritten = student_page(classroom.grades[2], classroom.notebooks)
+    unwritten = student_page(classroom.grades[2:3], classroom.notebooks)
     assert unwritten.count("y" * 999) == len(rows) - 1
 
 
@@ -129,16 +130,28 @@ def test_each_verdict_has_the_answer_beside_it(classroom):
 def test_of_a_long_answer_the_page_says_that_it_goes_on(classroom, length, says):
     grade = classroom.grades[0]
     graded = replace(grade.submission.graded, answers=(("00.1", "x" * length),))
-    page = student_page(replace(grade, submission=replace(grade.submission, graded=graded)), classroom.notebooks)
+    page = student_page([replace(grade, submission=replace(grade.submission, graded=graded))], classroom.notebooks)
     assert page.count("your answer, its first 16,384 characters") == says
 
 
 def test_a_gpu_that_the_table_does_not_have_gives_no_roof(classroom):
     grade = classroom.grades[0]
     graded = replace(grade.submission.graded, gpu="NVIDIA Unknown")
-    page = student_page(replace(grade, submission=replace(grade.submission, graded=graded)), classroom.notebooks)
+    page = student_page([replace(grade, submission=replace(grade.submission, graded=graded))], classroom.notebooks)
     assert "<svg" not in page
     assert "of cuBLAS" in page
+
+
+def test_an_exercise_s_page_has_all_answers_by_verdict(classroom, tmp_path):
+    write_reports(classroom, tmp_path)
+    page = (tmp_path / "exercise" / "00.1.html").read_text()
+    assert re.findall("<h3><a href=.*?>(.*?)</a>", page) == ["ann", "bob", "=cmd()", "cy"]  # cy's is not written
+    assert re.findall('<h2><i class="chip (.*?)">', page) == ["failed", "unwritten"]
+    assert page.count("y" * 999) == 3
+    assert "<script" not in page
+    assert len(list((tmp_path / "exercise").iterdir())) == len(classroom.exercises)
+    assert 'href="exercise/00.1.html"' in (tmp_path / "index.html").read_text()
+    assert "exercise/" not in (tmp_path / "students" / "ann.html").read_text()
 
 
 def test_names_of_files():
@@ -153,10 +166,18 @@ def test_names_of_files():
 
 @pytest.mark.parametrize(
     ("value", "is_"),
-    [("=1", "'=1"), ("@x", "'@x"), ("\tx", "'\tx"), ("a=1", "a=1"), (2.0, 2), (2.5, 2.5), (-1, -1)],
+    [("a=1", "a=1"), ("\u5f20", "\u5f20"), ("'t Hooft", "'t Hooft"), ("  x", "  x"), (2.0, 2), (2.5, 2.5), (-1, -1)],
 )
-def test_harmless(value, is_):
-    assert harmless(value) == is_
+def test_numbers_and_names_stay_as_they_are(value, is_):
+    assert plain(value) == is_
+
+
+@pytest.mark.parametrize("before", ["", " ", "\xa0", "\u3000", "\u200b", "\ufeff", "\t", "\r", "\n"])
+@pytest.mark.parametrize("sign", "=+-@＝＋－＠﹦﹢﹣﹫⁼\t\r|%")
+def test_no_text_is_a_formula(before, sign):
+    text = f"{before}{sign}cmd()"
+    assert plain(text) == f"'{text}"
+    assert unescaped(plain(text)) == text
 
 
 def test_a_text_is_one_field_wherever_a_spreadsheet_splits():
@@ -202,19 +223,17 @@ def test_minutes(seconds, shown):
 @pytest.mark.browser
 def test_in_a_browser_nothing_runs_and_nothing_is_wider_than_the_page(classroom, tmp_path, chromium):
     written = write_reports(classroom, tmp_path)
-    names = {grade.name: grade.name for grade in classroom.grades}
     (pair,) = similar(class_of(class_with_a_copy(1)))
     worst = replace(pair, alike=tuple(replace(one, texts=(ATTACK * 99,) * 2) for one in pair.alike))
     similar_page = tmp_path / "similar.html"
     similar_page.write_text(render("similar.html", pairs=[worst], shown=1, most=9))
-    more = [similar_page, *write_leaderboard(classroom, tmp_path, names)]
     with opened(chromium) as browser:
         page = browser.new_page(viewport={"width": 420, "height": 800})
         said = []
         page.on("console", lambda message: said.append(message.text))
         page.on("dialog", lambda dialog: (said.append("a dialog"), dialog.dismiss()))
         page.on("request", lambda request: said.append(request.url) if not request.url.startswith("file:") else None)
-        for path in (*written, *more):
+        for path in (*written, similar_page):
             page.goto(path.as_uri())
             assert page.evaluate("document.documentElement.scrollWidth") <= 420
         page.goto(written[0].as_uri())

@@ -71,6 +71,18 @@ def test_the_solution_and_the_page_are_no_evidence():
     assert all(statements(text).keys() <= given_statements("01")[id] for id, text in solved.items())
 
 
+GIVE_UPS = ("return None", "pass", "...", "return", "return 0", 'raise NotImplementedError("no idea")')
+
+
+@pytest.mark.parametrize("stub", [*(f"\n    {one}" for one in GIVE_UPS), " pass"])
+def test_who_gives_up_is_like_nobody(stub):
+    """Not one of these, nor all of them in turn: the page's own line is the only other one."""
+    answers = many_answers(40, EXERCISES, 3)
+    for student in COPY:
+        answers[student] = {id: f"def answer(shape, stride: tuple):{stub}  # gave up" for id in EXERCISES}
+    assert similar(class_of(answers)) == []
+
+
 def test_the_page_marks_what_both_have_and_the_table_has_every_exercise(tmp_path):
     answers = class_with_a_copy(1)
     hostile = "\n</pre><script>alert(1)</script>"
@@ -89,7 +101,7 @@ def test_the_page_marks_what_both_have_and_the_table_has_every_exercise(tmp_path
 
 
 def test_nothing_of_it_is_on_a_students_page(tmp_path):
-    class_command.pages_of(class_of(class_with_a_copy(1)), tmp_path, None, b"")
+    class_command.write_results(class_of(class_with_a_copy(1)), tmp_path, partial=False)
     assert "similar.html" in (tmp_path / "index.html").read_text()
     for student in COPY:
         page = (tmp_path / "students" / f"{student}.html").read_text()

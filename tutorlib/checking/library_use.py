@@ -54,7 +54,7 @@ ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
 
 def as_told(library: Library) -> dict[str, tuple[str, ...]]:
     """The library as plain data, for another process: each spelling with a name, or a module and a name in it."""
-    return {spelled: (part,) if isinstance(part, str) else place_of(part) for spelled, part in library.items()}
+    return {spelled: (part,) if isinstance(part, str) else tool_place(part) for spelled, part in library.items()}
 
 
 def from_words(told: Mapping[str, tuple[str, ...]]) -> Library:
@@ -62,7 +62,7 @@ def from_words(told: Mapping[str, tuple[str, ...]]) -> Library:
     return {spelled: InModule(*where) if where[1:] else where[0] for spelled, where in told.items()}
 
 
-def place_of(part: Callable | property | InModule) -> tuple[str, str]:
+def tool_place(part: Callable | property | InModule) -> tuple[str, str]:
     """The module and the qualified name of a function."""
     if isinstance(part, InModule):
         return part.module, part.name
@@ -78,7 +78,7 @@ def refuse_library_use(answer: Any, library: Library, *, plain: bool = False) ->
     function's own name, a method's class. The name of a function or class of the reader's is none of the library's.
     """
     names = {part: spelled for spelled, part in library.items() if isinstance(part, str)}
-    places = {spelled: place_of(part) for spelled, part in library.items() if not isinstance(part, str)}
+    places = {spelled: tool_place(part) for spelled, part in library.items() if not isinstance(part, str)}
     if plain:
         names |= {name.partition(".")[0]: spelled for spelled, (_, name) in places.items()}
     values = [*within_reach(answer, plain)]
@@ -132,9 +132,9 @@ def names_in(values: Iterable[Any], plain: bool) -> Iterator[str]:
     for function in chain.from_iterable(map(own_functions, values)):
         for code in own_codes(function, plain):
             attributes = {step.argval for step in dis.get_instructions(code) if step.opname in ATTRIBUTES}
-            others = {name for name in code.co_names if not is_own(function.__globals__.get(name))}
+            others = {name for name in code.co_names if not is_the_readers(function.__globals__.get(name))}
             texts = {text for text in code.co_consts if isinstance(text, str)}
-            texts -= {text for text in texts if is_own_class(function.__globals__.get(text))}
+            texts -= {text for text in texts if is_the_readers_class(function.__globals__.get(text))}
             yield from chain.from_iterable(text.split(".") for text in (*attributes, *others, *texts))
 
 
@@ -175,12 +175,12 @@ def is_installed(kind: type) -> bool:
     return kind.__module__ == "builtins" or file.startswith(INSTALLED)
 
 
-def is_own(value: Any) -> bool:
+def is_the_readers(value: Any) -> bool:
     """Whether it is a function or a class of the reader's."""
-    return bool(own_functions(value)) or is_own_class(value)
+    return bool(own_functions(value)) or is_the_readers_class(value)
 
 
-def is_own_class(value: Any) -> bool:
+def is_the_readers_class(value: Any) -> bool:
     return isinstance(value, type) and not is_installed(value)
 
 

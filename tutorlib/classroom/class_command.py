@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tutorlib.classroom import exports, feedback, leaderboard, reports, similar_answers
+from tutorlib.classroom import exports, feedback, reports, similar_answers
 from tutorlib.classroom.class_run import AtWork, Run, alone_in, grade_new
 from tutorlib.classroom.gradebook import GradebookFailed, open_gradebook
 from tutorlib.classroom.grades import Classroom, Grade, grades_of
@@ -22,9 +22,11 @@ from tutorlib.classroom.instructor_files import InstructorFiles, Prepared, prepa
 from tutorlib.classroom.pool import MachineFailed
 from tutorlib.classroom.roster import Enrolled
 from tutorlib.classroom.tables import BadTable
-from tutorlib.classroom.task import Settings
+from tutorlib.classroom.task import Settings, check_room
+from tutorlib.course.execute import environment
 from tutorlib.grading import sandbox
 from tutorlib.grading.progress_display import progress
+from tutorlib.grading.scratch import scratch_folder
 from tutorlib.problems.wrong import count
 
 
@@ -67,17 +69,23 @@ def grade_folder(
     ray: str | None,
     console: Console,
     files: InstructorFiles,
-    naming: leaderboard.Naming | None = None,
+    partial: bool = False,
 ) -> Summary:
     """Grade what is new below `folder` into the gradebook in `out`, then write everything that is made of it.
 
-    again: students to grade anew, by name or id. files: the instructor's. naming: how the leaderboard names students;
-    None for no leaderboard.
+    again: students to grade anew, by name or id. files: the instructor's. partial: whether to export the grades
+    although some students are not graded.
     Raises Ended, and one of ENDINGS; what the gradebook has then stays, and the next run goes on from there.
     """
     with ended_by_signals(), ExitStack() as held:
+        try:
+            check_room()
+            folders = held.enter_context(scratch_folder())
+        except OSError as error:
+            raise CannotGrade(f"{error.filename}: {error.strerror}.") from None
         if settings.sandboxed and (why := sandbox.why_open()):
             raise CannotGrade(f"{why}, or grade students' code without a sandbox: --no-sandbox.")
+        held.enter_context(environment(CUDA_TILE_TEMP_DIR=str(folders)))  # else killed processes leave cuTile's behind
         held.enter_context(alone_in(out))
         students, stray = handed_in(folder.resolve(), without=out.resolve())
         with open_gradebook(out / "gradebook.sqlite") as book:
@@ -89,33 +97,26 @@ def grade_folder(
             there = {one.student: submissions[one.student] for one in students}
             classroom = grades_of(class_.students, there, wanted, (), class_.adjustments)
             classroom = replace(classroom, stray=(*stray, *class_.lines, *remarks(classroom, class_.adjustments)))
-            book.record(classroom.results)
-            secret = book.secret() if naming == "pseudonyms" else b""
         try:
-            written = [*exports.write_all(classroom, out), *pages_of(classroom, out, naming, secret)]
+            written = write_results(classroom, out, partial)
         except OSError as error:
             raise NotWritten(
                 f"{error.filename or out}: {error.strerror}. The gradebook is whole; run this again."
             ) from None
         gone = sorted(submissions.keys() - {student.student for student in students})
-    lines = [*filter(None, [class_.kept]), *lines_of(classroom, gone)]
-    if naming and out / leaderboard.FILE not in written:
-        lines.append(leaderboard.NOTHING)
+    lines = [*filter(None, [class_.kept]), *lines_of(classroom, gone, partial)]
     return Summary(lines, table_of(classroom, out, len(written)), bool(classroom.failed))
 
 
-def pages_of(classroom: Classroom, out: Path, naming: leaderboard.Naming | None, secret: bytes) -> list[Path]:
-    """Write the pages and the zips that give them back. Raises OSError."""
-    names = [grade.name for grade in classroom.grades]
+def write_results(classroom: Classroom, out: Path, partial: bool) -> list[Path]:
+    """Write the pages; if all students are graded, or `partial`, also everything to be published. Raises OSError."""
     written = similar_answers.write_similar(classroom, out)
-    pseudonyms = leaderboard.pseudonyms(names, secret) if naming == "pseudonyms" else {}
-    if naming:
-        written += leaderboard.write_leaderboard(classroom, out, pseudonyms or dict(zip(names, names, strict=True)))
-    links = [path for path in written if path.suffix == ".html"]
-    timed = {grade.name for grade in classroom.grades if any(leaderboard.right_and_timed(grade))}
-    told = {name: pseudonym for name, pseudonym in pseudonyms.items() if name in timed}
-    written += reports.write_reports(classroom, out, links, told)
-    return written + feedback.write_feedback(classroom, reports.student_files(classroom, out), out)
+    written += reports.write_reports(classroom, out, [path for path in written if path.suffix == ".html"])
+    if classroom.failed and not partial:
+        return written
+    graded = replace(classroom, grades=tuple(classroom.graded))
+    written += exports.write_all(classroom, out)
+    return written + feedback.write_feedback(graded, reports.student_files(classroom, out), out)
 
 
 @contextmanager
@@ -155,26 +156,35 @@ def to_regrade(again: Iterable[str], class_: Prepared) -> Iterator[str]:
         yield found
 
 
-def lines_of(classroom: Classroom, gone: list[str]) -> Iterator[str]:
+def lines_of(classroom: Classroom, gone: list[str], partial: bool) -> Iterator[str]:
     """What an instructor must hear of."""
     yield from classroom.stray
     for grade in classroom.grades:
         yield from (f"{grade.name}: {line}" for line in grade.notes)
     for grade in classroom.failed:
-        yield f"{grade.name}: {grade.submission.graded.failed}. Run this again to grade it again."
+        yield f"{grade.name}: {grade.failed}. Run this again to grade it again."
+    if classroom.failed:
+        names = ", ".join(grade.name for grade in classroom.failed)
+        if partial:
+            yield f"Exported without a grade: {names}."
+        else:
+            yield f"Nothing is exported, since these are not graded: {names}. --partial exports the others' grades."
     if gone:
         yield f"In the gradebook, and not in the folder any more: {', '.join(gone)}."
 
 
 def table_of(classroom: Classroom, out: Path, files: int) -> Table:
     """A row for each student, the points by notebook."""
-    table = Table(show_footer=True, caption=f"{out}: gradebook.sqlite, grades.csv and {files - 1} more files")
+    table = Table(show_footer=True, caption=f"{out}: gradebook.sqlite and {files} more files")
     table.add_column("Student", count(len(classroom.grades), "student"))
     for name in classroom.notebooks:
         table.add_column(name[:2], justify="right")
     table.add_column("Points", justify="right", no_wrap=True)
     table.add_column("Exercises not passed")
     for grade in classroom.grades:
+        if grade.failed:
+            table.add_row(Text(grade.name), *("–" for _ in classroom.notebooks), "–", "not graded")
+            continue
         by_notebook = ["–" if name in grade.missing else f"{grade.points_of(name):g}" for name in classroom.notebooks]
         statuses = Counter(one.outcome.status for one in grade.judged if one.outcome.status != "passed")
         said = ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in statuses.items())

@@ -11,12 +11,10 @@ from pathlib import Path
 
 from tutorlib.checking.randomness import new_seed
 from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
+from tutorlib.classroom.hand_in_files import UNPACKING, Entry, HandInReader, Unreadable, lines_about
 from tutorlib.classroom.handed_in import HandedIn, place_beside
 from tutorlib.classroom.pool import Lane, graded_here
 from tutorlib.classroom.task import Graded, Needing, Settings, Task
-from tutorlib.classroom.ungraded_files import lines_about
-from tutorlib.classroom.unpacking import UNPACKING, TooMuch, Unpacking, Unreadable
-from tutorlib.classroom.zip_entries import Entry
 from tutorlib.grading.limited_process import Exceeded, in_child
 from tutorlib.grading.local_modules import LARGEST_MODULE, Modules
 from tutorlib.machine import device
@@ -135,38 +133,31 @@ def files_of(student: HandedIn, version: str, with_bytes: bool = True) -> Files:
 def files_here(student: HandedIn, version: str, with_bytes: bool) -> Files:
     """A student's files, read in this process; without their bytes, what is known of them all the same."""
     notes: list[str] = []
-    with Unpacking() as unpacking:
-        read = notebooks_of(student, unpacking, notes.append)
-        modules = modules_of(student, unpacking, notes.append)
+    reader = HandInReader()
+    read = notebooks_of(student, reader, notes.append)
+    modules = modules_of(student, reader, notes.append)
     hashed = hashlib.sha256(version.encode())
     for label, content in (*read, *modules):
         hashed.update(f"{len(label)} {label} {len(content)} ".encode() + content)
-    if not with_bytes:
-        return Files(hashed.hexdigest(), notes=tuple(notes))
-    return Files(hashed.hexdigest(), tuple(read), tuple(notes), tuple(modules))
+    files = Files(hashed.hexdigest(), tuple(read), tuple(notes), modules)
+    return files if with_bytes else replace(files, read=(), modules=())
 
 
-def notebooks_of(student: HandedIn, unpacking: Unpacking, say: Callable[[str], None]) -> list[tuple[str, bytes]]:
+def notebooks_of(student: HandedIn, reader: HandInReader, say: Callable[[str], None]) -> list[tuple[str, bytes]]:
     """The newest of a student's notebooks, the oldest of them first."""
     read: list[tuple[str, bytes]] = []
     unreadable: list[tuple[Entry, str]] = []
     room = LARGEST_HAND_IN
     for entry in reversed(student.notebooks):
-        if len(read) == MOST_NOTEBOOKS:
-            say(f"{entry.label}: it and all that is older are left out: more than {MOST_NOTEBOOKS} files.")
-            break
         try:
-            content = entry.read(unpacking)
-        except TooMuch as error:
-            say(f"{entry.label}: {error}; it and all that is older are left out.")
-            break
+            content = reader.read(entry.path, entry.members)
         except Unreadable as error:
             unreadable.append((entry, str(error)))
             continue
         room -= len(content)
-        if room <= 0:
-            most = f"more than {LARGEST_HAND_IN // 2**20} MB were handed in"
-            say(f"{entry.label}: it and all that is older are left out: {most}.")
+        if room <= 0 or len(read) == MOST_NOTEBOOKS:
+            most = f"{MOST_NOTEBOOKS} notebooks" if room > 0 else f"{LARGEST_HAND_IN // 2**20} MB"
+            say(f"{entry.label}: it and all that is older are left out: more than {most} were handed in.")
             break
         read.append((entry.label, content))
     for line in lines_about(unreadable):
@@ -174,19 +165,14 @@ def notebooks_of(student: HandedIn, unpacking: Unpacking, say: Callable[[str], N
     return read[::-1]
 
 
-def modules_of(student: HandedIn, unpacking: Unpacking, say: Callable[[str], None]) -> Modules:
+def modules_of(student: HandedIn, reader: HandInReader, say: Callable[[str], None]) -> Modules:
     """A student's Python files, where there is a notebook that may import them."""
     read = []
     for entry in student.modules if student.notebooks else ():
         try:
-            content = entry.read(unpacking)
+            read.append((place_beside(entry), reader.read(entry.path, entry.members, LARGEST_MODULE)))
         except Unreadable as error:
             say(f"{entry.label}: {error}.")
-            continue
-        if len(content) <= LARGEST_MODULE:
-            read.append((place_beside(entry), content))
-        else:
-            say(f"{entry.label}: larger than {LARGEST_MODULE // 1024} kB; left out.")
     return tuple(read)
 
 

@@ -1,6 +1,5 @@
 """Grades in the formats of other systems: CSV files, Gradescope's results.json, JUnit XML."""
 
-import csv
 import json
 import os
 import re
@@ -13,16 +12,19 @@ from typing import Any
 from tutorlib.classroom.grades import Classroom, Grade
 from tutorlib.classroom.handed_in import System
 from tutorlib.classroom.roster import Listed
+from tutorlib.classroom.tables import as_csv
 from tutorlib.grading.junit import junit
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would calculate what begins so
 CORRECTION = "correction"  # the notebook's name in rows and columns for corrections of the total
 LONGEST_STEM = 80  # bytes of a file's name
 HASHED = re.compile("-[0-9a-f]{8}$")  # how a file's name ends that is not just the student's
 
 
 def write_all(classroom: Classroom, out: Path) -> list[Path]:
-    """Write every export. A file is there as a whole, or as it was before. Raises OSError."""
+    """Write every export. A file is there as a whole, or as it was before. Raises OSError.
+
+    Of a student who is not graded the cells are empty, and there is no file.
+    """
     tables = {
         "grades.csv": grades_table(classroom),
         "nbgrader.csv": nbgrader_table(classroom),
@@ -31,11 +33,13 @@ def write_all(classroom: Classroom, out: Path) -> list[Path]:
     }
     files = {out / name: as_csv(rows) for name, rows in tables.items()}
     stems = file_stems(grade.name for grade in classroom.grades)
-    for grade in classroom.grades:
+    for grade in classroom.failed:
+        (out / "gradescope" / stems[grade.name] / "results.json").unlink(missing_ok=True)  # of an earlier run
+    for grade in classroom.graded:
         results = json.dumps(gradescope(grade), ensure_ascii=False, indent=1)
         files[out / "gradescope" / stems[grade.name] / "results.json"] = results + "\n"
     suites = (
-        (one.name, one.submission.graded.seconds, [each.outcome for each in one.judged]) for one in classroom.grades
+        (one.name, one.submission.graded.seconds, [each.outcome for each in one.judged]) for one in classroom.graded
     )
     files[out / "junit.xml"] = junit(suites)
     for path, text in files.items():
@@ -74,22 +78,9 @@ def file_stems(names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def as_csv(rows: Iterable[dict[str, Any]]) -> str:
-    """A table as CSV, in which no text is a formula to a spreadsheet, also to one that splits lines at semicolons."""
-    import pandas as pd
-
-    safe = [{key: harmless(value) for key, value in row.items()} for row in rows]
-    return pd.DataFrame(safe, dtype=object).to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-
-
-def harmless(value: Any) -> Any:
-    """Text with an apostrophe before what a spreadsheet would calculate; whole numbers without a point."""
-    if isinstance(value, float):
-        value = round(value, 6)  # what adding penalties leaves behind is no points
-        return int(value) if value.is_integer() else value
-    if not isinstance(value, str):
-        return value
-    return f"'{value}" if value.startswith(FORMULA) else value
+def graded_row(grade: Grade, row: dict[str, Any]) -> dict[str, Any]:
+    """The row; without its numbers where the student is not graded."""
+    return {key: "" if grade.failed and isinstance(value, float | int) else value for key, value in row.items()}
 
 
 def grades_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
@@ -98,7 +89,7 @@ def grades_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
     penalty: for lateness. remarks: nothing handed in, lateness and corrections, in words.
     """
     for grade in classroom.grades:
-        yield {
+        row = {
             "student": grade.name,
             "id": grade.id,
             "email": grade.email,
@@ -107,8 +98,8 @@ def grades_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
             "raw_points": grade.raw_points,
             "penalty": grade.penalty,
             "remarks": "; ".join(grade.remarks),
-            **{one.outcome.id: one.points for one in grade.judged},
         }
+        yield graded_row(grade, row | {one.outcome.id: one.points for one in grade.judged})
 
 
 def nbgrader_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
@@ -116,40 +107,30 @@ def nbgrader_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
     for name in classroom.notebooks:
         for grade in classroom.grades:
             late = next((one for one in grade.late if one.notebook == name), None)
-            yield nbgrader_row(grade, name) | {
-                "duedate": late.due if late else "",
+            row = {
+                "duedate": str(late.due) if late else "",
                 "timestamp": "" if name in grade.missing else grade.submission.utc,
                 "raw_score": grade.raw_points_of(name),
                 "late_submission_penalty": grade.penalty_of(name),
                 "score": grade.points_of(name),
-                "max_score": sum(one.counts for one in grade.of_notebook(name)),
+                "max_score": grade.max_points_of(name),
             }
-    for grade in classroom.grades:
+            yield graded_row(grade, nbgrader_row(grade, name) | row)
+    for grade in classroom.graded:
         if grade.total_corrections:
-            points = {"raw_score": 0.0, "score": grade.total_change, "max_score": 0.0}
-            yield nbgrader_row(grade, CORRECTION) | points
+            yield nbgrader_row(grade, CORRECTION) | {"score": grade.total_change}
 
 
 def nbgrader_row(grade: Grade, assignment: str) -> dict[str, Any]:
-    return {
-        "assignment": assignment,
-        "duedate": "",
-        "timestamp": "",
-        "student_id": grade.id or grade.name,
-        "last_name": "",
-        "first_name": grade.name,
-        "email": grade.email,
-        "raw_score": 0.0,
-        "late_submission_penalty": 0.0,
-        "score": 0.0,
-        "max_score": 0.0,
-    }
+    who = {"student_id": grade.id or grade.name, "last_name": "", "first_name": grade.name, "email": grade.email}
+    points = dict.fromkeys(("raw_score", "late_submission_penalty", "score", "max_score"), 0.0)
+    return {"assignment": assignment, "duedate": "", "timestamp": "", **who, **points}
 
 
 def moodle_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
     """Moodle's grading worksheet: what it finds a student by, and what it takes up."""
     for grade in in_system(classroom, "moodle"):
-        yield {
+        row = {
             "Identifier": f"Participant {grade.id}" if grade.system == "moodle" and grade.id else grade.name,
             "Full name": grade.full_name,
             "Email address": grade.email,
@@ -157,6 +138,7 @@ def moodle_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
             "Maximum Grade": grade.max_points,
             "Feedback comments": feedback(grade),
         }
+        yield graded_row(grade, row)
 
 
 def in_system(classroom: Classroom, system: System) -> list[Grade]:
@@ -173,7 +155,7 @@ def canvas_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
     first = classroom.grades[0]
     corrected = any(grade.total_corrections for grade in classroom.grades)
     head = {"Student": "    Points Possible", "ID": "", "SIS User ID": "", "SIS Login ID": "", "Section": ""}
-    possible = {name: sum(one.counts for one in first.of_notebook(name)) for name in classroom.notebooks}
+    possible = {name: first.max_points_of(name) for name in classroom.notebooks}
     yield head | possible | ({CORRECTION: 0.0} if corrected else {})
     for grade in in_system(classroom, "canvas"):
         listed = grade.listed or Listed(grade.name)
@@ -185,12 +167,12 @@ def canvas_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
             "Section": listed.section,
         }
         points = {name: grade.points_of(name) for name in classroom.notebooks}
-        yield row | points | ({CORRECTION: grade.total_change} if corrected else {})
+        yield graded_row(grade, row | points | ({CORRECTION: grade.total_change} if corrected else {}))
 
 
 def feedback(grade: Grade) -> str:
     """A line for each exercise that lost points, each notebook that was late, each correction."""
-    lost = [one for one in grade.judged if one.points < one.counts and not grade.reason]
+    lost = [one for one in grade.judged if one.points < one.counts and not (grade.reason or grade.failed)]
     lines = [f"{one.outcome.id} {one.outcome.title}: {one.points:g} of {one.counts:g}" for one in lost]
     return "\n".join([*grade.remarks, *lines, *grade.notes])
 

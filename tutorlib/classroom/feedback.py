@@ -13,7 +13,8 @@ from pathlib import Path
 
 from tutorlib.classroom.exports import whole_file
 from tutorlib.classroom.grades import Classroom, Grade
-from tutorlib.classroom.handed_in import CANVAS, MOODLE, System, legible
+from tutorlib.classroom.hand_in_files import legible
+from tutorlib.classroom.handed_in import CANVAS, MOODLE, System
 
 REPORT = "report.html"  # always the same, so that Moodle replaces an earlier one
 SYSTEMS: tuple[System, ...] = ("moodle", "canvas")

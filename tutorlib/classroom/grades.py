@@ -2,22 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from tutorlib.classroom.corrections import TOTAL, Correction, all_texts, corrected
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.handed_in import HandedIn, System
-from tutorlib.classroom.late_rules import (
-    HandInTimes,
-    LateNotebook,
-    Rules,
-    at_most,
-    hand_in_times,
-    late_notebooks,
-    of_one_download,
-)
+from tutorlib.classroom.late_rules import LateNotebook, Rules, hand_in_time, late_notebooks, of_one_download
 from tutorlib.classroom.roster import Enrolled, Listed
 from tutorlib.classroom.task import Graded, Judged
 from tutorlib.exercises import of_notebook
@@ -90,9 +81,14 @@ class Grade:
         return self.listed.email if self.listed else ""
 
     @property
+    def failed(self) -> str:
+        """Why the grading did not come to its end, or "". Such a grade is none: its points say nothing."""
+        return self.submission.graded.failed
+
+    @property
     def reason(self) -> str:
         """Why there was nothing to grade, or ""."""
-        if self.submission.graded.notebooks or self.submission.graded.failed:
+        if self.submission.graded.notebooks or self.failed:
             return ""
         if not self.student.arrivals:
             return NOTHING
@@ -138,6 +134,9 @@ class Grade:
     def raw_points_of(self, notebook: str) -> float:
         return sum(one.raw_points for one in self.of_notebook(notebook))
 
+    def max_points_of(self, notebook: str) -> float:
+        return sum(one.counts for one in self.of_notebook(notebook))
+
     def points_of(self, notebook: str) -> float:
         """A notebook's points with its corrections, less what its lateness costs."""
         points = sum(one.points for one in self.of_notebook(notebook))
@@ -149,7 +148,7 @@ class Grade:
     @property
     def remarks(self) -> list[str]:
         """What the points alone do not tell, in lines: nothing handed in, lateness, corrections."""
-        lines = [self.reason] if self.reason else []
+        lines = [self.reason] if self.reason else [f"not graded: {self.failed}"] if self.failed else []
         return [*lines, *(one.text for one in self.late), *all_texts(self.corrections)]
 
 
@@ -167,21 +166,13 @@ class Classroom:
         return [exercise.id for name in self.notebooks for exercise in of_notebook(name)]
 
     @property
-    def results(self) -> dict[str, list[tuple[Any, ...]]]:
-        """The rows of the gradebook's tables `grades`, `late` and `corrections`."""
-        grades, late, corrections = [], [], []
-        for grade in self.grades:
-            student = grade.student.student
-            points = grade.raw_points, grade.points, grade.max_points
-            grades.append((student, grade.name, grade.id, grade.email, *points, grade.reason))
-            late += [(student, *astuple(one)) for one in grade.late]
-            corrections += [(student, *astuple(one)) for ones in grade.corrections.values() for one in ones]
-        return {"grades": grades, "late": late, "corrections": corrections}
+    def graded(self) -> list[Grade]:
+        return [grade for grade in self.grades if not grade.failed]
 
     @property
     def failed(self) -> list[Grade]:
         """Those whose grading came to no end."""
-        return [grade for grade in self.grades if grade.submission.graded.failed]
+        return [grade for grade in self.grades if grade.failed]
 
 
 @dataclass(frozen=True)
@@ -189,7 +180,6 @@ class Adjustments:
     """What comes on top of the grader's verdicts. corrections: student → exercise ("" for the total) → corrections."""
 
     rules: Rules = field(default_factory=Rules)
-    times: HandInTimes = field(default_factory=dict)
     corrections: Mapping[str, Mapping[str, tuple[Correction, ...]]] = field(default_factory=dict)
 
 
@@ -256,10 +246,11 @@ class Adjusting:
 
     def with_lateness(self, grade: Grade, enrolled: Enrolled) -> Grade:
         """The grade less what lateness costs; no notebook loses more points than it has."""
-        rules, times = self.adjustments.rules, self.adjustments.times
-        there = [one for one in grade.submission.graded.notebooks if one[0] in grade.notebooks]
-        handed_in = hand_in_times(enrolled, there, rules, times, self.one_download)
-        possible = {name: sum(one.counts for one in grade.of_notebook(name)) for name in handed_in}
-        late = [at_most(one, grade.points_of(one.notebook)) for one in late_notebooks(rules, handed_in, possible)]
-        unknown = tuple(name for name, _ in there if name not in handed_in and rules.due_of(name))
-        return replace(grade, late=tuple(late), unknown_time=unknown)
+        rules = self.adjustments.rules
+        there = {name: file for name, file in grade.submission.graded.notebooks if name in grade.notebooks}
+        known = {name: hand_in_time(enrolled, file, rules, self.one_download) for name, file in there.items()}
+        handed_in = {name: time for name, time in known.items() if time}
+        points = {name: (grade.points_of(name), grade.max_points_of(name)) for name in there}
+        unknown = tuple(name for name, time in known.items() if not time and rules.due_of(name, enrolled))
+        late = late_notebooks(rules, enrolled, handed_in, points)
+        return replace(grade, late=late, unknown_time=unknown)

@@ -3,14 +3,21 @@
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from tutorlib.classroom.ungraded_files import UNOPENED, kind_by_suffix, lines_about, no_notebook
-from tutorlib.classroom.unpacking import UNPACKING, TooMuch, Unpacking
-from tutorlib.classroom.zip_entries import EMPTY, Entry, broken, entries, hidden, legible, unpacked
+from tutorlib.classroom.hand_in_files import (
+    EMPTY,
+    UNPACKING,
+    Entry,
+    HandInReader,
+    entries,
+    hidden,
+    legible,
+    lines_about,
+)
 from tutorlib.grading.limited_process import Exceeded, in_child
 from tutorlib.grading.local_modules import MOST_MODULES, is_module, is_other, line_of
 from tutorlib.paths import notebook_names
@@ -23,6 +30,7 @@ CANVAS = re.compile(
 STRAY = "whose is it? Put it into a folder that has its student's name."
 ONE_STUDENTS = "one student's, by where it lies, with names of others in it. Is it a class's? Grade it by itself."
 NO_NOTEBOOK = "neither a notebook nor a zip; left out."
+NAMED = 3  # files that a line about a hand-in without a notebook names
 MOST_NOTES = 100  # lines for the report of one student's files
 System = Literal["", "moodle", "canvas"]
 
@@ -31,8 +39,9 @@ System = Literal["", "moodle", "canvas"]
 class Owner:
     """The owner of a file. written: the name as the file or folder has it. id: the student's in Moodle or Canvas.
 
-    attempt: Canvas counts uploads upwards. at: when it came, in seconds since 1970. download: the file's or folder's
-    name where Moodle or Canvas chose it.
+    late: whether Canvas marks the file so. attempt: Canvas counts uploads upwards. download: the file's or folder's
+    name where Moodle or Canvas chose it. at: when the file came, in seconds since 1970, as the course system or the
+    disk has it; for a file in a student's own zip, when the zip did; 0: unknown.
     """
 
     written: str
@@ -48,23 +57,12 @@ class Owner:
         return tidy_name(self.written)
 
 
-@dataclass(frozen=True)
-class Arrival:
-    """When a file came. at: seconds since 1970, as the course system or the disk has it; 0: unknown.
-
-    late: whether Canvas marks it so. Of what is in a student's own zip, the zip's.
-    """
-
-    at: float
-    late: bool = False
-
-
 @dataclass
 class HandedIn:
     """What one student handed in.
 
     student: unique in the class. written: the name in the files' names. notebooks: files that may be notebooks, the
-    oldest first. notes: lines for the report. arrivals: by the label of each file, whatever it is. download: the name
+    oldest first. notes: lines for the report. arrivals: by the label of each file. download: the name
     that Moodle or Canvas gave to the newest of the files, or ""; a report goes back under it. modules: Python
     files, which notebooks beside them may import.
     """
@@ -75,7 +73,7 @@ class HandedIn:
     written: str = ""
     notebooks: list[Entry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    arrivals: dict[str, Arrival] = field(default_factory=dict)
+    arrivals: dict[str, Owner] = field(default_factory=dict)
     download: str = ""
     modules: list[Entry] = field(default_factory=list)
 
@@ -104,8 +102,9 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     stray += [f"{legible(name)}: {ONE_STUDENTS}" for name in sorted(others)]
     for entry in found:
         if own := owner(entry.parts, whole):
-            own = replace(own, at=arrival_time(folder, entry, whole))
-            belongs.setdefault((own.name, own.system, own.id), []).append((own, entry))
+            own_zip = entry.members and entry.path != folder and entry.parts[0] not in whole
+            came = replace(own, at=entry.path.stat().st_mtime if own_zip else entry.modified)
+            belongs.setdefault((own.name, own.system, own.id), []).append((came, entry))
         elif not entry.parts:
             raise NothingHandedIn(f"{folder}: {entry.why_not}.")
         else:
@@ -120,14 +119,6 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     return students, stray
 
 
-def arrival_time(folder: Path, entry: Entry, whole: Collection[str]) -> float:
-    """When a file came: of one in a zip that is a single student's, when the zip did."""
-    outer = folder.joinpath(*entry.parts[:1])
-    if len(entry.parts) > 1 and entry.parts[0] not in whole and outer.is_file():
-        return outer.stat().st_mtime
-    return entry.modified
-
-
 def first_of(entry: Entry) -> list[Entry]:
     """The entry; of a zip whose names may say whose is what, what it holds."""
     if not is_opened(entry):
@@ -135,89 +126,74 @@ def first_of(entry: Entry) -> list[Entry]:
     try:
         return in_child(UNPACKING, opened_zip, entry)
     except Exceeded as error:
-        return [broken(entry.parts, f"unpacking it {error}")]
+        return [replace(entry, why_not=f"unpacking it {error}")]
 
 
 def is_opened(entry: Entry) -> bool:
-    return bool(entry.packed) and len(entry.parts) <= 1 and not (entry.parts and of_system(entry.parts[0]))
+    return entry.is_zip and len(entry.parts) <= 1 and not (entry.parts and of_system(entry.parts[0]))
 
 
 def opened_zip(entry: Entry) -> list[Entry]:
     """What a zip holds; of a class's zip, also what the zips in it hold."""
-    with Unpacking() as unpacking:
-        try:
-            inside = list(unpacked(entry, unpacking))
-        except TooMuch as error:
-            return [broken(entry.parts, str(error))]
+    inside = HandInReader().unpacked(entry)
     return [two for one in inside for two in (opened_zip(one) if is_opened(one) else [one])]
 
 
 def looked_through(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
     """`one_students`, and where there are zips in a child process with limits."""
-    if not any(entry.packed for _, entry in files):
+    if not any(entry.is_zip for _, entry in files):
         return one_students(found, files)
     try:
         return in_child(UNPACKING, one_students, found, files)
     except Exceeded as error:
         found.notes.append(f"The zips are not opened: unpacking them {error}.")
-        return one_students(found, [(own, entry) for own, entry in files if not entry.packed])
-
-
-def all_of(files: list[tuple[Owner, Entry]], say: Callable[[str], None]) -> list[tuple[Owner, Entry]]:
-    """A student's files with those inside zips in the place of these; a line where that is too much."""
-    found = []
-    with Unpacking() as unpacking:
-        left = deque(files)
-        while left:
-            own, entry = left.popleft()
-            if not entry.packed:
-                found.append((own, entry))
-                continue
-            try:
-                left.extendleft((own, inner) for inner in unpacked(entry, unpacking))
-            except TooMuch as error:
-                say(f"{entry.label}: {error}; this zip, and others that were not opened yet, are left out.")
-                return found + [(own, entry) for own, entry in left if not entry.packed]
-    return found
+        return one_students(found, [(own, entry) for own, entry in files if not entry.is_zip])
 
 
 def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
     """A student's files put in order: what may be a notebook, and a line for each that is late or cannot be opened."""
     if len(spelled := {own.written for own, _ in files}) > 1:
         found.notes.append(f"One student's by name, in different spellings: {', '.join(map(ascii, sorted(spelled)))}.")
-    found.arrivals = {entry.label: Arrival(own.at, own.late) for own, entry in files}
-    there: list[Entry] = []
+    found.arrivals = {entry.label: own for own, entry in files}
+    reader, left, all_files = HandInReader(), deque(files), []
+    while left:
+        own, entry = left.popleft()
+        if entry.is_zip:
+            left.extendleft((own, inner) for inner in reader.unpacked(entry))
+        else:
+            all_files.append((own, entry))
     bad: list[tuple[Entry, str]] = []
-    others = []
-    for own, entry in sorted(all_of(files, found.notes.append), key=age):
+    others: list[Entry] = []
+    for own, entry in sorted(all_files, key=age):
         name = entry.parts[-1]
-        found.arrivals[entry.label] = Arrival(own.at, own.late)
+        found.arrivals[entry.label] = own
         found.download = own.download
-        there.append(entry)
         if own.late:
             found.notes.append(f"{entry.label}: handed in late.")
-        if not entry.why_not and is_notebook(name):
-            found.notebooks.append(entry)
-        elif kind_by_suffix(name) == UNOPENED:
-            bad.append((entry, UNOPENED))
-        elif entry.why_not and (entry.why_not != EMPTY or is_notebook(name) or name.lower().endswith(".zip")):
+        if entry.why_not and (entry.why_not != EMPTY or is_notebook(name) or name.lower().endswith(".zip")):
             bad.append((entry, entry.why_not))
-        elif is_module(name) and is_other(name):
-            found.modules.append(entry)
+        elif is_notebook(name):
+            found.notebooks.append(entry)
         elif is_other(name):
-            others.append(entry.label)
+            (found.modules if is_module(name) else others).append(entry)
     found.modules.sort(key=lambda entry: len(entry.parts))  # those right beside a notebook count first
-    others += [entry.label for entry in found.modules[MOST_MODULES:]]
+    others += found.modules[MOST_MODULES:]
     del found.modules[MOST_MODULES:]
-    if there and not found.notebooks:
-        found.notes.append(no_notebook(there))
-    else:
-        found.notes += lines_about(bad)
-        if others:
-            found.notes.append(line_of(others))
+    found.notes += lines_about(bad)
+    if found.notebooks and others:
+        found.notes.append(line_of(entry.label for entry in others))
+    elif all_files and not (found.notebooks or bad):
+        found.notes.append(no_notebook([entry for _, entry in all_files]))
     if (more := len(found.notes) - MOST_NOTES) > 0:
         found.notes[MOST_NOTES:] = [f"{count(more, 'more line')} about files."]
     return found
+
+
+def no_notebook(files: list[Entry]) -> str:
+    """The line about a hand-in that holds no notebook."""
+    names = [entry.label.rpartition("/")[2] for entry in files]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"There is no notebook in this hand-in, only {', '.join(names[:NAMED])}{more}."
 
 
 def age(file: tuple[Owner, Entry]) -> tuple[int, float, bool, str]:
@@ -294,6 +270,6 @@ def of_file(stem: str) -> Owner | None:
 
 
 def tidy_name(name: str) -> str:
-    """A name in one spelling: composed letters, single spaces, nothing that does not print. See `entries.legible`."""
+    """A name in one spelling: composed letters, single spaces, nothing that does not print. See `legible`."""
     letters = (c if c.isprintable() else " " for c in unicodedata.normalize("NFC", legible(name)))
     return " ".join("".join(letters).split()) or "nameless"

@@ -11,7 +11,7 @@ from tutorlib.classroom.corrections import Correction, read_corrections
 from tutorlib.classroom.gradebook import Gradebook
 from tutorlib.classroom.grades import Adjustments, Classroom
 from tutorlib.classroom.handed_in import HandedIn
-from tutorlib.classroom.late_rules import HandInTimes, Rules, moodle_time, read_rules, read_times
+from tutorlib.classroom.late_rules import Rules, extension_of, read_rules, time_in
 from tutorlib.classroom.roster import Directory, Enrolled, directory_of, enrolled, read_roster
 from tutorlib.classroom.tables import read_text
 from tutorlib.exercises import of_notebook
@@ -55,14 +55,8 @@ def prepared(students: list[HandedIn], files: InstructorFiles, book: Gradebook) 
     directory = directory_of(class_)
 
     rules = next((read_rules(*one) for one in texts["rules"]), Rules())
-    if not files.rules:
-        texts["times"] = book.files("times")
-    else:
-        texts["times"] = texts_of([str(Path(files.rules[0]).parent / rules.times)] if rules.times else [])
-    times: HandInTimes = {}
-    for one in texts["times"]:
-        times, unknown = read_times(*one, directory)
-        lines += unknown
+    for student in class_:
+        extension_of(student, rules.time_zone)  # to hear of a bad one before anything is graded
 
     corrections: dict[str, dict[str, tuple[Correction, ...]]] = {}
     exercises = [exercise.id for name in notebook_names() for exercise in of_notebook(name)]
@@ -70,11 +64,11 @@ def prepared(students: list[HandedIn], files: InstructorFiles, book: Gradebook) 
         lines += read_corrections(*one, directory, exercises, corrections)
 
     for kind, given in texts.items():
-        if typed["rules" if kind == "times" else kind]:
+        if typed[kind]:
             book.keep_files(kind, given)
     names = ", ".join(f"--{kind} {file}" for kind in typed if not typed[kind] for _, file in texts[kind])
     kept = f"Used again, as in an earlier run: {names}. With `none` in place of the file it is not." if names else ""
-    return Prepared(class_, directory, Adjustments(rules, times, corrections), lines, kept)
+    return Prepared(class_, directory, Adjustments(rules, corrections), lines, kept)
 
 
 def texts_of(files: Iterable[str]) -> list[tuple[str, str]]:
@@ -88,11 +82,12 @@ def remarks(classroom: Classroom, adjustments: Adjustments) -> Iterator[str]:
     if unknown := [grade.name for grade in classroom.grades if grade.unknown_time]:
         yield (
             f"When these handed in is unknown, and they count as on time: {', '.join(unknown)}. The files in Moodle's "
-            "zip have the time of its download: give Moodle's grading worksheet as --roster, or times in the rules."
+            "zip have the time of its download, and Canvas's mark ignores the roster's extensions: give Moodle's "
+            "grading worksheet as --roster, or add the column `handed in` to it."
         )
     rules = adjustments.rules
     for grade in classroom.grades if rules.due or rules.dues else ():
-        if (one := grade.listed) and len(one.handed_in) > 1 and not moodle_time(one.handed_in, rules.zone):
+        if (one := grade.listed) and len(one.handed_in) > 1 and not time_in(one.handed_in, rules.time_zone):
             yield f"{one.place}: {one.handed_in!r} is no time in English; export the worksheet in English."
             break  # the others are alike
 

@@ -60,7 +60,10 @@ def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
                 if task := lane.next_task():
                     ours, theirs = context.Pipe(duplex=False)
                     process = context.Process(target=serve_task, args=(task, theirs, environment), daemon=False)
-                    process.start()
+                    try:
+                        process.start()
+                    except (EOFError, OSError) as error:  # the fork server has ended, as on a full disk
+                        raise MachineFailed(f"no worker could be started: {error or 'their server ended'}") from None
                     theirs.close()
                     running[ours] = AtTask(process, task, lane, environment)
                 else:

@@ -38,7 +38,12 @@ def render(template: str, **values: Any) -> str:
     environment.filters["points"] = lambda number: f"{number:g}"
     environment.filters["minutes"] = minutes
     environment.filters["highlighted"] = highlighted
-    environment.globals |= {"WORDS": WORDS, "state_of": state_of, "LONGEST_ANSWER": LONGEST_ANSWER}
+    environment.globals |= {
+        "WORDS": WORDS,
+        "state_of": state_of,
+        "verdict_text": verdict_text,
+        "LONGEST_ANSWER": LONGEST_ANSWER,
+    }
     return environment.get_template(template).render(values)
 
 
@@ -53,6 +58,12 @@ def minutes(seconds: list[float]) -> str:
 def title(notebook: str) -> str:
     """ "02 layout algebra"."""
     return notebook.replace("_", " ")
+
+
+def verdict_text(one: Judged) -> str:
+    """What a page says of an outcome beside its state: of a right answer, what follows the line with its points."""
+    state, message = state_of(one), one.outcome.message
+    return "" if state == "unwritten" else message.partition("\n")[2] if state == "passed" else message
 
 
 def state_of(one: Judged) -> StateShown:

@@ -1,10 +1,11 @@
-"""The reports: a page for each student and one for the class, each a single file."""
+"""The reports: a page for each student, for each exercise and for the class, each a single file."""
 
 import io
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -42,32 +43,32 @@ class TimedKernel:
     measured: Measurement
 
 
-def write_reports(
-    classroom: Classroom, out: Path, links: Iterable[Path] = (), pseudonyms: Mapping[str, str] | None = None
-) -> list[Path]:
-    """Write OUT/index.html and OUT/students/NAME.html. Raises OSError.
+def write_reports(classroom: Classroom, out: Path, links: Iterable[Path] = ()) -> list[Path]:
+    """Write OUT/index.html, OUT/students/NAME.html and OUT/exercise/NN.k.html. Raises OSError.
 
-    links: files in OUT that the class page names. pseudonyms: student → the name on the leaderboard.
+    links: files in OUT that the class page names.
     """
     students = student_files(classroom, out)
     stems = {name: path.stem for name, path in students.items()}
     pages = {out / "index.html": class_page(classroom, stems, [path.name for path in links])}
     for grade in classroom.grades:
-        pseudonym = (pseudonyms or {}).get(grade.name, "")
-        pages[students[grade.name]] = page_in_child(grade, classroom.notebooks, pseudonym)
+        pages[students[grade.name]] = page_in_child(partial(student_page, notebooks=classroom.notebooks), [grade])
+    for id in classroom.exercises:
+        made = page_in_child(partial(exercise_page, id=id, stems=stems), classroom.grades)
+        pages[out / "exercise" / f"{id}.html"] = made
     for path, text in pages.items():
         write_whole(path, text)
     return list(pages)
 
 
-def page_in_child(grade: Grade, notebooks: Iterable[str], pseudonym: str) -> str:
-    """A student's page, made in a child process with limits; without the answers if highlighting them exceeds these."""
+def page_in_child(page: Callable[[Iterable[Grade]], str], grades: Iterable[Grade]) -> str:
+    """A page with answers, made in a child process with limits; without them if highlighting them exceeds these."""
     try:
-        return in_child(Allowance(), student_page, grade, notebooks, pseudonym)
+        return in_child(Allowance(), page, grades)
     except Exceeded:
-        submission = grade.submission
-        bare = replace(submission, graded=replace(submission.graded, answers=()))
-        return student_page(replace(grade, submission=bare), notebooks, pseudonym)
+        graded = [replace(grade.submission.graded, answers=()) for grade in grades]
+        bare = [replace(one.submission, graded=each) for one, each in zip(grades, graded, strict=True)]
+        return page([replace(one, submission=each) for one, each in zip(grades, bare, strict=True)])
 
 
 def student_files(classroom: Classroom, out: Path) -> dict[str, Path]:
@@ -77,7 +78,7 @@ def student_files(classroom: Classroom, out: Path) -> dict[str, Path]:
 
 
 def class_page(classroom: Classroom, stems: Mapping[str, str], links: Iterable[str] = ()) -> str:
-    shares = [grade.points / grade.max_points for grade in classroom.grades if grade.max_points]
+    shares = [grade.points / grade.max_points for grade in classroom.graded if grade.max_points]
     return render(
         "class.html",
         classroom=classroom,
@@ -91,7 +92,22 @@ def class_page(classroom: Classroom, stems: Mapping[str, str], links: Iterable[s
     )
 
 
-def student_page(grade: Grade, notebooks: Iterable[str], pseudonym: str = "") -> str:
+def exercise_page(grades: Iterable[Grade], id: str, stems: Mapping[str, str]) -> str:
+    """All students' answers to an exercise, by verdict, then by message."""
+    answers = [
+        (grade, one, dict(grade.submission.graded.answers).get(id, ""))
+        for grade in grades
+        for one in grade.judged
+        if one.outcome.id == id and not grade.failed
+    ]
+    order = {state: n for n, state in enumerate(WORDS)}
+    answers.sort(key=lambda each: (order[state_of(each[1])], -each[1].points, each[1].outcome.message))
+    return render("exercise.html", exercise=find(id), answers=answers, stems=stems)
+
+
+def student_page(grades: Iterable[Grade], notebooks: Iterable[str]) -> str:
+    """The page of the one student."""
+    (grade,) = grades
     kernels = list(timed_kernels(grade))
     return render(
         "student.html",
@@ -99,7 +115,6 @@ def student_page(grade: Grade, notebooks: Iterable[str], pseudonym: str = "") ->
         notebooks=notebooks,
         titles={name: title(name) for name in notebooks},
         answers=dict(grade.submission.graded.answers),
-        pseudonym=pseudonym,
         following=following(grade),
         kernels=kernels,
         roofline=roofline_svg(grade, kernels),
@@ -111,7 +126,7 @@ def exercise_rows(classroom: Classroom, id: str) -> Iterator[dict[str, Any]]:
 
     times: seconds to solve it, of those to whom it gave all that it could.
     """
-    graded = [(grade, one) for grade in classroom.grades for one in grade.judged if one.outcome.id == id]
+    graded = [(grade, one) for grade in classroom.graded for one in grade.judged if one.outcome.id == id]
     judged = [one for _, one in graded]
     solved = [dict(grade.submission.graded.times) for grade, one in graded if one.outcome.points == one.counts]
     most = sum(one.counts for one in judged)
@@ -127,7 +142,7 @@ def exercise_rows(classroom: Classroom, id: str) -> Iterator[dict[str, Any]]:
 def mistakes(classroom: Classroom) -> list[CommonMistake]:
     """What answers were told that lost points, the commonest first."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-    for grade in classroom.grades:
+    for grade in classroom.graded:
         for one in lost(grade):
             if state_of(one) != "unwritten":
                 first_lines = "\n".join(one.outcome.message.split("\n")[:2])

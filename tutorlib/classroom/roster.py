@@ -6,15 +6,24 @@ A student's hand-in is found by the id that Moodle or Canvas puts into its name,
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from tutorlib.classroom.handed_in import HandedIn, System, tidy_name
 from tutorlib.classroom.tables import BadTable, TableRow, rows_of
 
-POINTS_POSSIBLE = "points possible"  # Canvas's second row, which is no student
-TEST_STUDENT = {"student, test", "test student"}  # Canvas's Student View
+NO_STUDENTS = {"points possible", "student, test", "test student"}  # Canvas's second row and its Student View
+COLUMNS = {  # of `Listed` → as Moodle's worksheet, Moodle's participants, Canvas's gradebook and others call them
+    "id": ("identifier", "id"),
+    "name": ("full name", "student", "name"),
+    "email": ("email address", "email", "e-mail", "mail"),
+    "number": ("id number", "sis user id"),
+    "login": ("sis login id",),
+    "section": ("section", "group", "groups"),
+    "handed_in": ("handed in", "last modified (submission)"),
+    "extension": ("extension",),
+}
 FORMATS = (
     "id,name,email; Moodle's grading worksheet or participants (Identifier or Full name or First name, Last name); "
     "Canvas's gradebook (Student, ID)"
@@ -26,8 +35,8 @@ class Listed:
     """A student on the roster.
 
     id: what Moodle ("4711" of "Participant 4711") or Canvas puts into the names of files, or the file's own.
-    number: the university's (Moodle's ID number, Canvas's SIS User ID). handed_in: Moodle's time of the submission, as
-    its worksheet has it. place: the line of the file. system: whose id it is.
+    number: the university's (Moodle's ID number, Canvas's SIS User ID). handed_in: the time of the submission, as
+    Moodle's worksheet has it. extension: a later deadline. place: the line of the file. system: whose id it is.
     """
 
     name: str
@@ -37,13 +46,14 @@ class Listed:
     login: str = ""
     section: str = ""
     handed_in: str = ""
+    extension: str = ""
     place: str = ""
     system: System = ""
 
     @property
     def names(self) -> list[str]:
-        """What a folder or a file may be called beside the student's name."""
-        return [self.id, self.number, self.login, self.email, self.email.partition("@")[0]]
+        """What a folder or a file of the student's may be called."""
+        return [self.name, self.id, self.number, self.login, self.email, self.email.partition("@")[0]]
 
 
 @dataclass(frozen=True)
@@ -55,92 +65,52 @@ class Roster:
 
 
 def read_roster(text: str, file: str) -> Roster:
-    """The roster in a CSV text: Moodle's or Canvas's export as it is, or columns id, name, email. Raises BadTable."""
+    """The roster in a CSV text: Moodle's or Canvas's export as it is, or columns id, name, email.
+
+    Raises BadTable, also where two students cannot be told apart.
+    """
     columns, rows = rows_of(text, file)
+    there = set(columns)
     system: System = ""
-    read: Callable[[TableRow], Listed | None]
-    if "identifier" in columns:
-        system, read = "moodle", of_moodle
-    elif "student" in columns and "id" in columns:
-        system, read = "canvas", of_canvas
-    elif {"first name", "last name"} <= set(columns) or "full name" in columns:
-        system, read = "moodle", of_participants
-    elif "name" in columns or "id" in columns:
-        read = of_plain
-    else:
+    if there & {"identifier", "full name"} or there >= {"first name", "last name"}:
+        system = "moodle"
+    elif there >= {"student", "id"}:
+        system = "canvas"
+    elif not there & {"id", "name"}:
         raise BadTable(f"{file}: its columns are {', '.join(filter(None, columns)) or 'nameless'}; needed: {FORMATS}.")
-    found = [one for row in rows if (one := read(row))]
-    for one in found:
-        if not (one.name or one.id):
-            raise BadTable(f"{one.place}: neither an id nor a name.")
-    if not found:
-        raise BadTable(f"{file}: no student is on it.")
-    return without_duplicates(found, system)
-
-
-def of_moodle(row: TableRow) -> Listed:
-    """Of the grading worksheet; one that hides names has identifiers alone."""
-    id = re.sub(r"\D+", "", row["identifier"])
-    if not id:
-        raise BadTable(f"{row.place}: the identifier {row['identifier']!r} is not Moodle's, like Participant 4711.")
-    names = tidied(row["full name"]) or f"Participant {id}"
-    return Listed(
-        names,
-        id,
-        row["email address"],
-        row["id number"],
-        section=row.first("group", "groups"),
-        handed_in=row["last modified (submission)"],
-        place=row.place,
-    )
-
-
-def of_participants(row: TableRow) -> Listed:
-    """Of Moodle's participants page or its grade export, which have no identifiers."""
-    name = tidied(row["full name"] or f"{row['first name']} {row['last name']}")
-    return Listed(name, "", row["email address"], row["id number"], section=row["groups"], place=row.place)
-
-
-def of_canvas(row: TableRow) -> Listed | None:
-    name = row["student"]
-    if name.casefold() == POINTS_POSSIBLE or name.casefold() in TEST_STUDENT or not (name or row["id"]):
-        return None
-    login = row["sis login id"]
-    email = login if "@" in login else ""
-    return Listed(tidied(name), row["id"], email, row["sis user id"], login, row["section"], place=row.place)
-
-
-def of_plain(row: TableRow) -> Listed:
-    id, name = row["id"], tidied(row["name"])
-    return Listed(name or id, id, row.first("email", "e-mail", "mail"), section=row["section"], place=row.place)
-
-
-def tidied(name: str) -> str:
-    return tidy_name(name) if name.strip() else ""
-
-
-def without_duplicates(found: list[Listed], system: System) -> Roster:
-    """The roster with each student once. Raises BadTable where two students cannot be told apart."""
     students: dict[tuple[str, str], Listed] = {}
-    by_id: dict[str, Listed] = {}
     notes = []
-    for one in found:
-        key = (one.id, "" if one.id else one.name.casefold())
-        if one.id and (other := by_id.get(one.id)) and other.name != one.name:
+    for one in (listed(row, system) for row in rows if row["student"].casefold() not in NO_STUDENTS):
+        other = students.setdefault((one.id, "" if one.id else one.name.casefold()), one)
+        if one.id and other.name != one.name:
             raise BadTable(f"{one.place}: {one.name} has the id {one.id} of {other.name} ({other.place}).")
-        if other := students.get(key):
-            if not one.id and one.email.casefold() != other.email.casefold():
-                raise BadTable(f"{one.place}: a second {one.name} ({other.place}); use a roster that has ids.")
+        if not one.id and one.email.casefold() != other.email.casefold():
+            raise BadTable(f"{one.place}: a second {one.name} ({other.place}); use a roster that has ids.")
+        if one is not other:
             notes.append(f"{one.place}: {one.name} is on the roster twice; this line is left out.")
-            continue
-        students[key] = by_id[one.id] = one
-    names = Counter(one.name for one in students.values())
-    for name in [name for name, times in names.items() if times > 1]:
-        ids = ", ".join(one.id or "no id" for one in students.values() if one.name == name)
-        notes.append(
-            f"{names[name]} students on the roster are called {name} ({ids}): they are told apart by id alone."
-        )
-    return Roster(tuple(replace(one, system=system) for one in students.values()), tuple(notes))
+    if not students:
+        raise BadTable(f"{file}: no student is on it.")
+    for name, times in Counter(one.name for one in students.values()).items():
+        if times > 1:
+            ids = ", ".join(one.id or "no id" for one in students.values() if one.name == name)
+            notes.append(f"{times} students on the roster are called {name} ({ids}): they are told apart by id alone.")
+    return Roster(tuple(students.values()), tuple(notes))
+
+
+def listed(row: TableRow, system: System) -> Listed:
+    """The student in a row. Raises BadTable."""
+    fields = {field: row.first(*columns) for field, columns in COLUMNS.items()}
+    name = fields["name"] or f"{row['first name']} {row['last name']}".strip()
+    if system == "moodle" and (written := fields["id"]):
+        fields["id"] = re.sub(r"\D+", "", written)
+        if not fields["id"]:
+            raise BadTable(f"{row.place}: the identifier {written!r} is not Moodle's, like Participant 4711.")
+        name = name or f"Participant {fields['id']}"
+    if "@" in fields["login"]:
+        fields["email"] = fields["email"] or fields["login"]
+    if not (name := name or fields["id"]):
+        raise BadTable(f"{row.place}: neither an id nor a name.")
+    return Listed(**fields | {"name": tidy_name(name)}, place=row.place, system=system)
 
 
 # Finding a student ------------------------------------------------------------------------------------------------
@@ -205,59 +175,46 @@ def enrolled(students: Iterable[HandedIn], rosters: Sequence[Roster]) -> tuple[l
     all_listed = [one for roster in rosters for one in roster.students]
     for one in all_listed:
         systems = [one.system] if one.system else ["", "moodle", "canvas"]
-        directory.add(one, [f"{system} {one.id}" for system in systems if one.id], [one.name, *one.names])
+        directory.add(one, [f"{system} {one.id}" for system in systems if one.id], one.names)
     owners: dict[Listed, HandedIn] = {}
     lines = [line for roster in rosters for line in roster.notes]
-    for by_id in (True, False):  # no name takes what an id has
-        for student in students:
-            id_there = f"{student.system} {student.id}"  # Moodle's 4711 is not Canvas's
-            if by_id != (id_there in directory.by_id):
-                continue
-            found = directory.find(id_there, student.written)
-            if isinstance(found, str):
-                lines.append(f"{student.student}: not on the roster ({found}). The hand-in is graded all the same.")
-            elif found in owners:
-                lines.append(
-                    f"{student.student}: not on the roster as another student: {found.name} has handed in as "
-                    f"{owners[found].student}. Both are graded; put them into one folder if they are one student's."
-                )
-            else:
-                owners[found] = student
-    listed = {id(student): one for one, student in owners.items()}
-    taken = {student.student for student in students}
-    pairs = [(student, listed.get(id(student))) for student in students]
-    pairs += [(absent(one, taken), one) for one in all_listed if one not in owners]
+    by_id = {one.student: f"{one.system} {one.id}" for one in students}  # Moodle's 4711 is not Canvas's
+    for student in sorted(students, key=lambda one: by_id[one.student] not in directory.by_id):
+        found = directory.find(by_id[student.student], student.written)  # first by id: no name takes what an id has
+        if isinstance(found, str):
+            lines.append(f"{student.student}: not on the roster ({found}). The hand-in is graded all the same.")
+        elif owners.setdefault(found, student) is not student:
+            lines.append(
+                f"{student.student}: not on the roster as another student: {found.name} has handed in as "
+                f"{owners[found].student}. Both are graded; put them into one folder if they are one student's."
+            )
+    of_student = {owner.student: one for one, owner in owners.items()}
+    pairs = [(student, of_student.get(student.student)) for student in students]
+    pairs += [(absent(one, by_id), one) for one in all_listed if one not in owners]
     called = Counter(one.name if one else student.student for student, one in pairs)
-    found_all = []
-    names: set[str] = set()
+    found_all: dict[str, Enrolled] = {}
     for student, line in pairs:
         name = line.name if line else student.student
         if called[name] > 1:
             name = f"{name} ({(line.id or line.email or line.place) if line else 'not on the roster'})"
-        while name in names:  # as where a student's folder is called so
+        while name in found_all:  # as where a student's folder is called so
             name = f"{name} (another)"
-        names.add(name)
-        found_all.append(Enrolled(student, line, name))
-    return sorted(found_all, key=lambda one: one.name), lines
+        found_all[name] = Enrolled(student, line, name)
+    return [found_all[name] for name in sorted(found_all)], lines
+
+
+def absent(one: Listed, taken: dict[str, str]) -> HandedIn:
+    """Who handed in nothing, under a name that no hand-in has."""
+    name = f"{one.name} ({one.id or one.place})" if one.name in taken else one.name
+    taken[name] = ""
+    return HandedIn(name, one.system, one.id)
 
 
 def directory_of(students: Iterable[Enrolled]) -> Directory[Enrolled]:
     """The class by every id and name that a student has."""
     directory: Directory[Enrolled] = Directory()
     for one in students:
-        names = [one.name, one.student.student, one.student.written]
-        ids = [one.student.id]
-        if listed := one.listed:
-            names += [listed.name, *listed.names]
-            ids += [listed.id, listed.number]
-        directory.add(one, ids, names)
+        listed = one.listed or Listed("")
+        names = [one.name, one.student.student, one.student.written, *listed.names]
+        directory.add(one, [one.student.id, listed.id, listed.number], names)
     return directory
-
-
-def absent(one: Listed, taken: set[str]) -> HandedIn:
-    """Who handed in nothing, under a name that no hand-in has."""
-    name = one.name
-    if name in taken:
-        name = f"{name} ({one.id or one.place})"
-    taken.add(name)
-    return HandedIn(name, one.system, one.id)

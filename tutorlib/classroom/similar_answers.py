@@ -1,7 +1,9 @@
 """Answers of a class that are more alike than chance explains. The instructor reads them; no points depend on them.
 
-Two answers share statements (see `statements`). Such as the handed-out page or its solution has do not count; any other
-counts log2(answers to the exercise / answers that have it) bits, so that a statement of the whole class counts nothing.
+Two answers share statements (see `statements`). Those of the page or its solution do not count, nor do those of an
+answer that gives up. Any other counts log2(answers to the exercise / answers that have it) bits, so that a statement of
+the whole class counts nothing.
+
 A pair of students is listed where they share at least LEAST_BITS in one exercise, and more than the median pair by
 DEVIATIONS standard deviations. These are taken from the 95th percentile of the pairs: an approach that a quarter of the
 class chose is no copy. The same holds for all exercises together, where of each that counts which is beyond this
@@ -18,10 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tutorlib.classroom.exports import as_csv, write_whole
+from tutorlib.classroom.exports import write_whole
 from tutorlib.classroom.grades import Classroom, Grade
 from tutorlib.classroom.report_pages import render, state_of
-from tutorlib.classroom.statements import statements
+from tutorlib.classroom.statements import gives_up, statements
+from tutorlib.classroom.tables import as_csv
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
 from tutorlib.grading.limited_process import Allowance, Exceeded, about, in_child
@@ -162,7 +165,8 @@ def lexed_each(texts: Iterable[str]) -> dict[str, Mapping[str, set[int]]]:
 def shared_statements(exercise: str, texts: list[str], read: Mapping[str, Mapping[str, set[int]]]) -> Compared:
     """The answers to an exercise, "" of a student who has none. read: each text's statements."""
     given = given_statements(exercise[:2]).get(exercise, frozenset())
-    own = tuple({one: at for one, at in read[text].items() if one not in given} for text in texts)
+    found = [{one: at for one, at in read[text].items() if one not in given} for text in texts]
+    own = tuple({} if gives_up(of_student) else of_student for of_student in found)
     everything = sorted(set().union(*own))
     has = np.array([[one in mine for one in everything] for mine in own], dtype=float)
     bits = np.log2(max(1, sum(map(bool, texts))) / np.maximum(1, has.sum(axis=0)))

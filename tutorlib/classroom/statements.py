@@ -1,6 +1,7 @@
 """An answer's statements, without what disguises a copy: comments, layout, variable names, order."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -10,6 +11,7 @@ from pygments.token import Comment, Name, String
 
 MOST = 500  # statements of one answer that are looked at
 NAME = "·"  # stands for each name of a variable, a function or a class
+GIVE_UP = re.compile(r"(def .* :)?( ?(pass|\. \. \.|raise .*|return( \S+)?))?")
 OPEN, CLOSED = frozenset("(["), frozenset(")]")
 
 
@@ -40,6 +42,11 @@ def statements(text: str) -> Mapping[str, set[int]]:
     found = Statements()
     read(PythonLexer(stripnl=False).get_tokens(text), found)
     return found.lines
+
+
+def gives_up(found: Iterable[str]) -> bool:
+    """Whether an answer of these statements only raises, returns at once or does nothing."""
+    return all(GIVE_UP.fullmatch(one) for one in found)
 
 
 def read(tokens: Any, found: Statements, line: int = 1) -> None:

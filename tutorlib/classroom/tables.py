@@ -1,12 +1,13 @@
-"""Reads instructors' CSV files: from Moodle, Canvas or a spreadsheet, in the encodings that these write."""
+"""CSV tables: reads those of Moodle, Canvas and spreadsheets, and writes what no spreadsheet takes for a formula."""
 
 import codecs
 import csv
 import io
-import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 LARGEST = 2**24  # bytes; a roster of 10,000 students has 2**20
 DELIMITERS = ",;\t"
@@ -15,6 +16,35 @@ BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_
 
 class BadTable(Exception):
     """A file that the instructor gave cannot be used. One line: the file, the line in it, and what to do."""
+
+
+def escaped(text: str) -> str:
+    """The text with an apostrophe in front, unless it begins with a letter, a digit or an apostrophe.
+
+    A spreadsheet takes text for a formula by its first character: =, +, -, @, a tab, in some of them also their
+    full-width forms or the same after spaces. Letters and digits begin none.
+    """
+    first = unicodedata.normalize("NFKC", text).lstrip(" ")[:1]
+    return text if not first or first.isalnum() or first == "'" else f"'{text}"
+
+
+def unescaped(text: str) -> str:
+    return text[1:] if text.startswith("'") and escaped(text[1:]) == text else text
+
+
+def as_csv(rows: Iterable[dict[str, Any]]) -> str:
+    """A table as CSV, in which no text is a formula to a spreadsheet, also to one that splits lines at semicolons."""
+    import pandas as pd
+
+    safe = [{key: plain(value) for key, value in row.items()} for row in rows]
+    return pd.DataFrame(safe, dtype=object).to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+
+
+def plain(value: Any) -> Any:
+    """Text escaped, whole numbers without a point. Adding penalties leaves digits behind that are no points."""
+    if isinstance(value, str):
+        return escaped(value)
+    return int(value) if isinstance(value, float) and (value := round(value, 6)).is_integer() else value
 
 
 @dataclass(frozen=True)
@@ -26,7 +56,7 @@ class TableRow:
 
     def __getitem__(self, column: str) -> str:
         """The field without spaces around it, or the apostrophe that keeps a spreadsheet from calculating; or ""."""
-        return re.sub(r"^'(?=[=+\-@])", "", self.fields.get(column, "").strip())
+        return unescaped(self.fields.get(column, "").strip())
 
     def first(self, *columns: str) -> str:
         """The first of these fields that is not empty, or ""."""
@@ -43,9 +73,7 @@ def read_text(path: Path) -> str:
     if len(content) > LARGEST:
         raise BadTable(f"{path}: larger than {LARGEST // 2**20} MB; is it the right file?")
     encodings = [name for bom, name in BOMS.items() if content.startswith(bom)] or ["utf-8", "cp1252"]
-    if content[1:2] == b"\0":
-        encodings = ["utf-16-le"]
-    for encoding in encodings:
+    for encoding in ["utf-16-le"] if content[1:2] == b"\0" else encodings:
         try:
             text = content.decode(encoding)
         except UnicodeDecodeError:

@@ -1,6 +1,9 @@
 """Grades one student's hand-in in a worker. The task and its result are plain data."""
 
+import errno
 import json
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -10,15 +13,17 @@ from typing import Any, Literal
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom.solving_time import times_in
-from tutorlib.exercises import find, of_notebook
+from tutorlib.exercises import of_notebook
 from tutorlib.grading.all_notebooks import grade
 from tutorlib.grading.grading_run import Limits
 from tutorlib.grading.limited_process import Exceeded, in_child
 from tutorlib.grading.local_modules import Modules, below
+from tutorlib.grading.scores import points_possible
 from tutorlib.grading.submission import READING, Submitted, newest, read_content, read_each
 from tutorlib.machine import device
 
 ENDED = "ended the grader"
+LEAST_FREE = 2**26  # bytes of the temporary folder's disk
 LONGEST_ANSWER = 2**14  # characters of an answer that are kept: more than three times the longest solution,
 MOST_ANSWERS = 2**18  # and of all answers of one task: as much as all solutions, more than three times
 Needing = Literal["all", "cpu", "gpu"]
@@ -107,13 +112,22 @@ def grade_task(task: Task) -> Graded:
     found = read_files(task, notes.append)
     contents = {one: content for one, content in found.items() if in_share(one.name, task.share)}
     outcomes, failed = grade_all([*contents], task)
-    judged = tuple(Judged(outcome, most_here(outcome)) for outcome in outcomes)
+    judged = tuple(Judged(outcome, points_possible(outcome)) for outcome in outcomes)
     notebooks = tuple((one.name, str(one.path)) for one in contents)
     times = times_of(contents, time.time())
     found_gpu = device.gpu() if any(one.outcome.measurement for one in judged) else None
     seconds = time.monotonic() - start
     answers = tuple(answer_texts(contents))
+    check_room()  # on a full disk answers fail that are right
     return Graded(judged, notebooks, tuple(notes), seconds, failed, found_gpu.name if found_gpu else "", times, answers)
+
+
+def check_room() -> None:
+    """Raises OSError where the disk of the temporary folder is full, or nearly so."""
+    folder = tempfile.gettempdir()
+    if shutil.disk_usage(folder).free < LEAST_FREE:
+        why = f"less than {LEAST_FREE // 2**20} MB are free; let TMPDIR name a folder on a disk with more room"
+        raise OSError(errno.ENOSPC, why, folder)
 
 
 def read_files(task: Task, say: Callable[[str], None]) -> dict[Submitted, bytes]:
@@ -164,8 +178,3 @@ def answer_texts(submission: Iterable[Submitted]) -> Iterator[tuple[str, str]]:
 
 def in_share(notebook: str, share: Needing) -> bool:
     return share == "all" or (share == "gpu") == any(exercise.needs for exercise in of_notebook(notebook))
-
-
-def most_here(outcome: Outcome) -> float:
-    """How many points the exercise could give here: of one that was not run, those that it gave all the same."""
-    return outcome.points if outcome.status == "not_run" else find(outcome.id).points_here

@@ -8,6 +8,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -19,6 +20,7 @@ from tutorlib.checking.library_use import from_words
 from tutorlib.checking.served import Served
 from tutorlib.grading.transport import Endpoint
 from tutorlib.grading.wire import EXERCISES, judges_own
+from tutorlib.notebook.check import Printed
 
 
 class PageShell(InteractiveShell):
@@ -42,13 +44,14 @@ class Answers:
     kind = Served
 
     def __init__(self, line: Connection, names: Mapping[str, Any]) -> None:
-        self.names, self.served = names, self.kind(None)
-        services = {service.__name__: service for service in (self.hold, self.refuse, self.take, self.ask)}
+        self.names, self.served, self.printed = names, self.kind(None), Printed()
+        services = {one.__name__: one for one in (self.hold, self.refuse, self.take, self.ask, self.dropped)}
         self.end = Endpoint(line, services, locate=lambda error: self.served.where(error), takes=EXERCISES)
 
     def hold(self, name: str) -> None:
         """The answer of this name is judged next."""
         self.served = self.kind(self.names.get(name))
+        self.printed = Printed()
         self.end.kept[:] = [self.served]
 
     def refuse(self, told: dict[str, tuple[str, ...]]) -> None:
@@ -63,6 +66,10 @@ class Answers:
     def ask(self, module: str, name: str, *args: Any) -> Any:
         return self.served.ask(judges_own(module, name), *args)
 
+    def dropped(self) -> bool:
+        """Whether the answer printed more than is kept."""
+        return bool(self.printed.dropped)
+
 
 async def serve(answers: Answers, shell: InteractiveShell) -> None:
     """Carry out what the judge asks, until it hangs up. Between two requests nothing else of the page runs."""
@@ -71,7 +78,8 @@ async def serve(answers: Answers, shell: InteractiveShell) -> None:
             case "run", (str() as source,), _:
                 answers.end.give(await run(shell, source))
             case _:
-                answers.end.answer(*call)
+                with redirect_stdout(answers.printed), redirect_stderr(answers.printed):
+                    answers.end.answer(*call)
 
 
 async def run(shell: InteractiveShell, source: str) -> tuple[bool, str]:

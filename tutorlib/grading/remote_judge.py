@@ -9,6 +9,7 @@ import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from tutorlib.compiling.outside import OVER_MEMORY, in_gb
 from tutorlib.grading.sent_exercise import sent_form
 from tutorlib.grading.transport import Endpoint, Lost, RemoteFunction
 from tutorlib.grading.wire import EXERCISES
+from tutorlib.notebook.check import Printed
 
 STARTING_S = 60.0
 ENDING_S = 5.0  # for a process whose line broke, and which may be ending
@@ -85,7 +87,9 @@ def judge(exercise: Exercise, end: Endpoint, name: str, seconds: float) -> Outco
     try:
         end.call("hold", (name,), {})
         with judging_for_points():
-            return exercise.grade_served(RemoteAnswer(end, name))
+            outcome = exercise.grade_served(RemoteAnswer(end, name))
+        dropped = end.call("dropped", (), {}) is True
+        return replace(outcome, message=outcome.message + Printed.DROPPED) if dropped else outcome
     except Exception as error:  # a case that stumbles over what the answer returned
         return exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
     finally:

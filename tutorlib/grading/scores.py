@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tutorlib.checking.exercise import Outcome
+from tutorlib.exercises import find
 from tutorlib.machine import versions
 
 STYLES = {
@@ -25,12 +26,11 @@ STYLES = {
 
 @dataclass(frozen=True)
 class Scores:
-    """Outcomes in the course's order.
+    """Outcomes in the course's order. The sums are of what counts on this machine, as for a class (`points_possible`).
 
-    Of exercises that this machine could not run, or not time, what they got all the same counts in both sums; the rest
-    in neither. seed: of the inputs that were drawn. broken: notebook → why the grader failed at it; its exercises have
-    no points and the status "error". failed_cells: notebook → cells of the course's own that failed as they ran for
-    show → what they raised.
+    seed: of the inputs that were drawn. broken: notebook → why the grader failed at it; its exercises have no points
+    and the status "error". failed_cells: notebook → cells of the course's own that failed as they ran for show → what
+    they raised.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -48,7 +48,7 @@ class Scores:
 
     @property
     def max_points(self) -> float:
-        return sum(o.points if o.status == "not_run" else o.max_points for o in self.outcomes)
+        return sum(map(points_possible, self.outcomes))
 
     @property
     def full(self) -> bool:
@@ -77,12 +77,17 @@ class Scores:
             table.add_row(
                 outcome.id,
                 outcome.title,
-                f"{outcome.points:g} / {outcome.max_points}",
+                f"{outcome.points:g} / {points_possible(outcome):g}",
                 Text(outcome.status.replace("_", " "), STYLES[outcome.status]),
-                Text("" if outcome.status == "passed" else outcome.message),
+                Text(outcome.message.partition("\n")[2] if outcome.status == "passed" else outcome.message),
                 end_section=any(other.id[:2] != outcome.id[:2] for other in following),
             )
         return table
+
+
+def points_possible(outcome: Outcome) -> float:
+    """How many points the exercise could give here: of one that was not run, those that it gave all the same."""
+    return outcome.points if outcome.status == "not_run" else find(outcome.id).points_here
 
 
 def machine() -> dict[str, Any]:

@@ -47,8 +47,8 @@ class Endpoint:
 
     kept: functions that the other end may call by their numbers. named: such that it may call by their names.
     lenient: whether a result that cannot cross goes as Opaque; arguments that cannot are a TypeError at the caller's.
-    seconds: for which the other end may keep this one waiting, all its replies together; None for ever. The limit is an
-    alarm signal's, which ends half-sent messages, too: an end that has one works in its process's main thread.
+    seconds: for which the other end may keep this one waiting, all its replies together; None for no limit. It is an
+    alarm signal's, which ends half-sent messages, too: an end with a limit works in its process's main thread.
     locate: says of an exception where it comes from, "" for nothing; it goes as a note of the exception's.
     sends, takes: the modules whose dataclasses this end sends, and those of which it makes what it is sent.
     """

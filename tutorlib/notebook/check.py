@@ -25,22 +25,21 @@ _remedies: dict[str, str] = {}  # exercise → the hint for its last failure, if
 _hints_shown: Counter[str] = Counter()
 
 
-class TooMuchOutput(Exception):
-    """Raised by the answer's own print or display, so that the answer fails as with any other exception."""
-
-
 class Printed(io.StringIO):
-    """The output of an answer while it is checked: shown with a failure, dropped if the check passes.
+    """The first LIMIT characters that an answer prints while it is checked. They are shown with a failure.
 
-    Raises TooMuchOutput past LIMIT characters.
+    dropped: a line about the characters beyond the limit, or "".
     """
 
     LIMIT = 2**16
+    DROPPED = f"\n  It prints more than {LIMIT // 1024} kB; the rest is dropped."
+    dropped = ""
 
     def write(self, text: str) -> int:
-        if self.tell() + len(text) > self.LIMIT:
-            raise TooMuchOutput(f"it prints more than {self.LIMIT // 1024} kB")
-        return super().write(text)
+        if len(text) > (room := self.LIMIT - self.tell()):
+            self.dropped = self.DROPPED
+        super().write(text[:room])
+        return len(text)
 
     def lines(self, most: int = 5) -> str:
         """The first lines, indented, or "" if nothing was printed."""
@@ -80,12 +79,12 @@ def check(id: str, answer: Answer) -> None:
         _guesses[id] += 1
     if outcome.status in ("passed", "not_run"):
         _passed.add(id)
-        print(outcome.message)
+        print(outcome.message + printed.dropped)
         return
     remedy = "" if outcome.explained else outcome.remedy
     if remedy:
         _remedies[id] = remedy
-    message = outcome.message + printed.lines()
+    message = outcome.message + printed.lines() + printed.dropped
     if _failures[id] and remedy:
         message += f"\n  Hint: {remedy}"
     if _failures[id] and exercise.hints:
