@@ -11,10 +11,11 @@ from types import SimpleNamespace
 import pytest
 
 from tests import outer_sandbox
-from tests.classroom.a_class import hand_in, points_in
+from tests.classroom.a_class import RIGHT, hand_in, points_in
 from tests.trial_course import Course, make_course
 from tutorlib.classroom import task
 from tutorlib.classroom.task import Settings, Task, check_room, grade_task
+from tutorlib.grading import sandbox
 
 SIZES = {90: 3}
 STUDENTS = 3
@@ -66,6 +67,29 @@ def test_a_full_temporary_folder_is_one_line(course, tmp_path, scratch):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (f"{scratch}: less than 64 MB are free; let TMPDIR name a folder on a disk with more room.\n")
     assert not (tmp_path / "out").exists()
+
+
+FILLS = """
+kept = []
+for n in range(400):
+    kept.append(open(f"file-{n}", "wb"))
+    os.unlink(kept[-1].name)
+    kept[-1].write(bytes(2**24))
+"""
+
+
+@pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
+def test_who_fills_a_disk_costs_the_class_nothing(course, tmp_path, scratch):
+    """Files that no folder names, on a disk of 200 MB: they are in the sandbox's memory, and no one else's."""
+    due = {f"s{n}": hand_in(course, tmp_path / "class", f"s{n}", SIZES, random.Random(n)) for n in range(4)}
+    (tmp_path / "class" / "filler").mkdir()
+    course.submit(tmp_path / "class" / "filler", 90, {1: f"import os\n{FILLS}", 2: RIGHT.format(k=2)})
+    small = on_a_small_disk(scratch, "200m", tmp_path / "kept")
+    (tmp_path / "kept").mkdir()
+    done = course.tutor("class", tmp_path / "class", "--out", tmp_path / "out", around=small, TMPDIR=str(scratch))
+    assert done.returncode == 0, done.stderr
+    points = points_in(tmp_path / "out")
+    assert points == due | {"filler": {"90.1": 0, "90.2": 2, "90.3": 0}}
 
 
 def test_what_was_graded_while_the_disk_became_full_does_not_count(monkeypatch):

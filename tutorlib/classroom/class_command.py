@@ -104,7 +104,7 @@ def grade_folder(
                 f"{error.filename or out}: {error.strerror}. The gradebook is whole; run this again."
             ) from None
         gone = sorted(submissions.keys() - {student.student for student in students})
-    lines = [*filter(None, [class_.kept]), *lines_of(classroom, gone, partial)]
+    lines = [*filter(None, [sandbox.why_short(), class_.kept]), *lines_of(classroom, gone, partial)]
     return Summary(lines, table_of(classroom, out, len(written)), bool(classroom.failed))
 
 
