@@ -13,6 +13,7 @@ from jupyter_core.utils import run_sync
 
 from tutorlib.grading import judge_process
 from tutorlib.grading.forked_judge import start_judge
+from tutorlib.grading.grading_run import PAGE
 from tutorlib.grading.judge_process import JudgeSettings
 from tutorlib.machine import device
 
@@ -78,7 +79,7 @@ def test_a_fork_with_no_memory_left_does_nothing_of_its_parent(tmp_path, monkeyp
 def judge_in(folder):
     """The exit code of a judge that has nothing to judge, and what it printed."""
     read, write = os.pipe()
-    settings = JudgeSettings([], str(folder), [], 1.0, 0, 2**33, False, write)
+    settings = JudgeSettings([], [sys.executable, "-c", PAGE], [], 1.0, 0, 2**33, False, write)
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with (folder / "log").open("wb") as log:
         pid = start_judge(settings, folder, environment, log.fileno())

@@ -39,7 +39,7 @@ def seed(monkeypatch):
 class Unwatched(Near):
     """As graded, whatever it leans on."""
 
-    def watch(self, library):
+    def refuse(self, library):
         pass
 
 
