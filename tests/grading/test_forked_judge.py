@@ -13,7 +13,6 @@ from jupyter_core.utils import run_sync
 
 from tutorlib.grading import judge_process
 from tutorlib.grading.forked_judge import start_judge
-from tutorlib.grading.grading_run import PAGE
 from tutorlib.grading.judge_process import JudgeSettings
 from tutorlib.machine import device
 
@@ -26,7 +25,7 @@ def test_where_cudas_driver_is_loaded_the_judge_starts_in_a_new_python(tmp_path,
     with library.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ):
         code, printed = judge_in(tmp_path)
     assert (printed == "of the parent\n") is not loaded
-    assert (code == 1 and "NoSuchKernel" in printed) is loaded, printed  # what the judge itself says in this folder
+    assert (code == 1 and "no-such-program" in printed) is loaded, printed  # what the judge itself says in this folder
 
 
 def test_a_process_that_is_shown_no_gpu_does_not_load_the_driver(monkeypatch):
@@ -79,7 +78,7 @@ def test_a_fork_with_no_memory_left_does_nothing_of_its_parent(tmp_path, monkeyp
 def judge_in(folder):
     """The exit code of a judge that has nothing to judge, and what it printed."""
     read, write = os.pipe()
-    settings = JudgeSettings([], [sys.executable, "-c", PAGE], [], 1.0, 0, 2**33, False, write)
+    settings = JudgeSettings([], ["no-such-program"], [], 1.0, 0, 2**33, False, write)
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with (folder / "log").open("wb") as log:
         pid = start_judge(settings, folder, environment, log.fileno())
