@@ -6,7 +6,6 @@ does; --write writes them instead. An answer is graded in full, in a fork of the
 
 import argparse
 import os
-import re
 import signal
 import sys
 import tempfile
@@ -19,11 +18,10 @@ from multiprocessing import connection, get_context
 from pathlib import Path
 from typing import Any
 
-from tests.sample import computed, read_costs
+from tests.sample import computed
 
 ORACLE = Path(__file__).with_suffix(".tsv")
 SEED = 20
-LIMIT_S = 180.0
 
 Key = tuple[str, ...]  # exercise, list, answer
 Row = tuple[str, ...]  # status, points, most points, kinds of failure
@@ -41,15 +39,13 @@ def listed() -> dict[Key, Callable]:
     lists = {"solution": solutions, "right": RIGHT, "wrong": WRONG, "wrong when run": WHEN_RUN, "lesson": lessons}
     found: dict[Key, Callable] = {}
     names, seen = Counter[Key](), set[tuple[str, int]]()
-    for kind, exercise, answer in (
-        (kind, id, one) for kind, table in lists.items() for id in table for one in table[id]
-    ):
+    every = ((kind, exercise, one) for kind, table in lists.items() for exercise in table for one in table[exercise])
+    for kind, exercise, answer in every:
         if (exercise, id(answer)) not in seen:
             seen.add((exercise, id(answer)))
-            name = getattr(answer, "__name__", type(answer).__name__)
-            names[exercise, kind, name] += 1
-            times = names[exercise, kind, name]
-            found[exercise, kind, f"{name} {times}" if times > 1 else name] = answer
+            key = (exercise, kind, getattr(answer, "__name__", type(answer).__name__))
+            names[key] += 1
+            found[(*key[:2], f"{key[2]} {names[key]}") if names[key] > 1 else key] = answer
     return found
 
 
@@ -59,6 +55,7 @@ def grade(exercise: str, answer: Callable, sender: connection.Connection) -> Non
     from tutorlib.exercises import find
 
     os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nowhere, stream)
@@ -66,7 +63,7 @@ def grade(exercise: str, answer: Callable, sender: connection.Connection) -> Non
     sender.send((outcome.status, f"{outcome.points:g}", str(outcome.max_points), "; ".join(sorted(found(outcome)))))
 
 
-def graded(answers: Iterable[tuple[Key, Callable]], jobs: int) -> Iterator[tuple[Key, Row]]:
+def graded(answers: Iterable[tuple[Key, Callable]], jobs: int, limit: float) -> Iterator[tuple[Key, Row]]:
     """The rows, as they come; a status may be "crash" or "timeout", too."""
     context = get_context("fork")
     waiting, running = iter(answers), dict[connection.Connection, tuple[Key, Any, float]]()
@@ -78,7 +75,7 @@ def graded(answers: Iterable[tuple[Key, Callable]], jobs: int) -> Iterator[tuple
                 process = context.Process(target=grade, args=(key[0], answer, sender))
                 process.start()
                 sender.close()
-                running[receiver] = (key, process, time.monotonic() + LIMIT_S)
+                running[receiver] = (key, process, time.monotonic() + limit)
             if not running:
                 return
             ready = connection.wait(list(running), timeout=1)
@@ -103,7 +100,8 @@ def end(process: Any) -> None:
 
 
 def read(file: Path) -> dict[Key, Row]:
-    rows = (tuple(line.split("\t")) for line in file.read_text(encoding="utf-8").splitlines())
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    rows = (tuple(line.split("\t")) for line in lines)
     return {row[:3]: row[3:] for row in rows if len(row) == 7}
 
 
@@ -115,25 +113,18 @@ def in_order(key: Key) -> tuple:
     return (*map(int, key[0].split(".")), *key[1:])
 
 
-def costs() -> dict[str, float]:
-    """Seconds that the costliest test of an exercise takes."""
-    found: dict[str, float] = {}
-    for group, seconds in read_costs().items():
-        if about := re.search(r"^tests/pages/.*\[(\d\d\.\d+)\]", group):
-            found[about[1]] = max(seconds, found.get(about[1], 0))
-    return found
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.pages.oracle", description=__doc__)
     parser.add_argument("--write", action="store_true", help=f"write {ORACLE.name} instead of comparing with it")
     parser.add_argument("--pages", nargs="+", default=[""], help='"05", or "05.3" for an exercise; without it, all')
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--limit", type=float, default=180, help="seconds for an answer")
     parser.add_argument("--out", type=Path, default=Path(os.devnull), help="a file that gets each row as it comes")
     parser.add_argument("--resume", action="store_true", help="take what --out has, and go on")
     parser.add_argument("--compare", type=Path, default=ORACLE, help="a file to compare with, in place of it")
     options = parser.parse_args()
     started = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # and all that it started
     os.environ |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}  # torch and numpy are not loaded yet
 
     def wanted(key: Key) -> bool:
@@ -144,28 +135,26 @@ def main() -> int:
         from tutorlib.checking.randomness import fix_seed
 
         fix_seed(SEED)
-        rows = {key: row for key, row in read(options.out).items() if key in answers} if options.resume else {}
-        seconds = costs()
-        left = sorted(answers.keys() - rows.keys(), key=lambda key: (-seconds.get(key[0], 0), in_order(key)))
+        had = read(options.out) if options.resume else {}
+        rows = {key: row for key, row in had.items() if key in answers}
+        left = sorted(answers.keys() - rows.keys(), key=in_order)  # the last pages are no costly ones
         with options.out.open("w", encoding="utf-8", buffering=1) as out:  # a line may have been cut off
-            out.writelines(line(*one) for one in rows.items())
-            for key, row in graded(((key, answers[key]) for key in left), options.jobs):
+            out.writelines(line(*one) for one in had.items())
+            for key, row in graded(((key, answers[key]) for key in left), options.jobs, options.limit):
                 rows[key] = row
                 out.write(line(key, row))
-    before = read(options.compare) if options.compare.exists() else {}
     if options.write:
-        kept = {key: row for key, row in before.items() if not wanted(key)} | rows
+        kept = {key: row for key, row in read(ORACLE).items() if not wanted(key)} | rows
         ORACLE.write_text("".join(line(key, kept[key]) for key in sorted(kept, key=in_order)), encoding="utf-8")
-    differing = [
-        key for key in rows.keys() | filter(wanted, before) if rows.get(key, ())[:3] != before.get(key, ())[:3]
-    ]
+    before = {key: row for key, row in read(options.compare).items() if wanted(key)}
+    differing = [key for key in before.keys() | rows.keys() if before.get(key, ())[:3] != rows.get(key, ())[:3]]
     for key in sorted(differing, key=in_order):
         was, now = (" ".join(some.get(key, ("not listed",))[:3]) for some in (before, rows))
         print(f"{' '.join(key)}: {was} → {now}")
     counts = ", ".join(f"{n} {status}" for status, n in Counter(row[0] for row in rows.values()).most_common())
     took = f"{time.monotonic() - started:.0f} s, {computed():.0f} s of processor time"
     print(f"{len(rows)} answers: {counts}; {len(differing)} differ; {took}")
-    return bool(differing) and not options.write
+    return bool(differing)
 
 
 if __name__ == "__main__":
