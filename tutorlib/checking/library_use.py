@@ -171,8 +171,10 @@ def held_by(value: Any) -> Iterable[Any]:
 
 def is_installed(kind: type) -> bool:
     """Whether a class is of Python or of a package."""
-    file = str(getattr(sys.modules.get(kind.__module__), "__file__", ""))
-    return kind.__module__ == "builtins" or file.startswith(INSTALLED)
+    module = kind.__module__
+    if not isinstance(module, str) or module == "builtins":  # Cython's function type has a descriptor there
+        return True
+    return str(getattr(sys.modules.get(module), "__file__", "")).startswith(INSTALLED)
 
 
 def is_the_readers(value: Any) -> bool:

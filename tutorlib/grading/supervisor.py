@@ -28,6 +28,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 LOOK_S = 0.25  # between looks at what the processes take, which cost about a millisecond
+UNSEEN = 20  # looks at most that may show nothing
 OPEN = 256  # files that a process may have open
 INSIDE = 1000  # user and group of the command, in the sandbox
 USERS = ((0x70000000, 0x10000000), (61184, 4336))  # first, number: of no use to others (systemd's UIDS-GIDS.md)
@@ -192,9 +193,15 @@ def pass_on(program: str, tell: int, spaces: list[int]) -> None:
 
 def watch(bubblewrap: int, told: int, settings: SandboxSettings) -> int:
     """Wait for bubblewrap's end; the exit status."""
-    first = first_process(told)
+    first, unseen, status = first_process(told), 0, 0
     while not (ended := os.waitpid(bubblewrap, os.WNOHANG))[0]:
-        if signal.sigtimedwait([signal.SIGCHLD], LOOK_S) is None and first and (status := excess(first, settings)):
+        if signal.sigtimedwait([signal.SIGCHLD], LOOK_S) is None and first:
+            try:
+                status, unseen = excess(first, settings), 0
+            except PermissionError:  # as before bubblewrap has started the command; else a process hides
+                unseen += 1
+                status = settings.over_memory if unseen > UNSEEN else 0
+        if status:
             for process in (first, bubblewrap):
                 os.kill(process, signal.SIGKILL)
             os.waitpid(bubblewrap, 0)

@@ -12,7 +12,7 @@ def function_of(kernel: Any) -> FunctionType:
 
 def inside_of_kernel(value: Any) -> Any:
     """The function of a @ct.kernel; any other value unchanged. It does not import cuTile."""
-    if any(kind.__module__.startswith("cuda.tile") for kind in type(value).__mro__):
+    if any(str(kind.__module__).startswith("cuda.tile") for kind in type(value).__mro__):
         return getattr(value, "_pyfunc", value)
     return value
 
