@@ -94,10 +94,10 @@ hint("00.1")
 #     ✗ 02.2 compose: it calls tl.compose, which does what you are asked to write.
 #       Page 00 says what an answer may use.
 #
-# The check searches the code of your answer, its whole cell and your functions that it calls for these names; to compare
-# results with the library's, use a cell of its own. Nor may an answer call the course's own kernels or checks, which
-# contain the answers. An answer that does earns no points, neither from `check` nor from `tutor grade`. In the *next* exercise you may use `tl.compose` like any other function,
-# whether or not you have solved this one.
+# The check searches the code of your answer, its whole cell and your functions that it calls for these names; to
+# compare results with the library's, use a cell of its own. Nor may an answer call the course's own kernels or checks,
+# which contain the answers. An answer that does earns no points, neither from `check` nor from `tutor grade`. In the
+# *next* exercise you may use `tl.compose` like any other function, whether or not you have solved this one.
 #
 # NumPy numbers and arrays count as Python's do, and so does a list where the exercise asks for a tuple.
 #

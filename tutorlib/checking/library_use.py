@@ -45,7 +45,8 @@ class InModule:
 
 Tool = Callable | property | InModule | str
 Library = Mapping[str, Tool]  # the reader's spelling → the function, its place, or a name alone
-CHECKS = ("tutorlib.exercises", "tutorlib.course")  # whose functions know the answers
+CHECKS = "tutorlib.exercises"  # whose functions know the answers
+KERNELS = "tutorlib.kernels."  # their names, `load` or `linear`, are those of others, too
 PACKAGE = str(Path(__file__).parents[1])
 SITES = (folder for folder in sys.path if folder and any(Path(folder).glob("*.dist-info")))  # wherever pip installed to
 INSTALLED = (PACKAGE, *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")), *SITES)
@@ -79,23 +80,30 @@ def refuse_library_use(answer: Any, library: Library, *, plain: bool = False) ->
     """
     names = {part: spelled for spelled, part in library.items() if isinstance(part, str)}
     places = {spelled: tool_place(part) for spelled, part in library.items() if not isinstance(part, str)}
-    if plain:
-        names |= {name.partition(".")[0]: spelled for spelled, (_, name) in places.items()}
     values = [*within_reach(answer, plain)]
+    read = [*names_in(values, plain)]
+    refuse_names(read, names)
     functions = {spelled: found for spelled, where in places.items() if (found := InModule(*where).found()) is not None}
     codes = {id(code): spelled for spelled, function in functions.items() for code in codes_of(function)}
     objects = {id(function): spelled for spelled, function in functions.items()}
     for value in values:
         if id(value) in objects:
-            raise used_library(f"{'uses' if isinstance(value, type) else 'calls'} {objects[id(value)]}")
+            is_function = hasattr(value, "__name__") and not isinstance(value, type)
+            raise used_library(f"{'calls' if is_function else 'uses'} {objects[id(value)]}")
         whole = value if isinstance(value, type) else type(value) if plain else None  # an object's methods are at hand
         for code in chain.from_iterable(map(codes_of, (value, *methods_of(whole)))):
             if id(code) in codes:
                 raise used_library(f"calls {codes[id(code)]}")
         if isinstance(value, FunctionType) and is_of_the_checks(value.__module__, value.__qualname__):
             raise used_checks(f"{value.__module__}.{value.__qualname__}")
-    if read := next((names[name] for name in names_in(values, plain) if name in names), ""):
-        raise used_library(f"uses {read}")
+    if plain:
+        bare = {spelled: name for spelled, (module, name) in places.items() if not module.startswith(KERNELS)}
+        refuse_names(read, {name.partition(".")[0]: spelled for spelled, name in bare.items()})
+
+
+def refuse_names(read: Iterable[str], names: Mapping[str, str]) -> None:
+    if found := next((names[name] for name in read if name in names), ""):
+        raise used_library(f"uses {found}")
 
 
 def methods_of(value: Any) -> list[Any]:

@@ -184,7 +184,7 @@ WRONG = {
             "by_coordinates",
             "has idx2crd take the modes apart",
             lambda i, s, d: sum(map(operator.mul, flatten((tl.idx2crd(i, s),)), flatten((d,)))),
-            "it calls tl.idx2crd",
+            "it calls a Layout",
         ),
         two_levels,
         answer(

@@ -173,7 +173,7 @@ WRONG = {
     "01.3": [
         last_mode_fastest,
         no_wrap,
-        answer("by_library", "calls idx2crd", lambda i, shape: tl.idx2crd(i, shape), "it calls tl.idx2crd"),
+        answer("by_library", "calls idx2crd", lambda i, shape: tl.idx2crd(i, shape), "it calls a Layout"),
         answer(
             "by_layouts",
             "calls a Layout that leaves one mode",
@@ -195,7 +195,7 @@ WRONG = {
             "it uses unravel_index",
         ),
         answer(
-            "by_iterating", "lets a Layout list its coordinates", lambda i, s: list(Layout(s))[i], "it calls tl.idx2crd"
+            "by_iterating", "lets a Layout list its coordinates", lambda i, s: list(Layout(s))[i], "it calls a Layout"
         ),
         answer(
             "by_a_table",

@@ -183,7 +183,7 @@ WRONG = {
         ),
     ],
     "02.10": [
-        answer("asks_cute", "asks CuTe", lambda layout: ask([("right_inverse", layout)])[0], "it calls ask"),
+        answer("asks_cute", "asks CuTe", lambda layout: ask([("right_inverse", layout)])[0], "it uses ask"),
         answer("library", "has tensor_layouts do it", tl.right_inverse, "it calls tl.right_inverse"),
         answer(
             "common_with_itself",

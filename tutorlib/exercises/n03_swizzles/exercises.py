@@ -16,6 +16,7 @@ from tutorlib.exercises.n03_swizzles.fragments import (
     c_coordinate,
     fragment_case,
     ldmatrix_row,
+    of_atom,
 )
 from tutorlib.exercises.n03_swizzles.mixing import (
     CHOICES,
@@ -194,7 +195,7 @@ EXERCISES = (
         id="03.6",
         title="c_coordinate",
         points=2,
-        library={"mma.c_layout": "c_layout"},
+        library={"mma.c_layout": "c_layout", "mma's c_layout": of_atom("c_layout")},
         cases=tuple(
             equals(f"value {value} of every lane", [(lane, value) for lane in range(32)], c_coordinate, C_FRAGMENTS)
             for value in range(4)
@@ -212,7 +213,7 @@ EXERCISES = (
         id="03.7",
         title="a_fragment",
         points=3,
-        library={"mma.a_layout": "a_layout"},
+        library={"mma.a_layout": "a_layout", "mma's a_layout": of_atom("a_layout")},
         cases=(
             fragment_case("the first value of every lane", [(lane, 0) for lane in range(32)]),
             fragment_case("the values of lane 0", [(0, value) for value in range(8)]),

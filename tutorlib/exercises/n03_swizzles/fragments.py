@@ -5,6 +5,7 @@ from typing import Any
 from tensor_layouts import Layout, is_layout, rank, size
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
+from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Case, Mistake, law
 from tutorlib.failure import FailureKind, Flaw
 
@@ -14,6 +15,11 @@ from tutorlib.failure import FailureKind, Flaw
 def c_coordinate(lane: int, value: int) -> tuple[int, int]:
     column, row = divmod(MMA.c_layout(lane, value), 16)
     return row, column
+
+
+def of_atom(layout: str) -> InModule:
+    """The place of a layout in CuTe's MMA atoms."""
+    return InModule("tensor_layouts.atoms_nv", f"SM80_16x8x16_F32BF16BF16F32_TN.{layout}")
 
 
 C_FRAGMENTS = (
