@@ -86,6 +86,7 @@ class Mbarriers:
         self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
         self.changed = False
         self.gave_up = 0
+        self.refused: set[tuple[int, SharedPlace, int]] = set()  # tries: site, mbarrier, how many phases were over
 
     def restart(self) -> None:
         self.made.clear()
@@ -93,6 +94,7 @@ class Mbarriers:
         self.waiting.clear()
         self.ended.fill(False)
         self.changed, self.gave_up = False, 0
+        self.refused.clear()
 
     # what threads do ---------------------------------------------------------------------------------------------
 
@@ -252,17 +254,31 @@ class Mbarriers:
         parities: np.ndarray,
         passed: np.ndarray,
         then: int | None,
+        retries: bool,
     ) -> np.ndarray:
-        """try_wait of these lanes. Those for which the phase is over go on; the others wait."""
+        """try_wait of these lanes. Those for which the phase is over go on; the others wait.
+
+        retries: whether the kernel tries again until it succeeds. Elsewhere the first try of a phase fails.
+        """
         goes_on = np.ones(len(lanes), bool)
         for mbarrier, parity, which in self.grouped(site, lanes, places, parities):
-            if mbarrier is None or mbarrier.is_over(parity):
+            passed[lanes[which]] = True
+            if not retries and self.refuses(site, mbarrier):
+                passed[lanes[which]] = False
+            elif mbarrier is None or mbarrier.is_over(parity):
                 self.pass_by(mbarrier, lanes[which])
             else:
                 self.waiting.append(WaitingForPhase(site, lanes[which], then, mbarrier, parity, passed))
                 goes_on[which] = False
-        passed[lanes[goes_on]] = True
         return lanes[goes_on]
+
+    def refuses(self, site: int, mbarrier: MbarrierState | None) -> bool:
+        """Whether this is an instruction's first try in a phase, for which the phase is not over in some order of the
+        threads."""
+        if mbarrier is None or (key := (site, mbarrier.place, mbarrier.phase)) in self.refused:
+            return False
+        self.refused.add(key)
+        return True
 
     def grouped(
         self, site: int, lanes: np.ndarray, places: list[SharedPlace], parities: np.ndarray

@@ -152,7 +152,7 @@ def expect(instruction: Instruction, site: int, state: State) -> Step:
 
 
 def test(instruction: Instruction, site: int, state: State) -> Step:
-    """mbarrier.test_wait: whether a phase is over."""
+    """mbarrier.test_wait: whether a phase is over. The first test in a phase finds that it is not."""
     known(instruction)
     out = state.target(instruction.operands[0], "pred", instruction)
     at, parity_of = places(instruction, 1, state), parities(instruction, site, state)
@@ -161,7 +161,7 @@ def test(instruction: Instruction, site: int, state: State) -> Step:
         lanes = numbered(where, state)
         mbarriers = state.units.mbarriers
         for mbarrier, parity, which in mbarriers.grouped(site, lanes, at(lanes), parity_of(lanes)):
-            over = mbarrier is None or mbarrier.is_over(parity)
+            over = mbarrier is None or (not mbarriers.refuses(site, mbarrier) and mbarrier.is_over(parity))
             out[lanes[which]] = over
             if over:
                 mbarriers.pass_by(mbarrier, lanes[which])
