@@ -125,8 +125,7 @@ class GlobalPort(Port):
         )
 
     def access(self, lanes: Lanes, places: np.ndarray) -> GlobalAccess:
-        blocks, warps = self.state.block[lanes], self.state.warp[lanes]
-        return GlobalAccess(self.site, self.instruction, blocks, warps, places, self.width)
+        return GlobalAccess(self.site, self.numbered(lanes), places, self.width, self.instruction)
 
     def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
         lanes, places, good = self.admit(where, addresses)
@@ -207,10 +206,8 @@ class SharedPort(Port):
 
     def access(self, lanes: Lanes, starts: np.ndarray, slots: np.ndarray | None = None) -> SharedAccess:
         """slots: of the blocks whose memory it is; None: each lane's own."""
-        own, thread = self.state.slot[lanes], self.state.thread[lanes]
-        if slots is None or (slots == own).all():
-            return SharedAccess(self.site, own, thread, starts, self.width)
-        return SharedAccess(self.site, slots, thread, starts, self.width, own)
+        slots = self.state.slot[lanes] if slots is None else slots
+        return SharedAccess(self.site, self.numbered(lanes), starts, self.width, slots)
 
     def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
         lanes, slots, starts, good = self.find(where, addresses)

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from tutorlib.simulate.ptx.barriers import BarrierInstruction, BlockBarriers
-from tutorlib.simulate.ptx.block_order import STRONG
+from tutorlib.simulate.ptx.flags import STRONG
 from tutorlib.simulate.ptx.flow import (
     LEAVES,
     BasicBlock,

@@ -209,7 +209,6 @@ def tensor_store(instruction: Instruction, site: int, state: State) -> Step:
 def keeper(state: State, site: int, lane: int, described: TensorMap, at: tuple[int, ...]) -> Keep:
     """Puts a box's bytes where they lie inside of the tensor."""
     whole, part = described.inside(at)
-    block = int(state.block[lane])
 
     def keep(units: np.ndarray) -> None:
         data = units.reshape(*described.box[::-1], described.padded)[part[::-1]][..., : described.element]
@@ -218,15 +217,14 @@ def keeper(state: State, site: int, lane: int, described: TensorMap, at: tuple[i
         if data.size:
             starts = element_starts(state, described, whole)
             different = (data != there).any(-1).reshape(-1)
-            overlaps.before_bulk_store(by_block(state, site, block, starts, described.element), lambda: different)
+            overlaps.before_bulk_store(told_by(state, site, lane, starts, described.element), lambda: different)
         there[...] = data
 
     return keep
 
 
-def by_block(state: State, site: int, block: int, starts: np.ndarray, width: int) -> GlobalAccess:
-    blocks, no_thread = np.full(len(starts), block), np.zeros(len(starts), np.int64)
-    return GlobalAccess(site, state.kernel.instructions[site], blocks, no_thread, starts, width)
+def told_by(state: State, site: int, lane: int, starts: np.ndarray, width: int) -> GlobalAccess:
+    return GlobalAccess(site, np.full(len(starts), lane), starts, width, state.kernel.instructions[site])
 
 
 def element_starts(state: State, described: TensorMap, whole: tuple[slice, ...]) -> np.ndarray:
@@ -285,13 +283,13 @@ def plain_store(instruction: Instruction, site: int, state: State) -> Step:
 
 
 def run_keeper(state: State, site: int, lane: int, target: int) -> Keep:
-    block, at = int(state.block[lane]), target - state.arena.address
+    at = target - state.arena.address
 
     def keep(units: np.ndarray) -> None:
         there = state.arena.bytes[at : at + units.size].reshape(-1, UNIT)
         overlaps = state.watch.overlaps
         starts, different = np.arange(at, at + units.size, UNIT), (units != there).any(1)
-        overlaps.before_bulk_store(by_block(state, site, block, starts, UNIT), lambda: different)
+        overlaps.before_bulk_store(told_by(state, site, lane, starts, UNIT), lambda: different)
         there[...] = units
 
     return keep

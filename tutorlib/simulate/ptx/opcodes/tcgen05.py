@@ -75,7 +75,7 @@ def allocate(instruction: Instruction, site: int, state: State) -> Step:
                 says += f"{state.shared.size:,}"
                 state.watch.findings.notice(Hazard.OUTSIDE(tensor="shared memory"), site, partial(str, says))
                 continue
-            access = SharedAccess(site, np.array([slot]), np.array([number * WARP]), np.array([at]), 4)
+            access = SharedAccess(site, np.array([warp * WARP]), np.array([at]), 4, np.array([slot]))
             state.watch.races.before_write(access, one_change, one_change)
             state.shared.rows(4, 1)[(slot * state.shared.stride + at) // 4] = start
 
