@@ -9,9 +9,8 @@ from tutorlib.simulate.ptx import run
 ADDRESS = "mov.u32 %r1, smem; shl.b32 %r2, %tid_x, 2; add.u32 %r3, %r1, %r2; setp.eq.u32 %p1, %tid_x, 0;"
 BARRIER = "@%p1 mbarrier.init.shared.b64 [%r1+256], {0}; bar.sync 0; setp.ge.u32 %p2, %tid_x, 32; @%p2 bra THERE;"
 WAIT = "THERE: mbarrier.try_wait.parity.shared.b64 %p3, [%r1+256], 0; @!%p3 bra THERE;"
-READ = (
-    "ld.shared.b32 %r9, [%r3+-128]; mul.wide.u32 %rd0, %r2, 1; add.s64 %rd1, %rd_out, %rd0; st.global.b32 [%rd1], %r9;"
-)
+OWN = "mul.wide.u32 %rd0, %tid_x, 4; add.s64 %rd1, %rd_out, %rd0;"  # %rd1: this thread's word of global memory
+READ = f"ld.shared.b32 %r9, [%r3+-128]; {OWN} st.global.b32 [%rd1], %r9;"
 OTHERS_READ = READ.replace("%r3+-128", "%r4").replace("ld.", "xor.b32 %r4, %r2, 4; add.u32 %r4, %r4, %r1; ld.")
 
 
