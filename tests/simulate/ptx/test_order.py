@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.simulate.ptx.snippets import kernel
-from tutorlib.simulate.ptx import run
+from tutorlib.simulate.ptx import CannotLaunch, run
 
 ADDRESS = "mov.u32 %r1, smem; shl.b32 %r2, %tid_x, 2; add.u32 %r3, %r1, %r2; setp.eq.u32 %p1, %tid_x, 0;"
 BARRIER = "@%p1 mbarrier.init.shared.b64 [%r1+256], {0}; bar.sync 0; setp.ge.u32 %p2, %tid_x, 32; @%p2 bra THERE;"
@@ -14,9 +14,10 @@ READ = f"ld.shared.b32 %r9, [%r3+-128]; {OWN} st.global.b32 [%rd1], %r9;"
 OTHERS_READ = READ.replace("%r3+-128", "%r4").replace("ld.", "xor.b32 %r4, %r2, 4; add.u32 %r4, %r4, %r1; ld.")
 
 
-def told(body, threads=64, blocks=1, **tensors):
+def told(body, threads=64, blocks=1, cluster=(), declared="", **tensors):
     tensors = {"out": torch.zeros(threads * blocks, dtype=torch.int32), **tensors}
-    report = run(kernel(body, [*tensors], shared=512), (blocks,), (threads,), tensors)
+    ptx = kernel(body, [*tensors], shared=512).replace(")\n{", f")\n{declared}\n{{", 1)
+    report = run(ptx, (blocks,), (threads,), tensors, cluster=cluster)
     return [(finding.kind, finding.message) for finding in report.findings]
 
 
@@ -118,3 +119,72 @@ def test_a_flag_of_one_thread_releases_its_own_stores():
     ((kind, message),) = told(body.format(""), threads=32, blocks=2, flag=flag)
     assert kind == "overlap"
     assert "block 1 loads out[1], and block 0 stores it" in message
+
+
+# clusters -----------------------------------------------------------------------------------------------------------
+
+MEET = "barrier.cluster.arrive; barrier.cluster.wait;"
+NUMBERS = """mov.u32 %r10, %ctaid.x; mad.lo.u32 %r11, %r10, 32, %tid_x; mul.wide.u32 %rd4, %r11, 4;
+add.s64 %rd5, %rd_out, %rd4; mov.u32 %r12, %cluster_ctarank; xor.b32 %r12, %r12, 1;"""
+TO_OTHERS = (
+    ADDRESS
+    + NUMBERS
+    + """st.global.b32 [%rd5], %r11; {0} xor.b32 %r13, %r11, {1}; mul.wide.u32 %rd6, %r13, 4;
+add.s64 %rd7, %rd_out, %rd6; ld.global.b32 %r9, [%rd7];"""
+)
+
+
+@pytest.mark.parametrize(
+    ("between", "other", "ordered"),
+    [(MEET, 32, True), ("", 32, False), ("bar.sync 0;", 32, False), (MEET, 64, False)],
+    ids=["in a cluster", "without a barrier", "behind the block's barrier", "beyond the cluster"],
+)  # fmt: skip
+def test_a_cluster_barrier_orders_global_memory_in_the_cluster_and_no_further(between, other, ordered):
+    found = told(TO_OTHERS.format(between, other), threads=32, blocks=4, cluster=(2,))
+    assert [kind for kind, _ in found] == ([] if ordered else ["overlap"]), found
+
+
+FLAG = """setp.ne.u32 %p2, %r10, 0; @%p2 bra TAKE; st.global.b32 [%rd1], %tid_x; bar.warp.sync -1;
+@%p1 st.global.release.{0}.b32 [%rd_flag], 1; ret;
+TAKE: setp.ne.u32 %p2, %r10, {2}; @%p2 ret;
+AGAIN: ld.global.acquire.{1}.b32 %r6, [%rd_flag]; setp.eq.u32 %p3, %r6, 0; @%p3 bra AGAIN; ld.global.b32 %r7, [%rd1];"""
+
+
+@pytest.mark.parametrize(
+    ("of_store", "of_load", "block", "ordered"),
+    [("cluster", "cluster", 1, True), ("cluster", "gpu", 1, True), ("cluster", "cluster", 2, False),
+     ("gpu", "cluster", 2, False), ("gpu", "gpu", 2, True), ("cta", "gpu", 1, False)],
+)  # fmt: skip
+def test_a_flag_orders_threads_in_its_scope(of_store, of_load, block, ordered):
+    body = ADDRESS + NUMBERS + OWN + FLAG.format(of_store, of_load, block)
+    found = told(body, threads=32, blocks=4, cluster=(2,), flag=torch.zeros(1, dtype=torch.int32))
+    assert {kind for kind, _ in found} == (set() if ordered else {"overlap"}), found
+
+
+REMOTE = (
+    ADDRESS
+    + NUMBERS
+    + """mapa.shared::cluster.u32 %r14, %r3, %r12; st.shared::cluster.b32 [%r14], %r11; {0}
+ld.shared.b32 %r9, [%r3]; st.global.b32 [%rd5], %r9; {1}"""
+)
+
+
+def test_a_store_to_the_shared_memory_of_another_block():
+    assert not told(REMOTE.format(MEET, ""), threads=32, blocks=2, declared=".reqnctapercluster 2, 1, 1")
+    found = told(REMOTE.format("", MEET), threads=32, blocks=2, declared=".reqnctapercluster 2, 1, 1")
+    assert [kind for kind, _ in found] == ["race"]
+    assert "reads what thread 0 of block 1 wrote" in found[0][1]
+
+
+def test_a_block_must_not_end_while_others_use_its_shared_memory():
+    read = ADDRESS + NUMBERS + "st.shared.b32 [%r3], %r11; mapa.shared::cluster.u32 %r14, %r3, %r12;" + MEET
+    read += "ld.shared::cluster.b32 %r9, [%r14]; st.global.b32 [%rd5], %r9;"
+    assert not told(read + MEET, threads=32, blocks=2, cluster=(2,))
+    ((kind, message),) = told(read, threads=32, blocks=2, cluster=(2,))[:1]
+    assert kind == "unwaited"
+    assert "may access shared memory of block" in message
+
+
+def test_a_launch_with_another_cluster_than_the_kernel_declares():
+    with pytest.raises(CannotLaunch, match="compiled for clusters of"):
+        told("", blocks=4, cluster=(4,), declared=".reqnctapercluster 2, 1, 1")

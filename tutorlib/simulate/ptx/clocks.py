@@ -24,8 +24,8 @@ Far = Mapping[tuple[int, int], np.ndarray]  # (cluster, distance) → components
 @dataclass(frozen=True)
 class Agents:
     """The agents that use a block's memory, each with a component of the clocks. First those that read shared memory:
-    its warps, then TMA for each warp, the tensor cores for each warpgroup. Then TMA's writes for each mbarrier, and the
-    block's threads. A warp's component is what all of its threads have done.
+    its warps, then TMA for each warp, the tensor cores for each warpgroup. Then TMA's writes for each mbarrier, the
+    launch before this one, and the block's threads. A warp's component is what all of its threads have done.
 
     stores: whether TMA reads. warpgroups: whose tensor cores read. mbarriers: as many as there may be.
     """
@@ -41,6 +41,10 @@ class Agents:
 
     @property
     def first_thread(self) -> int:
+        return self.launch_before + 1
+
+    @property
+    def launch_before(self) -> int:
         return self.readers + self.mbarriers
 
     @property
@@ -135,7 +139,8 @@ class LaneClocks:
     not ended.
     fenced: by scope, what each thread knew at its last fence, all that a relaxed operation releases; fenced_at: its
     count then.
-    far: by row, what flags told, and no clock of the cluster has.
+    far: by row, what flags told, and no clock of the cluster has. waited: whether a thread waited for the launch
+    before.
     """
 
     def __init__(self, geometry: Geometry, agents: Agents, alive: np.ndarray) -> None:
@@ -151,6 +156,7 @@ class LaneClocks:
         self.fenced = [Rows(len(lanes), self.width) for _ in range(DEVICE + 1)]
         self.fenced_at = np.empty((DEVICE + 1, len(lanes)), np.int32)
         self.far: dict[int, Far] = {}
+        self.waited = False
         self.restart()
 
     def restart(self) -> None:
@@ -266,6 +272,11 @@ class LaneClocks:
         np.put_along_axis(seen, self.of_warp[warps], self.now[warps], 1)
         self.known.values[warps] = seen[:, None, :]
         self.now[warps] += 1
+
+    def wait_for_launch_before(self, lanes: np.ndarray) -> None:
+        """griddepcontrol.wait: these threads learn that the launch before is over."""
+        self.waited = True
+        self.learn(lanes, self.base[lanes // (self.geometry.warps * WARP)] + self.agents.launch_before, 1)
 
     # asking -----------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.flags import Flags, is_strong
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.memory.access import GlobalAccess
-from tutorlib.simulate.ptx.memory.arena import Allocation
+from tutorlib.simulate.ptx.memory.arena import Allocation, Stored
 from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Shadow, Touched
 
 MOST_RECORDS = 2**31  # bytes
@@ -27,7 +27,8 @@ NO_BLOCK, NOT_JUDGED = 0, -1  # in place of a block's number + 1
 
 class GlobalShadow(Shadow):
     """name: a place in the arena as the reader indexes it. has_flags: whether blocks order one another by fences and
-    flags; may_have: whether the kernel has any operation for that.
+    flags; may_have: whether the kernel has any operation for that. before: what a launch has stored that may not be
+    over; from_before: for each piece, whether it has.
 
     storer: the block that stored each piece last, + 1. loader: the warp of the grid that loaded it last, + 1; loaded:
     its count then; loaded_by: a bit for each of its threads that has loaded it since the warp was in step.
@@ -50,6 +51,7 @@ class GlobalShadow(Shadow):
         name: Callable[[int], str],
         has_flags: bool = False,
         may_have: bool = False,
+        before: Stored | None = None,
     ) -> None:
         count = size // piece + 1
         if (needs := count * RECORD) > MOST_RECORDS:
@@ -60,6 +62,7 @@ class GlobalShadow(Shadow):
         super().__init__(count, piece, clocks)
         self.geometry, self.findings, self.show, self.name = geometry, findings, show, name
         self.flags, self.has_flags, self.may_have, self.knows_storers = Flags(clocks), has_flags, may_have, True
+        self.before, self.from_before = before, before.by_bytes(piece)[:count] if before else None
         self.repeats = Findings()
         self.storer = np.zeros(count, np.int32)
         self.loader = np.zeros(count, np.int32)
@@ -89,8 +92,13 @@ class GlobalShadow(Shadow):
                 unordered &= ~touched.by_piece(is_flag)
             if unordered.any():
                 self.report_load(touched, owners, unordered, strong)
+        self.compare_with_launch_before(touched, "loads")
         if not strong and "nc" not in access.instruction.parts:
             self.note_load(touched, owners)
+
+    def on_bulk_load(self, access: GlobalAccess) -> None:
+        """TMA is told to load. What this launch has stored is not compared with it."""
+        self.compare_with_launch_before(self.touched(access), "has TMA load")
 
     def before_store(self, access: GlobalAccess, changes: Callable[[], np.ndarray]) -> None:
         """changes: for each store, whether its bytes differ from what is there; asked only where it matters."""
@@ -103,6 +111,7 @@ class GlobalShadow(Shadow):
             self.report_stores(touched, owners, unordered, touched.by_piece(changes()))
         if not strong:
             self.compare_with_load(touched, owners, changes)
+        self.compare_with_launch_before(touched, "stores to")
         self.restored += int((self.storer[touched.pieces] == owners).sum())
         self.note_store(touched, owners, STRONG if strong else PLAIN)
         if strong:
@@ -141,6 +150,8 @@ class GlobalShadow(Shadow):
         self.storer[touched.pieces] = owners
         self.loader[touched.pieces] = NO_BLOCK
         self.note_write(touched, strength)
+        if self.from_before is not None:
+            self.from_before[touched.pieces] = False
         blocks = owners[:: touched.many] - 1
         self.busy[blocks, touched.access.lanes // WARP % self.geometry.warps] = True
 
@@ -173,6 +184,28 @@ class GlobalShadow(Shadow):
             np.bitwise_or.at(self.loaders, touched.pieces, bits)
 
     # comparing --------------------------------------------------------------------------------------------------
+
+    def compare_with_launch_before(self, touched: Touched, does: str) -> None:
+        if self.from_before is None or not (late := self.from_before[touched.pieces]).any():
+            return
+        assert self.before
+        component = self.clocks.base[touched.lanes // (self.geometry.warps * WARP)] + self.clocks.agents.launch_before
+        late = late & (self.clocks.over(touched.lanes, component) == 0)
+        if late.any():
+            at = int(late.argmax())
+            who = self.geometry.show_thread(int(touched.lanes[at]))
+            says = f"{who} {does} {self.place(touched, at)}, which {self.before.by} of the launch before may still be "
+            says += "storing: no griddepcontrol.wait lies between"
+            self.findings.notice(
+                Hazard.RACE(earlier="launch"), touched.access.site, lambda: says, int(late.sum()), does
+            )
+
+    def stored(self, by: str) -> Stored:
+        """For the launch that follows; with what the one before has stored, if no thread has waited for that."""
+        pieces = self.storer != NO_BLOCK
+        if self.from_before is not None and not self.clocks.waited:
+            pieces |= self.from_before
+        return Stored(by, self.piece, pieces)
 
     def after_unordered_store(self, touched: Touched, owners: np.ndarray, strong: bool) -> np.ndarray:
         """For each piece, whether another thread stored to it and nothing orders that before this access."""

@@ -250,12 +250,12 @@ class SharedPort(Port):
         )
 
     def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
-        lanes, starts, good = self.admit(where, addresses)
+        lanes, slots, starts, good = self.find(where, addresses)
         if good is not None:
-            lanes, starts, data = self.numbered(lanes)[good], starts[good], data[good]
+            lanes, slots, starts, data = self.numbered(lanes)[good], slots[good], starts[good], data[good]
         self.log(lanes, starts)
-        access = self.access(lanes, starts)
-        rows, rows_at = self.rows, (self.state.shared_row[lanes] + starts) // self.width
+        access = self.access(lanes, starts, slots)
+        rows, rows_at = self.rows, self.row_of(slots, starts)
 
         def differs() -> np.ndarray:
             return (rows[rows_at] != data).any(1)
@@ -269,7 +269,7 @@ class SharedPort(Port):
         undefined = self.state.watch.undefined
         if undefined.storing is not None:
             some = undefined.storing[self.numbered(lanes)]
-            self.state.watch.races.unwrite(self.access(self.numbered(lanes)[some], starts[some]))
+            self.state.watch.races.unwrite(self.access(self.numbered(lanes)[some], starts[some], slots[some]))
             undefined.storing = None
 
     @property

@@ -37,7 +37,7 @@ class SharedShadow(Shadow):
     """Everything about a piece is kept by slot * pieces + piece. show: a site as "line 12, `…`".
 
     read: the count of the last read of each warp and each other agent; read_by: a bit for each thread of the warp that
-    has read since the warp was in step.
+    has read since the warp was in step. visits: of each block, the counts at which threads of others last accessed it.
     reads: pieces that warps have read; reread: those of them that the same warp had read since they were written.
     """
 
@@ -67,7 +67,9 @@ class SharedShadow(Shadow):
         self.at_fence = Rows(geometry.lanes, clocks.width)  # what each thread knew at its last proxy fence
         self.carriers: dict[int, Carrier] = {}  # what brings bytes that an mbarrier counts, by the site
         self.reads = self.reread = 0
+        self.visit_site = 0
         self.bulk_phases = np.zeros((geometry.batch, clocks.agents.mbarriers), np.int32)  # the latest that copies fill
+        self.visits = np.zeros((geometry.batch, clocks.width if geometry.cluster_size > 1 else 0), np.int32)
         self.restart()
 
     def restart(self) -> None:
@@ -78,6 +80,7 @@ class SharedShadow(Shadow):
         self.fence.fill(0)
         self.at_fence.restart()
         self.bulk_phases.fill(0)
+        self.visits.fill(0)
 
     # reads ------------------------------------------------------------------------------------------------------
 
@@ -89,6 +92,7 @@ class SharedShadow(Shadow):
         self.copies.on_read(len(access.starts), self.beside_bulk(access))
         touched = self.touched(access)
         unwritten = self.compare_read_with_write(touched)
+        self.note_visit(access)
         self.note_read(touched)
         return touched.any_piece(unwritten) if unwritten.any() else None
 
@@ -145,6 +149,7 @@ class SharedShadow(Shadow):
         """For each lane, asked only where it matters: whether its bytes differ from what is there, and from what a
         cp.async is about to put there."""
         touched = self.touched(access)
+        self.note_visit(access)
         self.compare_with_flight(touched, "writes to", other_than_flight)
         self.compare_with_write(touched, changes)
         self.compare_with_reads(touched)
@@ -350,6 +355,23 @@ class SharedShadow(Shadow):
 
     def slot_of(self, pieces: np.ndarray) -> np.ndarray:
         return np.asarray(pieces // self.pieces)
+
+    def note_visit(self, access: SharedAccess) -> None:
+        if self.geometry.cluster_size > 1:
+            visits = access.slots != self.slots_of(access.lanes)
+            lanes = access.lanes[visits]
+            self.visits[access.slots[visits], self.clocks.own[lanes]] = self.clocks.now[lanes // WARP]
+            self.visit_site = access.site if len(lanes) else self.visit_site
+
+    def leave(self, slot: int) -> None:
+        """All threads of a block have ended. Others of its cluster must have left its shared memory alone by then."""
+        rows = self.clocks.known.row[slot * self.geometry.warps * WARP :][: self.geometry.warps * WARP]
+        late = self.visits[slot] > self.clocks.known.values[np.unique(rows)].max(0)
+        if late.any():
+            (lane,) = self.clocks.lanes_of(np.array([slot]), np.flatnonzero(late)[:1]).tolist()
+            who, block = self.geometry.show_thread(lane), self.geometry.show_slot(slot)
+            says = f"{who} may access shared memory of block {block} when that has ended: it must wait for that"
+            self.findings.notice(Hazard.UNWAITED(lacks="end"), self.visit_site, lambda: says, int(late.sum()), "end")
 
     def slots_of(self, lanes: np.ndarray) -> np.ndarray:
         return np.asarray(lanes // (self.geometry.warps * WARP))

@@ -57,6 +57,7 @@ class Launch:
     """A launch but for global memory.
 
     parameters: the kernel's, as bytes. find: where an instruction stands in the source, for findings.
+    overlapping: whether it may begin before the launch before it is over (programmatic dependent launch).
     """
 
     module: Module
@@ -67,6 +68,7 @@ class Launch:
     parameters: bytes
     find: Find
     cluster: Dim3 = ALONE
+    overlapping: bool = False
 
 
 def module_sizes(module: Module) -> list[int]:
@@ -95,6 +97,10 @@ def simulate(
     if min(*launch.grid, *launch.block) < 1:
         what = f"a grid of {launch.grid} blocks of {launch.block} threads"
         raise CannotLaunch(Flaw(what, Fail.NOT_LAUNCHED(grid="empty" if 0 in launch.grid else "")))
+    if kernel.cluster and launch.cluster == ALONE:
+        launch = replace(launch, cluster=kernel.cluster)
+    if kernel.cluster not in (None, launch.cluster):
+        raise CannotLaunch(f"{kernel.name} is compiled for clusters of {kernel.cluster} blocks, not {launch.cluster}")
     if any(size % blocks for size, blocks in zip(launch.grid, launch.cluster, strict=True)):
         raise CannotLaunch(f"a grid of {launch.grid} blocks in clusters of {launch.cluster}")
     if volume(launch.grid) > MOST_BLOCKS:
@@ -143,6 +149,7 @@ def simulate(
         int(times) for block, times in zip(blocks, scheduler.runs, strict=True) for _ in range(block.start, block.end)
     ]
     report = make_report(launch, geometry, watch, places, runs, state.printed)
+    arena.stored = watch.overlaps.stored(kernel.name)
     overlaps, tensors = watch.overlaps, [tensor for tensor in arena.allocations if tensor.width]
     storers = {tensor.name: overlaps.storers(tensor) for tensor in tensors if overlaps.knows_storers}
     sites = {tensor.name: overlaps.store_sites(tensor) for tensor in tensors}
@@ -238,7 +245,10 @@ def make_watch(
     elements = [tensor.width for tensor in arena.allocations if tensor.width]
     piece = min(smallest(stores), *elements) if clocks.agents.stores else smallest(stores)
     may_have = flags or any(i.parts[0] == "atom" for i in instructions)
-    overlaps = GlobalShadow(geometry, len(arena.bytes), piece, clocks, findings, places.show, name, flags, may_have)
+    before = arena.stored if launch.overlapping else None
+    overlaps = GlobalShadow(
+        geometry, len(arena.bytes), piece, clocks, findings, places.show, name, flags, may_have, before
+    )
     return Watch(findings, AccessLog(), clocks, races, undefined, overlaps, places.show)
 
 

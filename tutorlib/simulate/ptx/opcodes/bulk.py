@@ -151,6 +151,9 @@ def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
             element = described.at(at)
             if described.misses(element):
                 notice_zeros(state, site, lane, tuple(at), described)
+            if state.watch.overlaps.before:
+                places_read = element_starts(state, described, described.inside(element)[0])
+                state.watch.overlaps.on_bulk_load(told_by(state, site, lane, places_read, described.element))
             units, fetch = units_of(described, start), fetcher(state, described, element)
             for slot in slots:
                 counting = slot - slot % cluster % 2 if pair else slot
@@ -250,6 +253,9 @@ def plain_load(instruction: Instruction, site: int, state: State) -> Step:
         for lane, (source, size), (_, start), (_, bar), slots in told:
             if not run_fits(state, site, lane, start, source, size):
                 continue
+            if state.watch.overlaps.before:
+                at = source - state.arena.address
+                state.watch.overlaps.on_bulk_load(told_by(state, site, lane, np.arange(at, at + size, UNIT), UNIT))
             units, fetch = np.arange(start, start + size, UNIT), partial(run_of, state, source, size)
             for slot in slots:
                 mbarrier = state.units.mbarriers.counting(site, lane, (slot, bar))

@@ -132,6 +132,10 @@ def arrive_in_cluster(instruction: Instruction, site: int, state: State) -> Step
     return lambda where: state.units.clusters.arrive(np.arange(state.geometry.lanes)[as_index(where)], relaxed)
 
 
+def wait_for_launch_before(instruction: Instruction, site: int, state: State) -> Step:
+    return lambda where: state.watch.clocks.wait_for_launch_before(np.arange(state.geometry.lanes)[as_index(where)])
+
+
 def give_registers(instruction: Instruction, site: int, state: State) -> Step:
     count = int(state.source(instruction.operands[0], "u32", instruction)[0])
     return lambda where: state.units.registers.give(np.arange(state.geometry.lanes)[as_index(where)], count)
@@ -146,7 +150,8 @@ OPCODES: dict[str, Decoder] = {
     "fence": fence,
     "fence.mbarrier_init": fence_initialization,
     "nanosleep": no_effect,
-    "griddepcontrol": no_effect,
+    "griddepcontrol.launch_dependents": no_effect,
+    "griddepcontrol.wait": wait_for_launch_before,
     "pmevent": no_effect,
     "call": call,
 }
