@@ -243,7 +243,7 @@ def make_watch(
 
     flags = any(map(orders_blocks, instructions))
     elements = [tensor.width for tensor in arena.allocations if tensor.width]
-    piece = min(smallest(stores), *elements) if clocks.agents.stores else smallest(stores)
+    piece = min([smallest(stores), *elements]) if clocks.agents.stores else smallest(stores)
     may_have = flags or any(i.parts[0] == "atom" for i in instructions)
     before = arena.stored if launch.overlapping else None
     overlaps = GlobalShadow(
