@@ -174,8 +174,9 @@ class TensorMemory:
         self.written = np.zeros((batch, strips), np.int32)  # the number of the last that fills a strip
         self.write_site = np.zeros((batch, strips), np.int32)
         self.used = np.zeros((batch, strips), np.int32)  # and of the last that takes A or scales from a strip
-        # Each warp's clock when it had waited for its reads of a strip, and for its stores to it.
+        # Each warp's clock when it had waited for its reads of a strip, or ran the fence behind, and for its stores.
         self.read, self.stored = (np.zeros((batch, strips, warps), np.int32) for _ in range(2))
+        self.unfenced = np.zeros((batch, strips, warps), bool)  # reads that no fence follows
         self.copies: set[int] = set()  # the sites of tcgen05.cp
         self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
         self.relinquished: set[int] = set()  # slots
@@ -187,7 +188,7 @@ class TensorMemory:
         self.allocated.clear()
         self.by_lane.clear()
         self.issued.fill(0)
-        for record in (self.written, self.used, self.read, self.stored):
+        for record in (self.written, self.used, self.read, self.stored, self.unfenced):
             record.fill(0)
         if self.values is not None:
             self.values.fill(POISON)
@@ -285,11 +286,13 @@ class TensorMemory:
             if not self.holds(slot, touched):
                 self.notice_outside(site, own, warp, touched)
                 return
-            late = np.asarray((self.read[slot, strips] > self.over(lane, slot)).any(0))
+            unfenced = self.unfenced[slot, strips].any(0)
+            late = np.asarray((self.read[slot, strips] > self.over(lane, slot)).any(0)) | unfenced
             if slot == own:
                 late[warp] = False
             if late.any():
-                self.notice_overwritten(site, own, warp, slot, int(late.argmax()), by)
+                reader = int(late.argmax())
+                self.notice_overwritten(site, own, warp, slot, reader, by, bool(unfenced[reader]))
             self.look_for_stores(site, lane, slot, touched, f"lets {by} use tensor memory")
             if not self.filled(slot, uses).all():
                 self.notice_unwritten(site, own, warp, f"lets {by} read tensor memory that nothing has filled")
@@ -369,14 +372,17 @@ class TensorMemory:
             ),
         )
 
-    def notice_overwritten(self, site: int, slot: int, warp: int, of: int, reader: int, by: Unit) -> None:
+    def notice_overwritten(
+        self, site: int, slot: int, warp: int, of: int, reader: int, by: Unit, unfenced: bool
+    ) -> None:
         what = "what" if by == "tcgen05.cp" else "accumulators that"
+        lacks = "tcgen05.fence::before_thread_sync" if unfenced else "mbarrier"
         self.findings.notice(
             Hazard.RACE,
             site,
             lambda: (
                 f"{self.who(slot, warp)} lets {by} write over {what} {self.who(of, reader)} may still be reading: no "
-                "mbarrier lies between"
+                f"{lacks} lies between"
             ),
         )
 
@@ -530,7 +536,17 @@ class TensorMemory:
         )
         for one in waited:
             record = self.stored if stores else self.read
-            record[one.slot, one.strips, one.warp % self.geometry.warps] = self.races.clocks.now[one.warp]
+            at = one.slot, one.strips, one.warp % self.geometry.warps
+            record[at] = self.races.clocks.now[one.warp]
+            self.unfenced[at] |= not stores
+
+    def fence(self, warps: np.ndarray) -> None:
+        """tcgen05.fence::before_thread_sync of these warps, without which no barrier orders what they have read before
+        what others let the tensor cores write (PTX ISA, 9.7.16.6.4)."""
+        slots, numbers = np.divmod(warps, self.geometry.warps)
+        held, now = self.read[slots, :, numbers], self.races.clocks.now[warps, None]  # (warps, strips)
+        self.read[slots, :, numbers] = np.where(self.unfenced[slots, :, numbers], now, held)
+        self.unfenced[slots, :, numbers] = False
 
     def leave(self, slot: int) -> None:
         """All threads of a block have ended."""
