@@ -44,6 +44,7 @@ def simulate_target(
     arch: str,
     grid: str,
     block: str,
+    cluster: str,
     smem: int,
     dynamic: bool,
     reference: str,
@@ -60,6 +61,7 @@ def simulate_target(
         "arch": parse_arch(arch),
         "grid": parse_sizes("--grid", grid),
         "block": parse_sizes("--block", block),
+        "cluster": parse_sizes("--cluster", cluster),
     }
     kernel, entry = load_target(target)
     want = results_of(reference, given) if reference else None

@@ -24,6 +24,7 @@ def simulate_source(
     smem: int = 0,
     entry: str = "",
     traced: bool = False,
+    cluster: Sequence[int] = (),
 ) -> LaunchReport:
     """A launch of one kernel of a source, as `simulate` takes it.
 
@@ -44,4 +45,4 @@ def simulate_source(
     threads = block or kernel.threads
     if threads is None:
         raise ValueError(f"{kernel.name} needs a block: it does not declare its threads")
-    return run_kernel(module, kernel, grid, threads, named, smem, find, traced)
+    return run_kernel(module, kernel, grid, threads, named, smem, find, traced, cluster=cluster)

@@ -24,6 +24,7 @@ def simulate(
     arch: str = ARCH,
     grid: Sequence[int] = (),
     block: Sequence[int] = (),
+    cluster: Sequence[int] = (),
     smem: int = 0,
     entry: str = "",
     dynamic: bool = False,
@@ -41,8 +42,8 @@ def simulate(
         function takes a CUDA stream, one is filled in.
     arch: the compute capability to compile for, "80", "90a" or "100a"; PTX has its own.
     grid: blocks along x, y and z, for a kernel that no host function launches. block: threads of a block of PTX or CUDA
-        C++; (): as many as the kernel declares. smem: bytes of dynamic shared memory of these. entry: a part of the
-        kernel's name, where a source has several.
+        C++; (): as many as the kernel declares; cluster: the same of a cluster's blocks. smem: bytes of dynamic shared
+        memory of these. entry: a part of the kernel's name, where a source has several.
     dynamic: whether a CuTe host function is compiled for tensors of any size, as after `mark_layout_dynamic`; else for
         these sizes.
     traced: whether each launch's report keeps what its first block did, for a picture.
@@ -56,7 +57,7 @@ def simulate(
     before = [argument.clone() if isinstance(argument, torch.Tensor) else None for argument in arguments]
     returned: Any = None
     if isinstance(kernel, str | Path):
-        launches = [simulate_source(kernel, arguments, arch, grid, block, smem, entry, traced)]
+        launches = [simulate_source(kernel, arguments, arch, grid, block, smem, entry, traced, cluster)]
     elif is_cute(kernel):
         launches = simulate_cute(kernel, arguments, arch, dynamic, traced)
     elif is_tile_kernel(kernel):

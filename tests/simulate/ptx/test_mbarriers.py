@@ -138,6 +138,28 @@ def test_a_wait_that_gives_up_comes_back_and_says_no():
     assert out.tolist() == [0] * 64
 
 
+PEEK = {
+    "try_wait": "mbarrier.try_wait.parity.shared.b64 %p3, [%r1], 0;",
+    "test_wait": "bar.sync 0; mbarrier.test_wait.parity.shared.b64 %p3, [%r1], 0;",
+}
+REST = "@%p3 bra there;" + WAIT.format(0) + "there:"
+
+
+@pytest.mark.parametrize("peek", PEEK.values(), ids=PEEK)
+def test_a_peek_is_no_wait(peek):
+    """It may fail though the phase is over, so that what follows must wait where it did."""
+    report, out = go(START + MAKE.format(1) + FETCH + peek + REST + READ + OUT, of=NUMBERS)
+    assert not report.findings
+    assert out.tolist() == list(range(1000, 1064))
+    report, _ = go(START + MAKE.format(1) + FETCH + peek + READ + OUT, of=NUMBERS)
+    assert {kind for kind, _ in told(report)} == {"unwaited"}
+
+
+def test_a_loop_of_tries_is_issued_no_more_often_than_it_must():
+    report, _ = go(START + MAKE.format(1) + FETCH + WAIT.format(0) + READ + OUT, of=NUMBERS)
+    assert [one.warps for one in report.issued if "try_wait" in one.opcode] == [2]
+
+
 # What is said ------------------------------------------------------------------------------------------------------
 
 

@@ -12,8 +12,8 @@ from typing import Self
 import numpy as np
 
 from tutorlib.failure import Hazard
+from tutorlib.simulate.ptx.clocks import Seen
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Operand
 from tutorlib.simulate.ptx.state import State
 from tutorlib.simulate.ptx.waiting import Waiting
@@ -87,26 +87,27 @@ class BlockBarriers:
     def __post_init__(self) -> None:
         shape = (self.state.geometry.batch, BARRIERS)
         self.passed_by = np.zeros(shape, np.int64)  # threads that arrived without waiting (bar.arrive)
-        self.seen = np.zeros((*shape, self.state.watch.clocks.width), np.int32)  # what those knew
+        self.seen: dict[tuple[int, int], Seen] = {}  # what those knew
 
     def restart(self) -> None:
         self.waiting.clear()
         self.passed_by.fill(0)
-        self.seen.fill(0)
+        self.seen.clear()
 
     def arrive(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
         """bar.arrive: count these lanes, which go on."""
         numbers = self.numbers(by, lanes)
         np.add.at(self.passed_by, (self.state.slot[lanes], numbers), 1)
-        slots, warps = self.state.geometry.warps_of(lanes)
-        _, first = np.unique(lanes // WARP, return_index=True)
-        np.maximum.at(self.seen, (slots, numbers[first]), self.state.watch.clocks.release(slots, warps))
+        for slot, number in np.unique(np.column_stack([self.state.slot[lanes], numbers]), axis=0).tolist():
+            at = (self.state.slot[lanes] == slot) & (numbers == number)
+            seen = self.state.watch.clocks.release(lanes[at])
+            self.seen[slot, number] = self.seen[slot, number] | seen if (slot, number) in self.seen else seen
         return lanes
 
     def wait(self, by: BarrierInstruction, lanes: np.ndarray, then: int | None) -> np.ndarray:
         """These lanes arrive. All may go on at once if all threads of their blocks are among them, else none."""
         if not self.waiting and by.expected.size == 1 and by.expected[0] == 0 and self.are_whole_blocks(lanes):
-            self.state.watch.clocks.meet(np.unique(self.state.slot[lanes]))
+            self.state.watch.clocks.meet_by_block(np.unique(self.state.slot[lanes]))
             if by.reduction:
                 self.reduce_by_block(by.reduction, lanes)
             return lanes
@@ -168,11 +169,7 @@ class BlockBarriers:
     def pass_through(self, slot: int, number: int, groups: list[WaitingInBarrier]) -> None:
         """All of them learn what each of them, and those that only arrived, knew."""
         lanes = np.concatenate([group.lanes for group in groups])
-        slots, warps = self.state.geometry.warps_of(lanes)
-        clocks = self.state.watch.clocks
-        seen = np.maximum(clocks.release(slots, warps).max(0), self.seen[slot, number])
-        clocks.acquire(slots, warps, np.broadcast_to(seen, (len(slots), len(seen))))
-        self.seen[slot, number] = 0
+        self.state.watch.clocks.meet(np.sort(lanes), self.seen.pop((slot, number), None))
         self.passed_by[slot, number] = 0
         for group in groups:
             if group.reduction:

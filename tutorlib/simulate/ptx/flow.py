@@ -70,6 +70,7 @@ def is_arrival(instruction: Instruction) -> bool:
     return instruction.opcode.startswith(ARRIVALS)
 
 
+ONLY_LOOK = ("bra", "selp", "setp", "mov", "not", "and", "or", "xor")
 MAY_WAIT = ("bar", "barrier", "mbarrier", "wgmma", "setmaxnreg")
 WAITS = (is_barrier, is_arrival, waits_for_phase, waits_for_warpgroup, waits_for_cluster, takes_registers)
 
@@ -95,6 +96,21 @@ def basic_blocks(kernel: Kernel) -> tuple[BasicBlock, ...]:
         following = number[end] if goes_on and end < len(instructions) else None
         blocks.append(BasicBlock(start, end, None if target == len(edges) - 1 else target, following))
     return tuple(blocks)
+
+
+def comes_back(blocks: Sequence[BasicBlock], instructions: Sequence[Instruction], block: BasicBlock) -> bool:
+    """Whether a way leads from a block's end to its start on which threads only look at what it has computed."""
+    passed: set[int] = set()
+    ahead = list(block.successors)
+    while ahead:
+        number = ahead.pop()
+        if blocks[number] is block:
+            return True
+        inside = instructions[blocks[number].start : blocks[number].end]
+        if number not in passed and all(one.parts[0] in ONLY_LOOK for one in inside):
+            passed.add(number)
+            ahead += blocks[number].successors
+    return False
 
 
 def label_of(branch: Instruction, kernel: Kernel) -> int:

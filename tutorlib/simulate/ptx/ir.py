@@ -134,7 +134,8 @@ class Kernel:
 
     registers: the PTX type by name; %r<9> stands there as "%r".
     labels: the number of the instruction that each stands before.
-    threads: what .reqntid or .maxntid says of a block, or None. blocks_per_sm: what .minnctapersm says.
+    threads: what .reqntid or .maxntid says of a block, or None. blocks_per_sm: what .minnctapersm says. cluster: what
+        .reqnctapercluster says, in blocks, or None.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Kernel:
     variables: dict[str, Variable]
     threads: tuple[int, int, int] | None
     blocks_per_sm: int = 1
+    cluster: tuple[int, int, int] | None = None
 
     def type_of(self, register: Register) -> str:
         """ "b32", "pred", …"""

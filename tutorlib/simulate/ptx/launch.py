@@ -25,15 +25,18 @@ def run(
     arguments: "Mapping[str, Tensor | int | float | bytes]",
     dynamic_smem: int = 0,
     kernel: str = "",
+    cluster: Sequence[int] = (),
 ) -> Report:
     """Run one kernel of a module over a grid; tensors in ordinary memory are read and written in place.
 
     arguments: the kernel's parameters in order, by the names that findings call them. A tensor stands for its address,
-        bytes for a struct. dynamic_smem: bytes. kernel: its name, where the module has several.
+        bytes for a struct. dynamic_smem: bytes. kernel: its name, where the module has several. cluster: its size,
+        for a kernel that does not declare it.
     Raises NotSimulated where the simulator lacks something, MalformedPtx, and ValueError where arguments do not fit.
     """
     module = parse_ptx(ptx)
-    return run_kernel(module, pick_kernel(module, kernel), grid, block, arguments, dynamic_smem, by_loc(module))
+    entry = pick_kernel(module, kernel)
+    return run_kernel(module, entry, grid, block, arguments, dynamic_smem, by_loc(module), cluster=cluster)
 
 
 def run_kernel(
@@ -46,6 +49,7 @@ def run_kernel(
     find: Find,
     traced: bool = False,
     follow_unset: bool = True,
+    cluster: Sequence[int] = (),
 ) -> Report:
     """As `run`. find: where an instruction stands in the source. traced, follow_unset: as `simulate`."""
     import torch
@@ -59,7 +63,8 @@ def run_kernel(
     parameters = bytearray(entry.parameter_bytes)
     for parameter, value in zip(entry.parameters, values, strict=True):
         parameters[parameter.offset : parameter.offset + parameter.size] = encode(value, parameter)
-    launch = Launch(module, entry, three(grid), three(block), dynamic_smem, bytes(parameters), find)
+    sizes = three(grid), three(block)
+    launch = Launch(module, entry, *sizes, dynamic_smem, bytes(parameters), find, three(cluster))
     report = simulate(launch, arena, traced, follow_unset)
     for name, tensor in tensors.items():
         arena.write_back(placed[name], tensor)

@@ -78,9 +78,9 @@ def parse_ptx(ptx: str) -> Module:
         at = body.end
         name, parameters, directives = entry.groups()
         resident = re.search(r"\.minnctapersm\s+(\d+)", directives)
-        threads = read_threads(directives)
+        threads, cluster = (read_sizes(names, directives) for names in ("(?:req|max)ntid", "reqnctapercluster"))
         kernels[name] = body.kernel(
-            name, read_parameters(parameters or ""), threads, int(resident[1]) if resident else 1
+            name, read_parameters(parameters or ""), threads, int(resident[1]) if resident else 1, cluster
         )
     outside.append(text[at:])
     variables = (read_variable(m) for part in outside for m in re.findall(r"[^;]*;", without_functions(part)))
@@ -97,8 +97,9 @@ def without_functions(text: str) -> str:
     return re.sub(r"(?m)^\s*\.(version|target|address_size|file|loc)\b.*$|\.func\b(.|\n)*?(;|\n\})", ";", text)
 
 
-def read_threads(directives: str) -> tuple[int, int, int] | None:
-    found = re.search(r"\.(?:req|max)ntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", directives)
+def read_sizes(names: str, directives: str) -> tuple[int, int, int] | None:
+    """The sizes along x, y and z that a directive gives. names: a regular expression."""
+    found = re.search(rf"\.{names}\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", directives)
     return (int(found[1]), int(found[2] or 1), int(found[3] or 1)) if found else None
 
 
@@ -261,10 +262,17 @@ class Body:
         return operand
 
     def kernel(
-        self, name: str, parameters: tuple[Parameter, ...], threads: tuple[int, int, int] | None, blocks_per_sm: int
+        self,
+        name: str,
+        parameters: tuple[Parameter, ...],
+        threads: tuple[int, int, int] | None,
+        blocks_per_sm: int,
+        cluster: tuple[int, int, int] | None,
     ) -> Kernel:
         instructions, registers, variables = tuple(self.instructions), self.registers, self.variables
-        return Kernel(name, parameters, instructions, self.labels, registers, variables, threads, blocks_per_sm)
+        return Kernel(
+            name, parameters, instructions, self.labels, registers, variables, threads, blocks_per_sm, cluster
+        )
 
 
 def split(text: str) -> Iterator[str]:

@@ -15,10 +15,11 @@ from typing import Protocol
 import numpy as np
 
 from tutorlib.simulate.ptx.barriers import BarrierInstruction, BlockBarriers
-from tutorlib.simulate.ptx.block_order import STRONG
+from tutorlib.simulate.ptx.flags import STRONG
 from tutorlib.simulate.ptx.flow import (
     LEAVES,
     BasicBlock,
+    comes_back,
     ends_block,
     gathers_warp,
     is_arrival,
@@ -266,7 +267,7 @@ class Scheduler:
             by = BarrierInstruction.of(last, site, self.state)
             return self.meet(block, last, lambda lanes: self.barriers.arrive(by, lanes))
         if waits_for_phase(last):
-            return self.meet(block, last, self.wait_for_phase(last, site, then))
+            return self.meet(block, last, self.wait_for_phase(last, site, block))
         if waits_for_warpgroup(last):
             return self.meet(block, last, self.multiply(site, then))
         if waits_for_cluster(last):
@@ -294,12 +295,13 @@ class Scheduler:
 
         return go
 
-    def wait_for_phase(self, last: Instruction, site: int, then: int | None) -> Come:
+    def wait_for_phase(self, last: Instruction, site: int, block: BasicBlock) -> Come:
         """mbarrier.try_wait: it comes back when the phase is over, or when nothing else can happen."""
-        mbarriers = self.state.units.mbarriers
+        mbarriers, then = self.state.units.mbarriers, block.following
+        retries = comes_back(self.program.blocks, self.program.kernel.instructions, block)
         passed = self.state.target(last.operands[0], "pred", last)
         places, parity = phase_operands(last, site, self.state)
-        return lambda lanes: mbarriers.pass_or_wait(site, lanes, places(lanes), parity(lanes), passed, then)
+        return lambda lanes: mbarriers.pass_or_wait(site, lanes, places(lanes), parity(lanes), passed, then, retries)
 
     def multiply(self, site: int, then: int | None) -> Come:
         """wgmma.mma_async: when all warps of a warpgroup are there."""

@@ -10,12 +10,13 @@ import numpy as np
 
 from tutorlib.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
-from tutorlib.simulate.ptx.block_order import STRONG, BlockOrder, is_device_fence, is_strong
-from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
+from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyRecords
 from tutorlib.simulate.ptx.findings import Finding, Findings
+from tutorlib.simulate.ptx.flags import STRONG, is_fence, is_strong, scope_of
 from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order, waits_for_warpgroup
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
+from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS, GlobalShadow
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
 from tutorlib.simulate.ptx.mbarriers import MOST
 from tutorlib.simulate.ptx.memory.arena import Arena
@@ -23,12 +24,11 @@ from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.opcodes import decode
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
-from tutorlib.simulate.ptx.overlaps import MOST_RECORDS, Overlaps
 from tutorlib.simulate.ptx.places import Find, Places
-from tutorlib.simulate.ptx.races import SharedRaces, record_bytes
 from tutorlib.simulate.ptx.report import Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.results import fp32_results
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Program, Scheduler
+from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
 from tutorlib.simulate.ptx.state import State
 from tutorlib.simulate.ptx.trace import BlockTrace
 from tutorlib.simulate.ptx.types import bits_of, is_type
@@ -42,7 +42,6 @@ SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
 RECORDS_AT_ONCE = 2**28  # bytes of records of accesses to it, if one cluster does not need more
 LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
 LOCAL_ALIGNMENT = 16
-TMA_ELEMENT = 1  # bytes, at least, of which boxes in global memory have whole ones
 MOST_THREADS = 1024  # of a block
 MOST_SHARED = 227 * 2**10  # bytes that a block may have, static and dynamic, on any GPU
 MOST_BLOCKS = 2**22  # of a grid, and
@@ -58,6 +57,7 @@ class Launch:
     """A launch but for global memory.
 
     parameters: the kernel's, as bytes. find: where an instruction stands in the source, for findings.
+    overlapping: whether it may begin before the launch before it is over (programmatic dependent launch).
     """
 
     module: Module
@@ -68,6 +68,7 @@ class Launch:
     parameters: bytes
     find: Find
     cluster: Dim3 = ALONE
+    overlapping: bool = False
 
 
 def module_sizes(module: Module) -> list[int]:
@@ -96,6 +97,10 @@ def simulate(
     if min(*launch.grid, *launch.block) < 1:
         what = f"a grid of {launch.grid} blocks of {launch.block} threads"
         raise CannotLaunch(Flaw(what, Fail.NOT_LAUNCHED(grid="empty" if 0 in launch.grid else "")))
+    if kernel.cluster and launch.cluster == ALONE:
+        launch = replace(launch, cluster=kernel.cluster)
+    if kernel.cluster not in (None, launch.cluster):
+        raise CannotLaunch(f"{kernel.name} is compiled for clusters of {kernel.cluster} blocks, not {launch.cluster}")
     if any(size % blocks for size, blocks in zip(launch.grid, launch.cluster, strict=True)):
         raise CannotLaunch(f"a grid of {launch.grid} blocks in clusters of {launch.cluster}")
     if volume(launch.grid) > MOST_BLOCKS:
@@ -110,7 +115,8 @@ def simulate(
     copies = AsyncCopies(geometry.lanes, shared)
     unset = unset_at_first(kernel, blocks)
     undefined = Undefined(geometry, findings, unset if follow_unset else frozenset())
-    watch = make_watch(launch, geometry, copies, arena, findings, places, undefined)
+    alive = np.ones(geometry.lanes, bool)
+    watch = make_watch(launch, geometry, copies, arena, findings, places, undefined, alive)
     local_bytes = -(-sum(v.size or 0 for v in kernel.variables.values() if v.space == "local") // 16) * 16
     state = State(
         kernel=kernel,
@@ -122,6 +128,7 @@ def simulate(
         local=np.zeros((geometry.lanes, max(local_bytes, LOCAL_ALIGNMENT)), np.uint8),
         watch=watch,
         copies=copies,
+        alive=alive,
         units=make_units(geometry, shared, watch, kernel.blocks_per_sm),
         static_shared=static,
         poisoned=frozenset() if follow_unset else unset,
@@ -142,6 +149,7 @@ def simulate(
         int(times) for block, times in zip(blocks, scheduler.runs, strict=True) for _ in range(block.start, block.end)
     ]
     report = make_report(launch, geometry, watch, places, runs, state.printed)
+    arena.stored = watch.overlaps.stored(kernel.name)
     overlaps, tensors = watch.overlaps, [tensor for tensor in arena.allocations if tensor.width]
     storers = {tensor.name: overlaps.storers(tensor) for tensor in tensors if overlaps.knows_storers}
     sites = {tensor.name: overlaps.store_sites(tensor) for tensor in tensors}
@@ -219,11 +227,12 @@ def make_watch(
     findings: Findings,
     places: Places,
     undefined: Undefined,
+    alive: np.ndarray,
 ) -> Watch:
     instructions = launch.kernel.instructions
-    clocks = WarpClocks(geometry.batch, agents_of(instructions, geometry), geometry.cluster_size)
+    clocks = LaneClocks(geometry, agents_of(instructions, geometry), alive)
     piece = smallest_shared(instructions)
-    races = SharedRaces(geometry, copies.shared.size, piece, clocks, copies, findings, places.show)
+    races = SharedShadow(geometry, copies.shared.size, piece, clocks, copies, findings, places.show)
     stores = [
         i for i in instructions if i.opcode.startswith(("st.", "wmma.store", "tensormap")) and touches(i, "global")
     ]
@@ -233,9 +242,13 @@ def make_watch(
         return nearest.element(place - nearest.start) if nearest else "memory"
 
     flags = any(map(orders_blocks, instructions))
-    piece = min(smallest(stores), TMA_ELEMENT) if clocks.agents.stores else smallest(stores)
-    order = BlockOrder(geometry, clocks) if flags or any(i.parts[0] == "atom" for i in instructions) else None
-    overlaps = Overlaps(geometry, len(arena.bytes), piece, findings, places.show, name, order, flags)
+    elements = [tensor.width for tensor in arena.allocations if tensor.width]
+    piece = min([smallest(stores), *elements]) if clocks.agents.stores else smallest(stores)
+    may_have = flags or any(i.parts[0] == "atom" for i in instructions)
+    before = arena.stored if launch.overlapping else None
+    overlaps = GlobalShadow(
+        geometry, len(arena.bytes), piece, clocks, findings, places.show, name, flags, may_have, before
+    )
     return Watch(findings, AccessLog(), clocks, races, undefined, overlaps, places.show)
 
 
@@ -284,8 +297,9 @@ def width_of(instruction: Instruction) -> int:
 
 def orders_blocks(instruction: Instruction) -> bool:
     """Whether a kernel with this instruction may order its blocks itself."""
-    qualified = instruction.parts[0] in ("ld", "st", "atom", "red") and is_strong(instruction)
-    return is_device_fence(instruction) or (qualified and bool((STRONG - {"relaxed"}) & set(instruction.parts)))
+    if instruction.parts[0] in ("ld", "st", "atom", "red"):
+        return is_strong(instruction) and bool((STRONG - {"relaxed"}) & set(instruction.parts))
+    return is_fence(instruction) and scope_of(instruction) == DEVICE
 
 
 def make_report(

@@ -44,6 +44,7 @@ class State:
     watch: Watch
     copies: AsyncCopies
     units: Units
+    alive: np.ndarray
     static_shared: int = 0
     poisoned: frozenset[str] = frozenset()
     printed: list[str] = field(default_factory=list)
@@ -58,7 +59,6 @@ class State:
         self.warp = self.thread // WARP
         self.local_set = np.zeros(self.local.shape, bool)
         self.shared_row = self.slot * self.shared.stride
-        self.alive = np.ones(lanes, bool)
         self.call_space = {  # parameters of functions that are called, for each lane
             name: np.zeros((lanes, variable.size or 8), np.uint8)
             for name, variable in self.kernel.variables.items()

@@ -47,13 +47,19 @@ class Units:
         """These lanes' threads have just ended. alive: (lanes,), those that have not."""
         self.bulk.leave(lanes)
         self.clusters.leave(lanes)
+        if self.bulk.geometry.cluster_size > 1:
+            for slot in self.ended(lanes, alive):
+                self.bulk.races.leave(slot)
         if self.mbarriers.made:
-            of_block = self.bulk.geometry.warps * WARP
-            left = np.asarray(alive.reshape(-1, of_block).any(1))
-            for slot in np.unique(lanes // of_block):
-                if not left[slot]:
-                    self.mbarriers.leave(int(slot))
-                    self.tensor.leave(int(slot))
+            for slot in self.ended(lanes, alive):
+                self.mbarriers.leave(slot)
+                self.tensor.leave(slot)
+
+    def ended(self, lanes: np.ndarray, alive: np.ndarray) -> list[int]:
+        """The blocks of these lanes that have no living thread left."""
+        of_block = self.bulk.geometry.warps * WARP
+        slots = np.unique(lanes // of_block)
+        return slots[~alive.reshape(-1, of_block)[slots].any(1)].tolist()
 
 
 def make_units(geometry: Geometry, shared: SharedMemory, watch: Watch, blocks_per_sm: int) -> Units:

@@ -15,8 +15,8 @@ from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT
-from tutorlib.simulate.ptx.races import SharedRaces
 from tutorlib.simulate.ptx.register_pool import RegisterPool
+from tutorlib.simulate.ptx.shared_shadow import SharedShadow
 from tutorlib.simulate.ptx.waiting import Waiting
 
 THREADS = WARPGROUP * WARP
@@ -104,7 +104,7 @@ class Warpgroups:
     """show: a site as "line 12, `…`"."""
 
     geometry: Geometry
-    races: SharedRaces
+    races: SharedShadow
     findings: Findings
     pool: RegisterPool
     show: Callable[[int], str]
@@ -198,12 +198,9 @@ class Warpgroups:
         )  # fmt: skip
         slots, number = warpgroups // self.of_block, warpgroups % self.of_block
         self.pool.need(site, slots, number * WARPGROUP, len(acc.names))
-        known = self.races.clocks.known[warps // self.geometry.warps, warps % self.geometry.warps].sum(2)
-        thread = (number * WARPGROUP + known.argmin(1)) * WARP  # of the warp that knows least
         each = units.shape[1]
-        access = SharedAccess(
-            site, np.repeat(slots, each), np.repeat(thread, each), units.reshape(-1), UNIT, agent="wgmma"
-        )
+        lanes = np.repeat(self.races.clocks.least(of_lanes(warps.reshape(-1)).reshape(count, -1)), each)
+        access = SharedAccess(site, lanes, units.reshape(-1), UNIT, np.repeat(slots, each), agent="wgmma")
         cores = self.races.clocks.agents.tensor_cores(number)
         self.races.on_proxy_read(access, np.repeat(cores, each), np.repeat(numbers, each))
 
@@ -233,7 +230,8 @@ class Warpgroups:
             slots, in_block = done // self.geometry.warps, done % self.geometry.warps
             numbers = np.broadcast_to(product.numbers[:, None], of.shape)[waits]
             clocks = self.races.clocks
-            clocks.learn(slots, in_block, slots, clocks.agents.tensor_cores(in_block // WARPGROUP), numbers)
+            components = clocks.base[slots] + clocks.agents.tensor_cores(in_block // WARPGROUP)
+            clocks.learn(of_lanes(done), np.repeat(components, WARP), np.repeat(numbers, WARP))
         self.products = [product for product in self.products if not product.waited.all()]
 
     def compute(self, product: Product, which: np.ndarray) -> None:

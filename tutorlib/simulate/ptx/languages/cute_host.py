@@ -73,7 +73,8 @@ class Recorded:
     def of(self, module: Module, find: Find) -> Launch:
         """The launch, as the simulator takes it, of the module that has the kernel."""
         kernel = module.kernels[self.kernel]
-        return Launch(module, kernel, self.grid, self.block, self.dynamic_smem, self.parameters, find, self.cluster)
+        sizes = self.grid, self.block, self.dynamic_smem
+        return Launch(module, kernel, *sizes, self.parameters, find, self.cluster, self.overlapping)
 
     @property
     def config(self) -> LaunchConfig:

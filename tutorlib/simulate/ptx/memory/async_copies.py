@@ -6,7 +6,7 @@ mbarrier has counted them (`counted_copies`), and never if neither happens.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Copy:
 
     def part(self, which: np.ndarray) -> "Copy":
         access = self.access
-        some = SharedAccess(access.site, access.slots[which], access.threads[which], access.starts[which], access.width)
+        some = replace(access, lanes=access.lanes[which], starts=access.starts[which], slots=access.slots[which])
         return Copy(some, self.lanes[which], self.places[which], self.group[which], self.data[which], self.number)
 
 

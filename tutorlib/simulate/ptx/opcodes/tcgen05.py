@@ -75,7 +75,7 @@ def allocate(instruction: Instruction, site: int, state: State) -> Step:
                 says += f"{state.shared.size:,}"
                 state.watch.findings.notice(Hazard.OUTSIDE(tensor="shared memory"), site, partial(str, says))
                 continue
-            access = SharedAccess(site, np.array([slot]), np.array([number * WARP]), np.array([at]), 4)
+            access = SharedAccess(site, np.array([warp * WARP]), np.array([at]), 4, np.array([slot]))
             state.watch.races.before_write(access, one_change, one_change)
             state.shared.rows(4, 1)[(slot * state.shared.stride + at) // 4] = start
 
@@ -342,6 +342,17 @@ def wait(instruction: Instruction, site: int, state: State) -> Step:
     return lambda where: state.units.tensor.wait(whole_warps(where, instruction, site, state), stores)
 
 
+def fence_before(instruction: Instruction, site: int, state: State) -> Step:
+    """tcgen05.fence::before_thread_sync"""
+    publish = fence(instruction, site, state)
+
+    def step(where: Where) -> None:
+        publish(where)
+        state.units.tensor.fence(np.unique(numbered(where, state) // WARP))
+
+    return step
+
+
 OPCODES: dict[str, Decoder] = {
     "tcgen05.alloc": allocate,
     "tcgen05.dealloc": deallocate,
@@ -354,5 +365,5 @@ OPCODES: dict[str, Decoder] = {
     "tcgen05.wait::ld": wait,
     "tcgen05.wait::st": wait,
     "tcgen05.fence::after_thread_sync": no_effect,
-    "tcgen05.fence::before_thread_sync": fence,
+    "tcgen05.fence::before_thread_sync": fence_before,
 }
