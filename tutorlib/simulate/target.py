@@ -11,7 +11,7 @@ from tutorlib.compiling.errors import without_colours
 from tutorlib.compiling.source_files import module_of
 from tutorlib.dsl.cute.functions import says_it_is_jit
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.simulate.tile_kernels import is_tile_kernel
+from tutorlib.simulate.host_functions import is_tile_kernel
 
 SOURCES = (".ptx", ".cu")
 

@@ -8,12 +8,13 @@ import torch
 from torch import Tensor
 
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.simulate.cute_hosts import is_cute, simulate_cute
-from tutorlib.simulate.functions import simulate_function
+from tutorlib.simulate.host_functions import call_cute, call_function, call_tile_kernel, is_cute, is_tile_kernel
+from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.report import Report
-from tutorlib.simulate.signatures import parameter_names
+from tutorlib.simulate.signatures import function_name, parameter_names
 from tutorlib.simulate.sources import simulate_source
-from tutorlib.simulate.tile_kernels import is_tile_kernel, simulate_tile_kernel
+from tutorlib.simulate.stand_in.enter import stand_in
+from tutorlib.simulate.stand_in.gpu import StandInGpu
 
 ARCH = "80"
 
@@ -53,24 +54,29 @@ def simulate(
     for number, argument in enumerate(arguments):
         if isinstance(argument, torch.Tensor) and argument.device.type != "cpu":
             raise ValueError(f"argument {number} is on {argument.device}; the simulator takes tensors on the CPU")
-    before = [argument.clone() if isinstance(argument, torch.Tensor) else None for argument in arguments]
+    reports: list[LaunchReport] = []
+    gpu = StandInGpu(arch, reports.append, traced)
+    names, tensors = argument_names(kernel, len(arguments)), {}
+    for name, argument in zip(names, arguments, strict=True):
+        if isinstance(argument, torch.Tensor):
+            tensors[name] = gpu.hold(argument, name)
+    before = {name: tensor.clone() for name, tensor in tensors.items()}
     returned: Any = None
-    if isinstance(kernel, str | Path):
-        launches = [simulate_source(kernel, arguments, arch, grid, block, smem, entry, traced)]
-    elif is_cute(kernel):
-        launches = simulate_cute(kernel, arguments, arch, dynamic, traced)
-    elif is_tile_kernel(kernel):
-        launches = [simulate_tile_kernel(kernel, arguments, grid, arch)]
-    elif callable(kernel):
-        launches, returned = simulate_function(kernel, arguments, arch, traced)
-    else:
-        raise TypeError(f"{kernel!r} is no kernel, host function or source")
-    changed = {
-        name: argument
-        for name, argument, old in zip(argument_names(kernel, len(arguments)), arguments, before, strict=True)
-        if old is not None and not same_bytes(argument, old)
-    }
-    return Report(arch, tuple(launches), results(returned) or changed)
+    with stand_in(lambda: gpu):
+        if isinstance(kernel, str | Path):
+            gpu.take(entry, lambda: simulate_source(kernel, arguments, arch, grid, block, smem, entry, traced))
+        elif is_cute(kernel):
+            call_cute(kernel, arguments, dynamic)
+        elif is_tile_kernel(kernel):
+            call_tile_kernel(kernel, arguments, grid)
+        elif callable(kernel):
+            returned = call_function(kernel, arguments)
+        else:
+            raise TypeError(f"{kernel!r} is no kernel, host function or source")
+    if not reports:
+        raise ValueError(f"{function_name(kernel)} launches no kernel")
+    changed = {name: tensor for name, tensor in tensors.items() if not same_bytes(tensor, before[name])}
+    return Report(arch, tuple(reports), results(returned) or changed)
 
 
 def argument_names(kernel: Any, count: int) -> list[str]:

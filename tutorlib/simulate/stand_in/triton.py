@@ -1,24 +1,26 @@
-"""Triton's driver for a pretended GPU: its launches are simulated."""
+"""Triton's driver for the stand-in GPU: its launches are simulated."""
 
-import contextlib
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any
 from unittest import mock
 
 import torch
 
-from tests.outside.pretended_gpu import CUDA, SMS, PretendedGPU
 from tutorlib.simulate.ptx.launch import encode, pick_kernel
 from tutorlib.simulate.ptx.memory.tensor_maps import write_tensor_map
+from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
 from tutorlib.simulate.ptx.simulation import Launch
+from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
+from tutorlib.simulate.stand_in.torch_cuda import CUDA
+
+parsed = cache(parse_ptx)
 
 
 class Utils:
     """What Triton's compiled driver module has: kernels are not loaded."""
-
-    def __init__(self, gpu: PretendedGPU) -> None:
-        self.gpu = gpu
 
     def get_device_properties(self, device: int) -> dict[str, int]:
         return {
@@ -45,8 +47,8 @@ class Utils:
 
 
 class Driver:
-    def __init__(self, gpu: PretendedGPU) -> None:
-        self.gpu, self.utils = gpu, Utils(gpu)
+    def __init__(self, gpu: StandInGpu) -> None:
+        self.gpu, self.utils = gpu, Utils()
 
         class OfThisGPU(Launcher):
             on = gpu
@@ -85,28 +87,19 @@ class Driver:
 class Launcher:
     """Of one compiled kernel."""
 
-    on: PretendedGPU
+    on: StandInGpu
 
     def __init__(self, src: Any, metadata: Any) -> None:
         self.kinds, self.metadata = list(src.signature.values()), metadata
 
     def __call__(
-        self,
-        x: int,
-        y: int,
-        z: int,
-        stream: int,
-        compiled: Any,
-        packed: Any,
-        facts: Any,
-        enter: Any,
-        leave: Any,
+        self, x: int, y: int, z: int, stream: int, compiled: Any, packed: Any, facts: Any, enter: Any, leave: Any,
         *args: Any,
-    ) -> None:
+    ) -> None:  # fmt: skip
         from triton.runtime import _allocation
 
         metadata = self.metadata
-        module = self.on.parse(compiled.asm["ptx"])
+        module = parsed(compiled.asm["ptx"])
         kernel = pick_kernel(module, metadata.name)
         scratch = 0
         if metadata.global_scratch_size:
@@ -124,11 +117,8 @@ class Launcher:
             cluster = (metadata.num_ctas, 1, 1)
             x *= metadata.num_ctas
         threads = kernel.threads[0] if kernel.threads else metadata.num_warps * 32
-        self.on.launch(
-            Launch(
-                module, kernel, (x, y, z), (threads, 1, 1), metadata.shared, bytes(parameters), by_loc(module), cluster
-            )
-        )
+        sizes = (x, y, z), (threads, 1, 1), metadata.shared
+        self.on.launch(Launch(module, kernel, *sizes, bytes(parameters), by_loc(module), cluster))
 
 
 def flattened(kinds: Sequence[Any], args: Sequence[Any], described: Iterator[Any]) -> Iterator[Any]:
@@ -144,8 +134,8 @@ def flattened(kinds: Sequence[Any], args: Sequence[Any], described: Iterator[Any
             yield arg
 
 
-@contextlib.contextmanager
-def triton_on(gpu: PretendedGPU) -> Iterator[None]:
+@contextmanager
+def triton_on(gpu: StandInGpu) -> Iterator[None]:
     """Kernels compile for the GPU's capability, autotuners take the smallest of their configurations."""
     import triton
     from triton.compiler.compiler import CompiledKernel
@@ -162,7 +152,7 @@ def triton_on(gpu: PretendedGPU) -> Iterator[None]:
             min(prune(self, kwargs), key=lambda config: sum(n for n in config.kwargs.values() if isinstance(n, int)))
         ]
 
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         stack.enter_context(mock.patch.object(CompiledKernel, "_init_handles", initialized))
         stack.enter_context(mock.patch.object(Autotuner, "prune_configs", smallest))
         stack.enter_context(mock.patch.object(Autotuner, "_bench", return_value=[1.0, 1.0, 1.0]))

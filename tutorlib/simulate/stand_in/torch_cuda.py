@@ -1,0 +1,214 @@
+"""torch as it is on a machine with a GPU: tensors "on cuda" are in ordinary memory, and torch.cuda speaks of the GPU."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from tutorlib.simulate.poison import poison
+from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
+from tutorlib.simulate.stand_in.gpu import ALIGNED, SMS, StandInGpu
+
+CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
+ASSERT_CLOSE = torch.testing.assert_close
+EMPTY = (torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty)  # what a GPU leaves there is unknown
+WITHOUT_TORCH = torch._C.DisableTorchFunction  # type: ignore[attr-defined]  # its stub lacks it
+
+
+class OnCuda(TorchFunctionMode):
+    """Tensors know whether they are on the GPU, and what is made of one that is, is there too."""
+
+    def __init__(self, gpu: StandInGpu) -> None:
+        super().__init__()
+        self.gpu, holds = gpu, gpu.holds
+        self.answers: dict[Any, Any] = {
+            torch.Tensor.is_cuda.__get__: holds,
+            torch.Tensor.device.__get__: lambda tensor: CUDA if holds(tensor) else CPU,
+            torch.Tensor.get_device: lambda tensor: 0 if holds(tensor) else -1,
+            torch.Tensor.__dlpack_device__: lambda tensor: (2, 0) if holds(tensor) else (1, 0),
+            torch.Tensor.__dlpack__: lambda tensor: OnDevice(tensor).__dlpack__() if holds(tensor) else capsule(tensor),
+            torch.Tensor.record_stream: lambda tensor: None,
+            torch.Tensor.is_pinned: lambda tensor: False,
+            torch.Tensor.pin_memory: lambda tensor: tensor,
+            torch.Tensor.cuda: lambda tensor: tensor if holds(tensor) else self.held(tensor.clone()),
+            torch.Tensor.cpu: lambda tensor: tensor.clone() if holds(tensor) else tensor,
+        }
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if answer := self.answers.get(func):
+            return answer(args[0])
+        target, args, kwargs = without_device(func, args, dict(kwargs or {}))
+        given = list(tensors_in((args, kwargs)))
+        on_gpu = target.type == "cuda" if target is not None else any(map(self.gpu.holds, given))
+        result = func(*args, **kwargs)
+        moves = func is torch.Tensor.to and target is not None
+        if moves and self.gpu.holds(given[0]) != on_gpu and same_memory(result, given[0]):
+            result = result.clone()
+        if on_gpu and getattr(func, "__name__", "") != "data_ptr":
+            for tensor in tensors_in(result):
+                self.held(tensor)
+                if func in EMPTY:
+                    with WITHOUT_TORCH():
+                        poison(tensor.detach())
+        return result
+
+    def held(self, tensor: torch.Tensor) -> torch.Tensor:
+        if not self.gpu.holds(tensor):
+            align(tensor)
+        return self.gpu.hold(tensor)
+
+
+def capsule(tensor: torch.Tensor) -> Any:
+    with WITHOUT_TORCH():
+        return tensor.__dlpack__()
+
+
+def without_device(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[torch.device | None, tuple, dict[str, Any]]:
+    """The device that a call names, or None, and the call on the CPU."""
+    if func is torch.device or getattr(func, "__name__", "") == "device":
+        return None, args, kwargs
+    target = None
+    if kwargs.get("device") is not None:
+        target, kwargs["device"] = torch.device(kwargs["device"]), "cpu"
+    elif func is torch.Tensor.to:
+        place = next((n for n, arg in enumerate(args[1:], 1) if isinstance(arg, str | torch.device)), 0)
+        if place:
+            target, args = torch.device(args[place]), (*args[:place], CPU, *args[place + 1 :])
+    if kwargs.get("pin_memory"):
+        kwargs["pin_memory"] = False
+    return target, args, kwargs
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from tensors_in(item)
+
+
+def same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    with WITHOUT_TORCH():
+        return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+def align(tensor: torch.Tensor) -> None:
+    """Move a new tensor to memory such as a GPU's allocator gives."""
+    with WITHOUT_TORCH():
+        old = tensor.untyped_storage()
+        if not old.nbytes() or old.data_ptr() % ALIGNED == 0 or tensor.is_sparse:
+            return
+        room = np.empty(old.nbytes() + ALIGNED, np.uint8)
+        first = -room.ctypes.data % ALIGNED
+        new = torch.from_numpy(room[first : first + old.nbytes()]).untyped_storage()
+        new.copy_(old)
+        place = tensor.storage_offset(), tensor.shape, tensor.stride()
+        tensor.data = torch.empty(0, dtype=tensor.dtype).set_(new, *place)  # type: ignore[call-overload]
+
+
+# torch.cuda
+
+
+class Stream:
+    cuda_stream = stream_id = device_index = 0
+    device = CUDA
+
+    def __init__(self, *args: Any, **options: Any) -> None: ...
+
+    def synchronize(self, *others: Any) -> None: ...
+
+    wait_stream = wait_event = record_event = synchronize
+
+
+class Event:
+    cuda_event = 1
+
+    def __init__(self, *args: Any, **options: Any) -> None: ...
+
+    def record(self, *args: Any) -> None: ...
+
+    synchronize = wait = record
+
+    def query(self) -> bool:
+        return True
+
+    def elapsed_time(self, other: Any) -> float:
+        return 1.0
+
+
+class CUDAGraph:
+    """Its launches run when it is captured: that is its first replay."""
+
+    def __init__(self, *args: Any, **options: Any) -> None: ...
+
+    def replay(self) -> None: ...
+
+
+class Generator(torch.Generator):
+    def __new__(cls, device: Any = "cpu") -> "Generator":
+        return super().__new__(cls, "cpu")
+
+
+@dataclass(frozen=True)
+class Properties:
+    name: str
+    major: int
+    minor: int
+    multi_processor_count: int = SMS
+    total_memory: int = 80 * 2**30
+    max_threads_per_multi_processor: int = 2048
+    shared_memory_per_multiprocessor: int = 228 * 2**10
+    shared_memory_per_block_optin: int = 227 * 2**10
+    regs_per_multiprocessor: int = 65536
+    warp_size: int = 32
+    L2_cache_size: int = 50 * 2**20
+
+
+@contextmanager
+def torch_on(gpu: StandInGpu) -> Iterator[None]:
+    """torch.cuda speaks of this GPU, and "cuda" is where its tensors are."""
+    properties, stream = Properties("a simulated GPU", *gpu.capability), Stream()
+    says: dict[str, Any] = {
+        "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "is_bf16_supported": True,
+        "get_device_capability": gpu.capability, "get_device_properties": properties,
+        "get_device_name": properties.name, "current_stream": stream, "default_stream": stream,
+        "mem_get_info": (properties.total_memory, properties.total_memory), "is_current_stream_capturing": False,
+        **dict.fromkeys(("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), 0),
+        **dict.fromkeys(
+            ("init", "set_device", "synchronize", "empty_cache", "manual_seed", "manual_seed_all", "set_stream",
+             "reset_peak_memory_stats")
+        ),
+    }  # fmt: skip
+    classes = {"Stream": Stream, "Event": Event, "CUDAGraph": CUDAGraph}
+    with ExitStack() as stack:
+        for name, value in says.items():
+            stack.enter_context(mock.patch.object(torch.cuda, name, lambda *args, value=value, **options: value))
+        for name in ("stream", "device", "graph"):
+            stack.enter_context(mock.patch.object(torch.cuda, name, lambda *args, **options: nullcontext()))
+        for name, kind in classes.items():
+            stack.enter_context(mock.patch.object(torch.cuda, name, kind))
+        stack.enter_context(mock.patch.object(torch, "Generator", Generator))
+        stack.enter_context(mock.patch.object(torch.backends.cuda, "is_built", return_value=True))
+        stack.enter_context(mock.patch.object(torch.testing, "assert_close", within_a_rounding))
+        stack.enter_context(mock.patch.object(torch.library, "custom_op", of_any_device(torch.library.custom_op)))
+        stack.enter_context(OnCuda(gpu))
+        yield
+
+
+def of_any_device(custom_op: Any) -> Any:
+    """torch.library.custom_op, whose operators take tensors of ordinary memory, too."""
+    return lambda *args, device_types=None, **options: custom_op(*args, **options)
+
+
+def within_a_rounding(
+    got: Any, want: Any, *, rtol: float | None = None, atol: float | None = None, **options: Any
+) -> None:
+    """torch.testing.assert_close, but the CPU's sums of fp16 and bf16, in another order, may be rounded otherwise."""
+    if rtol is not None and isinstance(got, torch.Tensor) and got.dtype in (torch.float16, torch.bfloat16):
+        rtol = max(rtol, torch.finfo(got.dtype).eps)
+    ASSERT_CLOSE(got, want, rtol=rtol, atol=atol, **options)
