@@ -25,14 +25,20 @@ PRIVATE = {
     "cutlass._mlir_helpers.op": ("_get_caller_frame_info", "loc_transform"),
     "cutlass.base_dsl.common": ("DSLBaseError",),
     "cutlass.base_dsl.compiler": ("CompileCallable._compile",),
-    "cutlass.base_dsl.dsl": ("BaseDSL._func",),
+    "cutlass.base_dsl.dsl": ("BaseDSL._func", "BaseDSL.mangle_name", "DSLSingletonMeta._instances"),
+    "cutlass.base_dsl.jit_executor": ("JitCompiledFunction.run_compiled_program",),
     "cutlass.cute": ("struct._AlignMeta", "struct._MemRangeMeta"),
     "cutlass.cute.atom": ("ThrCopy.partition_D", "ThrCopy.partition_S", "ThrCopy.retile", "_make_tiled_copy"),
     "cutlass.cute.runtime": ("_FakeStream", "_FakeTensor", "_Tensor.__init__"),
     "cutlass.cute.tensor": ("TensorSSA", "_Tensor"),
     "cutlass.cutlass_dsl": ("CuTeDSL._get_dsl", "CuTeDSL._lookup_jit_entry"),
     "cutlass.cutlass_dsl.cuda_jit_executor": ("CudaDialectJitCompiledFunction.__call__",),
-    "cutlass.cutlass_dsl.tvm_ffi_provider": ("TVMFFIJitCompiledFunctionBase",),
+    "cutlass.cutlass_dsl.tvm_ffi_provider": (
+        "TVMFFIJitCompiledFunction.__call__",
+        "TVMFFIJitCompiledFunctionBase._create_tvm_ffi_function",
+        "TVMFFIJitCompiledFunctionWithKwargs.__call__",
+    ),
+    "cutlass.testing": ("_benchmark_for_autotune", "benchmark"),
 }
 
 MADE = {

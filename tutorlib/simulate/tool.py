@@ -51,6 +51,8 @@ def simulate(
     Raises ValueError if the arguments do not fit the kernel, or no GPU takes the launch; TypeError for something that
     is no kernel; CompileFailed; and NotImplementedError where the simulator lacks what the kernel uses.
     """
+    if not (callable(kernel) or isinstance(kernel, str | Path)):
+        raise TypeError(f"{kernel!r} is no kernel, host function or source")
     for number, argument in enumerate(arguments):
         if isinstance(argument, torch.Tensor) and argument.device.type != "cpu":
             raise ValueError(f"argument {number} is on {argument.device}; the simulator takes tensors on the CPU")
@@ -69,10 +71,8 @@ def simulate(
             call_cute(kernel, arguments, dynamic)
         elif is_tile_kernel(kernel):
             call_tile_kernel(kernel, arguments, grid)
-        elif callable(kernel):
-            returned = call_function(kernel, arguments)
         else:
-            raise TypeError(f"{kernel!r} is no kernel, host function or source")
+            returned = call_function(kernel, arguments)
     if not reports:
         raise ValueError(f"{function_name(kernel)} launches no kernel")
     changed = {name: tensor for name, tensor in tensors.items() if not same_bytes(tensor, before[name])}

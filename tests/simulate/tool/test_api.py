@@ -46,7 +46,7 @@ def test_an_object_that_is_called_and_its_race():
     assert finding.kind == "race"
     assert finding.place.file == kernels.__file__
     assert finding.place.text == "dst[block * threads + thread] = tile[threads - 1 - thread]"
-    with pytest.raises(AssertionError, match="sm_90a: 1 launch, 1 finding\n2 blocks, "):
+    with pytest.raises(AssertionError, match="sm_90a: 1 launch, 1 finding\nreverse_kernel: 2 blocks, "):
         report.raise_for_findings()
 
 

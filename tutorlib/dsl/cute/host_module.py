@@ -32,7 +32,7 @@ def call_without_driver(
     """Call a compiled host function (`cute.compile`'s result) on cute.Tensors, as `engine_without_driver` has it."""
     engine = engine_without_driver(built, runtime, other)
     values, owners = built.generate_execution_args(*arguments)
-    call_engine(engine, built.function_name, values)
+    call_packed(engine, built, values)
     del owners
 
 
@@ -63,6 +63,11 @@ def engine_without_driver(
 def runtime_names(built: Any) -> list[str]:
     """Of the functions of CUDA's runtime, and of the DSL's own, that a compiled host function declares."""
     return re.findall(r"(?m)^\s*llvm\.func [^@\n]*@((?:_?cu|CuteDSLRT)\w+)\((?!.*\{$)", str(built.ir_module))
+
+
+def call_packed(engine: Any, built: Any, values: Sequence[Any]) -> None:
+    """The compiled host function of an engine, on pointers to its arguments."""
+    call_engine(engine, built.function_name, values)
 
 
 def call_engine(engine: Any, name: str, values: Sequence[Any]) -> None:

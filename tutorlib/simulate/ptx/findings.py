@@ -47,7 +47,7 @@ class Finding:
         "repeat": several blocks store the same value to one place, which is no fault (`Report.repeats`);
         "zeros": TMA loads a box that lies outside of its tensor, which is no fault either (`Report.zeros`).
     message: one sentence, without the place. place: where in the source; ptx_line: where in the PTX.
-    count: how many threads, over all blocks and repetitions.
+    count: how many threads, over all blocks and repetitions. other: the line of the other access, where there are two.
     """
 
     kind: Hazard
@@ -55,6 +55,7 @@ class Finding:
     place: SourceLine | None
     ptx_line: int
     count: int
+    other: SourceLine | None = None
 
     def __str__(self) -> str:
         return f"{self.message} ({self.place or f'line {self.ptx_line} of the PTX'})"

@@ -327,6 +327,7 @@ def collected(findings: Findings, kernel: Kernel, places: Places) -> tuple[Findi
         other = places.show(apart) if isinstance(apart, int) else apart
         key = (kind, places.show(site), other)
         count = noticed.count + (found[key].count if key in found else 0)
-        first = found.get(key) or Finding(kind, noticed.message, places.of(site), kernel.instructions[site].line, 0)
+        line, at = kernel.instructions[site].line, places.of(apart) if isinstance(apart, int) else None
+        first = found.get(key) or Finding(kind, noticed.message, places.of(site), line, 0, at)
         found[key] = replace(first, count=count)
     return tuple(found.values())

@@ -5,14 +5,14 @@ may be arrays of pointers; each tensor that is found so is copied into the simul
 """
 
 import ctypes
-import os
 import sys
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SMS = 4  # few, so that persistent kernels take several tiles each
+TOOL = str(Path(__file__).parents[1] / "tool.py")
 ALIGNED = 512  # bytes to whose multiples torch allocates on a GPU
 
 
@@ -115,22 +116,22 @@ class StandInGpu:
 
     # launches
 
-    def launch(self, launch: Launch, **options: Any) -> None:
-        """Simulate it now. options: of `ptx.simulate`. Raises NotSimulated and CannotLaunch."""
-        self.take(launch.kernel.name, lambda: self.simulated(launch, **options))
+    def launch(self, launch: Launch, name: str = "") -> None:
+        """Simulate it now. name: of the kernel in the source. Raises NotSimulated and CannotLaunch."""
+        self.take(name or launch.kernel.name, lambda: self.simulated(launch))
 
     def take(self, kernel: str, run: Callable[[], Report]) -> None:
         """Simulate a launch by calling `run`, and pass its report on."""
-        at, test = line_of_the_script(), os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+        at = line_of_the_script()
         try:
             with torch._C.DisableTorchFunction():  # type: ignore[attr-defined]
                 report = run()
         except (NotSimulated, CannotLaunch) as error:
-            self.took(Report((), (), 0, (), kernel=kernel, launched_at=at, test=test, stopped=str(error)))
+            self.took(Report((), (), 0, (), kernel=kernel, launched_at=at, stopped=str(error)))
             raise
-        self.took(replace(report, kernel=report.kernel or kernel, launched_at=at, test=test))
+        self.took(replace(report, kernel=report.kernel or kernel, launched_at=at))
 
-    def simulated(self, launch: Launch, **options: Any) -> Report:
+    def simulated(self, launch: Launch) -> Report:
         parameters = np.frombuffer(bytearray(launch.parameters), np.uint8)
         needed = self.reached_from(parameters)
         arena = Arena([one.size for one in needed] + module_sizes(launch.module))
@@ -146,7 +147,7 @@ class StandInGpu:
             if one.may_hold_pointers:
                 relocate(arena.contents(where), there)
         relocate(parameters, there)
-        report = simulate(replace(launch, parameters=parameters.tobytes()), arena, self.traced, **options)
+        report = simulate(replace(launch, parameters=parameters.tobytes()), arena, self.traced)
         for one, where in placed:
             if one.may_hold_pointers:
                 relocate(arena.contents(where), back)
@@ -155,10 +156,10 @@ class StandInGpu:
 
 
 def frame_of_the_script() -> FrameType | None:
-    """The innermost frame that is no library's."""
+    """The innermost frame that is no library's; what calls `tool.simulate` launches nothing itself."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_readers(frame.f_code.co_filename):
-        frame = frame.f_back
+        frame = None if frame.f_code.co_filename == TOOL else frame.f_back
     return frame
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import tempfile
@@ -29,12 +28,6 @@ class ScriptRun:
 
     launches: "tuple[Report, ...]"
     status: int
-
-    @property
-    def crash(self) -> str:
-        """The signal that ended it; "" if none did."""
-        number = -self.status if self.status < 0 else self.status - 128
-        return signal.strsignal(number) or "" if number in set(signal.Signals) else ""
 
 
 def run_script(command: Sequence[str], arch: str, traced: bool = False, quiet: bool = False) -> ScriptRun:
@@ -73,7 +66,8 @@ def enter() -> None:
     settings = json.loads(os.environ[VARIABLE])
 
     def took(report: "Report") -> None:
-        slim = replace(report, storers={}, store_sites={}, results=(), issued=report.issued)
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+        slim = replace(report, storers={}, store_sites={}, results=(), test=test)
         with open(settings["launches"], "ab", buffering=0) as file:
             file.write(pickle.dumps(slim))
 
