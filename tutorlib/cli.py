@@ -254,8 +254,13 @@ def simulate(
     dynamic: Annotated[bool, typer.Option("--dynamic", help="Compile a CuTe host function for any sizes.")] = False,
     reference: Annotated[str, typer.Option(help="FILE.py::FUNCTION of torch tensors that gives the outputs.")] = "",
     format: Annotated[Literal["text", "json", "sarif"], typer.Option(help="Format of the report.")] = "text",
-    baseline: Annotated[Path | None, typer.Option(help="A report in JSON: its findings are known, and do not fail.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="A report in JSON: its findings are known, and do not fail.")
+    ] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw each launch's first block: OUT.svg or OUT.png.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="A folder for each kernel's first launch, to simulate again.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random tensors.")] = 0,
 ) -> None:
     """Run kernels without a GPU, and report their hazards by line.
@@ -270,7 +275,7 @@ def simulate(
 
     try:
         if ctx.obj:
-            done = command.simulate_command(ctx.obj, arch, format, picture).after(baseline)
+            done = command.simulate_command(ctx.obj, arch, format, picture, keep).after(baseline)
             text, failed = done.formatted(format), done.failed
         elif target:
             options = {"arch": arch, "grid": grid, "block": block, "smem": smem, "dynamic": dynamic}

@@ -64,16 +64,20 @@ class Simulated:
         return "\n".join([*verdict, *self.report.cost_lines()])
 
 
-def simulate_command(command: Sequence[str], arch: str, format: Format, picture: Path | None) -> Simulated:
+def simulate_command(
+    command: Sequence[str], arch: str, format: Format, picture: Path | None, keep: Path | None
+) -> Simulated:
     """A script, pytest or another command, unchanged. Its output goes to stderr where stdout is for data.
 
     Raises BadInput if it launches nothing.
     """
     check_picture(picture)
     try:
-        run = run_script(command, parse_arch(arch), bool(picture), quiet=format != "text")
+        if keep:
+            keep.mkdir(parents=True, exist_ok=True)
+        run = run_script(command, parse_arch(arch), bool(picture), format != "text", keep)
     except OSError as error:
-        raise BadInput(f"{command[0]}: {error.strerror}") from None
+        raise BadInput(f"{error.filename or command[0]}: {error.strerror}") from None
     crash = signal_name(run.status)
     ended = f"crashes: {crash}" if crash else f"ends with status {run.status}" if run.status else ""
     said = shlex.join(command)

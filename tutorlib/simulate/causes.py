@@ -26,7 +26,9 @@ def causes(findings: Sequence[Finding]) -> list[Cause]:
         related = [group for group in groups if any(are_related(finding, other) for other in group)]
         groups = [group for group in groups if group not in related]
         groups.append([*(one for group in related for one in group), finding])
-    ordered = sorted((sorted(group, key=findings.index) for group in groups), key=lambda group: findings.index(group[0]))
+    ordered = sorted(
+        (sorted(group, key=findings.index) for group in groups), key=lambda group: findings.index(group[0])
+    )
     return [Cause(first, tuple(others)) for first, *others in ordered]
 
 

@@ -12,8 +12,9 @@ from tutorlib.compiling.source_files import module_of
 from tutorlib.dsl.cute.functions import says_it_is_jit
 from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.simulate.host_functions import is_tile_kernel
+from tutorlib.simulate.kept import ENDING
 
-SOURCES = (".ptx", ".cu")
+SOURCES = (".ptx", ".cu", ENDING)
 
 
 class BadInput(ValueError):

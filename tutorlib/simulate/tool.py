@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.simulate.host_functions import call_cute, call_function, call_tile_kernel, is_cute, is_tile_kernel
+from tutorlib.simulate.kept import ENDING, KeptLaunch, replay
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.report import Report
 from tutorlib.simulate.signatures import function_name, parameter_names
@@ -37,6 +38,7 @@ def simulate(
         simulate(kernel, a, b, c, 128, grid=(4,))               # a @ct.kernel
         simulate(Path("scale.ptx"), x, y, 1024, grid=(8,))      # PTX, Triton's for example
         simulate(Path("scale.cu"), x, y, 1024, grid=(8,), block=(128,))
+        simulate(Path("kernel.launch"))                         # what `tutor simulate --keep` kept
 
     arguments: of the kernel or host function, in order: torch tensors in ordinary memory and numbers. Where a CuTe host
         function takes a CUDA stream, one is filled in.
@@ -65,7 +67,9 @@ def simulate(
     before = {name: tensor.clone() for name, tensor in tensors.items()}
     returned: Any = None
     with stand_in(lambda: gpu):
-        if isinstance(kernel, str | Path):
+        if isinstance(kernel, Path) and kernel.suffix == ENDING:
+            gpu.take("", lambda: replay(KeptLaunch.read(kernel), traced=traced)[0])
+        elif isinstance(kernel, str | Path):
             gpu.take(entry, lambda: simulate_source(kernel, arguments, arch, grid, block, smem, entry, traced))
         elif is_cute(kernel):
             call_cute(kernel, arguments, dynamic)

@@ -1,4 +1,4 @@
-"""A driver for Triton where there is no GPU: kernels compile for one that it is told of, and launches are taken over."""
+"""A driver for Triton where there is no GPU: kernels compile for one that it is told of; launches are taken over."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -54,9 +54,7 @@ class Utils:
 
 
 class Driver:
-    def __init__(
-        self, capability: tuple[int, int], utils: Utils, launch: Callable[[TritonLaunch], None]
-    ) -> None:
+    def __init__(self, capability: tuple[int, int], utils: Utils, launch: Callable[[TritonLaunch], None]) -> None:
         self.capability, self.utils = capability, utils
         self.launcher_cls = lambda src, metadata: Launcher(list(src.signature.values()), metadata, launch)
 

@@ -84,7 +84,7 @@ def parse_ptx(ptx: str) -> Module:
         )
     outside.append(text[at:])
     variables = (read_variable(m) for part in outside for m in re.findall(r"[^;]*;", without_functions(part)))
-    return Module(target[1], kernels, {v.name: v for v in variables if v}, files)
+    return Module(target[1], kernels, {v.name: v for v in variables if v}, files, ptx)
 
 
 def blank(comment: re.Match[str]) -> str:

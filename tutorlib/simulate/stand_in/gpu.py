@@ -5,6 +5,7 @@ may be arrays of pointers; each tensor that is found so is copied into the simul
 """
 
 import ctypes
+import os
 import sys
 from bisect import bisect_right
 from collections.abc import Callable
@@ -19,12 +20,13 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from tutorlib.compiling.errors import is_readers
+from tutorlib.simulate.kept import ENDING, keep
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
 from tutorlib.simulate.ptx.findings import SourceLine
-from tutorlib.simulate.ptx.memory.arena import HOST_ALIGNMENT, Arena
-from tutorlib.simulate.ptx.memory.pointers import POINTER_BYTES, relocate, words_of
+from tutorlib.simulate.ptx.memory.pointers import words_of
+from tutorlib.simulate.ptx.pieces import Piece, simulate_pieces
 from tutorlib.simulate.ptx.report import Report
-from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
+from tutorlib.simulate.ptx.simulation import Launch
 from tutorlib.simulate.quotes import name_made_at, quoted
 
 if TYPE_CHECKING:
@@ -35,43 +37,19 @@ TOOL = str(Path(__file__).parents[1] / "tool.py")
 ALIGNED = 512  # bytes to whose multiples torch allocates on a GPU
 
 
-@dataclass(frozen=True)
-class Held:
-    """A storage "on the GPU". shape, strides: of the first tensor that had it, in elements of `width` bytes.
-
-    start: address. size: bytes. name: of findings.
-    """
-
-    start: int
-    size: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    width: int
-    floats: bool
-    name: str
-    storage: StorageWeakRef
-
-    @property
-    def bytes(self) -> np.ndarray:
-        return np.ctypeslib.as_array((ctypes.c_uint8 * self.size).from_address(self.start))
-
-    @property
-    def may_hold_pointers(self) -> bool:
-        return not self.floats and self.size >= POINTER_BYTES
-
-
 @dataclass
 class StandInGpu:
     """took: called with the report of each launch; one that is refused has `Report.stopped`, and raises.
 
-    arch: "90a". traced: as `ptx.simulate`.
+    arch: "90a". traced: as `ptx.simulate`. keep: a folder for the first launch of each kernel.
     """
 
     arch: str
     took: Callable[[Report], None]
     traced: bool = False
-    held: dict[int, Held] = field(default_factory=dict)
-    starts: list[int] = field(default_factory=list)
+    keep: Path | None = None
+    kept: set[str] = field(default_factory=set)
+    held: dict[int, tuple[Piece, StorageWeakRef]] = field(default_factory=dict)
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -82,35 +60,34 @@ class StandInGpu:
 
     def holds(self, tensor: "Tensor") -> bool:
         with torch._C.DisableTorchFunction():  # type: ignore[attr-defined]  # its stub lacks it
-            one = self.held.get(tensor.untyped_storage().data_ptr())
-        return one is not None and not one.storage.expired()
+            _, storage = self.held.get(tensor.untyped_storage().data_ptr(), (None, None))
+        return storage is not None and not storage.expired()
 
     def hold(self, tensor: "Tensor", name: str = "") -> "Tensor":
         """From now on its memory is on the GPU. name: by default, of the variable that the script assigns it to."""
         if not self.holds(tensor):
             with torch._C.DisableTorchFunction():  # type: ignore[attr-defined]
-                storage = tensor.untyped_storage()
-                if storage.nbytes():
-                    kind, layout = tensor.dtype, (tuple(tensor.shape), tuple(tensor.stride()))
-                    self.held[storage.data_ptr()] = Held(
-                        storage.data_ptr(), storage.nbytes(), *layout, tensor.element_size(), kind.is_floating_point,
-                        name or name_of_new(), StorageWeakRef(storage),
-                    )  # fmt: skip
+                storage, kind = tensor.untyped_storage(), tensor.dtype.is_floating_point
+                start, layout = storage.data_ptr(), (tuple(tensor.shape), tuple(tensor.stride()), tensor.element_size())
+                if size := storage.nbytes():
+                    contents = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(start))
+                    piece = Piece(name or name_of_new(), start, *layout, kind, contents)
+                    self.held[start] = piece, StorageWeakRef(storage)
         return tensor
 
-    def reached_from(self, parameters: np.ndarray) -> list[Held]:
+    def reached_from(self, parameters: np.ndarray) -> list[Piece]:
         """The tensors whose addresses stand there, or in one of these tensors, and so on."""
-        self.held = {start: one for start, one in self.held.items() if not one.storage.expired()}
+        self.held = {start: one for start, one in self.held.items() if not one[1].expired()}
         starts = sorted(self.held)
-        found: dict[int, Held] = {}
+        found: dict[int, Piece] = {}
         pending = [parameters]
         while pending:
             for word in words_of(pending.pop()).tolist():
                 at = bisect_right(starts, word) - 1
-                one = self.held[starts[at]] if at >= 0 else None
-                if one is not None and word < one.start + one.size and one.start not in found:
+                one = self.held[starts[at]][0] if at >= 0 else None
+                if one is not None and word < one.start + len(one.bytes) and one.start not in found:
                     found[one.start] = one
-                    if one.may_hold_pointers:
+                    if one.pointers:
                         pending.append(one.bytes)
         return list(found.values())
 
@@ -132,27 +109,15 @@ class StandInGpu:
         self.took(replace(report, kernel=report.kernel or kernel, launched_at=at))
 
     def simulated(self, launch: Launch) -> Report:
-        parameters = np.frombuffer(bytearray(launch.parameters), np.uint8)
-        needed = self.reached_from(parameters)
-        arena = Arena([one.size for one in needed] + module_sizes(launch.module))
-        names = unique([one.name for one in needed])
-        placed = [
-            (one, arena.allocate(name, one.size, one.shape, one.strides, one.width, one.start % HOST_ALIGNMENT))
-            for one, name in zip(needed, names, strict=True)
-        ]
-        there = [(one.start, one.size, arena.address_of(where)) for one, where in placed]
-        back = [(address, size, start) for start, size, address in there]
-        for one, where in placed:
-            arena.contents(where)[:] = one.bytes
-            if one.may_hold_pointers:
-                relocate(arena.contents(where), there)
-        relocate(parameters, there)
-        report = simulate(replace(launch, parameters=parameters.tobytes()), arena, self.traced)
-        for one, where in placed:
-            if one.may_hold_pointers:
-                relocate(arena.contents(where), back)
-            one.bytes[:] = arena.contents(where)
-        return report
+        pieces = self.reached_from(np.frombuffer(launch.parameters, np.uint8))
+        if self.keep is None or launch.kernel.name in self.kept:
+            return simulate_pieces(launch, pieces, self.traced)
+        before = [one.bytes.tobytes() for one in pieces]
+        self.kept.add(launch.kernel.name)
+        try:
+            return simulate_pieces(launch, pieces, self.traced)
+        finally:
+            keep(launch, pieces, before).write(self.keep / f"{os.getpid()}-{len(self.kept)}{ENDING}")
 
 
 def frame_of_the_script() -> FrameType | None:
@@ -176,8 +141,3 @@ def name_of_new() -> str:
         return "tensor"
     line, _, column, _ = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
     return name_made_at(frame.f_code.co_filename, line or frame.f_lineno, column) or "tensor"
-
-
-def unique(names: list[str]) -> list[str]:
-    """Each name once; later ones with a number."""
-    return [name if names.index(name) == n else f"{name}{n}" for n, name in enumerate(names)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tutorlib.simulate.ptx.report import Report
     from tutorlib.simulate.stand_in.gpu import StandInGpu
 
-VARIABLE = "TUTORLIB_STAND_IN"  # {"arch": …, "traced": …, "launches": the file that the processes add reports to}
+VARIABLE = "TUTORLIB_STAND_IN"  # of `run_script`: arch, traced, keep, and the file that processes add launches to
 START = Path(__file__).with_name("start")
 ENTERED = ExitStack()  # until the process ends
 
@@ -30,21 +30,26 @@ class ScriptRun:
     status: int
 
 
-def run_script(command: Sequence[str], arch: str, traced: bool = False, quiet: bool = False) -> ScriptRun:
+def run_script(
+    command: Sequence[str], arch: str, traced: bool = False, quiet: bool = False, keep: Path | None = None
+) -> ScriptRun:
     """Run a command whose Python processes find the stand-in.
 
-    quiet: its output goes to stderr. Raises FileNotFoundError and PermissionError where there is no such command.
+    quiet: its output goes to stderr. keep: a folder for the first launch of each kernel.
+    Raises FileNotFoundError and PermissionError where there is no such command.
     """
     with tempfile.TemporaryDirectory() as folder:
         launches = Path(folder) / "launches"
         launches.touch()
         settings = {"arch": arch, "traced": traced, "launches": str(launches)}
+        settings["keep"] = str(keep.resolve()) if keep else ""
         paths = {
             "PYTHONPATH": [str(START), *filter(None, [os.environ.get("PYTHONPATH")])],
             "PATH": [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)],
         }
         environment = os.environ | {name: os.pathsep.join(parts) for name, parts in paths.items()}
         environment[VARIABLE] = json.dumps(settings)
+        environment.pop("PYTEST_CURRENT_TEST", None)
         program = [*command] if os.sep in command[0] else ["env", *command]
         done = subprocess.run(program, env=environment, stdout=2 if quiet else None, check=False)
         return ScriptRun(tuple(read_launches(launches)), done.returncode)
@@ -75,6 +80,7 @@ def enter() -> None:
     def gpu() -> "StandInGpu":
         from tutorlib.simulate.stand_in.gpu import StandInGpu
 
-        return StandInGpu(settings["arch"], took, settings["traced"])
+        keep = Path(settings["keep"]) if settings["keep"] else None
+        return StandInGpu(settings["arch"], took, settings["traced"], keep)
 
     ENTERED.enter_context(stand_in(gpu))

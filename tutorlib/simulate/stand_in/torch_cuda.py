@@ -1,4 +1,4 @@
-"""torch as it is on a machine with a GPU: tensors "on cuda" are in ordinary memory, and torch.cuda speaks of the GPU."""
+"""torch as on a machine with a GPU: tensors "on cuda" are in ordinary memory, and torch.cuda speaks of the GPU."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -16,7 +16,12 @@ from tutorlib.simulate.stand_in.gpu import ALIGNED, SMS, StandInGpu
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 ASSERT_CLOSE = torch.testing.assert_close
-EMPTY = (torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty)  # what a GPU leaves there is unknown
+EMPTY = (
+    torch.empty,
+    torch.empty_like,
+    torch.empty_strided,
+    torch.Tensor.new_empty,
+)  # what a GPU leaves there is unknown
 WITHOUT_TORCH = torch._C.DisableTorchFunction  # type: ignore[attr-defined]  # its stub lacks it
 
 
@@ -189,7 +194,7 @@ def torch_on(gpu: StandInGpu) -> Iterator[None]:
         for name, value in says.items():
             stack.enter_context(mock.patch.object(torch.cuda, name, lambda *args, value=value, **options: value))
         for name in ("stream", "device", "graph"):
-            stack.enter_context(mock.patch.object(torch.cuda, name, lambda *args, **options: nullcontext()))
+            stack.enter_context(mock.patch.object(torch.cuda, name, return_value=nullcontext()))
         for name, kind in classes.items():
             stack.enter_context(mock.patch.object(torch.cuda, name, kind))
         stack.enter_context(mock.patch.object(torch, "Generator", Generator))

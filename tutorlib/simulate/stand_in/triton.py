@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 
 import torch
 
@@ -14,13 +13,11 @@ from tutorlib.simulate.ptx.places import by_loc
 from tutorlib.simulate.ptx.simulation import Launch
 from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
 
-parsed = cache(parse_ptx)
-
 
 @contextmanager
 def triton_on(gpu: StandInGpu) -> Iterator[None]:
     def launch(one: TritonLaunch) -> None:
-        module = parsed(one.ptx)
+        module = parse_ptx(one.ptx)
         kernel = pick_kernel(module, one.name)
         parameters = bytearray(kernel.parameter_bytes)
         for parameter, value in zip(kernel.parameters, one.arguments, strict=True):

@@ -62,7 +62,9 @@ class Origins(dict[str, str]):
 
 ORIGINS = Origins()
 # The functions that the DSL makes of the bodies of a kernel's loops and branches
-CONTROL_FLOW = re.compile(r"(?:loop_body|(?:el)?if_region|while_region|(?:ifexp_)?(?:then|else)_block)_\d+|while_\w+_block")
+CONTROL_FLOW = re.compile(
+    r"(?:loop_body|(?:el)?if_region|while_region|(?:ifexp_)?(?:then|else)_block)_\d+|while_\w+_block"
+)
 
 
 def frames_of_the_kernel(frame: FrameType | None) -> list[Frame]:
