@@ -10,7 +10,6 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import click
 import typer
 from rich.console import Console
 from typer.core import TyperCommand
@@ -231,7 +230,7 @@ def grade_class(
 class WithCommand(TyperCommand):
     """A command whose words after "--" are another command, which is kept in the context."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)
         ctx.obj = args[at + 1 :]
         return super().parse_args(ctx, args[:at])

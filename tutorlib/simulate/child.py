@@ -30,7 +30,7 @@ def in_child(task: Callable[[], T]) -> T:
     process.join()
     if error is not None:
         raise error
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def send_result(task: Callable[[], Any], to: Connection) -> None:

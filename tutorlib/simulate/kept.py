@@ -84,7 +84,9 @@ def keep(launch: Launch, pieces: Sequence[Piece], before: Sequence[bytes]) -> Ke
         kind = one.shape, one.strides, one.width, one.floats
         memory.append(Memory(one.name, one.start, *kind, in_base64(was), in_base64(one.bytes.tobytes())))
     found = {str(instruction.line): launch.find(instruction) for instruction in launch.kernel.instructions}
-    places = {line: (at.file, at.line, at.text, at.called_from) for line, at in found.items() if at}
+    places: dict[str, Sequence[Any]] = {
+        line: (at.file, at.line, at.text, at.called_from) for line, at in found.items() if at
+    }
     offsets = [one.offset for one in launch.kernel.parameters]
     kept = launch.kernel.name, launch.module.text, config, in_base64(launch.parameters), offsets, memory, places
     return KeptLaunch(*kept)

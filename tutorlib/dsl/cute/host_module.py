@@ -47,7 +47,7 @@ def engine_without_driver(
     """
     from cutlass._mlir.execution_engine import ExecutionEngine
 
-    engine = ExecutionEngine(built.ir_module, opt_level=0, shared_libs=list(libraries))
+    engine: Any = ExecutionEngine(built.ir_module, opt_level=0, shared_libs=list(libraries))
     engine.kept = []
     for name in runtime_names(built):
         does, types = runtime.get(name, (other, (POINTER,) * 10))

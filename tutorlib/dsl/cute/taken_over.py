@@ -31,7 +31,7 @@ def calls_taken_over(
 
     as_it_is, mangle, ran = JitCompiledFunction.run_compiled_program, BaseDSL.mangle_name, set[int]()
 
-    def taken_over(self: Any, packed: Sequence[Any]) -> Any:
+    def taken_over(self: Any, packed: list[Any]) -> Any:
         if ".entry" not in (self.__ptx__ or ""):
             return as_it_is(self, packed)
         ran.add(id(self))
@@ -57,7 +57,7 @@ def calls_taken_over(
     }
     success = driver.CUresult.CUDA_SUCCESS
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        settings = {"arch": arch, "keep_ptx": True, "dump_dir": folder, "lineinfo": True}
+        settings: dict[str, Any] = {"arch": arch, "keep_ptx": True, "dump_dir": folder, "lineinfo": True}
         settings |= {"disable_file_caching": True, "no_cache": True}
         patches = [mock.patch.multiple(dsl.envar, **settings) for dsl in DSLSingletonMeta._instances.values()]
         patches += [mock.patch.object(module, "benchmark", benchmark) for module in (testing, cute_testing)]
@@ -107,7 +107,7 @@ def ffi_calls_taken_over(
             return values[-1].value
 
         engine.kept.append(entry := ctypes.CFUNCTYPE(INT, POINTER, POINTER, INT, POINTER)(call))
-        return tvm_ffi.Function.__from_extern_c__(ctypes.cast(entry, POINTER).value, keep_alive_object=engine)
+        return tvm_ffi.Function.__from_extern_c__(ctypes.cast(entry, POINTER).value or 0, keep_alive_object=engine)
 
     def moved(value: Any) -> Any:
         if isinstance(value, torch.Tensor):

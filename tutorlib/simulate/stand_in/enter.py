@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ def stand_in(gpu: "Callable[[], StandInGpu]") -> Iterator[None]:
             module, function = LIBRARIES[library]
             stack.enter_context(getattr(import_module(f"{__package__}.{module}"), function)(gpu()))
 
-        finder = AfterImport({library: lambda library=library: enter(library) for library in LIBRARIES})
+        finder = AfterImport({library: partial(enter, library) for library in LIBRARIES})
         for library in [library for library in LIBRARIES if library in sys.modules]:
             finder.then.pop(library)()
         sys.meta_path.insert(0, finder)

@@ -59,14 +59,14 @@ class StandInGpu:
     # memory
 
     def holds(self, tensor: "Tensor") -> bool:
-        with torch._C.DisableTorchFunction():  # type: ignore[attr-defined]  # its stub lacks it
+        with torch._C.DisableTorchFunction():
             _, storage = self.held.get(tensor.untyped_storage().data_ptr(), (None, None))
         return storage is not None and not storage.expired()
 
     def hold(self, tensor: "Tensor", name: str = "") -> "Tensor":
         """From now on its memory is on the GPU. name: by default, of the variable that the script assigns it to."""
         if not self.holds(tensor):
-            with torch._C.DisableTorchFunction():  # type: ignore[attr-defined]
+            with torch._C.DisableTorchFunction():
                 storage, kind = tensor.untyped_storage(), tensor.dtype.is_floating_point
                 start, layout = storage.data_ptr(), (tuple(tensor.shape), tuple(tensor.stride()), tensor.element_size())
                 if size := storage.nbytes():
@@ -101,7 +101,7 @@ class StandInGpu:
         """Simulate a launch by calling `run`, and pass its report on."""
         at = line_of_the_script()
         try:
-            with torch._C.DisableTorchFunction():  # type: ignore[attr-defined]
+            with torch._C.DisableTorchFunction():
                 report = run()
         except (NotSimulated, CannotLaunch) as error:
             self.took(Report((), (), 0, (), kernel=kernel, launched_at=at, stopped=str(error)))

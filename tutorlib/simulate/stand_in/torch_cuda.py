@@ -22,7 +22,7 @@ EMPTY = (
     torch.empty_strided,
     torch.Tensor.new_empty,
 )  # what a GPU leaves there is unknown
-WITHOUT_TORCH = torch._C.DisableTorchFunction  # type: ignore[attr-defined]  # its stub lacks it
+WITHOUT_TORCH = torch._C.DisableTorchFunction
 
 
 class OnCuda(TorchFunctionMode):
@@ -32,8 +32,8 @@ class OnCuda(TorchFunctionMode):
         super().__init__()
         self.gpu, holds = gpu, gpu.holds
         self.answers: dict[Any, Any] = {
-            torch.Tensor.is_cuda.__get__: holds,
-            torch.Tensor.device.__get__: lambda tensor: CUDA if holds(tensor) else CPU,
+            vars(torch._C.TensorBase)["is_cuda"].__get__: holds,
+            vars(torch._C.TensorBase)["device"].__get__: lambda tensor: CUDA if holds(tensor) else CPU,
             torch.Tensor.get_device: lambda tensor: 0 if holds(tensor) else -1,
             torch.Tensor.__dlpack_device__: lambda tensor: (2, 0) if holds(tensor) else (1, 0),
             torch.Tensor.__dlpack__: lambda tensor: OnDevice(tensor).__dlpack__() if holds(tensor) else capsule(tensor),
@@ -113,7 +113,7 @@ def align(tensor: torch.Tensor) -> None:
         new = torch.from_numpy(room[first : first + old.nbytes()]).untyped_storage()
         new.copy_(old)
         place = tensor.storage_offset(), tensor.shape, tensor.stride()
-        tensor.data = torch.empty(0, dtype=tensor.dtype).set_(new, *place)  # type: ignore[call-overload]
+        tensor.data = torch.empty(0, dtype=tensor.dtype).set_(new, *place)
 
 
 # torch.cuda
@@ -156,7 +156,7 @@ class CUDAGraph:
 
 class Generator(torch.Generator):
     def __new__(cls, device: Any = "cpu") -> "Generator":
-        return super().__new__(cls, "cpu")
+        return super().__new__(cls, "cpu")  # type: ignore[call-arg]  # its stub has no __new__
 
 
 @dataclass(frozen=True)

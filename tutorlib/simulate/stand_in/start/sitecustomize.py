@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import suppress
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,7 +14,7 @@ class BeforeTheFirst:
     """Enters the stand-in when the first of the libraries is imported: a process that needs none has no delay."""
 
     @staticmethod
-    def find_spec(name, path=None, target=None):
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name not in LIBRARIES:
             return None
         sys.meta_path.remove(BeforeTheFirst)
@@ -28,6 +29,6 @@ class BeforeTheFirst:
 sys.path[:] = [folder for folder in sys.path if Path(folder) != HERE]
 this = sys.modules.pop("sitecustomize")
 with suppress(ImportError):
-    import sitecustomize  # noqa: F401  # the environment's own, which this one hides
+    import sitecustomize  # type: ignore[import-not-found]  # noqa: F401  # the environment's own, which this one hides
 sys.modules["sitecustomize"] = this
 sys.meta_path.insert(0, BeforeTheFirst)
