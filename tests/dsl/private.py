@@ -38,6 +38,7 @@ PRIVATE = {
         "TVMFFIJitCompiledFunctionBase._create_tvm_ffi_function",
         "TVMFFIJitCompiledFunctionWithKwargs.__call__",
     ),
+    "cutlass.memory": ("SmemAllocator._smem_alloca",),
     "cutlass.testing": ("_benchmark_for_autotune", "benchmark"),
 }
 
@@ -58,6 +59,10 @@ MADE = {
     "a stream": ("use_tvm_ffi_env_stream",),
     "a struct": ("__alignof__", "__sizeof__", "_annotations", "_offsets"),
     "a struct's member": ("_dtype", "size", "size_in_bytes"),
-    "the place where a trace is": ("block.owner.operation.name", "block.owner.operation.parent"),
+    "the place where a trace is": (
+        "block.owner.operation.attributes",
+        "block.owner.operation.name",
+        "block.owner.operation.parent",
+    ),
     "a kernel of cuTile": ("_compiler_options.opt_level_for_target", "_pyfunc.__code__"),
 }

@@ -146,11 +146,12 @@ def where_of(finding: Finding, link: Callable[[SourceLine], str]) -> str:
 
 
 def brief(findings: Sequence[Finding]) -> str:
-    """The places of findings by their kinds: "unwaited at gemm.py:12 and gemm.py:40, deadlock at gemm.py:50"."""
-    places: dict[str, dict[str, None]] = {}
+    """The places of findings by their kinds: "unwaited at gemm.py:12, 40, deadlock at gemm.py:50"."""
+    lines: dict[tuple[str, str], dict[str, None]] = {}
     for one in findings:
-        places.setdefault(one.kind, {})[where_of(one, short_link) or "the end"] = None
-    return ", ".join(f"{kind} at {' and '.join(at)}" for kind, at in places.items())
+        file, _, line = (where_of(one, short_link) or "the end").rpartition(":")
+        lines.setdefault((one.kind, file), {})[line] = None
+    return ", ".join(f"{kind} at {file + ':' if file else ''}{', '.join(at)}" for (kind, file), at in lines.items())
 
 
 def launch_name(launch: LaunchReport) -> str:

@@ -189,7 +189,10 @@ VECTOR = ("--arg", "64:fp32")
         (("broken.py::host",), "broken.py cannot be imported: ModuleNotFoundError: No module named 'nothing_of"),
         (("empty.py",), "empty.py has 0 kernels: name one, as in empty.py::HOST"),
         ((KERNELS,), f"has 3 kernels: name one, as in {KERNELS}::reverse"),
-        ((f"{KERNELS}::revers",), "name 'revers' is not defined; it has reverse_kernel, reverse, with_a_descriptor, crashes"),
+        (
+            (f"{KERNELS}::revers",),
+            "name 'revers' is not defined; it has reverse_kernel, reverse, with_a_descriptor, crashes",
+        ),
         ((f"{KERNELS}::Reverse(64)",), "Reverse(64) raises TypeError: Reverse.__init__() missing 1 required"),
         ((f"{KERNELS}::Reverse((",), "Reverse(( raises SyntaxError: "),
         ((f"{KERNELS}::reverse_kernel", *VECTOR), "simulate the @cute.jit function that launches it"),

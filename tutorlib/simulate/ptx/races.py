@@ -15,7 +15,7 @@ import numpy as np
 
 from tutorlib.failure import Fault, Hazard
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
-from tutorlib.simulate.ptx.findings import Findings, never_written
+from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
@@ -113,7 +113,13 @@ class SharedRaces:
         unwritten = self.compare_read_with_write(touched)
         if unwritten.any():
             start = int(access.starts[int(unwritten.argmax()) // touched.many])
-            self.report(Hazard.UNWRITTEN(), touched, unwritten, None, lambda at: never_written(self.who(at), start))
+            self.report(
+                Hazard.UNWRITTEN(),
+                touched,
+                unwritten,
+                None,
+                lambda at: self.findings.never_written(self.who(at), start),
+            )
         self.compare_with_fence(touched)
         self.read[pieces, reader] = numbers
         self.reader[pieces, reader] = NO_THREAD
@@ -372,7 +378,8 @@ class SharedRaces:
         at, access, many = int(where.argmax()), touched.access, touched.many
         example = Example(at, at // many, int(touched.threads[at]), int(touched.by[at]), access.agent)
         count = len(np.unique(np.flatnonzero(where) // many))
-        self.findings.notice(hazard.and_by(access.agent), access.site, lambda: message(example), count, apart)
+        memory = self.findings.in_memory(int(access.starts[example.access]))
+        self.findings.notice(hazard.and_by(access.agent), access.site, lambda: message(example) + memory, count, apart)
 
     def report_flight(self, touched: "Touched", where: np.ndarray, does: str) -> None:
         at = int(where.argmax())

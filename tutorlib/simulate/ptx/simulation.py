@@ -1,6 +1,6 @@
 """Simulating one launch: the blocks of a grid, as many at a time as are worth it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -13,7 +13,7 @@ from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.block_order import STRONG, BlockOrder, is_device_fence, is_strong
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyRecords
-from tutorlib.simulate.ptx.findings import Finding, Findings
+from tutorlib.simulate.ptx.findings import Finding, Findings, Named
 from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order, waits_for_warpgroup
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
@@ -57,7 +57,8 @@ np.empty(2**25 - 2**16, np.uint8)
 class Launch:
     """A launch but for global memory.
 
-    parameters: the kernel's, as bytes. find: where an instruction stands in the source, for findings.
+    parameters: the kernel's, as bytes. find: where an instruction stands in the source, for findings. names: of its
+    dynamic shared memory, from whose beginning they start.
     """
 
     module: Module
@@ -68,6 +69,7 @@ class Launch:
     parameters: bytes
     find: Find
     cluster: Dim3 = ALONE
+    names: Sequence[Named] = ()
 
 
 def module_sizes(module: Module) -> list[int]:
@@ -105,7 +107,8 @@ def simulate(
     if smem > MOST_SHARED:
         raise CannotLaunch(f"{smem:,} bytes of shared memory for a block, which has at most {MOST_SHARED:,}")
     geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem), launch.cluster)
-    findings, places, blocks = Findings(), Places(kernel, launch.find), basic_blocks(kernel)
+    names = [replace(one, start=one.start + dynamic_start(launch, symbols, static)) for one in launch.names]
+    findings, places, blocks = Findings(names), Places(kernel, launch.find), basic_blocks(kernel)
     shared = SharedMemory(geometry.batch, smem)
     copies = AsyncCopies(geometry.lanes, shared)
     unset = unset_at_first(kernel, blocks)
@@ -193,6 +196,12 @@ def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], int]:
             contents[: len(variable.data)] = np.frombuffer(variable.data, np.uint8)
             symbols[variable.name] = arena.address_of(allocation)
     return symbols, ends["shared"]
+
+
+def dynamic_start(launch: Launch, symbols: Mapping[str, int], static: int) -> int:
+    """Where a block's dynamic shared memory begins."""
+    variables = [*launch.module.variables.values(), *launch.kernel.variables.values()]
+    return next((symbols[v.name] for v in variables if v.space == "shared" and v.size is None), static)
 
 
 def program_of(kernel: Kernel, blocks: Sequence[BasicBlock], state: State) -> Program:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.dsl.cute.aborts import no_abort
 from tutorlib.dsl.cute.host_module import call_packed, engine_without_driver
 from tutorlib.dsl.cute.locations import locations
+from tutorlib.dsl.cute.shared_memory import allocations
 from tutorlib.dsl.cute.taken_over import calls_taken_over, ffi_calls_taken_over
 from tutorlib.simulate.ptx.languages.cute_host import Runtime
 from tutorlib.simulate.ptx.languages.cute_lines import STACKS, Stacks
@@ -47,7 +49,8 @@ class Hosts:
         for each in launches:
             found = [mangled for mangled in self.names if mangled in each.kernel]
             name = self.names[max(found, key=len)] if found else each.kernel
-            self.gpu.launch(each.of(runtime.module, self.stacks.finder(runtime.module)), name)
+            launch = each.of(runtime.module, self.stacks.finder(runtime.module))
+            self.gpu.launch(replace(launch, names=self.stacks.shared.get(each.kernel, ())), name)
 
     def on_device(self, tensor: "Tensor") -> OnDevice:
         return OnDevice(self.gpu.hold(tensor).detach())  # gradients too, which autograd makes
@@ -61,5 +64,6 @@ def cute_on(gpu: StandInGpu) -> Iterator[None]:
         if find_spec("tvm_ffi"):
             stack.enter_context(ffi_calls_taken_over(hosts.load, hosts.launch_all, hosts.on_device))
         stack.enter_context(no_abort())
+        stack.enter_context(allocations(hosts.stacks.note_shared))
         stack.enter_context(locations(STACKS, hosts.stacks.number))
         yield

@@ -18,10 +18,11 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cute.aborts import no_abort
 from tutorlib.dsl.cute.functions import is_of_the_dsl
 from tutorlib.dsl.cute.locations import locations
-from tutorlib.simulate.ptx.findings import SourceLine
+from tutorlib.dsl.cute.shared_memory import SharedPiece
+from tutorlib.simulate.ptx.findings import Named, SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Module
 from tutorlib.simulate.ptx.places import Find
-from tutorlib.simulate.quotes import quoted
+from tutorlib.simulate.quotes import name_made_at, quoted
 
 STACKS = "the Python call stacks"  # stands for a file in the line information
 
@@ -30,14 +31,25 @@ Frame = tuple[str, int]  # file, line
 
 @dataclass
 class Stacks:
-    """stacks: each once, the innermost frame first; in the line information stack n has the line n + 1."""
+    """stacks: each once, the innermost frame first; in the line information stack n has the line n + 1.
+
+    shared: the pieces of each kernel's shared memory.
+    """
 
     stacks: dict[tuple[Frame, ...], int] = field(default_factory=dict)
+    shared: dict[str, list[Named]] = field(default_factory=dict)
 
     def number(self) -> int:
         """The lines of the current stack, without the DSL's frames and those below the compilation."""
         stack = tuple(frames_of_the_kernel(sys._getframe(2)))
         return self.stacks.setdefault(stack, len(self.stacks) + 1)
+
+    def note_shared(self, kernel: str, piece: SharedPiece) -> None:
+        """A kernel allocates shared memory on the current lines: its name is that which the source gives it there."""
+        stack = frames_of_the_kernel(sys._getframe(2))
+        name = next(filter(None, (name_made_at(file, line) for file, line in stack)), "shared memory")
+        made = [Named(f"{name}.{field}", piece.start + start, size) for field, size, start in piece.fields]
+        self.shared.setdefault(kernel, []).extend(made or [Named(name, piece.start, piece.size)])
 
     def finder(self, module: Module) -> Find:
         by_number = {number: stack for stack, number in self.stacks.items()}
