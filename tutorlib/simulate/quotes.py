@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 
 MOST_LINES = 12  # of one statement
-WIDEST = 160  # letters
+WIDEST = 120  # letters
 COMMENT = re.compile(r"\s+(?:#|//).*$")
 
 

@@ -22,6 +22,9 @@ EMPTY = (
     torch.empty_strided,
     torch.Tensor.new_empty,
 )  # what a GPU leaves there is unknown
+DEFAULT_RTOL, DEFAULT_ATOL = {torch.float16: 1e-3, torch.bfloat16: 1.6e-2}, 1e-5  # of torch.testing.assert_close
+SUM_ROUNDING = 2**-20  # of a few thousand numbers in fp32, relative to the result
+PRODUCTS = {"matmul", "rmatmul", "mm", "bmm", "addmm", "baddbmm", "linear", "einsum"}
 WITHOUT_TORCH = torch._C.DisableTorchFunction
 
 
@@ -50,7 +53,7 @@ class OnCuda(TorchFunctionMode):
         target, args, kwargs = without_device(func, args, dict(kwargs or {}))
         given = list(tensors_in((args, kwargs)))
         on_gpu = target.type == "cuda" if target is not None else any(map(self.gpu.holds, given))
-        result = func(*args, **kwargs)
+        result = by_tensor_cores(func, args, kwargs) if on_gpu and is_product(func) else func(*args, **kwargs)
         moves = func is torch.Tensor.to and target is not None
         if moves and self.gpu.holds(given[0]) != on_gpu and same_memory(result, given[0]):
             result = result.clone()
@@ -66,6 +69,37 @@ class OnCuda(TorchFunctionMode):
         if not self.gpu.holds(tensor):
             align(tensor)
         return self.gpu.hold(tensor)
+
+
+def is_product(func: Any) -> bool:
+    return getattr(func, "__name__", "").strip("_") in PRODUCTS
+
+
+def by_tensor_cores(func: Any, args: Any, kwargs: Any) -> Any:
+    """A product of matrices as a GPU's tensor cores compute it: of fp16 and bf16 summed up in fp32 and rounded once, of
+    fp32 in tf32, where torch.set_float32_matmul_precision allows it.
+    """
+    halves = {tensor.dtype for tensor in tensors_in((args, kwargs))} & set(DEFAULT_RTOL)
+    args, kwargs = as_factors(args), as_factors(kwargs)
+    result = func(*args, **kwargs)
+    return result.to(halves.pop()) if len(halves) == 1 and kwargs.get("out") is None else result
+
+
+def as_factors(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        if value.dtype in DEFAULT_RTOL:
+            return value.float()
+        if value.dtype == torch.float32 and torch.get_float32_matmul_precision() != "highest":
+            return value + (in_tf32(value.detach()) - value).detach()  # with the gradient of the value
+        return value
+    if isinstance(value, dict):
+        return {name: as_factors(item) for name, item in value.items()}
+    return type(value)(map(as_factors, value)) if type(value) in (list, tuple) else value
+
+
+def in_tf32(tensor: torch.Tensor) -> torch.Tensor:
+    """Rounded to 10 bits after the point."""
+    return (tensor.contiguous().view(torch.int32) + 0x1000 & ~0x1FFF).view(torch.float32)
 
 
 def capsule(tensor: torch.Tensor) -> Any:
@@ -213,7 +247,12 @@ def of_any_device(custom_op: Any) -> Any:
 def within_a_rounding(
     got: Any, want: Any, *, rtol: float | None = None, atol: float | None = None, **options: Any
 ) -> None:
-    """torch.testing.assert_close, but the CPU's sums of fp16 and bf16, in another order, may be rounded otherwise."""
-    if rtol is not None and isinstance(got, torch.Tensor) and got.dtype in (torch.float16, torch.bfloat16):
+    """torch.testing.assert_close, but for fp16 and bf16, whose sums in fp32 have another order on the CPU.
+
+    It allows a rounding of the element, and one of sums as large as the largest element.
+    """
+    if isinstance(got, torch.Tensor) and isinstance(want, torch.Tensor) and got.dtype in DEFAULT_RTOL and want.numel():
+        rtol, atol = (DEFAULT_RTOL[got.dtype], DEFAULT_ATOL) if rtol is None or atol is None else (rtol, atol)
         rtol = max(rtol, torch.finfo(got.dtype).eps)
+        atol = max(atol, SUM_ROUNDING * want.detach().float().abs().max().item())
     ASSERT_CLOSE(got, want, rtol=rtol, atol=atol, **options)
