@@ -23,6 +23,7 @@ import psutil
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
+from tutorlib.checking.cuda_host.program_run import sandbox_programs
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.randomness import fix_seed
 from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY, in_gb, sandbox_compilers
@@ -35,7 +36,6 @@ from tutorlib.grading.transport import Late, Lost
 from tutorlib.grading.verdict import as_reported, tidy
 from tutorlib.machine import device, turns
 from tutorlib.machine.lineage import adopt_orphans
-from tutorlib.simulate.cuda_host.program_run import sandbox_programs
 
 KERNEL = "tutorlib"  # the kernelspec that the grader has written
 POLL_S = 0.25
