@@ -16,7 +16,7 @@ from tutorlib.problems.wrong import count
 from tutorlib.simulate.arguments import Given, parse_arch, parse_argument, parse_sizes
 from tutorlib.simulate.child import Crashed, in_child, signal_name
 from tutorlib.simulate.poison import is_poison
-from tutorlib.simulate.report import Report
+from tutorlib.simulate.report import Report, counted
 from tutorlib.simulate.sarif import to_sarif
 from tutorlib.simulate.stand_in.script import run_script
 from tutorlib.simulate.target import BadInput, load_target, one_line
@@ -83,7 +83,10 @@ def simulate_command(
     said = shlex.join(command)
     if not run.launches:
         raise BadInput(f"{said} {ended or 'launches no kernel'}" + (" and launches no kernel" if ended else ""))
-    done = Simulated(Report(parse_arch(arch), run.launches, {}), (f"{said} {ended}",) if ended else ())
+    stopped = sum(bool(launch.stopped) for launch in run.launches)
+    wrong = [f"{counted(stopped, 'launch', 'launches')} could not be simulated"] if stopped else []
+    wrong += [f"{said} {ended}"] if ended else []
+    done = Simulated(Report(parse_arch(arch), run.launches, {}), tuple(wrong))
     if picture:
         save_picture(done.report, picture)
     return done

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tutorlib import simulate_command
 from tutorlib.cli import app
 from tutorlib.paths import ROOT
+from tutorlib.simulate.ptx.report import Report as LaunchReport
+from tutorlib.simulate.stand_in.script import ScriptRun
 
 SCRIPT = Path(__file__).with_name("script.py").relative_to(ROOT)
 LINES = (ROOT / SCRIPT).read_text().splitlines()
@@ -54,6 +57,15 @@ def test_findings_by_launch_in_json(tmp_path):
     again = in_script("outside", options=("--baseline", str(known)))
     assert "2 known findings" in again.stdout
     assert "✗ outside" not in again.stdout
+
+
+def test_a_launch_that_could_not_be_simulated_is_no_success(monkeypatch):
+    """Although the script went on."""
+    stopped = LaunchReport((), (), 0, (), kernel="k", stopped="brkpt is not simulated: this kernel needs a GPU")
+    monkeypatch.setattr(simulate_command, "run_script", lambda *args, **options: ScriptRun((stopped,), 0))
+    done = tutor("--", "python", "script.py")
+    assert done.exit_code == 1
+    assert "k: brkpt is not simulated: this kernel needs a GPU\n✗ 1 launch could not be simulated" in done.stdout
 
 
 def test_pytest_is_a_command_and_tests_are_named():

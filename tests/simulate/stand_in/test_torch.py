@@ -53,6 +53,20 @@ def test_torch_speaks_of_the_gpu():
         torch.cuda.synchronize()
 
 
+@pytest.mark.usefixtures("gpu")
+def test_a_default_device_and_what_modules_do():
+    torch.set_default_device("cuda")
+    layer = torch.nn.Linear(4, 4)
+    assert layer.weight.is_cuda
+    assert torch.get_default_device().type == "cuda"
+    torch.set_default_device(None)
+    assert not torch.nn.Linear(4, 4).weight.is_cuda
+    moved = torch.nn.Linear(4, 4).to("cuda", torch.bfloat16)
+    out = moved(torch.randn(2, 4, device="cuda", dtype=torch.bfloat16))
+    out.sum().backward()
+    assert (out.is_cuda, moved.weight.grad.is_cuda, moved.weight.dtype) == (True, True, torch.bfloat16)
+
+
 def test_an_array_of_pointers_reaches_the_tensors(gpu):
     x, y = torch.zeros(8, device="cuda"), torch.ones(4, device="cuda")
     pointers = torch.tensor([x.data_ptr() + 16, 5], device="cuda")

@@ -9,6 +9,7 @@ from unittest import mock
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._device import _device_constructors
 
 from tutorlib.simulate.poison import poison
 from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
@@ -25,6 +26,7 @@ EMPTY = (
 DEFAULT_RTOL, DEFAULT_ATOL = {torch.float16: 1e-3, torch.bfloat16: 1.6e-2}, 1e-5  # of torch.testing.assert_close
 SUM_ROUNDING = 2**-20  # of a few thousand numbers in fp32, relative to the result
 PRODUCTS = {"matmul", "rmatmul", "mm", "bmm", "addmm", "baddbmm", "linear", "einsum"}
+CONSTRUCTORS = _device_constructors()
 WITHOUT_TORCH = torch._C.DisableTorchFunction
 
 
@@ -33,7 +35,7 @@ class OnCuda(TorchFunctionMode):
 
     def __init__(self, gpu: StandInGpu) -> None:
         super().__init__()
-        self.gpu, holds = gpu, gpu.holds
+        self.gpu, self.default, holds = gpu, CPU, gpu.holds
         self.answers: dict[Any, Any] = {
             vars(torch._C.TensorBase)["is_cuda"].__get__: holds,
             vars(torch._C.TensorBase)["device"].__get__: lambda tensor: CUDA if holds(tensor) else CPU,
@@ -50,7 +52,10 @@ class OnCuda(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if answer := self.answers.get(func):
             return answer(args[0])
-        target, args, kwargs = without_device(func, args, dict(kwargs or {}))
+        kwargs = dict(kwargs or {})
+        if func in CONSTRUCTORS and kwargs.get("device") is None:
+            kwargs["device"] = self.default
+        target, args, kwargs = without_device(func, args, kwargs)
         given = list(tensors_in((args, kwargs)))
         on_gpu = target.type == "cuda" if target is not None else any(map(self.gpu.holds, given))
         result = by_tensor_cores(func, args, kwargs) if on_gpu and is_product(func) else func(*args, **kwargs)
@@ -64,6 +69,13 @@ class OnCuda(TorchFunctionMode):
                     with WITHOUT_TORCH():
                         poison(tensor.detach())
         return result
+
+    def set_default(self, device: Any) -> None:
+        """In the place of torch.set_default_device, whose mode would come after this one."""
+        self.default = torch.device(device or CPU)
+
+    def get_default(self) -> torch.device:
+        return self.default
 
     def held(self, tensor: torch.Tensor) -> torch.Tensor:
         if not self.gpu.holds(tensor):
@@ -235,7 +247,9 @@ def torch_on(gpu: StandInGpu) -> Iterator[None]:
         stack.enter_context(mock.patch.object(torch.backends.cuda, "is_built", return_value=True))
         stack.enter_context(mock.patch.object(torch.testing, "assert_close", within_a_rounding))
         stack.enter_context(mock.patch.object(torch.library, "custom_op", of_any_device(torch.library.custom_op)))
-        stack.enter_context(OnCuda(gpu))
+        mode = stack.enter_context(OnCuda(gpu))
+        stack.enter_context(mock.patch.object(torch, "set_default_device", mode.set_default))
+        stack.enter_context(mock.patch.object(torch, "get_default_device", mode.get_default))
         yield
 
 
