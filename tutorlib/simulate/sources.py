@@ -39,7 +39,10 @@ def simulate_source(
     if "__tile_global__" in text:
         return simulate_tile_cpp(compile_cpp(text, ARCH), grid, named, traced, file, skipped)
     is_ptx = re.search(r"(?m)^\s*\.target\b", text)
-    module = parse_ptx(text if is_ptx else compile_cuda(text, f"sm_{arch}"))
+    instance = (
+        f"\nstatic void* named_by_the_command = (void*)&{entry};" if "<" in entry else ""
+    )  # nvcc compiles those that are used
+    module = parse_ptx(text if is_ptx else compile_cuda(text + instance, f"sm_{arch}"))
     find = by_loc(module) if is_ptx else in_file(by_loc(module, textwrap.dedent(text).strip("\n")), file, skipped)
     kernel = pick_kernel(module, entry)
     threads = block or kernel.threads

@@ -11,9 +11,10 @@ from tutorlib.compiling.errors import without_colours
 from tutorlib.compiling.source_files import module_of
 from tutorlib.dsl.cute.functions import says_it_is_jit
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.simulate.tile_kernels import is_tile_kernel
+from tutorlib.simulate.host_functions import is_tile_kernel
+from tutorlib.simulate.kept import ENDING
 
-SOURCES = (".ptx", ".cu")
+SOURCES = (".ptx", ".cu", ENDING)
 
 
 class BadInput(ValueError):
@@ -67,11 +68,15 @@ def is_own(value: Any, module: ModuleType) -> bool:
 
 
 def imported(path: Path) -> ModuleType:
-    """A file as a module, of its package if its folder is one; its folder is where it finds others. Raises BadInput."""
-    folder, name = path.resolve().parent, path.stem
+    """A file as a module, of its package if its folder is one; it finds the files beside it, as a script does.
+
+    Raises BadInput.
+    """
+    own = folder = path.resolve().parent
+    name = path.stem
     while (folder / "__init__.py").exists():
         folder, name = folder.parent, f"{folder.name}.{name}"
-    sys.path.insert(0, str(folder))
+    sys.path[:0] = dict.fromkeys((str(own), str(folder)))
     try:
         return import_module(name) if "." in name else module_of(path.resolve(), name)
     except Exception as error:

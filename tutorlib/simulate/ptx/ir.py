@@ -164,9 +164,10 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Module:
-    """A PTX file. variables: outside of kernels. files: what .file says, by number. target: "sm_80"."""
+    """A PTX file. variables: outside of kernels. files: what .file says, by number. target: "sm_80". text: all."""
 
     target: str
     kernels: dict[str, Kernel]
     variables: dict[str, Variable]
     files: dict[int, str] = field(default_factory=dict)
+    text: str = field(default="", repr=False)

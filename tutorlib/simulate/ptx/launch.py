@@ -1,10 +1,12 @@
 """A launch of a kernel of PTX: its grid, its parameters, its tensors."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tutorlib.compiling.cpp_names import cpp_name
 from tutorlib.simulate.ptx.geometry import Dim3
 from tutorlib.simulate.ptx.ir import Kernel, Module, Parameter
 from tutorlib.simulate.ptx.memory.arena import Arena
@@ -68,19 +70,21 @@ def run_kernel(
     report = simulate(launch, arena, traced, follow_unset)
     for name, tensor in tensors.items():
         arena.write_back(placed[name], tensor)
-    return report
+    return replace(report, kernel=cpp_name(entry.name))
 
 
 def pick_kernel(module: Module, name: str) -> Kernel:
-    """The kernel of this name, or the only one whose name has it as a part: "" for the module's only one.
+    """The kernel of this name, in C++ or in PTX, or the only one whose name has it as a part: "" for the only one.
 
     Raises ValueError.
     """
-    found = [module.kernels[name]] if name in module.kernels else [k for n, k in module.kernels.items() if name in n]
+    kernels = module.kernels
+    found = [n for n in kernels if name and name.replace(" ", "") in (n, cpp_name(n).replace(" ", ""))]
+    found = found or [n for n in kernels if name in n]
     if len(found) != 1:
         how_many = f"{len(found)} kernels are named {name}" if name else f"the module has {len(found)} kernels"
-        raise ValueError(f"{how_many}: name one of {', '.join(module.kernels)}")
-    return found[0]
+        raise ValueError(f"{how_many}: name one of {', '.join(map(cpp_name, kernels))}")
+    return kernels[found[0]]
 
 
 def three(sizes: Sequence[int]) -> Dim3:

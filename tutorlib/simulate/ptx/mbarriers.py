@@ -377,7 +377,7 @@ class Mbarriers:
         """ "byte 1,024", and whose, where it is another block's."""
         slot, address = place
         own = seen_from is None or seen_from == slot
-        return f"byte {address:,}" + ("" if own else f" of block {self.geometry.show_slot(slot)}")
+        return self.findings.mbarrier(address) + ("" if own else f" of block {self.geometry.show_slot(slot)}")
 
 
 def by_key(keys: Iterable[K]) -> dict[K, np.ndarray]:

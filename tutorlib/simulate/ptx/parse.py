@@ -11,7 +11,7 @@ from collections import ChainMap
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tutorlib.simulate.ptx.errors import MalformedPtx
+from tutorlib.simulate.ptx.errors import MalformedPtx, NotSimulated
 from tutorlib.simulate.ptx.ir import (
     Address,
     Group,
@@ -54,6 +54,7 @@ VARIABLE = re.compile(
 REGISTERS = re.compile(r"\.reg\s*(?:\.v([24])\s*)?\.(\w+)\s+(.*)", re.DOTALL)
 INSTRUCTION = re.compile(r"(?:@(!?)([\w$%.]+)\s+)?([\w.:]+)\s*(.*)", re.DOTALL)
 NUMBER = re.compile(r"-?(?:0[fFdD][0-9a-fA-F]+|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?U?)$")
+INITIAL = re.compile(r"0[fFdD][0-9a-fA-F]+|-?(?:0[xX][0-9a-fA-F]+|\d+)U?")  # of a variable
 OFFSET = r"[-+]?\s*-?(?:0[xX][0-9a-fA-F]+|\d+)"
 INSIDE_ADDRESS = re.compile(rf"([a-zA-Z_$%][\w$%.]*)?\s*({OFFSET})?\s*(?:,\s*\{{(.*)\}})?$", re.DOTALL)
 
@@ -84,7 +85,7 @@ def parse_ptx(ptx: str) -> Module:
         )
     outside.append(text[at:])
     variables = (read_variable(m) for part in outside for m in re.findall(r"[^;]*;", without_functions(part)))
-    return Module(target[1], kernels, {v.name: v for v in variables if v}, files)
+    return Module(target[1], kernels, {v.name: v for v in variables if v}, files, ptx)
 
 
 def blank(comment: re.Match[str]) -> str:
@@ -127,10 +128,11 @@ def read_variable(text: str) -> Variable | None:
     width = bits_of(kind) // 8
     stated = re.search(r"\.align\s+(\d+)", found["kind"])
     size = None if found["count"] == "" else width * int(found["count"] or 1)
-    data = b""
-    if found["data"]:
-        values = re.findall(r"-?(?:0[xX][0-9a-fA-F]+|\d+)", found["data"])
-        data = b"".join((int(v, 0) % (1 << 8 * width)).to_bytes(width, "little") for v in values)
+    values = re.findall(r"[^\s{},]+", found["data"] or "")
+    if unknown := next((value for value in values if not INITIAL.fullmatch(value)), ""):
+        raise NotSimulated(f"{found['name']}, a variable whose initial value is {unknown},")
+    numbers = (int(value[2:], 16) if value[1:2] in tuple("fFdD") else int(value.rstrip("U"), 0) for value in values)
+    data = b"".join((number % (1 << 8 * width)).to_bytes(width, "little") for number in numbers)
     return Variable(found["name"], found["space"], size, int(stated[1]) if stated else width, data)
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from tutorlib.failure import Fault, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import NO_ACCESS, Space
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.findings import never_written
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.memory.access import GlobalAccess, SharedAccess
@@ -246,7 +245,7 @@ class SharedPort(Port):
             self.site,
             written(self.instruction),
             reaches,
-            lambda: never_written(who, start),
+            lambda: self.state.watch.findings.never_written(who, start),
         )
 
     def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:

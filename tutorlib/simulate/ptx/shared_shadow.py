@@ -13,7 +13,7 @@ import numpy as np
 
 from tutorlib.failure import Fault, Hazard
 from tutorlib.simulate.ptx.clocks import Agents, LaneClocks, Rows, copy_rows
-from tutorlib.simulate.ptx.findings import Findings, never_written
+from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
@@ -104,7 +104,13 @@ class SharedShadow(Shadow):
         unwritten = self.compare_read_with_write(touched)
         if unwritten.any():
             start = int(access.starts[int(unwritten.argmax()) // touched.many])
-            self.report(Hazard.UNWRITTEN(), touched, unwritten, None, lambda at: never_written(self.who(at), start))
+            self.report(
+                Hazard.UNWRITTEN(),
+                touched,
+                unwritten,
+                None,
+                lambda at: self.findings.never_written(self.who(at), start),
+            )
         self.compare_with_fence(touched)
         self.read[pieces, reader] = numbers
         self.read_site[pieces, reader] = access.site
@@ -385,7 +391,8 @@ class SharedShadow(Shadow):
         agent: Agent = getattr(touched.access, "agent", "thread")
         example = Example(at, at // many, int(touched.lanes[at]), agent)
         count = len(np.unique(np.flatnonzero(where) // many))
-        self.findings.notice(hazard.and_by(agent), touched.access.site, lambda: message(example), count, apart)
+        memory = self.findings.in_memory(int(touched.access.starts[example.access]))
+        self.findings.notice(hazard.and_by(agent), touched.access.site, lambda: message(example) + memory, count, apart)
 
     def report_flight(self, touched: Touched, where: np.ndarray, does: str) -> None:
         at = int(where.argmax())

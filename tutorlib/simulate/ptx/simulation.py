@@ -1,6 +1,6 @@
 """Simulating one launch: the blocks of a grid, as many at a time as are worth it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -12,7 +12,7 @@ from tutorlib.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyRecords
-from tutorlib.simulate.ptx.findings import Finding, Findings
+from tutorlib.simulate.ptx.findings import Finding, Findings, Named
 from tutorlib.simulate.ptx.flags import STRONG, is_fence, is_strong, scope_of
 from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order, waits_for_warpgroup
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
@@ -58,6 +58,7 @@ class Launch:
 
     parameters: the kernel's, as bytes. find: where an instruction stands in the source, for findings.
     overlapping: whether it may begin before the launch before it is over (programmatic dependent launch).
+    names: of its dynamic shared memory, from whose beginning they start.
     """
 
     module: Module
@@ -69,6 +70,7 @@ class Launch:
     find: Find
     cluster: Dim3 = ALONE
     overlapping: bool = False
+    names: Sequence[Named] = ()
 
 
 def module_sizes(module: Module) -> list[int]:
@@ -110,7 +112,8 @@ def simulate(
     if smem > MOST_SHARED:
         raise CannotLaunch(f"{smem:,} bytes of shared memory for a block, which has at most {MOST_SHARED:,}")
     geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem), launch.cluster)
-    findings, places, blocks = Findings(), Places(kernel, launch.find), basic_blocks(kernel)
+    names = [replace(one, start=one.start + dynamic_start(launch, symbols, static)) for one in launch.names]
+    findings, places, blocks = Findings(names), Places(kernel, launch.find), basic_blocks(kernel)
     shared = SharedMemory(geometry.batch, smem)
     copies = AsyncCopies(geometry.lanes, shared)
     unset = unset_at_first(kernel, blocks)
@@ -201,6 +204,12 @@ def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], int]:
             contents[: len(variable.data)] = np.frombuffer(variable.data, np.uint8)
             symbols[variable.name] = arena.address_of(allocation)
     return symbols, ends["shared"]
+
+
+def dynamic_start(launch: Launch, symbols: Mapping[str, int], static: int) -> int:
+    """Where a block's dynamic shared memory begins."""
+    variables = [*launch.module.variables.values(), *launch.kernel.variables.values()]
+    return next((symbols[v.name] for v in variables if v.space == "shared" and v.size is None), static)
 
 
 def program_of(kernel: Kernel, blocks: Sequence[BasicBlock], state: State) -> Program:
@@ -341,6 +350,7 @@ def collected(findings: Findings, kernel: Kernel, places: Places) -> tuple[Findi
         other = places.show(apart) if isinstance(apart, int) else apart
         key = (kind, places.show(site), other)
         count = noticed.count + (found[key].count if key in found else 0)
-        first = found.get(key) or Finding(kind, noticed.message, places.of(site), kernel.instructions[site].line, 0)
+        line, at = kernel.instructions[site].line, places.of(apart) if isinstance(apart, int) else None
+        first = found.get(key) or Finding(kind, noticed.message, places.of(site), line, 0, at)
         found[key] = replace(first, count=count)
     return tuple(found.values())

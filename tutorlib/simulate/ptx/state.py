@@ -190,6 +190,11 @@ class State:
         return numbers // below % sizes[axis]
 
 
+def of_the_driver(state: State, axis: int) -> int:
+    """%envreg1 and %envreg2: cooperative groups find there what the driver makes for a cooperative launch."""
+    raise NotSimulated("grid.sync(), the barrier of all blocks of a cooperative launch,")
+
+
 TIMERS = ("%clock", "%clock64", "%globaltimer", "%globaltimer_lo")
 SPECIAL: dict[str, Callable[[State, int], np.ndarray | int]] = {
     "%tid": lambda s, axis: s.along(s.thread, s.geometry.block, axis),
@@ -219,6 +224,7 @@ SPECIAL: dict[str, Callable[[State, int], np.ndarray | int]] = {
     "%is_explicit_cluster": lambda s, axis: s.geometry.cluster_size > 1,
     "%dynamic_smem_size": lambda s, axis: s.shared.size - s.static_shared,
     "%total_smem_size": lambda s, axis: s.shared.size,
+    **dict.fromkeys(("%envreg1", "%envreg2"), of_the_driver),
 }
 
 

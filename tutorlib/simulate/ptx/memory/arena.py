@@ -5,7 +5,7 @@ a host function and to the simulated kernel. What is never touched costs no memo
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,6 +67,14 @@ class Stored:
             room[: len(self.pieces)] = self.pieces
             return np.asarray(room.reshape(-1, each).any(1))
         return np.repeat(self.pieces, self.piece // piece)
+
+    def moved(self, moves: Iterable[tuple[int, int, int]], size: int) -> "Stored":
+        """The same in an arena of `size` bytes. moves: of each allocation in both, its old and new start and bytes."""
+        pieces = np.zeros(size // self.piece + 1, bool)
+        for old, new, count in moves:
+            many = -(-(old % self.piece + count) // self.piece)
+            pieces[new // self.piece :][:many] = self.pieces[old // self.piece :][:many]
+        return Stored(self.by, self.piece, pieces)
 
 
 class Arena:

@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from tutorlib.simulate.cuda_host.gpu import MOST_ELEMENTS, PASSWORD_BYTES, AddingGpu, received
+from tutorlib.checking.cuda_host.gpu import MOST_ELEMENTS, PASSWORD_BYTES, AddingGpu, received
 
 A, B = np.array([1, 2, 1, 5], np.float32), np.array([10, 20, 10, 7], np.float32)
 

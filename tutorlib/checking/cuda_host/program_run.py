@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from tutorlib.checking.cuda_host import NOTICED
+from tutorlib.checking.cuda_host.gpu import AddingGpu
 from tutorlib.compiling.outside import OVER_MEMORY
 from tutorlib.failure import Fail, Flaw
-from tutorlib.simulate.cuda_host import NOTICED
-from tutorlib.simulate.cuda_host.gpu import AddingGpu
 
 TIME_LIMIT_S = 15  # for a run; a right one takes up to a second, and more on a busy machine
 MOST_PRINTED = 2**22  # bytes
