@@ -238,6 +238,7 @@ def simulate(
     block: Annotated[str, typer.Option(help="Threads of a block of a .cu file, as 128.")] = "",
     smem: Annotated[int, typer.Option(min=0, help="Bytes of dynamic shared memory of a .cu or .ptx file.")] = 0,
     dynamic: Annotated[bool, typer.Option("--dynamic", help="Compile a CuTe host function for any sizes.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Add up as an H200's tensor cores do, bit for bit.")] = False,
     reference: Annotated[str, typer.Option(help="FILE.py::FUNCTION of torch tensors that gives the outputs.")] = "",
     format: Annotated[Literal["text", "json"], typer.Option(help="Format of the report.")] = "text",
     picture: Annotated[Path | None, typer.Option(help="Draw each launch's first block: OUT.svg or OUT.png.")] = None,
@@ -264,6 +265,7 @@ def simulate(
             reference=reference,
             seed=seed,
             picture=picture,
+            exact=exact,
         )
         out.print(done.to_json() if format == "json" else str(done), markup=False)
         if picture:

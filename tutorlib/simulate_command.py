@@ -49,6 +49,7 @@ def simulate_target(
     reference: str,
     seed: int,
     picture: Path | None,
+    exact: bool = False,
 ) -> SimulatedTarget:
     """Everything as the command line has it. Raises BadInput if nothing was simulated."""
     if picture and picture.suffix not in PICTURES:
@@ -60,6 +61,7 @@ def simulate_target(
         "arch": parse_arch(arch),
         "grid": parse_sizes("--grid", grid),
         "block": parse_sizes("--block", block),
+        "exact": exact,
     }
     kernel, entry = load_target(target)
     want = results_of(reference, given) if reference else None

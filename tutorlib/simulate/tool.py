@@ -1,6 +1,7 @@
 """One entry for kernels of every language."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import Tensor
 from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.simulate.cute_hosts import is_cute, simulate_cute
 from tutorlib.simulate.functions import simulate_function
+from tutorlib.simulate.ptx.tensor_cores import exact_products
 from tutorlib.simulate.report import Report
 from tutorlib.simulate.signatures import parameter_names
 from tutorlib.simulate.sources import simulate_source
@@ -28,6 +30,7 @@ def simulate(
     entry: str = "",
     dynamic: bool = False,
     traced: bool = False,
+    exact: bool = False,
 ) -> Report:
     """Run a kernel on this machine's CPU; it reads and writes the tensors in place, as on a GPU.
 
@@ -46,6 +49,7 @@ def simulate(
     dynamic: whether a CuTe host function is compiled for tensors of any size, as after `mark_layout_dynamic`; else for
         these sizes.
     traced: whether each launch's report keeps what its first block did, for a picture.
+    exact: whether tensor cores add up as an H200's do, bit for bit, instead of in fp32, which is faster.
     kernel: of sources, a Path to a file, or the text.
     Raises ValueError if the arguments do not fit the kernel, or no GPU takes the launch; TypeError for something that
     is no kernel; CompileFailed; and NotImplementedError where the simulator lacks what the kernel uses.
@@ -55,16 +59,17 @@ def simulate(
             raise ValueError(f"argument {number} is on {argument.device}; the simulator takes tensors on the CPU")
     before = [argument.clone() if isinstance(argument, torch.Tensor) else None for argument in arguments]
     returned: Any = None
-    if isinstance(kernel, str | Path):
-        launches = [simulate_source(kernel, arguments, arch, grid, block, smem, entry, traced)]
-    elif is_cute(kernel):
-        launches = simulate_cute(kernel, arguments, arch, dynamic, traced)
-    elif is_tile_kernel(kernel):
-        launches = [simulate_tile_kernel(kernel, arguments, grid, arch)]
-    elif callable(kernel):
-        launches, returned = simulate_function(kernel, arguments, arch, traced)
-    else:
-        raise TypeError(f"{kernel!r} is no kernel, host function or source")
+    with exact_products() if exact else nullcontext():
+        if isinstance(kernel, str | Path):
+            launches = [simulate_source(kernel, arguments, arch, grid, block, smem, entry, traced)]
+        elif is_cute(kernel):
+            launches = simulate_cute(kernel, arguments, arch, dynamic, traced)
+        elif is_tile_kernel(kernel):
+            launches = [simulate_tile_kernel(kernel, arguments, grid, arch)]
+        elif callable(kernel):
+            launches, returned = simulate_function(kernel, arguments, arch, traced)
+        else:
+            raise TypeError(f"{kernel!r} is no kernel, host function or source")
     changed = {
         name: argument
         for name, argument, old in zip(argument_names(kernel, len(arguments)), arguments, before, strict=True)
