@@ -13,8 +13,9 @@ from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.block_order import STRONG, BlockOrder, is_device_fence, is_strong
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyRecords
+from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.findings import Finding, Findings
-from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order, waits_for_warpgroup
+from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
 from tutorlib.simulate.ptx.mbarriers import MOST
@@ -196,7 +197,7 @@ def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], int]:
 
 
 def program_of(kernel: Kernel, blocks: Sequence[BasicBlock], state: State) -> Program:
-    wgmmas = (item for item in enumerate(kernel.instructions) if waits_for_warpgroup(item[1]))
+    wgmmas = (item for item in enumerate(kernel.instructions) if facts_of(item[1]).ends == "warpgroup")
     multiplications = {site: multiplication(instruction, site, state) for site, instruction in wgmmas}
     steps = [decode_block(kernel, block, state) for block in blocks]
     order = execution_order([block.successors for block in blocks])
