@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from inspect import signature
 
-from tutorlib.failure import FailureKind, Flaw
+from tutorlib.dsl.failure import FailureKind, Flaw
 
 NAMESPACES = ("cutlass.cute", "cutlass.cute.arch", "cutlass.cute.math", "cutlass", "cuda.tile")
 SHORT = {"cutlass.cute": "cute", "cutlass.cute.arch": "cute.arch", "cutlass.cute.math": "cute.math", "cuda.tile": "ct"}

@@ -6,7 +6,7 @@ from typing import Any
 
 from tutorlib.compiling.cutile import refusals
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.signatures import function_name, with_streams

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY
-from tutorlib.failure import Fail, Flaw
+from tutorlib.dsl.failure import Fail, Flaw
 from tutorlib.simulate.cuda_host import NOTICED
 from tutorlib.simulate.cuda_host.gpu import AddingGpu
 

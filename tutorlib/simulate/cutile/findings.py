@@ -13,7 +13,7 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.failure import Flaw, Hazard
+from tutorlib.dsl.failure import Flaw, Hazard
 from tutorlib.simulate.cutile.accesses import Block as Running
 from tutorlib.simulate.cutile.accesses import Histories
 from tutorlib.simulate.cutile.dtypes import Number, poison

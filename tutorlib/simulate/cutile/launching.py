@@ -12,7 +12,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from tutorlib.dsl.cutile.launch import launched_by
-from tutorlib.failure import Fail, Flaw
+from tutorlib.dsl.failure import Fail, Flaw
 from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.run import ARCH, Report, run
 from tutorlib.simulate.cutile.signature import Accepted, parameters

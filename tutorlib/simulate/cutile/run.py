@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.machine.threads import one_thread
 from tutorlib.simulate.cutile.array import Array
 from tutorlib.simulate.cutile.dtypes import CARRIER, Number, poison
 from tutorlib.simulate.cutile.errors import NotSimulated
@@ -21,6 +20,7 @@ from tutorlib.simulate.cutile.memory import never_stored
 from tutorlib.simulate.cutile.signature import Accepted, Parameter, parameters, refuse
 from tutorlib.simulate.cutile.tile import Tile
 from tutorlib.simulate.cutile.undetermined import uses
+from tutorlib.simulate.threads import one_thread
 
 ARCH = "sm_90"  # whose compiler a kernel must pass
 

@@ -8,7 +8,7 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.failure import Flaw, failures_in
+from tutorlib.dsl.failure import Flaw, failures_in
 from tutorlib.simulate.cutile.array import Array
 from tutorlib.simulate.cutile.dtypes import STORAGE, Number, category, poison
 from tutorlib.simulate.cutile.findings import Finding, Launch, Load, Padding

@@ -8,7 +8,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.block_order import ACQUIRE, RELEASE, BlockOrder, is_strong
 from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.findings import Findings

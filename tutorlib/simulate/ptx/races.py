@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutorlib.failure import Fault, Hazard
+from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
 from tutorlib.simulate.ptx.findings import Findings, never_written
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tutorlib.failure import Fail, Flaw, Hazard
+from tutorlib.dsl.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.block_order import STRONG, BlockOrder, is_device_fence, is_strong
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
