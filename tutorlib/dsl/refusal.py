@@ -79,13 +79,12 @@ def nearest_keyword(found: re.Match[str]) -> str:
 
 
 @cache
-def tables() -> dict[str, Any]:
+def advice_tables() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
 
 
-def refusals(table: str, *functions: Advice) -> tuple[Refusal, ...]:
+def advised(table: str, *functions: Advice) -> tuple[Refusal, ...]:
     """A table of refusals.toml. functions: that make an advice, which the table has by their names."""
     makes = {f"{function.__name__}()": function for function in functions}
-    return tuple(
-        Refusal(words, makes.get(advice, advice), *map(RefusalKind, kinds)) for words, advice, *kinds in tables()[table]
-    )
+    rows = advice_tables()[table]
+    return tuple(Refusal(words, makes.get(advice, advice), *map(RefusalKind, kinds)) for words, advice, *kinds in rows)

@@ -2,7 +2,7 @@
 
 import re
 
-from tutorlib.dsl.refusal import Refusal, nearest_keyword, nearest_name, refusals
+from tutorlib.dsl.refusal import Refusal, advised, nearest_keyword, nearest_name
 
 
 def keep_its_type(found: re.Match[str]) -> str:
@@ -25,11 +25,11 @@ def in_bytes(found: re.Match[str]) -> str:
     )
 
 
-CUTE = refusals("cute", keep_its_type, in_bytes, nearest_keyword, nearest_name)
-INLINED = refusals("inlined")
-CUTILE = refusals("cutile", nearest_keyword, nearest_name)
+CUTE = advised("cute", keep_its_type, in_bytes, nearest_keyword, nearest_name)
+INLINED = advised("inlined")
+CUTILE = advised("cutile", nearest_keyword, nearest_name)
 
 
-def what_to_do(message: str, known: tuple[Refusal, ...] = (*CUTE, *refusals("clear"), *INLINED, *CUTILE)) -> str:
+def what_to_do(message: str, known: tuple[Refusal, ...] = (*CUTE, *advised("clear"), *INLINED, *CUTILE)) -> str:
     """About a compiler's one line: what to do, in a sentence or two; "" where it is none that is known."""
     return next((advice for refusal in known if (advice := refusal.about(message))), "")

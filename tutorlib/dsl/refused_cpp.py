@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tutorlib.dsl.refusal import refusals
+from tutorlib.dsl.refusal import advised
 
 # The name in other tile languages, C and CUDA → the name here.
 NAMES = {
@@ -118,4 +118,4 @@ def operates_badly(found: re.Match[str]) -> str:
     return f"Both sides of `{sign}` have one type and one shape: ct::element_cast<float>(tile) changes the type."
 
 
-CPP = refusals("cpp", undeclared, no_member, cuts_badly, moves_badly, multiplies_badly, operates_badly)
+CPP = advised("cpp", undeclared, no_member, cuts_badly, moves_badly, multiplies_badly, operates_badly)

@@ -181,8 +181,8 @@ def polls_weakly(flag, z):
 def test_a_wait_for_what_never_comes_ends(kernel):
     (finding,) = run(kernel, (1,), (int32(1), torch.zeros(4))).findings
     assert finding.kind == "endless"
-    assert finding.message == "block 0 loads flag[0:1] for ever: no block changes it any more" or (
-        finding.message == "block 0 loads flag[0] for ever: no block changes it any more"
+    assert finding.message == "block 0 loads flag[0:1] forever: no block changes it any more" or (
+        finding.message == "block 0 loads flag[0] forever: no block changes it any more"
     )
     assert finding.line == kernel._pyfunc.__code__.co_firstlineno + 2
 
@@ -197,7 +197,7 @@ def test_blocks_that_wait_for_one_another_end():
 
     (finding,) = found(kernel, (3,), (torch.zeros(3), int32(1)))
     assert finding[0] == "endless"
-    assert finding[1].endswith("loads count[0] for ever: no block changes it any more, and 2 others wait, too")
+    assert finding[1].endswith("loads count[0] forever: no block changes it any more, and 2 others wait, too")
 
 
 def test_the_error_of_a_block_that_others_wait_for_comes_out():

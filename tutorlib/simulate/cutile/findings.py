@@ -39,7 +39,7 @@ class Finding:
         "overlap": a block stores another value where a block has stored one, and either may win;
         "race": a block loads what another block stores in the same launch, unordered;
         "unset": the result depends on elements of a tile that lie outside the array, which are undetermined;
-        "endless": a block loads an element for ever that no block changes;
+        "endless": a block loads an element forever that no block changes;
         "unwritten": a part of an array that the kernel stores to is never stored;
         "repeat": an element is stored a second time, which is no fault (`Report.repeats`).
     array: the parameter's name.
@@ -139,7 +139,7 @@ class Launch:
         waiting = len(self.turns.waiting)
         if polls > HOPELESS // (waiting + 1) and not self.turns.unstarted:
             others = f", and {waiting} other{'s' * (waiting > 1)} wait, too" if waiting else ""
-            self.notice("endless", array, f"loads {what} for ever: no block changes it any more{others}")
+            self.notice("endless", array, f"loads {what} forever: no block changes it any more{others}")
             raise Endless
         self.turns.give_way()
         self.running = me

@@ -87,11 +87,11 @@ OTHERS = Facts()
 
 def facts_of(instruction: Instruction) -> Facts:
     """The row that shares the most parts with the opcode."""
-    return row_of(instruction.opcode)
+    return facts_by_name(instruction.opcode)
 
 
 @cache
-def row_of(opcode: str) -> Facts:
+def facts_by_name(opcode: str) -> Facts:
     parts = parts_of(opcode)
     names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((FACTS[name] for name in names if name in FACTS), OTHERS)
