@@ -6,7 +6,7 @@ from math import floor, log2
 import numpy as np
 import pytest
 
-from tutorlib.simulate.ptx.tensor_cores import KEPT, add_exactly, towards_zero
+from tutorlib.simulate.ptx.tensor_cores import KEPT, add_exactly, add_products_of, exact_products, towards_zero
 
 
 def cut(value, unit):
@@ -70,3 +70,13 @@ def test_infinities_and_nans_go_through():
 def test_towards_zero():
     values = np.array([1 + 2.0**-24, -1 - 2.0**-24, 1 + 2.0**-23, 0.0, np.inf])
     assert towards_zero(values).tolist() == [1, -1, 1 + 2.0**-23, 0, np.inf]
+
+
+def test_sums_are_plain_unless_they_are_to_be_exact():
+    """Four products of 2⁻²⁶ are lost beside 1 in the sum of an H200; a plain one, here in float64, has them."""
+    a, b, c = np.full((1, 1, 4), 2.0**-13, np.float32), np.full((1, 4, 1), 2.0**-13, np.float32), np.ones((1, 1, 1))
+    assert add_products_of("bf16", "bf16")(a, b, c) == 1 + 2.0**-24
+    with exact_products():
+        assert add_products_of("bf16", "bf16")(a, b, c) == 1
+        assert add_products_of("e4m3", "e4m3")(a, b, c) == 1 + 2.0**-24  # of which no outputs were recorded
+    assert add_products_of("bf16", "bf16")(a, b, c) == 1 + 2.0**-24
