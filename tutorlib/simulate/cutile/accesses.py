@@ -120,7 +120,8 @@ class Histories:
         return self.latest[self.latest[number].written].block
 
     def writers(self, history: Tensor) -> Tensor:
-        return torch.tensor(list(map(self.writer, range(len(self.latest)))), dtype=torch.int32)[history]
+        by_number = torch.tensor(list(map(self.writer, range(len(self.latest)))), dtype=torch.int32)
+        return by_number.index_select(0, history.reshape(-1)).reshape(history.shape)
 
 
 def races(one: Access, me: Block, how: How) -> bool:

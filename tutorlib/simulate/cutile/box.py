@@ -61,7 +61,8 @@ class Box:
         memory.launch.count_load(memory.name, data.numel(), prod(self.size))
         if self.whole:
             return data.clone()
-        padded = torch.full(self.size, padding_value(padding, memory, self), dtype=CARRIER[memory.dtype])
+        what = None if self.outside else self  # which is a finding already
+        padded = torch.full(self.size, padding_value(padding, memory, what), dtype=CARRIER[memory.dtype])
         padded[self.part] = data
         return padded
 
@@ -81,7 +82,9 @@ class Box:
 
 
 def padding_value(mode: ct.PaddingMode, memory: Memory, what: object) -> Number:
-    """What stands for the elements of a tile (`what`) that lie outside of the array."""
+    """What stands for the elements of a tile that lie outside of the array. what: the tile, if its use is a finding."""
+    if mode == ct.PaddingMode.UNDETERMINED and what is None:
+        return memory.launch.undetermined(memory.dtype)
     if mode == ct.PaddingMode.UNDETERMINED:
         says = f"loads {what}, which {memory} does not have all of: the rest is undetermined without a padding_mode"
         return memory.launch.padding_of(memory.name, memory.dtype, says)

@@ -60,8 +60,11 @@ class Memory:
                 self.notice_conflict(other, what, how)
         if how.acquires:
             me.known = histories.acquired(numbers, me.known)
-        after = torch.tensor([histories.continued(number, me, how) for number in numbers], dtype=torch.int32)
-        self.history[where] = after[which]
+        after = [histories.continued(number, me, how) for number in numbers]
+        if which is None:
+            self.history[where] = after[0]
+        else:
+            self.history[where] = torch.tensor(after, dtype=torch.int32)[which]
 
     def notice_repeat(self, writer: int, what: object, how: How) -> None:
         if writer >= 0 and how.writes and not how.strong:
@@ -82,18 +85,18 @@ class Memory:
         return f"{self.name} of shape {tuple(self.data.shape)}"
 
 
-def distinct(numbers: Tensor) -> tuple[list[int], Tensor | int]:
-    """The numbers, each once, and where each element's is among them."""
+def distinct(numbers: Tensor) -> tuple[list[int], Tensor | None]:
+    """The numbers, each once, and where each element's is among them; None where all are the same."""
     low, high = torch.aminmax(numbers)
     if low == high:
-        return [int(low)], 0
+        return [int(low)], None
     once, which = torch.unique(numbers, return_inverse=True)
     return once.tolist(), which
 
 
-def never_stored(memory: Memory) -> str:
-    """A sentence about the elements that no block stored; "" where all were, or none."""
-    missing = memory.launch.histories.writers(memory.history) < 0
+def never_stored(memory: Memory, writers: Tensor) -> str:
+    """A sentence about the elements that no block stored (-1); "" where all were, or none."""
+    missing = writers < 0
     if not missing.any() or missing.all():
         return ""
     where = missing.nonzero()

@@ -77,9 +77,10 @@ def run(
         findings = [*launch.findings()]
         if launch.padded and undetermined is poison:
             findings += uses(launch, arrays, partial(again, kernel, args, launch))
-    if not any(finding.kind == "endless" for finding in findings):
-        findings += [Finding("unwritten", a.name, None, 0, text) for a in arrays if (text := never_stored(a))]
     writers = {a.name: launch.histories.writers(a.history) for a in arrays}
+    if not any(finding.kind == "endless" for finding in findings):
+        unwritten = ((a.name, never_stored(a, writers[a.name])) for a in arrays)
+        findings += [Finding("unwritten", name, None, 0, text) for name, text in unwritten if text]
     loads = dict(launch.loaded), dict(launch.largest)
     sets = frozenset(launch.scattered), frozenset(launch.factors)
     counts = launch.products, len(launch.selected)
