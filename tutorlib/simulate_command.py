@@ -65,7 +65,7 @@ class Simulated:
 
 
 def simulate_command(
-    command: Sequence[str], arch: str, format: Format, picture: Path | None, keep: Path | None
+    command: Sequence[str], arch: str, format: Format, picture: Path | None, keep: Path | None, exact: bool = False
 ) -> Simulated:
     """A script, pytest or another command, unchanged. Its output goes to stderr where stdout is for data.
 
@@ -75,7 +75,7 @@ def simulate_command(
     try:
         if keep:
             keep.mkdir(parents=True, exist_ok=True)
-        run = run_script(command, parse_arch(arch), bool(picture), format != "text", keep)
+        run = run_script(command, parse_arch(arch), bool(picture), format != "text", keep, exact)
     except OSError as error:
         raise BadInput(f"{error.filename or command[0]}: {error.strerror}") from None
     crash = signal_name(run.status)
@@ -117,6 +117,7 @@ def simulate_target(
     reference: str,
     seed: int,
     picture: Path | None,
+    exact: bool = False,
 ) -> Simulated:
     """Everything as the command line has it. Raises BadInput if nothing was simulated."""
     check_picture(picture)
@@ -127,6 +128,7 @@ def simulate_target(
         "grid": parse_sizes("--grid", grid),
         "block": parse_sizes("--block", block),
         "cluster": parse_sizes("--cluster", cluster),
+        "exact": exact,
     }
     kernel, entry = load_target(target)
     want = results_of(reference, given) if reference else None

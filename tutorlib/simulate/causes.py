@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.findings import Finding
 
 # The threads' progress itself is wrong: whatever the kernel does from then on may follow from it.

@@ -31,6 +31,7 @@ def simulate(
     entry: str = "",
     dynamic: bool = False,
     traced: bool = False,
+    exact: bool = False,
 ) -> Report:
     """Run a kernel on this machine's CPU; it reads and writes the tensors in place, as on a GPU.
 
@@ -50,6 +51,7 @@ def simulate(
     dynamic: whether a CuTe host function is compiled for tensors of any size, as after `mark_layout_dynamic`; else for
         these sizes.
     traced: whether each launch's report keeps what its first block did, for a picture.
+    exact: whether tensor cores add up as an H200's do, bit for bit, instead of in fp32, which is faster.
     kernel: of sources, a Path to a file, or the text.
     Raises ValueError if the arguments do not fit the kernel, or no GPU takes the launch; TypeError for something that
     is no kernel; CompileFailed; and NotImplementedError where the simulator lacks what the kernel uses.
@@ -60,7 +62,7 @@ def simulate(
         if isinstance(argument, torch.Tensor) and argument.device.type != "cpu":
             raise ValueError(f"argument {number} is on {argument.device}; the simulator takes tensors on the CPU")
     reports: list[LaunchReport] = []
-    gpu = StandInGpu(arch, reports.append, traced)
+    gpu = StandInGpu(arch, reports.append, traced, exact)
     names, tensors = argument_names(kernel, len(arguments)), {}
     for name, argument in zip(names, arguments, strict=True):
         if isinstance(argument, torch.Tensor):

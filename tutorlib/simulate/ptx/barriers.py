@@ -11,7 +11,7 @@ from typing import Self
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import Seen
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.ir import Instruction, Operand

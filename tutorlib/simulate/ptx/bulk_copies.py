@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState

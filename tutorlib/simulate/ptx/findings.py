@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tutorlib.failure import Fault, Flaw, Hazard
+from tutorlib.dsl.failure import Fault, Flaw, Hazard
 
 MBARRIER_BYTES = 8
 

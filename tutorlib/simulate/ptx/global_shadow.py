@@ -9,7 +9,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from tutorlib.failure import Fault, Hazard
+from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.clocks import KNOWN, LaneClocks
 from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.findings import Findings

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tutorlib.failure import Flaw, Hazard
+from tutorlib.dsl.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.clocks import CTA, LaneClocks, Seen
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.findings import Findings

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tutorlib.failure import Fault, Flaw, Hazard
+from tutorlib.dsl.failure import Fault, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import NO_ACCESS, Space
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP

@@ -15,20 +15,9 @@ from typing import Protocol
 import numpy as np
 
 from tutorlib.simulate.ptx.barriers import BarrierInstruction, BlockBarriers
+from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flags import STRONG
-from tutorlib.simulate.ptx.flow import (
-    LEAVES,
-    BasicBlock,
-    comes_back,
-    ends_block,
-    gathers_warp,
-    is_arrival,
-    is_barrier,
-    takes_registers,
-    waits_for_cluster,
-    waits_for_phase,
-    waits_for_warpgroup,
-)
+from tutorlib.simulate.ptx.flow import BasicBlock, comes_back, ends_block
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Register
 from tutorlib.simulate.ptx.opcodes.mbarriers import phase_operands
@@ -39,7 +28,6 @@ from tutorlib.simulate.ptx.waiting import Waiting
 
 POLLS = 100  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
 HOPELESS = 1000  # such polls by the only cohort that can run, while TMA has nothing to do
-EFFECTS = {"st", "red", "atom", "cp", "mbarrier", "bar", "barrier", "wgmma", "stmatrix", "clusterlaunchcontrol"}
 PATIENCE = 1000  # blocks of the program that a cohort runs while others are ready, before one of those has a turn
 
 
@@ -113,9 +101,9 @@ class Scheduler:
         self.runs = np.zeros(len(program.blocks), np.int64)
         self.steps = 0
         self.after = [self.end_of(block) for block in program.blocks]
-        self.gathers = [gathers_warp(program.kernel.instructions[block.start]) for block in program.blocks]
+        self.gathers = [facts_of(program.kernel.instructions[block.start]).gathers for block in program.blocks]
         inside = [program.kernel.instructions[block.start : block.end] for block in program.blocks]
-        self.has_effect = [any(one.parts[0] in EFFECTS and not gathers_warp(one) for one in block) for block in inside]
+        self.has_effect = [any(facts_of(one).effect for one in block) for block in inside]
         self.polls = [any(one.parts[0] == "ld" and STRONG & set(one.parts) for one in block) for block in inside]
         self.polled = 0
 
@@ -256,25 +244,24 @@ class Scheduler:
     def end_of(self, block: BasicBlock) -> After:
         site, then, units = block.end - 1, block.following, self.state.units
         last = self.program.kernel.instructions[site]
-        if last.parts[0] == "bra":
-            return self.branch(block, last, block.target)
-        if last.parts[0] in LEAVES:
-            return self.branch(block, last, None)
-        if is_barrier(last):
-            by = BarrierInstruction.of(last, site, self.state)
-            return self.meet(block, last, lambda lanes: self.barriers.wait(by, lanes, then))
-        if is_arrival(last):
-            by = BarrierInstruction.of(last, site, self.state)
-            return self.meet(block, last, lambda lanes: self.barriers.arrive(by, lanes))
-        if waits_for_phase(last):
-            return self.meet(block, last, self.wait_for_phase(last, site, block))
-        if waits_for_warpgroup(last):
-            return self.meet(block, last, self.multiply(site, then))
-        if waits_for_cluster(last):
-            return self.meet(block, last, lambda lanes: units.clusters.wait(site, lanes, then))
-        if takes_registers(last):
-            count = int(self.state.source(last.operands[0], "u32", last)[0])
-            return self.meet(block, last, lambda lanes: units.registers.take(site, lanes, count, then))
+        match facts_of(last).ends:
+            case "branch" | "leave":
+                return self.branch(block, last, block.target)
+            case "barrier":
+                by = BarrierInstruction.of(last, site, self.state)
+                return self.meet(block, last, lambda lanes: self.barriers.wait(by, lanes, then))
+            case "arrival":
+                by = BarrierInstruction.of(last, site, self.state)
+                return self.meet(block, last, lambda lanes: self.barriers.arrive(by, lanes))
+            case "phase":
+                return self.meet(block, last, self.wait_for_phase(last, site, block))
+            case "warpgroup":
+                return self.meet(block, last, self.multiply(site, then))
+            case "cluster":
+                return self.meet(block, last, lambda lanes: units.clusters.wait(site, lanes, then))
+            case "registers":
+                count = int(self.state.source(last.operands[0], "u32", last)[0])
+                return self.meet(block, last, lambda lanes: units.registers.take(site, lanes, count, then))
         return lambda cohort: self.moved(cohort, then)
 
     def branch(self, block: BasicBlock, last: Instruction, target: int | None) -> After:

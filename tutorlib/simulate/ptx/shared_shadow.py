@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutorlib.failure import Fault, Hazard
+from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.clocks import Agents, LaneClocks, Rows, copy_rows
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tutorlib.failure import Fail, Flaw, Hazard
+from tutorlib.dsl.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyRecords
+from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.findings import Finding, Findings, Named
 from tutorlib.simulate.ptx.flags import STRONG, is_fence, is_strong, scope_of
-from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order, waits_for_warpgroup
+from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
 from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS, GlobalShadow
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
@@ -213,7 +214,7 @@ def dynamic_start(launch: Launch, symbols: Mapping[str, int], static: int) -> in
 
 
 def program_of(kernel: Kernel, blocks: Sequence[BasicBlock], state: State) -> Program:
-    wgmmas = (item for item in enumerate(kernel.instructions) if waits_for_warpgroup(item[1]))
+    wgmmas = (item for item in enumerate(kernel.instructions) if facts_of(item[1]).ends == "warpgroup")
     multiplications = {site: multiplication(instruction, site, state) for site, instruction in wgmmas}
     steps = [decode_block(kernel, block, state) for block in blocks]
     order = execution_order([block.successors for block in blocks])

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import Seen
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry

@@ -8,7 +8,7 @@ from typing import Any
 from tutorlib.compiling.cutile import refusals
 from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.dsl.cutile.launch import launched_by
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.cutile.launching import refuse_launch
 from tutorlib.simulate.cutile.run import run
 from tutorlib.simulate.ptx.findings import Finding, SourceLine

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tutorlib.simulate.ptx.report import Report
     from tutorlib.simulate.stand_in.gpu import StandInGpu
 
-VARIABLE = "TUTORLIB_STAND_IN"  # of `run_script`: arch, traced, keep, and the file that processes add launches to
+VARIABLE = "TUTORLIB_STAND_IN"  # settings of `run_script`, and the file that processes add launches to
 START = Path(__file__).with_name("start")
 ENTERED = ExitStack()  # until the process ends
 
@@ -31,7 +31,12 @@ class ScriptRun:
 
 
 def run_script(
-    command: Sequence[str], arch: str, traced: bool = False, quiet: bool = False, keep: Path | None = None
+    command: Sequence[str],
+    arch: str,
+    traced: bool = False,
+    quiet: bool = False,
+    keep: Path | None = None,
+    exact: bool = False,
 ) -> ScriptRun:
     """Run a command whose Python processes find the stand-in.
 
@@ -41,7 +46,7 @@ def run_script(
     with tempfile.TemporaryDirectory() as folder:
         launches = Path(folder) / "launches"
         launches.touch()
-        settings = {"arch": arch, "traced": traced, "launches": str(launches)}
+        settings = {"arch": arch, "traced": traced, "exact": exact, "launches": str(launches)}
         settings["keep"] = str(keep.resolve()) if keep else ""
         paths = {
             "PYTHONPATH": [str(START), *filter(None, [os.environ.get("PYTHONPATH")])],
@@ -81,6 +86,6 @@ def enter() -> None:
         from tutorlib.simulate.stand_in.gpu import StandInGpu
 
         keep = Path(settings["keep"]) if settings["keep"] else None
-        return StandInGpu(settings["arch"], took, settings["traced"], keep)
+        return StandInGpu(settings["arch"], took, settings["traced"], settings["exact"], keep)
 
     ENTERED.enter_context(stand_in(gpu))

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from tutorlib.failure import Fault, Hazard
+from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad, Keep
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import CLUSTER
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.flags import is_fence, scope_of

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.ir import Address, Instruction, Operand, Register
 from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, by_key
