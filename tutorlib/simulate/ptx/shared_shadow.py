@@ -64,7 +64,7 @@ class SharedShadow(Shadow):
         self.has_proxies = readers > geometry.warps
         self.fence = np.empty(count if self.has_proxies else 0, np.int32)  # the fencing warp's count, or UNFENCED
         self.fencer = np.zeros(count if self.has_proxies else 0, np.int16)  # the component of a thread
-        self.at_fence = Rows(geometry.lanes, clocks.width)  # what each thread knew at its last proxy fence
+        self.at_fence: Rows | None = None  # what each thread knew at its last proxy fence
         self.carriers: dict[int, Carrier] = {}  # what brings bytes that an mbarrier counts, by the site
         self.reads = self.reread = 0
         self.visit_site = 0
@@ -78,7 +78,8 @@ class SharedShadow(Shadow):
         self.flight.fill(NOT_IN_FLIGHT)
         self.read.fill(0)
         self.fence.fill(0)
-        self.at_fence.restart()
+        if self.at_fence:
+            self.at_fence.restart()
         self.bulk_phases.fill(0)
         self.visits.fill(0)
 
@@ -264,7 +265,7 @@ class SharedShadow(Shadow):
         fences, fencers = self.fence[pieces], self.fencer[pieces]
         missing = (fences == UNFENCED) | ((fencers != own) & (fences > self.clocks.over(lanes, fencers)))
         missing &= (self.writer[pieces] != NEVER) & (self.flight[pieces] == NOT_IN_FLIGHT)
-        if missing.any():
+        if missing.any() and self.at_fence:
             missing &= self.written[pieces] > self.at_fence.values[self.at_fence.row[lanes], self.writer[pieces]]
         if missing.any():
             site = int(self.write_site[pieces[int(missing.argmax())]])
@@ -278,6 +279,7 @@ class SharedShadow(Shadow):
         """A proxy fence of these threads: of what they wrote, and of what others wrote and these know of."""
         if not self.has_proxies:
             return
+        self.at_fence = self.at_fence or Rows(self.geometry.lanes, self.clocks.width)
         copy_rows(self.clocks.known, self.at_fence, lanes, self.clocks.parts(lanes))
         pieces = np.flatnonzero(self.fence == UNFENCED)
         slots, writers = self.slot_of(pieces), self.writer[pieces]
