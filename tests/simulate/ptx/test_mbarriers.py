@@ -282,6 +282,7 @@ def test_a_block_that_never_comes_to_the_clusters_barrier():
 def test_shared_memory_of_a_cluster_is_read_by_all_of_its_blocks(rank):
     body = START + WHERE + "@%p1 st.shared.b32 [%r1], 5; barrier.cluster.arrive; barrier.cluster.wait;"
     body += f"mapa.shared::cluster.u32 %r14, %r1, {rank}; ld.shared::cluster.b32 %r9, [%r14];" + OUT
+    body += "barrier.cluster.arrive; barrier.cluster.wait;"
     report, out = clusters(body)
     assert not report.findings
     assert out.unique().tolist() == [5]
