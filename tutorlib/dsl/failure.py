@@ -82,10 +82,10 @@ class Fail(FailureKind):
 class Hazard(FailureKind):
     """Hazards that a simulator finds while a kernel runs; `simulate.ptx.findings` explains each.
 
-    OUTSIDE [tensor]. OVERLAP [lacks: "fence"]. RACE [earlier: what the other thread did, "write", "read", "init", or
-    "store" in the same instruction; or lacks: "wgmma.fence"]. UNWAITED [lacks: "commit", "wait", "mbarrier", "stored",
-    "end", "wgmma"; does: "reads", "copies to"; of: whose copy it is]. MISALIGNED [does]. MBARRIER [lacks: "init",
-    "fence", "one thread", "bytes", "parity"].
+    OUTSIDE [tensor]. OVERLAP [lacks: "fence"]. RACE [earlier: what the other thread did, "write", "read", "init",
+    "launch", or "store" in the same instruction; or lacks: "wgmma.fence"]. UNWAITED [lacks: "commit", "wait",
+    "mbarrier", "stored", "end", "wgmma"; does: "reads", "copies to"; of: whose copy it is]. MISALIGNED [does].
+    MBARRIER [lacks: "init", "fence", "one thread", "bytes", "parity"].
     DEADLOCK [lacks: "arrivals", "bytes"]. DIVERGENT [lanes that a mask names: "elsewhere", or does not: "unnamed"].
     Those of shared memory also have by: "thread", "TMA", "wgmma" or "tcgen05".
     """

@@ -188,3 +188,26 @@ def test_a_block_must_not_end_while_others_use_its_shared_memory():
 def test_a_launch_with_another_cluster_than_the_kernel_declares():
     with pytest.raises(CannotLaunch, match="compiled for clusters of"):
         told("", blocks=4, cluster=(4,), declared=".reqnctapercluster 2, 1, 1")
+
+
+# named barriers -----------------------------------------------------------------------------------------------------
+
+ROLES = "mov.u32 %r7, 0; setp.lt.u32 %p2, %tid_x, 32;"
+STEP = "add.u32 %r7, %r7, 1; setp.lt.u32 %p3, %r7, 3;"
+OUTSIDE = "@!%p2 bra CONSUME; GIVE: {give} STEP @%p3 bra GIVE; ret; CONSUME: TAKE: {take} STEP @%p3 bra TAKE;"
+INSIDE = "BOTH: @!%p2 bra CONSUME; {give} bra NEXT; CONSUME: {take} NEXT: STEP @%p3 bra BOTH;"
+ARRIVE, SYNC = "barrier.cta.arrive {0}, 64;", "barrier.cta.sync {0}, 64;"
+
+
+@pytest.mark.parametrize("loop", [OUTSIDE, INSIDE], ids=["outside of the loop", "inside"])
+def test_a_barrier_arrived_at_twice_is_found_in_any_order_of_the_threads(loop):
+    def run_loop(give, take):
+        body = ADDRESS + ROLES + loop.replace("STEP", STEP)
+        return told(body.replace("{give}", give).replace("{take}", take))
+
+    full, empty = 1, 2
+    held_back = SYNC.format(empty) + ARRIVE.format(full), ARRIVE.format(empty) + SYNC.format(full)
+    assert not run_loop(*held_back)
+    found = run_loop(ARRIVE.format(full), SYNC.format(full))
+    assert {kind for kind, _ in found} == {"barrier"}
+    assert any("may come to barrier 1 again" in message and "a deadlock" in message for _, message in found)

@@ -14,6 +14,7 @@ import numpy as np
 from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import Seen
 from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Operand
 from tutorlib.simulate.ptx.state import State
 from tutorlib.simulate.ptx.waiting import Waiting
@@ -77,6 +78,15 @@ class WaitingInBarrier(Waiting):
         return replace(super().only(which), number=self.number[which], expected=self.expected[which])
 
 
+@dataclass(frozen=True)
+class LetThrough:
+    """How a barrier was passed last. arrived: the lanes that only arrived; waited: the others, each with its count."""
+
+    arrived: np.ndarray
+    waited: np.ndarray
+    then: np.ndarray
+
+
 @dataclass
 class BlockBarriers:
     """waiting: in the order of their arrival."""
@@ -88,11 +98,15 @@ class BlockBarriers:
         shape = (self.state.geometry.batch, BARRIERS)
         self.passed_by = np.zeros(shape, np.int64)  # threads that arrived without waiting (bar.arrive)
         self.seen: dict[tuple[int, int], Seen] = {}  # what those knew
+        self.arrived: dict[tuple[int, int], np.ndarray] = {}  # those lanes
+        self.let_through: dict[tuple[int, int], LetThrough] = {}
 
     def restart(self) -> None:
         self.waiting.clear()
         self.passed_by.fill(0)
         self.seen.clear()
+        self.arrived.clear()
+        self.let_through.clear()
 
     def arrive(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
         """bar.arrive: count these lanes, which go on."""
@@ -100,6 +114,8 @@ class BlockBarriers:
         np.add.at(self.passed_by, (self.state.slot[lanes], numbers), 1)
         for slot, number in np.unique(np.column_stack([self.state.slot[lanes], numbers]), axis=0).tolist():
             at = (self.state.slot[lanes] == slot) & (numbers == number)
+            self.look_for_early(by.site, (slot, number), lanes[at])
+            self.arrived[slot, number] = np.append(self.arrived.get((slot, number), lanes[:0]), lanes[at])
             seen = self.state.watch.clocks.release(lanes[at])
             self.seen[slot, number] = self.seen[slot, number] | seen if (slot, number) in self.seen else seen
         return lanes
@@ -112,8 +128,27 @@ class BlockBarriers:
                 self.reduce_by_block(by.reduction, lanes)
             return lanes
         number, expected = self.numbers(by, lanes), values_of(by.expected, lanes)
+        for key in {*self.arrived, *self.let_through}:
+            self.look_for_early(by.site, key, lanes[(self.state.slot[lanes] == key[0]) & (number == key[1])])
         self.waiting.append(WaitingInBarrier(by.site, lanes, then, number, expected, by.reduction))
         return lanes[:0]
+
+    def look_for_early(self, site: int, key: tuple[int, int], lanes: np.ndarray) -> None:
+        """A finding where these lanes have arrived at a barrier, gone on, and may come again before it has let those
+        through that wait in it. Whether it has they can know from one of those."""
+        early = np.intersect1d(lanes, self.arrived.get(key, lanes[:0]))
+        if key in self.let_through:
+            last, clocks = self.let_through[key], self.state.watch.clocks
+            again = np.intersect1d(lanes, last.arrived)
+            knows = (clocks.over(again[:, None], clocks.own[last.waited]) >= last.then).any(1)
+            early = np.union1d(early, again[~knows])
+        if len(early):
+            block, who = self.state.geometry.show_slot(key[0]), self.span(early)
+            says = (
+                f"in block {block} {who} may come to barrier {key[1]} again before it has let through those who wait "
+            )
+            says += "in it, so that it counts them twice: others then wait forever, a deadlock"
+            self.state.watch.findings.notice(Hazard.BARRIER, site, lambda: says, len(early))
 
     def numbers(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
         """The barrier of each of these lanes. One that does not exist is noticed, and another takes its place."""
@@ -169,7 +204,12 @@ class BlockBarriers:
     def pass_through(self, slot: int, number: int, groups: list[WaitingInBarrier]) -> None:
         """All of them learn what each of them, and those that only arrived, knew."""
         lanes = np.concatenate([group.lanes for group in groups])
-        self.state.watch.clocks.meet(np.sort(lanes), self.seen.pop((slot, number), None))
+        clocks, waited = self.state.watch.clocks, np.sort(lanes)
+        clocks.meet(waited, self.seen.pop((slot, number), None))
+        arrived = self.arrived.pop((slot, number), lanes[:0])
+        self.let_through.pop((slot, number), None)
+        if len(arrived):
+            self.let_through[slot, number] = LetThrough(arrived, waited, clocks.now[waited // WARP])
         self.passed_by[slot, number] = 0
         for group in groups:
             if group.reduction:

@@ -153,7 +153,7 @@ class LaneClocks:
         self.bit = np.uint32(1) << (lanes % WARP).astype(np.uint32)
         self.now = np.empty(len(lanes) // WARP, np.int32)
         self.known = Rows(len(lanes), self.width)
-        self.fenced = [Rows(len(lanes), self.width) for _ in range(DEVICE + 1)]
+        self.fenced: dict[int, Rows] = {}
         self.fenced_at = np.empty((DEVICE + 1, len(lanes)), np.int32)
         self.far: dict[int, Far] = {}
         self.waited = False
@@ -163,7 +163,7 @@ class LaneClocks:
         self.now.fill(1)
         self.fenced_at.fill(0)
         self.far.clear()
-        for rows in (self.known, *self.fenced):
+        for rows in (self.known, *self.fenced.values()):
             rows.restart()
 
     def nothing(self) -> Seen:
@@ -321,6 +321,8 @@ class LaneClocks:
         self.learn_far(lanes, scope)
         parts = self.parts(lanes)
         for level in range(scope + 1):
+            if level not in self.fenced:
+                self.fenced[level] = Rows(len(self.own), self.width)
             copy_rows(self.known, self.fenced[level], lanes, parts)
             self.fenced_at[level, lanes] = self.now[lanes // WARP]
         self.now[parts.warps] += 1
@@ -349,6 +351,8 @@ class LaneClocks:
     def relaxed(self, lanes: np.ndarray, scope: int) -> Seen:
         """What a relaxed operation of these threads releases to others in this scope: what they knew when they ran a
         fence, and what threads did before fences of theirs that these know of."""
+        if scope not in self.fenced:
+            return self.nothing()
         rows = self.fenced[scope]
         vector = rows.values[np.unique(rows.row[lanes])].max(0)
         at = self.fenced_at[scope]

@@ -58,7 +58,7 @@ class Flags:
 
     def on_atomic(self, lanes: np.ndarray, pieces: np.ndarray, instruction: Instruction) -> None:
         """An atomic passes on what the flag has told so far."""
-        if not (self.told or self.clocks.fenced_at.any() or RELEASE & set(instruction.parts)):
+        if not (self.told or self.clocks.fenced or RELEASE & set(instruction.parts)):
             return
         for group, piece in by_warp(lanes, pieces):
             self.hear(group, piece, instruction)
@@ -104,7 +104,7 @@ class Flags:
         if RELEASE & set(instruction.parts):
             releases = {scope: self.clocks.release(lanes)}
         else:
-            scopes = (at for at in range(scope + 1) if self.clocks.fenced_at[at].any())
+            scopes = (at for at in range(scope + 1) if at in self.clocks.fenced)
             releases = {at: self.clocks.relaxed(lanes, at) for at in scopes}
         told = {(one.scope, one.block): one.far for one in self.told.get(piece, ())}
         for at, seen in releases.items():

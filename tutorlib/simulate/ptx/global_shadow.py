@@ -18,10 +18,10 @@ from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.memory.access import GlobalAccess
 from tutorlib.simulate.ptx.memory.arena import Allocation, Stored
 from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Shadow, Touched
+from tutorlib.simulate.ptx.work import Work
 
 MOST_RECORDS = 2**31  # bytes
 RECORD = 39  # bytes of a piece
-BITS = 64
 NO_BLOCK, NOT_JUDGED = 0, -1  # in place of a block's number + 1
 
 
@@ -35,9 +35,6 @@ class GlobalShadow(Shadow):
     knows_storers: whether the last storer of every element is known.
 
     repeats: where a block stores the value that another has stored: no fault, but done twice.
-    busy: (blocks, warps), which warps have loaded or stored.
-    loaders: for each piece, a bit for each block that has loaded it, of up to BITS blocks. loads: how many pieces were
-    loaded; reloaded, restored: how many a block has loaded or stored again.
     """
 
     def __init__(
@@ -49,6 +46,7 @@ class GlobalShadow(Shadow):
         findings: Findings,
         show: Callable[[int], str],
         name: Callable[[int], str],
+        work: Work,
         has_flags: bool = False,
         may_have: bool = False,
         before: Stored | None = None,
@@ -60,7 +58,7 @@ class GlobalShadow(Shadow):
                 f"sizes with at most {size * MOST_RECORDS // needs:,} bytes"
             )
         super().__init__(count, piece, clocks)
-        self.geometry, self.findings, self.show, self.name = geometry, findings, show, name
+        self.geometry, self.findings, self.show, self.name, self.work = geometry, findings, show, name, work
         self.flags, self.has_flags, self.may_have, self.knows_storers = Flags(clocks), has_flags, may_have, True
         self.before, self.from_before = before, before.by_bytes(piece)[:count] if before else None
         self.repeats = Findings()
@@ -69,9 +67,6 @@ class GlobalShadow(Shadow):
         self.loaded = np.zeros(count, np.int32)
         self.loaded_by = np.zeros(count, np.uint32)
         self.load_site = np.zeros(count, np.int32)
-        self.loaders = np.zeros(count if geometry.blocks <= BITS else 0, np.uint64)
-        self.loads = self.reloaded = self.restored = 0
-        self.busy = np.zeros((geometry.blocks, geometry.warps), bool)
 
     def restart(self) -> None:
         """Make ready for another batch, whose blocks are unordered with those before it."""
@@ -82,7 +77,7 @@ class GlobalShadow(Shadow):
     def on_load(self, access: GlobalAccess) -> None:
         touched = self.touched(access)
         owners = self.owners(touched)
-        self.count_load(touched, owners)
+        self.work.on_load(touched, owners)
         strong = self.may_have and is_strong(access.instruction)
         if strong:
             is_flag = self.flags.on_load(access.lanes, access.starts // self.piece, access.instruction)
@@ -112,7 +107,7 @@ class GlobalShadow(Shadow):
         if not strong:
             self.compare_with_load(touched, owners, changes)
         self.compare_with_launch_before(touched, "stores to")
-        self.restored += int((self.storer[touched.pieces] == owners).sum())
+        self.work.on_store(touched, owners, int((self.storer[touched.pieces] == owners).sum()))
         self.note_store(touched, owners, STRONG if strong else PLAIN)
         if strong:
             self.flags.on_store(access.lanes, access.starts // self.piece, access.instruction)
@@ -152,8 +147,6 @@ class GlobalShadow(Shadow):
         self.note_write(touched, strength)
         if self.from_before is not None:
             self.from_before[touched.pieces] = False
-        blocks = owners[:: touched.many] - 1
-        self.busy[blocks, touched.access.lanes // WARP % self.geometry.warps] = True
 
     def note_load(self, touched: Touched, owners: np.ndarray) -> None:
         pieces, lanes = touched.pieces, touched.lanes
@@ -174,14 +167,6 @@ class GlobalShadow(Shadow):
     def first_warp(self) -> int:
         """The batch's, counted over all blocks of the grid."""
         return self.geometry.first * self.geometry.warps
-
-    def count_load(self, touched: Touched, owners: np.ndarray) -> None:
-        self.busy[owners - 1, touched.warps % self.geometry.warps] = True
-        if self.loaders.size:
-            bits = np.uint64(1) << (owners - 1).astype(np.uint64)
-            self.loads += len(touched.pieces)
-            self.reloaded += int((self.loaders[touched.pieces] & bits != 0).sum())
-            np.bitwise_or.at(self.loaders, touched.pieces, bits)
 
     # comparing --------------------------------------------------------------------------------------------------
 

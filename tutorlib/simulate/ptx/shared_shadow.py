@@ -18,6 +18,7 @@ from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.shadow import ATOMIC, NEVER, PLAIN, Shadow, Touched
+from tutorlib.simulate.ptx.work import Work
 
 NOT_IN_FLIGHT = -1
 BY_MBARRIER = -1  # in place of a group of cp.async
@@ -38,7 +39,6 @@ class SharedShadow(Shadow):
 
     read: the count of the last read of each warp and each other agent; read_by: a bit for each thread of the warp that
     has read since the warp was in step. visits: of each block, the counts at which threads of others last accessed it.
-    reads: pieces that warps have read; reread: those of them that the same warp had read since they were written.
     """
 
     def __init__(
@@ -50,8 +50,10 @@ class SharedShadow(Shadow):
         copies: AsyncCopies,
         findings: Findings,
         show: Callable[[int], str],
+        work: Work,
     ) -> None:
         self.geometry, self.copies, self.findings, self.show = geometry, copies, findings, show
+        self.work = work
         self.pieces = pieces_of(size, piece)
         count, readers = geometry.batch * self.pieces, clocks.agents.readers
         super().__init__(count, piece, clocks)
@@ -64,11 +66,9 @@ class SharedShadow(Shadow):
         self.has_proxies = readers > geometry.warps
         self.fence = np.empty(count if self.has_proxies else 0, np.int32)  # the fencing warp's count, or UNFENCED
         self.fencer = np.zeros(count if self.has_proxies else 0, np.int16)  # the component of a thread
-        self.at_fence = Rows(geometry.lanes, clocks.width)  # what each thread knew at its last proxy fence
+        self.at_fence: Rows | None = None  # what each thread knew at its last proxy fence
         self.carriers: dict[int, Carrier] = {}  # what brings bytes that an mbarrier counts, by the site
-        self.reads = self.reread = 0
         self.visit_site = 0
-        self.bulk_phases = np.zeros((geometry.batch, clocks.agents.mbarriers), np.int32)  # the latest that copies fill
         self.visits = np.zeros((geometry.batch, clocks.width if geometry.cluster_size > 1 else 0), np.int32)
         self.restart()
 
@@ -78,8 +78,8 @@ class SharedShadow(Shadow):
         self.flight.fill(NOT_IN_FLIGHT)
         self.read.fill(0)
         self.fence.fill(0)
-        self.at_fence.restart()
-        self.bulk_phases.fill(0)
+        if self.at_fence:
+            self.at_fence.restart()
         self.visits.fill(0)
 
     # reads ------------------------------------------------------------------------------------------------------
@@ -89,11 +89,10 @@ class SharedShadow(Shadow):
 
         Of reads by another block no record is kept: that they are over no write asks.
         """
-        self.copies.on_read(len(access.starts), self.beside_bulk(access))
         touched = self.touched(access)
         unwritten = self.compare_read_with_write(touched)
         self.note_visit(access)
-        self.note_read(touched)
+        self.note_read(access, touched)
         return touched.any_piece(unwritten) if unwritten.any() else None
 
     def on_proxy_read(self, access: SharedAccess, reader: np.ndarray, numbers: np.ndarray) -> None:
@@ -125,7 +124,7 @@ class SharedShadow(Shadow):
             self.report_unordered_read(touched, unordered)
         return (self.writer[touched.pieces] == NEVER) & ~in_flight
 
-    def note_read(self, touched: Touched) -> None:
+    def note_read(self, access: SharedAccess, touched: Touched) -> None:
         pieces, lanes = touched.pieces, touched.lanes
         if self.geometry.cluster_size > 1:
             own = np.flatnonzero(self.slot_of(pieces) == self.slots_of(lanes))
@@ -135,9 +134,9 @@ class SharedShadow(Shadow):
         read, read_by = self.read.reshape(-1), self.read_by.reshape(-1)
         at, mask_at = pieces * self.read.shape[1] + warps, pieces * self.read_by.shape[1] + warps
         before = read[at]
-        self.reads += len(before)
-        if again := int(np.count_nonzero(before)):
-            self.reread += again
+        again = int(np.count_nonzero(before))
+        self.work.on_shared_read(access, len(before), again)
+        if again:
             more = before > self.clocks.over(lanes, self.clocks.of_warp[of_batch])
             bits = np.where(more, read_by[mask_at], 0) | bits
         read[at] = self.clocks.now[of_batch]
@@ -237,19 +236,6 @@ class SharedShadow(Shadow):
         self.flight_lane[touched.pieces] = touched.lanes
         self.flight_group[touched.pieces] = group
 
-    def on_bulk(self, slot: int, mbarrier: int, phase: int) -> None:
-        """A bulk copy into a block's shared memory is issued, whose bytes this phase of an mbarrier counts."""
-        self.copies.issued = True
-        self.bulk_phases[slot, mbarrier] = max(phase, self.bulk_phases[slot, mbarrier])
-
-    def beside_bulk(self, access: SharedAccess) -> int:
-        """How many of these reads are by a thread that has not waited for all bulk copies into its block."""
-        if not self.bulk_phases.any():
-            return 0
-        first = self.clocks.base[access.slots] + self.clocks.agents.readers
-        known = self.clocks.over(access.lanes[:, None], first[:, None] + np.arange(self.bulk_phases.shape[1]))
-        return int((self.bulk_phases[access.slots] > known).any(1).sum())
-
     def on_tma_arrival(self, access: SharedAccess, component: int, phase: int) -> None:
         """The bytes are there: written by the mbarrier with this component of its block, in this phase of it."""
         pieces = self.touched(access).pieces
@@ -270,7 +256,7 @@ class SharedShadow(Shadow):
         fences, fencers = self.fence[pieces], self.fencer[pieces]
         missing = (fences == UNFENCED) | ((fencers != own) & (fences > self.clocks.over(lanes, fencers)))
         missing &= (self.writer[pieces] != NEVER) & (self.flight[pieces] == NOT_IN_FLIGHT)
-        if missing.any():
+        if missing.any() and self.at_fence:
             missing &= self.written[pieces] > self.at_fence.values[self.at_fence.row[lanes], self.writer[pieces]]
         if missing.any():
             site = int(self.write_site[pieces[int(missing.argmax())]])
@@ -284,6 +270,7 @@ class SharedShadow(Shadow):
         """A proxy fence of these threads: of what they wrote, and of what others wrote and these know of."""
         if not self.has_proxies:
             return
+        self.at_fence = self.at_fence or Rows(self.geometry.lanes, self.clocks.width)
         copy_rows(self.clocks.known, self.at_fence, lanes, self.clocks.parts(lanes))
         pieces = np.flatnonzero(self.fence == UNFENCED)
         slots, writers = self.slot_of(pieces), self.writer[pieces]

@@ -37,6 +37,7 @@ from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.units import make_units
 from tutorlib.simulate.ptx.uses import unset_at_first
 from tutorlib.simulate.ptx.watch import Watch
+from tutorlib.simulate.ptx.work import Work
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
@@ -157,16 +158,9 @@ def simulate(
     overlaps, tensors = watch.overlaps, [tensor for tensor in arena.allocations if tensor.width]
     storers = {tensor.name: overlaps.storers(tensor) for tensor in tensors if overlaps.knows_storers}
     sites = {tensor.name: overlaps.store_sites(tensor) for tensor in tensors}
-    overlap = copies.overlapped / copies.reads if copies.reads else 0.0
-    meetings = sum(times for one, times in zip(kernel.instructions, runs, strict=True) if one.parts[0] == "bar")
-    tile = copies.bytes * geometry.warps / max(meetings, 1)  # that a block copies from one barrier to the next
-    ahead = copies.most_at_read / min(geometry.batch, geometry.blocks) / max(tile, 1)
-    busy, results = int(overlaps.busy.sum()), fp32_results(kernel, state.registers)
-    reloaded, restored = overlaps.reloaded / max(overlaps.loads, 1), overlaps.restored * overlaps.piece
-    reread = watch.races.reread / max(watch.races.reads, 1)
-    report = replace(report, busy=busy, reloaded=reloaded, restored=restored, results=results)
-    report = replace(report, overlap=overlap, ahead=ahead, reread=reread)
-    return replace(report, trace=trace, storers=storers, store_sites=sites)
+    report = replace(report, results=fp32_results(kernel, state.registers), trace=trace)
+    counts = watch.work.counts(kernel, runs, overlaps.piece)
+    return replace(report, storers=storers, store_sites=sites, **counts)
 
 
 def batch_of(launch: Launch, smem: int) -> int:
@@ -241,8 +235,6 @@ def make_watch(
 ) -> Watch:
     instructions = launch.kernel.instructions
     clocks = LaneClocks(geometry, agents_of(instructions, geometry), alive)
-    piece = smallest_shared(instructions)
-    races = SharedShadow(geometry, copies.shared.size, piece, clocks, copies, findings, places.show)
     stores = [
         i for i in instructions if i.opcode.startswith(("st.", "wmma.store", "tensormap")) and touches(i, "global")
     ]
@@ -256,10 +248,12 @@ def make_watch(
     piece = min([smallest(stores), *elements]) if clocks.agents.stores else smallest(stores)
     may_have = flags or any(i.parts[0] == "atom" for i in instructions)
     before = arena.stored if launch.overlapping else None
-    overlaps = GlobalShadow(
-        geometry, len(arena.bytes), piece, clocks, findings, places.show, name, flags, may_have, before
-    )
-    return Watch(findings, AccessLog(), clocks, races, undefined, overlaps, places.show)
+    size = len(arena.bytes)
+    work = Work(geometry, clocks, copies, size // piece + 1)
+    overlaps = GlobalShadow(geometry, size, piece, clocks, findings, places.show, name, work, flags, may_have, before)
+    piece = smallest_shared(instructions)
+    races = SharedShadow(geometry, copies.shared.size, piece, clocks, copies, findings, places.show, work)
+    return Watch(findings, AccessLog(), clocks, races, undefined, overlaps, places.show, work)
 
 
 def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents:

@@ -9,6 +9,7 @@ from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.global_shadow import GlobalShadow
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
 from tutorlib.simulate.ptx.undefined import Undefined
+from tutorlib.simulate.ptx.work import Work
 
 
 @dataclass
@@ -25,4 +26,5 @@ class Watch:
     undefined: Undefined
     overlaps: GlobalShadow
     show: Callable[[int], str]
+    work: Work
     zeros: Findings = field(default_factory=Findings)
