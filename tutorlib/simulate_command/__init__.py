@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tutorlib.simulate.bad_input import BadInput, one_line, parse_arch
-from tutorlib.simulate.child import Crashed, in_child, signal_name
-from tutorlib.simulate.report import Report, counted
+from tutorlib.simulate.child import Crashed, in_own_process, signal_name
+from tutorlib.simulate.report import Report, number_of
 from tutorlib.simulate.sarif import to_sarif
 from tutorlib.simulate.stand_in.script import run_script
 
@@ -18,7 +18,7 @@ Format = Literal["text", "json", "sarif"]
 
 
 @dataclass(frozen=True)
-class Simulated:
+class CommandResult:
     """wrong: sentences about the outputs, or about how the command ended. reference: what the outputs were compared
     with, or "". known: of the findings, those that the baseline has, which are not in the report.
     """
@@ -32,7 +32,7 @@ class Simulated:
     def failed(self) -> bool:
         return bool(self.report.findings or self.wrong)
 
-    def after(self, baseline: Path | None) -> "Simulated":
+    def after(self, baseline: Path | None) -> "CommandResult":
         """Without the findings of a baseline, a report in JSON. Raises BadInput if it is none."""
         if baseline is None:
             return self
@@ -50,14 +50,14 @@ class Simulated:
             extra = {"reference": self.reference, "wrong": list(self.wrong), "known": self.known}
             return json.dumps(self.report.as_data() | extra, indent=2)
         equal = [f"✓ equal to {self.reference}"] if self.reference and not self.wrong else []
-        known = [f"  {counted(self.known, 'known finding')}"] if self.known else []
+        known = [f"  {number_of(self.known, 'known finding')}"] if self.known else []
         verdict = [*self.report.verdict_lines(), *known, *(f"✗ {one}" for one in self.wrong), *equal]
         return "\n".join([*verdict, *self.report.cost_lines()])
 
 
 def simulate_command(
     command: Sequence[str], arch: str, format: Format, picture: Path | None, keep: Path | None
-) -> Simulated:
+) -> CommandResult:
     """A script, pytest or another command, unchanged. Its output goes to stderr where stdout is for data.
 
     Raises BadInput if it launches nothing.
@@ -75,9 +75,9 @@ def simulate_command(
     if not run.launches:
         raise BadInput(f"{said} {ended or 'launches no kernel'}" + (" and launches no kernel" if ended else ""))
     stopped = sum(bool(launch.stopped) for launch in run.launches)
-    wrong = [f"{counted(stopped, 'launch', 'launches')} could not be simulated"] if stopped else []
+    wrong = [f"{number_of(stopped, 'launch', 'launches')} could not be simulated"] if stopped else []
     wrong += [f"{said} {ended}"] if ended else []
-    done = Simulated(Report(parse_arch(arch), run.launches, {}), tuple(wrong))
+    done = CommandResult(Report(parse_arch(arch), run.launches, {}), tuple(wrong))
     if picture:
         save_picture(done.report, picture)
     return done
@@ -93,7 +93,7 @@ def simulate_alone(target: str, format: Format, baseline: Path | None, **options
         return done.formatted(format), done.failed
 
     try:
-        return in_child(task)
+        return in_own_process(task)
     except Crashed as error:
         raise BadInput(f"{target} crashes while it is simulated: {error}") from None
 

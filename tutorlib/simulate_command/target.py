@@ -16,7 +16,7 @@ from tutorlib.simulate.poison import is_poison
 from tutorlib.simulate.report import Report
 from tutorlib.simulate.target import load_target
 from tutorlib.simulate.tool import argument_names, simulate
-from tutorlib.simulate_command import Simulated, check_picture, save_picture
+from tutorlib.simulate_command import CommandResult, check_picture, save_picture
 
 
 def simulate_target(
@@ -30,7 +30,7 @@ def simulate_target(
     reference: str,
     seed: int,
     picture: Path | None,
-) -> Simulated:
+) -> CommandResult:
     """Everything as the command line has it. Raises BadInput if nothing was simulated."""
     check_picture(picture)
     generator = torch.Generator().manual_seed(seed)
@@ -55,7 +55,7 @@ def simulate_target(
     wrong = tuple(wrong_outputs(report, outputs, want, given))
     if picture:
         save_picture(report, picture)
-    return Simulated(report, wrong, reference)
+    return CommandResult(report, wrong, reference)
 
 
 def results_of(reference: str, given: Sequence[Given]) -> list[Tensor]:

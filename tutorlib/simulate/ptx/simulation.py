@@ -13,7 +13,7 @@ from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.block_order import STRONG, BlockOrder, is_device_fence, is_strong
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyRecords
-from tutorlib.simulate.ptx.findings import Finding, Findings, Named
+from tutorlib.simulate.ptx.findings import Finding, Findings, NamedMemory
 from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order, waits_for_warpgroup
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
@@ -69,7 +69,7 @@ class Launch:
     parameters: bytes
     find: Find
     cluster: Dim3 = ALONE
-    names: Sequence[Named] = ()
+    names: Sequence[NamedMemory] = ()
 
 
 def module_sizes(module: Module) -> list[int]:
