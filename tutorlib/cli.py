@@ -273,7 +273,7 @@ def simulate(
     Exit status 0: nothing found; 1: findings, a wrong output, or a command that fails; 2: nothing was simulated.
     """
     from tutorlib import simulate_command as command
-    from tutorlib.simulate.target import BadInput
+    from tutorlib.simulate.bad_input import BadInput
 
     try:
         if ctx.obj:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tests.outside.runs import kept_in, simulated
 from tests.outside.table import Case
-from tutorlib.simulate.child import Crashed, in_child
+from tutorlib.simulate.child import Crashed, in_own_process
 from tutorlib.simulate.kept import KeptLaunch, Memory, replay
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
 from tutorlib.simulate.ptx.pieces import Piece
@@ -90,7 +90,7 @@ def mutants_tried(kept: KeptLaunch, each: int = EACH) -> Iterator[Mutant]:
     for fault, found, changed in mutants_of(kept.ptx, kept.kernel, each):
         line, statement = kept.ptx.count("\n", 0, found.start()) + 1, " ".join(found[0].split())
         try:
-            findings, compared = in_child(lambda changed=changed: tried(kept, changed))
+            findings, compared = in_own_process(lambda changed=changed: tried(kept, changed))
         except (NotSimulated, CannotLaunch, Crashed) as error:
             yield Mutant(fault, line, statement, False, [], str(error))
         else:

@@ -34,10 +34,14 @@ def causes(findings: Sequence[Finding]) -> list[Cause]:
 
 def are_related(one: Finding, other: Finding) -> bool:
     kinds = {one.kind, other.kind}
-    return bool(kinds & PROGRESS or (len(kinds) == 1 and kinds <= UNORDERED) or lines_of(one) & lines_of(other))
+    return bool(
+        kinds & PROGRESS
+        or (len(kinds) == 1 and kinds <= UNORDERED)
+        or lines_of_accesses(one) & lines_of_accesses(other)
+    )
 
 
-def lines_of(finding: Finding) -> set[tuple[str, int]]:
+def lines_of_accesses(finding: Finding) -> set[tuple[str, int]]:
     """Of its accesses, in the source, or in the PTX where that is all there is."""
     if finding.place is None:
         return {("", finding.ptx_line)} if finding.ptx_line else set()

@@ -13,7 +13,7 @@ class Crashed(Exception):
     """The process died. The message is the signal's name, "Segmentation fault", or its exit status."""
 
 
-def in_child(task: Callable[[], T]) -> T:
+def in_own_process(task: Callable[[], T]) -> T:
     """What the task returns, in a forked process: what this one has imported it has, too.
 
     Raises what the task raises, if that can be pickled, and Crashed.

@@ -48,8 +48,8 @@ class Memory:
 class KeptLaunch:
     """The launch of a kernel in a PTX text. parameters: as they lie in the parameter space; offsets: where each begins.
 
-    places: of the PTX's lines with a source line, by number: file, line, text and callers. label, counts: of whoever
-    keeps it.
+    places: of the PTX's lines with a source line, by number: file, line, text and callers. label, counts: added by a
+        program that goes on with the file.
     """
 
     kernel: str
@@ -76,7 +76,7 @@ class KeptLaunch:
             raise ValueError(f"{file} has no launch that --keep wrote") from error
 
 
-def keep(launch: Launch, pieces: Sequence[Piece], before: Sequence[bytes]) -> KeptLaunch:
+def kept_launch(launch: Launch, pieces: Sequence[Piece], before: Sequence[bytes]) -> KeptLaunch:
     """A launch that was simulated on these pieces. before: what was in them."""
     sizes = launch.grid, launch.block, launch.dynamic_smem, launch.cluster
     config = LaunchConfig(*sizes, overlapping=launch.overlapping)

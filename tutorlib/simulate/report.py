@@ -90,16 +90,16 @@ class Report:
     def verdict_lines(self) -> list[str]:
         """What is wrong with each launch; launches that are alike are one."""
         found = len(self.findings)
-        said = counted(found, "finding") if found else "no finding"
-        lines = [f"sm_{self.arch}: {counted(len(self.launches), 'launch', 'launches')}, {said}"]
-        for launch, times in alike(self.launches):
+        said = number_of(found, "finding") if found else "no finding"
+        lines = [f"sm_{self.arch}: {number_of(len(self.launches), 'launch', 'launches')}, {said}"]
+        for launch, times in alike_launches(self.launches):
             lines += launch_lines(launch, times)
         return lines
 
     def cost_lines(self) -> list[str]:
         """The accesses that cost more than they must, and the work that is done twice."""
         lines = []
-        for launch, _ in alike(self.launches):
+        for launch, _ in alike_launches(self.launches):
             dear = [f"! {repeat}" for repeat in launch.repeats]
             dear += [line for line in cost_lines(launch) if line.startswith("!")]
             lines += [launch_name(launch), *dear] if dear and len(self.launches) > 1 else dear
@@ -109,18 +109,18 @@ class Report:
         return "\n".join([*self.verdict_lines(), *self.cost_lines()])
 
 
-def counted(number: int, one: str, several: str = "") -> str:
+def number_of(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
-def alike(launches: Sequence[LaunchReport]) -> list[tuple[LaunchReport, int]]:
+def alike_launches(launches: Sequence[LaunchReport]) -> list[tuple[LaunchReport, int]]:
     """Launches of one kernel, from one line and with one result: the first of them, and how many they are."""
-    times = Counter(map(likeness, launches))
-    first = {likeness(launch): launch for launch in reversed(launches)}
+    times = Counter(map(launch_likeness, launches))
+    first = {launch_likeness(launch): launch for launch in reversed(launches)}
     return [(first[each], times[each]) for each in times]
 
 
-def likeness(launch: LaunchReport) -> tuple[object, ...]:
+def launch_likeness(launch: LaunchReport) -> tuple[object, ...]:
     found = tuple(fingerprint(one, "") for one in launch.findings)
     return launch.kernel, str(launch.launched_at), launch.blocks, found, launch.printed, launch.stopped
 
@@ -161,7 +161,7 @@ def launch_name(launch: LaunchReport) -> str:
 
 
 def launch_size(launch: LaunchReport) -> str:
-    blocks = counted(launch.blocks, "block")
+    blocks = number_of(launch.blocks, "block")
     return f"{blocks}, {launch.instructions:,} warp instructions" if launch.issued else blocks
 
 

@@ -20,13 +20,13 @@ def to_sarif(report: Report) -> str:
     for launch in report.launches:
         for cause in causes(launch.findings):
             print_ = fingerprint(cause.finding, launch.kernel)
-            results.setdefault(print_, result_of(cause.finding, cause.follow, launch.launched_at, print_))
+            results.setdefault(print_, sarif_result(cause.finding, cause.follow, launch.launched_at, print_))
     rules = [{"id": kind} for kind in sorted({result["ruleId"] for result in results.values()})]
     run = {"tool": {"driver": {"name": "tutor simulate", "rules": rules}}, "results": list(results.values())}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-def result_of(
+def sarif_result(
     finding: Finding, follow: tuple[Finding, ...], launched_at: SourceLine | None, print_: str
 ) -> dict[str, Any]:
     place = finding.place or launched_at

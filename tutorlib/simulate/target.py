@@ -7,18 +7,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tutorlib.compiling.errors import without_colours
 from tutorlib.compiling.source_files import module_of
 from tutorlib.dsl.cute.functions import says_it_is_jit
 from tutorlib.dsl.cutile.kernels import function_of
+from tutorlib.simulate.bad_input import BadInput, one_line
 from tutorlib.simulate.host_functions import is_tile_kernel
 from tutorlib.simulate.kept import ENDING
 
 SOURCES = (".ptx", ".cu", ENDING)
-
-
-class BadInput(ValueError):
-    """Something on the command line is wrong. One line, which says what to write instead."""
 
 
 def load_target(target: str) -> tuple[Any, str]:
@@ -81,7 +77,3 @@ def imported(path: Path) -> ModuleType:
         return import_module(name) if "." in name else module_of(path.resolve(), name)
     except Exception as error:
         raise BadInput(f"{path} cannot be imported: {one_line(error)}") from error
-
-
-def one_line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {without_colours(str(error))}".split())

@@ -66,7 +66,7 @@ def calls_taken_over(
         patches += [
             mock.patch.object(JitCompiledFunction, "run_compiled_program", taken_over),
             mock.patch.object(BaseDSL, "mangle_name", mangled),
-            mock.patch.object(testing, "_benchmark_for_autotune", run_once),
+            mock.patch.object(testing, "_benchmark_for_autotune", benchmarked_once),
             mock.patch.object(driver, "cuInit", return_value=(success,)),
             mock.patch.object(driver, "cuDeviceGetCount", return_value=(success, 1)),
         ]
@@ -75,7 +75,7 @@ def calls_taken_over(
         yield
 
 
-def run_once(call: Callable[..., Any], *args: Any, **options: Any) -> float:
+def benchmarked_once(call: Callable[..., Any], *args: Any, **options: Any) -> float:
     """In the place of the autotuner's benchmark."""
     call(*args, **{name: value for name, value in options.items() if name not in TIMING})
     return 1.0

@@ -10,7 +10,7 @@ import torch
 
 CUDA = torch.device("cuda", 0)
 SHARED_MEMORY, REGISTERS = 227 * 2**10, 65536
-TensorMap = Callable[[int, int, list[int], list[int], list[int], int], bytes]
+MakeTensorMap = Callable[[int, int, list[int], list[int], list[int], int], bytes]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Utils:
     """What Triton's compiled driver module has: kernels are not loaded. tensor_map: makes a descriptor for TMA."""
 
     sms: int
-    tensor_map: TensorMap
+    tensor_map: MakeTensorMap
 
     def get_device_properties(self, device: int) -> dict[str, int]:
         clocks = {"sm_clock_rate": 1_000_000, "mem_clock_rate": 1_000_000, "mem_bus_width": 1024, "warpSize": 32}
@@ -56,7 +56,7 @@ class Utils:
 class Driver:
     def __init__(self, capability: tuple[int, int], utils: Utils, launch: Callable[[TritonLaunch], None]) -> None:
         self.capability, self.utils = capability, utils
-        self.launcher_cls = lambda src, metadata: Launcher(list(src.signature.values()), metadata, launch)
+        self.launcher_cls = lambda src, metadata: TritonLauncher(list(src.signature.values()), metadata, launch)
 
     def get_current_target(self) -> Any:
         from triton.backends.compiler import GPUTarget
@@ -82,13 +82,13 @@ class Driver:
         return torch.cuda
 
     def get_benchmarker(self) -> Any:
-        return constant
+        return one_millisecond
 
     def allocate_default_profile_scratch(self, *args: Any) -> None: ...
 
 
 @dataclass(frozen=True)
-class Launcher:
+class TritonLauncher:
     """Of one compiled kernel. kinds: of its arguments."""
 
     kinds: list[Any]
@@ -124,14 +124,14 @@ def flattened(kinds: Sequence[Any], args: Sequence[Any], described: Iterator[Any
             yield arg
 
 
-def constant(call: Any, *args: Any, quantiles: Sequence[float] | None = None, **options: Any) -> Any:
+def one_millisecond(call: Any, *args: Any, quantiles: Sequence[float] | None = None, **options: Any) -> Any:
     """In the place of a benchmark: 1 ms."""
     return [1.0] * len(quantiles) if quantiles else 1.0
 
 
 @contextmanager
 def launches_taken_over(
-    capability: tuple[int, int], sms: int, launch: Callable[[TritonLaunch], None], tensor_map: TensorMap
+    capability: tuple[int, int], sms: int, launch: Callable[[TritonLaunch], None], tensor_map: MakeTensorMap
 ) -> Iterator[None]:
     """Kernels compile for this capability, autotuners take the smallest of their configurations.
 
@@ -156,6 +156,6 @@ def launches_taken_over(
         stack.enter_context(mock.patch.object(CompiledKernel, "_init_handles", initialized))
         stack.enter_context(mock.patch.object(Autotuner, "prune_configs", smallest))
         stack.enter_context(mock.patch.object(Autotuner, "_bench", return_value=[1.0, 1.0, 1.0]))
-        stack.enter_context(mock.patch.object(triton.testing, "do_bench", constant))
+        stack.enter_context(mock.patch.object(triton.testing, "do_bench", one_millisecond))
         triton.runtime.driver.set_active(Driver(capability, Utils(sms, tensor_map), launch))
         yield

@@ -25,7 +25,7 @@ class SourceLine:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedMemory:
     """A piece of a block's shared memory that the source gives a name. start, size: bytes."""
 
     name: str
@@ -86,7 +86,7 @@ class Noticed:
 class Findings:
     """Kept by kind, instruction and what else tells two findings apart. names: of shared memory."""
 
-    names: Sequence[Named] = ()
+    names: Sequence[NamedMemory] = ()
     seen: dict[tuple[Hazard, int, object], Noticed] = field(default_factory=dict)
 
     def notice(
@@ -99,7 +99,7 @@ class Findings:
             self.seen[key] = Noticed(site, fault.told(message()))
         self.seen[key].count += count
 
-    def named(self, byte: int) -> Named | None:
+    def named(self, byte: int) -> NamedMemory | None:
         """The piece of shared memory that has the byte."""
         return next((one for one in self.names if one.start <= byte < one.start + one.size), None)
 

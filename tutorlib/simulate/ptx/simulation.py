@@ -13,7 +13,7 @@ from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyRecords
 from tutorlib.simulate.ptx.facts import facts_of
-from tutorlib.simulate.ptx.findings import Finding, Findings, Named
+from tutorlib.simulate.ptx.findings import Finding, Findings, NamedMemory
 from tutorlib.simulate.ptx.flags import STRONG, is_fence, is_strong, scope_of
 from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
@@ -72,7 +72,7 @@ class Launch:
     find: Find
     cluster: Dim3 = ALONE
     overlapping: bool = False
-    names: Sequence[Named] = ()
+    names: Sequence[NamedMemory] = ()
 
 
 def module_sizes(module: Module) -> list[int]:

@@ -21,13 +21,13 @@ from tutorlib.simulate.stand_in.gpu import StandInGpu
 def cutile_on(gpu: StandInGpu) -> Iterator[None]:
     def launch(stream: Any, grid: Any, kernel: Any, args: Any, /, **options: Any) -> None:
         refuse_launch(stream, grid, kernel, args)
-        gpu.take(function_of(kernel).__name__, lambda: interpreted(kernel, grid, args, gpu.arch))
+        gpu.take(function_of(kernel).__name__, lambda: interpreted_launch(kernel, grid, args, gpu.arch))
 
     with launched_by(launch):
         yield
 
 
-def interpreted(kernel: Any, grid: tuple[int, ...], args: tuple[Any, ...], arch: str) -> Report:
+def interpreted_launch(kernel: Any, grid: tuple[int, ...], args: tuple[Any, ...], arch: str) -> Report:
     """The report of a launch. Raises CompileFailed, and what `cutile.run` raises."""
     file = function_of(kernel).__code__.co_filename
     linecache.checkcache(file)

@@ -21,10 +21,10 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from tutorlib.compiling.errors import is_readers
-from tutorlib.simulate.kept import ENDING, keep
+from tutorlib.simulate.kept import ENDING, kept_launch
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
 from tutorlib.simulate.ptx.findings import SourceLine
-from tutorlib.simulate.ptx.memory.pointers import words_of
+from tutorlib.simulate.ptx.memory.pointers import pointer_words
 from tutorlib.simulate.ptx.pieces import LaunchBefore, Piece, simulate_pieces
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch
@@ -86,7 +86,7 @@ class StandInGpu:
         found: dict[int, Piece] = {}
         pending = [parameters]
         while pending:
-            for word in words_of(pending.pop()).tolist():
+            for word in pointer_words(pending.pop()).tolist():
                 at = bisect_right(starts, word) - 1
                 one = self.held[starts[at]][0] if at >= 0 else None
                 if one is not None and word < one.start + len(one.bytes) and one.start not in found:
@@ -121,7 +121,7 @@ class StandInGpu:
         try:
             return simulate_pieces(launch, pieces, self.traced, self.before)
         finally:
-            keep(launch, pieces, contents).write(self.keep / f"{os.getpid()}-{len(self.kept)}{ENDING}")
+            kept_launch(launch, pieces, contents).write(self.keep / f"{os.getpid()}-{len(self.kept)}{ENDING}")
 
 
 def frame_of_the_script() -> FrameType | None:

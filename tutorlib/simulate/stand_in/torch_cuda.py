@@ -176,7 +176,7 @@ class Stream:
     wait_stream = wait_event = record_event = synchronize
 
 
-class Event:
+class CudaEvent:
     cuda_event = 1
 
     def __init__(self, *args: Any, **options: Any) -> None: ...
@@ -235,7 +235,7 @@ def torch_on(gpu: StandInGpu) -> Iterator[None]:
              "reset_peak_memory_stats")
         ),
     }  # fmt: skip
-    classes = {"Stream": Stream, "Event": Event, "CUDAGraph": CUDAGraph}
+    classes = {"Stream": Stream, "Event": CudaEvent, "CUDAGraph": CUDAGraph}
     with ExitStack() as stack:
         for name, value in says.items():
             stack.enter_context(mock.patch.object(torch.cuda, name, lambda *args, value=value, **options: value))

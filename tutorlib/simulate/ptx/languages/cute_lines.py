@@ -19,7 +19,7 @@ from tutorlib.dsl.cute.aborts import no_abort
 from tutorlib.dsl.cute.functions import is_of_the_dsl
 from tutorlib.dsl.cute.locations import locations
 from tutorlib.dsl.cute.shared_memory import SharedPiece
-from tutorlib.simulate.ptx.findings import Named, SourceLine
+from tutorlib.simulate.ptx.findings import NamedMemory, SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Module
 from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.quotes import name_made_at, quoted
@@ -37,7 +37,7 @@ class Stacks:
     """
 
     stacks: dict[tuple[Frame, ...], int] = field(default_factory=dict)
-    shared: dict[str, list[Named]] = field(default_factory=dict)
+    shared: dict[str, list[NamedMemory]] = field(default_factory=dict)
 
     def number(self) -> int:
         """The lines of the current stack, without the DSL's frames and those below the compilation."""
@@ -48,8 +48,8 @@ class Stacks:
         """A kernel allocates shared memory on the current lines: its name is that which the source gives it there."""
         stack = frames_of_the_kernel(sys._getframe(2))
         name = next(filter(None, (name_made_at(file, line) for file, line in stack)), "shared memory")
-        made = [Named(f"{name}.{field}", piece.start + start, size) for field, size, start in piece.fields]
-        self.shared.setdefault(kernel, []).extend(made or [Named(name, piece.start, piece.size)])
+        made = [NamedMemory(f"{name}.{field}", piece.start + start, size) for field, size, start in piece.fields]
+        self.shared.setdefault(kernel, []).extend(made or [NamedMemory(name, piece.start, piece.size)])
 
     def finder(self, module: Module) -> Find:
         by_number = {number: stack for stack, number in self.stacks.items()}
