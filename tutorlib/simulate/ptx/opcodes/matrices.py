@@ -222,7 +222,7 @@ def product(
             for words, piece, kind in zip(given, pieces, kinds[1:], strict=True)
         )
         d = add_products(a, b, c)
-        d = d.reshape(len(warps), m * n).astype(d_type, copy=False).take(inverse, axis=1)
+        d = d.reshape(len(warps), m * n).astype(d_type, copy=False).take(inverse, axis=1, mode="clip")
         bits = d.view(outs[0].dtype).reshape(len(warps), WARP, len(outs))
         running = slice(None) if where is True else warps
         for number, out in enumerate(outs):
@@ -233,8 +233,11 @@ def product(
 
 def matrix(words: list[np.ndarray], piece: Fragment, kind: str, warps: np.ndarray, every: bool) -> np.ndarray:
     """(warps, rows, columns)"""
-    lanes = np.stack(words if every else [w[warps] for w in words], axis=2)  # (warps, 32, registers)
-    elements = lanes.view(f"u{piece.element // 8}").reshape(len(lanes), -1).take(piece.order, axis=1)
+    lanes = np.empty((len(warps), WARP, len(words)), words[0].dtype)
+    for number, word in enumerate(words):
+        lanes[:, :, number] = word if every else word[warps]
+    elements = lanes.view(f"u{piece.element // 8}").reshape(len(lanes), -1)
+    elements = elements.take(piece.order, axis=1, mode="clip")  # the default looks for places outside
     return DECODE[kind](elements).reshape(len(lanes), piece.rows, piece.columns)
 
 
