@@ -4,7 +4,7 @@ import pytest
 
 from tutorlib.simulate.ptx.facts import FACTS, doing, facts_of
 from tutorlib.simulate.ptx.ir import Instruction
-from tutorlib.simulate.ptx.opcodes import ANY_TYPE, FLOATS
+from tutorlib.simulate.ptx.opcodes import ANY_TYPE, FLOATS, INTEGERS
 
 
 def instruction(opcode):
@@ -56,6 +56,6 @@ def test_what_a_picture_shows(opcode, shown):
 
 
 def test_every_row_is_of_an_opcode_that_is_simulated():
-    known = {name.split(".")[0] for name in {**ANY_TYPE, **FLOATS}}
+    known = {name.split(".")[0] for name in {**ANY_TYPE, **FLOATS, **INTEGERS}}
     scheduled = {"bra", "ret", "exit", "trap", "bar", "barrier", "setmaxnreg"}  # by `schedule`, which decodes no step
     assert {name.split(".")[0] for name in FACTS} <= known | scheduled

@@ -6,7 +6,7 @@ is what __syncthreads and sync_threads ask for.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Operand
 from tutorlib.simulate.ptx.state import State
-from tutorlib.simulate.ptx.waiting import Waiting
+from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 BARRIERS = 16
 
@@ -88,11 +88,12 @@ class LetThrough:
 
 
 @dataclass
-class BlockBarriers:
-    """waiting: in the order of their arrival."""
+class BlockBarriers(Meeting[WaitingInBarrier]):
+    """The barriers of all blocks of the batch."""
+
+    hazard = Hazard.BARRIER
 
     state: State
-    waiting: list[WaitingInBarrier] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         shape = (self.state.geometry.batch, BARRIERS)
@@ -236,15 +237,11 @@ class BlockBarriers:
                 "only some threads take is a deadlock",
             )  # fmt: skip
 
-    def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait."""
-        for group in self.waiting:
-            slot = int(self.state.slot[group.lanes[0]])
-            here = group.lanes[self.state.slot[group.lanes] == slot]
-            self.notice(
-                group, slot, len(group.lanes),
-                f"{self.span(here)} wait in this barrier forever, since the others never reach it: a deadlock",
-            )  # fmt: skip
+    def lacking(self, group: WaitingInBarrier) -> str:
+        slot = int(self.state.slot[group.lanes[0]])
+        here = group.lanes[self.state.slot[group.lanes] == slot]
+        says = f"in block {self.state.geometry.show_slot(slot)} {self.span(here)} wait in this barrier forever, since "
+        return says + "the others never reach it: a deadlock"
 
     def notice(self, group: WaitingInBarrier, slot: int, count: int, what: str) -> None:
         block = self.state.geometry.show_slot(slot)

@@ -1,25 +1,20 @@
 """barrier.cluster: all threads of a cluster's blocks arrive, and later wait for each other (PTX ISA, 9.7.13.4)."""
 
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 
-from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.clocks import CLUSTER, LaneClocks, Seen
-from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
-from tutorlib.simulate.ptx.waiting import Waiting
+from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 
 @dataclass
-class ClusterBarriers:
+class ClusterBarriers(Meeting[Waiting]):
     """arrived: threads of each cluster. passed: how often its barrier was."""
 
     geometry: Geometry
     clocks: LaneClocks
-    findings: Findings
-    waiting: list[Waiting] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         clusters = self.geometry.batch // self.geometry.cluster_size
@@ -59,10 +54,9 @@ class ClusterBarriers:
 
     def wait(self, site: int, lanes: np.ndarray, then: int | None) -> np.ndarray:
         """Those of these lanes that may go on; the others wait."""
-        return np.concatenate([lanes[:0], *(free.lanes for free in self.serve(Waiting(site, lanes, then)))])
+        return self.come(Waiting(site, lanes, then))
 
     def serve(self, group: Waiting) -> list[Waiting]:
-        """Those who may go on; the others wait."""
         passes = self.passed[self.cluster[group.lanes]] >= self.turn[group.lanes]
         free = group.some(passes)
         for one in free:
@@ -73,20 +67,10 @@ class ClusterBarriers:
         self.waiting += group.some(~passes)
         return free
 
-    def open(self) -> list[Waiting]:
-        """The lanes that may go on now, which wait no longer."""
-        waiting, self.waiting = self.waiting, []
-        return [one for group in waiting for one in self.serve(group)]
-
     def leave(self, lanes: np.ndarray) -> None:
         np.add.at(self.ended, self.cluster[lanes], 1)
         self.settle()
 
-    def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait."""
-        for group in self.waiting:
-            says = (
-                f"{self.geometry.show_warp(int(group.lanes[0]) // WARP)} waits forever for its cluster: some threads "
-                "of its blocks never arrive at the cluster's barrier"
-            )
-            self.findings.notice(Hazard.DEADLOCK, group.site, partial(str, says), len(group.lanes))
+    def lacking(self, group: Waiting) -> str:
+        who = self.geometry.show_warp(int(group.lanes[0]) // WARP)
+        return f"{who} waits forever for its cluster: some threads of its blocks never arrive at the cluster's barrier"

@@ -38,7 +38,8 @@ class Finding:
     """One thing wrong with a kernel, whose result may be right by luck.
 
     kind: "unwaited": shared memory is read, or written anew, while a cp.async into it may still be in flight;
-        "race": two threads use the same memory, one of them to write, with nothing between that orders them;
+        "race": two threads use the same memory, one of them to write, with nothing between that orders them; or a
+            launch uses what the one before may still be storing;
         "unwritten": shared memory is read that was never written;
         "unset": what is stored or decides something comes from a register never set;
         "barrier": a barrier that not all threads of a block reach;

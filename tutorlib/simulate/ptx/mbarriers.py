@@ -6,7 +6,6 @@ Who waits for it then knows what those knew who arrived, and that the bytes are 
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -14,9 +13,8 @@ import numpy as np
 from tutorlib.dsl.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.clocks import CTA, LaneClocks, Seen
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
-from tutorlib.simulate.ptx.waiting import Waiting
+from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 MOST = 64  # of a block
 IMPATIENT = 2  # times that all threads who wait give up in vain, before they count as stuck
@@ -70,14 +68,12 @@ class WaitingForPhase(Waiting):
 
 
 @dataclass
-class Mbarriers:
+class Mbarriers(Meeting[WaitingForPhase]):
     """show: a site as "line 12, `…`"."""
 
     geometry: Geometry
     clocks: LaneClocks
-    findings: Findings
     show: Callable[[int], str]
-    waiting: list[WaitingForPhase] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.made: dict[SharedPlace, MbarrierState] = {}
@@ -325,9 +321,9 @@ class Mbarriers:
         return free
 
     def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait: first for phases of which a part has come."""
-        for group in sorted(self.waiting, key=lambda group: (group.mbarrier.untouched, group.site)):
-            self.findings.notice(Hazard.DEADLOCK, group.site, partial(self.lacking, group), len(group.lanes))
+        """First of those who wait for phases of which a part has come."""
+        self.waiting.sort(key=lambda group: (group.mbarrier.untouched, group.site))
+        super().report_deadlock()
 
     def lacking(self, group: WaitingForPhase) -> Flaw:
         mbarrier, lacks = group.mbarrier, {}

@@ -10,7 +10,7 @@ cohort can run does TMA do what it was told to: as late as it may. A cohort that
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from tutorlib.simulate.ptx.opcodes.mbarriers import phase_operands
 from tutorlib.simulate.ptx.opcodes.wgmma import Tell
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.trace import BlockTrace
-from tutorlib.simulate.ptx.waiting import Waiting
+from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 POLLS = 100  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
 HOPELESS = 1000  # such polls by the only cohort that can run, while TMA has nothing to do
@@ -67,20 +67,6 @@ class Program:
     multiplications: Mapping[int, Tell]
 
 
-class Meeting(Protocol):
-    """A place at which threads wait for others."""
-
-    @property
-    def waiting(self) -> Sequence[Waiting]: ...
-    def open(self) -> Sequence[Waiting]:
-        """Those who wait no longer."""
-        ...
-
-    def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait."""
-        ...
-
-
 After = Callable[[Cohort], list[Cohort]]
 Come = Callable[[np.ndarray], np.ndarray]  # lanes arrive at an instruction: those that may go on; the others wait
 
@@ -96,8 +82,8 @@ class Scheduler:
         self, program: Program, state: State, limit: int, budget: float = inf, trace: BlockTrace | None = None
     ) -> None:
         self.program, self.state, self.limit, self.budget, self.trace = program, state, limit, budget, trace
-        self.barriers = BlockBarriers(state)
-        self.meetings: tuple[Meeting, ...] = (self.barriers, *state.units.meetings)
+        self.barriers = BlockBarriers(state.watch.findings, state)
+        self.meetings: tuple[Meeting[Any], ...] = (self.barriers, *state.units.meetings)
         self.runs = np.zeros(len(program.blocks), np.int64)
         self.steps = 0
         self.after = [self.end_of(block) for block in program.blocks]

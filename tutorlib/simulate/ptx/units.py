@@ -64,14 +64,14 @@ class Units:
 
 def make_units(geometry: Geometry, shared: SharedMemory, watch: Watch, blocks_per_sm: int) -> Units:
     """blocks_per_sm: that an SM is to hold."""
-    registers = RegisterPool(geometry, watch.findings, blocks_per_sm)
-    mbarriers = Mbarriers(geometry, watch.clocks, watch.findings, watch.show)
+    registers = RegisterPool(watch.findings, geometry, blocks_per_sm)
+    mbarriers = Mbarriers(watch.findings, geometry, watch.clocks, watch.show)
     return Units(
         mbarriers,
         BulkCopies(geometry, shared, watch.races, mbarriers, watch.findings),
         CountedCopies(geometry, watch.races, mbarriers),
-        Warpgroups(geometry, watch.races, watch.findings, registers, watch.show),
-        ClusterBarriers(geometry, watch.clocks, watch.findings),
+        Warpgroups(watch.findings, geometry, watch.races, registers, watch.show),
+        ClusterBarriers(watch.findings, geometry, watch.clocks),
         registers,
         TensorMemory(geometry, watch.races, mbarriers, watch.findings, watch.show),
     )

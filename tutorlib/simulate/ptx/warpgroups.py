@@ -5,19 +5,17 @@ its registers when it has waited itself. Until then those registers belong to th
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 
 from tutorlib.dsl.failure import Hazard
-from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT
 from tutorlib.simulate.ptx.register_pool import RegisterPool
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
-from tutorlib.simulate.ptx.waiting import Waiting
+from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 THREADS = WARPGROUP * WARP
 POISON = 0x7FC0EBEB  # a NaN: what registers hold that belong to the tensor cores
@@ -100,15 +98,13 @@ class Product:
 
 
 @dataclass
-class Warpgroups:
+class Warpgroups(Meeting[Waiting]):
     """show: a site as "line 12, `…`"."""
 
     geometry: Geometry
     races: SharedShadow
-    findings: Findings
     pool: RegisterPool
     show: Callable[[int], str]
-    waiting: list[Waiting] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         warps = self.geometry.batch * self.geometry.warps
@@ -303,9 +299,6 @@ class Warpgroups:
         self.findings.notice(Hazard.RACE(lacks="wgmma.fence"), site, message, len(late), "fence")
         self.touched[late] = FENCED
 
-    def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait."""
-        for group in self.waiting:
-            who = self.geometry.show_warp(int(group.lanes[0]) // WARP)
-            says = f"{who} waits forever: wgmma is for all four warps of a warpgroup, and the others never come"
-            self.findings.notice(Hazard.DEADLOCK, group.site, partial(str, says), len(group.lanes))
+    def lacking(self, group: Waiting) -> str:
+        who = self.geometry.show_warp(int(group.lanes[0]) // WARP)
+        return f"{who} waits forever: wgmma is for all four warps of a warpgroup, and the others never come"
