@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.outside.opcodes import opcodes_of
 from tests.outside.table import PYTHON, Case
+from tutorlib.compiling.errors import without_colours
 from tutorlib.paths import ROOT
 from tutorlib.simulate.kept import ENDING, KeptLaunch
 from tutorlib.simulate.ptx.parse import parse_ptx
@@ -88,9 +89,12 @@ def sentence(finding: dict[str, Any]) -> str:
 
 
 def last_line(printed: str) -> str:
-    """What an exception says, else what is printed last."""
-    lines = [line for line in printed.splitlines() if line.strip()]
-    return next((line for line in reversed(lines) if re.match(r"\w+(\.\w+)*(Error|Exception|Exit)\b", line)), lines[-1])
+    """What an exception says, else what is printed last, but for how the command ended."""
+    lines = [line for line in without_colours(printed).splitlines() if line.strip() and PYTHON not in line]
+    return next(
+        (line for line in reversed(lines) if re.match(r"\w+(\.\w+)*(Error|Exception|Exit)\b", line)),
+        "".join(lines[-1:]),
+    )
 
 
 def kept_in(folder: Path) -> list[KeptLaunch]:

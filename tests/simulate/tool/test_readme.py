@@ -40,7 +40,7 @@ def in_shell(command, folder):
     return subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize(("command", "shown"), commands(), ids=lambda text: text.split("\n")[0])
+@pytest.mark.parametrize(("command", "shown"), list(commands()), ids=lambda text: text.split("\n")[0])
 def test_a_command_prints_what_is_shown(example, command, shown):
     """In the README's order: later commands read what earlier ones wrote."""
     done = in_shell(command, example.parent)
