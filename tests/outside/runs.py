@@ -92,7 +92,7 @@ def last_line(printed: str) -> str:
     """What an exception says, else what is printed last, but for how the command ended."""
     lines = [line for line in without_colours(printed).splitlines() if line.strip() and PYTHON not in line]
     return next(
-        (line for line in reversed(lines) if re.match(r"\w+(\.\w+)*(Error|Exception|Exit)\b", line)),
+        (line for line in reversed(lines) if re.match(r"[\w.]*(error|exception|exit)\b", line, re.I)),
         "".join(lines[-1:]),
     )
 
