@@ -69,7 +69,6 @@ class ScaledMultiply:
         if cutlass.const_expr(turns > 0):
             warpgroup.wait_group(turns - 1)
             pass_turn(self.me.group)
-        cute.arch.sync_warp()  # all lanes have read their scales before one of them frees the stage
         multiply.retire(0, state)
         for_both_rows = cute.make_layout(((2, 2, scales.shape[1]), 1, 1), stride=((1, 0, 2), 0, 0))
         scaled = multiply.tCrC.load() * cute.make_tensor(scales.iterator, for_both_rows).load()

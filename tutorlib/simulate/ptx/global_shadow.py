@@ -18,7 +18,7 @@ from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.memory.access import GlobalAccess
 from tutorlib.simulate.ptx.memory.arena import Allocation, Stored
 from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Shadow, Touched
-from tutorlib.simulate.ptx.work import Work
+from tutorlib.simulate.ptx.work import WorkCounts
 
 MOST_RECORDS = 2**31  # bytes
 RECORD = 39  # bytes of a piece
@@ -46,7 +46,7 @@ class GlobalShadow(Shadow):
         findings: Findings,
         show: Callable[[int], str],
         name: Callable[[int], str],
-        work: Work,
+        work: WorkCounts,
         has_flags: bool = False,
         may_have: bool = False,
         before: Stored | None = None,

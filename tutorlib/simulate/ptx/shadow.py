@@ -11,7 +11,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.clocks import LaneClocks
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.memory.access import Access
+from tutorlib.simulate.ptx.memory.access import LaneAccess
 
 NEVER = 0  # in place of a thread's component of the clocks: that of a whole warp, which writes nothing
 PLAIN, STRONG, ATOMIC = range(3)
@@ -52,7 +52,7 @@ class Shadow:
         self.write_site[pieces] = touched.access.site
         self.strength[pieces] = strength
 
-    def spread(self, access: Access, first: np.ndarray) -> "Touched":
+    def spread(self, access: LaneAccess, first: np.ndarray) -> "Touched":
         """first: the piece in which each access begins."""
         many = max(access.width // self.piece, 1)
         if many == 1:
@@ -65,7 +65,7 @@ class Shadow:
 class Touched:
     """Accesses by their pieces: number and lane of each, (accesses · many,). many: pieces of one access."""
 
-    access: Access
+    access: LaneAccess
     many: int
     pieces: np.ndarray
     lanes: np.ndarray

@@ -18,7 +18,7 @@ from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.shadow import ATOMIC, NEVER, PLAIN, Shadow, Touched
-from tutorlib.simulate.ptx.work import Work
+from tutorlib.simulate.ptx.work import WorkCounts
 
 NOT_IN_FLIGHT = -1
 BY_MBARRIER = -1  # in place of a group of cp.async
@@ -50,7 +50,7 @@ class SharedShadow(Shadow):
         copies: AsyncCopies,
         findings: Findings,
         show: Callable[[int], str],
-        work: Work,
+        work: WorkCounts,
     ) -> None:
         self.geometry, self.copies, self.findings, self.show = geometry, copies, findings, show
         self.work = work

@@ -37,7 +37,7 @@ from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.units import make_units
 from tutorlib.simulate.ptx.uses import unset_at_first
 from tutorlib.simulate.ptx.watch import Watch
-from tutorlib.simulate.ptx.work import Work
+from tutorlib.simulate.ptx.work import WorkCounts
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
@@ -249,7 +249,7 @@ def make_watch(
     may_have = flags or any(i.parts[0] == "atom" for i in instructions)
     before = arena.stored if launch.overlapping else None
     size = len(arena.bytes)
-    work = Work(geometry, clocks, copies, size // piece + 1)
+    work = WorkCounts(geometry, clocks, copies, size // piece + 1)
     overlaps = GlobalShadow(geometry, size, piece, clocks, findings, places.show, name, work, flags, may_have, before)
     piece = smallest_shared(instructions)
     races = SharedShadow(geometry, copies.shared.size, piece, clocks, copies, findings, places.show, work)

@@ -28,34 +28,34 @@ class Waiting:
         return [self.only(which)] if which.any() else []
 
 
-Group = TypeVar("Group", bound=Waiting)
+Waiters = TypeVar("Waiters", bound=Waiting)
 
 
 @dataclass
-class Meeting(ABC, Generic[Group]):
+class Meeting(ABC, Generic[Waiters]):
     """A place at which threads wait for others. waiting: in the order of their arrival. hazard: waiting forever."""
 
     hazard: ClassVar[Hazard] = Hazard.DEADLOCK
 
     findings: Findings
-    waiting: list[Group] = field(default_factory=list, kw_only=True)
+    waiting: list[Waiters] = field(default_factory=list, kw_only=True)
 
-    def serve(self, group: Group) -> list[Group]:
+    def serve(self, group: Waiters) -> list[Waiters]:
         """Those of a group that may go on; the others are left waiting."""
         self.waiting.append(group)
         return []
 
-    def open(self) -> Sequence[Group]:
+    def open(self) -> Sequence[Waiters]:
         """Those who wait no longer."""
         waiting, self.waiting = self.waiting, []
         return [free for group in waiting for free in self.serve(group)]
 
-    def come(self, group: Group) -> np.ndarray:
+    def come(self, group: Waiters) -> np.ndarray:
         """The lanes of a group that comes that may go on; the others wait."""
         return np.concatenate([group.lanes[:0], *(free.lanes for free in self.serve(group))])
 
     @abstractmethod
-    def lacking(self, group: Group) -> str:
+    def lacking(self, group: Waiters) -> str:
         """Why a group waits forever: a sentence."""
 
     def report_deadlock(self) -> None:

@@ -9,7 +9,7 @@ from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.global_shadow import GlobalShadow
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
 from tutorlib.simulate.ptx.undefined import Undefined
-from tutorlib.simulate.ptx.work import Work
+from tutorlib.simulate.ptx.work import WorkCounts
 
 
 @dataclass
@@ -26,5 +26,5 @@ class Watch:
     undefined: Undefined
     overlaps: GlobalShadow
     show: Callable[[int], str]
-    work: Work
+    work: WorkCounts
     zeros: Findings = field(default_factory=Findings)

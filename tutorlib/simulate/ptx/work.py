@@ -16,7 +16,7 @@ from tutorlib.simulate.ptx.shadow import Touched
 BITS = 64
 
 
-class Work:
+class WorkCounts:
     """reads: pieces of shared memory that warps have read; reread: those of them that the same warp had read since they
     were written. while_copying: threads' reads since the first copy was issued; overlapped: those of them while a
     cp.async was in flight, or a bulk copy that the reader has not waited for. most_at_read: the most bytes of cp.async

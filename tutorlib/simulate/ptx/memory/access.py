@@ -12,7 +12,7 @@ Carrier = Literal["TMA", "st.async", "cp.async", "clusterlaunchcontrol"]  # what
 
 
 @dataclass(frozen=True)
-class Access:
+class LaneAccess:
     """One instruction's access to memory, by its active lanes, (n,): `width` bytes each at these starts."""
 
     site: int
@@ -22,7 +22,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class SharedAccess(Access):
+class SharedAccess(LaneAccess):
     """starts: addresses. slots: the block in the batch whose memory it is."""
 
     slots: np.ndarray
@@ -30,7 +30,7 @@ class SharedAccess(Access):
 
 
 @dataclass(frozen=True)
-class GlobalAccess(Access):
+class GlobalAccess(LaneAccess):
     """starts: places in the arena."""
 
     instruction: Instruction
