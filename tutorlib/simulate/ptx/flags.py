@@ -46,7 +46,7 @@ class Told:
 
 @dataclass
 class Flags:
-    """told: by the piece of memory; whoever writes a flag puts another tuple there. latest: that threads have read."""
+    """told: by the piece of memory; each write of a flag puts another tuple there. latest: that threads have read."""
 
     clocks: LaneClocks
     told: dict[int, tuple[Told, ...]] = field(default_factory=dict)
