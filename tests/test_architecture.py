@@ -32,7 +32,7 @@ HEAVY = ("torch", "cutlass", "cuda", "matplotlib", "numpy", "pandas", "ipywidget
 @pytest.mark.parametrize(
     ("module", "may"),
     [
-        ("tutorlib", ()),
+        ("tutorlib", ()),  # nor the notebooks' part, until a name of it is used
         ("tutorlib.cli", ()),
         ("tutorlib.checking.kernel", ()),
         ("tutorlib.compiling.cute", ()),

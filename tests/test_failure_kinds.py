@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from tutorlib.checking.exercise import Exercise
+from tutorlib.dsl.refusal import RefusalKind, advice_tables
 from tutorlib.exercises import find, of_notebook
 from tutorlib.failure import Fail, FailureKind, Fault
 from tutorlib.paths import ROOT, notebook_names
@@ -34,7 +35,9 @@ def uses(tree: ast.AST) -> Iterator[str]:
 @cache
 def raised() -> frozenset[str]:
     files = [file for file in (ROOT / "tutorlib").rglob("*.py") if file.name != "remedies.py"]
-    return frozenset(use for file in files for use in uses(ast.parse(file.read_text(encoding="utf-8"))))
+    used = {use for file in files for use in uses(ast.parse(file.read_text(encoding="utf-8")))}
+    advised = {RefusalKind(kind).name for table in advice_tables().values() for _, _, *kinds in table for kind in kinds}
+    return frozenset(used | {f"RefusalKind.{name}" for name in advised})
 
 
 def named(exercise: Exercise) -> list[Fault]:

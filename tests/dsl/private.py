@@ -25,14 +25,21 @@ PRIVATE = {
     "cutlass._mlir_helpers.op": ("_get_caller_frame_info", "loc_transform"),
     "cutlass.base_dsl.common": ("DSLBaseError",),
     "cutlass.base_dsl.compiler": ("CompileCallable._compile",),
-    "cutlass.base_dsl.dsl": ("BaseDSL._func",),
+    "cutlass.base_dsl.dsl": ("BaseDSL._func", "BaseDSL.mangle_name", "DSLSingletonMeta._instances"),
+    "cutlass.base_dsl.jit_executor": ("JitCompiledFunction.run_compiled_program",),
     "cutlass.cute": ("struct._AlignMeta", "struct._MemRangeMeta"),
     "cutlass.cute.atom": ("ThrCopy.partition_D", "ThrCopy.partition_S", "ThrCopy.retile", "_make_tiled_copy"),
     "cutlass.cute.runtime": ("_FakeStream", "_FakeTensor", "_Tensor.__init__"),
     "cutlass.cute.tensor": ("TensorSSA", "_Tensor"),
     "cutlass.cutlass_dsl": ("CuTeDSL._get_dsl", "CuTeDSL._lookup_jit_entry"),
     "cutlass.cutlass_dsl.cuda_jit_executor": ("CudaDialectJitCompiledFunction.__call__",),
-    "cutlass.cutlass_dsl.tvm_ffi_provider": ("TVMFFIJitCompiledFunctionBase",),
+    "cutlass.cutlass_dsl.tvm_ffi_provider": (
+        "TVMFFIJitCompiledFunction.__call__",
+        "TVMFFIJitCompiledFunctionBase._create_tvm_ffi_function",
+        "TVMFFIJitCompiledFunctionWithKwargs.__call__",
+    ),
+    "cutlass.memory": ("SmemAllocator._smem_alloca",),
+    "cutlass.testing": ("_benchmark_for_autotune", "benchmark"),
 }
 
 MADE = {
@@ -52,6 +59,10 @@ MADE = {
     "a stream": ("use_tvm_ffi_env_stream",),
     "a struct": ("__alignof__", "__sizeof__", "_annotations", "_offsets"),
     "a struct's member": ("_dtype", "size", "size_in_bytes"),
-    "the place where a trace is": ("block.owner.operation.name", "block.owner.operation.parent"),
+    "the place where a trace is": (
+        "block.owner.operation.attributes",
+        "block.owner.operation.name",
+        "block.owner.operation.parent",
+    ),
     "a kernel of cuTile": ("_compiler_options.opt_level_for_target", "_pyfunc.__code__"),
 }

@@ -12,9 +12,7 @@ from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.dsl.cute.refused_cute import CUTE, INLINED
-from tutorlib.dsl.cutile.refused_cutile import CUTILE
-from tutorlib.dsl.refusals import what_to_do
+from tutorlib.dsl.refusals import CUTE, CUTILE, INLINED, what_to_do
 
 MATRIX = TensorSpec((64, 64))
 HEARD = []  # the compilers' words, whole: what a message keeps of them may be cut

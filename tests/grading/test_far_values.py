@@ -5,11 +5,11 @@ import pytest
 from tests.checking.elsewhere import Forging, answer_to
 from tests.grading.test_far import Liar, judged
 from tests.pages.answers import RIGHT, WRONG
+from tutorlib.checking.cuda_host import program_run
 from tutorlib.exercises import find
 from tutorlib.exercises.n16_fusion import layers
 from tutorlib.grading import sandbox
 from tutorlib.kernels.fused.linear import KernelLinear
-from tutorlib.simulate.cuda_host import program_run
 
 VALUES = ("16.8", "16.9", "16.10", "08.6", "17.3", "17.4", "17.6", "17.8", "17.11", "17.12", "17.13")
 

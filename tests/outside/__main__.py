@@ -12,22 +12,19 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-import torch
-
 from tests.outside.coverage import DATA, FAULTS_DATA, PAGE, coverage_of, page
 from tests.outside.faults import planted_in
 from tests.outside.packing import TARGETS, pack
-from tests.outside.runs import Outcome, run_apart
+from tests.outside.runs import Outcome, run
 from tests.outside.table import all_cases
 
 
 def main(command: str, *args: str) -> None:
     if command == "run":
         results, pattern = Path(args[0]), args[1] if len(args) > 1 else ""
-        torch.set_num_threads(1)
         for case in all_cases():
             if re.search(pattern, str(case)):
-                outcome = run_apart(case)
+                outcome = run(case)
                 with results.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(outcome)) + "\n")
                 print(
@@ -45,10 +42,7 @@ def main(command: str, *args: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for case in all_cases():
             if case.target in TARGETS and re.search(pattern, str(case)):
-                try:
-                    print(case, *pack(case, folder), flush=True)
-                except (TimeoutError, ChildProcessError) as error:
-                    print(case, error, flush=True)
+                print(case, *pack(case, folder), flush=True)
     if command in ("write", "page"):
         data, faults = (json.loads(file.read_text(encoding="utf-8")) for file in (DATA, FAULTS_DATA))
         PAGE.write_text(page(data, faults), encoding="utf-8")

@@ -1,15 +1,9 @@
 """NVIDIA's CuTe DSL examples: each file is run as the program that it is, which compares with torch itself."""
 
-import runpy
 import shlex
-import sys
 from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
-from unittest import mock
 
-from tests.outside.pretended_gpu import PretendedGPU
-from tests.outside.table import Case, Source
+from tests.outside.table import PYTHON, Case, Source
 
 AMPERE_SOURCE, HOPPER_SOURCE, BLACKWELL_SOURCE, PRIMITIVES_SOURCE, TUTORIALS_SOURCE = (
     Source(f"CuTe DSL: {of}", "NVIDIA/cutlass", "TUTORLIB_CUTLASS", "nvidia-cutlass-dsl")
@@ -96,37 +90,21 @@ SINCE_BLACKWELL = {"tma_multicast.py"}  # libNVVM compiles it for no older GPU
 def cases() -> Iterator[Case]:
     of_targets = (AMPERE, HOPPER, BLACKWELL), (AMPERE_SOURCE, HOPPER_SOURCE, BLACKWELL_SOURCE)
     for target, programs, source in zip(TARGETS, *of_targets, strict=True):
-        also = TARGETS[1:] if target == "sm_80" else ()
         for path, arguments in programs.items():
-            for n, each in enumerate(arguments):
-                of = TUTORIALS_SOURCE if path.startswith("dsl_tutorials") else source
-                yield case(of, path, each, target, also if n == 0 else ())
+            of = TUTORIALS_SOURCE if path.startswith("dsl_tutorials") else source
+            for each in arguments:
+                yield case(of, path, each, target)
     for file in sorted((AMPERE_SOURCE.checkout / ROOT / "experimental/primitives").rglob("*.py")):
         text = file.read_text(encoding="utf-8")
         if "assert" in text or "allclose" in text:
             since_blackwell = "tcgen05" in text or "tmem" in text or file.name in SINCE_BLACKWELL
             target = "sm_100a" if since_blackwell else "sm_90a"
             arguments = "--a-dtype all" if "--a-dtype" in text else ""
-            yield case(PRIMITIVES_SOURCE, str(file.relative_to(AMPERE_SOURCE.checkout / ROOT)), arguments, target, ())
+            yield case(PRIMITIVES_SOURCE, str(file.relative_to(AMPERE_SOURCE.checkout / ROOT)), arguments, target)
 
 
-def case(source: Source, path: str, arguments: str, target: str, also: tuple[str, ...]) -> Case:
-    return Case(source, f"{path} {arguments}".strip(), target, partial(run, path, arguments), also)
-
-
-def run(path: str, arguments: str, gpu: PretendedGPU) -> None:
-    file = AMPERE_SOURCE.checkout / ROOT / path
-    folders = [str(file.parent), *(str(folder) for folder in parents(file))]
-    with (
-        mock.patch.object(sys, "argv", [str(file), *shlex.split(arguments)]),
-        mock.patch.object(sys, "path", [*folders, *sys.path]),
-    ):
-        runpy.run_path(str(file), run_name="__main__")
-
-
-def parents(file: Path) -> Iterator[Path]:
+def case(source: Source, path: str, arguments: str, target: str) -> Case:
     root = AMPERE_SOURCE.checkout / ROOT
-    for folder in file.parents:
-        if folder == root.parent:
-            return
-        yield folder
+    folders = [str(folder) for folder in (root / path).parents if folder.is_relative_to(root)]
+    command = (PYTHON, str(root / path), *shlex.split(arguments))
+    return Case(source, f"{path} {arguments}".strip(), target, command, tuple(folders))

@@ -4,24 +4,26 @@ A mutant shows if its output differs from the kernel's own, bit by bit, or if th
 What it reports comes from the accesses alone, and then from a comparison of the output with the kernel's own.
 """
 
+import base64
 import random
 import re
+import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from tests.outside.pretended_gpu import Held, PretendedGPU
-from tests.outside.runs import apart, run_on
-from tests.outside.table import CAPABILITY, Case
+from tests.outside.runs import kept_in, simulated
+from tests.outside.table import Case
+from tutorlib.simulate.child import Crashed, in_own_process
+from tutorlib.simulate.kept import KeptLaunch, Memory, replay
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
-from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.pieces import Piece
 from tutorlib.simulate.ptx.report import Report
-from tutorlib.simulate.ptx.simulation import Launch
 
-SECONDS = 1200  # of all mutants of a case
+EACH = 3  # mutants of a kernel with the same fault
 Change = Callable[[re.Match[str]], str]
 
 
@@ -76,76 +78,43 @@ class Mutant:
     compared: str = ""
 
 
-@dataclass
-class FaultyGPU(PretendedGPU):
-    """A pretended GPU that runs mutants of each kernel before the kernel itself. each: at most so many of a fault."""
-
-    each: int = 3
-    mutants: list[Mutant] = field(default_factory=list)
-    done: set[str] = field(default_factory=set)
-
-    def launch(self, launch: Launch) -> None:
-        text = self.texts[id(launch.module)]
-        if launch.kernel.name in self.done or not self.simulates:
-            return super().launch(launch)
-        self.done.add(launch.kernel.name)
-        with torch._C.DisableTorchFunction():
-            parameters = np.frombuffer(bytearray(launch.parameters), np.uint8)
-            held = self.reached_from(parameters)
-            before = [one.bytes.copy() for one in held]
-            super().launch(launch)
-            after = [one.bytes.copy() for one in held]
-            for fault, found, changed in mutants_of(text, launch.kernel.name, self.each):
-                restore(held, before)
-                self.mutants.append(self.tried(launch, changed, fault, text, found, held, after))
-            restore(held, after)
-
-    def tried(
-        self,
-        launch: Launch,
-        changed: str,
-        fault: str,
-        text: str,
-        found: re.Match[str],
-        held: list[Held],
-        after: list[np.ndarray],
-    ) -> Mutant:
-        line, statement = text.count("\n", 0, found.start()) + 1, " ".join(found[0].split())
-        try:
-            module = parse_ptx(changed)
-            report = self.simulated(replace(launch, module=module, kernel=module.kernels[launch.kernel.name]))
-        except (NotSimulated, CannotLaunch) as error:
-            return Mutant(fault, line, statement, False, [], str(error))
-        numbers = sorted(range(len(held)), key=lambda n: held[n].may_hold_pointers)  # results before workspaces
-        compared = next(filter(None, (first_difference(report, n, held[n], after[n]) for n in numbers)), "")
-        findings = [f"{finding.kind}: {finding}" for finding in report.findings]
-        return Mutant(fault, line, statement, bool(compared), findings, compared=compared)
-
-
 def planted_in(case: Case) -> list[dict[str, Any]]:
     """The mutants of the kernels that a case launches, as plain data."""
-
-    def all_of_them() -> list[dict[str, Any]]:
-        gpu = FaultyGPU(CAPABILITY[case.target])
-        run_on(gpu, case, case.target)
-        return [asdict(mutant) for mutant in gpu.mutants]
-
-    return apart(all_of_them, SECONDS)
+    with tempfile.TemporaryDirectory() as folder:
+        simulated(case, Path(folder))
+        kept = kept_in(Path(folder))
+    return [asdict(mutant) for launch in kept for mutant in mutants_tried(launch)]
 
 
-def first_difference(report: Report, number: int, one: Held, want: np.ndarray) -> str:
+def mutants_tried(kept: KeptLaunch, each: int = EACH) -> Iterator[Mutant]:
+    for fault, found, changed in mutants_of(kept.ptx, kept.kernel, each):
+        line, statement = kept.ptx.count("\n", 0, found.start()) + 1, " ".join(found[0].split())
+        try:
+            findings, compared = in_own_process(lambda changed=changed: tried(kept, changed))
+        except (NotSimulated, CannotLaunch, Crashed) as error:
+            yield Mutant(fault, line, statement, False, [], str(error))
+        else:
+            yield Mutant(fault, line, statement, bool(compared), findings, compared=compared)
+
+
+def tried(kept: KeptLaunch, ptx: str) -> tuple[list[str], str]:
+    """What is found in the launch with this PTX, and how its memory differs afterwards."""
+    report, pieces = replay(kept, ptx)
+    pairs = sorted(
+        zip(kept.memory, pieces, strict=True), key=lambda pair: pair[1].pointers
+    )  # results before workspaces
+    compared = next(filter(None, (first_difference(report, want, got) for want, got in pairs)), "")
+    return [f"{finding.kind}: {finding}" for finding in report.findings], compared
+
+
+def first_difference(report: Report, want: Memory, got: Piece) -> str:
     """Where a tensor differs from what is wanted, and the line that stored it; "" if it does not."""
-    different = one.bytes != want
+    different = got.bytes != np.frombuffer(base64.b64decode(want.after), np.uint8)
     if not different.any():
         return ""
-    element = int(different.argmax()) // one.tensor.element_size()
-    store = report.last_store(f"tensor{number}", element)
-    return f"element {element} of tensor{number} differs: {f'stored at {store}' if store else 'it is never stored'}"
-
-
-def restore(held: list[Held], contents: list[np.ndarray]) -> None:
-    for one, data in zip(held, contents, strict=True):
-        one.bytes[:] = data
+    element = int(different.argmax()) // want.width
+    store = report.last_store(got.name, element)
+    return f"element {element} of {got.name} differs: {f'stored at {store}' if store else 'it is never stored'}"
 
 
 def mutants_of(text: str, kernel: str, each: int) -> Iterator[tuple[str, re.Match[str], str]]:

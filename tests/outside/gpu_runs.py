@@ -21,8 +21,7 @@ from typing import Any
 
 from tests.outside.beside_gpu import NAME
 from tests.outside.coverage import FAULTS_DATA
-from tests.outside.faults import mutants_of
-from tests.outside.packed import Packed
+from tests.outside.faults import EACH, mutants_of
 from tutorlib.compiling import ptxas
 from tutorlib.instruments import accesses
 from tutorlib.instruments.sanitizing import OPTIONS, find_program, read_verdict, run_within
@@ -30,8 +29,8 @@ from tutorlib.machine.versions import this_machine
 from tutorlib.measuring import counters
 from tutorlib.measuring.results import sweep_file, write_json
 from tutorlib.measuring.sanitizer import TOOLS
+from tutorlib.simulate.kept import ENDING, KeptLaunch
 
-EACH = 3  # mutants of a kernel with the same fault, as in planted_faults.json
 ALONE_S, TOOL_S = 25, 60  # after which a launch, and one under a tool, is stopped
 HUNG_S = 25  # the same for a tool where the launch alone did not end
 ISSUED = (
@@ -49,7 +48,7 @@ class Program:
     """A packed launch with machine code in a file: the kernel's own, or a mutant's, whose fault is then named."""
 
     file: Path
-    packed: Packed
+    packed: KeptLaunch
     cubin: Path
     ptx: str
     fault: dict[str, Any] = field(default_factory=dict)
@@ -57,7 +56,7 @@ class Program:
     @property
     def named(self) -> dict[str, Any]:
         approximate = {} if self.fault else {"approximate": sorted(set(APPROXIMATE.findall(self.ptx)))}
-        return {"case": self.packed.case, "kernel": self.packed.kernel, **self.fault, **approximate}
+        return {"case": self.packed.label, "kernel": self.packed.kernel, **self.fault, **approximate}
 
     @property
     def command(self) -> list[str]:
@@ -66,11 +65,11 @@ class Program:
 
 def programs_of(file: Path, planted: Iterable[str], folder: Path) -> list[Program]:
     """The kernel, then its mutants if its case is among the planted ones."""
-    packed = Packed.read(file)
+    packed = KeptLaunch.read(file)
     stem = file.name.partition(".")[0]
     programs = [Program(file, packed, folder / f"{stem}.cubin", packed.ptx)]
     for number, (fault, found, text) in enumerate(
-        mutants_of(packed.ptx, packed.kernel, EACH) if packed.case in planted else ()
+        mutants_of(packed.ptx, packed.kernel, EACH) if packed.label in planted else ()
     ):
         line = packed.ptx.count("\n", 0, found.start()) + 1
         named = {"fault": fault, "line": line, "statement": " ".join(found[0].split())}
@@ -161,7 +160,7 @@ def main(folder: str) -> None:
     version = subprocess.run([sanitizer, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     planted = json.loads(FAULTS_DATA.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as scratch:
-        files = sorted(Path(folder).resolve().glob("*.json.xz"))
+        files = sorted(Path(folder).resolve().glob(f"*{ENDING}"))
         groups = [programs_of(file, planted, Path(scratch)) for file in files]
         rows = run_all(groups, sanitizer)
         kernels = [row for row in rows if "fault" not in row]

@@ -3,16 +3,12 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any
-from unittest import mock
 
 import torch
 from torch.nn import functional
 from torch.testing import assert_close
 
-from tests.outside.pretended_gpu import PretendedGPU
-from tests.outside.table import Case, Source
+from tests.outside.table import PYTHON, Case, Source
 
 SOURCE = Source("QuACK", "Dao-AILab/quack", "TUTORLIB_QUACK", "nvidia-cutlass-dsl")
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
@@ -32,21 +28,8 @@ def kernel(targets: tuple[str, ...] = TARGETS) -> Callable[[Callable[[], None]],
 def cases() -> Iterator[Case]:
     for targets, test in CASES:
         for target in targets:
-            yield Case(SOURCE, f"{test.__name__} for {target}", target, partial(run, test, target))
-
-
-def run(test: Callable[[], None], target: str, gpu: PretendedGPU) -> None:
-    """Without its cache of compiled kernels; its operators take tensors of any device."""
-    custom_op = torch.library.custom_op
-
-    def of_any_device(*args: Any, device_types: Any = None, **options: Any) -> Any:
-        return custom_op(*args, **options)
-
-    os.environ.update(QUACK_CACHE_ENABLED="0", CUTE_DSL_ARCH=target, QUACK_ARCH=target.removesuffix("a"))
-    sys.path.insert(0, str(SOURCE.checkout))
-    torch.manual_seed(0)
-    with mock.patch.object(torch.library, "custom_op", of_any_device):
-        test()
+            command = (PYTHON, "-m", __name__, test.__name__, target)
+            yield Case(SOURCE, f"{test.__name__} for {target}", target, command, (str(SOURCE.checkout),))
 
 
 def random(*shape: int, dtype: torch.dtype = BF16) -> torch.Tensor:
@@ -171,3 +154,10 @@ def rotary() -> None:
     first, second = x.float().chunk(2, -1)
     c, s = (t.float()[None, :, None, :] for t in (cos, sin))
     close(apply_rotary_emb(x, cos, sin), torch.cat([first * c - second * s, first * s + second * c], -1))
+
+
+if __name__ == "__main__":  # without its cache of compiled kernels
+    name, target = sys.argv[1:]
+    os.environ.update(QUACK_CACHE_ENABLED="0", CUTE_DSL_ARCH=target, QUACK_ARCH=target.removesuffix("a"))
+    torch.manual_seed(0)
+    globals()[name]()

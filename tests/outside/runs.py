@@ -1,26 +1,21 @@
-"""Running cases, each in a process of its own that gets a limited time."""
+"""Running cases by the command that users have."""
 
 import json
-import multiprocessing
 import os
 import re
+import subprocess
 import tempfile
 import time
-import traceback
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
-from importlib.util import find_spec
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.outside.cute import cute_on
 from tests.outside.opcodes import opcodes_of
-from tests.outside.pretended_gpu import PretendedGPU, pretended
-from tests.outside.table import CAPABILITY, Case
-from tests.outside.triton_driver import triton_on
-from tutorlib.simulate.cutile import NotSimulated as NotInterpreted
-from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
+from tests.outside.table import PYTHON, Case
+from tutorlib.compiling.errors import without_colours
+from tutorlib.paths import ROOT
+from tutorlib.simulate.kept import ENDING, KeptLaunch
+from tutorlib.simulate.ptx.parse import parse_ptx
 
 SECONDS = 240  # of one case
 
@@ -45,91 +40,62 @@ class Outcome:
     opcodes: dict[str, dict[str, bool]] = field(default_factory=dict)
 
 
-def apart(task: Callable[[], Any], seconds: float = SECONDS) -> Any:
-    """What a task returns, as JSON has it, from a process that is forked: what this one has imported it has, too.
-
-    Raises TimeoutError, and ChildProcessError where the process dies.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "result.json"
-        process = multiprocessing.get_context("fork").Process(target=write_down, args=(task, result))
-        process.start()
-        process.join(seconds)
-        if process.is_alive():
-            process.kill()
-            process.join()
-            raise TimeoutError(f"not done in {seconds:.0f} s")
-        if not result.exists():
-            raise ChildProcessError("the process dies")
-        return json.loads(result.read_text(encoding="utf-8"))
-
-
-def write_down(task: Callable[[], Any], result: Path) -> None:
-    os.chdir(result.parent)
-    with (result.parent / "output").open("w") as output:
-        for stream in (1, 2):
-            os.dup2(output.fileno(), stream)
-        returned = json.dumps(task())
-    result.write_text(returned, encoding="utf-8")
-    os._exit(0)  # without what compiled modules would do at the end
-
-
-def run_apart(case: Case) -> Outcome:
-    try:
-        return Outcome(**apart(lambda: asdict(run_for_all(case))))
-    except (TimeoutError, ChildProcessError) as error:
-        return Outcome(case.source.name, case.name, case.target, "stops", str(error), seconds=SECONDS)
-
-
-def run_for_all(case: Case) -> Outcome:
-    outcome = run(case)
-    for target in case.also:
-        outcome.opcodes |= run(case, target).opcodes
-    return outcome
-
-
-def run(case: Case, only_compiled_for: str = "") -> Outcome:
-    """In this process. only_compiled_for: a target for which launches are passed over."""
-    target = only_compiled_for or case.target
-    gpu = PretendedGPU(CAPABILITY[target], simulates=not only_compiled_for)
-    outcome = Outcome(case.source.name, case.name, target, "right")
+def run(case: Case) -> Outcome:
     started = time.monotonic()
-    try:
-        run_on(gpu, case, target)
-        if not (gpu.modules or gpu.launches):
-            outcome.outcome, outcome.why = "stops", "nothing is launched"
-    except SystemExit as ended:
-        if ended.code:
-            outcome.outcome, outcome.why = "stops", f"exit status {ended.code}"
-    except BaseException as error:
-        traceback.print_exc()
-        outcome.outcome, outcome.why = judged(error, bool(gpu.launches))
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = judged(case, *simulated(case, Path(folder)))
+        opcodes: dict[str, bool] = {}
+        for launch in kept_in(Path(folder)):
+            for opcode, known in opcodes_of(parse_ptx(launch.ptx)).items():
+                opcodes[opcode] = opcodes.get(opcode, True) and known
     outcome.seconds = round(time.monotonic() - started, 1)
-    outcome.launches, outcome.instructions = gpu.launches, gpu.instructions
-    outcome.findings = list(dict.fromkeys(gpu.findings))
-    opcodes: dict[str, bool] = {}
-    for module in gpu.modules.values():
-        for opcode, known in opcodes_of(module).items():
-            opcodes[opcode] = opcodes.get(opcode, True) and known
-    outcome.opcodes = {target: opcodes} if opcodes else {}
+    outcome.opcodes = {case.target: opcodes} if opcodes else {}
     return outcome
 
 
-def run_on(gpu: PretendedGPU, case: Case, target: str) -> None:
-    with pretended(gpu), cute_on(gpu, target), triton_on(gpu) if find_spec("triton") else nullcontext():
-        case.run(gpu)
+def simulated(case: Case, keep: Path) -> tuple[dict[str, Any], str]:
+    """The report of `tutor simulate`, {} if there is none, and what it and the case print. keep: for the launches."""
+    options = ["--arch", case.target.removeprefix("sm_"), "--format", "json", "--keep", str(keep)]
+    command = [PYTHON, "-m", "tutorlib", "simulate", *options, "--", *case.command]
+    folders = os.pathsep.join([*case.folders, str(ROOT), os.environ.get("PYTHONPATH", "")])
+    try:
+        done = subprocess.run(
+            command, env=os.environ | {"PYTHONPATH": folders}, capture_output=True, text=True, timeout=SECONDS, cwd=keep
+        )
+    except subprocess.TimeoutExpired:
+        return {}, f"not done in {SECONDS:.0f} s"
+    return json.loads(done.stdout) if done.stdout.startswith("{") else {}, done.stderr
 
 
-def judged(error: BaseException, ran: bool) -> tuple[str, str]:
-    chain: list[BaseException] = []
-    while error is not None and error not in chain:
-        chain.append(error)
-        error = error.__cause__ or error.__context__  # type: ignore[assignment]
-    for one in chain:
-        if isinstance(one, NotSimulated | NotInterpreted | CannotLaunch):
-            return "stops", str(one).replace(": this kernel needs a GPU", "")
-    first = chain[0]
-    lines = [line for line in re.sub(r"\x1b\[\d+m", "", str(first)).splitlines() if line.strip()]
-    if isinstance(first, AssertionError) and ran:
-        return "wrong", " ".join(lines[:3])
-    return "stops", f"{type(first).__name__}: {' '.join(lines[:2])}"[:300]
+def judged(case: Case, report: dict[str, Any], printed: str) -> Outcome:
+    outcome = Outcome(case.source.name, case.name, case.target, "right")
+    if not report:
+        outcome.outcome, outcome.why = "stops", last_line(printed)
+        return outcome
+    launches = report["launches"]
+    outcome.launches, outcome.instructions = len(launches), sum(launch["instructions"] for launch in launches)
+    outcome.findings = list(dict.fromkeys(sentence(finding) for finding in report["findings"]))
+    if stopped := next(filter(None, (launch["stopped"] for launch in launches)), ""):
+        outcome.outcome, outcome.why = "stops", stopped.replace(": this kernel needs a GPU", "")
+    elif report["wrong"]:
+        outcome.why = last_line(printed)
+        outcome.outcome = "wrong" if re.search(r"(?m)^AssertionError", printed) else "stops"
+    return outcome
+
+
+def sentence(finding: dict[str, Any]) -> str:
+    at = f"line {finding['line']}, `{finding['text']}`" if finding["line"] else f"line {finding['ptx_line']} of the PTX"
+    return f"{finding['kind']}: {finding['message']} ({at})"
+
+
+def last_line(printed: str) -> str:
+    """What an exception says, else what is printed last, but for how the command ended."""
+    lines = [line for line in without_colours(printed).splitlines() if line.strip() and PYTHON not in line]
+    return next(
+        (line for line in reversed(lines) if re.match(r"[\w.]*(error|exception|exit)\b", line, re.I)),
+        "".join(lines[-1:]),
+    )
+
+
+def kept_in(folder: Path) -> list[KeptLaunch]:
+    return [KeptLaunch.read(file) for file in sorted(folder.glob(f"*{ENDING}"))]

@@ -1,17 +1,14 @@
-"""What there is to run: sources, and their kernels, each with small inputs."""
+"""What there is to run: sources, and their kernels, each a command on small inputs."""
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from tests.outside.pretended_gpu import PretendedGPU
-
-CAPABILITY = {"sm_80": (8, 0), "sm_89": (8, 9), "sm_90a": (9, 0), "sm_100a": (10, 0)}
+PYTHON = sys.executable
 
 
 @dataclass(frozen=True)
@@ -42,15 +39,15 @@ class Source:
 class Case:
     """One kernel on small inputs.
 
-    run: under a pretended GPU of the target; it raises AssertionError where the result is not torch's.
-    target: what it is compiled for where it runs. also: targets that it is compiled for, for their opcodes.
+    command: what `tutor simulate --` runs; it fails with an AssertionError where the result is not torch's. target:
+    "sm_90a", for which it is compiled. folders: from which it imports.
     """
 
     source: Source
     name: str
     target: str
-    run: Callable[["PretendedGPU"], Any]
-    also: tuple[str, ...] = ()
+    command: tuple[str, ...]
+    folders: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.source.name}: {self.name}"

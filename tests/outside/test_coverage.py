@@ -6,11 +6,13 @@ import re
 import torch
 
 from tests.outside.coverage import DATA, FAULTS_DATA, PAGE, page
-from tests.outside.faults import FaultyGPU, mutants_of, summed
+from tests.outside.faults import mutants_of, mutants_tried, summed
 from tests.outside.opcodes import opcodes_of
 from tests.simulate.ptx.snippets import kernel
+from tutorlib.simulate.kept import KeptLaunch
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.simulation import Launch
+from tutorlib.simulate.stand_in.gpu import StandInGpu
 
 SHARED = """
 shl.b32 %r0, %tid_x, 2; mov.u32 %r1, smem; add.u32 %r1, %r1, %r0;
@@ -27,22 +29,29 @@ def test_an_opcode_that_is_not_simulated():
     assert (known["add.u32"], known["frobnicate.b32"]) == (True, False)
 
 
-def test_faults_planted_in_a_kernel():
-    text, out = kernel(SHARED, ["out"], shared=256), torch.zeros(64, dtype=torch.int32)
-    gpu = FaultyGPU((8, 0), each=2)
-    gpu.hold(out)
-    module = gpu.parse(text)
-    parameters = out.data_ptr().to_bytes(8, "little")
+def kept_launch(folder):
+    """The launch of SHARED, kept; and its report."""
+    out, reports = torch.zeros(64, dtype=torch.int32), []
+    gpu = StandInGpu("80", reports.append, keep=folder)
+    gpu.hold(out, "out")
+    module, parameters = parse_ptx(kernel(SHARED, ["out"], shared=256)), out.data_ptr().to_bytes(8, "little")
     gpu.launch(Launch(module, module.kernels["k"], (1, 1, 1), (64, 1, 1), 0, parameters, lambda instruction: None))
     assert out.tolist() == [n ^ 32 for n in range(64)]
-    assert gpu.findings == []
-    barrier = next(mutant for mutant in gpu.mutants if mutant.fault == "a barrier removed")
+    (file,) = folder.iterdir()
+    return KeptLaunch.read(file), reports[0]
+
+
+def test_faults_planted_in_a_kernel(tmp_path):
+    kept, report = kept_launch(tmp_path)
+    assert report.findings == ()
+    mutants = list(mutants_tried(kept, 2))
+    barrier = next(mutant for mutant in mutants if mutant.fault == "a barrier removed")
     assert (barrier.statement, [finding.partition(":")[0] for finding in barrier.findings]) == ("bar.sync 0;", ["race"])
-    counted = summed([vars(mutant) for mutant in gpu.mutants])
+    counted = summed([vars(mutant) for mutant in mutants])
     assert counted["a barrier removed"] == {"mutants": 1, "show": 1, "reported": 1, "compared": 1, "stop": 0}
     assert counted["an index off by one"]["show"] == 2
-    wrong = next(one for one in gpu.mutants if one.changed)
-    assert re.fullmatch(r"element \d+ of tensor0 differs: stored at line \d+ of the PTX", wrong.compared)
+    wrong = next(one for one in mutants if one.changed)
+    assert re.fullmatch(r"element \d+ of out differs: stored at line \d+ of the PTX", wrong.compared)
 
 
 def test_a_phase_flipped():

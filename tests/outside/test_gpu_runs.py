@@ -1,19 +1,19 @@
 """Launches packed for a GPU, and what is made of its results: the GPU itself is played."""
 
+import base64
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
-import torch
 
 from tests.outside import gpu_runs
 from tests.outside.beside_gpu import COUNTERS, beside
 from tests.outside.faults import mutants_of
-from tests.outside.packed import Packed, distance
-from tests.outside.packing import PackingGPU
-from tests.outside.test_coverage import SHARED
-from tests.simulate.ptx.snippets import kernel
-from tutorlib.simulate.ptx.simulation import Launch
+from tests.outside.packed import distance
+from tests.outside.packing import with_counts
+from tests.outside.test_coverage import kept_launch
+from tutorlib.simulate.kept import KeptLaunch
 
 CASE = "Elsewhere: kernel"
 REPORT = """\
@@ -26,41 +26,40 @@ CLEAN = "========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n"
 
 
 @pytest.fixture(scope="module")
-def packed():
-    out = torch.zeros(64, dtype=torch.float32)
-    gpu = PackingGPU((8, 0), case=CASE)
-    gpu.hold(out)
-    module = gpu.parse(kernel(SHARED, ["out"], shared=256))
-    parameters = out.data_ptr().to_bytes(8, "little")
-    gpu.launch(Launch(module, module.kernels["k"], (1, 1, 1), (64, 1, 1), 0, parameters, lambda instruction: None))
-    (one,) = gpu.packed.values()
-    return one
+def packed(tmp_path_factory):
+    return with_counts(kept_launch(tmp_path_factory.mktemp("kept"))[0], CASE)
 
 
 def test_a_packed_launch_is_read_as_it_was_written(packed, tmp_path):
-    packed.write(tmp_path / "one.json.xz")
-    assert Packed.read(tmp_path / "one.json.xz") == packed
+    packed.write(tmp_path / "one.launch")
+    again = KeptLaunch.read(tmp_path / "one.launch")
+    assert json.dumps(asdict(again)) == json.dumps(asdict(packed))
     (memory,) = packed.memory
-    assert (memory.element, memory.floats, memory.before) == (4, True, bytes(256))
-    assert np.frombuffer(memory.after, np.int32).tolist() == [n ^ 32 for n in range(64)]
+    assert (memory.name, memory.width, memory.floats) == ("out", 4, False)
+    assert not memory.piece.bytes.any()
+    assert np.frombuffer(after(memory), np.int32).tolist() == [n ^ 32 for n in range(64)]
     assert (packed.counts["shared ld"], packed.counts["global st"], packed.counts["issued st.global"]) == (2, 8, 2)
+
+
+def after(memory):
+    return base64.b64decode(memory.after)
 
 
 def test_how_far_a_gpu_is_from_the_simulator(packed):
     (memory,) = packed.memory
-    assert distance(packed, [memory.after])["differ"] == 0
-    other = np.frombuffer(memory.after, np.int32).copy()
+    assert distance(packed, [after(memory)])["differ"] == 0
+    other = np.frombuffer(after(memory), np.int32).copy()
     other[3] += 5
     found = distance(packed, [other.tobytes()])
     assert (found["elements"], found["differ"], found["steps"]) == (64, 1, 5)
-    assert found["digest"] != distance(packed, [memory.after])["digest"]
+    assert found["digest"] != distance(packed, [after(memory)])["digest"]
 
 
 def test_all_that_a_gpu_is_asked(packed, tmp_path, monkeypatch):
     """Its mutants are those of planted_faults.json; one hangs, one tool reports the others."""
     folder = tmp_path / "packed"
     folder.mkdir()
-    packed.write(folder / "one.json.xz")
+    packed.write(folder / "one.launch")
     mutants = list(mutants_of(packed.ptx, "k", 3))
 
     def run_within(command, seconds):

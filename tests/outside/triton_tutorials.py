@@ -3,7 +3,6 @@
 import ast
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
 from types import ModuleType
 from typing import Any
 from unittest import mock
@@ -11,8 +10,7 @@ from unittest import mock
 import torch
 from torch.testing import assert_close
 
-from tests.outside.pretended_gpu import PretendedGPU
-from tests.outside.table import Case, Source
+from tests.outside.table import PYTHON, Case, Source
 
 SOURCE = Source("Triton's tutorials", "triton-lang/triton", "TUTORLIB_TRITON", "triton")
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
@@ -29,14 +27,9 @@ def tutorial(name: str, targets: tuple[str, ...] = TARGETS) -> Callable[[Callabl
 
 
 def cases() -> Iterator[Case]:
-    for name, test, targets, run in CASES:
+    for name, test, targets, _ in CASES:
         for target in targets:
-            yield Case(SOURCE, f"{name} {test} for {target}", target, partial(run_tutorial, name, run))
-
-
-def run_tutorial(name: str, run: Callable[[Any], None], gpu: PretendedGPU) -> None:
-    torch.manual_seed(0)
-    run(definitions(name))
+            yield Case(SOURCE, f"{name} {test} for {target}", target, (PYTHON, "-m", __name__, name, test))
 
 
 def definitions(name: str) -> ModuleType:
@@ -256,3 +249,9 @@ def mixed(module: Any) -> None:
 def dependent_launch(module: Any) -> None:
     x, y = random(3000), random(3000)
     close(module.add(x, y), x + y, 0)
+
+
+if __name__ == "__main__":
+    tutorial_name, test_name = sys.argv[1:]
+    torch.manual_seed(0)
+    globals()[test_name](definitions(tutorial_name))

@@ -8,12 +8,12 @@ from tutorlib.checking.randomness import fresh_generator
 from tutorlib.compiling.cutile import refusals
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw, failures_in
-from tutorlib.machine.threads import one_thread
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.output import Output
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.wrong import BY_LUCK, Wrong, input_changed
 from tutorlib.problems.wrong_result import WrongResult
+from tutorlib.simulate.threads import one_thread
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -23,9 +23,9 @@ from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.compiling.nvcc import kept_path, nvcc_command, put_in_cache
 from tutorlib.compiling.outside import run_compiler
 from tutorlib.compiling.tile_ir import entries_of, inspect_tile_kernel, ptx_of
+from tutorlib.dsl.failure import Fail, Flaw
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.dsl.refused_cpp import CPP
-from tutorlib.failure import Fail, Flaw
 
 HEADER = """\
 #include <cuda_bf16.h>

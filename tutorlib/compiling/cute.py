@@ -12,7 +12,7 @@ from tutorlib.dsl.cute.aborts import no_abort
 from tutorlib.dsl.cute.compiler import compilations as compilations
 from tutorlib.dsl.cute.host_module import dynamic_smem
 from tutorlib.dsl.cute.messages import cute_message
-from tutorlib.failure import Fail, Flaw
+from tutorlib.dsl.failure import Fail, Flaw
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,13 +1,17 @@
 """One kind of a compiler's refusal, and the names that the author may have meant."""
 
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from inspect import signature
+from pathlib import Path
+from typing import Any
 
-from tutorlib.failure import FailureKind, Flaw
+from tutorlib.dsl.failure import FailureKind, Flaw
 
 NAMESPACES = ("cutlass.cute", "cutlass.cute.arch", "cutlass.cute.math", "cutlass", "cuda.tile")
 SHORT = {"cutlass.cute": "cute", "cutlass.cute.arch": "cute.arch", "cutlass.cute.math": "cute.math", "cuda.tile": "ct"}
@@ -28,6 +32,9 @@ class RefusalKind(FailureKind):
     CTA_GROUP = "cta_group of a block and of a pair"
 
 
+Advice = Callable[[re.Match[str]], str]
+
+
 @dataclass(frozen=True)
 class Refusal:
     """words: a regular expression that the compiler's one line matches. advice: what to do, made of its groups.
@@ -36,7 +43,7 @@ class Refusal:
     """
 
     words: str
-    advice: str | Callable[[re.Match[str]], str]
+    advice: str | Advice
     kind: RefusalKind | None = None
 
     def about(self, message: str) -> str:
@@ -69,3 +76,15 @@ def nearest_keyword(found: re.Match[str]) -> str:
     known = [name for place in places for name in signature(getattr(place, function)).parameters]
     near = next(iter(get_close_matches(given, known, 1)), "")
     return f"{function}() has no keyword `{given}`." + (f" Did you mean `{near}=`?" if near else "")
+
+
+@cache
+def advice_tables() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))
+
+
+def advised(table: str, *functions: Advice) -> tuple[Refusal, ...]:
+    """A table of refusals.toml. functions: that make an advice, which the table has by their names."""
+    makes = {f"{function.__name__}()": function for function in functions}
+    rows = advice_tables()[table]
+    return tuple(Refusal(words, makes.get(advice, advice), *map(RefusalKind, kinds)) for words, advice, *kinds in rows)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tutorlib.dsl.refusal import Refusal
+from tutorlib.dsl.refusal import advised
 
 # The name in other tile languages, C and CUDA → the name here.
 NAMES = {
@@ -118,71 +118,4 @@ def operates_badly(found: re.Match[str]) -> str:
     return f"Both sides of `{sign}` have one type and one shape: ct::element_cast<float>(tile) changes the type."
 
 
-CPP = (
-    Refusal(
-        r'expected a ";"', "A statement ends with a semicolon: one is missing here, or at the end of the line before."
-    ),
-    Refusal(r'expected an? "(.)"', r"A `\1` is missing, here or before: what is opened is closed."),
-    Refusal(r'identifier "(\w+)" is undefined', undeclared),
-    Refusal(r'namespace "cuda::tiles" has no member "(\w+)"', no_member),
-    Refusal(
-        r"accessing gridDim/blockDim/blockIdx/threadIdx",
-        "A tile kernel has no threads, and its blocks are numbered by ct::bid(): `ct::bid().x`.",
-    ),
-    Refusal(r'conversion function from "uint3" to "int"', "ct::bid() is three numbers: `ct::bid().x`, `.y`, `.z`."),
-    Refusal(
-        r"too many arguments in function call",
-        "This function takes fewer arguments. ct::bid takes none: the direction comes after it, `ct::bid().x`.",
-    ),
-    Refusal(
-        r'constructor "ct::partition_view" matches .*?ct::extents<([\d, ?]*)>.*, ct::extents<([\d, ?]*)>\)$', cuts_badly
-    ),
-    Refusal(
-        r"ct::partition_view<Span, TileShape>::(\w+) \[with Span=ct::tensor_span<(const )?([\w ]+), "
-        r"ct::extents<([\d, ?]*)>.*TileShape=ct::extents<([\d, ?]*)>\]\" matches the argument list(?: \((.*)\))?$",
-        moves_badly,
-    ),
-    Refusal(r'"ct::mma" matches the argument list(?: \((.*)\))?$', multiplies_badly),
-    Refusal(
-        r'"ct::zeros" matches',
-        "ct::zeros is told the type of the tile: `ct::zeros<ct::tile<float, ct::shape<128, 128>>>()`.",
-    ),
-    Refusal(
-        r'"ct::(assume_\w+)" matches', r"The number is known while compiling: `ct::\1(n, 8_ic)`, with `_ic` behind it."
-    ),
-    Refusal(r'no operator "(\S+)" matches these operands(?: \((.*)\))?$', operates_badly),
-    Refusal(
-        r'class "ct::tensor_span.* has no member "(load|store)(\w*)"',
-        r"A span only describes memory. `ct::partition_view{span, shape}` cuts it into tiles, and has `\1\2`.",
-    ),
-    Refusal(
-        r'class "ct::partition_view.* has no member "(\w+)"',
-        r"A view has no `\1`. It has load_masked and store_masked, and load and store where tiles fit the array.",
-    ),
-    Refusal(r"operator -> or ->\* applied to .* instead of to a pointer", "This is no pointer: `.` in place of `->`."),
-    Refusal(
-        r'overloaded function "std::(\w+)" matches the argument list \(ct::tile',
-        r"`std::\1` takes a number. What computes with every element of a tile stands in ct: `ct::\1(tile)`.",
-    ),
-    Refusal(
-        r'conversion function from .*ct::tile<.* to "(\w+)" exists',
-        r"A tile is not one \1. `auto` keeps it a tile; what computes with all of it stands in ct: `ct::exp(tile)`.",
-    ),
-    Refusal(
-        r"expression must have bool type",
-        "An `if` wants one condition, and a tile has many: `ct::select(condition, one, other)` chooses each element.",
-    ),
-    Refusal(
-        r"call to unknown tile builtin function",
-        "This call is for threads, and a tile kernel has none: the compiler itself makes them wait for each other.",
-    ),
-    Refusal(
-        r"tile functions cannot access __shared__",
-        "What lies in shared memory is the compiler's choice: a tile is a value, `auto x = A.load_masked(i);`.",
-    ),
-    Refusal(r"return value type does not match", "A kernel returns nothing: it is `void`, and stores what it has."),
-    Refusal(
-        r'"(\w+)" has already been declared',
-        r"`\1` exists already: take another name, or leave the type out to give it another value.",
-    ),
-)
+CPP = advised("cpp", undeclared, no_member, cuts_badly, moves_badly, multiplies_badly, operates_badly)

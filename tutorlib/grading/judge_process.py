@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from tutorlib.checking.cuda_host.program_run import sandbox_programs
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.randomness import fix_seed
 from tutorlib.compiling.outside import sandbox_compilers
@@ -29,7 +30,6 @@ from tutorlib.grading.transport import Late, Lost
 from tutorlib.grading.verdict import as_reported, tidy
 from tutorlib.machine import device, turns
 from tutorlib.machine.lineage import adopt_orphans
-from tutorlib.simulate.cuda_host.program_run import sandbox_programs
 
 
 @dataclass(frozen=True)

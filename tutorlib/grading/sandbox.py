@@ -17,11 +17,11 @@ from functools import cache
 from glob import glob
 from pathlib import Path
 
+from tutorlib.checking.cuda_host.program_run import MOST_PRINTED
 from tutorlib.compiling.outside import COMPILER_MEMORY, OVER_MEMORY, in_gb
 from tutorlib.grading import seccomp, supervisor
 from tutorlib.grading.supervisor import SandboxSettings
 from tutorlib.paths import FIGURES, ROOT
-from tutorlib.simulate.cuda_host.program_run import MOST_PRINTED
 
 SCRATCH = 2**30  # bytes that may be written to the scratch folder
 SHARED = 2**28  # bytes of shared memory

@@ -33,6 +33,7 @@ from tutorlib.measuring.results import sweep_file, write_json
 from tutorlib.paths import SWEEPS
 from tutorlib.problems.problem import Operand, Problem, Shape, torch_dtype
 from tutorlib.problems.work import Launcher, Work, call_in_order
+from tutorlib.simulate.ptx.tensor_cores import exact_products
 
 NAME = "simulated"  # of its files: figures/data/sweeps/GPU_simulated.json
 SEED = 7
@@ -185,12 +186,13 @@ def run_once(problem: Problem, launcher: Launcher, shape: Shape, inputs: tuple[T
 
 
 def run_simulated(exercise: KernelExercise, answer: Any, shape: Shape, inputs: tuple[Tensor, ...]) -> Tensor:
-    """The output of the same kernel in the simulator. Raises CompileFailed and NotSimulated."""
+    """The output of the same kernel in the simulator, bit for bit. Raises CompileFailed and NotSimulated."""
     work = Work(exercise.problem, shape, "cpu")
     for there, here in zip(work.inputs, inputs, strict=True):
         there.copy_(here)
     unlimited = replace(exercise, limits=WorkLimits())  # a budget of instructions is for the check's sizes
-    unlimited.simulator(unlimited.artifact(Served(answer))).on(work)()
+    with exact_products():
+        unlimited.simulator(unlimited.artifact(Served(answer))).on(work)()
     return work.output.tensor
 
 

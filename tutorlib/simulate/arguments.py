@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.simulate.bad_input import BadInput
 from tutorlib.simulate.poison import poison
-from tutorlib.simulate.target import BadInput
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor, dtype
@@ -72,14 +72,6 @@ def parse_argument(text: str, generator: "Generator") -> Given:
     else:
         tensor = random(shape, kind, generator)
     return Given(tensor.permute(*reversed(range(tensor.ndim))) if "col" in marks else tensor, "out" in marks)
-
-
-def parse_arch(text: str) -> str:
-    """ "90a", or "sm_90a". Raises BadInput."""
-    arch = text.removeprefix("sm_")
-    if not re.fullmatch(r"\d{2,3}[af]?", arch):
-        raise BadInput(f"--arch {text}: a compute capability is 80 (Ampere), 90a (Hopper) or 100a (Blackwell)")
-    return arch
 
 
 def parse_sizes(option: str, text: str) -> tuple[int, ...]:

@@ -1,12 +1,15 @@
 """The results of a simulation: findings, counts and outputs, as text and as JSON."""
 
+import hashlib
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.simulate.causes import causes
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 
@@ -58,6 +61,14 @@ class Report:
         if self.findings:
             raise AssertionError(str(self))
 
+    def without(self, known: Collection[str]) -> "Report":
+        """The report but for findings with these fingerprints."""
+
+        def others(launch: LaunchReport) -> tuple[Finding, ...]:
+            return tuple(one for one in launch.findings if fingerprint(one, launch.kernel) not in known)
+
+        return replace(self, launches=tuple(replace(launch, findings=others(launch)) for launch in self.launches))
+
     def to_json(self) -> str:
         """The report as a JSON object; its outputs as shapes and dtypes."""
         return json.dumps(self.as_data(), indent=2)
@@ -66,9 +77,9 @@ class Report:
         """The object of `to_json`."""
         return {
             "arch": self.arch,
-            "launches": len(self.launches),
+            "launches": [launch_data(launch) for launch in self.launches],
             "counts": self.counts,
-            "findings": [finding_data(finding) for finding in self.findings],
+            "findings": [finding for n, launch in enumerate(self.launches) for finding in findings_data(launch, n)],
             "accesses": [access_data(*one) for launch in self.launches for one in costs(launch)],
             "outputs": {
                 name: {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch.")}
@@ -76,37 +87,92 @@ class Report:
             },
         }
 
-    def __str__(self) -> str:
+    def verdict_lines(self) -> list[str]:
+        """What is wrong with each launch; launches that are alike are one."""
         found = len(self.findings)
-        launches = f"{len(self.launches)} launch{'' if len(self.launches) == 1 else 'es'}"
-        said = "no finding" if not found else f"{found} finding{'' if found == 1 else 's'}"
-        lines = (line for launch in self.launches for line in launch_lines(launch))
-        return "\n".join([f"sm_{self.arch}: {launches}, {said}", *lines])
+        said = number_of(found, "finding") if found else "no finding"
+        lines = [f"sm_{self.arch}: {number_of(len(self.launches), 'launch', 'launches')}, {said}"]
+        for launch, times in alike_launches(self.launches):
+            lines += launch_lines(launch, times)
+        return lines
+
+    def cost_lines(self) -> list[str]:
+        """The accesses that cost more than they must, and the work that is done twice."""
+        lines = []
+        for launch, _ in alike_launches(self.launches):
+            dear = [f"! {repeat}" for repeat in launch.repeats]
+            dear += [line for line in cost_lines(launch) if line.startswith("!")]
+            lines += [launch_name(launch), *dear] if dear and len(self.launches) > 1 else dear
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join([*self.verdict_lines(), *self.cost_lines()])
 
 
-def launch_lines(launch: LaunchReport) -> Iterator[str]:
-    """A launch in lines: its size, its findings, the accesses that cost more than they must."""
-    yield launch_size(launch)
+def number_of(number: int, one: str, several: str = "") -> str:
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def alike_launches(launches: Sequence[LaunchReport]) -> list[tuple[LaunchReport, int]]:
+    """Launches of one kernel, from one line and with one result: the first of them, and how many they are."""
+    times = Counter(map(launch_likeness, launches))
+    first = {launch_likeness(launch): launch for launch in reversed(launches)}
+    return [(first[each], times[each]) for each in times]
+
+
+def launch_likeness(launch: LaunchReport) -> tuple[object, ...]:
+    found = tuple(fingerprint(one, "") for one in launch.findings)
+    return launch.kernel, str(launch.launched_at), launch.blocks, found, launch.printed, launch.stopped
+
+
+def launch_lines(launch: LaunchReport, times: int) -> Iterator[str]:
+    """A launch in lines: its name and size, what it printed, its findings by their causes."""
+    several = f" ({times:,} launches)" if times > 1 else ""
+    yield f"{launch_name(launch)}: {launch.stopped or launch_size(launch)}{several}"
     yield from launch.printed
-    for finding in launch.findings:
-        yield f"✗ {finding.kind}: {finding.message}"
-        if finding.place:
-            yield f"    {line_links(finding.place)}"
-        elif finding.ptx_line:
-            yield f"    line {finding.ptx_line} of the PTX"
-    yield from (f"! {repeat}" for repeat in launch.repeats)
-    yield from (line for line in cost_lines(launch) if line.startswith("!"))
+    for cause in causes(launch.findings):
+        yield f"✗ {cause.finding.kind}: {cause.finding.message}"
+        if where := where_of(cause.finding, line_links):
+            yield f"    {where}"
+        if cause.follow:
+            follow = "finding that follows" if len(cause.follow) == 1 else "findings that follow"
+            yield f"    and {len(cause.follow)} {follow}: {brief(cause.follow)}"
+
+
+def where_of(finding: Finding, link: Callable[[SourceLine], str]) -> str:
+    if finding.place:
+        return link(finding.place)
+    return f"line {finding.ptx_line} of the PTX" if finding.ptx_line else ""
+
+
+def brief(findings: Sequence[Finding]) -> str:
+    """The places of findings by their kinds: "unwaited at gemm.py:12, 40, deadlock at gemm.py:50"."""
+    lines: dict[tuple[str, str], dict[str, None]] = {}
+    for one in findings:
+        file, _, line = (where_of(one, short_link) or "the end").rpartition(":")
+        lines.setdefault((one.kind, file), {})[line] = None
+    return ", ".join(f"{kind} at {file + ':' if file else ''}{', '.join(at)}" for (kind, file), at in lines.items())
+
+
+def launch_name(launch: LaunchReport) -> str:
+    """Its kernel, the line that launched it, and the test that did."""
+    at = f", launched at {short_link(launch.launched_at)}" if launch.launched_at else ""
+    return f"{launch.kernel or 'kernel'}{at}{f' in {launch.test}' if launch.test else ''}"
 
 
 def launch_size(launch: LaunchReport) -> str:
-    blocks = f"{launch.blocks:,} block{'s' if launch.blocks != 1 else ''}"
+    blocks = number_of(launch.blocks, "block")
     return f"{blocks}, {launch.instructions:,} warp instructions" if launch.issued else blocks
 
 
 def line_links(place: SourceLine) -> str:
     """The place as editors link it, and the lines that led there: "gemm.py:12: x = y, called from gemm.py:40"."""
     callers = "".join(f", called from {near(file)}:{line}" for file, line in place.called_from)
-    return f"{near(place.file)}:{place.line}: {place.text}{callers}"
+    return f"{short_link(place)}: {place.text}{callers}"
+
+
+def short_link(place: SourceLine) -> str:
+    return f"{near(place.file)}:{place.line}"
 
 
 def near(file: str) -> str:
@@ -147,14 +213,42 @@ def cut(line: str) -> str:
     return line if len(line) <= WIDEST else f"{line[: WIDEST - 1]}…"
 
 
-def finding_data(finding: Finding) -> dict[str, Any]:
+def fingerprint(finding: Finding, kernel: str) -> str:
+    """What stays of a finding when lines are added above it: its kernel, kind, file and quoted lines."""
+    places = [f"{Path(place.file).name} {place.text}" for place in (finding.place, finding.other) if place]
+    known = [kernel, finding.kind, *(places or [re.sub(r"\d[\d,]*", "#", str(finding.message))])]
+    return hashlib.sha256("\n".join(known).encode()).hexdigest()[:16]
+
+
+def launch_data(launch: LaunchReport) -> dict[str, Any]:
+    at = launch.launched_at
     return {
-        "kind": finding.kind.value,
-        "message": str(finding.message),
-        **place_data(finding.place),
-        "ptx_line": finding.ptx_line or None,
-        "threads": finding.count,
+        "kernel": launch.kernel,
+        "file": at.file if at else None,
+        "line": at.line if at else None,
+        "test": launch.test or None,
+        "blocks": launch.blocks,
+        "instructions": launch.instructions,
+        "stopped": launch.stopped or None,
     }
+
+
+def findings_data(launch: LaunchReport, number: int) -> Iterator[dict[str, Any]]:
+    """By causes; "follows": of a cause's other findings, its fingerprint."""
+    for cause in causes(launch.findings):
+        first = fingerprint(cause.finding, launch.kernel)
+        for finding in (cause.finding, *cause.follow):
+            yield {
+                "kind": finding.kind.value,
+                "message": str(finding.message),
+                **place_data(finding.place),
+                "ptx_line": finding.ptx_line or None,
+                "threads": finding.count,
+                "launch": number,
+                "other": place_data(finding.other) if finding.other else None,
+                "fingerprint": fingerprint(finding, launch.kernel),
+                "follows": None if finding is cause.finding else first,
+            }
 
 
 def access_data(place: SourceLine | None, opcode: str, space: str, taken: int, needed: int) -> dict[str, Any]:

@@ -24,6 +24,7 @@ def simulate_source(
     smem: int = 0,
     entry: str = "",
     traced: bool = False,
+    cluster: Sequence[int] = (),
 ) -> LaunchReport:
     """A launch of one kernel of a source, as `simulate` takes it.
 
@@ -38,10 +39,13 @@ def simulate_source(
     if "__tile_global__" in text:
         return simulate_tile_cpp(compile_cpp(text, ARCH), grid, named, traced, file, skipped)
     is_ptx = re.search(r"(?m)^\s*\.target\b", text)
-    module = parse_ptx(text if is_ptx else compile_cuda(text, f"sm_{arch}"))
+    instance = (
+        f"\nstatic void* named_by_the_command = (void*)&{entry};" if "<" in entry else ""
+    )  # nvcc compiles those that are used
+    module = parse_ptx(text if is_ptx else compile_cuda(text + instance, f"sm_{arch}"))
     find = by_loc(module) if is_ptx else in_file(by_loc(module, textwrap.dedent(text).strip("\n")), file, skipped)
     kernel = pick_kernel(module, entry)
     threads = block or kernel.threads
     if threads is None:
         raise ValueError(f"{kernel.name} needs a block: it does not declare its threads")
-    return run_kernel(module, kernel, grid, threads, named, smem, find, traced)
+    return run_kernel(module, kernel, grid, threads, named, smem, find, traced, cluster=cluster)

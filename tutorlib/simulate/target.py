@@ -7,17 +7,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tutorlib.compiling.errors import without_colours
 from tutorlib.compiling.source_files import module_of
 from tutorlib.dsl.cute.functions import says_it_is_jit
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.simulate.tile_kernels import is_tile_kernel
+from tutorlib.simulate.bad_input import BadInput, one_line
+from tutorlib.simulate.host_functions import is_tile_kernel
+from tutorlib.simulate.kept import ENDING
 
-SOURCES = (".ptx", ".cu")
-
-
-class BadInput(ValueError):
-    """Something on the command line is wrong. One line, which says what to write instead."""
+SOURCES = (".ptx", ".cu", ENDING)
 
 
 def load_target(target: str) -> tuple[Any, str]:
@@ -67,16 +64,16 @@ def is_own(value: Any, module: ModuleType) -> bool:
 
 
 def imported(path: Path) -> ModuleType:
-    """A file as a module, of its package if its folder is one; its folder is where it finds others. Raises BadInput."""
-    folder, name = path.resolve().parent, path.stem
+    """A file as a module, of its package if its folder is one; it finds the files beside it, as a script does.
+
+    Raises BadInput.
+    """
+    own = folder = path.resolve().parent
+    name = path.stem
     while (folder / "__init__.py").exists():
         folder, name = folder.parent, f"{folder.name}.{name}"
-    sys.path.insert(0, str(folder))
+    sys.path[:0] = dict.fromkeys((str(own), str(folder)))
     try:
         return import_module(name) if "." in name else module_of(path.resolve(), name)
     except Exception as error:
         raise BadInput(f"{path} cannot be imported: {one_line(error)}") from error
-
-
-def one_line(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {without_colours(str(error))}".split())

@@ -8,12 +8,14 @@ import torch
 from torch import Tensor
 
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.simulate.cute_hosts import is_cute, simulate_cute
-from tutorlib.simulate.functions import simulate_function
+from tutorlib.simulate.host_functions import call_cute, call_function, call_tile_kernel, is_cute, is_tile_kernel
+from tutorlib.simulate.kept import ENDING, KeptLaunch, replay
+from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.report import Report
-from tutorlib.simulate.signatures import parameter_names
+from tutorlib.simulate.signatures import function_name, parameter_names
 from tutorlib.simulate.sources import simulate_source
-from tutorlib.simulate.tile_kernels import is_tile_kernel, simulate_tile_kernel
+from tutorlib.simulate.stand_in.enter import stand_in
+from tutorlib.simulate.stand_in.gpu import StandInGpu
 
 ARCH = "80"
 
@@ -24,10 +26,12 @@ def simulate(
     arch: str = ARCH,
     grid: Sequence[int] = (),
     block: Sequence[int] = (),
+    cluster: Sequence[int] = (),
     smem: int = 0,
     entry: str = "",
     dynamic: bool = False,
     traced: bool = False,
+    exact: bool = False,
 ) -> Report:
     """Run a kernel on this machine's CPU; it reads and writes the tensors in place, as on a GPU.
 
@@ -36,41 +40,50 @@ def simulate(
         simulate(kernel, a, b, c, 128, grid=(4,))               # a @ct.kernel
         simulate(Path("scale.ptx"), x, y, 1024, grid=(8,))      # PTX, Triton's for example
         simulate(Path("scale.cu"), x, y, 1024, grid=(8,), block=(128,))
+        simulate(Path("kernel.launch"))                         # what `tutor simulate --keep` kept
 
     arguments: of the kernel or host function, in order: torch tensors in ordinary memory and numbers. Where a CuTe host
         function takes a CUDA stream, one is filled in.
     arch: the compute capability to compile for, "80", "90a" or "100a"; PTX has its own.
     grid: blocks along x, y and z, for a kernel that no host function launches. block: threads of a block of PTX or CUDA
-        C++; (): as many as the kernel declares. smem: bytes of dynamic shared memory of these. entry: a part of the
-        kernel's name, where a source has several.
+        C++; (): as many as the kernel declares; cluster: the same of a cluster's blocks. smem: bytes of dynamic shared
+        memory of these. entry: a part of the kernel's name, where a source has several.
     dynamic: whether a CuTe host function is compiled for tensors of any size, as after `mark_layout_dynamic`; else for
         these sizes.
     traced: whether each launch's report keeps what its first block did, for a picture.
+    exact: whether tensor cores add up as an H200's do, bit for bit, instead of in fp32, which is faster.
     kernel: of sources, a Path to a file, or the text.
     Raises ValueError if the arguments do not fit the kernel, or no GPU takes the launch; TypeError for something that
     is no kernel; CompileFailed; and NotImplementedError where the simulator lacks what the kernel uses.
     """
+    if not (callable(kernel) or isinstance(kernel, str | Path)):
+        raise TypeError(f"{kernel!r} is no kernel, host function or source")
     for number, argument in enumerate(arguments):
         if isinstance(argument, torch.Tensor) and argument.device.type != "cpu":
             raise ValueError(f"argument {number} is on {argument.device}; the simulator takes tensors on the CPU")
-    before = [argument.clone() if isinstance(argument, torch.Tensor) else None for argument in arguments]
+    reports: list[LaunchReport] = []
+    gpu = StandInGpu(arch, reports.append, traced, exact)
+    names, tensors = argument_names(kernel, len(arguments)), {}
+    for name, argument in zip(names, arguments, strict=True):
+        if isinstance(argument, torch.Tensor):
+            tensors[name] = gpu.hold(argument, name)
+    before = {name: tensor.clone() for name, tensor in tensors.items()}
     returned: Any = None
-    if isinstance(kernel, str | Path):
-        launches = [simulate_source(kernel, arguments, arch, grid, block, smem, entry, traced)]
-    elif is_cute(kernel):
-        launches = simulate_cute(kernel, arguments, arch, dynamic, traced)
-    elif is_tile_kernel(kernel):
-        launches = [simulate_tile_kernel(kernel, arguments, grid, arch)]
-    elif callable(kernel):
-        launches, returned = simulate_function(kernel, arguments, arch, traced)
-    else:
-        raise TypeError(f"{kernel!r} is no kernel, host function or source")
-    changed = {
-        name: argument
-        for name, argument, old in zip(argument_names(kernel, len(arguments)), arguments, before, strict=True)
-        if old is not None and not same_bytes(argument, old)
-    }
-    return Report(arch, tuple(launches), results(returned) or changed)
+    with stand_in(lambda: gpu):
+        if isinstance(kernel, Path) and kernel.suffix == ENDING:
+            gpu.take("", lambda: replay(KeptLaunch.read(kernel), traced=traced)[0])
+        elif isinstance(kernel, str | Path):
+            gpu.take(entry, lambda: simulate_source(kernel, arguments, arch, grid, block, smem, entry, traced, cluster))
+        elif is_cute(kernel):
+            call_cute(kernel, arguments, dynamic)
+        elif is_tile_kernel(kernel):
+            call_tile_kernel(kernel, arguments, grid)
+        else:
+            returned = call_function(kernel, arguments)
+    if not reports:
+        raise ValueError(f"{function_name(kernel)} launches no kernel")
+    changed = {name: tensor for name, tensor in tensors.items() if not same_bytes(tensor, before[name])}
+    return Report(arch, tuple(reports), results(returned) or changed)
 
 
 def argument_names(kernel: Any, count: int) -> list[str]:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tutorlib.checking.cuda_host import program_run
 from tutorlib.exercises import find
 from tutorlib.exercises.n08_tile_cpp.judge import program
-from tutorlib.simulate.cuda_host import program_run
 
 
 @pytest.mark.parametrize("simulated", [True, False])

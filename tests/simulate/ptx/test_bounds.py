@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
-from tutorlib.simulate.ptx import overlaps, simulation, trace
-from tutorlib.simulate.ptx.block_order import BlockOrder
-from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
+from tutorlib.simulate.ptx import global_shadow, simulation, trace
+from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import Geometry
@@ -19,7 +18,8 @@ from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
-from tutorlib.simulate.ptx.races import SharedRaces, record_bytes
+from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
+from tutorlib.simulate.ptx.work import WorkCounts
 
 RACY = """
 shl.b32 %r0, %tid_x, 2; mov.u32 %r1, smem; add.u32 %r2, %r1, %r0; st.shared.b32 [%r2], %tid_x;
@@ -37,8 +37,9 @@ def racy():
 @pytest.mark.parametrize("agents", [Agents(4), Agents(8, True, 2, 64)])
 def test_the_size_of_the_records_is_known_before_they_are_made(agents):
     geometry, shared = Geometry((9, 1, 1), (agents.warps * 32, 1, 1), 3), SharedMemory(3, 1000)
-    clocks, copies = WarpClocks(3, agents), AsyncCopies(geometry.lanes, shared)
-    records = SharedRaces(geometry, 1000, 4, clocks, copies, Findings(), str)
+    clocks = LaneClocks(geometry, agents, np.ones(geometry.lanes, bool))
+    copies = AsyncCopies(geometry.lanes, shared)
+    records = SharedShadow(geometry, 1000, 4, clocks, copies, Findings(), str, WorkCounts(geometry, clocks, copies, 1))
     pieces = [a for a in vars(records).values() if isinstance(a, np.ndarray) and a.shape[:1] == (3 * records.pieces,)]
     assert sum(a.nbytes for a in pieces) <= 3 * record_bytes(1000, 4, agents) <= sum(a.nbytes for a in pieces) * 1.2
 
@@ -60,7 +61,7 @@ def test_a_cluster_whose_records_are_too_large(monkeypatch):
 
 
 def test_tensors_whose_records_are_too_large(monkeypatch):
-    monkeypatch.setattr(overlaps, "MOST_RECORDS", 2000)
+    monkeypatch.setattr(global_shadow, "MOST_RECORDS", 2000)
     with pytest.raises(TooManyRecords, match=r"choose sizes with at most [\d,]+ bytes"):
         racy()
 
@@ -91,10 +92,9 @@ add.u32 %r0, %r0, 1; setp.lt.u32 %p0, %r0, 40; @%p0 bra AGAIN;
 """
 
 
-def test_steps_that_all_warps_know_of_become_one():
-    made = []
-    with mock.patch.object(simulation, "BlockOrder", side_effect=lambda *a: made.append(BlockOrder(*a)) or made[-1]):
-        launch(kernel(FENCES, ["count"]), {"count": torch.zeros(1, dtype=torch.int32)}, threads=64, blocks=3)
-    steps = [known for kind in (made[0].published, made[0].heard, made[0].learned) for known in kind.values()]
-    assert steps
-    assert max(map(len, steps)) < 40
+def test_what_flags_tell_grows_with_the_blocks_only():
+    made, blocks = [], 3
+    with mock.patch.object(simulation, "LaneClocks", side_effect=lambda *a: made.append(LaneClocks(*a)) or made[-1]):
+        launch(kernel(FENCES, ["count"]), {"count": torch.zeros(1, dtype=torch.int32)}, threads=64, blocks=blocks)
+    assert made[0].far
+    assert max(map(len, made[0].far.values())) <= blocks * (DEVICE + 2)

@@ -14,6 +14,7 @@ OUT = "mul.wide.u32 %rd0, %tid_x, 4; add.s64 %rd1, %rd_out, %rd0; st.global.b32 
 PLACE = "mov.u32 %r1, smem; shl.b32 %r2, %tid_x, 2; add.u32 %r3, %r1, %r2;"  # %r3: this thread's word
 OTHER = "xor.b32 %r4, %r2, {0}; add.u32 %r4, %r1, %r4;"  # %r4: the word of the thread whose number differs by a bit
 ANOTHER_WARP, SAME_WARP = 4 * 32, 4
+HALF_OUT = "mov.b32 %r9, %r8; " + OUT.replace("b32 [%rd1]", "b16 [%rd1]")
 SELECTED = "setp.lt.u32 %p1, %tid_x, 8; selp.b32 %r7, %r8, 0, %p1;"
 
 
@@ -351,7 +352,7 @@ class TestRegisters:
 
     @pytest.mark.parametrize(
         ("select", "set_bytes"),
-        [("mov.b32 %r9, %r8; st.global.b16 [%rd_out], %r9;", True), ("prmt.b32 %r9, %r8, 0, 0x7710;", True),
+        [(HALF_OUT, True), ("prmt.b32 %r9, %r8, 0, 0x7710;", True),
          ("prmt.b32 %r9, %r8, 0, 0x7772;", False), ("mov.b32 {%h3, %h4}, %r8; cvt.u32.u16 %r9, %h3;", True),
          ("mov.b32 {%h3, %h4}, %r8; cvt.u32.u16 %r9, %h4;", False), ("mov.b32 %r9, %r8;", False),
          (f"{SELECTED} prmt.b32 %r9, %r7, 0, 0x7710;", True), (f"{SELECTED} prmt.b32 %r9, %r7, 0, 0x7772;", False)],

@@ -78,6 +78,23 @@ def test_wide_products_and_sums(kind, data):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
+def test_the_high_half_and_a_sum(kind, data):
+    a, b, c = (data.draw(numbers(kind)) for _ in range(3))
+    check(
+        f"mad.hi.{kind}",
+        [(kind, a), (kind, b), (kind, c)],
+        kind,
+        lambda x, y, z: cut((x * y >> bits_of(kind)) + z, kind),
+    )
+
+
+@given(numbers("u64"), numbers("u64"), numbers("s32"))
+def test_selection_by_a_sign(a, b, c):
+    check("slct.u64.s32", [("u64", a), ("u64", b), ("s32", c)], "u64", lambda x, y, z: x if z >= 0 else y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
 def test_division_goes_towards_zero(kind, data):
     a, b = data.draw(numbers(kind)), data.draw(numbers(kind))
     b = [y or 1 for y in b]

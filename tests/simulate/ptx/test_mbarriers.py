@@ -138,6 +138,28 @@ def test_a_wait_that_gives_up_comes_back_and_says_no():
     assert out.tolist() == [0] * 64
 
 
+PEEK = {
+    "try_wait": "mbarrier.try_wait.parity.shared.b64 %p3, [%r1], 0;",
+    "test_wait": "bar.sync 0; mbarrier.test_wait.parity.shared.b64 %p3, [%r1], 0;",
+}
+REST = "@%p3 bra there;" + WAIT.format(0) + "there:"
+
+
+@pytest.mark.parametrize("peek", PEEK.values(), ids=PEEK)
+def test_a_peek_is_no_wait(peek):
+    """It may fail though the phase is over, so that what follows must wait where it did."""
+    report, out = go(START + MAKE.format(1) + FETCH + peek + REST + READ + OUT, of=NUMBERS)
+    assert not report.findings
+    assert out.tolist() == list(range(1000, 1064))
+    report, _ = go(START + MAKE.format(1) + FETCH + peek + READ + OUT, of=NUMBERS)
+    assert {kind for kind, _ in told(report)} == {"unwaited"}
+
+
+def test_a_loop_of_tries_is_issued_no_more_often_than_it_must():
+    report, _ = go(START + MAKE.format(1) + FETCH + WAIT.format(0) + READ + OUT, of=NUMBERS)
+    assert [one.warps for one in report.issued if "try_wait" in one.opcode] == [2]
+
+
 # What is said ------------------------------------------------------------------------------------------------------
 
 
@@ -260,6 +282,7 @@ def test_a_block_that_never_comes_to_the_clusters_barrier():
 def test_shared_memory_of_a_cluster_is_read_by_all_of_its_blocks(rank):
     body = START + WHERE + "@%p1 st.shared.b32 [%r1], 5; barrier.cluster.arrive; barrier.cluster.wait;"
     body += f"mapa.shared::cluster.u32 %r14, %r1, {rank}; ld.shared::cluster.b32 %r9, [%r14];" + OUT
+    body += "barrier.cluster.arrive; barrier.cluster.wait;"
     report, out = clusters(body)
     assert not report.findings
     assert out.unique().tolist() == [5]
@@ -273,17 +296,12 @@ def test_a_relaxed_arrival_in_the_cluster_tells_what_a_fence_before_it_knew(befo
     body = START + WHERE + f"@%p1 st.shared.b32 [%r1], 5; {before} barrier.cluster.arrive.relaxed;"
     body += "barrier.cluster.wait; "
     body += "mapa.shared::cluster.u32 %r14, %r1, %r13; ld.shared::cluster.b32 %r9, [%r14];"
-    report, out = clusters(body + OUT)
+    report, out = clusters(body + OUT + "barrier.cluster.arrive; barrier.cluster.wait;")
     assert out.unique().tolist() == [5]
     if ordered:
         assert not report.findings
     else:
         only(report, "race", "reads what thread 0 wrote")
-
-
-def test_a_plain_store_to_another_blocks_shared_memory_is_not_simulated():
-    with pytest.raises(NotSimulated, match="of another block's shared memory"):
-        clusters(START + WHERE + "mapa.shared::cluster.u32 %r14, %r1, %r13; st.shared::cluster.b32 [%r14], 5;" + OUT)
 
 
 def test_places_in_a_cluster_of_two_dimensions():

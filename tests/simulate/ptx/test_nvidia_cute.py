@@ -248,7 +248,7 @@ def test_what_the_examples_lose_without_their_synchronisation(run, tmp_path):
     for number, call in enumerate(calls):
         without = tmp_path / f"without_{number}.py"  # the DSL reads a kernel's source from its file
         without.write_text(text[: call.start(2)] + "pass" + text[call.end() :], encoding="utf-8")
-        got, want, report = run(module_of(without))
+        got, want, report = run(module_of(without, without.stem))
         kinds = {finding.kind for finding in report.findings}
         assert kinds <= ({"unwaited"} if "cp_async" in call[2] else {"race"})
         if not kinds:

@@ -1,10 +1,14 @@
 """CuTe and torch, as a project outside of the course has them."""
 
+import os
+import signal
+
 import cuda.bindings.driver as driver
 import cutlass
 import torch
 from cutlass import cute
 from cutlass.cute.runtime import from_dlpack
+from cutlass.experimental.cuda import create_tensor_map_tiled_from_view
 
 
 @cute.kernel
@@ -24,6 +28,17 @@ def reverse_kernel(src: cute.Tensor, dst: cute.Tensor, threads: cutlass.Constexp
 def reverse(src: cute.Tensor, dst: cute.Tensor, threads: cutlass.Constexpr, stream: driver.CUstream):
     blocks = cute.size(src) // threads
     reverse_kernel(src, dst, threads, True).launch(grid=(blocks, 1, 1), block=(threads, 1, 1), stream=stream)
+
+
+@cute.jit
+def with_a_descriptor(src: cute.Tensor, dst: cute.Tensor):
+    """Its descriptor for TMA asserts that the driver made it, which calls the DSL's own runtime."""
+    create_tensor_map_tiled_from_view(src, box_dims=(64,), stride_order=(0,))
+    reverse_kernel(src, dst, 64, True).launch(grid=(cute.size(src) // 64, 1, 1), block=(64, 1, 1))
+
+
+def crashes(src):
+    os.kill(os.getpid(), signal.SIGSEGV)
 
 
 class Reverse:

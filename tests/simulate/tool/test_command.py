@@ -15,6 +15,7 @@ REVERSE = (f"{KERNELS}::reverse", "--arg", "128:fp32", "--arg", "128:fp32:out", 
 RACE = (f"{KERNELS}::Reverse(64, False)", "--arg", "128:fp32", "--arg", "128:fp32:out")
 BLOCKS = f"{KERNELS}::lambda src, threads: reversed_blocks(src, threads)"
 OF_64 = f"{KERNELS}::lambda src: reversed_blocks(src, 64)"
+VECTOR_32 = ("--arg", "32:fp32")
 TWO_PAIRS = ("--arg", "256:fp32", "--arg", "256:fp32")
 GRID = ("--grid", "2")
 
@@ -48,6 +49,7 @@ def of_ptx(file="doubled.ptx", length=40, *more):
         (*REVERSE, "--reference", BLOCKS),
         (*REVERSE, "--dynamic", "--arch", "90a"),
         (f"{KERNELS}::reverse_here", "--arg", "128:fp32", "--reference", OF_64, "--picture", "out.svg"),
+        (f"{KERNELS}::with_a_descriptor", "--arg", "128:fp32", "--arg", "128:fp32:out", "--arch", "90a"),
         (f"{TILES}::summed", *TWO_PAIRS, "--reference", f"{TILES}::lambda a, b: a + b"),
         (f"{TILES}::both", *TWO_PAIRS, "--reference", f"{TILES}::lambda a, b: (a + b, b + a)"),
         (TILES, *TWO_PAIRS, "--arg", "256:fp32:out", "--arg", "0", "--grid", "2"),
@@ -58,6 +60,68 @@ def test_a_clean_run_ends_with_0(words):
     assert (done.exit_code, done.stderr) == (0, "")
     assert ": 1 launch, no finding" in done.stdout or ": 2 launches, no finding" in done.stdout
     assert ("✓ equal to " in done.stdout) == ("--reference" in words)
+
+
+CPP = """
+#include <cooperative_groups.h>
+
+namespace ours {
+template <typename T, int N>
+__global__ void scale(const T* x, T* y) { y[threadIdx.x] = x[threadIdx.x] * N; }
+}
+__constant__ float factor = 2.5f;
+__device__ double offsets[2] = {-1.5, 0.25};
+__constant__ struct { float a; int b; } both = {0.5f, -3};
+__global__ void constants(const float* x, float* y) {
+    y[threadIdx.x] = x[threadIdx.x] * factor + offsets[threadIdx.x % 2] + both.a + both.b;
+}
+__global__ void synced(const float* x, float* y) {
+    y[threadIdx.x] = x[threadIdx.x];
+    cooperative_groups::this_grid().sync();
+}
+"""
+CPP_REFERENCES = """
+import torch
+
+def three(x):
+    return 3 * x
+
+def constants(x):
+    return x * 2.5 + torch.tensor([-1.5, 0.25]).repeat(16) - 2.5
+"""
+
+
+def of_cpp(kernel, *more):
+    Path("kernels.cu").write_text(CPP)
+    Path("references.py").write_text(CPP_REFERENCES)
+    return tutor(f"kernels.cu::{kernel}", "--grid", "1", "--block", "32", *VECTOR_32, "--arg", "32:fp32:out", *more)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reference", "named"),
+    [("ours::scale<float, 3>", "three", "ours::scale<float, 3>"), ("constants", "constants", "constants")],
+)
+def test_cpp_by_its_names(kernel, reference, named):
+    done = of_cpp(kernel, "--reference", f"references.py::{reference}")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert f"\n{named}: 1 block, " in done.stdout
+
+
+def test_a_barrier_of_the_grid_is_named():
+    done = of_cpp("synced")
+    assert done.exit_code == 2
+    assert "kernels.cu::synced: grid.sync(), the barrier of all blocks of a cooperative launch, is not" in done.stderr
+
+
+@pytest.mark.parametrize("way", ["neighbor", "package.neighbor", ".neighbor"])
+def test_a_file_of_a_package_imports_its_neighbors(folder, way):
+    (folder / "package").mkdir()
+    (folder / "package/__init__.py").write_text("")
+    (folder / "package/neighbor.py").write_text(Path(KERNELS).read_text())
+    name = f"kernels_{way.count('.')}_{len(way)}"
+    (folder / f"package/{name}.py").write_text(f"from {way} import reverse as host\n")
+    done = tutor(f"package/{name}.py::host", "--arg", "128:fp32", "--arg", "128:fp32:out", "--arg", "64")
+    assert (done.exit_code, done.stderr) == (0, "")
 
 
 def test_a_finding_ends_with_1_and_stands_in_the_text():
@@ -124,18 +188,22 @@ VECTOR = ("--arg", "64:fp32")
         (("kernel.txt",), "kernel.txt is no kernel's file: name FILE.py::HOST, FILE.ptx or FILE.cu"),
         (("broken.py::host",), "broken.py cannot be imported: ModuleNotFoundError: No module named 'nothing_of"),
         (("empty.py",), "empty.py has 0 kernels: name one, as in empty.py::HOST"),
-        ((KERNELS,), f"has 2 kernels: name one, as in {KERNELS}::reverse"),
-        ((f"{KERNELS}::revers",), "name 'revers' is not defined; it has reverse_kernel, reverse, Reverse, launches"),
+        ((KERNELS,), f"has 3 kernels: name one, as in {KERNELS}::reverse"),
+        (
+            (f"{KERNELS}::revers",),
+            "name 'revers' is not defined; it has reverse_kernel, reverse, with_a_descriptor, crashes",
+        ),
         ((f"{KERNELS}::Reverse(64)",), "Reverse(64) raises TypeError: Reverse.__init__() missing 1 required"),
         ((f"{KERNELS}::Reverse((",), "Reverse(( raises SyntaxError: "),
         ((f"{KERNELS}::reverse_kernel", *VECTOR), "simulate the @cute.jit function that launches it"),
         ((f"{KERNELS}::reverse", *VECTOR), "reverse takes src, dst, threads: missing a required argument"),
         ((f"{KERNELS}::launches_nothing", *VECTOR), "launches_nothing launches no kernel"),
+        ((f"{KERNELS}::crashes", *VECTOR), "crashes crashes while it is simulated: Segmentation fault"),
         ((f"{KERNELS}::reverse", *VECTOR, *VECTOR, "--arg", "2000"), "a block of 2,000 threads"),
         ((f"{KERNELS}::reverse", *VECTOR, "--arg", "3", "--arg", "64"), "does not compile for sm_80: "),
         ((f"{TILES}::add", *VECTOR), "add is a kernel: it needs a grid"),
         ((f"{TILES}::add", *VECTOR, *VECTOR, *VECTOR, "--arg", "1.5", *GRID), "does not compile for sm_80: line "),
-        ((f"{TILES}::launches_nothing", *VECTOR), "launches_nothing launches no kernel of cuTile's or"),
+        ((f"{TILES}::launches_nothing", *VECTOR), "launches_nothing launches no kernel"),
         (("doubled.ptx", *VECTOR), "a kernel of PTX or CUDA C++ needs a grid"),
         (("doubled.ptx", *VECTOR, *GRID), "doubled takes 3 parameters, not 1"),
         (("doubled.ptx::tripled", *VECTOR, *GRID), "name one of doubled"),

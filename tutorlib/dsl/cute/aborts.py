@@ -144,7 +144,7 @@ def on_a_gpu(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
-        if "cuda.kernel" not in operations_around():
+        if not operation_around("cuda.kernel"):
             raise ValueError(
                 f"cute.arch.{name} is for kernels: this function has @cute.jit and runs on the CPU, where there are no "
                 "threads of a GPU. Code for threads belongs under @cute.kernel"
@@ -154,13 +154,11 @@ def on_a_gpu(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
-def operations_around() -> set[str]:
-    """The kinds of operations inside of which code is being traced, "func.func" or "cuda.kernel" among them."""
+def operation_around(kind: str) -> str:
+    """The name of the operation of this kind, "cuda.kernel" for one, inside of which code is being traced, or ""."""
     from cutlass._mlir import ir
 
     operation = ir.InsertionPoint.current.block.owner.operation  # type: ignore[attr-defined]  # its stub lacks it
-    names = set()
-    while operation is not None:
-        names.add(operation.name)
+    while operation is not None and operation.name != kind:
         operation = operation.parent and operation.parent.operation
-    return names
+    return operation.attributes["sym_name"].value if operation else ""

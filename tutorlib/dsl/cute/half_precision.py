@@ -7,16 +7,15 @@ these functions, and a system's libgcc has those for bf16 only since GCC 13. Thi
 that computes in bf16 or fp16.
 """
 
-import importlib.util
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, wraps
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from tutorlib.dsl.after_import import AfterImport
 
 ENGINE = "cutlass._mlir.execution_engine"  # its ExecutionEngine makes machine code of a lowered module
 HALF = re.compile(r"\bb?f16\b")  # in the text of an MLIR type: f16, vector<8xbf16>
@@ -27,28 +26,7 @@ def install() -> None:
     if ENGINE in sys.modules:
         define_for(sys.modules[ENGINE])
     else:
-        sys.meta_path.insert(0, EngineFinder())
-
-
-class EngineFinder(MetaPathFinder):
-    """Finds cutlass's execution engine once, and patches it as soon as it is imported."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname != ENGINE:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
-        if spec and spec.loader:
-            execute = spec.loader.exec_module
-
-            def execute_and_patch(module: ModuleType) -> None:
-                execute(module)
-                define_for(module)
-
-            spec.loader.exec_module = execute_and_patch  # type: ignore[method-assign]
-        return spec
+        sys.meta_path.insert(0, AfterImport({ENGINE: lambda: define_for(sys.modules[ENGINE])}))
 
 
 def define_for(engine: ModuleType) -> None:

@@ -29,31 +29,45 @@ def dynamic_smem(built: Any) -> int:
 def call_without_driver(
     built: Any, arguments: Sequence[Any], runtime: Mapping[str, HostCall], other: Callable[..., int]
 ) -> None:
-    """Call a compiled host function (`cute.compile`'s result) on cute.Tensors, with a CUDA runtime of one's own.
+    """Call a compiled host function (`cute.compile`'s result) on cute.Tensors, as `engine_without_driver` has it."""
+    engine = engine_without_driver(built, runtime, other)
+    values, owners = built.generate_execution_args(*arguments)
+    call_packed(engine, built, values)
+    del owners
+
+
+def engine_without_driver(
+    built: Any, runtime: Mapping[str, HostCall], other: Callable[..., int], libraries: Sequence[str] = ()
+) -> Any:
+    """A compiled host function with a CUDA runtime of one's own, its kernels loaded.
 
     runtime: by name, "_cudaLaunchKernelEx", the functions that it has; `other` is called for any that is not there,
-    with ten pointers. None of them may raise: an exception cannot pass through compiled code.
+    with ten pointers. None of them may raise: an exception cannot pass through compiled code. libraries: files of
+    shared libraries that it calls, too.
     """
     from cutlass._mlir.execution_engine import ExecutionEngine
 
-    engine = ExecutionEngine(built.ir_module, opt_level=0, shared_libs=[])
-    kept = []
+    engine: Any = ExecutionEngine(built.ir_module, opt_level=0, shared_libs=list(libraries))
+    engine.kept = []
     for name in runtime_names(built):
         does, types = runtime.get(name, (other, (POINTER,) * 10))
         callback = ctypes.CFUNCTYPE(INT, *types)(does)
-        kept.append(callback)
+        engine.kept.append(callback)
         engine.raw_register_runtime(name, ctypes.cast(callback, POINTER))
     library = POINTER()
     library_at = ctypes.pointer(library)
     call_engine(engine, "cuda_load", [ctypes.addressof(library_at)])
-    values, owners = built.generate_execution_args(*arguments)
-    call_engine(engine, built.function_name, values)
-    del owners
+    return engine
 
 
 def runtime_names(built: Any) -> list[str]:
-    """Of the functions of CUDA's runtime that a compiled host function declares."""
-    return re.findall(r"(?m)^\s*llvm\.func @(_cu\w+)\(", str(built.ir_module))
+    """Of the functions of CUDA's runtime, and of the DSL's own, that a compiled host function declares."""
+    return re.findall(r"(?m)^\s*llvm\.func [^@\n]*@((?:_?cu|CuteDSLRT)\w+)\((?!.*\{$)", str(built.ir_module))
+
+
+def call_packed(engine: Any, built: Any, values: Sequence[Any]) -> None:
+    """The compiled host function of an engine, on pointers to its arguments."""
+    call_engine(engine, built.function_name, values)
 
 
 def call_engine(engine: Any, name: str, values: Sequence[Any]) -> None:

@@ -32,13 +32,11 @@ SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))
 RING = {"tile": (64, 64, 64), "stages": 3}
 SPLIT = {"persistent": False, "split_k": 2}
 BENCH = (4096, 4096, 4096)
-HAND_OVER_MEETINGS = 4 * (4 + 2)  # 4 warps: for 3 stored pieces, a wait before one of them, give, and add
 # 2 blocks with 6 tiles of 5 K tiles: the producer waits for each stage, and for all 3 at the end; 4 warps multiply.
 ARRIVALS = 2 * 6 * 5 * (1 + 4)
 WAITS = ARRIVALS + 2 * 3
 CONSUMED = 12 * 4 + 8  # 12 tiles of a piece in each of 4 warps, and the end of 2 blocks
 STORED = 6 * 4 * 4  # 6 tiles, 4 warps: 4 pieces
-STORE_MEETINGS = 6 * 4 * 7  # for 3 of the 4 pieces a buffer must be waited for
 
 SMALL: dict[str, tuple[tuple[Shape, Settings], ...]] = {
     "roles": (
@@ -212,7 +210,6 @@ PART_EXERCISES = (
         part=StoreSlot(names=("store",), settings={"defer_stores": True}, small=SMALL["store"]),
         simulated_shapes=sizes(SMALL["store"]),
         limits=WorkLimits(
-            at_least=(("bar.warp.sync", STORE_MEETINGS),),
             at_most=(
                 ("bar.warp.sync", 2 * STORED),  # the first piece may wait for a buffer too
                 ("bar.sync|barrier", 16),
@@ -275,7 +272,6 @@ PART_EXERCISES = (
         problem=gemm_shared(ACCUMULATORS, FLAGS),
         part=Slot(names=("give", "add"), settings={"stream_k": True}, small=SMALL["hand over"]),
         simulated_shapes=sizes(SMALL["hand over"]),
-        limits=WorkLimits(at_least=(("bar.warp.sync", HAND_OVER_MEETINGS),)),
         library={"give_part": InModule(PARTS, "give_part"), "add_part": InModule(PARTS, "add_part")},
         hints=(
             "All lanes write, one lane raises the flag. What makes sure that the others are done?",

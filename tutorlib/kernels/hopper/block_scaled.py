@@ -65,6 +65,7 @@ class ScaledMultiply:
         scales = cute.make_rmem_tensor((2, cute.size(self.sX, mode=[2])), Float32)
         cute.autovec_copy(self.sX[None, self.me.thread % 4, None, state.index], scales)
         scales.store(scales.load() * weight)
+        cute.arch.sync_warp()  # retire lets one lane free the stage, from which all have read their scales
         if cutlass.const_expr(turns > 0):
             warpgroup.wait_group(turns - 1)
             pass_turn(self.me.group)

@@ -6,10 +6,11 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
+from tutorlib.simulate.cutile.accesses import NEVER
 from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE
 from tutorlib.simulate.cutile.errors import NotSimulated
 from tutorlib.simulate.cutile.findings import Launch
-from tutorlib.simulate.cutile.memory import NEVER, Memory
+from tutorlib.simulate.cutile.memory import Memory
 from tutorlib.simulate.cutile.raw_memory import RawMemory
 from tutorlib.simulate.cutile.tile import Tile, Value, as_shape
 from tutorlib.simulate.cutile.tile_space import TiledView
@@ -30,6 +31,7 @@ class Array(Memory):
     @classmethod
     def of(cls, name: str, tensor: Tensor, launch: Launch, annotation: ct.ArrayAnnotation) -> "Array":
         dtype, n = FROM_TORCH[tensor.dtype], tensor.ndim
+        launch.tensors[name] = tensor
         data = tensor if tensor.dtype == STORAGE[dtype] else tensor.view(STORAGE[dtype])
         return cls(
             name,
@@ -65,8 +67,8 @@ class Array(Memory):
             size = self.data.shape[axis]
             self.launch.notice("outside", self.name, f"slices {self.name} from {start} to {stop}; its size is {size}")
         origin = tuple(o + start if n == axis else o for n, o in enumerate(self.origin))
-        cut = [t.narrow(axis, start, stop - start) for t in (self.data, self.writer)]
-        return replace(self, data=cut[0], writer=cut[1], origin=origin)
+        cut = [t.narrow(axis, start, stop - start) for t in (self.data, self.history)]
+        return replace(self, data=cut[0], history=cut[1], origin=origin)
 
     def tiled_view(self, tile_shape, *, padding_mode=ct.PaddingMode.UNDETERMINED, traversal_steps=None) -> TiledView:
         shape = as_shape(tile_shape) or (1,) * self.ndim
@@ -76,7 +78,7 @@ class Array(Memory):
     def get_raw_memory(self) -> RawMemory:
         if not self.data.is_contiguous() or any(self.origin):
             raise NotSimulated("get_raw_memory of a slice or of an array with gaps")
-        return RawMemory(replace(self, data=self.data.view(-1), writer=self.writer.view(-1), origin=(0,)))
+        return RawMemory(replace(self, data=self.data.view(-1), history=self.history.view(-1), origin=(0,)))
 
     def __getattr__(self, name: str):
         if name.startswith("__"):

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 
+import cuda.tile as ct
 import torch
 from torch import Tensor
 
+from tutorlib.simulate.cutile.accesses import How
 from tutorlib.simulate.cutile.dtypes import CARRIER, fit
 from tutorlib.simulate.cutile.gather_scatter import Places, places
 from tutorlib.simulate.cutile.memory import Memory
@@ -19,20 +21,31 @@ def atomic(change: Callable[..., Tensor], gives_first: bool = False) -> Callable
     """
 
     def apply(
-        array: Memory, indices, /, *operands: Value, mask=None, check_bounds=True, memory_order=None, memory_scope=None
+        array: Memory,
+        indices,
+        /,
+        *operands: Value,
+        mask=None,
+        check_bounds=True,
+        memory_order=ct.MemoryOrder.ACQ_REL,
+        memory_scope=ct.MemoryScope.DEVICE,
     ):
-        array.launch.synchronised = True
         at = places(array, indices, mask, check_bounds)
         array.launch.count_load(array.name, int(at.wanted.sum()), at.wanted.numel())
         flat = ravel(at)
         spread = [convert(v, array.dtype).broadcast_to(at.wanted.shape) for v in operands]
         values = [v[at.wanted] for v in spread]
         old = torch.empty_like(flat, dtype=CARRIER[array.dtype])
+        if len(flat):
+            array.launch.poll(array.name, at, (array.name, *at.first), strong=True)
+        how = How.of(True, True, memory_order, memory_scope)
         for turn in turns(flat):
             where = tuple(axis[turn] for axis in at.chosen())
             old[turn] = fit(array.data[where], array.dtype)
-            array.data[where] = fit(change(old[turn], *(v[turn] for v in values)), array.dtype).to(array.data.dtype)
-            array.writer[where] = array.launch.number
+            new = fit(change(old[turn], *(v[turn] for v in values)), array.dtype).to(array.data.dtype)
+            array.note_store(where, at, how, new)
+            array.data[where] = new
+        array.launch.running.epoch += how.releases
         nothing = array.launch.undetermined(array.dtype)
         result = spread[0].clone() if gives_first else torch.full_like(spread[0], nothing)
         result[at.wanted] = old

@@ -8,6 +8,7 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
+from tutorlib.simulate.cutile.accesses import LOAD, STORE, How
 from tutorlib.simulate.cutile.dtypes import CARRIER, Number, fit
 from tutorlib.simulate.cutile.memory import Memory
 
@@ -49,29 +50,30 @@ class Box:
     def outside(self) -> bool:
         return any(high == low for low, high in self.bounds)
 
-    def read(self, padding: ct.PaddingMode) -> Tensor:
+    def read(self, padding: ct.PaddingMode, how: How = LOAD) -> Tensor:
         """In the dtype's carrier, what is outside filled by the padding mode."""
         memory = self.memory
         if self.outside:
             memory.launch.notice("outside", memory.name, f"loads {self}, which lies outside {memory}")
-        memory.notice_race(self.inside, self)
+        memory.launch.poll(memory.name, self, (memory.name, self.start, self.size), how.strong)
+        memory.note_load(self.inside, self, how)
         data = fit(memory.data[self.inside], memory.dtype)
         memory.launch.count_load(memory.name, data.numel(), prod(self.size))
         if self.whole:
             return data.clone()
-        padded = torch.full(self.size, padding_value(padding, memory), dtype=CARRIER[memory.dtype])
+        what = None if self.outside else self  # which is a finding already
+        padded = torch.full(self.size, padding_value(padding, memory, what), dtype=CARRIER[memory.dtype])
         padded[self.part] = data
         return padded
 
-    def write(self, data: Tensor) -> None:
+    def write(self, data: Tensor, how: How = STORE) -> None:
         """Store the part of the data that is inside. data: in the dtype's carrier, of the box's size."""
         memory = self.memory
         if self.outside:
             memory.launch.notice("outside", memory.name, f"stores {self}, which lies outside {memory}")
         new = data[self.part].to(memory.data.dtype)
-        memory.notice_overlap(self.inside, new, self)
+        memory.note_store(self.inside, self, how, new)
         memory.data[self.inside] = new
-        memory.writer[self.inside] = memory.launch.number
 
     def __str__(self) -> str:
         starts = [start + o for start, o in zip(self.start, self.memory.origin, strict=True)]
@@ -79,9 +81,14 @@ class Box:
         return f"{self.memory.name}[{', '.join(places)}]"
 
 
-def padding_value(mode: ct.PaddingMode, memory: Memory) -> Number:
+def padding_value(mode: ct.PaddingMode, memory: Memory, what: object) -> Number:
+    """What stands for the elements of a tile that lie outside of the array. what: the tile, if its use is a finding."""
+    if mode == ct.PaddingMode.UNDETERMINED and what is None:
+        return memory.launch.undetermined(memory.dtype)
+    if mode == ct.PaddingMode.UNDETERMINED:
+        says = f"loads {what}, which {memory} does not have all of: the rest is undetermined without a padding_mode"
+        return memory.launch.padding_of(memory.name, memory.dtype, says)
     return {
-        ct.PaddingMode.UNDETERMINED: memory.launch.undetermined(memory.dtype),
         ct.PaddingMode.ZERO: 0,
         ct.PaddingMode.NEG_ZERO: -0.0,
         ct.PaddingMode.NAN: float("nan"),

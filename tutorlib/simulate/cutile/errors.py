@@ -1,11 +1,6 @@
 """The interpreter's own exceptions."""
 
-
-class NotSimulated(NotImplementedError):
-    """The interpreter lacks something of cuTile's. The message names it."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what} is not simulated: this kernel needs a GPU")
+from tutorlib.simulate.ptx.errors import NotSimulated as NotSimulated
 
 
 class KernelAssertion(AssertionError):

@@ -2,19 +2,31 @@
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from types import FrameType
 from typing import Literal
 
 import cuda.tile as ct
+import torch
+from torch import Tensor
 
-from tutorlib.failure import Flaw, Hazard
+from tutorlib.dsl.failure import Flaw, Hazard
+from tutorlib.simulate.cutile.accesses import Block as Running
+from tutorlib.simulate.cutile.accesses import Histories
 from tutorlib.simulate.cutile.dtypes import Number, poison
+from tutorlib.simulate.cutile.turns import Turns
 
-Kind = Literal["outside", "overlap", "race", "unwritten", "repeat"]
+Kind = Literal["outside", "overlap", "race", "unset", "endless", "unwritten", "repeat"]
 Block = tuple[int, ...]
+Load = tuple[str, int]  # an array and a line
+Padding = Mapping[Load, Callable[[ct.DType], Number]]
+
+STRONG_POLL = 10  # a load by a memory order counts as so many
+PATIENCE = 100  # loads of the same elements, nothing having changed, after which other blocks go first
+HOPELESS = 10_000  # such loads, of all waiting blocks together, after which nothing will change
 
 PACKAGES = (str(Path(__file__).parent), "/torch/")
 
@@ -25,7 +37,9 @@ class Finding:
 
     kind: "outside": a tile or an index lies outside the array, which leaves the result undefined;
         "overlap": a block stores another value where a block has stored one, and either may win;
-        "race": a block loads what another block stores in the same launch, before or after;
+        "race": a block loads what another block stores in the same launch, unordered;
+        "unset": the result depends on elements of a tile that lie outside the array, which are undetermined;
+        "endless": a block loads an element forever that no block changes;
         "unwritten": a part of an array that the kernel stores to is never stored;
         "repeat": an element is stored a second time, which is no fault (`Report.repeats`).
     array: the parameter's name.
@@ -41,14 +55,19 @@ class Finding:
     message: str
 
 
+class Endless(Exception):
+    """A block never ends, which is a finding."""
+
+
 @dataclass
 class Launch:
     """The state of one launch: which block runs now and what has been noticed so far.
 
     undetermined: the number that stands where cuTile leaves a value of a dtype undetermined.
-    number: the running block's place in the order of execution.
-    synchronised: whether the kernel used atomics or memory orders; what blocks may then do to each other's elements
-        is up to the reader's own protocol, which is not modelled.
+    padding: the same for a load, where it is another number. silent: whether the kernel prints nothing.
+    running: the block that runs. changes: how often a block changed an element's value.
+    padded: the loads that left elements undetermined, as findings; padding_blocks: the blocks that did them.
+    tensors: the arguments by name; before: copies of those stored to, made before that.
     loaded: of each array, how many elements were loaded. largest: the elements of the largest tile of it.
     scattered: the arrays of which a block loaded or stored single elements.
     factors: the dtypes of the tiles that ct.mma multiplied. products: the products of elements in all its calls.
@@ -57,9 +76,15 @@ class Launch:
 
     grid: tuple[int, int, int]
     undetermined: Callable[[ct.DType], Number] = poison
-    block: tuple[int, int, int] = (0, 0, 0)
-    number: int = 0
-    synchronised: bool = False
+    padding: Padding = field(default_factory=dict)
+    silent: bool = False
+    running: Running = field(default_factory=lambda: Running(0))
+    histories: Histories = field(default_factory=Histories)
+    changes: int = 0
+    padded: dict[Load, Finding] = field(default_factory=dict)
+    padding_blocks: set[int] = field(default_factory=set)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    before: dict[str, Tensor] = field(default_factory=dict)
     seen: dict[tuple[Kind, str, int], Finding] = field(default_factory=dict)
     loaded: Counter[str] = field(default_factory=Counter)
     largest: Counter[str] = field(default_factory=Counter)
@@ -68,12 +93,64 @@ class Launch:
     products: int = 0
     selected: set[int] = field(default_factory=set)
 
-    def blocks(self) -> Iterator[None]:
-        """Runs through the grid, x fastest; block and number are those of the step."""
-        gx, gy, gz = self.grid
-        for self.number in range(gx * gy * gz):
-            self.block = (self.number % gx, self.number // gx % gy, self.number // (gx * gy))
-            yield
+    def run(self, body: Callable[[], None], blocks: Iterable[int]) -> None:
+        """Run blocks, by their numbers in the grid, x fastest. Raises what they raise."""
+
+        def block(number: int) -> None:
+            self.running = Running(number)
+            with torch.no_grad():  # in each thread anew
+                body()
+            self.changes += 1  # so that those who wait look again
+
+        self.turns = Turns(blocks, block)
+        self.turns.run()
+
+    @property
+    def block(self) -> Block:
+        return self.place(self.running.number)
+
+    def place(self, number: int) -> Block:
+        gx, gy, _ = self.grid
+        return number % gx, number // gx % gy, number // (gx * gy)
+
+    @property
+    def blocks(self) -> int:
+        return prod(self.grid)
+
+    @property
+    def independent(self) -> bool:
+        """Whether no block may have met what another one did."""
+        met = any(kind in ("race", "overlap") for kind, _, _ in self.seen)
+        return not met and not any(one.how.strong for one in self.histories.latest)
+
+    def keep(self, array: str) -> None:
+        """A block is about to store to an array."""
+        if array not in self.before:
+            self.before[array] = self.tensors[array].clone()
+
+    def poll(self, array: str, what: object, place: object, strong: bool) -> None:
+        """The running block loads elements. If it has done so again and again, others go first. Raises Endless."""
+        me = self.running
+        if me.changes != self.changes:
+            me.changes, me.polls = self.changes, {}
+        me.polls[place] = polls = me.polls.get(place, 0) + (STRONG_POLL if strong else 1)
+        if polls <= PATIENCE:
+            return
+        waiting = len(self.turns.waiting)
+        if polls > HOPELESS // (waiting + 1) and not self.turns.unstarted:
+            others = f", and {waiting} other{'s' * (waiting > 1)} wait, too" if waiting else ""
+            self.notice("endless", array, f"loads {what} forever: no block changes it any more{others}")
+            raise Endless
+        self.turns.give_way()
+        self.running = me
+
+    def padding_of(self, array: str, dtype: ct.DType, what: str) -> Number:
+        """What stands for the elements outside of an array in a tile that a block loads without a padding mode."""
+        line = readers_line()
+        self.padding_blocks.add(self.running.number)
+        if (array, line) not in self.padded:
+            self.padded[array, line] = self.finding("unset", array, what, line)
+        return self.padding.get((array, line), self.undetermined)(dtype)
 
     def count_load(self, array: str, elements: int, tile: int) -> None:
         """A tile was loaded, with so many elements of the array; gathered ones count, too."""
@@ -82,22 +159,22 @@ class Launch:
 
     def show(self, number: int) -> str:
         """A block's number as the reader counts: "3", or "(1, 2)" in a grid of two dimensions."""
-        gx, gy, gz = self.grid
-        place = (number % gx, number // gx % gy, number // (gx * gy))
+        _, gy, gz = self.grid
+        place = self.place(number)
         return str(number) if gy == gz == 1 else str(place if gz > 1 else place[:2])
 
     def notice(self, kind: Kind, array: str, message: str) -> None:
         """Keep the first of each kind by array and line."""
         line = readers_line()
-        key = (kind, array, line)
-        if key not in self.seen:
-            message = f"block {self.show(self.number)} {message}"
-            self.seen[key] = Finding(kind, array, self.block, line, Flaw(message, Hazard(kind)(tensor=array)))
+        if (kind, array, line) not in self.seen:
+            self.seen[kind, array, line] = self.finding(kind, array, message, line)
+
+    def finding(self, kind: Kind, array: str, message: str, line: int) -> Finding:
+        message = f"block {self.show(self.running.number)} {message}"
+        return Finding(kind, array, self.block, line, Flaw(message, Hazard(kind)(tensor=array)))
 
     def findings(self) -> tuple[Finding, ...]:
-        """Without overlaps and races where the kernel synchronises its blocks itself."""
-        ignored = ("overlap", "race", "repeat") if self.synchronised else ("repeat",)
-        return tuple(finding for finding in self.seen.values() if finding.kind not in ignored)
+        return tuple(finding for finding in self.seen.values() if finding.kind != "repeat")
 
     def repeats(self) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.seen.values() if finding.kind == "repeat")

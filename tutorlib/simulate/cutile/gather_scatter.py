@@ -6,6 +6,7 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
+from tutorlib.simulate.cutile.accesses import LOAD, STORE
 from tutorlib.simulate.cutile.box import padding_value
 from tutorlib.simulate.cutile.dtypes import CARRIER, fit
 from tutorlib.simulate.cutile.memory import Memory
@@ -27,19 +28,20 @@ class Places:
     def chosen(self) -> tuple[Tensor, ...]:
         return tuple(axis[self.wanted] for axis in self.index)
 
+    @property
+    def first(self) -> list[int]:
+        """The indices of the first of them in the parameter."""
+        return [int(axis[0]) + o for axis, o in zip(self.chosen(), self.array.origin, strict=True)]
+
     def __str__(self) -> str:
-        first = [int(axis[0]) + o for axis, o in zip(self.chosen(), self.array.origin, strict=True)]
-        return (
-            f"{self.array.name}[{', '.join(map(str, first))}] and others"
-            if self.wanted.sum() > 1
-            else (f"{self.array.name}[{', '.join(map(str, first))}]")
-        )
+        others = " and others" if self.wanted.sum() > 1 else ""
+        return f"{self.array.name}[{', '.join(map(str, self.first))}]{others}"
 
 
 def places(array: Memory, indices, mask: Value | None, check_bounds: bool) -> Places:
     parts = indices if isinstance(indices, tuple) else (indices,)
     if not array.ndim:  # torch indexes the one element of a 0-d tensor as that of a vector
-        array, parts = replace(array, data=array.data.view(1), writer=array.writer.view(1), origin=(0,)), (0,)
+        array, parts = replace(array, data=array.data.view(1), history=array.history.view(1), origin=(0,)), (0,)
     index = torch.broadcast_tensors(*(tile_of(part).data.to(torch.int64) for part in parts))
     exists = torch.ones(index[0].shape, dtype=torch.bool)
     for axis, size in zip(index, array.data.shape, strict=True):
@@ -61,7 +63,8 @@ def take(at: Places, padding: Tensor) -> Tensor:
     array.launch.count_load(array.name, int(at.wanted.sum()), at.wanted.numel())
     if not at.wanted.any():
         return padding.expand(at.wanted.shape).clone()
-    array.notice_race(at.chosen(), at)
+    array.launch.poll(array.name, at, (array.name, *at.first), LOAD.strong)
+    array.note_load(at.chosen(), at, LOAD)
     return torch.where(at.wanted, fit(array.data[at.index], array.dtype), padding)
 
 
@@ -75,9 +78,8 @@ def put(at: Places, value: Tensor) -> None:
         return
     array, where = at.array, at.chosen()
     new = value.broadcast_to(at.wanted.shape)[at.wanted].to(array.data.dtype)
-    array.notice_overlap(where, new, at)
+    array.note_store(where, at, STORE, new)
     bits(array.data)[where] = bits(new)
-    array.writer[where] = array.launch.number
 
 
 def bits(data: Tensor) -> Tensor:
@@ -105,8 +107,9 @@ def advanced_places(array: Memory, indices: tuple) -> Places:
 def load_advanced_indexing(
     array: Memory, indices, /, *, padding_mode=ct.PaddingMode.UNDETERMINED, latency=None, allow_tma=None
 ) -> Tile:
-    padding = torch.tensor(padding_value(padding_mode, array), dtype=CARRIER[array.dtype])
-    return Tile(take(advanced_places(array, indices), padding), array.dtype)
+    at = advanced_places(array, indices)
+    padding = 0 if at.wanted.all() else padding_value(padding_mode, array, at)
+    return Tile(take(at, torch.tensor(padding, dtype=CARRIER[array.dtype])), array.dtype)
 
 
 def store_advanced_indexing(array: Memory, indices, tile: Value, /, *, latency=None, allow_tma=None) -> None:

@@ -58,8 +58,8 @@ class Language:
             "ensure_constant": lambda value, /: value,
             "assume_divisible_by": assume_divisible_by,
             "assert_": assert_,
-            "print": builtins.print,
-            "printf": printf,
+            "print": nothing if launch.silent else builtins.print,
+            "printf": nothing if launch.silent else printf,
             "grid_dependency_control_wait": lambda: None,
             "grid_dependency_control_launch_dependents": lambda: None,
         }
@@ -91,6 +91,10 @@ def assume_divisible_by(x: Value, divisor: int) -> Value:
     if int(x) % divisor:
         raise KernelAssertion(f"assume_divisible_by: {int(x)} is not divisible by {divisor}")
     return x
+
+
+def nothing(*args: Value, **options: Any) -> None:
+    pass
 
 
 def printf(format: str, *args: Value) -> None:

@@ -12,7 +12,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from tutorlib.dsl.cutile.launch import launched_by
-from tutorlib.failure import Fail, Flaw
+from tutorlib.dsl.failure import Fail, Flaw
 from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.run import ARCH, Report, run
 from tutorlib.simulate.cutile.signature import Accepted, parameters
@@ -109,7 +109,7 @@ def is_stream(given: Any, stream: SimpleNamespace) -> bool:
 
 def refuse_launch(stream: Any, grid: Any, kernel: Any, args: Any) -> None:
     """Raises TypeError or ValueError where ct.launch, or the driver below it, refuses."""
-    if not (is_stream(stream, STREAM) or is_stream(stream, DEFAULT_STREAM)):
+    if not (hasattr(stream, "cuda_stream") or is_stream(stream, STREAM) or is_stream(stream, DEFAULT_STREAM)):
         given = stream if stream is None or isinstance(stream, int) else f"a {type(stream).__name__}"
         raise TypeError(f"ct.launch wants a stream first, torch.cuda.current_stream(), not {given}")
     if not isinstance(grid, tuple):

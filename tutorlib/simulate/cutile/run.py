@@ -1,7 +1,9 @@
 """Interpreting a launch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import cuda.tile as ct
@@ -9,15 +11,16 @@ import torch
 from torch import Tensor
 
 from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.machine.threads import one_thread
 from tutorlib.simulate.cutile.array import Array
 from tutorlib.simulate.cutile.dtypes import CARRIER, Number, poison
 from tutorlib.simulate.cutile.errors import NotSimulated
-from tutorlib.simulate.cutile.findings import Finding, Launch
+from tutorlib.simulate.cutile.findings import Endless, Finding, Launch, Padding
 from tutorlib.simulate.cutile.language import Language, Rebinder
 from tutorlib.simulate.cutile.memory import never_stored
 from tutorlib.simulate.cutile.signature import Accepted, Parameter, parameters, refuse
 from tutorlib.simulate.cutile.tile import Tile
+from tutorlib.simulate.cutile.undetermined import uses
+from tutorlib.simulate.threads import one_thread
 
 ARCH = "sm_90"  # whose compiler a kernel must pass
 
@@ -69,23 +72,39 @@ def run(
     refuse(kernel, args, arch, [] if accepted is None else accepted)
     x, y, z = *grid, *(1,) * (3 - len(grid))
     launch = Launch((x, y, z), undetermined)
+    with one_thread():
+        arrays = interpret(kernel, args, launch, range(launch.blocks))
+        findings = [*launch.findings()]
+        if launch.padded and undetermined is poison:
+            findings += uses(launch, arrays, partial(again, kernel, args, launch))
+    writers = {a.name: launch.histories.writers(a.history) for a in arrays}
+    if not any(finding.kind == "endless" for finding in findings):
+        unwritten = ((a.name, never_stored(a, writers[a.name])) for a in arrays)
+        findings += [Finding("unwritten", name, None, 0, text) for name, text in unwritten if text]
+    loads = dict(launch.loaded), dict(launch.largest)
+    sets = frozenset(launch.scattered), frozenset(launch.factors)
+    counts = launch.products, len(launch.selected)
+    return Report(tuple(findings), launch.blocks, launch.repeats(), writers, *loads, *sets, *counts)
+
+
+def interpret(kernel: ct.kernel, args: Sequence[Any], launch: Launch, blocks: Iterable[int]) -> list[Array]:
+    """Run some blocks of a launch. Gives the arrays among the arguments."""
     arrays: list[Array] = []
     values = [value(p, arg, launch, arrays) for p, arg in zip(parameters(kernel), args, strict=True)]
     body = Rebinder(Language(launch)).function(function_of(kernel))
-    with torch.no_grad(), one_thread():
-        for _ in launch.blocks():
-            try:
-                body(*values)
-            except RuntimeError as error:
-                if "can only be called from device code" in str(error):  # the real cuTile's own words
-                    raise NotSimulated("a class whose methods call cuda.tile") from error
-                raise
-    unwritten = (Finding("unwritten", a.name, None, 0, text) for a in arrays if (text := never_stored(a)))
-    writers = {a.name: a.writer for a in arrays}
-    findings, loads = (*launch.findings(), *unwritten), (dict(launch.loaded), dict(launch.largest))
-    sets = frozenset(launch.scattered), frozenset(launch.factors)
-    counts = launch.products, len(launch.selected)
-    return Report(findings, launch.number + 1, launch.repeats(), writers, *loads, *sets, *counts)
+    with suppress(Endless):
+        try:
+            launch.run(lambda: body(*values), blocks)
+        except RuntimeError as error:
+            if "can only be called from device code" in str(error):  # the real cuTile's own words
+                raise NotSimulated("a class whose methods call cuda.tile") from error
+            raise
+    return arrays
+
+
+def again(kernel: ct.kernel, args: Sequence[Any], first: Launch, padding: Padding, blocks: Iterable[int]) -> None:
+    """Repeat blocks of a launch with other numbers beyond the ends of arrays."""
+    interpret(kernel, args, Launch(first.grid, first.undetermined, padding, silent=True), blocks)
 
 
 def value(parameter: Parameter, arg: Any, launch: Launch, arrays: list[Array]) -> Any:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import cuda.tile as ct
 import torch
 
+from tutorlib.simulate.cutile.accesses import How
 from tutorlib.simulate.cutile.atomics import ATOMICS
 from tutorlib.simulate.cutile.box import Box
 from tutorlib.simulate.cutile.memory import Memory
@@ -47,12 +48,12 @@ def load(
     memory_order=ct.MemoryOrder.WEAK,
     memory_scope=ct.MemoryScope.NONE,
 ) -> Tile:
-    synchronise(array, memory_order)
+    how = How.of(True, False, memory_order, memory_scope)
     axes = axis_order(order, array.ndim)
     size = as_shape(shape) or (1,) * array.ndim
     box = box_at(array, index, size, size, axes)
     require_inside(box, check_bounds, "loads")
-    data = box.read(padding_mode).permute(axes)
+    data = box.read(padding_mode, how).permute(axes)
     return Tile(data.reshape(as_shape(shape)), array.dtype)
 
 
@@ -69,21 +70,18 @@ def store(
     memory_order=ct.MemoryOrder.WEAK,
     memory_scope=ct.MemoryScope.NONE,
 ) -> None:
-    synchronise(array, memory_order)
+    how = How.of(False, True, memory_order, memory_scope)
     axes = axis_order(order, array.ndim)
     data = convert(tile, array.dtype)
     data = data if data.ndim else data.reshape((1,) * array.ndim)
     box = box_at(array, index, tuple(data.shape), tuple(data.shape), axes)
     require_inside(box, check_bounds, "stores")
-    box.write(data.permute(inverse(axes)))
+    box.write(data.permute(inverse(axes)), how)
+    array.launch.running.epoch += how.releases
 
 
 def inverse(axes: tuple[int, ...]) -> list[int]:
     return sorted(range(len(axes)), key=axes.__getitem__)
-
-
-def synchronise(array: Memory, memory_order: ct.MemoryOrder) -> None:
-    array.launch.synchronised |= memory_order != ct.MemoryOrder.WEAK
 
 
 def require_inside(box: Box, check_bounds: bool, verb: str) -> None:

@@ -7,7 +7,10 @@ whose addresses come from eight lanes for each matrix.
 
 import numpy as np
 
-from tutorlib.machine.hardware import BANKS, WARP, WAVEFRONT, WORD
+from tutorlib.simulate.ptx.geometry import WARP
+
+BANKS, WORD = 32, 4  # of shared memory, on every GPU since compute capability 5.0; bytes in a bank's word
+WAVEFRONT = BANKS * WORD  # bytes that one wavefront can deliver
 
 OUT = np.int64(2**40)  # the word of a lane that takes no part; above all others
 

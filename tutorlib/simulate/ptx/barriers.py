@@ -6,17 +6,18 @@ is what __syncthreads and sync_threads ask for.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
+from tutorlib.simulate.ptx.clocks import Seen
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Operand
 from tutorlib.simulate.ptx.state import State
-from tutorlib.simulate.ptx.waiting import Waiting
+from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 BARRIERS = 16
 
@@ -77,42 +78,78 @@ class WaitingInBarrier(Waiting):
         return replace(super().only(which), number=self.number[which], expected=self.expected[which])
 
 
+@dataclass(frozen=True)
+class LetThrough:
+    """How a barrier was passed last. arrived: the lanes that only arrived; waited: the others, each with its count."""
+
+    arrived: np.ndarray
+    waited: np.ndarray
+    then: np.ndarray
+
+
 @dataclass
-class BlockBarriers:
-    """waiting: in the order of their arrival."""
+class BlockBarriers(Meeting[WaitingInBarrier]):
+    """The barriers of all blocks of the batch."""
+
+    hazard = Hazard.BARRIER
 
     state: State
-    waiting: list[WaitingInBarrier] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         shape = (self.state.geometry.batch, BARRIERS)
         self.passed_by = np.zeros(shape, np.int64)  # threads that arrived without waiting (bar.arrive)
-        self.seen = np.zeros((*shape, self.state.watch.clocks.width), np.int32)  # what those knew
+        self.seen: dict[tuple[int, int], Seen] = {}  # what those knew
+        self.arrived: dict[tuple[int, int], np.ndarray] = {}  # those lanes
+        self.let_through: dict[tuple[int, int], LetThrough] = {}
 
     def restart(self) -> None:
         self.waiting.clear()
         self.passed_by.fill(0)
-        self.seen.fill(0)
+        self.seen.clear()
+        self.arrived.clear()
+        self.let_through.clear()
 
     def arrive(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
         """bar.arrive: count these lanes, which go on."""
         numbers = self.numbers(by, lanes)
         np.add.at(self.passed_by, (self.state.slot[lanes], numbers), 1)
-        slots, warps = self.state.geometry.warps_of(lanes)
-        _, first = np.unique(lanes // WARP, return_index=True)
-        np.maximum.at(self.seen, (slots, numbers[first]), self.state.watch.clocks.release(slots, warps))
+        for slot, number in np.unique(np.column_stack([self.state.slot[lanes], numbers]), axis=0).tolist():
+            at = (self.state.slot[lanes] == slot) & (numbers == number)
+            self.look_for_early(by.site, (slot, number), lanes[at])
+            self.arrived[slot, number] = np.append(self.arrived.get((slot, number), lanes[:0]), lanes[at])
+            seen = self.state.watch.clocks.release(lanes[at])
+            self.seen[slot, number] = self.seen[slot, number] | seen if (slot, number) in self.seen else seen
         return lanes
 
     def wait(self, by: BarrierInstruction, lanes: np.ndarray, then: int | None) -> np.ndarray:
         """These lanes arrive. All may go on at once if all threads of their blocks are among them, else none."""
         if not self.waiting and by.expected.size == 1 and by.expected[0] == 0 and self.are_whole_blocks(lanes):
-            self.state.watch.clocks.meet(np.unique(self.state.slot[lanes]))
+            self.state.watch.clocks.meet_by_block(np.unique(self.state.slot[lanes]))
             if by.reduction:
                 self.reduce_by_block(by.reduction, lanes)
             return lanes
         number, expected = self.numbers(by, lanes), values_of(by.expected, lanes)
+        for key in {*self.arrived, *self.let_through}:
+            self.look_for_early(by.site, key, lanes[(self.state.slot[lanes] == key[0]) & (number == key[1])])
         self.waiting.append(WaitingInBarrier(by.site, lanes, then, number, expected, by.reduction))
         return lanes[:0]
+
+    def look_for_early(self, site: int, key: tuple[int, int], lanes: np.ndarray) -> None:
+        """A finding where these lanes have arrived at a barrier, gone on, and may come again before it has let those
+        through that wait in it. Whether it has they can know from one of those."""
+        early = np.intersect1d(lanes, self.arrived.get(key, lanes[:0]))
+        if key in self.let_through:
+            last, clocks = self.let_through[key], self.state.watch.clocks
+            again = np.intersect1d(lanes, last.arrived)
+            knows = (clocks.over(again[:, None], clocks.own[last.waited]) >= last.then).any(1)
+            early = np.union1d(early, again[~knows])
+        if len(early):
+            block, who = self.state.geometry.show_slot(key[0]), self.span(early)
+            says = (
+                f"in block {block} {who} may come to barrier {key[1]} again before it has let through those who wait "
+            )
+            says += "in it, so that it counts them twice: others then wait forever, a deadlock"
+            self.state.watch.findings.notice(Hazard.BARRIER, site, lambda: says, len(early))
 
     def numbers(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
         """The barrier of each of these lanes. One that does not exist is noticed, and another takes its place."""
@@ -168,11 +205,12 @@ class BlockBarriers:
     def pass_through(self, slot: int, number: int, groups: list[WaitingInBarrier]) -> None:
         """All of them learn what each of them, and those that only arrived, knew."""
         lanes = np.concatenate([group.lanes for group in groups])
-        slots, warps = self.state.geometry.warps_of(lanes)
-        clocks = self.state.watch.clocks
-        seen = np.maximum(clocks.release(slots, warps).max(0), self.seen[slot, number])
-        clocks.acquire(slots, warps, np.broadcast_to(seen, (len(slots), len(seen))))
-        self.seen[slot, number] = 0
+        clocks, waited = self.state.watch.clocks, np.sort(lanes)
+        clocks.meet(waited, self.seen.pop((slot, number), None))
+        arrived = self.arrived.pop((slot, number), lanes[:0])
+        self.let_through.pop((slot, number), None)
+        if len(arrived):
+            self.let_through[slot, number] = LetThrough(arrived, waited, clocks.now[waited // WARP])
         self.passed_by[slot, number] = 0
         for group in groups:
             if group.reduction:
@@ -199,15 +237,11 @@ class BlockBarriers:
                 "only some threads take is a deadlock",
             )  # fmt: skip
 
-    def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait."""
-        for group in self.waiting:
-            slot = int(self.state.slot[group.lanes[0]])
-            here = group.lanes[self.state.slot[group.lanes] == slot]
-            self.notice(
-                group, slot, len(group.lanes),
-                f"{self.span(here)} wait in this barrier forever, since the others never reach it: a deadlock",
-            )  # fmt: skip
+    def lacking(self, group: WaitingInBarrier) -> str:
+        slot = int(self.state.slot[group.lanes[0]])
+        here = group.lanes[self.state.slot[group.lanes] == slot]
+        says = f"in block {self.state.geometry.show_slot(slot)} {self.span(here)} wait in this barrier forever, since "
+        return says + "the others never reach it: a deadlock"
 
     def notice(self, group: WaitingInBarrier, slot: int, count: int, what: str) -> None:
         block = self.state.geometry.show_slot(slot)

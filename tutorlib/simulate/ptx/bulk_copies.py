@@ -11,13 +11,13 @@ from functools import partial
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
 from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
-from tutorlib.simulate.ptx.races import SharedRaces
+from tutorlib.simulate.ptx.shared_shadow import SharedShadow
 
 UNIT = 16  # bytes: of these TMA moves whole ones into shared memory
 Fetch = Callable[[], np.ndarray]
@@ -64,7 +64,7 @@ class BulkCopies:
 
     geometry: Geometry
     shared: SharedMemory
-    races: SharedRaces
+    races: SharedShadow
     mbarriers: Mbarriers
     findings: Findings
     loads: list[BulkLoad] = field(default_factory=list)
@@ -94,12 +94,11 @@ class BulkCopies:
         lanes = np.repeat([copy.lane for copy in copies], counts)
         slots = np.repeat([copy.slot for copy in copies], counts)
         starts = np.concatenate([copy.starts for copy in copies])
-        by = self.slot[lanes]
-        access = SharedAccess(copies[0].site, slots, self.thread[lanes], starts, UNIT, by, agent)
+        access = SharedAccess(copies[0].site, lanes, starts, UNIT, slots, agent)
         self.races.on_tma_issue(access, carrier)
         for copy in copies:
             if copy.mbarrier is not None:
-                self.races.on_bulk(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
+                self.races.work.on_bulk(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
         self.loads += copies
 
     def deliver(self) -> bool:
@@ -111,9 +110,8 @@ class BulkCopies:
                 continue
             row = copy.slot * self.shared.stride
             self.shared.rows(1, UNIT)[(row + copy.starts) // UNIT] = copy.fetch()
-            units = np.full(len(copy.starts), copy.slot)
-            thread = np.full(len(copy.starts), self.thread[copy.lane])
-            access = SharedAccess(copy.site, units, thread, copy.starts, UNIT, agent="TMA")
+            slots, lanes = (np.full(len(copy.starts), n) for n in (copy.slot, copy.lane))
+            access = SharedAccess(copy.site, lanes, copy.starts, UNIT, slots, agent="TMA")
             if copy.mbarrier is not None:
                 copy.mbarrier.covers.add(copy.slot)
                 component = self.races.clocks.agents.readers + copy.mbarrier.number
@@ -145,11 +143,10 @@ class BulkCopies:
             numbers.append(int(self.told[slot, warp]))
             self.stores.append(BulkStore(site, lane, starts, keep, int(self.committed[lane]), numbers[-1]))
         lanes = np.repeat([lane for lane, _, _ in copies], counts)
-        threads = self.thread[lanes]
-        access = SharedAccess(
-            site, self.slot[lanes], threads, np.concatenate([starts for _, starts, _ in copies]), UNIT, agent="TMA"
-        )
-        self.races.on_proxy_read(access, self.races.clocks.agents.tma(threads // WARP), np.repeat(numbers, counts))
+        starts = np.concatenate([starts for _, starts, _ in copies])
+        access = SharedAccess(site, lanes, starts, UNIT, self.slot[lanes], agent="TMA")
+        readers = self.races.clocks.agents.tma(self.thread[lanes] // WARP)
+        self.races.on_proxy_read(access, readers, np.repeat(numbers, counts))
 
     def commit(self, lanes: np.ndarray) -> None:
         self.committed[lanes] += 1
@@ -164,12 +161,11 @@ class BulkCopies:
         self.stores = [copy for copy in self.stores if copy.group >= limit[copy.lane]]
         for copy in done:
             self.read(copy)
-        at = np.array([copy.lane for copy in done])
-        slots, warps = self.slot[at], self.thread[at] // WARP
-        agents, clocks = self.races.clocks.agents, self.races.clocks
-        for n, copy in enumerate(done):  # in the order of their numbers
-            one = slice(n, n + 1)
-            clocks.learn(slots[one], warps[one], slots[one], agents.tma(warps[one]), np.array([copy.number]))
+        clocks = self.races.clocks
+        for copy in done:  # in the order of their numbers
+            lane = np.array([copy.lane])
+            component = clocks.base[self.slot[lane]] + clocks.agents.tma(self.thread[lane] // WARP)
+            clocks.learn(lane, component, copy.number)
 
     def read(self, copy: BulkStore) -> None:
         row = int(self.slot[copy.lane]) * self.shared.stride

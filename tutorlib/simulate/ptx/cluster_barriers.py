@@ -1,48 +1,46 @@
 """barrier.cluster: all threads of a cluster's blocks arrive, and later wait for each other (PTX ISA, 9.7.13.4)."""
 
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 
-from tutorlib.failure import Hazard
-from tutorlib.simulate.ptx.clocks import WarpClocks
-from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.clocks import CLUSTER, LaneClocks, Seen
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
-from tutorlib.simulate.ptx.waiting import Waiting
+from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 
 @dataclass
-class ClusterBarriers:
+class ClusterBarriers(Meeting[Waiting]):
     """arrived: threads of each cluster. passed: how often its barrier was."""
 
     geometry: Geometry
-    clocks: WarpClocks
-    findings: Findings
-    waiting: list[Waiting] = field(default_factory=list)
+    clocks: LaneClocks
 
     def __post_init__(self) -> None:
         clusters = self.geometry.batch // self.geometry.cluster_size
         lanes = np.arange(self.geometry.lanes)
         self.cluster = lanes // (self.geometry.warps * WARP * self.geometry.cluster_size)
         self.arrived, self.passed = np.zeros(clusters, np.int64), np.zeros(clusters, np.int64)
-        self.seen = np.zeros((clusters, self.clocks.width), np.int32)  # what those know who have arrived
-        self.over = np.zeros_like(self.seen)  # what they knew when the barrier was passed
+        self.seen: dict[int, Seen] = {}  # what those know who have arrived
+        self.over: dict[int, Seen] = {}  # what they knew when the barrier was passed
         self.turn = np.zeros(self.geometry.lanes, np.int64)  # which passing each lane waits for
         self.ended = np.zeros(clusters, np.int64)  # threads
 
     def restart(self) -> None:
         self.waiting.clear()
-        for array in (self.arrived, self.passed, self.seen, self.over, self.turn, self.ended):
+        self.seen.clear()
+        self.over.clear()
+        for array in (self.arrived, self.passed, self.turn, self.ended):
             array.fill(0)
 
     def arrive(self, lanes: np.ndarray, relaxed: bool) -> None:
         clusters = self.cluster[lanes]
         self.turn[lanes] = self.passed[clusters] + 1
         np.add.at(self.arrived, clusters, 1)
-        slots, warps = self.geometry.warps_of(lanes)
-        seen = self.clocks.fenced[slots, warps] if relaxed else self.clocks.release(slots, warps)
-        np.maximum.at(self.seen, slots // self.geometry.cluster_size, seen)
+        for cluster in np.unique(clusters).tolist():
+            some = lanes[clusters == cluster]
+            seen = self.clocks.relaxed(some, CLUSTER) if relaxed else self.clocks.release(some)
+            self.seen[cluster] = self.seen[cluster] | seen if cluster in self.seen else seen
         self.settle()
 
     def settle(self) -> None:
@@ -51,36 +49,28 @@ class ClusterBarriers:
         complete = (self.arrived > 0) & (self.arrived >= wanted)
         self.passed[complete] += 1
         self.arrived[complete] = 0
-        self.over[complete] = self.seen[complete]
+        for cluster in np.flatnonzero(complete).tolist():
+            self.over[cluster] = self.seen.pop(cluster)
 
     def wait(self, site: int, lanes: np.ndarray, then: int | None) -> np.ndarray:
         """Those of these lanes that may go on; the others wait."""
-        return np.concatenate([lanes[:0], *(free.lanes for free in self.serve(Waiting(site, lanes, then)))])
+        return self.come(Waiting(site, lanes, then))
 
     def serve(self, group: Waiting) -> list[Waiting]:
-        """Those who may go on; the others wait."""
         passes = self.passed[self.cluster[group.lanes]] >= self.turn[group.lanes]
         free = group.some(passes)
         for one in free:
-            slots, warps = self.geometry.warps_of(one.lanes)
-            self.clocks.acquire(slots, warps, self.over[slots // self.geometry.cluster_size])
+            clusters = self.cluster[one.lanes]
+            for cluster in np.unique(clusters).tolist():
+                if cluster in self.over:
+                    self.clocks.acquire(one.lanes[clusters == cluster], self.over[cluster])
         self.waiting += group.some(~passes)
         return free
-
-    def open(self) -> list[Waiting]:
-        """The lanes that may go on now, which wait no longer."""
-        waiting, self.waiting = self.waiting, []
-        return [one for group in waiting for one in self.serve(group)]
 
     def leave(self, lanes: np.ndarray) -> None:
         np.add.at(self.ended, self.cluster[lanes], 1)
         self.settle()
 
-    def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait."""
-        for group in self.waiting:
-            says = (
-                f"{self.geometry.show_warp(int(group.lanes[0]) // WARP)} waits forever for its cluster: some threads "
-                "of its blocks never arrive at the cluster's barrier"
-            )
-            self.findings.notice(Hazard.DEADLOCK, group.site, partial(str, says), len(group.lanes))
+    def lacking(self, group: Waiting) -> str:
+        who = self.geometry.show_warp(int(group.lanes[0]) // WARP)
+        return f"{who} waits forever for its cluster: some threads of its blocks never arrive at the cluster's barrier"

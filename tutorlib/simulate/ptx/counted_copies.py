@@ -11,7 +11,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
-from tutorlib.simulate.ptx.races import SharedRaces
+from tutorlib.simulate.ptx.shared_shadow import SharedShadow
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class CopyArrival:
 @dataclass
 class CountedCopies:
     geometry: Geometry
-    races: SharedRaces
+    races: SharedShadow
     mbarriers: Mbarriers
     to_come: list[CopyArrival] = field(default_factory=list)
 
@@ -49,7 +49,7 @@ class CountedCopies:
         """Arrivals on this mbarrier, or on all, happen. Whether there were any."""
         arriving = [one for one in self.to_come if mbarrier is None or mbarrier is one.mbarrier]
         self.to_come = [one for one in self.to_come if not (mbarrier is None or mbarrier is one.mbarrier)]
-        nothing = np.zeros(self.races.clocks.width, np.int32)
+        nothing = self.races.clocks.nothing()
         for one in arriving:
             component = self.races.clocks.agents.readers + one.mbarrier.number
             for access in self.races.copies.finish(one.lanes, one.issued):

@@ -1,9 +1,11 @@
 """Hazards that the simulator finds and a GPU hides."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tutorlib.failure import Fault, Flaw, Hazard
+from tutorlib.dsl.failure import Fault, Flaw, Hazard
+
+MBARRIER_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -22,8 +24,13 @@ class SourceLine:
         return f"line {self.line}" + (f", `{self.text}`" if self.text else "")
 
 
-def never_written(who: str, start: int) -> str:
-    return f"{who} reads shared memory that was never written (byte {start:,})"
+@dataclass(frozen=True)
+class NamedMemory:
+    """A piece of a block's shared memory that the source gives a name. start, size: bytes."""
+
+    name: str
+    start: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,8 @@ class Finding:
     """One thing wrong with a kernel, whose result may be right by luck.
 
     kind: "unwaited": shared memory is read, or written anew, while a cp.async into it may still be in flight;
-        "race": two threads use the same shared memory, one of them to write, with no barrier between;
+        "race": two threads use the same memory, one of them to write, with nothing between that orders them; or a
+            launch uses what the one before may still be storing;
         "unwritten": shared memory is read that was never written;
         "unset": what is stored or decides something comes from a register never set;
         "barrier": a barrier that not all threads of a block reach;
@@ -47,7 +55,7 @@ class Finding:
         "repeat": several blocks store the same value to one place, which is no fault (`Report.repeats`);
         "zeros": TMA loads a box that lies outside of its tensor, which is no fault either (`Report.zeros`).
     message: one sentence, without the place. place: where in the source; ptx_line: where in the PTX.
-    count: how many threads, over all blocks and repetitions.
+    count: how many threads, over all blocks and repetitions. other: the line of the other access, where there are two.
     """
 
     kind: Hazard
@@ -55,6 +63,7 @@ class Finding:
     place: SourceLine | None
     ptx_line: int
     count: int
+    other: SourceLine | None = None
 
     def __str__(self) -> str:
         return f"{self.message} ({self.place or f'line {self.ptx_line} of the PTX'})"
@@ -76,8 +85,9 @@ class Noticed:
 
 @dataclass
 class Findings:
-    """Kept by kind, instruction and what else tells two findings apart."""
+    """Kept by kind, instruction and what else tells two findings apart. names: of shared memory."""
 
+    names: Sequence[NamedMemory] = ()
     seen: dict[tuple[Hazard, int, object], Noticed] = field(default_factory=dict)
 
     def notice(
@@ -89,3 +99,27 @@ class Findings:
         if key not in self.seen:
             self.seen[key] = Noticed(site, fault.told(message()))
         self.seen[key].count += count
+
+    def named(self, byte: int) -> NamedMemory | None:
+        """The piece of shared memory that has the byte."""
+        return next((one for one in self.names if one.start <= byte < one.start + one.size), None)
+
+    def byte(self, byte: int) -> str:
+        """ "byte 1,024", or where shared memory has names, "byte 64 of sA"."""
+        one = self.named(byte)
+        return f"byte {byte - one.start:,} of {one.name}" if one else f"byte {byte:,}"
+
+    def mbarrier(self, byte: int) -> str:
+        """ "byte 1,024", or the name of the mbarrier there, "full[2]"."""
+        one = self.named(byte)
+        if one is None:
+            return self.byte(byte)
+        return one.name if one.size == MBARRIER_BYTES else f"{one.name}[{(byte - one.start) // MBARRIER_BYTES}]"
+
+    def in_memory(self, byte: int) -> str:
+        """ " (sA)", to follow a sentence about the byte, if that has a name."""
+        one = self.named(byte)
+        return f" ({one.name})" if one else ""
+
+    def never_written(self, who: str, start: int) -> str:
+        return f"{who} reads shared memory that was never written ({self.byte(start)})"

@@ -10,12 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Symbol
-
-ARRIVALS = ("bar.arrive", "barrier.arrive", "bar.cta.arrive", "barrier.cta.arrive")
-LEAVES = ("ret", "exit", "trap")
-BARRIERS = ("bar.sync", "bar.red", "barrier.sync", "barrier.red", "bar.cta.sync", "barrier.cta.sync", "bar.cta.red",
-            "barrier.cta.red")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,66 +31,42 @@ class BasicBlock:
         return tuple(n for n in (self.target, self.following) if n is not None)
 
 
-def is_barrier(instruction: Instruction) -> bool:
-    """Whether threads wait here for others of their block."""
-    return instruction.opcode.startswith(BARRIERS)
-
-
-def waits_for_phase(instruction: Instruction) -> bool:
-    """Whether threads wait here for an mbarrier."""
-    return instruction.opcode.startswith("mbarrier.try_wait")
-
-
-def waits_for_warpgroup(instruction: Instruction) -> bool:
-    """Whether a warp waits here for the others of its warpgroup."""
-    return instruction.opcode.startswith("wgmma.mma_async")
-
-
-def waits_for_cluster(instruction: Instruction) -> bool:
-    """Whether threads wait here for those of their cluster."""
-    return instruction.opcode.startswith("barrier.cluster.wait")
-
-
-def takes_registers(instruction: Instruction) -> bool:
-    """Whether warps wait here for registers that others give."""
-    return instruction.opcode.startswith("setmaxnreg.inc")
-
-
-def gathers_warp(instruction: Instruction) -> bool:
-    """Whether a warp's lanes wait here for one another, so that a lane that is late delays the others."""
-    return instruction.opcode.startswith(("elect.sync", "bar.warp.sync"))
-
-
-def is_arrival(instruction: Instruction) -> bool:
-    """Whether threads are counted here and go on."""
-    return instruction.opcode.startswith(ARRIVALS)
-
-
-MAY_WAIT = ("bar", "barrier", "mbarrier", "wgmma", "setmaxnreg")
-WAITS = (is_barrier, is_arrival, waits_for_phase, waits_for_warpgroup, waits_for_cluster, takes_registers)
-
-
 def ends_block(instruction: Instruction) -> bool:
-    first = instruction.parts[0]
-    return first in ("bra", *LEAVES) or (first in MAY_WAIT and any(waits(instruction) for waits in WAITS))
+    return facts_of(instruction).ends != ""
 
 
 def basic_blocks(kernel: Kernel) -> tuple[BasicBlock, ...]:
     instructions = kernel.instructions
     starts = {0, *kernel.labels.values()}
     starts |= {n + 1 for n, instruction in enumerate(instructions) if ends_block(instruction)}
-    if any(map(waits_for_phase, instructions)):  # elsewhere no lane of a warp is held up alone
-        starts |= {n for n, instruction in enumerate(instructions) if gathers_warp(instruction)}
+    if any(facts_of(one).ends == "phase" for one in instructions):  # elsewhere no lane of a warp is held up alone
+        starts |= {n for n, instruction in enumerate(instructions) if facts_of(instruction).gathers}
     edges = [*sorted(n for n in starts if n < len(instructions)), len(instructions)]
     number = {start: block for block, start in enumerate(edges)}
     blocks = []
     for start, end in pairwise(edges):
         last = instructions[end - 1]
-        target = number[label_of(last, kernel)] if last.parts[0] == "bra" else None
-        goes_on = last.guard is not None or not (target is not None or last.parts[0] in LEAVES)
+        ends = facts_of(last).ends
+        target = number[label_of(last, kernel)] if ends == "branch" else None
+        goes_on = last.guard is not None or ends not in ("branch", "leave")
         following = number[end] if goes_on and end < len(instructions) else None
         blocks.append(BasicBlock(start, end, None if target == len(edges) - 1 else target, following))
     return tuple(blocks)
+
+
+def comes_back(blocks: Sequence[BasicBlock], instructions: Sequence[Instruction], block: BasicBlock) -> bool:
+    """Whether a way leads from a block's end to its start on which threads only look at what it has computed."""
+    passed: set[int] = set()
+    ahead = list(block.successors)
+    while ahead:
+        number = ahead.pop()
+        if blocks[number] is block:
+            return True
+        inside = instructions[blocks[number].start : blocks[number].end]
+        if number not in passed and all(facts_of(one).looks for one in inside):
+            passed.add(number)
+            ahead += blocks[number].successors
+    return False
 
 
 def label_of(branch: Instruction, kernel: Kernel) -> int:

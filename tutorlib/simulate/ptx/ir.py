@@ -134,7 +134,8 @@ class Kernel:
 
     registers: the PTX type by name; %r<9> stands there as "%r".
     labels: the number of the instruction that each stands before.
-    threads: what .reqntid or .maxntid says of a block, or None. blocks_per_sm: what .minnctapersm says.
+    threads: what .reqntid or .maxntid says of a block, or None. blocks_per_sm: what .minnctapersm says. cluster: what
+        .reqnctapercluster says, in blocks, or None.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Kernel:
     variables: dict[str, Variable]
     threads: tuple[int, int, int] | None
     blocks_per_sm: int = 1
+    cluster: tuple[int, int, int] | None = None
 
     def type_of(self, register: Register) -> str:
         """ "b32", "pred", …"""
@@ -162,9 +164,10 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Module:
-    """A PTX file. variables: outside of kernels. files: what .file says, by number. target: "sm_80"."""
+    """A PTX file. variables: outside of kernels. files: what .file says, by number. target: "sm_80". text: all."""
 
     target: str
     kernels: dict[str, Kernel]
     variables: dict[str, Variable]
     files: dict[int, str] = field(default_factory=dict)
+    text: str = field(default="", repr=False)

@@ -1,10 +1,12 @@
 """A launch of a kernel of PTX: its grid, its parameters, its tensors."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tutorlib.compiling.cpp_names import cpp_name
 from tutorlib.simulate.ptx.geometry import Dim3
 from tutorlib.simulate.ptx.ir import Kernel, Module, Parameter
 from tutorlib.simulate.ptx.memory.arena import Arena
@@ -25,15 +27,18 @@ def run(
     arguments: "Mapping[str, Tensor | int | float | bytes]",
     dynamic_smem: int = 0,
     kernel: str = "",
+    cluster: Sequence[int] = (),
 ) -> Report:
     """Run one kernel of a module over a grid; tensors in ordinary memory are read and written in place.
 
     arguments: the kernel's parameters in order, by the names that findings call them. A tensor stands for its address,
-        bytes for a struct. dynamic_smem: bytes. kernel: its name, where the module has several.
+        bytes for a struct. dynamic_smem: bytes. kernel: its name, where the module has several. cluster: its size,
+        for a kernel that does not declare it.
     Raises NotSimulated where the simulator lacks something, MalformedPtx, and ValueError where arguments do not fit.
     """
     module = parse_ptx(ptx)
-    return run_kernel(module, pick_kernel(module, kernel), grid, block, arguments, dynamic_smem, by_loc(module))
+    entry = pick_kernel(module, kernel)
+    return run_kernel(module, entry, grid, block, arguments, dynamic_smem, by_loc(module), cluster=cluster)
 
 
 def run_kernel(
@@ -46,6 +51,7 @@ def run_kernel(
     find: Find,
     traced: bool = False,
     follow_unset: bool = True,
+    cluster: Sequence[int] = (),
 ) -> Report:
     """As `run`. find: where an instruction stands in the source. traced, follow_unset: as `simulate`."""
     import torch
@@ -59,23 +65,26 @@ def run_kernel(
     parameters = bytearray(entry.parameter_bytes)
     for parameter, value in zip(entry.parameters, values, strict=True):
         parameters[parameter.offset : parameter.offset + parameter.size] = encode(value, parameter)
-    launch = Launch(module, entry, three(grid), three(block), dynamic_smem, bytes(parameters), find)
+    sizes = three(grid), three(block)
+    launch = Launch(module, entry, *sizes, dynamic_smem, bytes(parameters), find, three(cluster))
     report = simulate(launch, arena, traced, follow_unset)
     for name, tensor in tensors.items():
         arena.write_back(placed[name], tensor)
-    return report
+    return replace(report, kernel=cpp_name(entry.name))
 
 
 def pick_kernel(module: Module, name: str) -> Kernel:
-    """The kernel of this name, or the only one whose name has it as a part: "" for the module's only one.
+    """The kernel of this name, in C++ or in PTX, or the only one whose name has it as a part: "" for the only one.
 
     Raises ValueError.
     """
-    found = [module.kernels[name]] if name in module.kernels else [k for n, k in module.kernels.items() if name in n]
+    kernels = module.kernels
+    found = [n for n in kernels if name and name.replace(" ", "") in (n, cpp_name(n).replace(" ", ""))]
+    found = found or [n for n in kernels if name in n]
     if len(found) != 1:
         how_many = f"{len(found)} kernels are named {name}" if name else f"the module has {len(found)} kernels"
-        raise ValueError(f"{how_many}: name one of {', '.join(module.kernels)}")
-    return found[0]
+        raise ValueError(f"{how_many}: name one of {', '.join(map(cpp_name, kernels))}")
+    return kernels[found[0]]
 
 
 def three(sizes: Sequence[int]) -> Dim3:

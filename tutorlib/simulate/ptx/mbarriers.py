@@ -6,17 +6,15 @@ Who waits for it then knows what those knew who arrived, and that the bytes are 
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
-from tutorlib.failure import Flaw, Hazard
-from tutorlib.simulate.ptx.clocks import WarpClocks
+from tutorlib.dsl.failure import Flaw, Hazard
+from tutorlib.simulate.ptx.clocks import CTA, LaneClocks, Seen
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
-from tutorlib.simulate.ptx.waiting import Waiting
+from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 MOST = 64  # of a block
 IMPATIENT = 2  # times that all threads who wait give up in vain, before they count as stuck
@@ -41,8 +39,8 @@ class MbarrierState:
     site: int
     maker: int
     made: int
-    seen: np.ndarray
-    over: np.ndarray
+    seen: Seen
+    over: Seen
     pending: int = 0
     missing: int = 0
     phase: int = 0
@@ -70,14 +68,12 @@ class WaitingForPhase(Waiting):
 
 
 @dataclass
-class Mbarriers:
+class Mbarriers(Meeting[WaitingForPhase]):
     """show: a site as "line 12, `…`"."""
 
     geometry: Geometry
-    clocks: WarpClocks
-    findings: Findings
+    clocks: LaneClocks
     show: Callable[[int], str]
-    waiting: list[WaitingForPhase] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.made: dict[SharedPlace, MbarrierState] = {}
@@ -86,6 +82,7 @@ class Mbarriers:
         self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
         self.changed = False
         self.gave_up = 0
+        self.refused: set[tuple[int, SharedPlace, int]] = set()  # tries: site, mbarrier, how many phases were over
 
     def restart(self) -> None:
         self.made.clear()
@@ -93,6 +90,7 @@ class Mbarriers:
         self.waiting.clear()
         self.ended.fill(False)
         self.changed, self.gave_up = False, 0
+        self.refused.clear()
 
     # what threads do ---------------------------------------------------------------------------------------------
 
@@ -105,7 +103,7 @@ class Mbarriers:
         if number >= MOST:
             raise NotSimulated(f"a block with more than {MOST} mbarriers")
         self.count[place[0]] += old is None
-        nothing = np.zeros(self.clocks.width, np.int32)
+        nothing = self.clocks.nothing()
         phase = old.phase + old.phase % 2 if old else 0  # it begins in an even one again
         self.made[place] = MbarrierState(
             place, number, expected, site, lane, self.now(lane), nothing, nothing, expected, phase=phase
@@ -125,13 +123,12 @@ class Mbarriers:
             )
 
     def now(self, lane: int) -> int:
-        return int(self.clocks.now[self.slot[lane], self.thread[lane] // WARP])
+        return int(self.clocks.now[lane // WARP])
 
     def knows(self, lane: int, other: int, then: int) -> bool:
         """Whether a thread knows what another did at a clock: it is the same, or a barrier lies between."""
-        slots, warps = self.slot, self.thread // WARP
-        component = self.clocks.base[slots[other]] + warps[other]
-        return other == lane or bool(then <= self.clocks.known[slots[lane], warps[lane], component])
+        known = self.clocks.known
+        return other == lane or bool(then <= known.values[known.row[lane], self.clocks.own[other]])
 
     def fence(self, lanes: np.ndarray, proxy: bool) -> None:
         """Show TMA what these threads have initialized. proxy: by a proxy fence, which also covers what they know that
@@ -194,17 +191,14 @@ class Mbarriers:
         mbarrier.announced += count
         mbarrier.announced_at = site
 
-    def arrive(
-        self, site: int, mbarrier: MbarrierState, slot: int, warps: np.ndarray, count: int, relaxed: bool
-    ) -> None:
-        """So many arrivals, of threads of these warps of a block."""
-        slots = np.full(len(warps), slot)
-        seen = self.clocks.fenced[slots, warps] if relaxed else self.clocks.release(slots, warps, whole=False)
-        self.arrive_later(site, mbarrier, seen.max(0), count)
+    def arrive(self, site: int, mbarrier: MbarrierState, lanes: np.ndarray, count: int, relaxed: bool) -> None:
+        """So many arrivals of these threads."""
+        seen = self.clocks.relaxed(lanes, CTA) if relaxed else self.clocks.release(lanes)
+        self.arrive_later(site, mbarrier, seen, count)
 
-    def arrive_later(self, site: int, mbarrier: MbarrierState, seen: np.ndarray, count: int = 1) -> None:
+    def arrive_later(self, site: int, mbarrier: MbarrierState, seen: Seen, count: int = 1) -> None:
         """Arrivals that no thread makes itself. seen: the knowledge that they pass on to the threads that wait."""
-        mbarrier.seen = np.maximum(mbarrier.seen, seen)
+        mbarrier.seen |= seen
         mbarrier.pending -= count
         if mbarrier.pending < 0:
             self.findings.notice(
@@ -252,17 +246,31 @@ class Mbarriers:
         parities: np.ndarray,
         passed: np.ndarray,
         then: int | None,
+        retries: bool,
     ) -> np.ndarray:
-        """try_wait of these lanes. Those for which the phase is over go on; the others wait."""
+        """try_wait of these lanes. Those for which the phase is over go on; the others wait.
+
+        retries: whether the kernel tries again until it succeeds. Elsewhere the first try of a phase fails.
+        """
         goes_on = np.ones(len(lanes), bool)
         for mbarrier, parity, which in self.grouped(site, lanes, places, parities):
-            if mbarrier is None or mbarrier.is_over(parity):
+            passed[lanes[which]] = True
+            if not retries and self.refuses(site, mbarrier):
+                passed[lanes[which]] = False
+            elif mbarrier is None or mbarrier.is_over(parity):
                 self.pass_by(mbarrier, lanes[which])
             else:
                 self.waiting.append(WaitingForPhase(site, lanes[which], then, mbarrier, parity, passed))
                 goes_on[which] = False
-        passed[lanes[goes_on]] = True
         return lanes[goes_on]
+
+    def refuses(self, site: int, mbarrier: MbarrierState | None) -> bool:
+        """Whether this is an instruction's first try in a phase, for which the phase is not over in some order of the
+        threads."""
+        if mbarrier is None or (key := (site, mbarrier.place, mbarrier.phase)) in self.refused:
+            return False
+        self.refused.add(key)
+        return True
 
     def grouped(
         self, site: int, lanes: np.ndarray, places: list[SharedPlace], parities: np.ndarray
@@ -270,20 +278,25 @@ class Mbarriers:
         """The lanes, as places among them, that wait for one phase of one mbarrier."""
         for (place, parity), which in by_key(zip(places, parities.tolist(), strict=True)).items():
             mbarrier = None
-            for lane in ends_of_warps(lanes[which]):  # the first of them that cannot know of it is named
+            for lane in self.knowing_apart(lanes[which]):  # the first of them that cannot know of it is named
                 mbarrier = self.at(site, lane, place, "waits for")
             yield mbarrier, parity, which
+
+    def knowing_apart(self, lanes: np.ndarray) -> list[int]:
+        """Two of these lanes that know the same, of which one has not made the mbarrier; and all that know apart."""
+        rows = self.clocks.known.row[lanes]
+        first = np.flatnonzero(np.diff(rows, prepend=-1))
+        last = np.append(first[1:], len(lanes)) - 1
+        return np.unique(lanes[np.concatenate([first, last])]).tolist()
 
     def pass_by(self, mbarrier: MbarrierState | None, lanes: np.ndarray) -> None:
         """These lanes learn what a phase that is over tells."""
         if mbarrier is None:
             return
-        slots, warps = self.geometry.warps_of(lanes)
-        self.clocks.acquire(slots, warps, np.broadcast_to(mbarrier.over, (len(slots), self.clocks.width)))
+        self.clocks.acquire(lanes, mbarrier.over)
         component = self.clocks.agents.readers + mbarrier.number
         for slot in {mbarrier.place[0], *mbarrier.covers}:
-            of = np.full(len(slots), slot)
-            self.clocks.learn(slots, warps, of, np.full(len(slots), component), np.full(len(slots), mbarrier.phase))
+            self.clocks.learn(lanes, int(self.clocks.base[slot]) + component, mbarrier.phase)
 
     def open(self) -> list[WaitingForPhase]:
         """The lanes that may go on now, which wait no longer."""
@@ -308,9 +321,9 @@ class Mbarriers:
         return free
 
     def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait: first for phases of which a part has come."""
-        for group in sorted(self.waiting, key=lambda group: (group.mbarrier.untouched, group.site)):
-            self.findings.notice(Hazard.DEADLOCK, group.site, partial(self.lacking, group), len(group.lanes))
+        """First of those who wait for phases of which a part has come."""
+        self.waiting.sort(key=lambda group: (group.mbarrier.untouched, group.site))
+        super().report_deadlock()
 
     def lacking(self, group: WaitingForPhase) -> Flaw:
         mbarrier, lacks = group.mbarrier, {}
@@ -334,13 +347,14 @@ class Mbarriers:
         if self.geometry.cluster_size == 1:
             return
         first = slot - slot % self.geometry.cluster_size
-        known = self.clocks.known[slot].max(0)
+        rows = self.clocks.known.row[self.slot == slot]
+        known = self.clocks.known.values[np.unique(rows)].max(0)
         for mbarrier in self.made.values():
             if mbarrier.place[0] != slot:
                 continue
             for peer in range(first, first + self.geometry.cluster_size):
-                columns = slice(self.clocks.base[peer], self.clocks.base[peer] + self.geometry.warps)
-                if peer != slot and (mbarrier.seen[columns] > known[columns]).any():
+                threads = self.clocks.own[self.slot == peer]
+                if peer != slot and (mbarrier.seen.vector[threads] > known[threads]).any():
                     self.notice_end(mbarrier.site, slot, mbarrier.place, peer)
 
     def notice_end(self, site: int, slot: int, place: SharedPlace, peer: int) -> None:
@@ -359,7 +373,7 @@ class Mbarriers:
         """ "byte 1,024", and whose, where it is another block's."""
         slot, address = place
         own = seen_from is None or seen_from == slot
-        return f"byte {address:,}" + ("" if own else f" of block {self.geometry.show_slot(slot)}")
+        return self.findings.mbarrier(address) + ("" if own else f" of block {self.geometry.show_slot(slot)}")
 
 
 def by_key(keys: Iterable[K]) -> dict[K, np.ndarray]:
@@ -368,10 +382,3 @@ def by_key(keys: Iterable[K]) -> dict[K, np.ndarray]:
     for at, key in enumerate(keys):
         together.setdefault(key, []).append(at)
     return {key: np.array(which) for key, which in together.items()}
-
-
-def ends_of_warps(lanes: np.ndarray) -> list[int]:
-    """The first and the last of these lanes in each warp: its threads know the same, but for the one that made it."""
-    first = np.flatnonzero(np.diff(lanes // WARP, prepend=-1))
-    last = np.append(first[1:], len(lanes)) - 1
-    return np.unique(lanes[np.concatenate([first, last])]).tolist()

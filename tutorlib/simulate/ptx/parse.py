@@ -11,7 +11,7 @@ from collections import ChainMap
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tutorlib.simulate.ptx.errors import MalformedPtx
+from tutorlib.simulate.ptx.errors import MalformedPtx, NotSimulated
 from tutorlib.simulate.ptx.ir import (
     Address,
     Group,
@@ -54,6 +54,7 @@ VARIABLE = re.compile(
 REGISTERS = re.compile(r"\.reg\s*(?:\.v([24])\s*)?\.(\w+)\s+(.*)", re.DOTALL)
 INSTRUCTION = re.compile(r"(?:@(!?)([\w$%.]+)\s+)?([\w.:]+)\s*(.*)", re.DOTALL)
 NUMBER = re.compile(r"-?(?:0[fFdD][0-9a-fA-F]+|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?U?)$")
+INITIAL = re.compile(r"0[fFdD][0-9a-fA-F]+|-?(?:0[xX][0-9a-fA-F]+|\d+)U?")  # of a variable
 OFFSET = r"[-+]?\s*-?(?:0[xX][0-9a-fA-F]+|\d+)"
 INSIDE_ADDRESS = re.compile(rf"([a-zA-Z_$%][\w$%.]*)?\s*({OFFSET})?\s*(?:,\s*\{{(.*)\}})?$", re.DOTALL)
 
@@ -78,13 +79,13 @@ def parse_ptx(ptx: str) -> Module:
         at = body.end
         name, parameters, directives = entry.groups()
         resident = re.search(r"\.minnctapersm\s+(\d+)", directives)
-        threads = read_threads(directives)
+        threads, cluster = (read_sizes(names, directives) for names in ("(?:req|max)ntid", "reqnctapercluster"))
         kernels[name] = body.kernel(
-            name, read_parameters(parameters or ""), threads, int(resident[1]) if resident else 1
+            name, read_parameters(parameters or ""), threads, int(resident[1]) if resident else 1, cluster
         )
     outside.append(text[at:])
     variables = (read_variable(m) for part in outside for m in re.findall(r"[^;]*;", without_functions(part)))
-    return Module(target[1], kernels, {v.name: v for v in variables if v}, files)
+    return Module(target[1], kernels, {v.name: v for v in variables if v}, files, ptx)
 
 
 def blank(comment: re.Match[str]) -> str:
@@ -97,8 +98,9 @@ def without_functions(text: str) -> str:
     return re.sub(r"(?m)^\s*\.(version|target|address_size|file|loc)\b.*$|\.func\b(.|\n)*?(;|\n\})", ";", text)
 
 
-def read_threads(directives: str) -> tuple[int, int, int] | None:
-    found = re.search(r"\.(?:req|max)ntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", directives)
+def read_sizes(names: str, directives: str) -> tuple[int, int, int] | None:
+    """The sizes along x, y and z that a directive gives. names: a regular expression."""
+    found = re.search(rf"\.{names}\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", directives)
     return (int(found[1]), int(found[2] or 1), int(found[3] or 1)) if found else None
 
 
@@ -126,10 +128,11 @@ def read_variable(text: str) -> Variable | None:
     width = bits_of(kind) // 8
     stated = re.search(r"\.align\s+(\d+)", found["kind"])
     size = None if found["count"] == "" else width * int(found["count"] or 1)
-    data = b""
-    if found["data"]:
-        values = re.findall(r"-?(?:0[xX][0-9a-fA-F]+|\d+)", found["data"])
-        data = b"".join((int(v, 0) % (1 << 8 * width)).to_bytes(width, "little") for v in values)
+    values = re.findall(r"[^\s{},]+", found["data"] or "")
+    if unknown := next((value for value in values if not INITIAL.fullmatch(value)), ""):
+        raise NotSimulated(f"{found['name']}, a variable whose initial value is {unknown},")
+    numbers = (int(value[2:], 16) if value[1:2] in tuple("fFdD") else int(value.rstrip("U"), 0) for value in values)
+    data = b"".join((number % (1 << 8 * width)).to_bytes(width, "little") for number in numbers)
     return Variable(found["name"], found["space"], size, int(stated[1]) if stated else width, data)
 
 
@@ -261,10 +264,17 @@ class Body:
         return operand
 
     def kernel(
-        self, name: str, parameters: tuple[Parameter, ...], threads: tuple[int, int, int] | None, blocks_per_sm: int
+        self,
+        name: str,
+        parameters: tuple[Parameter, ...],
+        threads: tuple[int, int, int] | None,
+        blocks_per_sm: int,
+        cluster: tuple[int, int, int] | None,
     ) -> Kernel:
         instructions, registers, variables = tuple(self.instructions), self.registers, self.variables
-        return Kernel(name, parameters, instructions, self.labels, registers, variables, threads, blocks_per_sm)
+        return Kernel(
+            name, parameters, instructions, self.labels, registers, variables, threads, blocks_per_sm, cluster
+        )
 
 
 def split(text: str) -> Iterator[str]:

@@ -4,13 +4,13 @@ Compilers keep that as .loc lines in the PTX (CuTe with --generate-line-info, nv
 it elsewhere a function is passed that knows.
 """
 
-import linecache
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
 from tutorlib.simulate.ptx.findings import SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
+from tutorlib.simulate.quotes import quoted
 
 Find = Callable[[Instruction], SourceLine | None]
 
@@ -40,8 +40,7 @@ def by_loc(module: Module, source: str = "") -> Find:
         own = frames[-1][0]
         (_, line), *callers = (frame for frame in frames if frame[0] == own)
         name = module.files.get(own, "")
-        shown = text[line - 1] if line <= len(text) else linecache.getline(name, line)
-        return SourceLine(name, line, shown.strip(), tuple((name, line) for _, line in callers))
+        return SourceLine(name, line, quoted(name, line, text), tuple((name, line) for _, line in callers))
 
     return find
 

@@ -11,10 +11,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tutorlib.failure import Fault, Flaw, Hazard
+from tutorlib.dsl.failure import Fault, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import NO_ACCESS, Space
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.findings import never_written
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.memory.access import GlobalAccess, SharedAccess
@@ -125,8 +124,7 @@ class GlobalPort(Port):
         )
 
     def access(self, lanes: Lanes, places: np.ndarray) -> GlobalAccess:
-        blocks, warps = self.state.block[lanes], self.state.warp[lanes]
-        return GlobalAccess(self.site, self.instruction, blocks, warps, places, self.width)
+        return GlobalAccess(self.site, self.numbered(lanes), places, self.width, self.instruction)
 
     def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
         lanes, places, good = self.admit(where, addresses)
@@ -207,10 +205,8 @@ class SharedPort(Port):
 
     def access(self, lanes: Lanes, starts: np.ndarray, slots: np.ndarray | None = None) -> SharedAccess:
         """slots: of the blocks whose memory it is; None: each lane's own."""
-        own, thread = self.state.slot[lanes], self.state.thread[lanes]
-        if slots is None or (slots == own).all():
-            return SharedAccess(self.site, own, thread, starts, self.width)
-        return SharedAccess(self.site, slots, thread, starts, self.width, own)
+        slots = self.state.slot[lanes] if slots is None else slots
+        return SharedAccess(self.site, self.numbered(lanes), starts, self.width, slots)
 
     def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
         lanes, slots, starts, good = self.find(where, addresses)
@@ -249,16 +245,16 @@ class SharedPort(Port):
             self.site,
             written(self.instruction),
             reaches,
-            lambda: never_written(who, start),
+            lambda: self.state.watch.findings.never_written(who, start),
         )
 
     def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
-        lanes, starts, good = self.admit(where, addresses)
+        lanes, slots, starts, good = self.find(where, addresses)
         if good is not None:
-            lanes, starts, data = self.numbered(lanes)[good], starts[good], data[good]
+            lanes, slots, starts, data = self.numbered(lanes)[good], slots[good], starts[good], data[good]
         self.log(lanes, starts)
-        access = self.access(lanes, starts)
-        rows, rows_at = self.rows, (self.state.shared_row[lanes] + starts) // self.width
+        access = self.access(lanes, starts, slots)
+        rows, rows_at = self.rows, self.row_of(slots, starts)
 
         def differs() -> np.ndarray:
             return (rows[rows_at] != data).any(1)
@@ -272,7 +268,7 @@ class SharedPort(Port):
         undefined = self.state.watch.undefined
         if undefined.storing is not None:
             some = undefined.storing[self.numbered(lanes)]
-            self.state.watch.races.unwrite(self.access(self.numbered(lanes)[some], starts[some]))
+            self.state.watch.races.unwrite(self.access(self.numbered(lanes)[some], starts[some], slots[some]))
             undefined.storing = None
 
     @property

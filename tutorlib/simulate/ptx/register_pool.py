@@ -1,14 +1,12 @@
 """setmaxnreg: warps give registers back to their block's pool, and take more from it (PTX ISA, 9.7.19.5)."""
 
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 
-from tutorlib.failure import Hazard
-from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
-from tutorlib.simulate.ptx.waiting import Waiting
+from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 OF_A_MULTIPROCESSOR = 65_536
 MOST = 255  # of a thread
@@ -22,13 +20,11 @@ class WaitingForRegisters(Waiting):
 
 
 @dataclass
-class RegisterPool:
+class RegisterPool(Meeting[WaitingForRegisters]):
     """blocks: that an SM is to hold. held: registers of a thread of each warp."""
 
     geometry: Geometry
-    findings: Findings
     blocks: int
-    waiting: list[WaitingForRegisters] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.start = min(OF_A_MULTIPROCESSOR // (self.geometry.warps * WARP * self.blocks) // 8 * 8, MOST)
@@ -45,8 +41,7 @@ class RegisterPool:
 
     def take(self, site: int, lanes: np.ndarray, count: int, then: int | None) -> np.ndarray:
         """setmaxnreg.inc: those of these lanes for which there are enough; the others wait."""
-        group = WaitingForRegisters(site, lanes, then, count)
-        return np.concatenate([lanes[:0], *(free.lanes for free in self.serve(group))])
+        return self.come(WaitingForRegisters(site, lanes, then, count))
 
     def serve(self, group: WaitingForRegisters) -> list[WaitingForRegisters]:
         """Block by block: those who get what they ask for, all of a block together."""
@@ -64,11 +59,6 @@ class RegisterPool:
                 self.waiting.append(part)
         return free
 
-    def open(self) -> list[WaitingForRegisters]:
-        """The lanes that may go on now, which wait no longer."""
-        waiting, self.waiting = self.waiting, []
-        return [free for group in waiting for free in self.serve(group)]
-
     def need(self, site: int, slots: np.ndarray, warps: np.ndarray, count: int) -> None:
         """An instruction reserves this many registers of a thread for its results."""
         held = self.held[slots, warps]
@@ -85,13 +75,10 @@ class RegisterPool:
                 int((held < count).sum()),
             )
 
-    def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait."""
-        for group in self.waiting:
-            warp = int(group.lanes[0]) // WARP
-            rest = self.start * self.geometry.warps - int(self.held[warp // self.geometry.warps].sum())
-            says = (
-                f"{self.geometry.show_warp(warp)} waits forever for {group.count} registers a thread: the block began "
-                f"with {self.start} for each of its threads, and {rest * WARP:,} are free"
-            )
-            self.findings.notice(Hazard.DEADLOCK, group.site, partial(str, says), len(group.lanes))
+    def lacking(self, group: WaitingForRegisters) -> str:
+        warp = int(group.lanes[0]) // WARP
+        rest = self.start * self.geometry.warps - int(self.held[warp // self.geometry.warps].sum())
+        return (
+            f"{self.geometry.show_warp(warp)} waits forever for {group.count} registers a thread: the block began with "
+            f"{self.start} for each of its threads, and {rest * WARP:,} are free"
+        )

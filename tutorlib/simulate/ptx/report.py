@@ -66,6 +66,8 @@ class Report:
     reread: of what warps read from shared memory, the share that the same warp had read since it was written.
     results: what each fp32 instruction computed last.
     trace: what the first block did, where that was asked for.
+    kernel: its name. launched_at: the line of the script that launched it; test: the pytest test that did. stopped: why
+        the launch was not simulated.
     """
 
     findings: tuple[Finding, ...]
@@ -85,6 +87,10 @@ class Report:
     reread: float = field(default=0.0, repr=False)
     results: tuple[Fp32Result, ...] = field(default=(), repr=False)
     trace: BlockTrace | None = field(default=None, repr=False)
+    kernel: str = ""
+    launched_at: SourceLine | None = None
+    test: str = ""
+    stopped: str = ""
 
     @property
     def instructions(self) -> int:

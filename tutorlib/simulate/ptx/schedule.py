@@ -10,35 +10,24 @@ cohort can run does TMA do what it was told to: as late as it may. A cohort that
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
 from tutorlib.simulate.ptx.barriers import BarrierInstruction, BlockBarriers
-from tutorlib.simulate.ptx.block_order import STRONG
-from tutorlib.simulate.ptx.flow import (
-    LEAVES,
-    BasicBlock,
-    ends_block,
-    gathers_warp,
-    is_arrival,
-    is_barrier,
-    takes_registers,
-    waits_for_cluster,
-    waits_for_phase,
-    waits_for_warpgroup,
-)
+from tutorlib.simulate.ptx.facts import facts_of
+from tutorlib.simulate.ptx.flags import STRONG
+from tutorlib.simulate.ptx.flow import BasicBlock, comes_back, ends_block
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Register
 from tutorlib.simulate.ptx.opcodes.mbarriers import phase_operands
 from tutorlib.simulate.ptx.opcodes.wgmma import Tell
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.trace import BlockTrace
-from tutorlib.simulate.ptx.waiting import Waiting
+from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 POLLS = 100  # of a flag in global memory, with no effect of any thread in between, after which TMA has its turn
 HOPELESS = 1000  # such polls by the only cohort that can run, while TMA has nothing to do
-EFFECTS = {"st", "red", "atom", "cp", "mbarrier", "bar", "barrier", "wgmma", "stmatrix", "clusterlaunchcontrol"}
 PATIENCE = 1000  # blocks of the program that a cohort runs while others are ready, before one of those has a turn
 
 
@@ -78,20 +67,6 @@ class Program:
     multiplications: Mapping[int, Tell]
 
 
-class Meeting(Protocol):
-    """A place at which threads wait for others."""
-
-    @property
-    def waiting(self) -> Sequence[Waiting]: ...
-    def open(self) -> Sequence[Waiting]:
-        """Those who wait no longer."""
-        ...
-
-    def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait."""
-        ...
-
-
 After = Callable[[Cohort], list[Cohort]]
 Come = Callable[[np.ndarray], np.ndarray]  # lanes arrive at an instruction: those that may go on; the others wait
 
@@ -107,14 +82,14 @@ class Scheduler:
         self, program: Program, state: State, limit: int, budget: float = inf, trace: BlockTrace | None = None
     ) -> None:
         self.program, self.state, self.limit, self.budget, self.trace = program, state, limit, budget, trace
-        self.barriers = BlockBarriers(state)
-        self.meetings: tuple[Meeting, ...] = (self.barriers, *state.units.meetings)
+        self.barriers = BlockBarriers(state.watch.findings, state)
+        self.meetings: tuple[Meeting[Any], ...] = (self.barriers, *state.units.meetings)
         self.runs = np.zeros(len(program.blocks), np.int64)
         self.steps = 0
         self.after = [self.end_of(block) for block in program.blocks]
-        self.gathers = [gathers_warp(program.kernel.instructions[block.start]) for block in program.blocks]
+        self.gathers = [facts_of(program.kernel.instructions[block.start]).gathers for block in program.blocks]
         inside = [program.kernel.instructions[block.start : block.end] for block in program.blocks]
-        self.has_effect = [any(one.parts[0] in EFFECTS and not gathers_warp(one) for one in block) for block in inside]
+        self.has_effect = [any(facts_of(one).effect for one in block) for block in inside]
         self.polls = [any(one.parts[0] == "ld" and STRONG & set(one.parts) for one in block) for block in inside]
         self.polled = 0
 
@@ -255,25 +230,24 @@ class Scheduler:
     def end_of(self, block: BasicBlock) -> After:
         site, then, units = block.end - 1, block.following, self.state.units
         last = self.program.kernel.instructions[site]
-        if last.parts[0] == "bra":
-            return self.branch(block, last, block.target)
-        if last.parts[0] in LEAVES:
-            return self.branch(block, last, None)
-        if is_barrier(last):
-            by = BarrierInstruction.of(last, site, self.state)
-            return self.meet(block, last, lambda lanes: self.barriers.wait(by, lanes, then))
-        if is_arrival(last):
-            by = BarrierInstruction.of(last, site, self.state)
-            return self.meet(block, last, lambda lanes: self.barriers.arrive(by, lanes))
-        if waits_for_phase(last):
-            return self.meet(block, last, self.wait_for_phase(last, site, then))
-        if waits_for_warpgroup(last):
-            return self.meet(block, last, self.multiply(site, then))
-        if waits_for_cluster(last):
-            return self.meet(block, last, lambda lanes: units.clusters.wait(site, lanes, then))
-        if takes_registers(last):
-            count = int(self.state.source(last.operands[0], "u32", last)[0])
-            return self.meet(block, last, lambda lanes: units.registers.take(site, lanes, count, then))
+        match facts_of(last).ends:
+            case "branch" | "leave":
+                return self.branch(block, last, block.target)
+            case "barrier":
+                by = BarrierInstruction.of(last, site, self.state)
+                return self.meet(block, last, lambda lanes: self.barriers.wait(by, lanes, then))
+            case "arrival":
+                by = BarrierInstruction.of(last, site, self.state)
+                return self.meet(block, last, lambda lanes: self.barriers.arrive(by, lanes))
+            case "phase":
+                return self.meet(block, last, self.wait_for_phase(last, site, block))
+            case "warpgroup":
+                return self.meet(block, last, self.multiply(site, then))
+            case "cluster":
+                return self.meet(block, last, lambda lanes: units.clusters.wait(site, lanes, then))
+            case "registers":
+                count = int(self.state.source(last.operands[0], "u32", last)[0])
+                return self.meet(block, last, lambda lanes: units.registers.take(site, lanes, count, then))
         return lambda cohort: self.moved(cohort, then)
 
     def branch(self, block: BasicBlock, last: Instruction, target: int | None) -> After:
@@ -294,12 +268,13 @@ class Scheduler:
 
         return go
 
-    def wait_for_phase(self, last: Instruction, site: int, then: int | None) -> Come:
+    def wait_for_phase(self, last: Instruction, site: int, block: BasicBlock) -> Come:
         """mbarrier.try_wait: it comes back when the phase is over, or when nothing else can happen."""
-        mbarriers = self.state.units.mbarriers
+        mbarriers, then = self.state.units.mbarriers, block.following
+        retries = comes_back(self.program.blocks, self.program.kernel.instructions, block)
         passed = self.state.target(last.operands[0], "pred", last)
         places, parity = phase_operands(last, site, self.state)
-        return lambda lanes: mbarriers.pass_or_wait(site, lanes, places(lanes), parity(lanes), passed, then)
+        return lambda lanes: mbarriers.pass_or_wait(site, lanes, places(lanes), parity(lanes), passed, then, retries)
 
     def multiply(self, site: int, then: int | None) -> Come:
         """wgmma.mma_async: when all warps of a warpgroup are there."""

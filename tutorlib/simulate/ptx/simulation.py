@@ -1,6 +1,6 @@
 """Simulating one launch: the blocks of a grid, as many at a time as are worth it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from tutorlib.failure import Fail, Flaw, Hazard
+from tutorlib.dsl.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
-from tutorlib.simulate.ptx.block_order import STRONG, BlockOrder, is_device_fence, is_strong
-from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
+from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated, TooManyRecords
-from tutorlib.simulate.ptx.findings import Finding, Findings
-from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order, waits_for_warpgroup
+from tutorlib.simulate.ptx.facts import facts_of
+from tutorlib.simulate.ptx.findings import Finding, Findings, NamedMemory
+from tutorlib.simulate.ptx.flags import STRONG, is_fence, is_strong, scope_of
+from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
+from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS, GlobalShadow
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
 from tutorlib.simulate.ptx.mbarriers import MOST
 from tutorlib.simulate.ptx.memory.arena import Arena
@@ -23,12 +25,11 @@ from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.opcodes import decode
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
-from tutorlib.simulate.ptx.overlaps import MOST_RECORDS, Overlaps
 from tutorlib.simulate.ptx.places import Find, Places
-from tutorlib.simulate.ptx.races import SharedRaces, record_bytes
 from tutorlib.simulate.ptx.report import Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.results import fp32_results
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Program, Scheduler
+from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
 from tutorlib.simulate.ptx.state import State
 from tutorlib.simulate.ptx.trace import BlockTrace
 from tutorlib.simulate.ptx.types import bits_of, is_type
@@ -36,13 +37,13 @@ from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.units import make_units
 from tutorlib.simulate.ptx.uses import unset_at_first
 from tutorlib.simulate.ptx.watch import Watch
+from tutorlib.simulate.ptx.work import WorkCounts
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
 RECORDS_AT_ONCE = 2**28  # bytes of records of accesses to it, if one cluster does not need more
 LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
 LOCAL_ALIGNMENT = 16
-TMA_ELEMENT = 1  # bytes, at least, of which boxes in global memory have whole ones
 MOST_THREADS = 1024  # of a block
 MOST_SHARED = 227 * 2**10  # bytes that a block may have, static and dynamic, on any GPU
 MOST_BLOCKS = 2**22  # of a grid, and
@@ -58,6 +59,8 @@ class Launch:
     """A launch but for global memory.
 
     parameters: the kernel's, as bytes. find: where an instruction stands in the source, for findings.
+    overlapping: whether it may begin before the launch before it is over (programmatic dependent launch).
+    names: of its dynamic shared memory, from whose beginning they start.
     """
 
     module: Module
@@ -68,6 +71,8 @@ class Launch:
     parameters: bytes
     find: Find
     cluster: Dim3 = ALONE
+    overlapping: bool = False
+    names: Sequence[NamedMemory] = ()
 
 
 def module_sizes(module: Module) -> list[int]:
@@ -96,6 +101,10 @@ def simulate(
     if min(*launch.grid, *launch.block) < 1:
         what = f"a grid of {launch.grid} blocks of {launch.block} threads"
         raise CannotLaunch(Flaw(what, Fail.NOT_LAUNCHED(grid="empty" if 0 in launch.grid else "")))
+    if kernel.cluster and launch.cluster == ALONE:
+        launch = replace(launch, cluster=kernel.cluster)
+    if kernel.cluster not in (None, launch.cluster):
+        raise CannotLaunch(f"{kernel.name} is compiled for clusters of {kernel.cluster} blocks, not {launch.cluster}")
     if any(size % blocks for size, blocks in zip(launch.grid, launch.cluster, strict=True)):
         raise CannotLaunch(f"a grid of {launch.grid} blocks in clusters of {launch.cluster}")
     if volume(launch.grid) > MOST_BLOCKS:
@@ -105,12 +114,14 @@ def simulate(
     if smem > MOST_SHARED:
         raise CannotLaunch(f"{smem:,} bytes of shared memory for a block, which has at most {MOST_SHARED:,}")
     geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem), launch.cluster)
-    findings, places, blocks = Findings(), Places(kernel, launch.find), basic_blocks(kernel)
+    names = [replace(one, start=one.start + dynamic_start(launch, symbols, static)) for one in launch.names]
+    findings, places, blocks = Findings(names), Places(kernel, launch.find), basic_blocks(kernel)
     shared = SharedMemory(geometry.batch, smem)
     copies = AsyncCopies(geometry.lanes, shared)
     unset = unset_at_first(kernel, blocks)
     undefined = Undefined(geometry, findings, unset if follow_unset else frozenset())
-    watch = make_watch(launch, geometry, copies, arena, findings, places, undefined)
+    alive = np.ones(geometry.lanes, bool)
+    watch = make_watch(launch, geometry, copies, arena, findings, places, undefined, alive)
     local_bytes = -(-sum(v.size or 0 for v in kernel.variables.values() if v.space == "local") // 16) * 16
     state = State(
         kernel=kernel,
@@ -122,6 +133,7 @@ def simulate(
         local=np.zeros((geometry.lanes, max(local_bytes, LOCAL_ALIGNMENT)), np.uint8),
         watch=watch,
         copies=copies,
+        alive=alive,
         units=make_units(geometry, shared, watch, kernel.blocks_per_sm),
         static_shared=static,
         poisoned=frozenset() if follow_unset else unset,
@@ -142,19 +154,13 @@ def simulate(
         int(times) for block, times in zip(blocks, scheduler.runs, strict=True) for _ in range(block.start, block.end)
     ]
     report = make_report(launch, geometry, watch, places, runs, state.printed)
+    arena.stored = watch.overlaps.stored(kernel.name)
     overlaps, tensors = watch.overlaps, [tensor for tensor in arena.allocations if tensor.width]
     storers = {tensor.name: overlaps.storers(tensor) for tensor in tensors if overlaps.knows_storers}
     sites = {tensor.name: overlaps.store_sites(tensor) for tensor in tensors}
-    overlap = copies.overlapped / copies.reads if copies.reads else 0.0
-    meetings = sum(times for one, times in zip(kernel.instructions, runs, strict=True) if one.parts[0] == "bar")
-    tile = copies.bytes * geometry.warps / max(meetings, 1)  # that a block copies from one barrier to the next
-    ahead = copies.most_at_read / min(geometry.batch, geometry.blocks) / max(tile, 1)
-    busy, results = int(overlaps.busy.sum()), fp32_results(kernel, state.registers)
-    reloaded, restored = overlaps.reloaded / max(overlaps.loads, 1), overlaps.restored * overlaps.piece
-    reread = watch.races.reread / max(watch.races.reads, 1)
-    report = replace(report, busy=busy, reloaded=reloaded, restored=restored, results=results)
-    report = replace(report, overlap=overlap, ahead=ahead, reread=reread)
-    return replace(report, trace=trace, storers=storers, store_sites=sites)
+    report = replace(report, results=fp32_results(kernel, state.registers), trace=trace)
+    counts = watch.work.counts(kernel, runs, overlaps.piece)
+    return replace(report, storers=storers, store_sites=sites, **counts)
 
 
 def batch_of(launch: Launch, smem: int) -> int:
@@ -195,8 +201,14 @@ def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], int]:
     return symbols, ends["shared"]
 
 
+def dynamic_start(launch: Launch, symbols: Mapping[str, int], static: int) -> int:
+    """Where a block's dynamic shared memory begins."""
+    variables = [*launch.module.variables.values(), *launch.kernel.variables.values()]
+    return next((symbols[v.name] for v in variables if v.space == "shared" and v.size is None), static)
+
+
 def program_of(kernel: Kernel, blocks: Sequence[BasicBlock], state: State) -> Program:
-    wgmmas = (item for item in enumerate(kernel.instructions) if waits_for_warpgroup(item[1]))
+    wgmmas = (item for item in enumerate(kernel.instructions) if facts_of(item[1]).ends == "warpgroup")
     multiplications = {site: multiplication(instruction, site, state) for site, instruction in wgmmas}
     steps = [decode_block(kernel, block, state) for block in blocks]
     order = execution_order([block.successors for block in blocks])
@@ -219,11 +231,10 @@ def make_watch(
     findings: Findings,
     places: Places,
     undefined: Undefined,
+    alive: np.ndarray,
 ) -> Watch:
     instructions = launch.kernel.instructions
-    clocks = WarpClocks(geometry.batch, agents_of(instructions, geometry), geometry.cluster_size)
-    piece = smallest_shared(instructions)
-    races = SharedRaces(geometry, copies.shared.size, piece, clocks, copies, findings, places.show)
+    clocks = LaneClocks(geometry, agents_of(instructions, geometry), alive)
     stores = [
         i for i in instructions if i.opcode.startswith(("st.", "wmma.store", "tensormap")) and touches(i, "global")
     ]
@@ -233,10 +244,16 @@ def make_watch(
         return nearest.element(place - nearest.start) if nearest else "memory"
 
     flags = any(map(orders_blocks, instructions))
-    piece = min(smallest(stores), TMA_ELEMENT) if clocks.agents.stores else smallest(stores)
-    order = BlockOrder(geometry, clocks) if flags or any(i.parts[0] == "atom" for i in instructions) else None
-    overlaps = Overlaps(geometry, len(arena.bytes), piece, findings, places.show, name, order, flags)
-    return Watch(findings, AccessLog(), clocks, races, undefined, overlaps, places.show)
+    elements = [tensor.width for tensor in arena.allocations if tensor.width]
+    piece = min([smallest(stores), *elements]) if clocks.agents.stores else smallest(stores)
+    may_have = flags or any(i.parts[0] == "atom" for i in instructions)
+    before = arena.stored if launch.overlapping else None
+    size = len(arena.bytes)
+    work = WorkCounts(geometry, clocks, copies, size // piece + 1)
+    overlaps = GlobalShadow(geometry, size, piece, clocks, findings, places.show, name, work, flags, may_have, before)
+    piece = smallest_shared(instructions)
+    races = SharedShadow(geometry, copies.shared.size, piece, clocks, copies, findings, places.show, work)
+    return Watch(findings, AccessLog(), clocks, races, undefined, overlaps, places.show, work)
 
 
 def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents:
@@ -284,8 +301,9 @@ def width_of(instruction: Instruction) -> int:
 
 def orders_blocks(instruction: Instruction) -> bool:
     """Whether a kernel with this instruction may order its blocks itself."""
-    qualified = instruction.parts[0] in ("ld", "st", "atom", "red") and is_strong(instruction)
-    return is_device_fence(instruction) or (qualified and bool((STRONG - {"relaxed"}) & set(instruction.parts)))
+    if instruction.parts[0] in ("ld", "st", "atom", "red"):
+        return is_strong(instruction) and bool((STRONG - {"relaxed"}) & set(instruction.parts))
+    return is_fence(instruction) and scope_of(instruction) == DEVICE
 
 
 def make_report(
@@ -327,6 +345,7 @@ def collected(findings: Findings, kernel: Kernel, places: Places) -> tuple[Findi
         other = places.show(apart) if isinstance(apart, int) else apart
         key = (kind, places.show(site), other)
         count = noticed.count + (found[key].count if key in found else 0)
-        first = found.get(key) or Finding(kind, noticed.message, places.of(site), kernel.instructions[site].line, 0)
+        line, at = kernel.instructions[site].line, places.of(apart) if isinstance(apart, int) else None
+        first = found.get(key) or Finding(kind, noticed.message, places.of(site), line, 0, at)
         found[key] = replace(first, count=count)
     return tuple(found.values())

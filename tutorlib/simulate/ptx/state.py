@@ -44,6 +44,7 @@ class State:
     watch: Watch
     copies: AsyncCopies
     units: Units
+    alive: np.ndarray
     static_shared: int = 0
     poisoned: frozenset[str] = frozenset()
     printed: list[str] = field(default_factory=list)
@@ -58,7 +59,6 @@ class State:
         self.warp = self.thread // WARP
         self.local_set = np.zeros(self.local.shape, bool)
         self.shared_row = self.slot * self.shared.stride
-        self.alive = np.ones(lanes, bool)
         self.call_space = {  # parameters of functions that are called, for each lane
             name: np.zeros((lanes, variable.size or 8), np.uint8)
             for name, variable in self.kernel.variables.items()
@@ -72,6 +72,7 @@ class State:
         self.copies.restart()
         self.watch.clocks.restart()
         self.watch.races.restart()
+        self.watch.work.restart()
         self.watch.overlaps.restart()
         self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
         self.watch.undefined.restart(self.alive)
@@ -190,6 +191,11 @@ class State:
         return numbers // below % sizes[axis]
 
 
+def of_the_driver(state: State, axis: int) -> int:
+    """%envreg1 and %envreg2: cooperative groups find there what the driver makes for a cooperative launch."""
+    raise NotSimulated("grid.sync(), the barrier of all blocks of a cooperative launch,")
+
+
 TIMERS = ("%clock", "%clock64", "%globaltimer", "%globaltimer_lo")
 SPECIAL: dict[str, Callable[[State, int], np.ndarray | int]] = {
     "%tid": lambda s, axis: s.along(s.thread, s.geometry.block, axis),
@@ -219,6 +225,7 @@ SPECIAL: dict[str, Callable[[State, int], np.ndarray | int]] = {
     "%is_explicit_cluster": lambda s, axis: s.geometry.cluster_size > 1,
     "%dynamic_smem_size": lambda s, axis: s.shared.size - s.static_shared,
     "%total_smem_size": lambda s, axis: s.shared.size,
+    **dict.fromkeys(("%envreg1", "%envreg2"), of_the_driver),
 }
 
 

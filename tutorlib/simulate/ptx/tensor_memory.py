@@ -7,19 +7,20 @@ Reads of earlier results must be known to the thread that issues.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Literal
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
+from tutorlib.simulate.ptx.clocks import Seen
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT
-from tutorlib.simulate.ptx.races import SharedRaces
+from tutorlib.simulate.ptx.shared_shadow import SharedShadow
 
 LANES, COLUMNS, LEAST = 128, 512, 32
 QUARTER, HALF = 32, 16  # lanes that a warp may read, and half of them
@@ -116,7 +117,7 @@ class TensorCommit:
     site: int
     mbarriers: tuple[MbarrierState, ...]
     numbers: dict[int, int]
-    knew: np.ndarray
+    knew: Seen
 
 
 @cache
@@ -154,7 +155,7 @@ class TensorMemory:
     """values: what it holds, (slots, lanes, columns); None where the kernel has none."""
 
     geometry: Geometry
-    races: SharedRaces
+    races: SharedShadow
     mbarriers: Mbarriers
     findings: Findings
     show: Callable[[int], str]
@@ -173,8 +174,9 @@ class TensorMemory:
         self.written = np.zeros((batch, strips), np.int32)  # the number of the last that fills a strip
         self.write_site = np.zeros((batch, strips), np.int32)
         self.used = np.zeros((batch, strips), np.int32)  # and of the last that takes A or scales from a strip
-        # Each warp's clock when it had waited for its reads of a strip, and for its stores to it.
+        # Each warp's clock when it had waited for its reads of a strip, or ran the fence behind, and for its stores.
         self.read, self.stored = (np.zeros((batch, strips, warps), np.int32) for _ in range(2))
+        self.unfenced = np.zeros((batch, strips, warps), bool)  # reads that no fence follows
         self.copies: set[int] = set()  # the sites of tcgen05.cp
         self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
         self.relinquished: set[int] = set()  # slots
@@ -186,7 +188,7 @@ class TensorMemory:
         self.allocated.clear()
         self.by_lane.clear()
         self.issued.fill(0)
-        for record in (self.written, self.used, self.read, self.stored):
+        for record in (self.written, self.used, self.read, self.stored, self.unfenced):
             record.fill(0)
         if self.values is not None:
             self.values.fill(POISON)
@@ -238,12 +240,7 @@ class TensorMemory:
                 ),
             )
             return
-        clocks = self.races.clocks
-        known = clocks.known[slot, warp]
-        late = (
-            self.read[slot, strips_of(start, columns)].max(0)
-            > known[clocks.base[slot] : clocks.base[slot] + self.geometry.warps]
-        )
+        late = self.read[slot, strips_of(start, columns)].max(0) > self.over(self.lane_of(slot, warp), slot)
         late[warp] = False
         if late.any():
             other = int(late.argmax())
@@ -289,13 +286,14 @@ class TensorMemory:
             if not self.holds(slot, touched):
                 self.notice_outside(site, own, warp, touched)
                 return
-            known = clocks.known[own, warp, clocks.base[slot] : clocks.base[slot] + self.geometry.warps]
-            late = np.asarray((self.read[slot, strips] > known).any(0))
+            unfenced = self.unfenced[slot, strips].any(0)
+            late = np.asarray((self.read[slot, strips] > self.over(lane, slot)).any(0)) | unfenced
             if slot == own:
                 late[warp] = False
             if late.any():
-                self.notice_overwritten(site, own, warp, slot, int(late.argmax()), by)
-            self.look_for_stores(site, (own, warp), slot, touched, f"lets {by} use tensor memory")
+                reader = int(late.argmax())
+                self.notice_overwritten(site, own, warp, slot, reader, by, bool(unfenced[reader]))
+            self.look_for_stores(site, lane, slot, touched, f"lets {by} use tensor memory")
             if not self.filled(slot, uses).all():
                 self.notice_unwritten(site, own, warp, f"lets {by} read tensor memory that nothing has filled")
             self.issued[slot] = number
@@ -305,8 +303,8 @@ class TensorMemory:
             self.by_lane.setdefault(lane, {})[slot] = number
             count = of.size
             access = SharedAccess(
-                site, np.full(count, slot), np.full(count, warp * WARP), of.reshape(-1), UNIT,
-                np.full(count, own), agent="tcgen05.cp" if by == "tcgen05.cp" else "tcgen05",
+                site, np.full(count, lane), of.reshape(-1), UNIT, np.full(count, slot),
+                agent="tcgen05.cp" if by == "tcgen05.cp" else "tcgen05",
             )  # fmt: skip
             cores = np.full(count, int(clocks.agents.tensor_cores(np.array(0))))
             self.races.on_proxy_read(access, cores, np.full(count, number))
@@ -331,12 +329,24 @@ class TensorMemory:
             ),
         )
 
-    def look_for_stores(self, site: int, by: tuple[int, int], slot: int, strips: np.ndarray, does: str) -> None:
-        """A finding if a block's warps may still be storing to these strips. by: slot and warp that use them."""
-        own, warp = by
-        clocks = self.races.clocks
+    def over(self, lane: int, slot: int) -> np.ndarray:
+        """How many steps of each of a block's warps a thread knows of. tcgen05.ld, .st and their waits are a whole
+        warp's, so that one of its threads tells of them all."""
+        clocks, warps = self.races.clocks, self.geometry.warps
+        known = clocks.known.values[clocks.known.row[lane]][clocks.base[slot] :][: clocks.agents.width]
+        by_thread = known[clocks.agents.first_thread :].reshape(warps, WARP).max(1)
+        return np.maximum(known[:warps], by_thread)
+
+    def lane_of(self, slot: int, warp: int) -> int:
+        """The thread of a warp that knows least."""
+        first = (slot * self.geometry.warps + warp) * WARP
+        return int(self.races.clocks.least(first + np.arange(WARP)[None])[0])
+
+    def look_for_stores(self, site: int, lane: int, slot: int, strips: np.ndarray, does: str) -> None:
+        """A finding if a block's warps may still be storing to these strips, which a lane uses."""
+        by = own, warp = int(self.slot[lane]), int(self.thread[lane]) // WARP
         stored = self.stored[slot, strips]
-        late = (stored > clocks.known[own, warp, clocks.base[slot] : clocks.base[slot] + self.geometry.warps]).any(0)
+        late = (stored > self.over(lane, slot)).any(0)
         if slot == own:
             late[warp] = (stored[:, warp] == UNAWAITED).any()
             if does == READS:  # its own lanes, which warps of other quarters cannot store to
@@ -362,20 +372,23 @@ class TensorMemory:
             ),
         )
 
-    def notice_overwritten(self, site: int, slot: int, warp: int, of: int, reader: int, by: Unit) -> None:
+    def notice_overwritten(
+        self, site: int, slot: int, warp: int, of: int, reader: int, by: Unit, unfenced: bool
+    ) -> None:
         what = "what" if by == "tcgen05.cp" else "accumulators that"
+        lacks = "tcgen05.fence::before_thread_sync" if unfenced else "mbarrier"
         self.findings.notice(
             Hazard.RACE,
             site,
             lambda: (
                 f"{self.who(slot, warp)} lets {by} write over {what} {self.who(of, reader)} may still be reading: no "
-                "mbarrier lies between"
+                f"{lacks} lies between"
             ),
         )
 
     def commit(self, site: int, lane: int, mbarriers: Sequence[MbarrierState]) -> None:
-        knew = self.races.clocks.known[int(self.slot[lane]), int(self.thread[lane]) // WARP].copy()
-        self.queue.append(TensorCommit(site, tuple(mbarriers), dict(self.by_lane.get(lane, {})), knew))
+        knew = self.races.clocks.known.values[self.races.clocks.known.row[lane]]
+        self.queue.append(TensorCommit(site, tuple(mbarriers), dict(self.by_lane.get(lane, {})), Seen(knew.copy())))
 
     def deliver(self) -> bool:
         """Carry out all multiplications and copies that were issued, and the last commit. Whether there was anything.
@@ -414,9 +427,10 @@ class TensorMemory:
                     lambda: "a commit may arrive at an mbarrier of a block that has ended: no thread waits for it",
                 )
                 continue
-            seen = commit.knew.copy()
+            vector = commit.knew.vector.copy()
             for slot, number in commit.numbers.items():
-                seen[clocks.base[slot] + cores] = number
+                vector[clocks.base[slot] + cores] = number
+            seen = replace(commit.knew, vector=vector)
             self.mbarriers.arrive_later(commit.site, mbarrier, seen)
 
     # the warps' own accesses ----------------------------------------------------------------------------------------
@@ -448,7 +462,7 @@ class TensorMemory:
             return None
         self.look_for_work(site, slot, number, there.strips, stores)
         if not stores:
-            self.look_for_stores(site, (slot, number), slot, there.strips, READS)
+            self.look_for_stores(site, self.lane_of(slot, number), slot, there.strips, READS)
         (self.stored if stores else self.read)[slot, there.strips, number] = UNAWAITED
         self.open.append(TensorAccess(warp, slot, there.strips, stores))
         return slot, there
@@ -457,7 +471,7 @@ class TensorMemory:
         """A finding if multiplications or copies may still use strips that a warp reads or stores to."""
         clocks = self.races.clocks
         cores = int(clocks.agents.tensor_cores(np.array(0)))
-        over = clocks.known[slot, number, clocks.base[slot] + cores]
+        over = clocks.over(np.array([self.lane_of(slot, number)]), clocks.base[slot] + cores)[0]
         unknown = self.written[slot, strips] > over
         if unknown.any():
             told = int(self.write_site[slot, strips[unknown.argmax()]])
@@ -521,9 +535,18 @@ class TensorMemory:
             [one for one in self.open if (one.stores is stores and one.warp in warps) is over] for over in (True, False)
         )
         for one in waited:
-            number = one.warp % self.geometry.warps
             record = self.stored if stores else self.read
-            record[one.slot, one.strips, number] = self.races.clocks.now[one.slot, number]
+            at = one.slot, one.strips, one.warp % self.geometry.warps
+            record[at] = self.races.clocks.now[one.warp]
+            self.unfenced[at] |= not stores
+
+    def fence(self, warps: np.ndarray) -> None:
+        """tcgen05.fence::before_thread_sync of these warps, without which no barrier orders what they have read before
+        what others let the tensor cores write (PTX ISA, 9.7.16.6.4)."""
+        slots, numbers = np.divmod(warps, self.geometry.warps)
+        held, now = self.read[slots, :, numbers], self.races.clocks.now[warps, None]  # (warps, strips)
+        self.read[slots, :, numbers] = np.where(self.unfenced[slots, :, numbers], now, held)
+        self.unfenced[slots, :, numbers] = False
 
     def leave(self, slot: int) -> None:
         """All threads of a block have ended."""

@@ -1,49 +1,15 @@
 """The instructions of the first block's warps, in order: for pictures."""
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
 from tutorlib.simulate.ptx.access_log import NO_ACCESS, AccessLog
+from tutorlib.simulate.ptx.facts import Doing, doing
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction
 
-Doing = Literal[
-    "issue", "commit", "wait", "barrier", "read", "write", "math", "load", "store", "bulk load", "phase", "arrive"
-]
-OPCODES: tuple[tuple[str, Doing], ...] = (  # how an opcode begins, and what it does to the picture
-    ("cp.async.ca", "issue"),
-    ("cp.async.cg", "issue"),
-    ("cp.async.bulk.tensor.2d.shared", "bulk load"),
-    ("cp.async.bulk.tensor.2d.global", "store"),
-    ("cp.async.commit_group", "commit"),
-    ("cp.async.wait", "wait"),
-    ("mbarrier.try_wait", "phase"),
-    ("mbarrier.arrive", "arrive"),
-    ("bar.warp", "barrier"),
-    ("bar", "barrier"),
-    ("ldmatrix", "read"),
-    ("ld.shared", "read"),
-    ("st.shared", "write"),
-    ("stmatrix", "write"),
-    ("mma.sync", "math"),
-    ("wmma.mma", "math"),
-    ("wgmma.mma_async", "math"),
-    ("wgmma.wait_group", "wait"),
-    ("fma", "math"),
-    ("ld.global", "load"),
-    ("st.global", "store"),
-    ("red.global", "store"),
-    ("atom.global", "store"),
-)
-
-
 MOST_EVENTS = 2**14  # far more than a picture shows
-
-
-def doing(instruction: Instruction) -> Doing | None:
-    return next((does for name, does in OPCODES if instruction.opcode.startswith(name)), None)
 
 
 @dataclass(frozen=True)

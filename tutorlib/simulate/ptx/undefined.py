@@ -11,18 +11,18 @@ from functools import partial
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
+from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Operand, Register, Vector
 from tutorlib.simulate.ptx.shuffles import source_lanes
 from tutorlib.simulate.ptx.types import bits_of, is_type
-from tutorlib.simulate.ptx.uses import has_result, read, register_names, written
+from tutorlib.simulate.ptx.uses import read, register_names, written
 
 MMA = ("mma", "wmma")
 ALL = np.uint8(0xFF)  # bytes of a register
 CHOSEN = 2  # operands of which a selp takes one
-OF_WARPS = (*MMA, "shfl", "movmatrix", "redux", "vote", "match")  # each lane's result is of all lanes' values
 
 
 @dataclass
@@ -112,7 +112,7 @@ class Undefined:
         for origin in used:
             if matters(instruction, self.held):
                 self.report(site, instruction, origin, active)
-        if used and has_result(instruction):
+        if used and facts_of(instruction).result:
             self.give_on(results, self.met(site, instruction, used[0], active), spread(instruction, used, active))
             return
         for name in results:
@@ -228,7 +228,7 @@ def bytes_of(operands: Sequence[Operand], each: int) -> list[tuple[str, int]]:
 
 def matters(instruction: Instruction, held: dict[str, Origin]) -> bool:
     """Whether an undefined value matters here: it is stored, or says where something lies."""
-    if not has_result(instruction) or instruction.parts[0] == "atom":
+    if not facts_of(instruction).result or instruction.parts[0] == "atom":
         return True
     addresses = (operand for operand in instruction.operands if isinstance(operand, Address))
     return any(name in held for operand in addresses for name in register_names(operand, addresses=True))
@@ -241,7 +241,7 @@ def spread(instruction: Instruction, origins: list[Origin], active: np.ndarray) 
         case ("shfl", _, mode, *_), (_, _, Immediate(by), Immediate(limits), *_):
             source, _ = source_lanes(mode, *(np.array(int(text, 0)) for text in (by, limits)))
             return lanes.reshape(-1, WARP)[:, source].reshape(-1) & active
-    if instruction.parts[0] in OF_WARPS:
+    if facts_of(instruction).of_warp:
         return np.repeat(lanes.reshape(-1, WARP).any(1), WARP) & active
     return lanes
 
@@ -251,6 +251,6 @@ def use_of(instruction: Instruction) -> str:
     first = instruction.parts[0]
     if first in MMA:
         return f"has {first} add to registers"
-    if not has_result(instruction):
+    if not facts_of(instruction).result:
         return f"uses a register ({instruction})"
     return f"computes with a register ({instruction})"

@@ -47,25 +47,31 @@ class Units:
         """These lanes' threads have just ended. alive: (lanes,), those that have not."""
         self.bulk.leave(lanes)
         self.clusters.leave(lanes)
+        if self.bulk.geometry.cluster_size > 1:
+            for slot in self.ended(lanes, alive):
+                self.bulk.races.leave(slot)
         if self.mbarriers.made:
-            of_block = self.bulk.geometry.warps * WARP
-            left = np.asarray(alive.reshape(-1, of_block).any(1))
-            for slot in np.unique(lanes // of_block):
-                if not left[slot]:
-                    self.mbarriers.leave(int(slot))
-                    self.tensor.leave(int(slot))
+            for slot in self.ended(lanes, alive):
+                self.mbarriers.leave(slot)
+                self.tensor.leave(slot)
+
+    def ended(self, lanes: np.ndarray, alive: np.ndarray) -> list[int]:
+        """The blocks of these lanes that have no living thread left."""
+        of_block = self.bulk.geometry.warps * WARP
+        slots = np.unique(lanes // of_block)
+        return slots[~alive.reshape(-1, of_block)[slots].any(1)].tolist()
 
 
 def make_units(geometry: Geometry, shared: SharedMemory, watch: Watch, blocks_per_sm: int) -> Units:
     """blocks_per_sm: that an SM is to hold."""
-    registers = RegisterPool(geometry, watch.findings, blocks_per_sm)
-    mbarriers = Mbarriers(geometry, watch.clocks, watch.findings, watch.show)
+    registers = RegisterPool(watch.findings, geometry, blocks_per_sm)
+    mbarriers = Mbarriers(watch.findings, geometry, watch.clocks, watch.show)
     return Units(
         mbarriers,
         BulkCopies(geometry, shared, watch.races, mbarriers, watch.findings),
         CountedCopies(geometry, watch.races, mbarriers),
-        Warpgroups(geometry, watch.races, watch.findings, registers, watch.show),
-        ClusterBarriers(geometry, watch.clocks, watch.findings),
+        Warpgroups(watch.findings, geometry, watch.races, registers, watch.show),
+        ClusterBarriers(watch.findings, geometry, watch.clocks),
         registers,
         TensorMemory(geometry, watch.races, mbarriers, watch.findings, watch.show),
     )

@@ -2,44 +2,22 @@
 
 from collections.abc import Sequence
 
+from tutorlib.simulate.ptx.facts import facts_of
 from tutorlib.simulate.ptx.flow import BasicBlock
 from tutorlib.simulate.ptx.ir import Address, Group, Instruction, Kernel, Not, Operand, Register, ResultPair, Vector
-
-WITHOUT_RESULT = (
-    "st",
-    "red",
-    "bra",
-    "ret",
-    "exit",
-    "trap",
-    "bar",
-    "barrier",
-    "cp",
-    "call",
-    "stmatrix",
-    "tensormap",
-    "membar",
-    "fence",
-)
 
 
 def written(instruction: Instruction) -> list[str]:
     """The registers that an instruction's results go to."""
-    if not instruction.operands or not has_result(instruction):
+    if not instruction.operands or not facts_of(instruction).result:
         return []
     return register_names(instruction.operands[0], addresses=False)
-
-
-def has_result(instruction: Instruction) -> bool:
-    """Whether its first operand is one; of barriers only those that reduce something have it."""
-    first, *rest = instruction.parts
-    return first not in WITHOUT_RESULT or (first in ("bar", "barrier") and "red" in rest)
 
 
 def read(instruction: Instruction) -> list[str]:
     """The registers that an instruction reads, those of addresses among them."""
     operands = instruction.operands
-    given = operands[1:] if has_result(instruction) else operands
+    given = operands[1:] if facts_of(instruction).result else operands
     found = [name for operand in given for name in register_names(operand, addresses=True)]
     return found + ([instruction.guard.name] if instruction.guard else [])
 

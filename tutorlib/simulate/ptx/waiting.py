@@ -1,9 +1,15 @@
-"""Lanes that wait at an instruction for something that others do."""
+"""Lanes that wait at an instruction for something that others do, and the places at which they do."""
 
-from dataclasses import dataclass, replace
-from typing import Self
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
+
+from tutorlib.dsl.failure import Hazard
+from tutorlib.simulate.ptx.findings import Findings
 
 
 @dataclass(frozen=True)
@@ -20,3 +26,39 @@ class Waiting:
     def some(self, which: np.ndarray) -> list[Self]:
         """Only these of the lanes, if there are any."""
         return [self.only(which)] if which.any() else []
+
+
+Waiters = TypeVar("Waiters", bound=Waiting)
+
+
+@dataclass
+class Meeting(ABC, Generic[Waiters]):
+    """A place at which threads wait for others. waiting: in the order of their arrival. hazard: waiting forever."""
+
+    hazard: ClassVar[Hazard] = Hazard.DEADLOCK
+
+    findings: Findings
+    waiting: list[Waiters] = field(default_factory=list, kw_only=True)
+
+    def serve(self, group: Waiters) -> list[Waiters]:
+        """Those of a group that may go on; the others are left waiting."""
+        self.waiting.append(group)
+        return []
+
+    def open(self) -> Sequence[Waiters]:
+        """Those who wait no longer."""
+        waiting, self.waiting = self.waiting, []
+        return [free for group in waiting for free in self.serve(group)]
+
+    def come(self, group: Waiters) -> np.ndarray:
+        """The lanes of a group that comes that may go on; the others wait."""
+        return np.concatenate([group.lanes[:0], *(free.lanes for free in self.serve(group))])
+
+    @abstractmethod
+    def lacking(self, group: Waiters) -> str:
+        """Why a group waits forever: a sentence."""
+
+    def report_deadlock(self) -> None:
+        """No warp runs any longer, and these still wait."""
+        for group in self.waiting:
+            self.findings.notice(self.hazard, group.site, partial(self.lacking, group), len(group.lanes))

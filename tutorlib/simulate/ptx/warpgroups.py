@@ -5,19 +5,17 @@ its registers when it has waited itself. Until then those registers belong to th
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 
-from tutorlib.failure import Hazard
-from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT
-from tutorlib.simulate.ptx.races import SharedRaces
 from tutorlib.simulate.ptx.register_pool import RegisterPool
-from tutorlib.simulate.ptx.waiting import Waiting
+from tutorlib.simulate.ptx.shared_shadow import SharedShadow
+from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 THREADS = WARPGROUP * WARP
 POISON = 0x7FC0EBEB  # a NaN: what registers hold that belong to the tensor cores
@@ -100,15 +98,13 @@ class Product:
 
 
 @dataclass
-class Warpgroups:
+class Warpgroups(Meeting[Waiting]):
     """show: a site as "line 12, `…`"."""
 
     geometry: Geometry
-    races: SharedRaces
-    findings: Findings
+    races: SharedShadow
     pool: RegisterPool
     show: Callable[[int], str]
-    waiting: list[Waiting] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         warps = self.geometry.batch * self.geometry.warps
@@ -198,12 +194,9 @@ class Warpgroups:
         )  # fmt: skip
         slots, number = warpgroups // self.of_block, warpgroups % self.of_block
         self.pool.need(site, slots, number * WARPGROUP, len(acc.names))
-        known = self.races.clocks.known[warps // self.geometry.warps, warps % self.geometry.warps].sum(2)
-        thread = (number * WARPGROUP + known.argmin(1)) * WARP  # of the warp that knows least
         each = units.shape[1]
-        access = SharedAccess(
-            site, np.repeat(slots, each), np.repeat(thread, each), units.reshape(-1), UNIT, agent="wgmma"
-        )
+        lanes = np.repeat(self.races.clocks.least(of_lanes(warps.reshape(-1)).reshape(count, -1)), each)
+        access = SharedAccess(site, lanes, units.reshape(-1), UNIT, np.repeat(slots, each), agent="wgmma")
         cores = self.races.clocks.agents.tensor_cores(number)
         self.races.on_proxy_read(access, np.repeat(cores, each), np.repeat(numbers, each))
 
@@ -233,7 +226,8 @@ class Warpgroups:
             slots, in_block = done // self.geometry.warps, done % self.geometry.warps
             numbers = np.broadcast_to(product.numbers[:, None], of.shape)[waits]
             clocks = self.races.clocks
-            clocks.learn(slots, in_block, slots, clocks.agents.tensor_cores(in_block // WARPGROUP), numbers)
+            components = clocks.base[slots] + clocks.agents.tensor_cores(in_block // WARPGROUP)
+            clocks.learn(of_lanes(done), np.repeat(components, WARP), np.repeat(numbers, WARP))
         self.products = [product for product in self.products if not product.waited.all()]
 
     def compute(self, product: Product, which: np.ndarray) -> None:
@@ -305,9 +299,6 @@ class Warpgroups:
         self.findings.notice(Hazard.RACE(lacks="wgmma.fence"), site, message, len(late), "fence")
         self.touched[late] = FENCED
 
-    def report_deadlock(self) -> None:
-        """No warp runs any longer, and these still wait."""
-        for group in self.waiting:
-            who = self.geometry.show_warp(int(group.lanes[0]) // WARP)
-            says = f"{who} waits forever: wgmma is for all four warps of a warpgroup, and the others never come"
-            self.findings.notice(Hazard.DEADLOCK, group.site, partial(str, says), len(group.lanes))
+    def lacking(self, group: Waiting) -> str:
+        who = self.geometry.show_warp(int(group.lanes[0]) // WARP)
+        return f"{who} waits forever: wgmma is for all four warps of a warpgroup, and the others never come"

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tutorlib.simulate.ptx.access_log import AccessLog
-from tutorlib.simulate.ptx.clocks import WarpClocks
+from tutorlib.simulate.ptx.clocks import LaneClocks
 from tutorlib.simulate.ptx.findings import Findings
-from tutorlib.simulate.ptx.overlaps import Overlaps
-from tutorlib.simulate.ptx.races import SharedRaces
+from tutorlib.simulate.ptx.global_shadow import GlobalShadow
+from tutorlib.simulate.ptx.shared_shadow import SharedShadow
 from tutorlib.simulate.ptx.undefined import Undefined
+from tutorlib.simulate.ptx.work import WorkCounts
 
 
 @dataclass
@@ -20,9 +21,10 @@ class Watch:
 
     findings: Findings
     log: AccessLog
-    clocks: WarpClocks
-    races: SharedRaces
+    clocks: LaneClocks
+    races: SharedShadow
     undefined: Undefined
-    overlaps: Overlaps
+    overlaps: GlobalShadow
     show: Callable[[int], str]
+    work: WorkCounts
     zeros: Findings = field(default_factory=Findings)

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from tutorlib.checking.cpp import OF_SOURCE, source_of
+from tutorlib.checking.cuda_host import RUNTIME, program_run
+from tutorlib.checking.cuda_host.gpu import AddingGpu
 from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.served import Served, need_function
@@ -15,8 +17,6 @@ from tutorlib.failure import Difference, Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.problems.wrong import count
-from tutorlib.simulate.cuda_host import RUNTIME, program_run
-from tutorlib.simulate.cuda_host.gpu import AddingGpu
 
 AGAIN_S = 1  # for each run of a program that did not end before
 # A right program loses a point for one of these.
@@ -36,7 +36,7 @@ class ProgramExercise(Exercise):
     """An exercise whose answer is a function without parameters that returns C++ source: it adds two vectors on a GPU.
 
     The program first runs with a stand-in for the CUDA runtime library and a GPU that is another process
-    (simulate.cuda_host): only a launch of the kernel brings the results that are right there. Then it runs on the GPU,
+    (checking.cuda_host): only a launch of the kernel brings the results that are right there. Then it runs on the GPU,
     if there is one.
 
     program: takes that source, returns the whole program's, which takes a number of elements and a seed as arguments

@@ -201,6 +201,10 @@ def pair_of_functions(answer: Any, names: str) -> tuple[Any, Any]:
 class TensorMemory(BlackwellPart):
     """Two functions that every warp calls, before and after its work: rehearsed, then simulated."""
 
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        """A quarter of the columns, so that their number in figures is found out."""
+        return self.gemm(answer, narrower(narrower(self.config)), 2)
+
     def parts(self, answer: Answer) -> dict[str, Any]:
         both = pair_of_functions(answer, "allocate, release")
         for one in both:

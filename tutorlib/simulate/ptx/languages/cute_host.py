@@ -73,7 +73,8 @@ class Recorded:
     def of(self, module: Module, find: Find) -> Launch:
         """The launch, as the simulator takes it, of the module that has the kernel."""
         kernel = module.kernels[self.kernel]
-        return Launch(module, kernel, self.grid, self.block, self.dynamic_smem, self.parameters, find, self.cluster)
+        sizes = self.grid, self.block, self.dynamic_smem
+        return Launch(module, kernel, *sizes, self.parameters, find, self.cluster, self.overlapping)
 
     @property
     def config(self) -> LaunchConfig:
@@ -154,6 +155,16 @@ class Runtime:
             "_cuTensorMapEncodeTiled": (self.encode_tensor_map, (POINTER, INT, INT, *(POINTER,) * 5, *(INT,) * 4)),
         }
 
+    def calls(self) -> dict[str, HostCall]:
+        """The same, of which none raises: `take` gives the first error."""
+        return {name: (self.guarded(does), types) for name, (does, types) in self.functions().items()}
+
+    def take(self) -> tuple[list[Recorded], Exception | None]:
+        """The launches since the last call, and the error that came meanwhile."""
+        taken = self.launches, self.error
+        self.launches, self.error = [], None
+        return taken
+
     def guarded(self, function: Callable[..., int]) -> Callable[..., int]:
         """An exception cannot pass through compiled code: it is kept for afterwards."""
 
@@ -173,8 +184,8 @@ def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms
     module: its PTX, parsed. sms: SMs of the GPU that it is told of.
     """
     runtime = Runtime(module, sms)
-    known = {name: (runtime.guarded(does), types) for name, (does, types) in runtime.functions().items()}
-    call_without_driver(function, arguments, known, runtime.nothing)
-    if runtime.error:
-        raise runtime.error
-    return runtime.launches
+    call_without_driver(function, arguments, runtime.calls(), runtime.nothing)
+    launches, error = runtime.take()
+    if error:
+        raise error
+    return launches

@@ -4,10 +4,10 @@ CuTe's own line information names the line that called the DSL, which for a help
 function is traced each operation's place is replaced by a number: that of the Python call stack at that moment.
 """
 
-import linecache
+import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -18,9 +18,11 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cute.aborts import no_abort
 from tutorlib.dsl.cute.functions import is_of_the_dsl
 from tutorlib.dsl.cute.locations import locations
-from tutorlib.simulate.ptx.findings import SourceLine
+from tutorlib.dsl.cute.shared_memory import SharedPiece
+from tutorlib.simulate.ptx.findings import NamedMemory, SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Module
 from tutorlib.simulate.ptx.places import Find
+from tutorlib.simulate.quotes import name_made_at, quoted
 
 STACKS = "the Python call stacks"  # stands for a file in the line information
 
@@ -29,14 +31,25 @@ Frame = tuple[str, int]  # file, line
 
 @dataclass
 class Stacks:
-    """stacks: each once, the innermost frame first; in the line information stack n has the line n + 1."""
+    """stacks: each once, the innermost frame first; in the line information stack n has the line n + 1.
+
+    shared: the pieces of each kernel's shared memory.
+    """
 
     stacks: dict[tuple[Frame, ...], int] = field(default_factory=dict)
+    shared: dict[str, list[NamedMemory]] = field(default_factory=dict)
 
     def number(self) -> int:
         """The lines of the current stack, without the DSL's frames and those below the compilation."""
         stack = tuple(frames_of_the_kernel(sys._getframe(2)))
         return self.stacks.setdefault(stack, len(self.stacks) + 1)
+
+    def note_shared(self, kernel: str, piece: SharedPiece) -> None:
+        """A kernel allocates shared memory on the current lines: its name is that which the source gives it there."""
+        stack = frames_of_the_kernel(sys._getframe(2))
+        name = next(filter(None, (name_made_at(file, line) for file, line in stack)), "shared memory")
+        made = [NamedMemory(f"{name}.{field}", piece.start + start, size) for field, size, start in piece.fields]
+        self.shared.setdefault(kernel, []).extend(made or [NamedMemory(name, piece.start, piece.size)])
 
     def finder(self, module: Module) -> Find:
         by_number = {number: stack for stack, number in self.stacks.items()}
@@ -50,23 +63,37 @@ class Stacks:
         return find
 
 
-class KernelFiles(dict[str, bool | None]):
-    """Whether lines of a file are the kernel's; None for this module's own, where compilations begin."""
+class Origins(dict[str, str]):
+    """Whose a file of code is: "kernel", "dsl" or neither; "here" for this module, where compilations begin."""
 
-    def __missing__(self, file: str) -> bool | None:
-        self[file] = None if file == __file__ else not (file.startswith("<") or is_of_the_dsl(file))
+    def __missing__(self, file: str) -> str:
+        own = "" if file.startswith("<") else "kernel"
+        self[file] = "here" if file == __file__ else "dsl" if is_of_the_dsl(file) else own
         return self[file]
 
 
-FILES = KernelFiles()
+ORIGINS = Origins()
+# The functions that the DSL makes of the bodies of a kernel's loops and branches
+CONTROL_FLOW = re.compile(
+    r"(?:loop_body|(?:el)?if_region|while_region|(?:ifexp_)?(?:then|else)_block)_\d+|while_\w+_block"
+)
 
 
-def frames_of_the_kernel(frame: FrameType | None) -> Iterator[Frame]:
-    """Its frames in this one and those that called it, up to `compile_for` where that began the compilation."""
-    while frame is not None and (is_kernels := FILES[frame.f_code.co_filename]) is not None:
-        if is_kernels:
-            yield frame.f_code.co_filename, frame.f_lineno
+def frames_of_the_kernel(frame: FrameType | None) -> list[Frame]:
+    """Its frames in this one and those that called it, up to what began the compilation.
+
+    Of a body of a loop or a branch, which is a function to the DSL, the call is none.
+    """
+    frames, of_the_kernel, in_body = list[Frame](), 0, False
+    while frame is not None and (origin := ORIGINS[frame.f_code.co_filename]) != "here":
+        if origin == "dsl":
+            of_the_kernel = len(frames)
+        elif origin == "kernel":
+            if not in_body:
+                frames.append((frame.f_code.co_filename, frame.f_lineno))
+            in_body = bool(CONTROL_FLOW.fullmatch(frame.f_code.co_name))
         frame = frame.f_back
+    return frames[:of_the_kernel]
 
 
 def place_of(stack: Sequence[Frame]) -> SourceLine | None:
@@ -75,7 +102,7 @@ def place_of(stack: Sequence[Frame]) -> SourceLine | None:
         return None
     at = next((n for n, (file, _) in enumerate(stack) if is_readers(file)), 0)
     (file, line), rest = stack[at], stack[at + 1 :]
-    return SourceLine(file, line, linecache.getline(file, line).strip(), tuple(rest))
+    return SourceLine(file, line, quoted(file, line), tuple(rest))
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,17 @@
 """Tensors in ordinary memory that are in global memory to CuTe, so that code which was written for a GPU takes them."""
 
+import ctypes
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.dsl.cute.python_calls import capsule_of
-
 if TYPE_CHECKING:
     from torch import Tensor
+
+DEVICE = 8  # where a DLTensor has its device's type (dlpack.h)
+CUDA = 2  # kDLCUDA
+
+get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
 
 VECTOR = 16  # bytes of the widest access
 FP8 = {"float8_e4m3fn": "Float8E4M3FN", "float8_e5m2": "Float8E5M2"}  # torch's names, which DLPack lacks, and CuTe's
@@ -19,7 +24,9 @@ class OnDevice:
     tensor: "Tensor"
 
     def __dlpack__(self, stream: int | None = None) -> Any:
-        return capsule_of(self.tensor)[0]
+        capsule = self.tensor.__dlpack__()
+        ctypes.c_int32.from_address(get_pointer(capsule, b"dltensor") + DEVICE).value = CUDA
+        return capsule
 
 
 def cute_tensor(tensor: "Tensor", dynamic: bool) -> Any:

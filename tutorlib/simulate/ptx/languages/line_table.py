@@ -13,6 +13,7 @@ from tutorlib.compiling.cubin import sections
 from tutorlib.simulate.ptx.findings import SourceLine
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.places import Find
+from tutorlib.simulate.quotes import quoted
 
 INLINED_CALL = 0x90
 MOST_LINES = 5  # of one instruction: mma.sync and its four operands
@@ -164,7 +165,7 @@ def by_cubin(cubin: bytes, source: str, text: list[str]) -> Find:
             row = rows[row.caller - 1]
         if not row.file.endswith(source) or not 0 < row.line <= len(text):
             return None
-        return SourceLine(row.file, row.line, text[row.line - 1].strip())
+        return SourceLine(row.file, row.line, quoted(row.file, row.line, text))
 
     def find(instruction: Instruction) -> SourceLine | None:
         """An instruction over several lines counts as one of them."""

@@ -1,4 +1,4 @@
-"""One instruction's accesses to shared memory."""
+"""One instruction's accesses to memory."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,29 +12,25 @@ Carrier = Literal["TMA", "st.async", "cp.async", "clusterlaunchcontrol"]  # what
 
 
 @dataclass(frozen=True)
-class SharedAccess:
-    """One instruction's access to shared memory, by its active lanes.
-
-    slots: the block in the batch whose memory it is. threads: each one's thread in the block. starts: addresses.
-    width: bytes of each. by: the thread's block, where that is another one of the cluster.
-    """
+class LaneAccess:
+    """One instruction's access to memory, by its active lanes, (n,): `width` bytes each at these starts."""
 
     site: int
-    slots: np.ndarray
-    threads: np.ndarray
+    lanes: np.ndarray
     starts: np.ndarray
     width: int
-    by: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class SharedAccess(LaneAccess):
+    """starts: addresses. slots: the block in the batch whose memory it is."""
+
+    slots: np.ndarray
     agent: Agent = "thread"
 
 
 @dataclass(frozen=True)
-class GlobalAccess:
-    """An instruction's accesses of `width` bytes at these places in the arena, each by a warp of a block, (n,)."""
+class GlobalAccess(LaneAccess):
+    """starts: places in the arena."""
 
-    site: int
     instruction: Instruction
-    blocks: np.ndarray
-    warps: np.ndarray
-    places: np.ndarray
-    width: int

@@ -5,7 +5,7 @@ a host function and to the simulated kernel. What is never touched costs no memo
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,10 +50,37 @@ class Allocation:
         return f"{self.name}[{', '.join(map(str, index))}]"
 
 
+@dataclass(frozen=True)
+class Stored:
+    """What a launch may still be storing when the next one overlaps with it. by: its kernel. pieces: for each `piece`
+    bytes of the arena, whether it stored them."""
+
+    by: str
+    piece: int
+    pieces: np.ndarray
+
+    def by_bytes(self, piece: int) -> np.ndarray:
+        """The same for pieces of another size."""
+        if piece >= self.piece:
+            each = piece // self.piece
+            room = np.zeros(-(-len(self.pieces) // each) * each, bool)
+            room[: len(self.pieces)] = self.pieces
+            return np.asarray(room.reshape(-1, each).any(1))
+        return np.repeat(self.pieces, self.piece // piece)
+
+    def moved(self, moves: Iterable[tuple[int, int, int]], size: int) -> "Stored":
+        """The same in an arena of `size` bytes. moves: of each allocation in both, its old and new start and bytes."""
+        pieces = np.zeros(size // self.piece + 1, bool)
+        for old, new, count in moves:
+            many = -(-(old % self.piece + count) // self.piece)
+            pieces[new // self.piece :][:many] = self.pieces[old // self.piece :][:many]
+        return Stored(self.by, self.piece, pieces)
+
+
 class Arena:
     """Room for this many bytes in this many allocations, each between guards.
 
-    bytes: all of it, the first of which are poison. address: of its first byte.
+    bytes: all of it, the first of which are poison. address: of its first byte. stored: by the latest launch.
     """
 
     def __init__(self, sizes: list[int]) -> None:
@@ -64,6 +91,7 @@ class Arena:
         self.bytes[:ALIGNMENT] = POISON
         self.address = self.bytes.ctypes.data
         self.free = GUARD
+        self.stored: Stored | None = None
         self.allocations: list[Allocation] = []
         self.starts: list[int] = []
 

@@ -6,7 +6,7 @@ mbarrier has counted them (`counted_copies`), and never if neither happens.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,17 +34,14 @@ class Copy:
 
     def part(self, which: np.ndarray) -> "Copy":
         access = self.access
-        some = SharedAccess(access.site, access.slots[which], access.threads[which], access.starts[which], access.width)
+        some = replace(access, lanes=access.lanes[which], starts=access.starts[which], slots=access.slots[which])
         return Copy(some, self.lanes[which], self.places[which], self.group[which], self.data[which], self.number)
 
 
 class AsyncCopies:
     """committed: how many groups each lane has committed. issued: how many instructions.
 
-    reads: of shared memory, since the first copy was issued, bulk copies included; overlapped: those of them while a
-        copy was in flight, or a bulk copy that the reader has not waited for.
-    bytes: of cp.async, all that were issued; bytes_in_flight: now; most_at_read: the most while a thread read shared
-        memory.
+    bytes: all that were issued; bytes_in_flight: now.
     """
 
     def __init__(self, lanes: int, shared: SharedMemory) -> None:
@@ -52,8 +49,7 @@ class AsyncCopies:
         self.shared = shared
         self.in_flight: list[Copy] = []
         self.issued = 0
-        self.reads = self.overlapped = 0
-        self.bytes = self.bytes_in_flight = self.most_at_read = 0
+        self.bytes = self.bytes_in_flight = 0
 
     def restart(self) -> None:
         self.committed.fill(0)
@@ -70,13 +66,6 @@ class AsyncCopies:
                 f"cp.async has {self.bytes_in_flight:,} bytes in flight that no thread has waited for: choose a size "
                 "with fewer steps"
             )
-
-    def on_read(self, threads: int, beside_bulk: int) -> None:
-        """How many threads read shared memory, and how many of them still have to wait for a bulk copy."""
-        if self.issued:
-            self.reads += threads
-            self.overlapped += threads if self.in_flight else beside_bulk
-            self.most_at_read = max(self.most_at_read, self.bytes_in_flight)
 
     def issued_by(self, lanes: np.ndarray) -> list[SharedAccess]:
         """These lanes' copies that are in flight."""

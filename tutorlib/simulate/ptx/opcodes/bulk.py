@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from tutorlib.failure import Fault, Hazard
+from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad, Keep
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
@@ -151,6 +151,9 @@ def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
             element = described.at(at)
             if described.misses(element):
                 notice_zeros(state, site, lane, tuple(at), described)
+            if state.watch.overlaps.before:
+                places_read = element_starts(state, described, described.inside(element)[0])
+                state.watch.overlaps.on_bulk_load(told_by(state, site, lane, places_read, described.element))
             units, fetch = units_of(described, start), fetcher(state, described, element)
             for slot in slots:
                 counting = slot - slot % cluster % 2 if pair else slot
@@ -209,7 +212,6 @@ def tensor_store(instruction: Instruction, site: int, state: State) -> Step:
 def keeper(state: State, site: int, lane: int, described: TensorMap, at: tuple[int, ...]) -> Keep:
     """Puts a box's bytes where they lie inside of the tensor."""
     whole, part = described.inside(at)
-    block = int(state.block[lane])
 
     def keep(units: np.ndarray) -> None:
         data = units.reshape(*described.box[::-1], described.padded)[part[::-1]][..., : described.element]
@@ -218,15 +220,14 @@ def keeper(state: State, site: int, lane: int, described: TensorMap, at: tuple[i
         if data.size:
             starts = element_starts(state, described, whole)
             different = (data != there).any(-1).reshape(-1)
-            overlaps.before_bulk_store(by_block(state, site, block, starts, described.element), lambda: different)
+            overlaps.before_bulk_store(told_by(state, site, lane, starts, described.element), lambda: different)
         there[...] = data
 
     return keep
 
 
-def by_block(state: State, site: int, block: int, starts: np.ndarray, width: int) -> GlobalAccess:
-    blocks, no_thread = np.full(len(starts), block), np.zeros(len(starts), np.int64)
-    return GlobalAccess(site, state.kernel.instructions[site], blocks, no_thread, starts, width)
+def told_by(state: State, site: int, lane: int, starts: np.ndarray, width: int) -> GlobalAccess:
+    return GlobalAccess(site, np.full(len(starts), lane), starts, width, state.kernel.instructions[site])
 
 
 def element_starts(state: State, described: TensorMap, whole: tuple[slice, ...]) -> np.ndarray:
@@ -252,6 +253,9 @@ def plain_load(instruction: Instruction, site: int, state: State) -> Step:
         for lane, (source, size), (_, start), (_, bar), slots in told:
             if not run_fits(state, site, lane, start, source, size):
                 continue
+            if state.watch.overlaps.before:
+                at = source - state.arena.address
+                state.watch.overlaps.on_bulk_load(told_by(state, site, lane, np.arange(at, at + size, UNIT), UNIT))
             units, fetch = np.arange(start, start + size, UNIT), partial(run_of, state, source, size)
             for slot in slots:
                 mbarrier = state.units.mbarriers.counting(site, lane, (slot, bar))
@@ -285,13 +289,13 @@ def plain_store(instruction: Instruction, site: int, state: State) -> Step:
 
 
 def run_keeper(state: State, site: int, lane: int, target: int) -> Keep:
-    block, at = int(state.block[lane]), target - state.arena.address
+    at = target - state.arena.address
 
     def keep(units: np.ndarray) -> None:
         there = state.arena.bytes[at : at + units.size].reshape(-1, UNIT)
         overlaps = state.watch.overlaps
         starts, different = np.arange(at, at + units.size, UNIT), (units != there).any(1)
-        overlaps.before_bulk_store(by_block(state, site, block, starts, UNIT), lambda: different)
+        overlaps.before_bulk_store(told_by(state, site, lane, starts, UNIT), lambda: different)
         there[...] = units
 
     return keep

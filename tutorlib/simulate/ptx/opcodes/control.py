@@ -4,26 +4,27 @@ import re
 
 import numpy as np
 
-from tutorlib.failure import Hazard
-from tutorlib.simulate.ptx.block_order import is_device_fence
+from tutorlib.dsl.failure import Hazard
+from tutorlib.simulate.ptx.clocks import CLUSTER
 from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.flags import is_fence, scope_of
 from tutorlib.simulate.ptx.ir import Group, Instruction, Operand, Symbol
 from tutorlib.simulate.ptx.memory.windows import LOCAL
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.opcodes.warp import Members
-from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
+from tutorlib.simulate.ptx.state import State, Where, as_index
 
 
 def sync_warp(instruction: Instruction, site: int, state: State) -> Step:
-    """bar.warp.sync orders the accesses of a warp's threads. A mask of some of them counts as one of all."""
+    """bar.warp.sync orders the accesses of those of a warp's threads that run it, with one mask."""
     members = Members(instruction.operands[0], instruction, site, state)
-    clocks, warps = state.watch.clocks, state.geometry.warps
 
     def step(where: Where) -> None:
-        runs = members.check(where).any(1)
-        numbers = np.flatnonzero(runs)
-        clocks.release(numbers // warps, numbers % warps)
+        lanes = np.flatnonzero(members.check(where))
+        masks = np.broadcast_to(members.mask, state.geometry.lanes)[lanes]
+        for mask in np.unique(masks):
+            state.watch.clocks.meet_by_warp(lanes[masks == mask])
 
     return step
 
@@ -100,13 +101,11 @@ def fence_proxy(instruction: Instruction, site: int, state: State) -> Step:
     parts = {part.split("::")[0] for part in instruction.parts}
     if "async" not in parts or "global" in parts:
         return no_effect(instruction, site, state)
-    races, warps = state.watch.races, state.geometry.warps
 
     def step(where: Where) -> None:
-        lanes = np.ones(state.geometry.lanes, bool) if where is True else where
-        numbers = np.flatnonzero(of_warps(lanes).any(1))
-        races.on_fence(numbers // warps, numbers % warps, lanes)
-        state.units.mbarriers.fence(np.flatnonzero(lanes), proxy=True)
+        lanes = np.arange(state.geometry.lanes)[as_index(where)]
+        state.watch.races.on_fence(lanes)
+        state.units.mbarriers.fence(lanes, proxy=True)
 
     return step
 
@@ -122,23 +121,19 @@ def fence_initialization(instruction: Instruction, site: int, state: State) -> S
 
 
 def fence(instruction: Instruction, site: int, state: State) -> Step:
-    """membar, fence and tcgen05's before a thread synchronizes: a relaxed arrival then releases what this thread knows
-    now. One for the device makes it visible to other blocks, too."""
-    order = state.watch.overlaps.order if is_device_fence(instruction) else None
-
-    def step(where: Where) -> None:
-        lanes = np.arange(state.geometry.lanes)[as_index(where)]
-        if order is not None:
-            for block, warp in dict.fromkeys(zip(state.block[lanes].tolist(), state.warp[lanes].tolist(), strict=True)):
-                order.fence(block, warp)
-        state.watch.clocks.fence(*state.geometry.warps_of(lanes))
-
-    return step
+    """membar, fence and tcgen05's before a thread synchronizes: a relaxed operation then releases what this thread
+    knows now, to others in the fence's scope."""
+    scope = scope_of(instruction) if is_fence(instruction) else CLUSTER
+    return lambda where: state.watch.clocks.fence(np.arange(state.geometry.lanes)[as_index(where)], scope)
 
 
 def arrive_in_cluster(instruction: Instruction, site: int, state: State) -> Step:
     relaxed = "relaxed" in instruction.parts
     return lambda where: state.units.clusters.arrive(np.arange(state.geometry.lanes)[as_index(where)], relaxed)
+
+
+def wait_for_launch_before(instruction: Instruction, site: int, state: State) -> Step:
+    return lambda where: state.watch.clocks.wait_for_launch_before(np.arange(state.geometry.lanes)[as_index(where)])
 
 
 def give_registers(instruction: Instruction, site: int, state: State) -> Step:
@@ -155,7 +150,8 @@ OPCODES: dict[str, Decoder] = {
     "fence": fence,
     "fence.mbarrier_init": fence_initialization,
     "nanosleep": no_effect,
-    "griddepcontrol": no_effect,
+    "griddepcontrol.launch_dependents": no_effect,
+    "griddepcontrol.wait": wait_for_launch_before,
     "pmevent": no_effect,
     "call": call,
 }

@@ -22,12 +22,6 @@ def kind_of(instruction: Instruction) -> str:
     return kind
 
 
-def only(instruction: Instruction, known: set[str]) -> None:
-    """Raises NotSimulated if the opcode has an unknown suffix between its first part and its type."""
-    if set(instruction.parts[1:-1]) - known:
-        raise NotSimulated(str(instruction), instruction.line)
-
-
 def ufunc_step(ufunc: np.ufunc, out: np.ndarray, *sources: np.ndarray) -> Step:
     def step(where: Where) -> None:
         ufunc(*sources, out=out, where=where)
@@ -52,18 +46,3 @@ def target_pair(instruction: Instruction, kind: str, state: State) -> tuple[np.n
     if isinstance(to, ResultPair):
         return state.target(to.first, kind, instruction), state.target(to.second, "pred", instruction)
     return state.target(to, kind, instruction), None
-
-
-def each(compute: Compute, known: frozenset[str] = frozenset()) -> Decoder:
-    """A decoder: the result is compute(operands), all of the type at the end of the opcode."""
-
-    def decode(instruction: Instruction, site: int, state: State) -> Step:
-        only(instruction, set(known))
-        kind = kind_of(instruction)
-        out = state.target(instruction.operands[0], kind, instruction)
-        given = sources(instruction, state, kind, instruction.operands[1:])
-        if isinstance(compute, np.ufunc) and out.dtype == given[0].dtype:
-            return ufunc_step(compute, out, *given)
-        return computed(out, compute, *given)
-
-    return decode

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx import rounding
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
@@ -16,7 +16,7 @@ from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import address_of, items_of
 from tutorlib.simulate.ptx.ports import SharedPort
 from tutorlib.simulate.ptx.state import State, Where, of_warps
-from tutorlib.simulate.ptx.tensor_cores import MODELED, add_products
+from tutorlib.simulate.ptx.tensor_cores import add_plainly, add_products_of
 from tutorlib.simulate.ptx.types import bits_of, numpy_type
 
 ROWS = 8  # of a matrix that ldmatrix moves, each of 16 bytes
@@ -168,17 +168,17 @@ def fragment(which: str, m: int, n: int, k: int, element: int) -> Fragment:
     return Fragment(*order.shape, per_lane * element // max(element, 32), element, order.reshape(-1))
 
 
-DECODE = {  # registers' bits → numbers that a float64 holds exactly
-    "f16": lambda bits: bits.view(np.float16).astype(np.float64),
-    "bf16": lambda bits: rounding.from_bf16(bits.view(np.uint16)).astype(np.float64),
-    "tf32": lambda bits: rounding.from_tf32(bits.view(np.uint32)).astype(np.float64),
-    "f32": lambda bits: bits.view(np.float32).astype(np.float64),
+DECODE = {  # registers' bits → numbers
+    "f16": lambda bits: bits.view(np.float16),
+    "bf16": lambda bits: rounding.from_bf16(bits.view(np.uint16)),
+    "tf32": lambda bits: rounding.from_tf32(bits.view(np.uint32)),
+    "f32": lambda bits: bits.view(np.float32),
     "f64": lambda bits: bits.view(np.float64),
-    "e4m3": lambda bits: NARROW["e4m3"].values[bits.view(np.uint8)].astype(np.float64),
-    "e5m2": lambda bits: NARROW["e5m2"].values[bits.view(np.uint8)].astype(np.float64),
-    "s8": lambda bits: bits.view(np.int8).astype(np.float64),
-    "u8": lambda bits: bits.view(np.uint8).astype(np.float64),
-    "s32": lambda bits: bits.view(np.int32).astype(np.float64),
+    "e4m3": lambda bits: NARROW["e4m3"].values[bits.view(np.uint8)],
+    "e5m2": lambda bits: NARROW["e5m2"].values[bits.view(np.uint8)],
+    "s8": lambda bits: bits.view(np.int8),
+    "u8": lambda bits: bits.view(np.uint8),
+    "s32": lambda bits: bits.view(np.int32),
 }
 
 
@@ -197,7 +197,7 @@ def product(
 ) -> Step:
     """D = A·B + C of types (d, a, b, c).
 
-    Sums in fp32 are cut off as an H200 does it (`tensor_cores`); others are exact, and rounded once.
+    Sums in fp32 are made as `tensor_cores` says; others are exact, and rounded once.
     """
     d_kind, a_kind, b_kind, c_kind = kinds
     m, n, k = shape
@@ -211,16 +211,18 @@ def product(
     ]
     outs = registers(instruction.operands[0], f"b{max(bits_of(d_kind), 32)}", instruction, state)
     d_type = np.dtype(numpy_type(d_kind))
-    cuts_off = a_kind == b_kind and a_kind in MODELED and d_kind == c_kind == "f32"
+    in_fp32 = d_kind == c_kind == "f32"
+    add_products = add_products_of(a_kind, b_kind) if in_fp32 else add_plainly
+    wide = np.float32 if in_fp32 else np.float64
 
     def step(where: Where) -> None:
         warps = whole_warps(where, instruction, site, state)
         a, b, c = (
-            matrix(words, piece, kind, warps, where is True)
+            matrix(words, piece, kind, warps, where is True).astype(wide, copy=False)
             for words, piece, kind in zip(given, pieces, kinds[1:], strict=True)
         )
-        d = add_products(a, b, c) if cuts_off else a @ b + c
-        d = d.reshape(len(warps), m * n).astype(d_type, copy=False).take(inverse, axis=1)
+        d = add_products(a, b, c)
+        d = d.reshape(len(warps), m * n).astype(d_type, copy=False).take(inverse, axis=1, mode="clip")
         bits = d.view(outs[0].dtype).reshape(len(warps), WARP, len(outs))
         running = slice(None) if where is True else warps
         for number, out in enumerate(outs):
@@ -230,9 +232,12 @@ def product(
 
 
 def matrix(words: list[np.ndarray], piece: Fragment, kind: str, warps: np.ndarray, every: bool) -> np.ndarray:
-    """(warps, rows, columns) in float64."""
-    lanes = np.stack(words if every else [w[warps] for w in words], axis=2)  # (warps, 32, registers)
-    elements = lanes.view(f"u{piece.element // 8}").reshape(len(lanes), -1).take(piece.order, axis=1)
+    """(warps, rows, columns)"""
+    lanes = np.empty((len(warps), WARP, len(words)), words[0].dtype)
+    for number, word in enumerate(words):
+        lanes[:, :, number] = word if every else word[warps]
+    elements = lanes.view(f"u{piece.element // 8}").reshape(len(lanes), -1)
+    elements = elements.take(piece.order, axis=1, mode="clip")  # the default looks for places outside
     return DECODE[kind](elements).reshape(len(lanes), piece.rows, piece.columns)
 
 

@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Instruction, Operand, Register
 from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace, by_key
 from tutorlib.simulate.ptx.memory.windows import PEER_BITS
@@ -104,11 +103,8 @@ def arrive(instruction: Instruction, site: int, state: State) -> Step:
                 token[here] = mbarrier.phase
             if expects:
                 units.mbarriers.announce(site, mbarrier, int(given[which].sum()))
-            for slot in np.unique(state.slot[here]).tolist():
-                of_slot = state.slot[here] == slot
-                warps = np.unique(state.thread[here[of_slot]] // WARP)
-                count = int(of_slot.sum()) if expects else int(given[which][of_slot].sum())
-                units.mbarriers.arrive(site, mbarrier, slot, warps, count, "relaxed" in instruction.parts)
+            count = len(here) if expects else int(given[which].sum())
+            units.mbarriers.arrive(site, mbarrier, here, count, "relaxed" in instruction.parts)
 
     return step
 
@@ -152,7 +148,7 @@ def expect(instruction: Instruction, site: int, state: State) -> Step:
 
 
 def test(instruction: Instruction, site: int, state: State) -> Step:
-    """mbarrier.test_wait: whether a phase is over."""
+    """mbarrier.test_wait: whether a phase is over. The first test in a phase finds that it is not."""
     known(instruction)
     out = state.target(instruction.operands[0], "pred", instruction)
     at, parity_of = places(instruction, 1, state), parities(instruction, site, state)
@@ -161,7 +157,7 @@ def test(instruction: Instruction, site: int, state: State) -> Step:
         lanes = numbered(where, state)
         mbarriers = state.units.mbarriers
         for mbarrier, parity, which in mbarriers.grouped(site, lanes, at(lanes), parity_of(lanes)):
-            over = mbarrier is None or mbarrier.is_over(parity)
+            over = mbarrier is None or (not mbarriers.refuses(site, mbarrier) and mbarrier.is_over(parity))
             out[lanes[which]] = over
             if over:
                 mbarriers.pass_by(mbarrier, lanes[which])

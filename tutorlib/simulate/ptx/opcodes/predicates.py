@@ -6,6 +6,7 @@ from tutorlib.simulate.ptx import rounding
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step, computed, kind_of, sources, target_pair, ufunc_step
+from tutorlib.simulate.ptx.opcodes.table import Row
 from tutorlib.simulate.ptx.state import State, Where
 
 COMPARE = {
@@ -78,18 +79,9 @@ def select(instruction: Instruction, site: int, state: State) -> Step:
     return step
 
 
-def select_by_sign(instruction: Instruction, site: int, state: State) -> Step:
-    """slct d, a, b, c: a where c >= 0."""
-    kind, by = instruction.parts[-2:]
-    out = state.target(instruction.operands[0], kind, instruction)
-    a, b = sources(instruction, state, kind, instruction.operands[1:3])
-    (c,) = sources(instruction, state, by, instruction.operands[3:])
-    return computed(out, lambda a, b, c: np.where(c >= 0, a, b), a, b, c)
-
-
 OPCODES: dict[str, Decoder] = {
     "setp": set_predicate,
     "set": set_number,
     "selp": select,
-    "slct": select_by_sign,
+    "slct": Row("d d d t", lambda a, b, c: np.where(c >= 0, a, b)),
 }

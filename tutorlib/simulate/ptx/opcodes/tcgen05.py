@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Immediate, Instruction, Register, Vector
@@ -22,7 +22,7 @@ from tutorlib.simulate.ptx.opcodes.matrices import whole_warps
 from tutorlib.simulate.ptx.opcodes.mbarriers import address, numbered, places
 from tutorlib.simulate.ptx.opcodes.wgmma import BYTES_OF_K, NUMBERS, SharedOperand, inside, registers_of, unpadded
 from tutorlib.simulate.ptx.state import State, Where
-from tutorlib.simulate.ptx.tensor_cores import MODELED, add_products
+from tutorlib.simulate.ptx.tensor_cores import AddProducts, add_products_of
 from tutorlib.simulate.ptx.tensor_memory import (
     LANES,
     QUARTER,
@@ -75,7 +75,7 @@ def allocate(instruction: Instruction, site: int, state: State) -> Step:
                 says += f"{state.shared.size:,}"
                 state.watch.findings.notice(Hazard.OUTSIDE(tensor="shared memory"), site, partial(str, says))
                 continue
-            access = SharedAccess(site, np.array([slot]), np.array([number * WARP]), np.array([at]), 4)
+            access = SharedAccess(site, np.array([warp * WARP]), np.array([at]), 4, np.array([slot]))
             state.watch.races.before_write(access, one_change, one_change)
             state.shared.rows(4, 1)[(slot * state.shared.stride + at) // 4] = start
 
@@ -239,7 +239,7 @@ def multiply(instruction: Instruction, site: int, state: State) -> Step:
                 units, numbers_a = np.concatenate([units_a.reshape(-1), units]), partial(numbers_of, left, units_a)
             first, column = column_of(into_address)
             into = matrix_fragment(rows, columns, halves).at(first if halves else 0, column)
-            product: Product = partial(sums, left.kind == right.kind and left.kind in MODELED)
+            product: Product = partial(sums, add_products_of(left.kind, right.kind))
             if scaled:
                 at_a, at_b = (column_of(int(at(one)[0]))[1] for at in scales_at)
                 scales = scales_of(instruction, shape, (at_a, at_b))
@@ -281,11 +281,8 @@ def products(
     return [product(a(slot), right, there, slot) for slot, there in zip(slots, before, strict=True)]
 
 
-def sums(modeled: bool, a: np.ndarray, b: np.ndarray, before: np.ndarray, slot: int) -> np.ndarray:
-    if not modeled:
-        return a @ b.T + before
-    left, right, there = (x.astype(np.float64)[None] for x in (a, b.T, before))
-    return add_products(left, right, there)[0]
+def sums(add_products: AddProducts, a: np.ndarray, b: np.ndarray, before: np.ndarray, slot: int) -> np.ndarray:
+    return add_products(a[None], b.T[None], before[None])[0]
 
 
 def scaled_sums(
@@ -342,6 +339,17 @@ def wait(instruction: Instruction, site: int, state: State) -> Step:
     return lambda where: state.units.tensor.wait(whole_warps(where, instruction, site, state), stores)
 
 
+def fence_before(instruction: Instruction, site: int, state: State) -> Step:
+    """tcgen05.fence::before_thread_sync"""
+    publish = fence(instruction, site, state)
+
+    def step(where: Where) -> None:
+        publish(where)
+        state.units.tensor.fence(np.unique(numbered(where, state) // WARP))
+
+    return step
+
+
 OPCODES: dict[str, Decoder] = {
     "tcgen05.alloc": allocate,
     "tcgen05.dealloc": deallocate,
@@ -354,5 +362,5 @@ OPCODES: dict[str, Decoder] = {
     "tcgen05.wait::ld": wait,
     "tcgen05.wait::st": wait,
     "tcgen05.fence::after_thread_sync": no_effect,
-    "tcgen05.fence::before_thread_sync": fence,
+    "tcgen05.fence::before_thread_sync": fence_before,
 }

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.ptx import rounding
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
@@ -16,7 +16,7 @@ from tutorlib.simulate.ptx.opcodes.conversions import NARROW
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.matrices import whole_warps
 from tutorlib.simulate.ptx.state import State, Where
-from tutorlib.simulate.ptx.tensor_cores import MODELED, add_products
+from tutorlib.simulate.ptx.tensor_cores import add_plainly, add_products_of
 from tutorlib.simulate.ptx.types import bits_of
 from tutorlib.simulate.ptx.uses import read, written
 from tutorlib.simulate.ptx.warpgroups import THREADS, Accumulators
@@ -166,13 +166,12 @@ def tell(
     else:
         held = a.numbers(state.units.warpgroups.warps_of(warpgroups))
 
+    add_products = add_plainly if acc.packed else add_products_of(a.kind, b.kind)
+
     def multiply(which: np.ndarray, before: np.ndarray) -> np.ndarray:
         left = a.numbers(a_units[which], slots[which]) if isinstance(a, SharedOperand) else held[which]
         right = b.numbers(b_units[which], slots[which]).swapaxes(1, 2)
-        if acc.packed or a.kind != b.kind or a.kind not in MODELED:
-            return left @ right + before
-        wide = np.float64
-        return add_products(left.astype(wide), right.astype(wide), before.astype(wide))
+        return add_products(left, right, before)
 
     added = np.broadcast_to(adds(), state.geometry.lanes)[first]
     state.units.warpgroups.tell(site, acc, warpgroups, np.concatenate(read, axis=1), multiply, added.copy())

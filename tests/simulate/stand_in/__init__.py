@@ -1,0 +1,1 @@
+"""The GPU that stands in for one."""

@@ -1,0 +1,91 @@
+"""torch on a GPU that is not there: where tensors are, what torch.cuda says, which memory a launch reaches."""
+
+import pytest
+import torch
+
+from tutorlib.simulate.poison import is_poison
+from tutorlib.simulate.ptx.memory.pointers import relocate
+from tutorlib.simulate.stand_in.enter import stand_in
+from tutorlib.simulate.stand_in.gpu import StandInGpu
+
+
+@pytest.fixture
+def gpu():
+    gpu = StandInGpu("90a", lambda report: None)
+    with stand_in(lambda: gpu):
+        yield gpu
+
+
+@pytest.mark.usefixtures("gpu")
+def test_tensors_know_where_they_are():
+    here = torch.ones(4)
+    there = here.to("cuda")
+    assert (here.is_cuda, there.is_cuda, (there + 1).is_cuda, there.cpu().is_cuda) == (False, True, True, False)
+    assert torch.empty(3, device=there.device).is_cuda
+    assert there[1:].device == torch.device("cuda", 0)
+    there += 1
+    assert here.tolist() == [1] * 4
+    with torch.device("cuda"):
+        assert torch.zeros(2).is_cuda
+    assert torch.randn(2, device="cuda", generator=torch.Generator("cuda").manual_seed(0)).is_cuda
+
+
+@pytest.mark.usefixtures("gpu")
+def test_new_memory_has_no_value():
+    made = torch.empty(4, device="cuda"), torch.empty_like(torch.ones(4, device="cuda"), dtype=torch.int8)
+    assert all(is_poison(tensor).all() for tensor in made)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_products_are_summed_in_fp32():
+    a, b = (torch.randn(64, 4096).half().cuda() for _ in range(2))
+    want = (a.double() @ b.double().T).half()
+    for got in (a @ b.T, torch.nn.functional.linear(a, b), torch.einsum("mk,nk->mn", a, b)):
+        assert got.dtype == torch.float16
+        torch.testing.assert_close(got, want, rtol=1e-3, atol=2e-5)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_torch_speaks_of_the_gpu():
+    assert torch.cuda.is_available()
+    assert torch.cuda.get_device_capability() == (9, 0)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        torch.cuda.synchronize()
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_default_device_and_what_modules_do():
+    torch.set_default_device("cuda")
+    layer = torch.nn.Linear(4, 4)
+    assert layer.weight.is_cuda
+    assert torch.get_default_device().type == "cuda"
+    torch.set_default_device(None)
+    assert not torch.nn.Linear(4, 4).weight.is_cuda
+    moved = torch.nn.Linear(4, 4).to("cuda", torch.bfloat16)
+    out = moved(torch.randn(2, 4, device="cuda", dtype=torch.bfloat16))
+    out.sum().backward()
+    assert (out.is_cuda, moved.weight.grad.is_cuda, moved.weight.dtype) == (True, True, torch.bfloat16)
+
+
+def test_an_array_of_pointers_reaches_the_tensors(gpu):
+    x, y = torch.zeros(8, device="cuda"), torch.ones(4, device="cuda")
+    pointers = torch.tensor([x.data_ptr() + 16, 5], device="cuda")
+    words = torch.tensor([pointers.data_ptr()])
+    with torch._C.DisableTorchFunction():
+        reached = gpu.reached_from(words.view(torch.uint8).numpy())
+        assert [(one.name, one.start) for one in reached] == [("pointers", pointers.data_ptr()), ("x", x.data_ptr())]
+        moved = pointers.clone().view(torch.uint8).numpy()
+        relocate(moved, [(x.data_ptr(), 32, 4096)])
+    assert moved.view("int64").tolist() == [4112, 5]
+    address = y.data_ptr()
+    del y
+    words = torch.tensor([address])
+    with torch._C.DisableTorchFunction():
+        assert gpu.reached_from(words.view(torch.uint8).numpy()) == []  # it was freed
+
+
+def test_afterwards_torch_is_as_it_was():
+    with stand_in(lambda: StandInGpu("80", lambda report: None)):
+        pass
+    assert not torch.cuda.is_available()
+    assert torch.ones(1).cpu().device.type == "cpu"

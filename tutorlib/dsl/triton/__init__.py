@@ -1,0 +1,1 @@
+"""What the simulator takes of Triton that Triton does not document."""

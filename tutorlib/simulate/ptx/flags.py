@@ -1,0 +1,133 @@
+"""Flags in memory: strong operations by which threads order what other threads do, of their block or of another.
+
+PTX orders two threads by a release pattern and an acquire pattern (PTX ISA, 8.9.1 and 8.9.2): one thread runs a fence,
+then writes a flag with a strong operation; the other reads the flag with a strong operation, then runs a fence. A
+release or an acquire is both in one. All have a scope, and order threads only if each is in the other's.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tutorlib.simulate.ptx.clocks import CLUSTER, CTA, DEVICE, KNOWN, Far, LaneClocks, merged
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Instruction
+
+ACQUIRE, RELEASE = {"acquire", "acq_rel"}, {"release", "acq_rel"}
+STRONG = {"volatile", "relaxed", "mmio"} | ACQUIRE | RELEASE
+PAST_L1 = {"cg", "cv"}  # loads that ask L2, where all blocks meet
+SCOPES = {"cta": CTA, "cluster": CLUSTER, "mbarrier_init": CLUSTER}
+
+
+def scope_of(instruction: Instruction) -> int:
+    """That of a fence or a strong operation: all of the GPU, where it names no smaller one."""
+    return next((SCOPES[part] for part in instruction.parts if part in SCOPES), DEVICE)
+
+
+def is_strong(instruction: Instruction) -> bool:
+    """Whether it may be the access of a flag."""
+    asks = STRONG | PAST_L1 if instruction.parts[0] == "ld" else STRONG
+    return instruction.parts[0] in ("atom", "red") or bool(asks & set(instruction.parts))
+
+
+def is_fence(instruction: Instruction) -> bool:
+    return instruction.parts[0] in ("membar", "fence") and "proxy" not in instruction.parts
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a flag tells threads in a scope: the block that wrote it, and what that knew."""
+
+    scope: int
+    block: int
+    far: Far
+
+
+@dataclass
+class Flags:
+    """told: by the piece of memory; each write of a flag puts another tuple there. latest: that threads have read."""
+
+    clocks: LaneClocks
+    told: dict[int, tuple[Told, ...]] = field(default_factory=dict)
+    latest: dict[tuple[int, int, int, bool], tuple[Told, ...]] = field(default_factory=dict)
+
+    def restart(self) -> None:
+        """Make ready for another batch: what flags have told so far they tell its blocks, too."""
+        self.latest.clear()
+
+    def on_atomic(self, lanes: np.ndarray, pieces: np.ndarray, instruction: Instruction) -> None:
+        """An atomic passes on what the flag has told so far."""
+        if not (self.told or self.clocks.fenced or RELEASE & set(instruction.parts)):
+            return
+        for group, piece in by_warp(lanes, pieces):
+            self.hear(group, piece, instruction)
+            self.tell(group, piece, instruction)
+
+    def on_load(self, lanes: np.ndarray, pieces: np.ndarray, instruction: Instruction) -> np.ndarray:
+        """Whether each of these places is a flag that tells something."""
+        if not self.told:
+            return np.zeros(len(lanes), bool)
+        for group, piece in by_warp(lanes, pieces):
+            self.hear(group, piece, instruction)
+        return self.are_flags(pieces)
+
+    def are_flags(self, pieces: np.ndarray) -> np.ndarray:
+        return np.array([piece in self.told for piece in pieces.tolist()], bool)
+
+    def on_store(self, lanes: np.ndarray, pieces: np.ndarray, instruction: Instruction) -> None:
+        for group, piece in by_warp(lanes, pieces):
+            self.told.pop(piece, None)
+            self.tell(group, piece, instruction)
+
+    def hear(self, lanes: np.ndarray, piece: int, instruction: Instruction) -> None:
+        """Threads of a warp read a flag. A poll that finds what the one before it found teaches nothing."""
+        acquires, scope = bool(ACQUIRE & set(instruction.parts)), scope_of(instruction)
+        told, reader = self.told.get(piece, ()), (int(lanes[0]), len(lanes), piece, acquires)
+        if not told or self.latest.get(reader) is told:
+            return
+        self.latest[reader] = told
+        block = int(self.blocks_of(lanes[:1])[0])
+        far: Far = {}
+        for one in told:
+            distance = self.distance(block, one.block)
+            if distance <= min(one.scope, scope):
+                pending = {(cluster, KNOWN if acquires else distance): what for (cluster, _), what in one.far.items()}
+                far = merged(far, pending)
+        if far:
+            self.clocks.tell(lanes, far)
+
+    def tell(self, lanes: np.ndarray, piece: int, instruction: Instruction) -> None:
+        """Threads of a warp write a flag."""
+        block, scope = int(self.blocks_of(lanes[:1])[0]), scope_of(instruction)
+        cluster = block // self.clocks.geometry.cluster_size
+        if RELEASE & set(instruction.parts):
+            releases = {scope: self.clocks.release(lanes)}
+        else:
+            scopes = (at for at in range(scope + 1) if at in self.clocks.fenced)
+            releases = {at: self.clocks.relaxed(lanes, at) for at in scopes}
+        told = {(one.scope, one.block): one.far for one in self.told.get(piece, ())}
+        for at, seen in releases.items():
+            known = {key: what for key, what in seen.far.items() if key[1] == KNOWN}
+            if seen.vector.any():
+                known[cluster, KNOWN] = seen.vector
+            if known:
+                told[at, block] = merged(told.get((at, block), {}), known)
+        if told:
+            self.told[piece] = tuple(Told(at, by, far) for (at, by), far in told.items())
+
+    def distance(self, block: int, other: int) -> int:
+        size = self.clocks.geometry.cluster_size
+        return CTA if block == other else CLUSTER if block // size == other // size else DEVICE
+
+    def blocks_of(self, lanes: np.ndarray) -> np.ndarray:
+        return np.asarray(self.clocks.geometry.first + lanes // (self.clocks.geometry.warps * WARP))
+
+
+def by_warp(lanes: np.ndarray, pieces: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    """The lanes of each warp that get at one piece, in order."""
+    together: dict[tuple[int, int], list[int]] = {}
+    for lane, piece in zip(lanes.tolist(), pieces.tolist(), strict=True):
+        together.setdefault((lane // WARP, piece), []).append(lane)
+    for (_, piece), group in together.items():
+        yield np.array(group), piece

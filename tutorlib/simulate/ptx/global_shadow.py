@@ -1,0 +1,359 @@
+"""Global memory used by two threads, one of them to write, with nothing between that orders them.
+
+Of the threads of a cluster barriers and mbarriers order some; blocks run in no order, so that only fences and a flag
+order others (`flags`). For each piece of global memory the last store is kept, and the last warp that has loaded it.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+
+import numpy as np
+
+from tutorlib.dsl.failure import Fault, Hazard
+from tutorlib.simulate.ptx.clocks import KNOWN, LaneClocks
+from tutorlib.simulate.ptx.errors import TooManyRecords
+from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.flags import Flags, is_strong
+from tutorlib.simulate.ptx.geometry import WARP, Geometry
+from tutorlib.simulate.ptx.memory.access import GlobalAccess
+from tutorlib.simulate.ptx.memory.arena import Allocation, Stored
+from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Shadow, Touched
+from tutorlib.simulate.ptx.work import WorkCounts
+
+MOST_RECORDS = 2**31  # bytes
+RECORD = 39  # bytes of a piece
+NO_BLOCK, NOT_JUDGED = 0, -1  # in place of a block's number + 1
+
+
+class GlobalShadow(Shadow):
+    """name: a place in the arena as the reader indexes it. has_flags: whether blocks order one another by fences and
+    flags; may_have: whether the kernel has any operation for that. before: what a launch has stored that may not be
+    over; from_before: for each piece, whether it has.
+
+    storer: the block that stored each piece last, + 1. loader: the warp of the grid that loaded it last, + 1; loaded:
+    its count then; loaded_by: a bit for each of its threads that has loaded it since the warp was in step.
+    knows_storers: whether the last storer of every element is known.
+
+    repeats: where a block stores the value that another has stored: no fault, but done twice.
+    """
+
+    def __init__(
+        self,
+        geometry: Geometry,
+        size: int,
+        piece: int,
+        clocks: LaneClocks,
+        findings: Findings,
+        show: Callable[[int], str],
+        name: Callable[[int], str],
+        work: WorkCounts,
+        has_flags: bool = False,
+        may_have: bool = False,
+        before: Stored | None = None,
+    ) -> None:
+        count = size // piece + 1
+        if (needs := count * RECORD) > MOST_RECORDS:
+            raise TooManyRecords(
+                f"what blocks store to {size:,} bytes of tensors would take {needs / 2**30:.1f} GB to remember: choose "
+                f"sizes with at most {size * MOST_RECORDS // needs:,} bytes"
+            )
+        super().__init__(count, piece, clocks)
+        self.geometry, self.findings, self.show, self.name, self.work = geometry, findings, show, name, work
+        self.flags, self.has_flags, self.may_have, self.knows_storers = Flags(clocks), has_flags, may_have, True
+        self.before, self.from_before = before, before.by_bytes(piece)[:count] if before else None
+        self.repeats = Findings()
+        self.storer = np.zeros(count, np.int32)
+        self.loader = np.zeros(count, np.int32)
+        self.loaded = np.zeros(count, np.int32)
+        self.loaded_by = np.zeros(count, np.uint32)
+        self.load_site = np.zeros(count, np.int32)
+
+    def restart(self) -> None:
+        """Make ready for another batch, whose blocks are unordered with those before it."""
+        self.flags.restart()
+
+    # accesses ---------------------------------------------------------------------------------------------------
+
+    def on_load(self, access: GlobalAccess) -> None:
+        touched = self.touched(access)
+        owners = self.owners(touched)
+        self.work.on_load(touched, owners)
+        strong = self.may_have and is_strong(access.instruction)
+        if strong:
+            is_flag = self.flags.on_load(access.lanes, access.starts // self.piece, access.instruction)
+        if (self.storer[touched.pieces] > NO_BLOCK).any():
+            unordered = self.after_unordered_store(touched, owners, strong)
+            if strong:
+                unordered &= ~touched.by_piece(is_flag)
+            if unordered.any():
+                self.report_load(touched, owners, unordered, strong)
+        self.compare_with_launch_before(touched, "loads")
+        if not strong and "nc" not in access.instruction.parts:
+            self.note_load(touched, owners)
+
+    def on_bulk_load(self, access: GlobalAccess) -> None:
+        """TMA is told to load. What this launch has stored is not compared with it."""
+        self.compare_with_launch_before(self.touched(access), "has TMA load")
+
+    def before_store(self, access: GlobalAccess, changes: Callable[[], np.ndarray]) -> None:
+        """changes: for each store, whether its bytes differ from what is there; asked only where it matters."""
+        touched = self.touched(access)
+        owners, strong = self.owners(touched), self.may_have and is_strong(access.instruction)
+        unordered = self.after_unordered_store(touched, owners, strong)
+        if strong:
+            unordered &= ~touched.by_piece(self.answers_flag(access))
+        if unordered.any():
+            self.report_stores(touched, owners, unordered, touched.by_piece(changes()))
+        if not strong:
+            self.compare_with_load(touched, owners, changes)
+        self.compare_with_launch_before(touched, "stores to")
+        self.work.on_store(touched, owners, int((self.storer[touched.pieces] == owners).sum()))
+        self.note_store(touched, owners, STRONG if strong else PLAIN)
+        if strong:
+            self.flags.on_store(access.lanes, access.starts // self.piece, access.instruction)
+
+    def after_store(self, access: GlobalAccess, lost: Callable[[], np.ndarray]) -> None:
+        """lost: for each store, whether other bytes than its own are there now: two threads stored at once."""
+        touched = self.touched(access)
+        owners = self.owners(touched)
+        others = (self.storer[touched.pieces] != owners) | (
+            self.writer[touched.pieces] != self.clocks.own[touched.lanes]
+        )
+        if others.any():
+            self.report_stores(touched, owners, others, touched.by_piece(lost()))
+
+    def before_bulk_store(self, access: GlobalAccess, changes: Callable[[], np.ndarray]) -> None:
+        """TMA stores. How blocks with flags order its copies is not modelled: what it stores is not judged then."""
+        if not self.has_flags:
+            self.before_store(access, changes)
+        else:
+            pieces = self.touched(access).pieces
+            self.storer[pieces], self.write_site[pieces] = NOT_JUDGED, access.site
+            self.knows_storers = False
+
+    def on_atomic(self, access: GlobalAccess) -> None:
+        """Atomics do not race with each other; with what other blocks do they are not compared."""
+        self.flags.on_atomic(access.lanes, access.starts // self.piece, access.instruction)
+        touched = self.touched(access)
+        owners, pieces = self.owners(touched), touched.pieces
+        plain = (self.storer[pieces] == owners) & (self.strength[pieces] == PLAIN)
+        if plain.any() and (plain := plain & self.after_unordered_write(touched)).any():
+            self.report_stores(touched, owners, plain, plain)
+        self.note_store(touched, owners, ATOMIC)
+
+    def note_store(self, touched: Touched, owners: np.ndarray, strength: int) -> None:
+        self.storer[touched.pieces] = owners
+        self.loader[touched.pieces] = NO_BLOCK
+        self.note_write(touched, strength)
+        if self.from_before is not None:
+            self.from_before[touched.pieces] = False
+
+    def note_load(self, touched: Touched, owners: np.ndarray) -> None:
+        pieces, lanes = touched.pieces, touched.lanes
+        warps, bits = self.first_warp + touched.warps + 1, self.clocks.bit[lanes]
+        more = self.loader[pieces] == warps
+        if more.any():
+            more &= self.loaded[pieces] > self.clocks.over(lanes, self.clocks.of_warp[touched.warps])
+            bits = np.where(more, self.loaded_by[pieces], 0) | bits
+        self.loader[pieces] = warps
+        self.loaded[pieces] = self.clocks.now[touched.warps]
+        self.loaded_by[pieces] = bits
+        lost = (self.loaded_by[pieces] != bits) & (self.loader[pieces] == warps)
+        if lost.any():  # several threads of a warp load one piece
+            np.bitwise_or.at(self.loaded_by, pieces[lost], bits[lost])
+        self.load_site[pieces] = touched.access.site
+
+    @property
+    def first_warp(self) -> int:
+        """The batch's, counted over all blocks of the grid."""
+        return self.geometry.first * self.geometry.warps
+
+    # comparing --------------------------------------------------------------------------------------------------
+
+    def compare_with_launch_before(self, touched: Touched, does: str) -> None:
+        if self.from_before is None or not (late := self.from_before[touched.pieces]).any():
+            return
+        assert self.before
+        component = self.clocks.base[touched.lanes // (self.geometry.warps * WARP)] + self.clocks.agents.launch_before
+        late = late & (self.clocks.over(touched.lanes, component) == 0)
+        if late.any():
+            at = int(late.argmax())
+            who = self.geometry.show_thread(int(touched.lanes[at]))
+            says = f"{who} {does} {self.place(touched, at)}, which {self.before.by} of the launch before may still be "
+            says += "storing: no griddepcontrol.wait lies between"
+            self.findings.notice(
+                Hazard.RACE(earlier="launch"), touched.access.site, lambda: says, int(late.sum()), does
+            )
+
+    def stored(self, by: str) -> Stored:
+        """For the launch that follows; with what the one before has stored, if no thread has waited for that."""
+        pieces = self.storer != NO_BLOCK
+        if self.from_before is not None and not self.clocks.waited:
+            pieces |= self.from_before
+        return Stored(by, self.piece, pieces)
+
+    def after_unordered_store(self, touched: Touched, owners: np.ndarray, strong: bool) -> np.ndarray:
+        """For each piece, whether another thread stored to it and nothing orders that before this access."""
+        pieces, before = touched.pieces, self.storer[touched.pieces]
+        near = self.are_near(before, owners)
+        unordered = near & self.after_unordered_write(touched) & (before > NO_BLOCK)
+        strength = self.strength[pieces]
+        if strong:
+            unordered &= strength == PLAIN
+        unordered &= (strength != ATOMIC) | (before == owners)
+        foreign = (before > NO_BLOCK) & ~near & (strength != ATOMIC)
+        return unordered | self.of_others(touched, foreign, strong) if foreign.any() else unordered
+
+    def are_near(self, before: np.ndarray, owners: np.ndarray) -> np.ndarray:
+        """Whether blocks, by their numbers + 1, are of one cluster and run together."""
+        size = self.geometry.cluster_size
+        return before == owners if size == 1 else (before - 1) // size == (owners - 1) // size
+
+    def of_others(self, touched: Touched, foreign: np.ndarray, strong: bool) -> np.ndarray:
+        """Those of these pieces that another cluster stored, unless a flag has told of it."""
+        if not self.clocks.far:
+            return foreign
+        pieces = touched.pieces[foreign]
+        rows = self.clocks.known.row[touched.lanes[foreign]]
+        clusters = (self.storer[pieces] - 1) // self.geometry.cluster_size
+        stores = np.column_stack([rows, clusters, self.writer[pieces], self.written[pieces]])
+        fresh = np.ones(len(stores), bool)  # where a row differs from the one before it: most do not
+        fresh[1:] = (stores[1:] != stores[:-1]).any(1)
+        told = cache(partial(self.flag_tells, strong=strong))
+        over = np.array([told(*store) for store in stores[fresh].tolist()])
+        found = foreign.copy()
+        found[foreign] = ~over[np.cumsum(fresh) - 1]
+        return found
+
+    def flag_tells(self, row: int, cluster: int, writer: int, count: int, *, strong: bool) -> bool:
+        """Whether a flag has told of a store. strong: for an access that needs no fence behind the flag."""
+        far = self.clocks.far.get(row, {})
+        return any(
+            of == cluster and (strong or at == KNOWN) and bool(what[writer] >= count) for (of, at), what in far.items()
+        )
+
+    def compare_with_load(self, touched: Touched, owners: np.ndarray, changes: Callable[[], np.ndarray]) -> None:
+        """Whether another thread may still be loading what is overwritten with another value."""
+        pieces, lanes = touched.pieces, touched.lanes
+        loaders = self.loaders_of(pieces)
+        unordered = loaders > NO_BLOCK
+        if unordered.any():
+            near = self.are_near(loaders, owners) & unordered
+            unordered &= ~near & (not self.may_have)
+            which = np.flatnonzero(near)
+            at, warps = pieces[which], self.clocks.of_warp[self.loader[pieces[which]] - 1 - self.first_warp]
+            late = self.loaded[at] > self.clocks.over(lanes[which], warps)
+            which, at, warps = which[late], at[late], warps[late]
+            unordered[which] = self.clocks.misses_one(lanes[which], warps, self.loaded_by[at], self.loaded[at])
+        if unordered.any():
+            unordered &= touched.by_piece(changes())
+        if unordered.any():
+            self.report_overwritten(touched, owners, unordered)
+
+    def loaders_of(self, pieces: np.ndarray) -> np.ndarray:
+        """The block that loaded each piece last, + 1."""
+        return np.asarray((self.loader[pieces] - 1) // self.geometry.warps + 1)
+
+    def answers_flag(self, access: GlobalAccess) -> np.ndarray:
+        """For each store, whether it writes a flag and its thread has heard one: it comes after what it has read."""
+        far = self.clocks.far
+        heard = np.array([bool(far.get(row)) for row in self.clocks.known.row[access.lanes].tolist()], bool)
+        return heard & self.flags.are_flags(access.starts // self.piece)
+
+    # reporting --------------------------------------------------------------------------------------------------
+
+    def report_stores(self, touched: Touched, owners: np.ndarray, unordered: np.ndarray, differs: np.ndarray) -> None:
+        """Stores where another thread stores: another value is a fault, the same one of another block a repetition."""
+        site, others = touched.access.site, self.storer[touched.pieces]
+        if (where := unordered & differs).any():
+            at = int(where.argmax())
+            fault, other = Hazard.OVERLAP(), f"block {self.show_block(others[at])}"
+            if others[at] == owners[at]:
+                fault, other = Hazard.RACE(earlier="store"), self.writer_of(touched, at)
+            message = (
+                f"{self.who(touched, at, others)} stores to {self.place(touched, at)}, and {other} stores another "
+            )
+            message += "value there: either may come first"
+            self.findings.notice(fault, site, lambda: message, int(where.sum()))
+        if (where := unordered & ~differs & (others != owners)).any():
+            at = int(where.argmax())
+            block, other = self.show_block(owners[at]), self.show_block(others[at])
+            message = f"block {block} stores {self.place(touched, at)}, which block {other} stores too"
+            self.repeats.notice(Hazard.REPEAT, site, lambda: message, int(where.sum()))
+
+    def report_load(self, touched: Touched, owners: np.ndarray, unordered: np.ndarray, strong: bool) -> None:
+        at = int(unordered.argmax())
+        others = self.storer[touched.pieces]
+        line = self.show(int(self.write_site[touched.pieces[at]]))
+        fault: Hazard | Fault = Hazard.OVERLAP(lacks="fence") if self.may_have else Hazard.OVERLAP
+        why, other = self.why_unordered(touched, at), f"block {self.show_block(others[at])}"
+        if others[at] == owners[at]:
+            fault, why, other = Hazard.RACE(earlier="write"), "no barrier lies between", self.writer_of(touched, at)
+        who, place = self.who(touched, at, others), self.place(touched, at)
+        message = f"{who} loads {place}, and {other} stores it at {line}: {why}"
+        self.findings.notice(fault, touched.access.site, lambda: message, int(unordered.sum()))
+
+    def report_overwritten(self, touched: Touched, owners: np.ndarray, unordered: np.ndarray) -> None:
+        at = int(unordered.argmax())
+        piece = touched.pieces[at]
+        others = self.loaders_of(touched.pieces)
+        line, place = self.show(int(self.load_site[piece])), self.place(touched, at)
+        other, fault = f"block {self.show_block(others[at])}", Hazard.OVERLAP()
+        if others[at] == owners[at]:
+            other, fault = f"warp {(int(self.loader[piece]) - 1) % self.geometry.warps}", Hazard.RACE(earlier="read")
+        message = f"{self.who(touched, at, others)} stores to {place}, which {other} may still be loading at {line}: "
+        message += "no barrier lies between"
+        self.findings.notice(fault, touched.access.site, lambda: message, int(unordered.sum()), "overwritten")
+
+    def why_unordered(self, touched: Touched, at: int) -> str:
+        if not self.may_have:
+            return "either may come first"
+        piece, row = touched.pieces[at], int(self.clocks.known.row[touched.lanes[at]])
+        cluster = (int(self.storer[piece]) - 1) // self.geometry.cluster_size
+        if self.flag_tells(row, cluster, int(self.writer[piece]), int(self.written[piece]), strong=True):
+            return "no fence of the loading block lies between the flag that it read and this load"
+        return "no fence lies between this store and the writing of a flag that the loading block read"
+
+    def who(self, touched: Touched, at: int, others: np.ndarray) -> str:
+        """ "block 1", or, beside another thread of the same block, "thread 3 of block 1"."""
+        lane = int(touched.lanes[at])
+        block = lane // (self.geometry.warps * WARP)
+        same = others[at] == self.geometry.first + block + 1
+        return self.geometry.show_thread(lane) if same else f"block {self.geometry.show_slot(block)}"
+
+    def writer_of(self, touched: Touched, at: int) -> str:
+        """The thread of the same block that wrote a piece last."""
+        agents, writer = self.clocks.agents, int(self.writer[touched.pieces[at]])
+        return f"thread {writer % agents.width - agents.first_thread}"
+
+    def place(self, touched: Touched, at: int) -> str:
+        return self.name(int(touched.pieces[at]) * self.piece)
+
+    def show_block(self, owner: int) -> str:
+        return self.geometry.show_block(int(owner) - 1)
+
+    # results ----------------------------------------------------------------------------------------------------
+
+    def storers(self, allocation: Allocation) -> np.ndarray:
+        """For each element, the block that stored it last, -1 where none did."""
+        return self.by_element(self.storer, allocation) - 1
+
+    def store_sites(self, allocation: Allocation) -> np.ndarray:
+        """For each element, the instruction that stored it last, -1 where none did."""
+        stored = self.by_element(self.storer, allocation) != NO_BLOCK
+        return np.where(stored, self.by_element(self.write_site, allocation), -1)
+
+    def by_element(self, kept: np.ndarray, allocation: Allocation) -> np.ndarray:
+        """Of what is kept by piece, the piece in which each element begins."""
+        if allocation.width % self.piece:  # several elements in a piece
+            places = np.arange(allocation.start, allocation.end, allocation.width)
+            return kept[places // self.piece]
+        first, last, step = (n // self.piece for n in (allocation.start, allocation.end, allocation.width))
+        return kept[first:last:step]
+
+    def owners(self, touched: Touched) -> np.ndarray:
+        """The number + 1 of each piece's block that accesses it."""
+        return np.asarray(self.geometry.first + 1 + touched.lanes // (self.geometry.warps * WARP))
+
+    def touched(self, access: GlobalAccess) -> Touched:
+        return self.spread(access, access.starts // self.piece)

@@ -1,0 +1,75 @@
+"""Simulating a launch on pieces of memory whose addresses its parameters hold, and perhaps other pieces."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tutorlib.simulate.ptx.memory.arena import HOST_ALIGNMENT, Arena, Stored
+from tutorlib.simulate.ptx.memory.pointers import POINTER_BYTES, relocate
+from tutorlib.simulate.ptx.report import Report
+from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A tensor's memory. start: the address by which pointers know it. shape, strides: in elements of `width` bytes.
+
+    floats: whether its elements are floating-point. bytes: its contents, which the launch changes.
+    """
+
+    name: str
+    start: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    width: int
+    floats: bool
+    bytes: np.ndarray
+
+    @property
+    def pointers(self) -> bool:
+        """Whether addresses of pieces may stand in it."""
+        return not self.floats and len(self.bytes) >= POINTER_BYTES
+
+
+@dataclass
+class LaunchBefore:
+    """What the launch before has stored in its arena, and where each piece was there, by its address."""
+
+    stored: Stored | None = None
+    starts: dict[int, int] = field(default_factory=dict)
+
+
+def simulate_pieces(
+    launch: Launch, pieces: Sequence[Piece], traced: bool = False, before: LaunchBefore | None = None
+) -> Report:
+    """As `simulate`, with the pieces in an arena of their own meanwhile. before: afterwards, this launch."""
+    before = before or LaunchBefore()
+    arena = Arena([len(one.bytes) for one in pieces] + module_sizes(launch.module))
+    names = [one.name for one in pieces]
+    placed = [
+        (one, arena.allocate(name, len(one.bytes), one.shape, one.strides, one.width, one.start % HOST_ALIGNMENT))
+        for one, name in zip(pieces, unique(names), strict=True)
+    ]
+    there = [(one.start, where.size, arena.address_of(where)) for one, where in placed]
+    parameters = np.frombuffer(bytearray(launch.parameters), np.uint8)
+    relocate(parameters, there)
+    for one, where in placed:
+        arena.contents(where)[:] = one.bytes
+        if one.pointers:
+            relocate(arena.contents(where), there)
+    if before.stored:
+        both = [(before.starts[one.start], where) for one, where in placed if one.start in before.starts]
+        arena.stored = before.stored.moved(((old, new.start, new.size) for old, new in both), len(arena.bytes))
+    report = simulate(replace(launch, parameters=parameters.tobytes()), arena, traced)
+    before.stored, before.starts = arena.stored, {one.start: where.start for one, where in placed}
+    for one, where in placed:
+        if one.pointers:
+            relocate(arena.contents(where), [(new, size, start) for start, size, new in there])
+        one.bytes[:] = arena.contents(where)
+    return report
+
+
+def unique(names: list[str]) -> list[str]:
+    """Each name once; later ones with a number."""
+    return [name if names.index(name) == n else f"{name}{n}" for n, name in enumerate(names)]

@@ -1,0 +1,91 @@
+"""`tutor simulate -- COMMAND`: an unchanged script finds the stand-in GPU, in every Python process that it starts."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx.report import Report
+    from tutorlib.simulate.stand_in.gpu import StandInGpu
+
+VARIABLE = "TUTORLIB_STAND_IN"  # settings of `run_script`, and the file that processes add launches to
+START = Path(__file__).with_name("start")
+ENTERED = ExitStack()  # until the process ends
+
+
+@dataclass(frozen=True)
+class ScriptRun:
+    """launches: in the order in which they ended. status: of the command, or minus the signal that ended it."""
+
+    launches: "tuple[Report, ...]"
+    status: int
+
+
+def run_script(
+    command: Sequence[str],
+    arch: str,
+    traced: bool = False,
+    quiet: bool = False,
+    keep: Path | None = None,
+    exact: bool = False,
+) -> ScriptRun:
+    """Run a command whose Python processes find the stand-in.
+
+    quiet: its output goes to stderr. keep: a folder for the first launch of each kernel.
+    Raises FileNotFoundError and PermissionError where there is no such command.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        launches = Path(folder) / "launches"
+        launches.touch()
+        settings = {"arch": arch, "traced": traced, "exact": exact, "launches": str(launches)}
+        settings["keep"] = str(keep.resolve()) if keep else ""
+        paths = {
+            "PYTHONPATH": [str(START), *filter(None, [os.environ.get("PYTHONPATH")])],
+            "PATH": [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)],
+        }
+        environment = os.environ | {name: os.pathsep.join(parts) for name, parts in paths.items()}
+        environment[VARIABLE] = json.dumps(settings)
+        environment.pop("PYTEST_CURRENT_TEST", None)
+        program = [*command] if os.sep in command[0] else ["env", *command]
+        done = subprocess.run(program, env=environment, stdout=2 if quiet else None, check=False)
+        return ScriptRun(tuple(read_launches(launches)), done.returncode)
+
+
+def read_launches(file: Path) -> "Iterator[Report]":
+    with file.open("rb") as source:
+        while source.peek(1):
+            try:
+                yield pickle.load(source)
+            except EOFError:  # the process ended meanwhile
+                return
+
+
+def enter() -> None:
+    """In a process of the command: until it ends, the stand-in is there."""
+    from tutorlib.simulate.stand_in.enter import stand_in
+
+    settings = json.loads(os.environ[VARIABLE])
+
+    def took(report: "Report") -> None:
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+        slim = replace(report, storers={}, store_sites={}, results=(), test=test)
+        with open(settings["launches"], "ab", buffering=0) as file:
+            file.write(pickle.dumps(slim))
+
+    @cache
+    def gpu() -> "StandInGpu":
+        from tutorlib.simulate.stand_in.gpu import StandInGpu
+
+        keep = Path(settings["keep"]) if settings["keep"] else None
+        return StandInGpu(settings["arch"], took, settings["traced"], settings["exact"], keep)
+
+    ENTERED.enter_context(stand_in(gpu))

@@ -1,0 +1,272 @@
+"""torch as on a machine with a GPU: tensors "on cuda" are in ordinary memory, and torch.cuda speaks of the GPU."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import _device_constructors
+
+from tutorlib.simulate.poison import poison
+from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
+from tutorlib.simulate.stand_in.gpu import ALIGNED, SMS, StandInGpu
+
+CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
+ASSERT_CLOSE = torch.testing.assert_close
+EMPTY = (
+    torch.empty,
+    torch.empty_like,
+    torch.empty_strided,
+    torch.Tensor.new_empty,
+)  # what a GPU leaves there is unknown
+DEFAULT_RTOL, DEFAULT_ATOL = {torch.float16: 1e-3, torch.bfloat16: 1.6e-2}, 1e-5  # of torch.testing.assert_close
+SUM_ROUNDING = 2**-20  # of a few thousand numbers in fp32, relative to the result
+PRODUCTS = {"matmul", "rmatmul", "mm", "bmm", "addmm", "baddbmm", "linear", "einsum"}
+CONSTRUCTORS = _device_constructors()
+WITHOUT_TORCH = torch._C.DisableTorchFunction
+
+
+class OnCuda(TorchFunctionMode):
+    """Tensors know whether they are on the GPU, and what is made of one that is, is there too."""
+
+    def __init__(self, gpu: StandInGpu) -> None:
+        super().__init__()
+        self.gpu, self.default, holds = gpu, CPU, gpu.holds
+        self.answers: dict[Any, Any] = {
+            vars(torch._C.TensorBase)["is_cuda"].__get__: holds,
+            vars(torch._C.TensorBase)["device"].__get__: lambda tensor: CUDA if holds(tensor) else CPU,
+            torch.Tensor.get_device: lambda tensor: 0 if holds(tensor) else -1,
+            torch.Tensor.__dlpack_device__: lambda tensor: (2, 0) if holds(tensor) else (1, 0),
+            torch.Tensor.__dlpack__: lambda tensor: OnDevice(tensor).__dlpack__() if holds(tensor) else capsule(tensor),
+            torch.Tensor.record_stream: lambda tensor: None,
+            torch.Tensor.is_pinned: lambda tensor: False,
+            torch.Tensor.pin_memory: lambda tensor: tensor,
+            torch.Tensor.cuda: lambda tensor: tensor if holds(tensor) else self.held(tensor.clone()),
+            torch.Tensor.cpu: lambda tensor: tensor.clone() if holds(tensor) else tensor,
+        }
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if answer := self.answers.get(func):
+            return answer(args[0])
+        kwargs = dict(kwargs or {})
+        if func in CONSTRUCTORS and kwargs.get("device") is None:
+            kwargs["device"] = self.default
+        target, args, kwargs = without_device(func, args, kwargs)
+        given = list(tensors_in((args, kwargs)))
+        on_gpu = target.type == "cuda" if target is not None else any(map(self.gpu.holds, given))
+        result = by_tensor_cores(func, args, kwargs) if on_gpu and is_product(func) else func(*args, **kwargs)
+        moves = func is torch.Tensor.to and target is not None
+        if moves and self.gpu.holds(given[0]) != on_gpu and same_memory(result, given[0]):
+            result = result.clone()
+        if on_gpu and getattr(func, "__name__", "") != "data_ptr":
+            for tensor in tensors_in(result):
+                self.held(tensor)
+                if func in EMPTY:
+                    with WITHOUT_TORCH():
+                        poison(tensor.detach())
+        return result
+
+    def set_default(self, device: Any) -> None:
+        """In the place of torch.set_default_device, whose mode would come after this one."""
+        self.default = torch.device(device or CPU)
+
+    def get_default(self) -> torch.device:
+        return self.default
+
+    def held(self, tensor: torch.Tensor) -> torch.Tensor:
+        if not self.gpu.holds(tensor):
+            align(tensor)
+        return self.gpu.hold(tensor)
+
+
+def is_product(func: Any) -> bool:
+    return getattr(func, "__name__", "").strip("_") in PRODUCTS
+
+
+def by_tensor_cores(func: Any, args: Any, kwargs: Any) -> Any:
+    """A product of matrices as a GPU's tensor cores compute it: of fp16 and bf16 summed up in fp32 and rounded once, of
+    fp32 in tf32, where torch.set_float32_matmul_precision allows it.
+    """
+    halves = {tensor.dtype for tensor in tensors_in((args, kwargs))} & set(DEFAULT_RTOL)
+    args, kwargs = as_factors(args), as_factors(kwargs)
+    result = func(*args, **kwargs)
+    return result.to(halves.pop()) if len(halves) == 1 and kwargs.get("out") is None else result
+
+
+def as_factors(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        if value.dtype in DEFAULT_RTOL:
+            return value.float()
+        if value.dtype == torch.float32 and torch.get_float32_matmul_precision() != "highest":
+            return value + (in_tf32(value.detach()) - value).detach()  # with the gradient of the value
+        return value
+    if isinstance(value, dict):
+        return {name: as_factors(item) for name, item in value.items()}
+    return type(value)(map(as_factors, value)) if type(value) in (list, tuple) else value
+
+
+def in_tf32(tensor: torch.Tensor) -> torch.Tensor:
+    """Rounded to 10 bits after the point."""
+    return (tensor.contiguous().view(torch.int32) + 0x1000 & ~0x1FFF).view(torch.float32)
+
+
+def capsule(tensor: torch.Tensor) -> Any:
+    with WITHOUT_TORCH():
+        return tensor.__dlpack__()
+
+
+def without_device(func: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[torch.device | None, tuple, dict[str, Any]]:
+    """The device that a call names, or None, and the call on the CPU."""
+    if func is torch.device or getattr(func, "__name__", "") == "device":
+        return None, args, kwargs
+    target = None
+    if kwargs.get("device") is not None:
+        target, kwargs["device"] = torch.device(kwargs["device"]), "cpu"
+    elif func is torch.Tensor.to:
+        place = next((n for n, arg in enumerate(args[1:], 1) if isinstance(arg, str | torch.device)), 0)
+        if place:
+            target, args = torch.device(args[place]), (*args[:place], CPU, *args[place + 1 :])
+    if kwargs.get("pin_memory"):
+        kwargs["pin_memory"] = False
+    return target, args, kwargs
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from tensors_in(item)
+
+
+def same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    with WITHOUT_TORCH():
+        return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+
+
+def align(tensor: torch.Tensor) -> None:
+    """Move a new tensor to memory such as a GPU's allocator gives."""
+    with WITHOUT_TORCH():
+        old = tensor.untyped_storage()
+        if not old.nbytes() or old.data_ptr() % ALIGNED == 0 or tensor.is_sparse:
+            return
+        room = np.empty(old.nbytes() + ALIGNED, np.uint8)
+        first = -room.ctypes.data % ALIGNED
+        new = torch.from_numpy(room[first : first + old.nbytes()]).untyped_storage()
+        new.copy_(old)
+        place = tensor.storage_offset(), tensor.shape, tensor.stride()
+        tensor.data = torch.empty(0, dtype=tensor.dtype).set_(new, *place)
+
+
+# torch.cuda
+
+
+class Stream:
+    cuda_stream = stream_id = device_index = 0
+    device = CUDA
+
+    def __init__(self, *args: Any, **options: Any) -> None: ...
+
+    def synchronize(self, *others: Any) -> None: ...
+
+    wait_stream = wait_event = record_event = synchronize
+
+
+class CudaEvent:
+    cuda_event = 1
+
+    def __init__(self, *args: Any, **options: Any) -> None: ...
+
+    def record(self, *args: Any) -> None: ...
+
+    synchronize = wait = record
+
+    def query(self) -> bool:
+        return True
+
+    def elapsed_time(self, other: Any) -> float:
+        return 1.0
+
+
+class CUDAGraph:
+    """Its launches run when it is captured: that is its first replay."""
+
+    def __init__(self, *args: Any, **options: Any) -> None: ...
+
+    def replay(self) -> None: ...
+
+
+class Generator(torch.Generator):
+    def __new__(cls, device: Any = "cpu") -> "Generator":
+        return super().__new__(cls, "cpu")  # type: ignore[call-arg]  # its stub has no __new__
+
+
+@dataclass(frozen=True)
+class Properties:
+    name: str
+    major: int
+    minor: int
+    multi_processor_count: int = SMS
+    total_memory: int = 80 * 2**30
+    max_threads_per_multi_processor: int = 2048
+    shared_memory_per_multiprocessor: int = 228 * 2**10
+    shared_memory_per_block_optin: int = 227 * 2**10
+    regs_per_multiprocessor: int = 65536
+    warp_size: int = 32
+    L2_cache_size: int = 50 * 2**20
+
+
+@contextmanager
+def torch_on(gpu: StandInGpu) -> Iterator[None]:
+    """torch.cuda speaks of this GPU, and "cuda" is where its tensors are."""
+    properties, stream = Properties("a simulated GPU", *gpu.capability), Stream()
+    says: dict[str, Any] = {
+        "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "is_bf16_supported": True,
+        "get_device_capability": gpu.capability, "get_device_properties": properties,
+        "get_device_name": properties.name, "current_stream": stream, "default_stream": stream,
+        "mem_get_info": (properties.total_memory, properties.total_memory), "is_current_stream_capturing": False,
+        **dict.fromkeys(("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"), 0),
+        **dict.fromkeys(
+            ("init", "set_device", "synchronize", "empty_cache", "manual_seed", "manual_seed_all", "set_stream",
+             "reset_peak_memory_stats")
+        ),
+    }  # fmt: skip
+    classes = {"Stream": Stream, "Event": CudaEvent, "CUDAGraph": CUDAGraph}
+    with ExitStack() as stack:
+        for name, value in says.items():
+            stack.enter_context(mock.patch.object(torch.cuda, name, lambda *args, value=value, **options: value))
+        for name in ("stream", "device", "graph"):
+            stack.enter_context(mock.patch.object(torch.cuda, name, return_value=nullcontext()))
+        for name, kind in classes.items():
+            stack.enter_context(mock.patch.object(torch.cuda, name, kind))
+        stack.enter_context(mock.patch.object(torch, "Generator", Generator))
+        stack.enter_context(mock.patch.object(torch.backends.cuda, "is_built", return_value=True))
+        stack.enter_context(mock.patch.object(torch.testing, "assert_close", within_a_rounding))
+        stack.enter_context(mock.patch.object(torch.library, "custom_op", of_any_device(torch.library.custom_op)))
+        mode = stack.enter_context(OnCuda(gpu))
+        stack.enter_context(mock.patch.object(torch, "set_default_device", mode.set_default))
+        stack.enter_context(mock.patch.object(torch, "get_default_device", mode.get_default))
+        yield
+
+
+def of_any_device(custom_op: Any) -> Any:
+    """torch.library.custom_op, whose operators take tensors of ordinary memory, too."""
+    return lambda *args, device_types=None, **options: custom_op(*args, **options)
+
+
+def within_a_rounding(
+    got: Any, want: Any, *, rtol: float | None = None, atol: float | None = None, **options: Any
+) -> None:
+    """torch.testing.assert_close, but for fp16 and bf16, whose sums in fp32 have another order on the CPU.
+
+    It allows a rounding of the element, and one of sums as large as the largest element.
+    """
+    if isinstance(got, torch.Tensor) and isinstance(want, torch.Tensor) and got.dtype in DEFAULT_RTOL and want.numel():
+        rtol, atol = (DEFAULT_RTOL[got.dtype], DEFAULT_ATOL) if rtol is None or atol is None else (rtol, atol)
+        rtol = max(rtol, torch.finfo(got.dtype).eps)
+        atol = max(atol, SUM_ROUNDING * want.detach().float().abs().max().item())
+    ASSERT_CLOSE(got, want, rtol=rtol, atol=atol, **options)
