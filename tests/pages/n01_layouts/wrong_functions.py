@@ -173,7 +173,7 @@ WRONG = {
     "01.3": [
         last_mode_fastest,
         no_wrap,
-        answer("by_library", "calls idx2crd", lambda i, shape: tl.idx2crd(i, shape), "it calls a Layout"),
+        answer("by_library", "calls idx2crd", lambda i, shape: tl.idx2crd(i, shape), "it calls tl.idx2crd"),
         answer(
             "by_layouts",
             "calls a Layout that leaves one mode",
