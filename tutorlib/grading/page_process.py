@@ -98,6 +98,6 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.path.append("")  # as in any notebook, a cell may write a module; last: it hides none
     shell = PageShell.instance(config=Config(HistoryManager={"enabled": False}))
-    shell.extension_manager.load_extension("storemagic")  # as in a notebook
+    shell.run_line_magic("load_ext", "storemagic")  # as in a notebook
     shell.user_ns |= dict.fromkeys(("exit", "quit"), sys.exit)  # IPython's own do nothing here
     asyncio.run(serve(Answers(line, shell.user_ns), shell))
