@@ -46,7 +46,7 @@ class InModule:
 Tool = Callable | property | InModule | str
 Library = Mapping[str, Tool]  # the reader's spelling → the function, its place, or a name alone
 CHECKS = "tutorlib.exercises"  # whose functions know the answers
-KERNELS = "tutorlib.kernels."  # their names, `load` or `linear`, are those of others, too
+COURSE = "tutorlib."  # whose names, `load` or `linear`, are those of others, too
 PACKAGE = str(Path(__file__).parents[1])
 SITES = (folder for folder in sys.path if folder and any(Path(folder).glob("*.dist-info")))  # wherever pip installed to
 INSTALLED = (PACKAGE, *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")), *SITES)
@@ -97,7 +97,7 @@ def refuse_library_use(answer: Any, library: Library, *, plain: bool = False) ->
         if isinstance(value, FunctionType) and is_of_the_checks(value.__module__, value.__qualname__):
             raise used_checks(f"{value.__module__}.{value.__qualname__}")
     if plain:
-        bare = {spelled: name for spelled, (module, name) in places.items() if not module.startswith(KERNELS)}
+        bare = {spelled: name for spelled, (module, name) in places.items() if not module.startswith(COURSE)}
         refuse_names(read, {name.partition(".")[0]: spelled for spelled, name in bare.items()})
 
 

@@ -93,7 +93,12 @@ def picture(name, **other):
 
 WRONG = {
     "01.4": [
-        answer("by_torch", "torch's", lambda a: Layout(a.shape, torch.from_numpy(a).stride()), "it uses .stride"),
+        answer(
+            "by_torch",
+            "torch's",
+            lambda a: Layout(a.shape, torch.from_numpy(a).stride()),
+            "which does what you are asked to write",
+        ),
         answer("byte_strides", "Leaves the strides in bytes.", lambda array: Layout(array.shape, array.strides)),
         as_if_fresh,
         answer(
@@ -165,26 +170,41 @@ WRONG = {
     ],
     "01.5": [
         only_flat,
-        answer("by_layout", "calls a Layout", lambda i, shape, stride: Layout(shape, stride)(i), "it calls a Layout"),
-        answer("by_tensor", "calls a Tensor", lambda i, s, d: tl.Tensor(Layout(s, d))(i), "it calls a Tensor"),
-        answer("by_library", "calls crd2offset", lambda i, s, d: tl.crd2offset(i, s, d), "it calls tl.crd2offset"),
+        answer(
+            "by_layout",
+            "calls a Layout",
+            lambda i, shape, stride: Layout(shape, stride)(i),
+            "which does what you are asked to write",
+        ),
+        answer(
+            "by_tensor",
+            "calls a Tensor",
+            lambda i, s, d: tl.Tensor(Layout(s, d))(i),
+            "which does what you are asked to write",
+        ),
+        answer(
+            "by_library",
+            "calls crd2offset",
+            lambda i, s, d: tl.crd2offset(i, s, d),
+            "which does what you are asked to write",
+        ),
         answer(
             "by_a_slice",
             "slices a layout of one mode",
             lambda i, s, d: tl.slice_and_offset((i,), Layout((s,), (d,)))[1],
-            "it calls tl.slice_and_offset",
+            "which does what you are asked to write",
         ),
         answer(
             "by_listing_offsets",
             "has iter_layout count",
             lambda i, s, d: [at for _, at in tl.iter_layout(Layout(s, d))][i],
-            "it uses tl.iter_layout",
+            "which does what you are asked to write",
         ),
         answer(
             "by_coordinates",
             "has idx2crd take the modes apart",
             lambda i, s, d: sum(map(operator.mul, flatten((tl.idx2crd(i, s),)), flatten((d,)))),
-            "it calls a Layout",
+            "which does what you are asked to write",
         ),
         two_levels,
         answer(

@@ -73,26 +73,42 @@ WRONG = {
             lambda coord, stride: prod(c + d for c, d in zip(coord, stride, strict=True)),
         ),
         answer("pairs_only", "two modes and no other", lambda c, d: c[0] * d[0] + c[1] * d[1], "IndexError"),
-        answer("by_layout", "calls a Layout", lambda c, d: Layout((99,) * len(c), d)(*c), "it calls a Layout"),
         answer(
-            "by_tensor", "calls a Tensor", lambda c, d: tl.Tensor(Layout((99,) * len(c), d))(*c), "it calls a Tensor"
+            "by_layout",
+            "calls a Layout",
+            lambda c, d: Layout((99,) * len(c), d)(*c),
+            "which does what you are asked to write",
+        ),
+        answer(
+            "by_tensor",
+            "calls a Tensor",
+            lambda c, d: tl.Tensor(Layout((99,) * len(c), d))(*c),
+            "which does what you are asked to write",
         ),
         answer(
             "by_a_tensor_s_data",
             "asks a Tensor's data",
             lambda c, d: tl.Tensor(Layout((99,) * len(c), d), data=range(99**3))[c],
-            "it calls tl.Tensor's slices",
+            "which does what you are asked to write",
         ),
         answer(
-            "by_library", "calls crd2offset", lambda c, d: tl.crd2offset(c, (99,) * len(c), d), "it calls tl.crd2offset"
+            "by_library",
+            "calls crd2offset",
+            lambda c, d: tl.crd2offset(c, (99,) * len(c), d),
+            "which does what you are asked to write",
         ),
         answer(
             "by_listing_a_layout",
             "has iter_layout end at the coordinate",
             lambda c, d: list(tl.iter_layout(Layout(tuple(n + 1 for n in c), d)))[-1][1],
-            "it uses tl.iter_layout",
+            "which does what you are asked to write",
         ),
-        answer("by_crd2idx", "calls crd2idx", lambda c, d: tl.crd2idx(c, (99,) * len(c), d), "it calls tl.crd2idx"),
+        answer(
+            "by_crd2idx",
+            "calls crd2idx",
+            lambda c, d: tl.crd2idx(c, (99,) * len(c), d),
+            "which does what you are asked to write",
+        ),
         answer("up_to_three_modes", "drops the fourth", lambda c, d: right_offset(c[:3], d[:3]), "it should give"),
         answer(
             "magnitudes",
@@ -111,18 +127,23 @@ WRONG = {
             lambda shape, order: tuple(4 * d for d in compact(shape, order)),
             "should give (3, 1)",
         ),
-        answer("by_numpy", "allocates one", lambda shape, order: np.empty(shape, np.int8).strides, "it uses .strides"),
+        answer(
+            "by_numpy",
+            "allocates one",
+            lambda shape, order: np.empty(shape, np.int8).strides,
+            "which does what you are asked to write",
+        ),
         answer(
             "by_layout",
             "has CuTe's default",
             lambda shape, order: Layout(shape).stride if order == "column" else compact(shape, "row"),
-            "it uses .stride",
+            "which does what you are asked to write",
         ),
         answer(
             "by_indices",
             "asks for the index of the second element of each mode",
             lambda s, order: tuple(tl.crd2flat(tuple(int(k == n) for k in range(len(s))), s) for n in range(len(s))),
-            "it calls tl.crd2flat",
+            "which does what you are asked to write",
         ),
         answer("matrices", "two modes", lambda s, order: (s[1], 1) if order == "row" else (1, s[0]), "IndexError"),
         answer(
@@ -161,41 +182,49 @@ WRONG = {
             "strides_of_an_array",
             "asks NumPy for them",
             lambda shape, order: np.ndarray(shape, np.int8, order="C" if order == "row" else "F").strides,
-            "it uses .strides",
+            "which does what you are asked to write",
         ),
         answer(
             "stride_of_a_tensor",
             "asks torch for them",
             lambda s, o: torch.empty(s).stride() if o == "row" else torch.empty(s[::-1]).stride()[::-1],
-            "it uses .stride",
+            "which does what you are asked to write",
         ),
     ],
     "01.3": [
         last_mode_fastest,
         no_wrap,
-        answer("by_library", "calls idx2crd", lambda i, shape: tl.idx2crd(i, shape), "it calls tl.idx2crd"),
+        answer(
+            "by_library",
+            "calls idx2crd",
+            lambda i, shape: tl.idx2crd(i, shape),
+            "which does what you are asked to write",
+        ),
         answer(
             "by_layouts",
             "calls a Layout that leaves one mode",
             lambda i, shape: tuple(
                 Layout(shape, tuple(int(n == at) for n in range(len(shape))))(i) for at in range(len(shape))
             ),
-            "it calls a Layout",
+            "which does what you are asked to write",
         ),
         answer(
             "by_listing",
             "has iter_layout count",
             lambda i, shape: [coord for coord, _ in tl.iter_layout(Layout(shape))][i],
-            "it uses tl.iter_layout",
+            "which does what you are asked to write",
         ),
         answer(
             "by_numpy",
             "unravel_index in Fortran's order",
             lambda i, shape: np.unravel_index(i, shape, order="F"),
-            "it uses unravel_index",
+            "which does what you are asked to write",
         ),
         answer(
-            "by_iterating", "lets a Layout list its coordinates", lambda i, s: list(Layout(s))[i], "it calls a Layout"
+            "by_iterating",
+            "lets a Layout list its coordinates",
+            lambda i, s: list(Layout(s))[i],
+            "which does what you are asked to write",
         ),
         answer(
             "by_a_table",

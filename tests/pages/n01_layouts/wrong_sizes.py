@@ -65,27 +65,21 @@ def by_the_strides(layout, coord):
     return offset, free[0] if len(free) == 1 else Layout(*free)
 
 
-@says("it calls tl.slice_and_offset")
+@says("which does what you are asked to write")
 def library_slices(layout, coord):
     """Has tensor_layouts do it."""
     free, offset = tl.slice_and_offset(coord, layout)
     return offset, free
 
 
-@says("it calls tl.slice_modes")
+@says("which does what you are asked to write")
 def shape_and_stride_sliced(layout, coord):
     """Has tensor_layouts drop the fixed modes."""
     kept = (tl.unwrap(tl.slice_modes(coord, part)) for part in (layout.shape, layout.stride))
     return layout(*(at or 0 for at in coord)), Layout(*kept)
 
 
-@says("it calls tl.slice_modes")
-def by_calling_it(layout, coord):
-    """Calls the layout itself with None."""
-    return layout(*(at or 0 for at in coord)), layout(*coord)
-
-
-@says("it calls tl.Tensor's slices")
+@says("which does what you are asked to write")
 def by_a_tensor(layout, coord):
     """Has a Tensor do it."""
     piece = tl.Tensor(layout)[coord]
@@ -162,7 +156,12 @@ WRONG = {
         answer("number_of_coordinates", "The size in place of the cosize.", lambda shape, stride: size(shape)),
         largest_offset,
         shape_times_stride,
-        answer("by_library", "calls cosize", lambda shape, stride: cosize(Layout(shape, stride)), "it calls tl.cosize"),
+        answer(
+            "by_library",
+            "calls cosize",
+            lambda shape, stride: cosize(Layout(shape, stride)),
+            "which does what you are asked to write",
+        ),
         answer(
             "not_flattened",
             "flat shapes only",
@@ -285,7 +284,6 @@ WRONG = {
         by_the_strides,
         library_slices,
         shape_and_stride_sliced,
-        by_calling_it,
         by_a_tensor,
         ones_in_place,
         rows_only,

@@ -14,7 +14,7 @@ def cosize_forgotten(layout, bound):
     return complemented(layout, cosize(layout))
 
 
-@says("it calls tl.logical_divide")
+@says("which does what you are asked to write")
 def which_tile(layout, bound):
     """Refuses by itself, and lets a division list the starts."""
     reach = 1
@@ -91,7 +91,7 @@ WRONG = {
         rounded_down,
         not_sorted,
         broadcast_counted,
-        answer("library", "has tensor_layouts do it", tl.complement, "it calls tl.complement"),
+        answer("library", "has tensor_layouts do it", tl.complement, "which does what you are asked to write"),
         which_tile,
         in_complement(
             "bound_ignored",

@@ -55,7 +55,7 @@ def merged_once(layout):
     return from_modes(modes)
 
 
-@says("it calls tl.compose")
+@says("which does what you are asked to write")
 def by_composing(layout):
     """Lets the composition with the identity merge the modes."""
     found = tl.compose(layout, Layout(size(layout)))
@@ -158,15 +158,15 @@ WRONG = {
             "from_the_right",
             "merges as if the last mode were the fastest",
             lambda layout: tl.coalesce(Layout(flatten((layout.shape,))[::-1], flatten((layout.stride,))[::-1])),
-            "it calls tl.coalesce",
+            "which does what you are asked to write",
         ),
-        answer("library", "has tensor_layouts do it", tl.coalesce, "it calls tl.coalesce"),
+        answer("library", "has tensor_layouts do it", tl.coalesce, "which does what you are asked to write"),
         by_composing,
         answer(
             "one_tile",
             "divides into one tile",
             lambda layout: mode(tl.logical_divide(layout, Layout(size(layout), 1)), 0),
-            "it calls tl.logical_divide",
+            "which does what you are asked to write",
         ),
         answer("a_pair", "no Layout", lambda layout: shape_and_stride(coalesced(layout)), "it should be a Layout"),
     ],
@@ -178,12 +178,17 @@ WRONG = {
         b_flattened,
         a_not_coalesced,
         a_cut_to_size,
-        answer("library", "has tensor_layouts do it", lambda a, b: tl.compose(a, b), "it calls tl.compose"),
+        answer(
+            "library",
+            "has tensor_layouts do it",
+            lambda a, b: tl.compose(a, b),
+            "which does what you are asked to write",
+        ),
         answer(
             "first_tile",
             "divides by B",
             lambda a, b: mode(tl.logical_divide(a, b), 0),
-            "it calls tl.logical_divide",
+            "which does what you are asked to write",
         ),
         in_compose(
             "left_not_divided",

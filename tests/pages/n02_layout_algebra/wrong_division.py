@@ -118,13 +118,16 @@ WRONG = {
         tile_taken_as_contiguous,
         complement_forgotten,
         answer(
-            "library", "has tensor_layouts do it", lambda a, b: tl.logical_divide(a, b), "it calls tl.logical_divide"
+            "library",
+            "has tensor_layouts do it",
+            lambda a, b: tl.logical_divide(a, b),
+            "which does what you are asked to write",
         ),
         answer(
             "zipped_library",
             "has tensor_layouts zip it",
             lambda a, b: tl.zipped_divide(a, b),
-            "it calls tl.zipped_divide",
+            "which does what you are asked to write",
         ),
         in_divide(
             "tile_size", "as many tiles as the tile has elements", "size(layout))", "size(tile))", "its modes have"
@@ -191,13 +194,13 @@ WRONG = {
             "library",
             "has tensor_layouts do it",
             lambda a, t: tl.zipped_divide(a, tuple(Layout(n, 1) for n in t)),
-            "it calls tl.zipped_divide",
+            "which does what you are asked to write",
         ),
         answer(
             "tiled_library",
             "has tensor_layouts tile it",
             lambda a, t: tl.tiled_divide(a, t),
-            "it calls tl.tiled_divide",
+            "which does what you are asked to write",
         ),
         in_zip(
             "halves_turned",

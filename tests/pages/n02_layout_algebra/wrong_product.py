@@ -59,13 +59,16 @@ WRONG = {
         copies_first,
         first_mode_repeated,
         answer(
-            "library", "has tensor_layouts do it", lambda a, b: tl.logical_product(a, b), "it calls tl.logical_product"
+            "library",
+            "has tensor_layouts do it",
+            lambda a, b: tl.logical_product(a, b),
+            "which does what you are asked to write",
         ),
         answer(
             "blocked_library",
             "has tensor_layouts block it",
             lambda a, b: tl.blocked_product(a, b),
-            "it calls tl.blocked_product",
+            "which does what you are asked to write",
         ),
         in_product(
             "too_short",
@@ -119,7 +122,10 @@ WRONG = {
     ],
     "02.9": [
         answer(
-            "library", "has tensor_layouts do it", lambda a, b: tl.blocked_product(a, b), "it calls tl.blocked_product"
+            "library",
+            "has tensor_layouts do it",
+            lambda a, b: tl.blocked_product(a, b),
+            "which does what you are asked to write",
         ),
         answer(
             "raked_library", "has tensor_layouts rake", lambda a, b: tl.raked_product(a, b), "That is the raked product"
@@ -183,16 +189,24 @@ WRONG = {
         ),
     ],
     "02.10": [
-        answer("asks_cute", "asks CuTe", lambda layout: ask([("right_inverse", layout)])[0], "it uses ask"),
-        answer("library", "has tensor_layouts do it", tl.right_inverse, "it calls tl.right_inverse"),
+        answer(
+            "asks_cute",
+            "asks CuTe",
+            lambda layout: ask([("right_inverse", layout)])[0],
+            "which does what you are asked to write",
+        ),
+        answer("library", "has tensor_layouts do it", tl.right_inverse, "which does what you are asked to write"),
         answer(
             "common_with_itself",
             "what a layout has in common with itself",
             lambda layout: tl.max_common_layout(layout, layout),
-            "it calls tl.max_common_layout",
+            "which does what you are asked to write",
         ),
         answer(
-            "left_library", "has tensor_layouts invert it from the left", tl.left_inverse, "it calls tl.left_inverse"
+            "left_library",
+            "has tensor_layouts invert it from the left",
+            tl.left_inverse,
+            "which does what you are asked to write",
         ),
         answer(
             "shape_for_stride", "shape and stride exchanged", lambda layout: Layout(layout.stride, layout.shape), ""
@@ -231,7 +245,7 @@ WRONG = {
             "library",
             "has tensor_layouts do it",
             lambda a, b: tl.max_common_vector(a, b),
-            "it calls tl.max_common_vector",
+            "which does what you are asked to write",
         ),
         in_vector(
             "any_stride",
@@ -330,7 +344,7 @@ WRONG = {
             "the_pages_view",
             "what the page draws with",
             lambda t, v: tiled_copy_view(t, v, tuple(a * b for a, b in zip(t.shape, v.shape, strict=True))).layout,
-            "it calls tiled_copy_view",
+            "which does what you are asked to write",
         ),
         answer("a_pair", "CuTe's pair with the tile", lambda t, v: ((1, 1), shared(t, v)), "it should be a Layout"),
         answer("threads_for_tv", "threads and values side by side", lambda t, v: Layout(t, v), ""),

@@ -64,7 +64,7 @@ def row_major_atom(row, column):
     return row * 64 + (row % 8 ^ column // 8) * 8 + column % 8
 
 
-@says("it calls a Layout")
+@says("which does what you are asked to write")
 def plain_by_layout(row, column):
     """Has a Layout compute all but the XOR."""
     offset = Layout(((8, 16), (8, 8)), ((8, 512), (1, 64)))(row, column)
@@ -94,9 +94,14 @@ WRONG = {
             "composed",
             "asks a swizzled layout",
             lambda b, m, s, offset: compose(Swizzle(b, m, s), Layout(2**30, 1))(offset),
-            "it calls a swizzled layout",
+            "which does what you are asked to write",
         ),
-        answer("library", "calls a Swizzle", lambda b, m, s, o: Swizzle(b, m, s)(o), "it calls a Swizzle"),
+        answer(
+            "library",
+            "calls a Swizzle",
+            lambda b, m, s, o: Swizzle(b, m, s)(o),
+            "which does what you are asked to write",
+        ),
         in_swizzle(
             "replaced",
             "Y in the place of Z",
@@ -187,7 +192,7 @@ WRONG = {
             "library",
             "calls the composed layout",
             lambda row, column: TILE(row, column),
-            "it calls the swizzled layout",
+            "which does what you are asked to write",
         ),
         plain_by_layout,
         in_offset("no_swizzle", "the atom alone", "r ^ chunk", "r", "The swizzle is missing"),
@@ -226,7 +231,7 @@ WRONG = {
         in_offset("added", "+ for XOR", "r ^ chunk", "r + chunk", "it should give"),
         in_offset("added_mod_8", "a rotation for XOR", "r ^ chunk", "(r + chunk) % 8", "it should give"),
         in_offset("ored", "OR for XOR", "r ^ chunk", "r | chunk", "it should give"),
-        answer("in_bytes", "in bytes", lambda row, column: 2 * solution("03.5", NAMES)(row, column), "it should give"),
+        answer("in_bytes", "in bytes", lambda row, column: 2 * solution("03.5", NAMES)(row, column)),
         in_offset("chunks_of_4", "chunks of 4", "divmod(column, 8)", "divmod(column, 4)", "it should give"),
         in_offset("both_turned", "row for column", "divmod(row, 8)", "divmod(column, 8)", "it should give"),
     ],

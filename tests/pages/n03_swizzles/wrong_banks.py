@@ -60,7 +60,12 @@ WRONG = {
         whole_warp_at_once,
         banks_of_bytes,
         always_best,
-        answer("library", "has banks count", lambda a, w: banks.wavefronts(a, 1, w), "it calls banks.wavefronts"),
+        answer(
+            "library",
+            "has banks count",
+            lambda a, w: banks.wavefronts(a, 1, w),
+            "which does what you are asked to write",
+        ),
         in_wavefronts(
             "lanes",
             "counts lanes",
