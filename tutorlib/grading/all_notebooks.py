@@ -20,7 +20,7 @@ from tutorlib.grading.sorted_cells import Sorted
 from tutorlib.grading.submission import Submitted
 from tutorlib.machine.device import gpu
 
-ATTEMPTS = 2  # at a notebook: a kernel may fail to start on a machine that has too much to do
+ATTEMPTS = 2  # at a notebook: a process may fail to start on a machine that has too much to do
 ON_GPU = 8  # notebooks at a time, at most, that share a GPU's memory
 
 

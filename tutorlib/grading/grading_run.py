@@ -30,7 +30,7 @@ from tutorlib.measuring.recorded import RECORDED
 from tutorlib.notebook.check import JUDGED_OUTSIDE
 from tutorlib.paths import ROOT
 
-SLACK_S = 300.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
+SLACK_S = 300.0  # beyond twice the cell's time limit: starting the page's process, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
 ADDED = 10  # time limits of one cell that the cells which a student added may take together
 PAGE = "from tutorlib.grading.page_process import main; main()"
@@ -59,7 +59,7 @@ class Limits:
 async def grade_round(page: MergedPage, round: Round, limits: Limits, sandboxed: bool = True) -> dict[str, Outcome]:
     """The outcomes of a round's exercises, by their ids.
 
-    An answer that hangs or ends its kernel is left out, and the others go on in a fresh one. Raises GradingFailed.
+    An answer that hangs or ends its process is left out, and the others go on in a fresh one. Raises GradingFailed.
     """
     outcomes: dict[str, Outcome] = {}
     while wanted := [id for id in round.exercises if id in page.answers and id not in outcomes]:
@@ -199,7 +199,7 @@ def page_environment(folder: Path, wanted: Iterable[str]) -> dict[str, str]:
 
 
 def judge_environment() -> dict[str, str]:
-    """This process's environment without what its own kernel and evidence are told."""
+    """This process's environment without what its own notebook and evidence are told."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", RECORDED, "JPY_"))}
 
 

@@ -21,7 +21,7 @@ from tutorlib.grading.sorted_cells import START, Sorted, sorted_within_limits
 from tutorlib.grading.submission import Submitted
 from tutorlib.paths import SOLUTIONS
 
-MOST_HARMFUL = 3  # added cells that hang or end their kernel, before none is run any more
+MOST_HARMFUL = 3  # added cells that hang or end their process, before none is run any more
 
 
 @dataclass
@@ -56,11 +56,11 @@ class MergedPage:
         self.left_out[exercise] = why
 
     def leave_out_added(self, id: str) -> None:
-        """A cell that the student added, which hangs or ends its kernel; with the last of a few, all of them."""
+        """A cell that the student added, which hangs or ends its process; with the last of a few, all of them."""
         self.harmful.add(id)
 
     def leave_out_demos(self) -> None:
-        """One of them hangs or ends its kernel."""
+        """One of them hangs or ends its process."""
         self.demos = False
 
     def leave_out_all_added(self) -> None:

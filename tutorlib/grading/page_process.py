@@ -24,7 +24,7 @@ from tutorlib.notebook.check import Printed
 
 
 class PageShell(InteractiveShell):
-    """A notebook's shell, of which nobody sees what it prints, displays or raises."""
+    """A notebook's shell that shows nothing of what it prints, displays or raises."""
 
     compiler_class = XCachingCompiler  # names a cell's file as a notebook does
 
