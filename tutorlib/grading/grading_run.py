@@ -30,7 +30,7 @@ from tutorlib.measuring.recorded import RECORDED
 from tutorlib.notebook.check import JUDGED_OUTSIDE
 from tutorlib.paths import ROOT
 
-SLACK_S = 300.0  # beyond twice the cell's time limit: starting the page's process, waiting for output, the judge's own work
+SLACK_S = 300.0  # beyond twice the cell's time limit: starting the process, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
 ADDED = 10  # time limits of one cell that the cells which a student added may take together
 PAGE = "from tutorlib.grading.page_process import main; main()"

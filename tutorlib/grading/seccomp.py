@@ -89,7 +89,7 @@ MACHINE: Numbers = {
 }
 NETWORK: Numbers = {
     # No page needs a socket but the two ends of a pair, as asyncio and multiprocessing make them. A listener keeps what
-    # others sent and closed, and so does a socket that is on its way in a message: memory that the supervisor cannot count.
+    # others sent and closed, and so does a socket that is on its way in a message: memory that cannot be counted.
     "socket": (41, 198),
     "bind": (49, 200),
     "listen": (50, 201),
