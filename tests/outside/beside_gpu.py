@@ -7,6 +7,7 @@ from tests.outside.markdown import table
 from tutorlib.measuring.sanitizer import TOOLS
 
 NAME = "outside"  # of the files: figures/data/sweeps/GPU_outside.json
+HUNG = "hung"
 SASS, PIPE = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op", "l1tex__t_sectors_pipe_lsu_mem_global_op"
 ISSUED = "smsp__sass_inst_executed_op"
 COUNTERS = {  # what is counted: the simulator's counts that are added up, ncu's counter
@@ -39,29 +40,33 @@ def beside(record: Mapping[str, Any], faults: Mapping[str, Sequence[Mapping[str,
 
 
 def finders(record: Mapping[str, Any], faults: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
-    """Who finds what, by fault."""
+    """Which mutants show, and who finds them, by fault."""
     simulated = {(case, *key(one)): one for case, each in faults.items() for one in each}
     unharmed = {(row["case"], row["kernel"]): row for row in record["kernels"]}
     rows: dict[str, list[int]] = {}
+    hidden = []
     for mutant in record["mutants"]:
-        said = simulated[mutant["case"], *key(mutant)]
+        said = simulated[mutant["case"], *key(mutant)]["findings"]
         original = unharmed[mutant["case"], mutant["kernel"]]
         reports = [reported(mutant, original, tool) for tool in TOOLS]
-        ends = "error" not in mutant
+        hangs = mutant.get("error") == HUNG
+        other_bits = bool({*mutant.get("digests", ())} - {*original["digests"]})
+        shows = other_bits or hangs or any(reports)
         row = rows.setdefault(mutant["fault"], [0] * (len(TOOLS) + 6))
-        found = [bool(said["findings"]), *reports, any(reports)]
-        shows = [ends and mutant["digest"] != original.get("digest"), mutant.get("error") == "hung"]
-        for n, each in enumerate([True, said["changed"] or bool(said["findings"]), *found, *shows]):
-            row[n] += each
-    yield "### Faults: who finds what\n"
-    yield f"The same mutants under the four tools of compute-sanitizer ({record['compute_sanitizer']}). A tool finds"
-    yield "a mutant if it reports more errors than of the original. The last two columns are of one launch without a"
-    yield "tool.\n"
-    head = f"fault|mutants|show in the simulator|the simulator finds|{'|'.join(TOOLS)}|any of the four|"
+        for n, each in enumerate([True, shows, shows and said, said and not shows, other_bits, hangs, *reports]):
+            row[n] += bool(each)
+        if said and not shows:
+            hidden.append((f"`{mutant['case'].partition(' --')[0]}`", f"`{mutant['statement'][:80]}`", said[0]))
+    yield "### Faults: which show, and who finds them\n"
+    yield f"A mutant *shows* if one of {record['runs']} launches leaves other bits than the kernel itself ever does, or"
+    yield "hangs, or if one of the four tools of compute-sanitizer has more errors to report of it than of the kernel"
+    yield f"({record['compute_sanitizer']}).\n"
+    head = "fault|mutants|show|of these the simulator reports|it reports, and nothing shows|other bits|hang|"
     totals = [sum(column) for column in zip(*rows.values(), strict=True)]
-    yield from table(
-        head + "other bits on the GPU|hang there", [(fault, *row) for fault, row in [*rows.items(), ("all", totals)]]
-    )
+    yield from table(head + "|".join(TOOLS), [(fault, *row) for fault, row in [*rows.items(), ("all", totals)]])
+    if hidden:
+        yield "What it reports of those that show nothing:\n"
+        yield from table("case|the statement that is changed|the first finding", hidden)
     alarms = [
         (f"`{row['kernel'][:60]}`", tool, verdict["first"])
         for row in record["kernels"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tests.outside.beside_gpu import NAME, beside
-from tests.outside.faults import INDEX, summed
+from tests.outside.faults import summed
 from tests.outside.markdown import table
 from tests.outside.runs import Outcome
 from tests.outside.table import all_cases
@@ -161,25 +161,21 @@ def found(data: dict[str, Any]) -> Iterator[str]:
 
 
 def planted(faults: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
-    """What became of the mutants, by fault; then those that only the result betrays."""
-    mutants = [mutant for each in faults.values() for mutant in each]
+    """What the simulator says of the mutants, by fault; then those that only the result betrays."""
     yield "## Faults planted in them\n"
-    yield f"In {len(faults)} of the cases one statement of the PTX was changed at a time. A mutant *shows* if its"
-    yield "output differs, bit by bit, or if something is reported. Others change nothing: a barrier that another one"
-    yield "follows, a wait for what has come already.\n"
+    yield f"In {len(faults)} of the cases one statement of the PTX was changed at a time. Some changes harm nothing: a"
+    yield "barrier that another one follows, a wait for what has come already. Which of them show is decided outside"
+    yield "the simulator, on a GPU, below.\n"
     yield "The simulator reports a hazard from the accesses alone, without knowing what the result should be. The last"
-    yield "two columns add a comparison with the right result, as `tutor simulate --reference` makes one: it reports"
+    yield "column adds a comparison with the right result, as `tutor simulate --reference` makes one: it reports"
     yield "the first wrong element and the line that stored it.\n"
-    table_of = summed(mutants)
-    rows = [(fault, *shares_of(count)) for fault, count in [*table_of.items(), ("all", total(table_of.values()))]]
-    yield from table("fault|mutants|show|hazard reported|of those that show|with a comparison|of those that show", rows)
-    ordering = total(count for fault, count in table_of.items() if fault != INDEX)
-    yield f"Of those that lack something or have a phase flipped, {ordering['reported']} of the {ordering['show']} that"
-    yield "show are reported as hazards. An index that is off but stays inside of its memory is none: another kernel"
-    yield "may well mean that element.\n"
+    table_of = summed([mutant for each in faults.values() for mutant in each])
+    rows = [(fault, *count.values()) for fault, count in [*table_of.items(), ("all", total(table_of.values()))]]
+    yield from table("fault|mutants|hazard reported|with a comparison", rows)
     silent = [(case, one) for case, each in faults.items() for one in each if one["changed"] and not one["findings"]]
     if silent:
-        yield "Only the comparison betrays these:\n"
+        yield "Only the comparison betrays these. An index that is off but stays inside of its memory is no hazard:"
+        yield "another kernel may well mean that element.\n"
         yield from table(
             "case|statement|the comparison",
             ((f"`{case.partition(' --')[0]}`", f"`{one['statement'][:80]}`", one["compared"]) for case, one in silent),
@@ -188,12 +184,6 @@ def planted(faults: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
 
 def total(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     return sum(map(Counter, counts), Counter())
-
-
-def shares_of(count: Mapping[str, int]) -> tuple[int, int, int, str, int, str]:
-    show, reported, compared = (count[name] for name in ("show", "reported", "compared"))
-    shares = (f"{part / show:.0%}" if show else "–" for part in (reported, compared))
-    return count["mutants"], show, reported, next(shares), compared, next(shares)
 
 
 def families(data: dict[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Faults planted in others' kernels: one statement of the PTX changed at a time, and the launch simulated again.
 
-A mutant shows if its output differs from the kernel's own, bit by bit, or if the simulator reports something of it.
-What it reports comes from the accesses alone, and then from a comparison of the output with the kernel's own.
+What the simulator reports of one comes from the accesses alone, and then from a comparison of the output with the
+kernel's own. Whether it shows at all is for a GPU to say (`gpu_runs`).
 """
 
 import base64
@@ -131,13 +131,11 @@ def mutants_of(text: str, kernel: str, each: int) -> Iterator[tuple[str, re.Matc
 
 
 def summed(mutants: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """By fault: how many mutants, how many show, how many of these are reported without and with a comparison."""
+    """By fault: how many mutants, how many of these are reported without and with a comparison."""
     table: dict[str, dict[str, int]] = {}
     for one in mutants:
-        row = table.setdefault(one["fault"], {"mutants": 0, "show": 0, "reported": 0, "compared": 0, "stop": 0})
+        row = table.setdefault(one["fault"], {"mutants": 0, "reported": 0, "compared": 0})
         row["mutants"] += 1
-        row["stop"] += bool(one["why"])
-        row["show"] += one["changed"] or bool(one["findings"])
         row["reported"] += bool(one["findings"])
         row["compared"] += bool(one["findings"] or " at " in one["compared"])
     return table

@@ -19,7 +19,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from tests.outside.beside_gpu import NAME
+from tests.outside.beside_gpu import HUNG, NAME
 from tests.outside.coverage import FAULTS_DATA
 from tests.outside.faults import EACH, mutants_of
 from tutorlib.compiling import ptxas
@@ -31,14 +31,14 @@ from tutorlib.measuring.results import sweep_file, write_json
 from tutorlib.measuring.sanitizer import TOOLS
 from tutorlib.simulate.kept import ENDING, KeptLaunch
 
-ALONE_S, TOOL_S = 25, 60  # after which a launch, and one under a tool, is stopped
+RUNS = 200  # of each kernel and mutant without a tool
+ALONE_S, TOOL_S = 60, 60  # after which these, and one launch under a tool, are stopped
 HUNG_S = 25  # the same for a tool where the launch alone did not end
 ISSUED = (
     "smsp__inst_executed.sum",
     *(f"smsp__sass_inst_executed_op_{op}.sum" for op in ("shared_ld", "shared_st", "global_ld", "global_st")),
     *(f"sm__inst_executed_pipe_tensor_op_{op}.sum" for op in ("hmma", "gmma")),
 )
-HUNG = "hung"
 LINE_NUMBER = re.compile(r"\+0x[0-9a-f]+ in \S+:\d+")  # "at kernel+0x20 in file.py:12"
 APPROXIMATE = re.compile(r"\b\w+\.(?:approx|full)\b")
 
@@ -58,9 +58,8 @@ class Program:
         approximate = {} if self.fault else {"approximate": sorted(set(APPROXIMATE.findall(self.ptx)))}
         return {"case": self.packed.label, "kernel": self.packed.kernel, **self.fault, **approximate}
 
-    @property
-    def command(self) -> list[str]:
-        return [sys.executable, "-m", "tests.outside.packed", str(self.file), str(self.cubin)]
+    def command(self, times: int = 1) -> list[str]:
+        return [sys.executable, "-m", "tests.outside.packed", str(times), str(self.file), str(self.cubin)]
 
 
 def programs_of(file: Path, planted: Iterable[str], folder: Path) -> list[Program]:
@@ -88,10 +87,10 @@ def assemble(program: Program) -> str:
 
 
 def run_alone(program: Program) -> dict[str, Any]:
-    """What came of the launch without a tool: its distance from the simulator's result, or an error."""
+    """What came of the launches without a tool: the distance from the simulator's result, or an error."""
     if refused := assemble(program):
         return {"error": refused}
-    output, hung = run_within(program.command, ALONE_S)
+    output, hung = run_within(program.command(RUNS), ALONE_S)
     return {"error": HUNG} if hung else last_json(output)
 
 
@@ -105,7 +104,7 @@ def last_json(output: str) -> dict[str, Any]:
 
 def run_under(sanitizer: str, tool: str, program: Program, seconds: float) -> dict[str, Any]:
     """A tool's verdict. line: whether what it reports names a line of the source."""
-    output, hung = run_within([sanitizer, "--tool", tool, *OPTIONS.get(tool, ()), *program.command], seconds)
+    output, hung = run_within([sanitizer, "--tool", tool, *OPTIONS.get(tool, ()), *program.command()], seconds)
     verdict = read_verdict(output)
     first = re.sub(r"/\S*/", "", verdict["first"])
     verdict |= {"first": first, "line": bool(verdict["errors"] and LINE_NUMBER.search(output))}
@@ -140,7 +139,7 @@ def hangs(result: dict[str, Any]) -> bool:
 
 def count_all(programs: Sequence[Program]) -> dict[str, Any]:
     """ncu's counters of each launch beside the simulator's counts, or why there are none."""
-    command = [sys.executable, "-m", "tests.outside.packed"]
+    command = [sys.executable, "-m", "tests.outside.packed", "1"]
     command += [str(path) for program in programs for path in (program.file, program.cubin)]
     try:
         found = counters.count(command, accesses.countable((*accesses.HARDWARE, *ISSUED)))
@@ -167,6 +166,7 @@ def main(folder: str) -> None:
         data = {
             "machine": here,
             "date": date.today().isoformat(),
+            "runs": RUNS,
             "compute_sanitizer": version.splitlines()[-1],
             "kernels": kernels,
             "mutants": [row for row in rows if "fault" in row],

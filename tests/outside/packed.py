@@ -1,6 +1,7 @@
 """A kept launch on a GPU.
 
-python -m tests.outside.packed FILE CUBIN [FILE CUBIN …]    launches each of them, and prints what came of it as JSON
+python -m tests.outside.packed TIMES FILE CUBIN [FILE CUBIN …]    launches each, so many times, and prints what came of
+it as JSON: a race shows in one order of threads and hides in another
 """
 
 import base64
@@ -49,7 +50,7 @@ def distance(packed: KeptLaunch, found: list[bytes]) -> dict[str, Any]:
     """How far memory is from what the simulator left there, over the tensors that it changed.
 
     elements: of these tensors. differ: how many differ in a bit, but for the sign of zero. steps: the most by which
-    one does, in steps of its type. digest: of all memory.
+    one does, in steps of its type.
     """
     elements = differ = steps = 0
     for one, contents in zip(packed.memory, found, strict=True):
@@ -57,8 +58,12 @@ def distance(packed: KeptLaunch, found: list[bytes]) -> dict[str, Any]:
         elements += len(apart) if one.after != one.before else 0
         differ += int((apart > 0).sum())
         steps = max(steps, int(apart.max(initial=0)))
-    digest = hashlib.sha256(b"".join(found)).hexdigest()[:16]
-    return {"elements": elements, "differ": differ, "steps": steps, "digest": digest}
+    return {"elements": elements, "differ": differ, "steps": steps}
+
+
+def digest(found: list[bytes]) -> str:
+    """Of all memory."""
+    return hashlib.sha256(b"".join(found)).hexdigest()[:16]
 
 
 def ordinals(one: Memory, contents: bytes) -> np.ndarray:
@@ -67,7 +72,7 @@ def ordinals(one: Memory, contents: bytes) -> np.ndarray:
     return np.where(numbers < 0, -(1 << 8 * one.width - 1) - numbers, numbers) if one.floats else numbers
 
 
-def main(*files: str) -> None:
+def main(times: str, *files: str) -> None:
     from cuda.bindings import driver
 
     done(driver.cuInit(0))
@@ -75,7 +80,8 @@ def main(*files: str) -> None:
     for file, cubin in zip(files[::2], files[1::2], strict=True):
         packed = KeptLaunch.read(Path(file))
         try:
-            result = distance(packed, launch(packed, Path(cubin).read_bytes()))
+            found = [launch(packed, Path(cubin).read_bytes()) for _ in range(int(times))]
+            result = distance(packed, found[0]) | {"digests": sorted(set(map(digest, found)))}
         except RuntimeError as error:
             result = {"error": str(error)}
         print(json.dumps(result), flush=True)
