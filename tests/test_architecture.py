@@ -36,7 +36,7 @@ HEAVY = ("torch", "cutlass", "cuda", "matplotlib", "numpy", "pandas", "ipywidget
         ("tutorlib.cli", ()),
         ("tutorlib.checking.kernel", ()),
         ("tutorlib.compiling.cute", ()),
-        ("tutorlib.dsl.cute.plain_python", ()),
+        ("tutorlib.checking.plain_python", ()),
         ("tutorlib.dsl.cutile.launch", ()),
         ("tutorlib.compiling.cutile", ()),
         ("tutorlib.compiling.cpp", ()),

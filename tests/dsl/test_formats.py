@@ -1,8 +1,7 @@
 """The forms of text that tutorlib/dsl reads besides the refusals', met in what the installed DSLs write.
 
-Read elsewhere: the type of a tensor that was marked (test_compile_calls), the compiler's report of its passes
-(tests/compiling/test_stages), which half of CuTe's wheels was loaded (test_private_names). Each form can be provoked
-without a GPU.
+Read elsewhere: the type of a tensor that was marked (tests/checking/test_compile_calls), the compiler's report of its
+passes (tests/notebook/test_stages). Each form can be provoked without a GPU.
 """
 
 import re

@@ -22,15 +22,15 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.compiling.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.compiling.stages import compile_in_stages
+from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature, cute_target
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, NAME, READY, STEPS, TORCH
 from tutorlib.measuring.results import file_stem, write_json
+from tutorlib.notebook.stages import compile_in_stages
 from tutorlib.paths import ROOT, SWEEPS
 from tutorlib.problems.work import Call
 

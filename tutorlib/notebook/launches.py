@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tutorlib.compiling.stages import Stages, compile_in_stages
 from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, READY, STEPS, TORCH, recorded_launches
+from tutorlib.notebook.stages import Stages, compile_in_stages
 
 if TYPE_CHECKING:
     from pandas import DataFrame

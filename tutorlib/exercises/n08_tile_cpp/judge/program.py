@@ -9,10 +9,10 @@ import numpy as np
 from tutorlib.checking.cpp import OF_SOURCE, source_of
 from tutorlib.checking.cuda_host import RUNTIME, program_run
 from tutorlib.checking.cuda_host.gpu import AddingGpu
+from tutorlib.checking.cuda_host.program import build_program
 from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.served import Served, need_function
-from tutorlib.compiling.program import build_program
 from tutorlib.failure import Difference, Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
