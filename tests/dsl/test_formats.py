@@ -18,8 +18,7 @@ from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cute.host_module import dynamic_smem, runtime_names
-from tutorlib.dsl.cute.messages import cute_message
-from tutorlib.dsl.places import places_of
+from tutorlib.dsl.errors import cute_message, places_of
 from tutorlib.kernels.doubling import double
 
 

@@ -11,7 +11,7 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cute.aborts import no_abort
 from tutorlib.dsl.cute.functions import compilations as compilations
 from tutorlib.dsl.cute.host_module import dynamic_smem
-from tutorlib.dsl.cute.messages import cute_message
+from tutorlib.dsl.errors import cute_message
 from tutorlib.dsl.failure import Fail, Flaw
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
+from tutorlib.checking.cpp import wrong_parameters
+from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
 from tutorlib.compiling.cute import compile_cute, cute_arguments
 from tutorlib.compiling.cutile import refusals
 from tutorlib.compiling.driver import LaunchGrid, load

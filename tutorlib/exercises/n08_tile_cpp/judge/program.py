@@ -54,7 +54,7 @@ class ProgramExercise(Exercise):
         return self.points
 
     def judge(self, served: Served) -> Verdict:
-        """Raises CompileFailed, ToolMissing, ModuleNotFoundError, WrongKind and the placeholder's error."""
+        """Raises CompileFailed, ToolMissing, WrongKind and the placeholder's error."""
         served.ask(need_function, OF_SOURCE)
         source = self.program(source_of(served))
         wrongs = self.faults(build_program(source, "sm_90", RUNTIME), True)
