@@ -236,7 +236,7 @@ def driver_steps(cubin: Path) -> dict[str, float]:
     """The steps of loading `double`'s cubin with the driver alone, and of launching it for vectors of no elements."""
     from cuda.bindings import driver
 
-    from tutorlib.compiling.driver import done
+    from tutorlib.measuring.driver import done
 
     laps = Laps()
     done(driver.cuInit(0))

@@ -36,13 +36,13 @@ def no_abort() -> Iterator[None]:
     ]
     with ExitStack() as stack:
         for owner, name, refuse in guards:
-            stack.enter_context(mock.patch.object(owner, name, guarded(getattr(owner, name), refuse)))
+            stack.enter_context(mock.patch.object(owner, name, unless_refused(getattr(owner, name), refuse)))
         for kind in (_Tensor, TensorSSA):
             stack.enter_context(mock.patch.object(kind, "__iter__", endless, create=True))
         yield
 
 
-def guarded(function: Callable[..., Any], refuse: Callable[..., None]) -> Callable[..., Any]:
+def unless_refused(function: Callable[..., Any], refuse: Callable[..., None]) -> Callable[..., Any]:
     """A function whose arguments `refuse` sees first."""
 
     @wraps(function)
