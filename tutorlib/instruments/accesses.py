@@ -1,13 +1,10 @@
-"""The cost of memory accesses, counted twice for the same kernels: by a GPU's counters and by the simulator.
-
-python -m tutorlib.instruments.accesses        # launches each kernel once, for ncu to look at
-"""
+"""The cost of memory accesses, counted twice for the same kernels: by a GPU's counters and by the simulator."""
 
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tutorlib.instruments.processes import command_of
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.kernels.transposes import TRANSPOSES
 from tutorlib.measuring import counters
@@ -58,8 +55,7 @@ KERNELS = {
 
 def count_on_gpu(metrics: Sequence[str]) -> dict[str, dict[str, float]]:
     """Kernel → metric → what ncu counted. Raises NoCounters."""
-    command = [sys.executable, "-m", __name__]
-    return dict(zip(KERNELS, counters.count(command, metrics, marked=True), strict=True))
+    return dict(zip(KERNELS, counters.count(command_of(launch_all), metrics, marked=True), strict=True))
 
 
 def countable(metrics: Sequence[str]) -> list[str]:
@@ -87,5 +83,6 @@ def costs_of(report: Report) -> dict[str, tuple[int, int]]:
     return {f"{space} {op.rstrip('.')}": report.total(space, op) for space, op in kinds}
 
 
-if __name__ == "__main__":
+def launch_all() -> None:
+    """For ncu to look at."""
     counters.launch_marked([CuteLauncher(k.host, k.problem).on(Work(k.problem, k.shape)) for k in KERNELS.values()])
