@@ -24,6 +24,7 @@ from tutorlib.instruments.witness import (
     run_simulated,
     sizes_kept,
 )
+from tutorlib.measuring.counters import NoCounters
 from tutorlib.problems.catalogue import gemm
 
 GEMM = find("09.5")
@@ -157,16 +158,15 @@ def test_a_record_is_written_and_read_again(tmp_path, monkeypatch, inputs):
     monkeypatch.setattr(witness, "this_machine", lambda: {"gpu": "Z9000"})
     kept = keep(GEMM, SHAPE, inputs, exact(GEMM.problem, inputs, SHAPE))
     monkeypatch.setattr(witness, "take", lambda: iter([kept, "09.6 failed"]))
-    monkeypatch.setattr(witness.accesses, "countable", lambda metrics: ["loads"])
     monkeypatch.setattr(witness.accesses, "count_on_gpu", lambda metrics: {"k": dict.fromkeys(metrics, 3.0)})
     assert list(witness.record())[1:] == ["09.6 failed", f"wrote {file}"]
     found = GpuRecord.read(file)
     assert found.outputs == (kept,)
-    assert found.accesses == {"k": dict.fromkeys(("loads", *witness.accesses.BY_ADDRESS), 3.0)}
+    assert found.accesses == {"k": dict.fromkeys((*witness.accesses.HARDWARE, *witness.accesses.BY_ADDRESS), 3.0)}
 
     def no_ncu(metrics):
-        raise FileNotFoundError("ncu")
+        raise NoCounters("ncu is not on the path")
 
-    monkeypatch.setattr(witness.accesses, "countable", no_ncu)
+    monkeypatch.setattr(witness.accesses, "count_on_gpu", no_ncu)
     assert "no accesses are counted" in list(witness.record())[2]
     assert GpuRecord.read(file) == found
