@@ -104,6 +104,7 @@ SEVERAL = {
     "report": "of this machine, for `tutor doctor`; of what page 16's layers leave to torch",
     "Report": "of a simulated launch; of all the launches of a host function",
     "simulate": "a launch of PTX; a kernel of any language",
+    "record": "read with its module: launches.record, witness.record, progress.record",
     "row": "of the hardware table; of the table of contents",
     "run": "read with its module: execute.run, run.run",
     "save": "read with its module: registry.save, targets.save",
