@@ -854,8 +854,8 @@ check("16.11", shard)
 
 # %% [markdown]
 # In the backward pass every rank computes one term of x's gradient: one all-reduce again, on the other side of the MLP.
-# `python -m tutorlib.instruments.parallel` runs the forward of Llama 3 8B's MLP on two GPUs of a host, with the gated
-# kernel and NCCL, and compares its result and time with those of one GPU (*whole*).
+# `tutor sweep mlp_parallel` runs the forward of Llama 3 8B's MLP on two GPUs of a host, with the gated kernel and NCCL,
+# and compares its result and time with those of one GPU (*whole*).
 #
 # **Predict** the speedup at 512 tokens and at 8,192. The all-reduce moves 2 bytes for each of tokens · 4,096 numbers,
 # in both directions at once, over links of 450 GB/s each way.

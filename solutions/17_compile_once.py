@@ -704,8 +704,8 @@ with tempfile.TemporaryDirectory() as folder:
 # shorten the first launch.
 #
 # The next table has these steps on a GPU, and those of a process that loads the same cubin with the driver's own
-# functions, under both settings. (`python -m tutorlib.instruments.launches` records them.) **Predict** how much of the
-# 69 ms is the kernel's.
+# functions, under both settings. (`tutor sweep launches` records them.) **Predict** how much of the 69 ms is the
+# kernel's.
 
 # %%
 show_first_load()

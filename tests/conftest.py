@@ -22,7 +22,7 @@ from tests.stand_ins import H200
 from tutorlib.checking import kernel as kernel_exercises
 from tutorlib.compiling import cpp
 from tutorlib.compiling.cpp import CompiledCpp
-from tutorlib.compiling.driver import LaunchGrid
+from tutorlib.compiling.launch_config import LaunchGrid
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
 from tutorlib.measuring import launchers, targets

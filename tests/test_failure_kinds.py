@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from tutorlib.checking.exercise import Exercise
-from tutorlib.dsl.refusal import RefusalKind, advice_tables
+from tutorlib.dsl.refusals import RefusalKind, advice_tables
 from tutorlib.exercises import find, of_notebook
 from tutorlib.failure import Fail, FailureKind, Fault
 from tutorlib.paths import ROOT, notebook_names

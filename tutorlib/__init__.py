@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.dsl.cute import half_precision
+from tutorlib import half_precision
 
 if TYPE_CHECKING:
     from tutorlib.notebook.check import CheckFailed, check, hint

@@ -347,30 +347,13 @@ def evidence(names: Names = None) -> None:
 
 
 @app.command()
-def witness(
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the outputs in this GPU's file.")] = False,
-    outputs: Annotated[bool, typer.Option(help="Run the solutions' kernels.")] = True,
-    accesses: Annotated[bool, typer.Option(help="Count wavefronts and sectors with ncu.")] = True,
-) -> None:
+def witness() -> None:
     """Record the outputs of the solutions' kernels on this GPU, as references for the simulator's tests."""
-    from tutorlib.instruments.witness import GpuRecord, count_accesses, take
+    from tutorlib.instruments.witness import record
 
     need_gpu()
-    found = GpuRecord.of_this_gpu(with_outputs=resume or not outputs)
-    for one in take(found.known) if outputs else ():
-        if isinstance(one, str):
-            err.print(one, style="yellow", markup=False)
-            continue
-        out.print(f"{one.exercise} at {one.shape}: {len(one.distance)} bytes", markup=False)
-        found = found.extended(one)
-        found.write()
-    for counted in count_accesses() if accesses else ():
-        if isinstance(counted, str):
-            err.print(counted, style="yellow", markup=False)
-            continue
-        found = found.counted(counted)
-        found.write()
-    out.print(f"wrote {found.write()}", markup=False)
+    for line in record():
+        out.print(line, markup=False)
 
 
 @app.command()
@@ -382,18 +365,21 @@ def sweep(
     ] = False,
 ) -> None:
     """Time many kernels at many sizes on this GPU: figures/data/sweeps/."""
-    from tutorlib.instruments.sweeps import SWEEPS
+    from tutorlib.compiling.errors import ToolMissing
+    from tutorlib.instruments.processes import Failed
+    from tutorlib.instruments.sweeps import RECORDS, SWEEPS, record
     from tutorlib.kernels.nvidia_example import NoExample
 
-    wanted = names or list(SWEEPS)
+    wanted = names or [*SWEEPS, *RECORDS]
     for name in wanted:
-        if name not in SWEEPS:
-            raise fail(f"There is no sweep {name}; there are {', '.join(SWEEPS)}.")
-    need_gpu()
+        if name not in SWEEPS and name not in RECORDS:
+            raise fail(f"There is no sweep {name}; there are {', '.join((*SWEEPS, *RECORDS))}.")
+    if wanted != ["launches"]:  # whose first part needs none
+        need_gpu()
     for number, name in enumerate(wanted):
         try:
-            written = run_sweep(name, seconds, resume, wanted[number + 1 :])
-        except NoExample as error:
+            written = record(name) if name in RECORDS else run_sweep(name, seconds, resume, wanted[number + 1 :])
+        except (NoExample, Failed, ToolMissing) as error:
             err.print(f"{name}: {error}", style="yellow", markup=False)
             continue
         out.print(f"wrote {written}" if written else f"{name}: this GPU can run none of its kernels", markup=False)

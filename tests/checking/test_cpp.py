@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.pages.n08_tile_cpp.tile_cpp import ADD, FIRST
-from tutorlib.compiling import nvcc
+from tutorlib.compiling import nvcc, outside
 from tutorlib.exercises import find
 from tutorlib.measuring import launchers
 
@@ -42,13 +42,13 @@ class TestMissingTools:
 
     def test_without_nvcc(self, monkeypatch):
         def missing(name):
-            raise nvcc.metadata.PackageNotFoundError(name)
+            raise outside.metadata.PackageNotFoundError(name)
 
-        nvcc.nvcc_path.cache_clear()
-        monkeypatch.setattr(nvcc.metadata, "files", missing)
+        outside.packaged_program.cache_clear()
+        monkeypatch.setattr(outside.metadata, "files", missing)
         outcome = find("08.1").grade(lambda: ADD)
         assert outcome.status == "not_run"
-        assert outcome.message == "– 08.1 vector_add: not run: the package nvidia-cuda-nvcc is missing"
+        assert outcome.message == "– 08.1 vector_add: not run: nvcc is missing: pip install nvidia-cuda-nvcc"
 
 
 def test_a_right_kernel_is_launched_on_every_size(cpp_on_torch):

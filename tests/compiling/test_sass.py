@@ -3,9 +3,8 @@
 import pytest
 
 from tutorlib.compiling.cute import compile_cute
-from tutorlib.compiling.errors import ToolMissing
 from tutorlib.compiling.ptx import opcodes, story
-from tutorlib.compiling.sass import SASS_OPCODES, disassemble, main_loop_of, nvdisasm_path, read_listing
+from tutorlib.compiling.sass import SASS_OPCODES, disassemble, main_loop_of, read_listing
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
@@ -37,15 +36,6 @@ def test_no_loop_no_lines():
     assert main_loop_of("EXIT") == ""
 
 
-@pytest.fixture
-def nvdisasm():
-    try:
-        return nvdisasm_path()
-    except ToolMissing as error:
-        pytest.skip(f"needs {error}")
-
-
-@pytest.mark.usefixtures("nvdisasm")
 @pytest.mark.parametrize("loop", [multistage, make_loop(SPREAD)])
 def test_a_k_tile_of_the_machine_code_has_what_the_ptx_has(loop):
     compiled = compile_cute(make_gemm(TUNED, loop), [TensorSpec((1024, 1024), "bf16")] * 3, "sm_90a")

@@ -1,4 +1,4 @@
-"""PRIVATE: what tutorlib/dsl takes of the DSLs besides what they document. By module; names of what is made are below.
+"""PRIVATE: what the files of test_door take of the DSLs besides what they document. By module; what is made is below.
 
 MADE: the same for attributes of what the DSLs make, which has to be made first (test_private_names).
 """

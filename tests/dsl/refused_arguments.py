@@ -87,22 +87,10 @@ def takes_numpys_root(x, y):
     y[0] = np.sqrt(x[0])
 
 
-@refused("what NumPy and math do, cute.math does here")
-@cute.jit
-def takes_numpys_maximum(x, y):
-    y[0] = np.maximum(x[0], 0)
-
-
 @refused("This argument must be a dtype of cutlass, such as cutlass.Float32: no string, none of torch")
 @cute.jit
 def names_a_dtype(x, y):
     cute.make_rmem_tensor((4,), "float32")
-
-
-@refused("Are the arguments in order?")
-@cute.jit
-def exchanges_shape_and_dtype(x, y):
-    cute.make_rmem_tensor(Float32, (4,))
 
 
 @refused("The dtype comes first, the layout second")

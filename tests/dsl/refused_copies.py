@@ -31,13 +31,6 @@ def vectors_down_a_column(x, y):
     cute.copy(tiled, part, cute.make_fragment_like(part))
 
 
-@refused("is it one thread's part (partition_S, partition_D) that is copied?", TILE)
-@cute.jit
-def copies_the_whole_tile(x, y):
-    tiled, _ = part_of(CopyUniversalOp(), x, (16, 8), (1, 8), 128)
-    cute.copy(tiled, x, y)
-
-
 @refused("cute.make_fragment_like(the other side)", TILE)
 @cute.jit
 def registers_in_a_row(x, y):

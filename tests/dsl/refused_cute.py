@@ -75,12 +75,6 @@ def adds_tensors(x, y):
     y = y + 2.0 * x
 
 
-@refused("compute with the value that `x.load()` gives")
-@cute.jit
-def adds_tensors_in_place(x, y):
-    y += 2.0 * x
-
-
 @refused("`cute.size(x)` is a tensor's number of elements")
 @cute.jit
 def takes_the_length(x, y):
@@ -100,19 +94,6 @@ def compares_with_the_shape(x, y):
 def indexes_with_all_three(x, y):
     thread = cute.arch.thread_idx()
     y[thread] = x[thread]
-
-
-@refused("that is a tuple of three")
-@cute.jit
-def repeats_the_tuple(x, y):
-    i = cute.arch.block_idx() * 128 + cute.arch.thread_idx()
-    y[i] = x[i]
-
-
-@refused("it takes one number for each, `a[row, column]`")
-@cute.jit
-def too_many_indices(x, y):
-    y[0, 0] = x[0, 0]
 
 
 @refused("takes no Python slice")
@@ -185,16 +166,6 @@ def stores_one_number(x, y):
 
 
 # types ----------------------------------------------------------------------------------------------------------
-
-
-@refused("`value` is Int32 before and Float32 after")
-@cute.jit
-def begins_as_an_int(x, y):
-    thread, _, _ = cute.arch.thread_idx()
-    value = 0
-    if thread < 4:
-        value = x[thread]
-    y[thread] = value
 
 
 @refused("`total` is Int32 before and Float32 after. Begin with the type that it keeps: `cutlass.Float32(…)`")
@@ -339,10 +310,3 @@ def exchanges_registers(x, y):
 @cute.jit
 def a_tensor_of_a_tensor(x, y):
     y[0] = cute.make_tensor(x, cute.make_layout(4))[0]
-
-
-@refused("The tensor has the shape ((2, 4), 2) and the value ((2, 2), 2)")
-@cute.jit
-def stores_half(x, y):
-    half = cute.make_tensor(x.iterator, cute.make_layout(((2, 2), 2))).load()
-    cute.make_tensor(y.iterator, cute.make_layout(((2, 4), 2))).store(half)

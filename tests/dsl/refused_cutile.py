@@ -212,18 +212,6 @@ def dim_for_axis(x, y):
     ct.store(y, (0, 0), ct.sum(ct.load(x, (0, 0), (16, 16)), dim=1, keepdims=True))
 
 
-@refused("nor is Python's float")
-@ct.kernel
-def pythons_float(x, y):
-    ct.store(y, (0, 0), ct.load(x, (0, 0), (16, 16)).astype(float))
-
-
-@refused("no lists, no comprehensions, no try")
-@ct.kernel
-def a_shape_as_a_list(x, y):
-    ct.store(y, (0, 0), ct.load(x, (0, 0), [16, 16]))
-
-
 @refused("ct.store does not round")
 @ct.kernel
 def stores_what_is_too_wide(x, y):

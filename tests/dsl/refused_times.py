@@ -3,8 +3,6 @@
 They join `refused_cute.REFUSED`.
 """
 
-import math
-
 from cutlass import const_expr, cute, range_constexpr
 
 from tests.dsl.refused_cute import refused
@@ -29,12 +27,6 @@ def decides_too_early(x, y):
 def unrolled_by_itself(x, y):
     for i in range_constexpr(4):
         y[i] = x[i]
-
-
-@refused("or loop with Python's range, which unrolls")
-@cute.jit
-def calls_a_unrolled_by_itself(x, y):
-    unrolled_by_itself(x, y)
 
 
 def plain_branch(x):
@@ -62,26 +54,6 @@ def calls_a_plain_loop(x, y):
     plain_loop(x, y)
 
 
-@refused("int() can go")
-@cute.jit
-def makes_an_int(x, y):
-    thread, _, _ = cute.arch.thread_idx()
-    y[int(thread)] = x[thread]
-
-
-@refused("or keep its values in cute.make_rmem_tensor")
-@cute.jit
-def indexes_a_list(x, y):
-    thread, _, _ = cute.arch.thread_idx()
-    y[thread] = [1.0, 2.0, 3.0][thread]
-
-
-@refused("math.exp is cute.math.exp")
-@cute.jit
-def calls_math(x, y):
-    y[0] = math.exp(x[0])
-
-
 @refused("A condition that is known only at run time needs an `if`")
 @cute.jit
 def asserts(x, y):
@@ -97,15 +69,6 @@ def breaks(x, y):
         if i > 4:
             break
         y[i] = x[i]
-
-
-@refused("cannot be left by `return`")
-@cute.jit
-def returns_early(x, y):
-    thread, _, _ = cute.arch.thread_idx()
-    if thread > 4:
-        return
-    y[thread] = x[thread]
 
 
 @refused("`value` has no value here: is it misspelled, or assigned only inside a run-time branch")

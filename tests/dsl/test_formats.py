@@ -1,8 +1,7 @@
 """The forms of text that tutorlib/dsl reads besides the refusals', met in what the installed DSLs write.
 
-Read elsewhere: the type of a tensor that was marked (test_compile_calls), the compiler's report of its passes
-(tests/compiling/test_stages), which half of CuTe's wheels was loaded (test_private_names). Each form can be provoked
-without a GPU.
+Read elsewhere: the type of a tensor that was marked (tests/checking/test_compile_calls), the compiler's report of its
+passes (tests/notebook/test_stages). Each form can be provoked without a GPU.
 """
 
 import re
@@ -19,8 +18,7 @@ from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.dsl.cute.host_module import dynamic_smem, runtime_names
-from tutorlib.dsl.cute.messages import cute_message
-from tutorlib.dsl.places import places_of
+from tutorlib.dsl.errors import cute_message, places_of
 from tutorlib.kernels.doubling import double
 
 

@@ -18,5 +18,5 @@ def test_a_dot_for_each_way():
 
 
 def test_without_data_it_says_what_to_run():
-    with pytest.raises(NoData, match=r"tutorlib\.instruments\.launches"):
+    with pytest.raises(NoData, match="tutor sweep launches"):
         launches([])

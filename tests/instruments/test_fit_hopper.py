@@ -11,7 +11,6 @@ from tutorlib.instruments import fit_hopper as fitting
 from tutorlib.instruments.fit_hopper import (
     MeasuredAt,
     Timed,
-    cross_validated,
     fit,
     is_possible,
     loss,
@@ -120,11 +119,6 @@ def test_regret_is_what_the_preferred_one_takes_over_the_fastest():
     assert cost(one, *shape, constants=TRUE) < cost(other, *shape, constants=TRUE)
     assert regret([Timed(one, at, 30.0), Timed(other, at, 20.0)], TRUE) == {at: 1.5}
     assert regret([Timed(one, at, 30.0), Timed(other, at, 40.0)], TRUE) == {at: 1.0}
-
-
-def test_cross_validation_has_a_regret_for_every_shape_from_constants_of_the_others():
-    measured = [timed for timed in MADE if timed.config.tile[1] % 64 == 0]
-    assert cross_validated(measured, TRUE) == {MeasuredAt(shape): 1.0 for shape in SHAPES}
 
 
 def test_results_may_be_gzipped(tmp_path):

@@ -5,6 +5,9 @@ import json
 import pytest
 
 from tutorlib.instruments import launches
+from tutorlib.instruments.processes import in_a_process
+from tutorlib.instruments.sweeps import make_sweep
+from tutorlib.instruments.sweeps.attention import shapes
 from tutorlib.machine import device
 from tutorlib.machine.device import GPU
 from tutorlib.measuring import launch_costs
@@ -21,10 +24,10 @@ def folder(tmp_path, monkeypatch):
 
 
 def answers(**found):
-    """In place of processes: what each mode prints, or the exception that it ends with."""
+    """In place of processes: what each function gives, or the exception that it ends with."""
 
-    def run(mode, *rest, **variables):
-        got = found[mode.strip("-")]
+    def run(function, *rest, **variables):
+        got = found[function.__name__]
         if isinstance(got, Exception):
             raise got
         return got
@@ -34,20 +37,20 @@ def answers(**found):
 
 def test_without_a_gpu_first_calls_are_recorded(folder, monkeypatch):
     monkeypatch.setattr(device, "gpu", lambda: None)
-    monkeypatch.setattr(launches, "in_a_process", answers(first=STAGES))
-    file = launches.record_costs()
+    monkeypatch.setattr(launches, "in_a_process", answers(first_calls=STAGES))
+    file = launches.record()
     assert file.name == "no_gpu_launches.json"
     assert json.loads(file.read_text())[launches.FIRST] == STAGES
 
 
 def test_a_part_that_fails_leaves_the_others(folder, monkeypatch):
     monkeypatch.setattr(device, "gpu", lambda: H200)
-    failed = launches.Failed("--ways: no TVM-FFI")
     steps = {"first call": 7.0}
-    parts = {"first": STAGES, "ways": failed, "ready": {"loaded": 5.0}, "save": {}, "steps": steps, "driver": steps}
+    parts = {"first_calls": STAGES, "time_ways": launches.Failed("no TVM-FFI"), "ready_us": {"loaded": 5.0}}
+    parts |= {"save_double": None, "first_load_steps": steps, "driver_steps": steps}
     monkeypatch.setattr(launches, "in_a_process", answers(**parts))
     with pytest.raises(launches.Failed, match="no TVM-FFI"):
-        launches.record_costs()
+        launches.record()
     (found,) = launch_costs.recorded_launches()
     assert found[launches.FIRST] == STAGES
     assert found[launches.READY] == {"loaded": 5.0}
@@ -60,9 +63,10 @@ def test_medians_are_of_each_stage():
     assert launches.medians(found) == {"trace": 3.0, "load": 8.0}
 
 
-def test_a_process_that_fails_is_told_by_its_last_line():
-    with pytest.raises(launches.Failed, match="takes no arguments"):
-        launches.in_a_process("--nonsense")
+def test_a_process_gives_a_functions_result_or_its_last_line():
+    assert in_a_process(shapes) == list(map(list, shapes()))
+    with pytest.raises(launches.Failed, match=r"make_sweep: KeyError: 'no such sweep'"):
+        in_a_process(make_sweep, "no such sweep")
 
 
 def test_first_calls_of_all_kernels_are_measured_here(monkeypatch):

@@ -72,11 +72,6 @@ def test_without_the_tool_it_says_where_it_comes_from(monkeypatch):
         sanitizing.find_program()
 
 
-def test_an_unknown_bug_is_refused():
-    with pytest.raises(SystemExit, match="no bug is called rms"):
-        sanitizing.run_command(["rms"])
-
-
 def test_the_table(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sanitizer, "SWEEPS", tmp_path)
     assert hunt.show_verdicts() is None

@@ -8,7 +8,7 @@ import torch
 from cutlass import cute
 from cutlass.cute.runtime import from_dlpack
 
-from tutorlib.dsl.cute.compiler import counted_compilations
+from tutorlib.checking.compile_calls import counted_compilations
 from tutorlib.exercises.n17_compile_once import cost_counts as costs
 from tutorlib.models.compiling import DirectCall, compilations_of, per_call, struct_layout
 

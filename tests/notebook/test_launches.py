@@ -67,7 +67,7 @@ def test_without_records_a_line_says_what_to_run(monkeypatch, capsys):
     assert page.show_later_calls() is None
     assert page.show_first_load() is None
     page.show_new_processes()
-    assert capsys.readouterr().out.count("python -m tutorlib.instruments.launches") == 4
+    assert capsys.readouterr().out.count("`tutor sweep launches`") == 4
 
 
 def test_stages_are_printed(capsys):

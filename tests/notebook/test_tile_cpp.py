@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from tests.pages.n08_tile_cpp.tile_cpp import ADD, HOST, PROMISING
+from tutorlib.checking.cuda_host.program import command
 from tutorlib.compiling.nvcc import nvcc_command
-from tutorlib.compiling.program import command
 from tutorlib.exercises import find
 from tutorlib.kernels.cpp.gemm import PROMISES, WAYS
 from tutorlib.kernels.cpp.vector_add import in_tiles

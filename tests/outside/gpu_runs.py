@@ -22,7 +22,7 @@ from typing import Any
 from tests.outside.beside_gpu import HUNG, NAME
 from tests.outside.coverage import FAULTS_DATA
 from tests.outside.faults import EACH, mutants_of
-from tutorlib.compiling import ptxas
+from tutorlib.compiling.outside import packaged_program
 from tutorlib.instruments import accesses
 from tutorlib.instruments.sanitizing import OPTIONS, find_program, read_verdict, run_within
 from tutorlib.machine.versions import this_machine
@@ -81,7 +81,8 @@ def assemble(program: Program) -> str:
     arch = "sm_90a" if ".target sm_90a" in program.ptx else "sm_90"
     source = program.cubin.with_suffix(".ptx")
     source.write_text(program.ptx, encoding="utf-8")
-    command = [ptxas.path(), "--generate-line-info", "--gpu-name", arch, "--output-file", program.cubin, source]
+    ptxas = packaged_program("nvidia-cuda-nvcc", "ptxas")
+    command = [ptxas, "--generate-line-info", "--gpu-name", arch, "--output-file", program.cubin, source]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else " ".join(done.stderr.split())[:240]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tutorlib.compiling.driver import done, prepare
+from tutorlib.measuring.driver import done, prepare
 from tutorlib.simulate.kept import KeptLaunch, Memory
 from tutorlib.simulate.ptx.memory.pointers import relocate
 

@@ -9,8 +9,8 @@ from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.served import Served, need_function
 from tutorlib.checking.values import attempt
 from tutorlib.checking.work_limits import busiest, count_issued
-from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
-from tutorlib.compiling.driver import LaunchGrid
+from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
+from tutorlib.compiling.launch_config import LaunchGrid
 from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.measuring.launchers import CppLauncher
 from tutorlib.problems.problem import Shape
@@ -140,3 +140,14 @@ def source_of(answer: Answer) -> str:
     if not isinstance(source, str):
         raise WrongKind(f"it should return the source, a string; it returns {source!r}.")
     return source
+
+
+def wrong_parameters(compiled: CompiledCpp, pointers: int, integers: int) -> str | None:
+    """Why the kernel does not take that many pointers and then that many integers, or None."""
+    words = {"ptr": "pointer", "u32": "integer", "u64": "integer"}
+    has = [words.get(kind, kind) for kind in compiled.parameters]
+    wanted = ["pointer"] * pointers + ["integer"] * integers
+    if has == wanted:
+        return None
+    what = f"the kernel's parameters should be {', '.join(wanted)}; yours are {', '.join(has) or 'none'}"
+    return Flaw(what, Fail.PARAMETERS)

@@ -12,10 +12,11 @@ from tutorlib.checking.artifact import MOST_LAUNCHES, MOST_TILE_IR, UNREADABLE, 
 from tutorlib.checking.artifact_launch import cutile_arguments, load_entry, packed
 from tutorlib.checking.kernel_questions import cutile_launches
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.driver import LaunchConfig, prepare
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.launch_config import LaunchConfig
 from tutorlib.compiling.tile_ir import compile_tile_ir
 from tutorlib.machine import device
+from tutorlib.measuring.driver import prepare
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx.report import Report

@@ -21,7 +21,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tutorlib.checking.answer import WrongKind
-from tutorlib.dsl.cute.functions import code_as_written
+from tutorlib.checking.plain_python import code_as_written
 from tutorlib.dsl.cutile.kernels import inside_of_kernel
 from tutorlib.failure import Fail, Flaw
 

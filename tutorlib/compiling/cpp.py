@@ -23,7 +23,6 @@ from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.compiling.nvcc import kept_path, nvcc_command, put_in_cache
 from tutorlib.compiling.outside import run_compiler
 from tutorlib.compiling.tile_ir import entries_of, inspect_tile_kernel, ptx_of
-from tutorlib.dsl.failure import Fail, Flaw
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.dsl.refused_cpp import CPP
 
@@ -104,15 +103,11 @@ def compile_cpp(source: str, arch: str = "sm_90") -> CompiledCpp:
     """Compile the one __tile_global__ function of a source that begins after HEADER.
 
     arch: "sm_80", "sm_90", "sm_100", …, without the "a" of CuTe.
-    Raises CompileFailed with the reader's line, ModuleNotFoundError and ToolMissing.
+    Raises CompileFailed with the reader's line, and ToolMissing.
     """
     source = textwrap.dedent(source).strip("\n")
     cubin, output = build(source, arch)
-    entries = entries_of(ptx_of(cubin)) if cubin else []
-    if len(entries) != 1:
-        how = "" if entries else ": `__tile_global__ void name(…) { … }`"
-        raise CompileFailed(f"the source has {len(entries)} __tile_global__ functions; one is launched{how}")
-    ((name, parameters),) = entries
+    name, parameters = only_kernel(ptx_of(cubin) if cubin else "", "__tile_global__")
     return CompiledCpp(
         **vars(inspect_tile_kernel(arch, cubin)),
         name=name,
@@ -120,6 +115,14 @@ def compile_cpp(source: str, arch: str = "sm_90") -> CompiledCpp:
         source=source,
         remarks=read_remarks(output),
     )
+
+
+def only_kernel(ptx: str, kind: str) -> tuple[str, tuple[str, ...]]:
+    """Name and parameters of a source's one kernel. kind: "__global__". Raises CompileFailed for none or several."""
+    if len(entries := entries_of(ptx)) == 1:
+        return entries[0]
+    how = "" if entries else f": `{kind} void name(…) {{ … }}`"
+    raise CompileFailed(f"the source has {len(entries)} {kind} functions; one is launched{how}")
 
 
 def build(source: str, arch: str) -> tuple[bytes, str]:
@@ -197,14 +200,3 @@ def read_remarks(output: str) -> tuple[Remark, ...]:
             text += " " + "×".join(re.findall(r"\d+", notes.get("Shape", "")))
         found.add(Remark(int(place[1]), f"{headline}: {reason[1]}" if reason else text))
     return tuple(sorted(found, key=lambda remark: (remark.line, remark.text)))
-
-
-def wrong_parameters(compiled: CompiledCpp, pointers: int, integers: int) -> str | None:
-    """Why the kernel does not take that many pointers and then that many integers, or None."""
-    words = {"ptr": "pointer", "u32": "integer", "u64": "integer"}
-    has = [words.get(kind, kind) for kind in compiled.parameters]
-    wanted = ["pointer"] * pointers + ["integer"] * integers
-    if has == wanted:
-        return None
-    what = f"the kernel's parameters should be {', '.join(wanted)}; yours are {', '.join(has) or 'none'}"
-    return Flaw(what, Fail.PARAMETERS)

@@ -1,12 +1,10 @@
 """Plain CUDA C++ from a string, compiled by nvcc to PTX or to a GPU's own code; needs no GPU."""
 
-import re
 import textwrap
 from typing import Literal
 
 from tutorlib.compiling.compiled import inspect_kernel
-from tutorlib.compiling.cpp import CompiledCpp, made_by_nvcc
-from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.cpp import CompiledCpp, made_by_nvcc, only_kernel
 
 ARCH = "sm_80"  # the simulator's target
 
@@ -14,7 +12,7 @@ ARCH = "sm_80"  # the simulator's target
 def compile_cuda(source: str, arch: str = ARCH) -> str:
     """The PTX of plain CUDA C++, with line numbers; kept on disk for the next time.
 
-    Raises CompileFailed with the reader's line, ModuleNotFoundError and ToolMissing.
+    Raises CompileFailed with the reader's line, and ToolMissing.
     """
     return nvcc(source, arch, "ptx").decode()
 
@@ -22,17 +20,11 @@ def compile_cuda(source: str, arch: str = ARCH) -> str:
 def compile_cuda_kernel(source: str, arch: str) -> CompiledCpp:
     """The one __global__ function of a source, with its machine code. Raises as `compile_cuda`."""
     ptx = compile_cuda(source, arch)
-    entries = re.findall(r"\.entry (\w+)\((.*?)\)\s", ptx, re.DOTALL)
-    if len(entries) != 1:
-        raise CompileFailed(f"the source has {len(entries)} __global__ functions; one is launched")
-    ((name, parameters),) = entries
-    cubin = nvcc(source, arch, "cubin")
+    name, parameters = only_kernel(ptx, "__global__")
     return CompiledCpp(
-        **vars(inspect_kernel(arch, ptx, cubin, dynamic_smem=0, by_ptxas=True)),
+        **vars(inspect_kernel(arch, ptx, nvcc(source, arch, "cubin"), dynamic_smem=0, by_ptxas=True)),
         name=name,
-        parameters=tuple(
-            "ptr" if pointer else kind for kind, pointer in re.findall(r"\.param \.(\w+)( \.ptr)?", parameters)
-        ),
+        parameters=parameters,
         source=textwrap.dedent(source).strip("\n"),
         remarks=(),
     )

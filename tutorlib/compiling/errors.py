@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
-from tutorlib.dsl.places import places_of
+from tutorlib.dsl.errors import places_of
 from tutorlib.dsl.refusals import what_to_do
 
 

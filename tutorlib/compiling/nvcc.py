@@ -12,33 +12,21 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 import platformdirs
 
 from tutorlib.compiling.errors import ToolMissing
-from tutorlib.compiling.packaged import packaged_program
+from tutorlib.compiling.outside import packaged_program
 
 NVCC, HEADERS = "nvidia-cuda-nvcc", "nvidia-cuda-runtime"  # packages
 BESIDE = Path(sys.prefix, "cuda-headers", "nvidia", "cu13", "include")
 
 
-@cache
-def nvcc_path() -> Path:
-    """Raises ModuleNotFoundError where the package is missing."""
-    if (nvcc := packaged_program(NVCC, "nvcc")) is None:
-        raise ModuleNotFoundError(f"nvcc is missing: pip install {NVCC}", name=NVCC)
-    return nvcc
-
-
 def nvcc_command() -> list[str]:
-    """nvcc, and where it finds headers of its version.
-
-    Raises ModuleNotFoundError, and ToolMissing where there is no host compiler, or are no such headers.
-    """
-    nvcc = nvcc_path()
+    """nvcc, and where it finds headers of its version. Raises ToolMissing: of nvcc, a host compiler, the headers."""
+    nvcc = packaged_program(NVCC, "nvcc")
     if shutil.which("gcc") is None:
         raise ToolMissing("nvcc needs a C++ compiler, and there is no gcc here (Debian, Ubuntu: apt install g++)")
     if headers_fit():

@@ -7,10 +7,12 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import IO
 
-from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.errors import CompileFailed, ToolMissing
 
 LIMIT_S = 180.0  # that a compiler may take
 MOST_PRINTED = 2**22  # bytes of a compiler's output that are read
@@ -23,6 +25,19 @@ NO_MEMORY = re.compile(  # what gcc, cudafe++, LLVM, the C++ library and ptxas s
 COMPILER_MEMORY = 2**31  # bytes that a compiler may use in a sandbox; measured of page 08: 0.36 GB at most
 
 _sandbox: SandboxOf | None = None
+
+
+@cache
+def packaged_program(package: str, name: str) -> Path:
+    """The path of the program of this name that a package of pip's has. Raises ToolMissing."""
+    try:
+        files = metadata.files(package) or []
+    except metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.name.removesuffix(".exe") == name:
+            return Path(str(file.locate()))
+    raise ToolMissing(f"{name} is missing: pip install {package}")
 
 
 def sandbox_compilers(sandbox: SandboxOf) -> None:

@@ -2,29 +2,18 @@
 
 import re
 import tempfile
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
-from tutorlib.compiling.outside import run_compiler
-from tutorlib.compiling.packaged import packaged_program
-
-
-class NoPtxas(ToolMissing):
-    """There is no ptxas on this machine. The message says how it gets there."""
-
-
-@cache
-def path() -> Path:
-    """Its path, in the package nvidia-cuda-nvcc. Raises NoPtxas."""
-    if (found := packaged_program("nvidia-cuda-nvcc", "ptxas")) is None:
-        raise NoPtxas("there is no ptxas here: pip install nvidia-cuda-nvcc")
-    return found
+from tutorlib.compiling.outside import packaged_program, run_compiler
 
 
 @lru_cache(maxsize=64)
 def assemble(ptx: str) -> tuple[bytes, str]:
-    """The cubin of this PTX for its own target, and what `ptxas --verbose` prints. Raises CompileFailed and NoPtxas.
+    """The cubin of this PTX for its own target, and what `ptxas --verbose` prints.
+
+    Raises CompileFailed and ToolMissing.
 
     The line numbers and debug sections of PTX that comes out of a cubin are left out: its table of files is lost.
     """
@@ -33,7 +22,8 @@ def assemble(ptx: str) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory() as folder:
         source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(code, encoding="utf-8")
-        command = [path(), "--verbose", "--gpu-name", target, "--output-file", cubin, source]
+        ptxas = packaged_program("nvidia-cuda-nvcc", "ptxas")
+        command = [ptxas, "--verbose", "--gpu-name", target, "--output-file", cubin, source]
         done = run_compiler(command, Path(folder))
         if done.returncode:
             raise CompileFailed(f"ptxas refuses its PTX: {' '.join(done.stderr.split())[:240]}")
@@ -43,7 +33,7 @@ def assemble(ptx: str) -> tuple[bytes, str]:
 def machine_code(ptx: str) -> bytes:
     """The cubin of this PTX for its own target, instruction by instruction that of the CuTe DSL's own ptxas.
 
-    Raises CompileFailed and NoPtxas.
+    Raises CompileFailed and ToolMissing.
     """
     return assemble(ptx)[0]
 
@@ -55,14 +45,14 @@ def spilled(ptx: str) -> int | None:
     """
     try:
         return max(int(stores) for stores in re.findall(r"(\d+) bytes spill stores", assemble(ptx)[1]))
-    except NoPtxas:
+    except ToolMissing:
         return None
 
 
 def serialized(ptx: str) -> str | None:
     """Why ptxas lets each wgmma wait until the one before is done, in its own words (its remarks C7510 to C7514).
 
-    None where it does not: several are then in flight at a time. Raises NoPtxas.
+    None where it does not: several are then in flight at a time. Raises ToolMissing.
     """
     found = re.search(r"serialized due to (.*?) in the function", assemble(ptx)[1])
     return found and " ".join(found[1].split())

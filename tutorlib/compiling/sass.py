@@ -3,13 +3,9 @@
 import re
 import subprocess
 import tempfile
-from functools import cache
-from pathlib import Path
 
-from tutorlib.compiling.errors import ToolMissing
-from tutorlib.compiling.packaged import packaged_program
+from tutorlib.compiling.outside import packaged_program
 
-PACKAGE = "nvidia-cuda-nvdisasm"
 NAMES = {  # instructions of a kernel with cp.async, ldmatrix and mma.sync: PTX → nvdisasm's name
     "cp.async": "LDGSTS",
     "commit_group": "LDGDEPBAR",
@@ -22,14 +18,6 @@ NAMES = {  # instructions of a kernel with cp.async, ldmatrix and mma.sync: PTX 
 SASS_OPCODES = {name: rf"(?:@!?U?P\d+ )?{re.escape(name)}\b" for name in NAMES.values()}  # with its predicate
 
 
-@cache
-def nvdisasm_path() -> Path:
-    """Raises ToolMissing."""
-    if (found := packaged_program(PACKAGE, "nvdisasm")) is None:
-        raise ToolMissing(f"nvdisasm is missing: pip install {PACKAGE}")
-    return found
-
-
 def disassemble(cubin: bytes) -> str:
     """The instructions of a cubin, a line each: predicate, opcode, operands; labels in lines of their own.
 
@@ -38,8 +26,9 @@ def disassemble(cubin: bytes) -> str:
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        command = [str(nvdisasm_path()), "-c", file.name]
-        return read_listing(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        nvdisasm = str(packaged_program("nvidia-cuda-nvdisasm", "nvdisasm"))
+        listing = subprocess.run([nvdisasm, "-c", file.name], capture_output=True, text=True, check=True).stdout
+    return read_listing(listing)
 
 
 def read_listing(listing: str) -> str:

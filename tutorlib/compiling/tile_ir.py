@@ -6,39 +6,29 @@ that loads it: a cubin is safe to load only if its author is trusted.
 
 import os
 import re
-import shutil
 import tempfile
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.cubin import sections
-from tutorlib.compiling.errors import CompileFailed, ToolMissing
-from tutorlib.compiling.outside import run_compiler
-from tutorlib.compiling.packaged import packaged_program
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.outside import packaged_program, run_compiler
 
 TOOLKIT = ("CUDA_HOME", "CUDA_PATH")  # another CUDA, whose libraries tileiras would take for its own
-
-
-@cache
-def tileiras_path() -> Path:
-    """The path of tileiras, in the package nvidia-cuda-tileiras or on PATH. Raises ToolMissing."""
-    found = packaged_program("nvidia-cuda-tileiras", "tileiras")
-    found = found or (Path(which) if (which := shutil.which("tileiras")) else None)
-    if found is None:
-        raise ToolMissing("there is no tileiras here: pip install nvidia-cuda-tileiras")
-    return found
 
 
 @lru_cache(maxsize=64)
 def compile_tile_ir(tile_ir: bytes, arch: str, opt_level: int = 3) -> Compiled:
     """A cubin, byte for byte as cuTile compiles it. arch: "sm_90". Raises CompileFailed and ToolMissing."""
-    command: list[str | Path] = [tileiras_path(), "--gpu-name", arch, f"-O{opt_level}", "--lineinfo"]
+    tileiras = packaged_program("nvidia-cuda-tileiras", "tileiras")
     environment = {name: value for name, value in os.environ.items() if name not in TOOLKIT}
     with tempfile.TemporaryDirectory() as folder:
         file, cubin = Path(folder) / "kernel.bytecode", Path(folder) / "kernel.cubin"
         file.write_bytes(tile_ir)
-        done = run_compiler([*command, "-o", cubin, file], Path(folder), environment)
+        done = run_compiler(
+            [tileiras, "--gpu-name", arch, f"-O{opt_level}", "--lineinfo", "-o", cubin, file], Path(folder), environment
+        )
         if done.returncode:
             raise CompileFailed(f"tileiras refuses its Tile IR: {' '.join(done.stderr.split())[:240]}")
         return inspect_tile_kernel(arch, cubin.read_bytes())
@@ -60,7 +50,7 @@ def entries_of(ptx: str) -> list[tuple[str, tuple[str, ...]]]:
     return [
         (
             name,
-            tuple("ptr" if ptr else kind for kind, ptr in re.findall(r"(?m)^\.param \.(\w+)( \.ptr)?", parameters)),
+            tuple("ptr" if ptr else kind for kind, ptr in re.findall(r"(?m)^\s*\.param \.(\w+)( \.ptr)?", parameters)),
         )
         for name, parameters in re.findall(r"\.entry (\w+)\((.*?)\)\s", ptx, re.DOTALL)
     ]

@@ -1,4 +1,4 @@
-"""The one door to what CuTe and cuTile do not document: private names, patches of them, the words of their errors.
+"""What CuTe and cuTile do not document, as the simulator uses it: private names, patches, the words of their errors.
 
-Nothing outside of this folder names any of that; what the DSLs document is used everywhere (tests/dsl).
+The course's own uses are in the modules that tests/dsl/test_door.py lists; no other module names any of that.
 """

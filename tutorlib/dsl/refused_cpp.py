@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tutorlib.dsl.refusal import advised
+from tutorlib.dsl.refusals import advised
 
 # The name in other tile languages, C and CUDA → the name here.
 NAMES = {

@@ -16,7 +16,7 @@ def launches(everything: Sequence[dict[str, Any]] | None = None) -> Figure:
     """A dot for each way: host time in µs, on a logarithmic axis; a panel for each GPU. Raises NoData."""
     found = [one for one in (recorded_launches() if everything is None else everything) if LATER in one]
     if not found:
-        raise NoData("not measured yet: run python -m tutorlib.instruments.launches on a machine with a GPU")
+        raise NoData("not measured yet: run `tutor sweep launches` on a machine with a GPU")
     figure = Figure(figsize=(11, 1.2 + 3.8 * len(found)), layout="constrained")
     for axes, one in zip(figure.subplots(len(found), squeeze=False)[:, 0], found, strict=True):
         draw_ways(axes, one)

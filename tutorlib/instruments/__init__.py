@@ -1,1 +1,1 @@
-"""The author's instruments: sweeps, explorations, witnesses. No reader's page and no grading imports them."""
+"""What the course measures beyond exercises: sweeps, witnesses, the fit of the chooser. No page imports it."""

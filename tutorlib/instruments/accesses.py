@@ -1,13 +1,9 @@
-"""The cost of memory accesses, counted twice for the same kernels: by a GPU's counters and by the simulator.
+"""The cost of memory accesses, counted twice for the same kernels: by a GPU's counters and by the simulator."""
 
-python -m tutorlib.instruments.accesses        # launches each kernel once, for ncu to look at
-"""
-
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tutorlib.instruments.processes import command_of
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.kernels.transposes import TRANSPOSES
 from tutorlib.measuring import counters
@@ -18,20 +14,10 @@ from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Work
 from tutorlib.simulate.ptx.report import Report
 
-SHARED, GLOBAL = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op", "l1tex__t_{}_pipe_lsu_mem_global_op"
-BY_OPCODE = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared"
-HARDWARE = (  # counters of the SMs' memory pipes, and of single instructions; a GPU may lack some
-    *(f"{SHARED}_{op}.sum" for op in ("ld", "st")),
-    *(f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum" for op in ("ld", "st")),
-    *(f"{GLOBAL.format(what)}_{op}.sum" for what in ("sectors", "requests") for op in ("ld", "st")),
-    f"{BY_OPCODE}.sum",
-    *(f"{BY_OPCODE}_op_{op}.sum" for op in ("ld", "st", "ldsm", "ldgsts")),
-    *(f"smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum" for op in ("ld", "st", "ldsm", "ldgsts")),
-    counters.LDMATRIX,
-    counters.CP_ASYNC,
-    counters.CP_ASYNC_BYTES,
-    counters.STORES,
-    counters.STORE_BYTES,
+SHARED, GLOBAL = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op", "l1tex__t_sectors_pipe_lsu_mem_global_op"
+HARDWARE = (  # counters of the SMs' memory pipes: wavefronts by instruction, sectors
+    *(f"{SHARED}_{op}.sum" for op in ("ld", "st", "ldsm", "ldgsts")),
+    *(f"{GLOBAL}_{op}.sum" for op in ("ld", "st")),
 )
 BY_ADDRESS = (  # what ncu works out from the addresses of each instruction: taken, and the fewest possible
     "memory_l1_wavefronts_shared",
@@ -58,15 +44,7 @@ KERNELS = {
 
 def count_on_gpu(metrics: Sequence[str]) -> dict[str, dict[str, float]]:
     """Kernel → metric → what ncu counted. Raises NoCounters."""
-    command = [sys.executable, "-m", __name__]
-    return dict(zip(KERNELS, counters.count(command, metrics, marked=True), strict=True))
-
-
-def countable(metrics: Sequence[str]) -> list[str]:
-    """Those of them that ncu can count on this GPU. Raises FileNotFoundError where there is no ncu."""
-    listed = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True, check=False).stdout
-    names = {line.split()[0] for line in listed.splitlines() if line.split()}
-    return [metric for metric in metrics if metric.partition(".")[0] in names]
+    return dict(zip(KERNELS, counters.count(command_of(launch_all), metrics, marked=True), strict=True))
 
 
 def count_simulated(name: str) -> dict[str, tuple[int, int]]:
@@ -87,5 +65,6 @@ def costs_of(report: Report) -> dict[str, tuple[int, int]]:
     return {f"{space} {op.rstrip('.')}": report.total(space, op) for space, op in kinds}
 
 
-if __name__ == "__main__":
+def launch_all() -> None:
+    """For ncu to look at."""
     counters.launch_marked([CuteLauncher(k.host, k.problem).on(Work(k.problem, k.shape)) for k in KERNELS.values()])

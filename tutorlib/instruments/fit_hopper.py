@@ -24,7 +24,6 @@ STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each 
 DOUBT = 0.02  # by which two estimates must differ, or two times, before the difference means something
 FAR_OFF = 1.5  # times the fastest one's time: slower candidates all count the same
 UNSTEADY = 1.2  # times the usual time of a baseline, or that part of it: something else was going on
-FOLDS = 4  # of the shapes, in cross-validation
 MISS = 0.5  # weight of what estimates miss by, beside what choices cost
 MOST_OF_LONG = 1.05  # pairs that differ in the lines of a K tile alone differ by 2 %; choosing would make more of it
 CUBE = 3  # weight of a shape with M = N = K beside any other: there are few, and published comparisons use them
@@ -70,7 +69,7 @@ def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
             place = MeasuredAt(tuple(result["shape"]), result.get("gpu", H200))
             try:
                 config = HopperConfig.from_json(result.get("config") or {})
-            except ConfigError:  # by a rule that is younger than the measurement
+            except (ConfigError, TypeError):  # by a younger rule; or it has a setting that is gone
                 continue
             if is_like_a_candidate(config) and math.isfinite(cost(config, *place.shape)):
                 found.append((config, place, result["us"], result.get("baseline_us")))
@@ -167,23 +166,11 @@ def regret(measured: Sequence[Timed], constants: Constants) -> dict[MeasuredAt, 
     return {place: min(found)[1] / min(us for _, us in found) for place, found in places}
 
 
-def cross_validated(measured: Sequence[Timed], constants: Constants) -> dict[MeasuredAt, float]:
-    """Each shape's regret, with constants fitted to three quarters of the weights N×K, of which its own is none."""
-    weights = list(dict.fromkeys(timed.place.shape[1:] for timed in measured))
-    found: dict[MeasuredAt, float] = {}
-    for fold in (set(weights[first::FOLDS]) for first in range(FOLDS)):
-        seen = fit([timed for timed in measured if timed.place.shape[1:] not in fold], constants)
-        found |= regret([timed for timed in measured if timed.place.shape[1:] in fold], seen)
-    return found
-
-
 def main(arguments: Sequence[str]) -> None:
     files = [Path(name) for name in arguments if not name.startswith("--")]
     results = [result for file in files for result in read(file)]
     measured = usable(results)
     print(f"{len(measured)} measurements; the estimates miss by {miss(measured, fitted()):.1%}")
-    if "--cross-validate" in arguments:
-        print(f"regret where it was not fitted: {shown_regret(cross_validated(measured, fitted()))}")
     constants = fit(measured, fitted())
     left, regrets = miss(measured, constants), regret(measured, constants)
     print(f"fitted: by {left:.1%}; regret: {shown_regret(regrets)}")

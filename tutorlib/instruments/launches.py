@@ -1,4 +1,4 @@
-"""The cost of first and later calls: python -m tutorlib.instruments.launches
+"""The cost of first and later calls: `tutor sweep launches`.
 
 First calls of three kernels, stage by stage, in three processes; on a machine without a GPU what comes before the
 loading. Where there is a GPU, also what a call costs the host in each way of keeping compiled kernels, and
@@ -7,11 +7,8 @@ figures/data/sweeps/GPU_launches.json.
 """
 
 import ctypes
-import json
 import os
 import platform
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -22,16 +19,17 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.compiling.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.compiling.stages import compile_in_stages
+from tutorlib.instruments.processes import Failed, in_a_process
+from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature, cute_target
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, NAME, READY, STEPS, TORCH
 from tutorlib.measuring.results import file_stem, write_json
-from tutorlib.paths import ROOT, SWEEPS
+from tutorlib.notebook.stages import compile_in_stages
+from tutorlib.paths import SWEEPS
 from tutorlib.problems.work import Call
 
 if TYPE_CHECKING:
@@ -170,7 +168,7 @@ def torch_stream() -> Any:
 # A saved kernel ----------------------------------------------------------------------------------------------------
 
 
-def ready_us(folder: Path) -> dict[str, float]:
+def ready_us(folder: str) -> dict[str, float]:
     """µs until this process has `double` ready, called once: from the folder, or compiled where it is not there."""
     import torch
     from cutlass.cute.runtime import make_fake_stream
@@ -180,10 +178,10 @@ def ready_us(folder: Path) -> dict[str, float]:
     x, y = vectors()
     torch.cuda.synchronize()
     warm_up_compiler()
-    saved = (folder / "double.o").exists()
+    saved = Path(folder, "double.o").exists()
     stand_in = make_fake_stream(use_tvm_ffi_env_stream=True)
     start = time.perf_counter()
-    load_or_compile(folder, "double", lambda: for_torch(double, x, y, stand_in))(x, y)
+    load_or_compile(Path(folder), "double", lambda: for_torch(double, x, y, stand_in))(x, y)
     torch.cuda.synchronize()
     taken = 1e6 * (time.perf_counter() - start)
     torch.testing.assert_close(y, 2 * x)
@@ -206,7 +204,7 @@ class Laps:
         self.start = time.perf_counter()
 
 
-def first_load_steps(folder: Path) -> dict[str, float]:
+def first_load_steps(folder: str) -> dict[str, float]:
     """The steps of loading the folder's `double` and of calling it, in a process that has imported torch and CuTe."""
     import torch
     from cutlass import cute
@@ -221,7 +219,7 @@ def first_load_steps(folder: Path) -> dict[str, float]:
     import tvm_ffi  # noqa: F401
 
     laps.end("import tvm_ffi")
-    function = cute.runtime.load_module(str(folder / "double.o"), enable_tvm_ffi=True)["double"]
+    function = cute.runtime.load_module(f"{folder}/double.o", enable_tvm_ffi=True)["double"]
     laps.end("load_module")
     for call in ("first call", "second call"):
         function(x, y)
@@ -232,11 +230,11 @@ def first_load_steps(folder: Path) -> dict[str, float]:
     return laps.us
 
 
-def driver_steps(cubin: Path) -> dict[str, float]:
-    """The steps of loading `double`'s cubin with the driver alone, and of launching it for vectors of no elements."""
+def driver_steps(folder: str) -> dict[str, float]:
+    """The steps of loading the folder's cubin with the driver alone, and of launching it for vectors of no elements."""
     from cuda.bindings import driver
 
-    from tutorlib.compiling.driver import done
+    from tutorlib.measuring.driver import done
 
     laps = Laps()
     done(driver.cuInit(0))
@@ -244,7 +242,7 @@ def driver_steps(cubin: Path) -> dict[str, float]:
     context = done(driver.cuDevicePrimaryCtxRetain(done(driver.cuDeviceGet(0))))
     done(driver.cuCtxSetCurrent(context))
     laps.end("CUDA context")
-    module = done(driver.cuModuleLoadData(cubin.read_bytes()))
+    module = done(driver.cuModuleLoadData(Path(folder, "double.cubin").read_bytes()))
     laps.end("cuModuleLoadData")
     (kernel,) = done(driver.cuModuleEnumerateFunctions(1, module))
     laps.end("finding the kernel")
@@ -258,7 +256,7 @@ def driver_steps(cubin: Path) -> dict[str, float]:
     return laps.us
 
 
-def save_double(folder: Path) -> dict[str, float]:
+def save_double(folder: str) -> None:
     """`double` for this machine's GPU into the folder: double.o, and double.cubin beside it."""
     from cutlass import cute
     from cutlass.cute.runtime import make_fake_stream
@@ -269,9 +267,8 @@ def save_double(folder: Path) -> dict[str, float]:
     stream = make_fake_stream(use_tvm_ffi_env_stream=True)
     options = f"--enable-tvm-ffi --gpu-arch {device.compile_target()} --keep-cubin --dump-dir {folder}"
     compiled: Any = cute.compile(double, fake(), fake(), stream, options=options)
-    (folder / "double.cubin").write_bytes(compiled.__cubin__)
-    compiled.export_to_c(str(folder / "double.o"), "double")
-    return {}
+    Path(folder, "double.cubin").write_bytes(compiled.__cubin__)
+    compiled.export_to_c(f"{folder}/double.o", "double")
 
 
 # Later calls -------------------------------------------------------------------------------------------------------
@@ -373,61 +370,41 @@ def done_us(call: Call, calls: int) -> float:
 # All of it ---------------------------------------------------------------------------------------------------------
 
 
-class Failed(Exception):
-    """A process that measures ended with an error. Its last line."""
-
-
-def in_a_process(*arguments: str, **variables: str) -> Any:
-    """This command's output with these arguments and environment variables. Raises Failed."""
-    command = [sys.executable, "-m", "tutorlib.instruments.launches", *arguments]
-    environment = os.environ | variables
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
-    if done.returncode:
-        raise Failed(f"{' '.join(arguments)}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def medians(found: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: round(median(one[name] for one in found), 2) for name in found[0]}
 
 
-def measure_first_calls() -> dict[str, dict[str, float]]:
-    found = [in_a_process("--first") for _ in range(PROCESSES)]
-    return {kernel: medians([one[kernel] for one in found]) for kernel in found[0]}
+def measure_first_calls() -> dict[str, Any]:
+    found = [in_a_process(first_calls) for _ in range(PROCESSES)]
+    return {FIRST: {kernel: medians([one[kernel] for one in found]) for kernel in found[0]}}
 
 
-def measure_new_processes() -> dict[str, float]:
+def measure_new_processes() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        made, *loaded = [in_a_process("--ready", folder) for _ in range(PROCESSES)]
-    return made | medians(loaded)
+        made, *loaded = [in_a_process(ready_us, folder) for _ in range(PROCESSES)]
+    return {READY: made | medians(loaded)}
 
 
-def measure_steps() -> dict[str, dict[str, float]]:
+def measure_steps() -> dict[str, Any]:
     """By who loads: CuTe, and the driver under each setting of CUDA_MODULE_LOADING."""
     with tempfile.TemporaryDirectory() as folder:
-        in_a_process("--save", folder)
-        found = {"CuTe": medians([in_a_process("--steps", folder) for _ in range(PROCESSES)])}
+        in_a_process(save_double, folder)
+        found = {"CuTe": medians([in_a_process(first_load_steps, folder) for _ in range(PROCESSES)])}
         for setting in ("LAZY", "EAGER"):
-            runs = [in_a_process("--driver", folder, CUDA_MODULE_LOADING=setting) for _ in range(PROCESSES)]
+            runs = [in_a_process(driver_steps, folder, CUDA_MODULE_LOADING=setting) for _ in range(PROCESSES)]
             found[f"the driver, {setting}"] = medians(runs)
-    return found
+    return {STEPS: found}
 
 
-def record_costs() -> Path:
+def record() -> Path:
     """All that this machine can measure, into its file, part by part. Raises Failed after the rest is done."""
     gpu = device.gpu()
     file = SWEEPS / f"{file_stem(gpu.name) if gpu else NO_GPU}_{NAME}.json"
     data: dict[str, Any] = {"machine": this_machine(), "date": date.today().isoformat()}
     data["cpu"] = f"{platform.machine()}, {os.cpu_count()} cores"
-    parts: list[Callable[[], dict[str, Any]]] = [lambda: {FIRST: measure_first_calls()}]
-    if gpu:
-        parts += [
-            partial(in_a_process, "--ways"),
-            lambda: {READY: measure_new_processes()},
-            lambda: {STEPS: measure_steps()},
-        ]
+    on_a_gpu = (partial(in_a_process, time_ways), measure_new_processes, measure_steps)
     failures = []
-    for measure_part in parts:
+    for measure_part in (measure_first_calls, *(on_a_gpu if gpu else ())):
         try:
             data |= measure_part()
             write_json(file, data)
@@ -436,30 +413,3 @@ def record_costs() -> Path:
     if failures:
         raise Failed("; ".join(failures))
     return file
-
-
-def run_launches(arguments: Sequence[str]) -> None:
-    match arguments:
-        case ["--first"]:
-            print(json.dumps(first_calls()))
-        case ["--ready", folder]:
-            print(json.dumps(ready_us(Path(folder))))
-        case ["--save", folder]:
-            print(json.dumps(save_double(Path(folder))))
-        case ["--steps", folder]:
-            print(json.dumps(first_load_steps(Path(folder))))
-        case ["--driver", folder]:
-            print(json.dumps(driver_steps(Path(folder, "double.cubin"))))
-        case ["--ways"]:
-            print(json.dumps(time_ways()))
-        case []:
-            try:
-                print(record_costs())
-            except Failed as error:
-                sys.exit(str(error))
-        case _:
-            sys.exit("python -m tutorlib.instruments.launches takes no arguments")
-
-
-if __name__ == "__main__":
-    run_launches(sys.argv[1:])

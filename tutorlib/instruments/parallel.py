@@ -1,4 +1,4 @@
-"""Notebook 16's MLP split over the GPUs of a host: python -m tutorlib.instruments.parallel
+"""Notebook 16's MLP split over the GPUs of a host: `tutor sweep mlp_parallel`.
 
 A process for each of two GPUs has half of the features, and NCCL adds what comes out of down. Compared with one GPU's,
 in result and time, at the shapes of Llama 3 8B; to figures/data/sweeps/GPU_mlp_parallel.json. It takes 30 s.
@@ -6,7 +6,6 @@ in result and time, at the shapes of Llama 3 8B; to figures/data/sweeps/GPU_mlp_
 
 import os
 import statistics
-import sys
 import tempfile
 from collections.abc import Callable
 from datetime import date
@@ -18,6 +17,7 @@ import torch.distributed as dist
 import torch.multiprocessing as processes
 from torch import Tensor
 
+from tutorlib.instruments.processes import Failed
 from tutorlib.kernels.fused.hopper import linear_swiglu
 from tutorlib.kernels.fused.mlp import LLAMA_8B, interleave
 from tutorlib.kernels.fused.parallel import shard
@@ -31,14 +31,14 @@ TOKENS = (512, 2048, 4096, 8192)
 CALLS = 30
 
 
-def split_over_gpus() -> int:
-    """Exit status."""
-    if torch.cuda.device_count() < WORLD:
-        print(f"{torch.cuda.device_count()} GPUs here, and the MLP is split over {WORLD}")
-        return 1
+def record() -> Path:
+    """Raises Failed on fewer GPUs."""
+    if (found := torch.cuda.device_count()) < WORLD:
+        raise Failed(f"the MLP is split over {WORLD} GPUs, and here are {found}")
+    os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # without NVLink multicast, which not every host has
     with tempfile.TemporaryDirectory() as folder:
         processes.spawn(run_rank, args=(f"file://{folder}/meeting",), nprocs=WORLD)
-    return 0
+    return sweep_file(torch.cuda.get_device_name(), NAME)
 
 
 def run_rank(rank: int, meeting: str) -> None:
@@ -53,7 +53,7 @@ def run_rank(rank: int, meeting: str) -> None:
     if rank == 0:
         machine = this_machine()
         data = {"machine": machine, "date": date.today().isoformat(), "world": WORLD, "points": points}
-        print(Path(write_json(sweep_file(machine["gpu"], NAME), data)))
+        write_json(sweep_file(machine["gpu"], NAME), data)
 
 
 def point(rank: int, tokens: int) -> dict[str, Any]:
@@ -111,8 +111,3 @@ def time_of(call: Callable[[], Any]) -> float:
     slowest = torch.tensor(statistics.median(times), device="cuda")
     dist.all_reduce(slowest, dist.ReduceOp.MAX)
     return round(float(slowest), 1)
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # without NVLink multicast, which not every host has
-    sys.exit(split_over_gpus())

@@ -1,17 +1,14 @@
-"""compute-sanitizer's reports on the broken kernels of notebook 18: python -m tutorlib.instruments.sanitizing [BUG …]
+"""compute-sanitizer's reports on the broken kernels of notebook 18: `tutor sweep sanitizer`.
 
 It needs a GPU, and compute-sanitizer of the CUDA toolkit. Every tool runs every bug in a process of its own, some
-minutes for all, at the shape that its report is about. The verdicts go to figures/data/sweeps/GPU_sanitizer.json;
-bugs that are not named keep theirs.
+minutes for all, at the shape that its report is about. The verdicts go to figures/data/sweeps/GPU_sanitizer.json.
 """
 
-import json
 import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
@@ -19,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
+from tutorlib.instruments.processes import command_of
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.machine import device
 from tutorlib.machine.versions import this_machine
@@ -38,20 +36,27 @@ BESIDE = ("COMPUTE-SANITIZER", "ERROR SUMMARY", "RACECHECK SUMMARY", "LEAK SUMMA
 
 
 def launch_once(name: str) -> None:
-    """One call of the broken kernel on the GPU, at the shape that its report is about, on random inputs."""
+    """One call of the broken kernel on the GPU, at the shape that its report is about, on random inputs.
+
+    Prints REFUSED where it does not compile.
+    """
     import torch
 
     bug = BUGS[name]
     work = Work(bug.problem, bug.wrong_at)
     work.refill(torch.Generator(work.output.tensor.device).manual_seed(0))
-    call = launcher_of(bug, bug.source).on(work)
+    try:
+        call = launcher_of(bug, bug.source).on(work)
+    except CompileFailed as error:
+        print(f"{REFUSED}: {error}")
+        return
     call()
     torch.cuda.synchronize()
 
 
 def sanitize(program: str, tool: str, name: str) -> dict[str, Any]:
     """One tool's verdict on one bug, as JSON has it: how the run ended, how many errors, the first of them."""
-    launch = [sys.executable, "-m", "tutorlib.instruments.sanitizing", "--launch", name]
+    launch = command_of(launch_once, name)
     environment = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}  # else all tensors are one allocation
     output, hung = run_within([program, "--tool", tool, *OPTIONS.get(tool, ()), *launch], TIME_LIMIT_S, environment)
     if hung:
@@ -98,41 +103,15 @@ def find_program() -> str:
     return program
 
 
-def record_verdicts(names: Sequence[str]) -> Path:
-    """Every tool on these bugs, into this GPU's file. Raises ToolMissing."""
-    program = find_program()
-    gpu = device.need_gpu()
-    file = sweep_file(gpu.name, NAME)
-    verdicts = json.loads(file.read_text(encoding="utf-8"))["verdicts"] if file.exists() else {}
-    runs = [(tool, name) for name in names if not device.why_not(BUGS[name].needs) for tool in TOOLS]
+def record() -> Path:
+    """Every tool on every bug, into this GPU's file. Raises ToolMissing."""
+    program, gpu = find_program(), device.need_gpu()
+    verdicts: dict[str, dict[str, Any]] = {name: {} for name, bug in BUGS.items() if not device.why_not(bug.needs)}
+    runs = [(tool, name) for name in verdicts for tool in TOOLS]
     with ThreadPoolExecutor(TOGETHER) as pool:
         for (tool, name), verdict in zip(runs, pool.map(lambda run: sanitize(program, *run), runs), strict=True):
-            verdicts.setdefault(name, {})[tool] = verdict
+            verdicts[name][tool] = verdict
             print(f"{name} {tool}: {verdict}", flush=True)
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    data = {
-        "machine": this_machine(),
-        "date": date.today().isoformat(),
-        "compute_sanitizer": version.splitlines()[-1],
-        "verdicts": {name: verdicts[name] for name in BUGS if name in verdicts},
-    }
-    return write_json(file, data)
-
-
-def run_command(arguments: Sequence[str]) -> None:
-    if arguments[:1] == ["--launch"]:
-        try:
-            launch_once(arguments[1])
-        except CompileFailed as error:
-            print(f"{REFUSED}: {error}")
-        return
-    if unknown := [name for name in arguments if name not in BUGS]:
-        sys.exit(f"no bug is called {unknown[0]}: {', '.join(BUGS)}")
-    try:
-        print(record_verdicts(arguments or list(BUGS)))
-    except ToolMissing as error:
-        sys.exit(str(error))
-
-
-if __name__ == "__main__":
-    run_command(sys.argv[1:])
+    data = {"machine": this_machine(), "date": date.today().isoformat(), "compute_sanitizer": version.splitlines()[-1]}
+    return write_json(sweep_file(gpu.name, NAME), data | {"verdicts": verdicts})

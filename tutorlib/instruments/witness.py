@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from math import inf
@@ -95,32 +95,10 @@ class GpuRecord:
     accesses: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @classmethod
-    def of_this_gpu(cls, with_outputs: bool) -> "GpuRecord":
-        """The records in its file; their outputs only on request."""
-        here = this_machine()
-        file = sweep_file(here["gpu"], NAME)
-        before = cls.read(file) if file.exists() else cls(here, "")
-        kept = before.outputs if with_outputs else ()
-        return replace(before, machine=here, date=date.today().isoformat(), outputs=kept)
-
-    @classmethod
     def read(cls, file: Path) -> "GpuRecord":
         data = json.loads(file.read_text(encoding="utf-8"))
         outputs = tuple(Kept(**{**one, "shape": tuple(one["shape"])}) for one in data["outputs"])
         return cls(data["machine"], data["date"], outputs, data["accesses"])
-
-    @property
-    def known(self) -> set[tuple[str, Shape]]:
-        return {(kept.exercise, kept.shape) for kept in self.outputs}
-
-    def extended(self, kept: Kept) -> "GpuRecord":
-        others = tuple(one for one in self.outputs if (one.exercise, one.shape) != (kept.exercise, kept.shape))
-        return replace(self, outputs=(*others, kept))
-
-    def counted(self, accesses: dict[str, dict[str, float]]) -> "GpuRecord":
-        """With more counters of the kernels."""
-        kernels = {*self.accesses, *accesses}
-        return replace(self, accesses={k: self.accesses.get(k, {}) | accesses.get(k, {}) for k in sorted(kernels)})
 
     def write(self) -> Path:
         return write_json(sweep_file(self.machine["gpu"], NAME), asdict(self))
@@ -151,10 +129,29 @@ def sizes_kept(exercise: KernelExercise) -> tuple[Shape, ...]:
     return (GATED_GEMM,) if problem.output.blocks else (GEMM,)
 
 
-def take(known: Collection[tuple[str, Shape]] = ()) -> Iterator[Kept | str]:
-    """Run each kernel on the GPU at hand, but for those that are known; a line about each that fails."""
+def record() -> Iterator[str]:
+    """Run and count each kernel on the GPU at hand, into its file; a line about each."""
+    here = this_machine()
+    file, outputs, found = sweep_file(here["gpu"], NAME), list[Kept](), dict[str, dict[str, float]]()
+    for one in take():
+        if isinstance(one, Kept):
+            outputs.append(one)
+            one = f"{one.exercise} at {one.shape}: {len(one.distance)} bytes"
+        yield one
+    try:
+        for metrics in (accesses.HARDWARE, accesses.BY_ADDRESS):
+            for kernel, counted in accesses.count_on_gpu(metrics).items():
+                found[kernel] = found.get(kernel, {}) | counted
+    except NoCounters as error:
+        yield f"no accesses are counted, and the file keeps what it has: {error}"
+        found = GpuRecord.read(file).accesses if file.exists() else {}
+    yield f"wrote {GpuRecord(here, date.today().isoformat(), tuple(outputs), found).write()}"
+
+
+def take() -> Iterator[Kept | str]:
+    """Run each kernel on the GPU at hand; a line about each that fails."""
     for exercise, answer, shape in witnessed():
-        if (exercise.id, shape) in known or ((found := device.gpu()) and not exercise.needs.on(found.arch)):
+        if (found := device.gpu()) and not exercise.needs.on(found.arch):
             continue
         inputs = inputs_of(exercise.problem, shape)
         try:
@@ -163,18 +160,6 @@ def take(known: Collection[tuple[str, Shape]] = ()) -> Iterator[Kept | str]:
             yield f"{exercise.id} at {shape}: {type(error).__name__}: {error}".splitlines()[0]
         else:
             yield keep(exercise, shape, inputs, output)
-
-
-def count_accesses() -> Iterator[dict[str, dict[str, float]] | str]:
-    """ncu's counts for the kernels of `measuring.accesses`, in two parts; a line where one is unavailable."""
-    try:
-        for metrics in (accesses.countable(accesses.HARDWARE), accesses.BY_ADDRESS):
-            try:
-                yield accesses.count_on_gpu(metrics)
-            except NoCounters as error:
-                yield str(error)
-    except FileNotFoundError:
-        yield "ncu is not on the path: no accesses are counted"
 
 
 def run_once(problem: Problem, launcher: Launcher, shape: Shape, inputs: tuple[Tensor, ...]) -> Tensor:

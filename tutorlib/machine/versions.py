@@ -3,7 +3,6 @@
 from importlib import metadata
 from typing import Any
 
-from tutorlib.dsl.cute.flavor import cute_flavor
 from tutorlib.machine import device
 
 # A kernel's speed can depend on these: frameworks, the compilers that they call, and the checker's own tools.
@@ -31,15 +30,11 @@ def packages() -> dict[str, str | None]:
 
 
 def this_machine() -> dict[str, Any]:
-    """GPU, arch, driver and package versions, as result files carry them. `gpu` and `arch` are None without a GPU.
-
-    `cute_flavor` is there once CuTe was used in this process.
-    """
+    """GPU, arch, driver and package versions, as result files carry them. `gpu` and `arch` are None without a GPU."""
     found = device.gpu()
-    here = {
+    return {
         "gpu": found.name if found else None,
         "arch": f"sm_{found.arch}" if found else None,
         "driver": found.driver if found else None,
         "packages": packages(),
     }
-    return here | ({"cute_flavor": flavor} if (flavor := cute_flavor()) else {})

@@ -1,4 +1,4 @@
-"""The cost of first and later calls, as `instruments.launches` recorded it: figures/data/sweeps/GPU_launches.json."""
+"""The cost of first and later calls, as `tutor sweep launches` recorded it: figures/data/sweeps/GPU_launches.json."""
 
 import json
 from typing import Any

@@ -10,11 +10,12 @@ from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
 from tutorlib.compiling.cuda import compile_cuda_kernel
 from tutorlib.compiling.cute import CompiledCute, compile_cute, cute_arguments
 from tutorlib.compiling.cutile import compile_cutile
-from tutorlib.compiling.driver import LaunchGrid, load
+from tutorlib.compiling.launch_config import LaunchGrid
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
+from tutorlib.measuring.driver import load
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
 

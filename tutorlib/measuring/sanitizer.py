@@ -1,4 +1,4 @@
-"""compute-sanitizer's reports on notebook 18's kernels, as `instruments.sanitizing` recorded them."""
+"""compute-sanitizer's reports on notebook 18's kernels, as `tutor sweep sanitizer` recorded them."""
 
 import json
 from typing import Any

@@ -92,12 +92,12 @@ def show_as_a_module() -> None:
 
 
 def show_parallel() -> "DataFrame | None":
-    """The MLP on one GPU and split over several, as `instruments.parallel` timed it."""
+    """The MLP on one GPU and split over several, as `tutor sweep mlp_parallel` timed it."""
     import pandas
 
     files = sorted(SWEEPS.glob("*_mlp_parallel.json"))
     if not files:
-        print("mlp_parallel: not measured: run `python -m tutorlib.instruments.parallel` on a machine with two GPUs")
+        print("mlp_parallel: not measured: run `tutor sweep mlp_parallel` on a machine with two GPUs")
         return None
     found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
     made = {f"{data['world']} × {data['machine']['gpu']}, {data['date']}": parallel_table(data) for data in found}

@@ -81,7 +81,7 @@ def show_verdicts(*names: str) -> "DataFrame | None":
         if (known := [name for name in names if name in found["verdicts"]])
     }
     if not tables:
-        print("Not recorded yet: run `python -m tutorlib.instruments.sanitizing` on a machine with a GPU.")
+        print("Not recorded yet: run `tutor sweep sanitizer` on a machine with a GPU.")
         return None
     return pandas.concat(tables)
 

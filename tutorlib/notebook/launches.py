@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tutorlib.compiling.stages import Stages, compile_in_stages
 from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, READY, STEPS, TORCH, recorded_launches
+from tutorlib.notebook.stages import Stages, compile_in_stages
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -20,7 +20,7 @@ STAGES = {
 }
 # fp16 GEMM, M = N = K = 8K, B100, from NVIDIA's talk on the CuTe DSL: IR and compilation only
 PUBLISHED = {"trace": 73_000.0, "compile": 241_500.0}
-NOTHING = "Nothing was recorded yet: run `python -m tutorlib.instruments.launches` on a machine with a GPU."
+NOTHING = "Nothing was recorded yet: run `tutor sweep launches` on a machine with a GPU."
 
 
 def show_stages(name: str, host: Callable[..., None], *args: Any, arch: str = "sm_90a") -> Stages:

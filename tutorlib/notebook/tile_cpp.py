@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tutorlib.checking.cpp import INSPECTED, CppExercise
+from tutorlib.checking.cuda_host.program import command
 from tutorlib.checking.exercise import is_placeholder
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cpp import compile_cpp
-from tutorlib.compiling.program import command
 from tutorlib.exercises import find
 from tutorlib.kernels.cpp.gemm import Variant
 from tutorlib.kernels.cpp.program import program

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tutorlib.checking.plain_python import as_written
 from tutorlib.checking.rehearsing.barrier_calls import BarrierPointer, MBarrierCalls
 from tutorlib.checking.rehearsing.hopper_block import hopper_steps
 from tutorlib.checking.rehearsing.hopper_warps import WarpgroupWarps
 from tutorlib.checking.rehearsing.instruction_sets import HOPPER, without_compiler
 from tutorlib.checking.rehearsing.machine import LANES, PARTS
 from tutorlib.checking.rehearsing.unsafe import Unsafe
-from tutorlib.dsl.cute.plain_python import as_written
 
 CONSUMERS = 8
 MOST = 400  # instructions of a loop; one with more does not end

@@ -1,7 +1,7 @@
 """The sweep over the weights of language models."""
 
 from tutorlib.instruments.sweeps import make_sweep
-from tutorlib.instruments.sweeps.models import MODELS, TOKENS, model_shapes
+from tutorlib.instruments.sweeps.hopper import MODELS, TOKENS, model_shapes
 from tutorlib.kernels.fused.mlp import LLAMA_8B
 from tutorlib.kernels.hopper.choose import shape_problem
 from tutorlib.machine.features import WGMMA

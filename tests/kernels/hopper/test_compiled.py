@@ -27,8 +27,8 @@ BATTERY = {
     "B by columns, ping-pong, stream-K": {
         "tile": (128, 192, 64), "majors": ("k", "mn"), "schedule": "pingpong", "stream_k": True
     },
-    "traced, hints, pdl, fp16": {
-        "trace": True, "l2_a": "evict_last", "l2_c": "evict_first", "pdl": True, "dtype": "fp16"
+    "traced, hints, fp16": {
+        "trace": True, "l2_a": "evict_last", "l2_c": "evict_first", "dtype": "fp16"
     },
     "e4m3, transposed": E4M3 | {"tile": (256, 160, 128), "cluster": (1, 2), "scaled": True},
     "block scales, turns": E4M3 | {"tile": (128, 160, 128), "cluster": (1, 2), "block_scaled": True, "turns": 2},

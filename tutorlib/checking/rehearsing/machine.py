@@ -11,6 +11,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple, Self
 
+from tutorlib.checking.plain_python import as_written
 from tutorlib.checking.rehearsing.barrier_calls import BarrierPointer, MBarrierCalls
 from tutorlib.checking.rehearsing.call_site import NOWHERE, CallSite, calling_line
 from tutorlib.checking.rehearsing.coroutines import Actor, Turns
@@ -19,7 +20,6 @@ from tutorlib.checking.rehearsing.interleavings import Interleaving
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.one_lane import LANES, OneLane, PerThread
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
-from tutorlib.dsl.cute.plain_python import as_written
 from tutorlib.problems.wrong import count
 
 PARTS = (16_384, 32_768)  # bytes of A's and of B's tile: 128×64 and 256×64 of bf16

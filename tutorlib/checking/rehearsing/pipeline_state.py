@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
+from tutorlib.checking.plain_python import as_written
 from tutorlib.checking.rehearsing.call_site import calling_line
-from tutorlib.dsl.cute.plain_python import as_written
-from tutorlib.dsl.cute.plain_state import clone_of
+from tutorlib.checking.rehearsing.plain_state import clone_of
 
 
 def call_helper(notes: list[str], helper: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from tutorlib.checking.plain_python import as_written
 from tutorlib.checking.rehearsing.call_site import CallSite, calling_line
 from tutorlib.checking.rehearsing.instruction_sets import AMPERE, without_compiler
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
-from tutorlib.dsl.cute.plain_python import as_written
 
 MATRICES = ("A", "B")
 MOST_INSTRUCTIONS = 100_000  # a loop that issues more does not end

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import wraps
+from functools import partial, wraps
 from itertools import pairwise
 from typing import Any
 from unittest import mock
@@ -26,97 +26,89 @@ def no_abort() -> Iterator[None]:
     from cutlass.cute.atom import ThrCopy
     from cutlass.cute.tensor import TensorSSA, _Tensor
 
-    retile = ThrCopy.retile
-
-    def checked(copy: Any, registers: cute.Tensor, **where: Any) -> cute.Tensor:
-        if (rank := cute.rank(registers)) < 3:
-            raise ValueError(
-                f"retile of a tensor with {rank} modes, {registers.layout}: it takes (values, atoms, K blocks), all "
-                "three of them"
-            )
-        return retile(copy, registers, **where)
-
+    guards: list[tuple[Any, str, Callable[..., None]]] = [  # where a function is, its name, what refuses its arguments
+        (ThrCopy, "retile", too_few_modes),
+        *((ThrCopy, name, partial(tiles_cut, name)) for name in ("partition_S", "partition_D")),
+        (atom, "_make_tiled_copy", no_copy_atom),
+        (cute, "make_tiled_mma", atoms_cut),
+        *((module, name, partial(places_shared, name)) for name in PRODUCTS for module in (core, cute)),
+        *((cute.arch, name, partial(no_threads, name)) for name in IN_KERNELS),
+    ]
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(ThrCopy, "retile", checked))
-        for name in ("partition_S", "partition_D"):
-            stack.enter_context(mock.patch.object(ThrCopy, name, of_whole_tiles(name, getattr(ThrCopy, name))))
-        stack.enter_context(mock.patch.object(atom, "_make_tiled_copy", of_a_copy_atom(atom._make_tiled_copy)))
-        stack.enter_context(mock.patch.object(cute, "make_tiled_mma", of_whole_atoms(cute.make_tiled_mma)))
-        for name in PRODUCTS:
-            guarded = of_places(name, getattr(core, name))
-            for module in (core, cute):
-                stack.enter_context(mock.patch.object(module, name, guarded))
-        for name in IN_KERNELS:
-            stack.enter_context(mock.patch.object(cute.arch, name, on_a_gpu(name, getattr(cute.arch, name))))
+        for owner, name, refuse in guards:
+            stack.enter_context(mock.patch.object(owner, name, unless_refused(getattr(owner, name), refuse)))
         for kind in (_Tensor, TensorSSA):
             stack.enter_context(mock.patch.object(kind, "__iter__", endless, create=True))
         yield
 
 
-def of_a_copy_atom(make: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that makes tiled copies, guarded: it raises TypeError for an argument that is no copy atom."""
+def unless_refused(function: Callable[..., Any], refuse: Callable[..., None]) -> Callable[..., Any]:
+    """A function whose arguments `refuse` sees first."""
+
+    @wraps(function)
+    def checked(*args: Any, **options: Any) -> Any:
+        refuse(*args, **options)
+        return function(*args, **options)
+
+    return checked
+
+
+def too_few_modes(copy: Any, registers: Any, **where: Any) -> None:
     from cutlass import cute
 
-    @wraps(make)
-    def checked(atom: Any, *layouts: Any, **where: Any) -> Any:
-        if not isinstance(atom, cute.CopyAtom):
-            raise TypeError(
-                f"a tiled copy is made of a copy atom, which comes first, and this is a {type(atom).__name__}: "
-                "cute.make_copy_atom(op, dtype) makes one"
-            )
-        return make(atom, *layouts, **where)
-
-    return checked
+    if (rank := cute.rank(registers)) < 3:
+        raise ValueError(
+            f"retile of a tensor with {rank} modes, {registers.layout}: it takes (values, atoms, K blocks), all "
+            "three of them"
+        )
 
 
-def of_whole_atoms(make: Callable[..., Any]) -> Callable[..., Any]:
-    """make_tiled_mma, which raises ValueError where permutation_mnk cuts an atom."""
-
-    @wraps(make)
-    def checked(op: Any, layout: Any = (1, 1, 1), permutation_mnk: Any = None, **options: Any) -> Any:
-        made = make(op, layout, permutation_mnk, **options)
-        for name, size, atom in zip("MNK", permutation_mnk or (), made.shape_mnk, strict=False):
-            if isinstance(size, int) and isinstance(atom, int) and size % atom:
-                raise ValueError(
-                    f"permutation_mnk={permutation_mnk}: along {name} it is what all warps cover together, a multiple "
-                    f"of an atom's {atom}"
-                )
-        return made
-
-    return checked
-
-
-def of_whole_tiles(name: str, partition: Callable[..., Any]) -> Callable[..., Any]:
-    """A partition by a tiled copy, guarded: it raises ValueError if its tiles do not fit the swizzled layout."""
+def tiles_cut(name: str, copy: Any, tensor: Any, **where: Any) -> None:
+    """The tiles of a tiled copy do not fit the swizzled layout."""
     from cutlass import cute
 
-    @wraps(partition)
-    def checked(copy: Any, tensor: Any, **where: Any) -> Any:
-        if isinstance(tensor, cute.Tensor) and isinstance(tensor.layout, cute.ComposedLayout):
-            tile = [cute.size(each) for each in copy.tiler_mn]
-            sizes = [cute.size(mode) for mode in tensor.shape[: len(tile)]]  # type: ignore[index]
-            if any(isinstance(n, int) and isinstance(t, int) and n % t for n, t in zip(sizes, tile, strict=False)):
-                raise ValueError(
-                    f"{name} of a swizzled tensor of {tuple(sizes)} by tiles of {tuple(tile)}: a rest is left"
-                )
-        return partition(copy, tensor, **where)
-
-    return checked
+    if isinstance(tensor, cute.Tensor) and isinstance(tensor.layout, cute.ComposedLayout):
+        tile = [cute.size(each) for each in copy.tiler_mn]
+        sizes = [cute.size(mode) for mode in tensor.shape[: len(tile)]]  # type: ignore[index]
+        if any(isinstance(n, int) and isinstance(t, int) and n % t for n, t in zip(sizes, tile, strict=False)):
+            raise ValueError(f"{name} of a swizzled tensor of {tuple(sizes)} by tiles of {tuple(tile)}: a rest is left")
 
 
-def of_places(name: str, product: Callable[..., Any]) -> Callable[..., Any]:
-    """A product of layouts that raises ValueError where the first one sends two coordinates to one place."""
+def no_copy_atom(atom: Any, *layouts: Any, **where: Any) -> None:
+    from cutlass import cute
 
-    @wraps(product)
-    def checked(block: Any, *others: Any, **options: Any) -> Any:
-        if overlaps(block):
+    if not isinstance(atom, cute.CopyAtom):
+        raise TypeError(
+            f"a tiled copy is made of a copy atom, which comes first, and this is a {type(atom).__name__}: "
+            "cute.make_copy_atom(op, dtype) makes one"
+        )
+
+
+def atoms_cut(op: Any, layout: Any = None, permutation_mnk: Any = None, **options: Any) -> None:
+    for name, size, atom in zip("MNK", permutation_mnk or (), getattr(op, "shape_mnk", ()), strict=False):
+        if isinstance(size, int) and isinstance(atom, int) and size % atom:
             raise ValueError(
-                f"{name} of {block}, which sends several coordinates to one place. In a layout of threads each has "
-                "a number of its own: (a, b) threads, neighbors along the second mode, have the strides (b, 1)"
+                f"permutation_mnk={permutation_mnk}: along {name} it is what all warps cover together, a multiple "
+                f"of an atom's {atom}"
             )
-        return product(block, *others, **options)
 
-    return checked
+
+def places_shared(name: str, block: Any, *others: Any, **options: Any) -> None:
+    """The first layout of a product sends two coordinates to one place."""
+    if overlaps(block):
+        raise ValueError(
+            f"{name} of {block}, which sends several coordinates to one place. In a layout of threads each has "
+            "a number of its own: (a, b) threads, neighbors along the second mode, have the strides (b, 1)"
+        )
+
+
+def no_threads(name: str, *args: Any, **options: Any) -> None:
+    """A function of cute.arch is called outside of a kernel."""
+    if not operation_around("cuda.kernel"):
+        raise ValueError(
+            f"cute.arch.{name} is for kernels: this function has @cute.jit and runs on the CPU, where there are no "
+            "threads of a GPU. Code for threads belongs under @cute.kernel"
+        )
 
 
 def overlaps(layout: Any) -> bool:
@@ -137,21 +129,6 @@ def endless(values: Any) -> Iterator[Any]:
         f"Python cannot go through the elements of {type(values).__name__.lstrip('_')} {values.shape}: it does not "
         "know where they end. Count them: for i in cutlass.range_constexpr(cute.size(x.shape)): … x[i] …"
     )
-
-
-def on_a_gpu(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of cute.arch that raises ValueError outside of a kernel."""
-
-    @wraps(function)
-    def checked(*args: Any, **options: Any) -> Any:
-        if not operation_around("cuda.kernel"):
-            raise ValueError(
-                f"cute.arch.{name} is for kernels: this function has @cute.jit and runs on the CPU, where there are no "
-                "threads of a GPU. Code for threads belongs under @cute.kernel"
-            )
-        return function(*args, **options)
-
-    return checked
 
 
 def operation_around(kind: str) -> str:

@@ -1,9 +1,8 @@
-"""The CuTe DSL's attributes on functions that it decorates, and how one of them calls another."""
+"""The CuTe DSL's attributes on functions that it decorates and compiles."""
 
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any
 
 HERE = str(Path(__file__).parent)
@@ -39,19 +38,6 @@ def code_of_jit() -> CodeType:
     return host.__code__
 
 
-def code_as_written(function: FunctionType) -> CodeType:
-    """The code of a function under @cute.jit; compiling it once has put another body into it."""
-    code: CodeType = getattr(function, "_original_code", function.__code__)
-    return code
-
-
-def calls_of_helpers(call: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
-    """For `instead_of`: routes a jitted function's calls of another one through call(helper, *args, **kwargs)."""
-    from cutlass.base_dsl.dsl import BaseDSL
-
-    return BaseDSL, {"_func": lambda dsl, helper, *args, **kwargs: call(helper, *args, **kwargs)}
-
-
 def is_of_the_dsl(file: str) -> bool:
     """Whether a file of code is one of the CuTe DSL's, or of its stand-ins here."""
     return "/nvidia_cutlass_dsl/" in file or file.startswith(HERE)
@@ -63,3 +49,10 @@ def constant_parameters(built: Any) -> set[str]:
     Its calls leave them out.
     """
     return {one["argument_name"] for one in built.execution_args.get_constexpr_args()}
+
+
+def compilations() -> int:
+    """How many functions CuTe has compiled in this process for direct calls; each is kept for the next call like it."""
+    from cutlass.cutlass_dsl import CuTeDSL
+
+    return len(CuTeDSL._get_dsl().jit_cache)

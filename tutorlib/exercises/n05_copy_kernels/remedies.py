@@ -1,7 +1,7 @@
 """Remedies of notebook 05."""
 
 from tutorlib.checking.exercise import Remedy
-from tutorlib.dsl.refusal import RefusalKind
+from tutorlib.dsl.refusals import RefusalKind
 from tutorlib.failure import Difference, Fail, Hazard
 
 COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {

@@ -2,7 +2,7 @@
 
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
-from tutorlib.dsl.refusal import RefusalKind
+from tutorlib.dsl.refusals import RefusalKind
 from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import MadeFlaw, SmemFlaw
 from tutorlib.exercises.n09_gemm_baseline.judge.methods import MoveFlaw
 from tutorlib.failure import Difference, Fail, FailureKind, Hazard

@@ -13,7 +13,7 @@ from tutorlib.checking.library_use import InModule
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.dsl.refusal import RefusalKind
+from tutorlib.dsl.refusals import RefusalKind
 from tutorlib.exercises.n11_grid_swizzle.judge.block_order import OrderFlaw
 from tutorlib.exercises.n12_three_stages.judge.configured import Configured
 from tutorlib.exercises.n12_three_stages.judge.limits import four_limits

@@ -2,7 +2,7 @@
 
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
-from tutorlib.dsl.refusal import RefusalKind
+from tutorlib.dsl.refusals import RefusalKind
 from tutorlib.exercises.n15_blackwell_gemm.judge.kernel_parts import PartFlaw
 from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_memory import TensorMemoryFlaw
 from tutorlib.failure import Difference, Fail, Hazard

@@ -8,7 +8,6 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
-from tutorlib.compiling.kernel_cache import CompiledKernels
 from tutorlib.exercises.n17_compile_once.cost_counts import (
     COST_MISTAKES,
     COUNT_MISTAKES,
@@ -41,6 +40,7 @@ from tutorlib.exercises.n17_compile_once.keys import (
     two_of_them,
 )
 from tutorlib.exercises.n17_compile_once.remedies import COMPILE_ONCE_REMEDIES
+from tutorlib.kernels.kernel_cache import CompiledKernels
 from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.compiling import compilations_of, per_call, struct_layout
 from tutorlib.problems.problem import Problem
@@ -85,7 +85,7 @@ def row_totals() -> Problem:
     return on_integers("row_totals", "MN", ("x",), reference, "M")
 
 
-COURSE = "tutorlib.compiling.kernel_cache"  # where the course has the same functions
+COURSE = "tutorlib.kernels.kernel_cache"  # where the course has the same functions
 
 EXERCISES = (
     ValueExercise(

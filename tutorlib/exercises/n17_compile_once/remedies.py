@@ -1,7 +1,7 @@
 """Remedies of notebook 17."""
 
 from tutorlib.checking.exercise import Remedy
-from tutorlib.dsl.refusal import RefusalKind
+from tutorlib.dsl.refusals import RefusalKind
 from tutorlib.exercises.n17_compile_once.judge.bounded import CacheFlaw
 from tutorlib.exercises.n17_compile_once.judge.cross_compiled import TargetFlaw
 from tutorlib.exercises.n17_compile_once.judge.for_torch import CallFlaw

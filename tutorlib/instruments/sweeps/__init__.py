@@ -1,55 +1,43 @@
 """Sweeps: what takes more kernels and sizes than an exercise has. `tutor sweep` measures, `tutor plots` draws."""
 
 from importlib import import_module
+from pathlib import Path
 
-from tutorlib.instruments.sweeps.sweep import Sweep
+from tutorlib.instruments.sweeps.sweep import Sweep, launch_for_profiler
 
-# Name → the module of this folder that has a function of that name. They import CuTe or cuTile, so only when asked.
-SWEEPS = {
-    "coalescing": "copies",
-    "copy_rungs": "copies",
-    "copy_naive": "copies",
-    "copy_best": "copies",
-    "gemm_rungs": "gemm",
-    "gemm_nvidia": "gemm",
-    "gemm_stages": "gemm",
-    "gemm_depth": "gemm",
-    "gemm_tries": "gemm",
-    "gemm_orders": "gemm",
-    "gemm_pitch": "gemm",
-    "gemm_waves": "gemm",
-    "softmax_rows": "cutile",
-    "tile_rungs": "cutile",
-    "tile_fp8": "cutile",
-    "tile_space": "cutile",
-    "tile_split_k": "cutile",
-    "cpp_vectors": "cpp",
-    "cpp_promises": "cpp",
-    "cpp_ways": "cpp",
-    "gemm_any": "hopper",
-    "gemm_bands": "hopper",
-    "hopper_levers": "hopper",
-    "hopper_sustained": "hopper",
-    "hopper_k": "hopper",
-    "gemm_quack": "quack",
-    "gemm_models": "models",
-    "gemm_models_quack": "models",
-    "hopper_fp8": "hopper",
-    "hopper_timeline": "hopper",
-    "fused_epilogues": "fusion",
-    "mlp_forward": "fusion",
-    "mlp_training": "fusion",
-    "attention_full": "attention",
-    "attention_causal": "attention",
-    "attention_sustained": "attention",
-    "attention_levers": "attention",
-    "attention_tuning": "attention",
-    "attention_backward": "attention",
-    "decode": "attention",
-    "decoder_layer": "decoder",
+# Modules of this folder, each with a function for each of its sweeps. They import CuTe or cuTile, so only when asked.
+MODULES = {
+    "copies": ("coalescing", "copy_rungs", "copy_naive", "copy_best"),
+    "gemm": (
+        *("gemm_rungs", "gemm_nvidia", "gemm_stages", "gemm_depth", "gemm_tries", "gemm_orders", "gemm_pitch"),
+        "gemm_waves",
+    ),
+    "cutile": ("softmax_rows", "tile_rungs", "tile_fp8", "tile_space", "tile_split_k"),
+    "cpp": ("cpp_vectors", "cpp_promises", "cpp_ways"),
+    "hopper": (
+        *("gemm_any", "gemm_bands", "hopper_levers", "hopper_sustained", "hopper_k", "hopper_fp8", "hopper_timeline"),
+        *("gemm_models", "gemm_quack"),
+    ),
+    "fusion": ("fused_epilogues", "mlp_forward", "mlp_training"),
+    "attention": (
+        *("attention_full", "attention_causal", "attention_levers", "attention_tuning", "attention_backward"),
+        "decode",
+    ),
 }
+SWEEPS = {name: module for module, names in MODULES.items() for name in names}
+RECORDS = {"launches": "launches", "sanitizer": "sanitizing", "mlp_parallel": "parallel"}  # measured in their own ways
 
 
 def make_sweep(name: str) -> Sweep:
     """The sweep of this name. Raises NoExample where it needs NVIDIA's example and that is not here."""
     return getattr(import_module(f"{__name__}.{SWEEPS[name]}"), name)()
+
+
+def record(name: str) -> Path:
+    """Measure one of RECORDS. Raises Failed and ToolMissing."""
+    return import_module(f"tutorlib.instruments.{RECORDS[name]}").record()
+
+
+def profile(name: str) -> None:
+    """Launch the kernels of a sweep for a profiler to watch."""
+    launch_for_profiler(make_sweep(name))

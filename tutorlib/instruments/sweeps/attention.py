@@ -29,9 +29,9 @@ PAIRS = 6  # a reference takes a hundred times as long as what it checks
 timed = partial(Sweep, pairs=PAIRS, pairs_if_large=PAIRS)
 
 
-def shapes(lengths: tuple[int, ...] = LENGTHS) -> tuple[Shape, ...]:
+def shapes() -> tuple[Shape, ...]:
     """(batch, heads, kv_heads, queries, keys, head_dim)."""
-    return tuple((TOKENS // n, h, g, n, n, d) for n in lengths for h, g, d in HEADS)
+    return tuple((TOKENS // n, h, g, n, n, d) for n in LENGTHS for h, g, d in HEADS)
 
 
 def forward_by(by: Callable[..., None], causal: bool) -> HostLauncher:
@@ -42,25 +42,15 @@ def forward_by(by: Callable[..., None], causal: bool) -> HostLauncher:
     return HostLauncher(call)
 
 
-def both(causal: bool, **named: str) -> tuple[Candidate, ...]:
-    problem = attention_problem(causal)
-    return (
-        Candidate(named.get("cute", "CuTe"), forward_by(forward_into, causal), needs=WGMMA, problem=problem),
-        Candidate(named.get("cutile", "cuTile"), forward_by(forward_by_tiles, causal), problem=problem),
-    )
-
-
 def attention_sweep(causal: bool) -> Sweep:
-    return timed(attention_problem(causal), both(causal), shapes(), seconds=150)
+    candidates = (
+        Candidate("CuTe", forward_by(forward_into, causal), needs=WGMMA),
+        Candidate("cuTile", forward_by(forward_by_tiles, causal)),
+    )
+    return timed(attention_problem(causal), candidates, shapes(), seconds=150)
 
 
 attention_full, attention_causal = partial(attention_sweep, False), partial(attention_sweep, True)
-
-
-def attention_sustained() -> Sweep:
-    """What remains under the power limit."""
-    candidates = both(False) + both(True, cute="CuTe, causal", cutile="cuTile, causal")
-    return timed(attention_problem(), candidates, shapes((4096, 16384)), regime="sustained", seconds=150)
 
 
 # Levers ---------------------------------------------------------------------------------------------------------

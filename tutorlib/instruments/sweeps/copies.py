@@ -1,8 +1,9 @@
 """The sweeps of notebooks 04 and 05: coalescing, what each step of a copy gains, and what the naive copy pays for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from tutorlib.instruments.sweeps.element_copies import make_element_copy
+from cutlass import Constexpr, const_expr, cute
+
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.copies.config import CopyConfig
 from tutorlib.kernels.copies.directions import make_directed_copy
@@ -74,6 +75,32 @@ def through_registers(configs: dict[str, CopyConfig]) -> tuple[Candidate, ...]:
 def in_flight(config: CopyConfig) -> int:
     """Bytes of bf16 that a thread has in flight before its first store."""
     return config.vector * 2 * (config.shares if config.loads_first else 1)
+
+
+# Notebook 04 --------------------------------------------------------------------------------------------------------
+
+BLOCK = (32, 8, 1)  # threads in x, y, z; a warp has one y
+
+
+@cute.kernel
+def element_kernel(src: cute.Tensor, dst: cute.Tensor, along_rows: Constexpr) -> None:
+    thread_x, thread_y, _ = cute.arch.thread_idx()
+    block_x, block_y, _ = cute.arch.block_idx()
+    i, j = block_y * BLOCK[1] + thread_y, block_x * BLOCK[0] + thread_x
+    m, n = (i, j) if const_expr(along_rows) else (j, i)
+    dst[m, n] = src[m, n]
+
+
+def make_element_copy(along_rows: bool) -> Callable[..., None]:
+    """The host function copy(src, dst), for row-major matrices whose rows and columns are multiples of 32."""
+
+    @cute.jit
+    def copy(src: cute.Tensor, dst: cute.Tensor) -> None:
+        rows, columns = cute.size(src, mode=[0]), cute.size(src, mode=[1])
+        slow, fast = (rows, columns) if const_expr(along_rows) else (columns, rows)
+        element_kernel(src, dst, along_rows).launch(grid=(fast // BLOCK[0], slow // BLOCK[1], 1), block=BLOCK)
+
+    return copy
 
 
 def coalescing() -> Sweep:

@@ -5,8 +5,11 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
-from itertools import chain
+from importlib.util import find_spec
+from itertools import chain, product
 from typing import Any
+
+from torch import Tensor
 
 from tutorlib.compiling.spec import DType
 from tutorlib.instruments.stamps import block_of, cycles_of
@@ -15,7 +18,7 @@ from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.nvidia_example import NvidiaHopper, is_here
+from tutorlib.kernels.nvidia_example import NoExample, NvidiaHopper, is_here
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.bench import host_us
@@ -159,6 +162,58 @@ def gemm_bands() -> Sweep:
     candidates.append(on_hopper("bands of 4, stagger", replace(config, group=4, stagger=(1, 0)), band=4))
     shapes = [(512, 1280, k) for k in (8192, 4096, 2048)]
     return Sweep(gemm("bf16"), tuple(candidates), tuple(shapes), seconds=20)
+
+
+# The weights of language models --------------------------------------------------------------------------------------
+
+TOKENS = (8, 16, 64, 128, 256, 512, 1024, 4096, 8192)
+MODELS: dict[str, dict[str, tuple[int, int]]] = {  # rows N and columns K of each weight
+    "Llama 3 8B": {"q, k, v": (6144, 4096), "o": (4096, 4096), "gate, up": (28672, 4096), "down": (4096, 14336)},
+    "Llama 3 70B, an eighth of each weight": {
+        "q, k, v": (1280, 8192), "o": (8192, 1024), "gate, up": (7168, 8192), "down": (8192, 3584)
+    },
+    "DeepSeek-V3": {
+        "q, kv down": (2112, 7168), "q up": (24576, 1536), "o": (7168, 16384),
+        "expert's gate, up": (4096, 7168), "expert's down": (7168, 2048),
+    },
+}  # fmt: skip
+
+
+def model_shapes(counts: tuple[int, ...]) -> tuple[Shape, ...]:
+    """(tokens, N, K) of every weight, all weights for each of these numbers of tokens."""
+    weights = chain.from_iterable(model.values() for model in MODELS.values())
+    return tuple((tokens, *weight) for tokens, weight in product(counts, weights))
+
+
+def gemm_models() -> Sweep:
+    """Every weight at every number of tokens; `--resume` measures those for which there was no time."""
+    weights = {model: {name: list(nk) for name, nk in weights.items()} for model, weights in MODELS.items()}
+    return Sweep(
+        gemm("bf16"),
+        (self_configuring(),),
+        model_shapes(TOKENS),
+        pairs_if_large=PAIRS_IF_LARGE,
+        seconds=150,
+        facts={"models": weights},
+    )
+
+
+def quack_gemm(a: Tensor, b: Tensor, c: Tensor) -> None:
+    """`quack.gemm`, whose first call at a shape tries its configurations."""
+    from quack.gemm_interface import gemm
+
+    gemm(a, b.mT, out=c, tuned=True)
+
+
+def gemm_quack() -> Sweep:
+    """The GEMM that chooses by itself, and QuACK's, tuned for each shape, at the ladder's largest sizes.
+
+    QuACK (github.com/Dao-AILab/quack, CuTe DSL) is no part of the course. Raises NoExample.
+    """
+    if find_spec("quack") is None:
+        raise NoExample("pip install quack-kernels==0.6.5 einops")
+    tuned = Candidate("QuACK 0.6.5, tuned", HostLauncher(quack_gemm), needs=WGMMA)
+    return Sweep(gemm("bf16"), (self_configuring(), tuned), LARGE, seconds=90)
 
 
 # Levers ---------------------------------------------------------------------------------------------------------

@@ -118,7 +118,7 @@ def count_all(name: str, sweep: Sweep) -> dict[str, dict[str, float]]:
     if not sweep.counters:
         return {}
     names = [sweep.problem.baseline_name, *(candidate.name for candidate in sweep.candidates)]
-    command = [sys.executable, "-m", "tutorlib.instruments.sweeps", name]
+    command = [sys.executable, "-m", "tutorlib.instruments", "sweeps", "profile", name]
     try:
         launches = counters.count(command, sweep.counters, marked=True)
     except counters.NoCounters:

@@ -149,23 +149,19 @@ def backward_into(
     queries_gradients_into(dq, inputs, scale, causal)
 
 
-def keys_gradients_into(
-    dk: Tensor, dv: Tensor, inputs: tuple[Tensor, ...], scale: float, causal: bool, tile: Tile | None = None
-) -> None:
+def keys_gradients_into(dk: Tensor, dv: Tensor, inputs: tuple[Tensor, ...], scale: float, causal: bool) -> None:
     """inputs: q, k, v, do, lse, delta."""
     (heads, d), (batch, kv_heads, keys, _) = inputs[0].shape[1::2], dk.shape
-    tile = tile or tile_of("backward_keys", d, causal)
+    tile = tile_of("backward_keys", d, causal)
     sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
     grid = -(-keys // tile.tn), kv_heads, batch
     ct.launch(torch.cuda.current_stream(), grid, hinted("backward_keys", tile), (*inputs, dk, dv, scale, *sizes))
 
 
-def queries_gradients_into(
-    dq: Tensor, inputs: tuple[Tensor, ...], scale: float, causal: bool, tile: Tile | None = None
-) -> None:
+def queries_gradients_into(dq: Tensor, inputs: tuple[Tensor, ...], scale: float, causal: bool) -> None:
     """inputs: q, k, v, do, lse, delta."""
     (batch, heads, queries, d), kv_heads = dq.shape, inputs[1].shape[1]
-    tile = tile or tile_of("backward_queries", d, causal)
+    tile = tile_of("backward_queries", d, causal)
     sizes = heads // kv_heads, causal, tile.tm, tile.tn, d
     grid = -(-queries // tile.tm), heads, batch
     ct.launch(torch.cuda.current_stream(), grid, hinted("backward_queries", tile), (*inputs, dq, scale, *sizes))

@@ -37,10 +37,7 @@ ANYWHERE = {
 
 @cache
 def measured_tiles() -> dict[tuple[str, int, bool], Tile]:
-    """(kernel, head_dim, causal) → the tile that was fastest on an H100 or an H200.
-
-    `python -m tutorlib.instruments.attention_tiles` writes the file.
-    """
+    """(kernel, head_dim, causal) → the tile that was fastest on an H100 or an H200."""
     chosen = json.loads(FILE.read_text(encoding="utf-8"))["chosen"]
     return {(row.pop("kernel"), row.pop("d"), row.pop("causal")): Tile(**row) for row in chosen}
 

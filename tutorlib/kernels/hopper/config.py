@@ -55,7 +55,6 @@ class HopperConfig:
     producer_registers, consumer_registers: of each thread after setmaxnreg; None: all that there are.
     l2_a, l2_b, l2_c: how long L2 should keep what is read or written: "normal", "evict_first" or "evict_last".
     polls: waits for barriers poll, and do not suspend.
-    pdl: start while the previous kernel drains (programmatic dependent launch).
     transposed: columns of C are contiguous, not rows, as where A and B have changed places.
     majors: which mode of A, and of B, is contiguous: "k", or "mn", A's M and B's N.
     dtype: of A and B; C is bf16 where they are e4m3.
@@ -90,7 +89,6 @@ class HopperConfig:
     l2_b: str = "normal"
     l2_c: str = "normal"
     polls: bool = False
-    pdl: bool = False
     transposed: bool = False
     majors: Majors = ("k", "k")
     dtype: Literal["bf16", "fp16", "e4m3"] = "bf16"

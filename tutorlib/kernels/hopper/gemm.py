@@ -312,7 +312,6 @@ def geometry(clusters: Int32, config: HopperConfig) -> dict[str, Any]:
         "block": (config.threads, 1, 1),
         "min_blocks_per_mp": config.blocks_per_sm,
         "preferred_smem_carveout": 100,
-        "use_pdl": config.pdl,
     }
     if config.cluster_blocks > 1:
         launch["cluster"] = cluster_m, cluster_n, config.split_k

@@ -126,9 +126,6 @@ def start(mbarriers: tuple[Any, ...], tmas: tuple[cute.CopyAtom, ...], me: Here,
         cute.arch.cluster_wait()
     else:
         cute.arch.sync_threads()
-    if cutlass.const_expr(config.pdl):
-        cute.arch.griddepcontrol_launch_dependents()
-        cute.arch.griddepcontrol_wait()
 
 
 @dataclass(frozen=True)

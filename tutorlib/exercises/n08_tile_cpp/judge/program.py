@@ -9,10 +9,10 @@ import numpy as np
 from tutorlib.checking.cpp import OF_SOURCE, source_of
 from tutorlib.checking.cuda_host import RUNTIME, program_run
 from tutorlib.checking.cuda_host.gpu import AddingGpu
+from tutorlib.checking.cuda_host.program import build_program
 from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.served import Served, need_function
-from tutorlib.compiling.program import build_program
 from tutorlib.failure import Difference, Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
@@ -54,7 +54,7 @@ class ProgramExercise(Exercise):
         return self.points
 
     def judge(self, served: Served) -> Verdict:
-        """Raises CompileFailed, ToolMissing, ModuleNotFoundError, WrongKind and the placeholder's error."""
+        """Raises CompileFailed, ToolMissing, WrongKind and the placeholder's error."""
         served.ask(need_function, OF_SOURCE)
         source = self.program(source_of(served))
         wrongs = self.faults(build_program(source, "sm_90", RUNTIME), True)

@@ -9,11 +9,11 @@ from tutorlib.checking.ampere_loop import AmperePart, PartName
 from tutorlib.checking.exercise import Answer, Verdict
 from tutorlib.checking.kernel_questions import NotRehearsed
 from tutorlib.checking.part import HostFunction, need_callable
+from tutorlib.checking.plain_python import as_written
 from tutorlib.checking.rehearsed import first_weakness
 from tutorlib.checking.rehearsing.call_site import CallSite, calling_line
 from tutorlib.checking.rehearsing.instruction_sets import without_compiler
 from tutorlib.checking.rehearsing.unsafe import Unsafe
-from tutorlib.dsl.cute.plain_python import as_written
 from tutorlib.failure import FailureKind
 from tutorlib.kernels.ampere.config import GemmConfig
 

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
-from tutorlib.checking.part import HostFunction, Part, need_callable
-from tutorlib.checking.served import place_in
-from tutorlib.compiling.compiled import Compiled
-from tutorlib.dsl.cute.compile_calls import (
+from tutorlib.checking.compile_calls import (
     CompiledBefore,
     Requested,
     WithoutCompile,
     argument_in_words,
     compile_requests,
 )
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, is_placeholder, wrong
+from tutorlib.checking.part import HostFunction, Part, need_callable
+from tutorlib.checking.served import place_in
+from tutorlib.compiling.compiled import Compiled
 from tutorlib.dsl.cute.functions import is_jit
 from tutorlib.exercises.n12_three_stages.judge.whole_kernel import in_raster, out_of_order
 from tutorlib.failure import Fail, FailureKind, Flaw

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
+from tutorlib.checking.plain_python import as_written
 from tutorlib.checking.rehearsing.call_site import CallSite
 from tutorlib.checking.rehearsing.instruction_sets import TENSOR_MEMORY
 from tutorlib.checking.rehearsing.interleavings import Interleaving, by_rank
 from tutorlib.checking.rehearsing.machine import LANES, RehearsalMachine, RehearsedSteps, Warps
 from tutorlib.checking.rehearsing.unsafe import Unsafe
-from tutorlib.dsl.cute.plain_python import as_written
 from tutorlib.failure import FailureKind, Flaw
 
 WARPS = 6

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tutorlib.checking.compile_calls import counted_compilations, options_kept
 from tutorlib.checking.served import Served
-from tutorlib.dsl.cute.compile_calls import options_kept
-from tutorlib.dsl.cute.compiler import counted_compilations
 from tutorlib.exercises.n17_compile_once.judge.trials import raised
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import count

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.compile_calls import compiled_anew, compiled_elsewhere
 from tutorlib.checking.exercise import WrongKind
 from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import with_reader_line
-from tutorlib.dsl.cute.compile_calls import compiled_anew, compiled_elsewhere
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.exercises.n17_compile_once.judge.trials import raised, same_values, vectors_of
 from tutorlib.failure import Fail, FailureKind, Flaw, failures_in

@@ -18,9 +18,9 @@ from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.randomness import fresh_rng, new_seed
 from tutorlib.checking.served import Served
-from tutorlib.compiling.kernel_cache import for_torch
 from tutorlib.exercises.n17_compile_once.judge.trials import Trial, first_line, raised, same_values, vectors_of
 from tutorlib.failure import FailureKind, Flaw
+from tutorlib.kernels.kernel_cache import for_torch
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import HostFunction, need_callable
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt
-from tutorlib.dsl.cute.structs import StructMember, struct_members
+from tutorlib.exercises.n17_compile_once.judge.structs import StructMember, struct_members
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.machine.features import TMA
 from tutorlib.measuring.launchers import CuteLauncher

@@ -11,10 +11,10 @@ from unittest.mock import MagicMock
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.part import HostFunction, Part, need_callable
+from tutorlib.checking.plain_python import as_written, instead_of, plain_loops
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cute import call_host
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.dsl.cute.plain_python import as_written, instead_of, plain_loops
 from tutorlib.failure import FailureKind, Flaw
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tutorlib.compiling.driver import LaunchConfig
+from tutorlib.compiling.launch_config import LaunchConfig
 from tutorlib.dsl.cute.host_module import INT, POINTER, SUCCESS, HostCall, call_without_driver
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import ALONE, Dim3

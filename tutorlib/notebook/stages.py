@@ -1,43 +1,53 @@
-"""The CuTe DSL's compiler at work: how often it compiles, and how long its steps and passes take."""
+"""The time of a compilation, stage by stage; the DSL's own stages, so no GPU is needed."""
 
 import os
 import re
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
+from tutorlib.compiling.cute import with_reader_line
+
 TO_MACHINE_CODE = "CudaToBinaryPass"  # the pass that has LLVM write PTX and ptxas assemble it
 HOST_CODE = ("jit", "_lookup_jit_entry")  # the steps that make machine code for the CPU
 
 
-def compilations() -> int:
-    """How many functions CuTe has compiled in this process for direct calls; each is kept for the next call like it."""
-    from cutlass.cutlass_dsl import CuTeDSL
+@dataclass(frozen=True)
+class Stages:
+    """The times of one compilation, in µs.
 
-    return len(CuTeDSL._get_dsl().jit_cache)
+    trace: your Python is executed and recorded as IR. lower: the compiler's passes over the IR.
+    machine_code: the last of them, LLVM and ptxas. host_code: machine code for the CPU, which makes the launch; 0
+    where no CPU is going to call it.
+    """
+
+    trace: float
+    lower: float
+    machine_code: float
+    host_code: float
+
+    @property
+    def compile(self) -> float:
+        """All that comes after the tracing."""
+        return self.lower + self.machine_code + self.host_code
 
 
-@contextmanager
-def counted_compilations() -> Iterator[Counter[str]]:
-    """Counts CuTe's compilations in the block, "compile"."""
-    from cutlass.cutlass_dsl import CuTeDSL
+def compile_in_stages(host: Callable[..., None], *args: Any, options: str = "") -> tuple[Any, Stages]:
+    """cute.compile(host, *args), with its times. Raises CompileFailed and a placeholder's error."""
+    from cutlass import cute
 
-    counts = Counter[str]()
-    compiler = CuTeDSL._get_dsl().compiler_provider
-    does = compiler.compile
-
-    def counting(*args: Any, **options: Any) -> Any:
-        counts["compile"] += 1
-        return does(*args, **options)
-
-    with mock.patch.object(compiler, "compile", counting):
-        yield counts
+    with timed_steps() as spent:
+        start = time.perf_counter()
+        compiled = with_reader_line(lambda more: cute.compile(host, *args, options=f"{options} {more}".strip()))
+        whole = time.perf_counter() - start
+    trace, lower = whole - spent.compile - spent.host_code, spent.compile - spent.machine_code
+    us = (1e6 * seconds for seconds in (trace, lower, spent.machine_code, spent.host_code))
+    return compiled, Stages(*us)
 
 
 @dataclass

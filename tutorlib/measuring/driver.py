@@ -2,35 +2,18 @@
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.cpp import CompiledCpp
+from tutorlib.compiling.launch_config import LaunchConfig, LaunchGrid
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-LaunchGrid = tuple[int, ...]  # how many blocks along x, y and z
 PARAMETER = {"ptr": ctypes.c_void_p, "u32": ctypes.c_int32, "u64": ctypes.c_int64}  # to PTX an int is a u32
 ALIGNMENT = 128  # of parameters: none of them asks for more
 SMEM_UNASKED = 48 * 2**10  # bytes of dynamic shared memory that a function may have without more ado
 CLUSTER_UNASKED = 8  # blocks of a cluster
-
-
-@dataclass(frozen=True)
-class LaunchConfig:
-    """A launch's configuration. block: threads of a block; a tile block counts as one.
-
-    dynamic_smem: bytes. cluster: blocks of a cluster. cooperative: all blocks must run at once. overlapping: it may
-    begin before the launch ahead of it has ended.
-    """
-
-    grid: LaunchGrid
-    block: LaunchGrid = (1,)
-    dynamic_smem: int = 0
-    cluster: LaunchGrid = (1,)
-    cooperative: bool = False
-    overlapping: bool = False
 
 
 def done(result: tuple) -> Any:

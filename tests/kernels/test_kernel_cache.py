@@ -5,9 +5,9 @@ from random import Random
 import pytest
 import torch
 
-from tutorlib.compiling.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
 from tutorlib.exercises.n17_compile_once import keys
 from tutorlib.kernels.doubling import double_columns_on_cpu, double_on_cpu
+from tutorlib.kernels.kernel_cache import CompiledKernels, cache_key, for_torch, load_or_compile
 
 
 def test_calls_with_equal_keys_are_served_by_one_compilation():

@@ -11,7 +11,7 @@ from cutlass.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorlib.dsl.cute.compile_calls import (
+from tutorlib.checking.compile_calls import (
     CompiledBefore,
     WithoutCompile,
     argument_in_words,

@@ -24,7 +24,7 @@ def build_program(source: str, arch: str, runtime: Path | None = None) -> Path:
     """The program, which stays in the user's cache for the next time.
 
     runtime: a C++ file that takes the place of the CUDA runtime library.
-    Raises CompileFailed with the first error, ModuleNotFoundError and ToolMissing.
+    Raises CompileFailed with the first error, and ToolMissing.
     """
     nvcc = nvcc_command()
     kept = kept_path("programs", arch, *OPTIONS, source, runtime.read_text(encoding="utf-8") if runtime else "")

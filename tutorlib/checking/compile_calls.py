@@ -5,6 +5,7 @@ dynamic. No code goes with it, of a source or of a machine.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -155,6 +156,23 @@ def options_kept() -> Iterator[None]:
     dsl = CuTeDSL._get_dsl()
     with mock.patch.object(dsl, "compile_options", dsl.compile_options):
         yield
+
+
+@contextmanager
+def counted_compilations() -> Iterator[Counter[str]]:
+    """Counts CuTe's compilations in the block, "compile"."""
+    from cutlass.cutlass_dsl import CuTeDSL
+
+    counts = Counter[str]()
+    compiler = CuTeDSL._get_dsl().compiler_provider
+    does = compiler.compile
+
+    def counting(*args: Any, **options: Any) -> Any:
+        counts["compile"] += 1
+        return does(*args, **options)
+
+    with mock.patch.object(compiler, "compile", counting):
+        yield counts
 
 
 def compiled_anew(host: Callable[..., None], call: Any) -> Callable[..., None]:

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 from unittest import mock
 
-from tutorlib.dsl.cute.functions import code_as_written
+
+def code_as_written(function: FunctionType) -> CodeType:
+    """The code of a function under @cute.jit; compiling it once has put another body into it."""
+    code: CodeType = getattr(function, "_original_code", function.__code__)
+    return code
 
 
 def as_written(function: Any) -> Callable[..., Any]:
@@ -41,3 +45,10 @@ def instead_of(modules: list[tuple[Any, dict[str, Any]]], *functions: Any) -> It
             scope.update({name: new[id(value)] for name, value in found.items()})
             stack.callback(scope.update, found)
         yield
+
+
+def calls_of_helpers(call: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
+    """For `instead_of`: routes a jitted function's calls of another one through call(helper, *args, **kwargs)."""
+    from cutlass.base_dsl.dsl import BaseDSL
+
+    return BaseDSL, {"_func": lambda dsl, helper, *args, **kwargs: call(helper, *args, **kwargs)}

@@ -10,8 +10,9 @@ import torch
 from tests.pages.n08_tile_cpp.tile_cpp import ADD
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.cuda import compile_cuda_kernel
-from tutorlib.compiling.driver import LaunchConfig, driver_config, load
+from tutorlib.compiling.launch_config import LaunchConfig
 from tutorlib.kernels.bugs.catalogue import BUGS
+from tutorlib.measuring.driver import driver_config, load
 
 
 @pytest.fixture

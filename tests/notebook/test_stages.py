@@ -8,8 +8,8 @@ from cutlass.cutlass_dsl import CuTeDSL
 
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.compiling.stages import compile_in_stages
 from tutorlib.kernels.doubling import double
+from tutorlib.notebook.stages import compile_in_stages
 
 
 @cute.jit

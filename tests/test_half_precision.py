@@ -20,8 +20,8 @@ from cutlass._mlir.execution_engine import ExecutionEngine
 from cutlass.base_dsl.common import DSLUserCodeError
 from cutlass.cute.runtime import from_dlpack
 
-from tutorlib.compiling.kernel_cache import for_torch, load_or_compile
-from tutorlib.dsl.cute import half_precision
+from tutorlib import half_precision
+from tutorlib.kernels.kernel_cache import for_torch, load_or_compile
 
 OLDEST = {"x86_64": ("x86-64", "+sse2"), "aarch64": ("generic", "+neon")}[platform.machine()]
 HALVES = (torch.bfloat16, torch.float16)

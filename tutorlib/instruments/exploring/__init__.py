@@ -1,1 +1,0 @@
-"""Many configurations of the Hopper GEMM timed at many shapes, for kernels.hopper.fit."""
