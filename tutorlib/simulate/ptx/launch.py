@@ -1,7 +1,6 @@
 """A launch of a kernel of PTX: its grid, its parameters, its tensors."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,7 +69,7 @@ def run_kernel(
     report = simulate(launch, arena, traced, follow_unset)
     for name, tensor in tensors.items():
         arena.write_back(placed[name], tensor)
-    return replace(report, kernel=cpp_name(entry.name))
+    return report
 
 
 def pick_kernel(module: Module, name: str) -> Kernel:

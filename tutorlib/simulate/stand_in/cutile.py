@@ -21,6 +21,7 @@ from tutorlib.simulate.stand_in.gpu import StandInGpu
 def cutile_on(gpu: StandInGpu) -> Iterator[None]:
     def launch(stream: Any, grid: Any, kernel: Any, args: Any, /, **options: Any) -> None:
         refuse_launch(stream, grid, kernel, args)
+        gpu.run_other_work()
         gpu.take(function_of(kernel).__name__, lambda: interpreted_launch(kernel, grid, args, gpu.arch))
 
     with launched_by(launch):

@@ -97,9 +97,13 @@ class StandInGpu:
 
     # launches
 
-    def launch(self, launch: Launch, name: str = "") -> None:
-        """Simulate it now. name: of the kernel in the source. Raises NotSimulated and CannotLaunch."""
-        self.take(name or launch.kernel.name, lambda: self.simulated(launch))
+    def launch(self, launch: Launch) -> None:
+        """Simulate it now. Raises NotSimulated and CannotLaunch."""
+        self.take(launch.shown, lambda: self.simulated(launch))
+
+    def run_other_work(self) -> None:
+        """What is no launch of PTX runs: the next launch overlaps with none before it."""
+        self.before = LaunchBefore()
 
     def take(self, kernel: str, run: Callable[[], Report]) -> None:
         """Simulate a launch by calling `run`, and pass its report on."""

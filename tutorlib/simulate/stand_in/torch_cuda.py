@@ -57,13 +57,17 @@ class OnCuda(TorchFunctionMode):
             kwargs["device"] = self.default
         target, args, kwargs = without_device(func, args, kwargs)
         given = list(tensors_in((args, kwargs)))
+        contents = changes(given)
         on_gpu = target.type == "cuda" if target is not None else any(map(self.gpu.holds, given))
         result = by_tensor_cores(func, args, kwargs) if on_gpu and is_product(func) else func(*args, **kwargs)
         moves = func is torch.Tensor.to and target is not None
         if moves and self.gpu.holds(given[0]) != on_gpu and same_memory(result, given[0]):
             result = result.clone()
         if on_gpu and getattr(func, "__name__", "") != "data_ptr":
-            for tensor in tensors_in(result):
+            results = list(tensors_in(result))
+            if func not in EMPTY and (contents != changes(given) or not all(map(self.gpu.holds, results))):
+                self.gpu.run_other_work()
+            for tensor in results:
                 self.held(tensor)
                 if func in EMPTY:
                     with WITHOUT_TORCH():
@@ -141,6 +145,12 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, list | tuple | dict):
         for item in value.values() if isinstance(value, dict) else value:
             yield from tensors_in(item)
+
+
+def changes(tensors: list[torch.Tensor]) -> list[int]:
+    """How often each has been changed in place."""
+    with WITHOUT_TORCH():
+        return [0 if tensor.is_inference() else tensor._version for tensor in tensors]
 
 
 def same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
