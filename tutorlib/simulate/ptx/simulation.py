@@ -120,7 +120,8 @@ def simulate(
     if smem > MOST_SHARED:
         raise CannotLaunch(f"{smem:,} bytes of shared memory for a block, which has at most {MOST_SHARED:,}")
     geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem), launch.cluster)
-    findings, places, blocks = Findings(shared_names(launch, symbols, static)), Places(kernel, launch.find), basic_blocks(kernel)
+    findings, places = Findings(shared_names(launch, symbols, static)), Places(kernel, launch.find)
+    blocks = basic_blocks(kernel)
     shared = SharedMemory(geometry.batch, smem)
     copies = AsyncCopies(geometry.lanes, shared)
     unset = unset_at_first(kernel, blocks)

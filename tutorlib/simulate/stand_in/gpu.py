@@ -4,7 +4,6 @@ A launch's pointers are these tensors' addresses. They are found among its param
 may be arrays of pointers; each tensor that is found so is copied into the simulator's memory, and back.
 """
 
-import ctypes
 import os
 import sys
 from bisect import bisect_right
@@ -25,7 +24,7 @@ from tutorlib.simulate.kept import ENDING, kept_launch
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
 from tutorlib.simulate.ptx.findings import SourceLine
 from tutorlib.simulate.ptx.memory.pointers import pointer_words
-from tutorlib.simulate.ptx.pieces import LaunchBefore, Piece, simulate_pieces
+from tutorlib.simulate.ptx.pieces import LaunchBefore, Piece, bytes_at, simulate_pieces
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch
 from tutorlib.simulate.ptx.tensor_cores import exact_products
@@ -74,8 +73,7 @@ class StandInGpu:
                 storage, kind = tensor.untyped_storage(), tensor.dtype.is_floating_point
                 start, layout = storage.data_ptr(), (tuple(tensor.shape), tuple(tensor.stride()), tensor.element_size())
                 if size := storage.nbytes():
-                    contents = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(start))
-                    piece = Piece(name or name_of_new(), start, *layout, kind, contents)
+                    piece = Piece(name or name_of_new(), start, *layout, kind, bytes_at(start, size))
                     self.held[start] = piece, StorageWeakRef(storage)
         return tensor
 
