@@ -31,8 +31,8 @@ def run(
     """Run one kernel of a module over a grid; tensors in ordinary memory are read and written in place.
 
     arguments: the kernel's parameters in order, by the names that findings call them. A tensor, torch's or NumPy's,
-        stands for its address, bytes for a struct. dynamic_smem: bytes. kernel: its name, where the module has several. cluster: its size,
-        for a kernel that does not declare it.
+        stands for its address, bytes for a struct. dynamic_smem: bytes. kernel: its name, where the module has several.
+        cluster: its size, for a kernel that does not declare it.
     Raises NotSimulated where the simulator lacks something, MalformedPtx, and ValueError where arguments do not fit.
     """
     module = parse_ptx(ptx)

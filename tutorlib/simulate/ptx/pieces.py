@@ -3,11 +3,11 @@
 import ctypes
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from tutorlib.simulate.ptx.memory.arena import HOST_ALIGNMENT, Arena, Stored
+from tutorlib.simulate.ptx.memory.arena import ALIGNMENT, HOST_ALIGNMENT, Arena, Stored
 from tutorlib.simulate.ptx.memory.pointers import POINTER_BYTES, relocate
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
@@ -37,7 +37,7 @@ class Piece:
         return not self.floats and len(self.bytes) >= POINTER_BYTES
 
 
-def is_memory(value: Any) -> bool:
+def is_memory(value: Any) -> "TypeGuard[Tensor | np.ndarray]":
     """Whether it is a torch tensor or a NumPy array, which `piece_of` takes."""
     return isinstance(value, np.ndarray) or hasattr(value, "data_ptr")
 
@@ -58,6 +58,13 @@ def piece_of(name: str, tensor: "Tensor | np.ndarray") -> Piece:
 def bytes_at(start: int, size: int) -> np.ndarray:
     """This process's own memory."""
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(start)) if size else np.empty(0, np.uint8)
+
+
+def fresh_memory(size: int) -> np.ndarray:
+    """So many bytes at an address such as a GPU's allocator gives."""
+    room = np.empty(size + ALIGNMENT, np.uint8)
+    first = -room.ctypes.data % ALIGNMENT
+    return room[first : first + size]
 
 
 def distinct(pieces: Iterable[Piece]) -> list[Piece]:

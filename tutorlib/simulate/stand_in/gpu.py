@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 SMS = 4  # few, so that persistent kernels take several tiles each
 TOOL = str(Path(__file__).parents[1] / "tool.py")
-ALIGNED = 512  # bytes to whose multiples torch allocates on a GPU
 
 
 @dataclass
