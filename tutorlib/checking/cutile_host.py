@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tutorlib.checking.host_artifact import HostArtifact, Planned, SimulatedHostArtifact
-    from tutorlib.simulate.cutile import Accepted, Report
+    from tutorlib.simulate.cutile import Accepted, TileReport
     from tutorlib.simulate.cutile.launching import Launched
 
 GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer that knows one number is wrong on the other
@@ -98,7 +98,7 @@ class HostExercise(KernelExercise):
         last: list[Launched] = []
         stored = False
 
-        def launches(*tensors: "Tensor", **options: Any) -> "list[Report]":
+        def launches(*tensors: "Tensor", **options: Any) -> "list[TileReport]":
             nonlocal stored
             with interpreted(accepted=accepted, **options) as launched:
                 host(*tensors)

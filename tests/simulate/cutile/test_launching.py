@@ -24,7 +24,7 @@ def test_a_launch_runs_when_it_is_called_and_leaves_a_report():
     torch.testing.assert_close(z, 2 * X)
     (one,) = launched
     assert (one.grid, one.kernel, one.report.findings) == ((3,), double, ())
-    assert one.report.writers["z"].tolist() == [0] * 4 + [1] * 4 + [2] * 2
+    assert one.report.storers["z"].tolist() == [0] * 4 + [1] * 4 + [2] * 2
     assert stores_to(launched, z)
     assert not stores_to(launched, X)
 

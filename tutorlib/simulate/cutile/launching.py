@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from tutorlib.dsl.cutile.launch import launched_by
 from tutorlib.dsl.failure import Fail, Flaw
 from tutorlib.simulate.cutile.dtypes import Number, poison
-from tutorlib.simulate.cutile.run import ARCH, Report, run
+from tutorlib.simulate.cutile.run import ARCH, TileReport, run
 from tutorlib.simulate.cutile.signature import Accepted, parameters
 
 SMS = 3  # SMs of the GPU that host code is told of: few, so that small matrices have more tiles
@@ -41,7 +41,7 @@ class Launched:
     kernel: ct.kernel
     grid: tuple[int, ...]
     args: tuple[Any, ...]
-    report: Report
+    report: TileReport
     current: bool
     versions: Mapping[int, int]
 
@@ -144,8 +144,8 @@ def stores_to(launched: Sequence[Launched], tensor: torch.Tensor) -> bool:
     return tensor._version == last and any(
         isinstance(arg, torch.Tensor)
         and arg.data_ptr() == tensor.data_ptr()
-        and parameter.name in launch.report.writers
-        and bool((launch.report.writers[parameter.name] >= 0).any())
+        and parameter.name in launch.report.storers
+        and bool((launch.report.storers[parameter.name] >= 0).any())
         for launch in launched
         for parameter, arg in zip(parameters(launch.kernel), launch.args, strict=True)
     )

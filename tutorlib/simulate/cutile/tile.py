@@ -22,7 +22,7 @@ from tutorlib.simulate.cutile.dtypes import (
     fit,
     promote,
 )
-from tutorlib.simulate.cutile.errors import NotSimulated
+from tutorlib.simulate.ptx.errors import NotSimulated
 
 
 class Tile:

@@ -19,7 +19,9 @@ from tutorlib.simulate.cutile.signature import Parameter, array_constraint, cons
 ALIGNED = 16  # bytes of which a tensor's address is a multiple, as those that torch makes
 
 
-def recorded(host: Callable[..., None], tensors: Sequence[torch.Tensor], arch: str, sms: int = SMS) -> dict[str, Any]:
+def recorded_launches(
+    host: Callable[..., None], tensors: Sequence[torch.Tensor], arch: str, sms: int = SMS
+) -> dict[str, Any]:
     """Call a host function with these tensors, whose values do not matter.
 
     launches: of each the kernel's Tile IR for an architecture, the grid and the arguments. A tensor among them is
