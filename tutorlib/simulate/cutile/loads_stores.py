@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 import cuda.tile as ct
 import torch
@@ -84,7 +85,7 @@ def store(
 
 def load_box(box: Elements, padding_mode: ct.PaddingMode, check_bounds: bool, how: How) -> Tensor:
     look_at(box, check_bounds, "loads")
-    return box.load(padding_of(padding_mode, box, is_use=not box.none), how)
+    return box.load(padding_of(padding_mode, box, is_use=box.count > 0), how)
 
 
 def store_box(box: Elements, data: Tensor, check_bounds: bool, how: How) -> None:
@@ -93,7 +94,7 @@ def store_box(box: Elements, data: Tensor, check_bounds: bool, how: How) -> None
 
 
 def look_at(box: Elements, check_bounds: bool, verb: str) -> None:
-    if box.none:
+    if not box.count:
         box.memory.launch.notice("outside", box.memory.name, f"{verb} {box}, which lies outside {box.memory}")
     elif not check_bounds and not box.whole:
         says = f"{verb} {box} with check_bounds=False; it is not all in {box.memory}"
@@ -151,9 +152,10 @@ class Slice:
 def chosen(array: Memory, indices: tuple) -> Elements:
     """Advanced indexing: every combination of the elements of one index tile and of slices."""
     array.launch.scattered.add(array.name)
-    along = [int(one.start) + torch.arange(int(one.length)) if isinstance(one, Slice) else one.data for one in indices]
-    shapes = ([-1 if n == axis else 1 for n in range(array.ndim)] for axis in range(array.ndim))
-    return array.elements([axis.reshape(shape) for axis, shape in zip(along, shapes, strict=True)])
+    along = [
+        int(one.start) + torch.arange(int(one.length)) if isinstance(one, Slice) else one.data.long() for one in indices
+    ]
+    return array.elements(torch.meshgrid(*along, indexing="ij"))
 
 
 def load_advanced_indexing(
@@ -180,26 +182,26 @@ def update(
     first operand; else cuTile leaves open what it gives.
     """
     array = some.memory
-    array.launch.count_load(array.name, int(some.wanted.sum()), some.wanted.numel())
+    array.launch.count_load(array.name, some.count, prod(some.shape))
     spread = [convert(v, array.dtype).broadcast_to(some.shape) for v in operands]
     nothing = array.launch.undetermined(array.dtype)
     result = spread[0].clone() if gives_first else torch.full_like(spread[0], nothing)
-    if some.none:
+    if not some.count:
         return Tile(result, array.dtype)
     how = How.of(True, True, order, scope)
     some.poll(how)
-    index, values = [axis.expand(some.shape)[some.wanted] for axis in some.index], [v[some.wanted] for v in spread]
+    values = [v[some.part] for v in spread]
     old = torch.empty_like(values[0])
-    flat = torch.zeros(len(old), dtype=torch.int64)  # a number for each element
-    for axis, size in zip(index, array.data.shape, strict=True):
+    flat = torch.zeros(some.count, dtype=torch.int64)  # a number for each element
+    for axis, size in zip(some.where, array.data.shape, strict=True):
         flat = flat * size + axis
     for turn in turns(flat):
-        where = tuple(axis[turn] for axis in index)
+        where = tuple(axis[turn] for axis in some.where)
         old[turn] = fit(array.data[where], array.dtype)
         new = fit(change(old[turn], *(v[turn] for v in values)), array.dtype).to(array.data.dtype)
         some.put(where, new, how)
     array.launch.running.epoch += how.releases
-    result[some.wanted] = old
+    result[some.part] = old
     return Tile(result, array.dtype)
 
 
@@ -280,7 +282,13 @@ class TiledView:
         change = CHANGES.get(name.removeprefix("atomic_store_"))
         if change is None:
             raise AttributeError(name)
-        return lambda index, value, /: update(self.box(index), change, (value,))
+
+        def apply(index, value: Value, /) -> None:
+            box = self.box(index)
+            along = [torch.arange(start, start + size) for start, size in zip(box.start or (), box.shape, strict=True)]
+            update(self.array.elements(torch.meshgrid(*along, indexing="ij")), change, (value,))
+
+        return apply
 
 
 @dataclass(frozen=True)

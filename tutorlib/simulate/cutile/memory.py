@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from math import prod
 from typing import Any
 
 import cuda.tile as ct
@@ -34,18 +34,25 @@ class Memory:
     def ndim(self) -> int:
         return self.data.ndim
 
-    def elements(self, index: Sequence[Tensor], mask: Tensor | None = None) -> "Elements":
-        """Those with these indices. index: integers for each axis, of one shape. mask: which of them are meant."""
-        spread = tuple(torch.broadcast_tensors(*(axis.to(torch.int64) for axis in index))) if index else ()
-        return Elements(self, spread, spread[0].shape if spread else torch.Size(), mask)
-
     def box(self, start: Sequence[int], size: Sequence[int]) -> "Elements":
         """A box of elements, which may reach beyond the array. start, size: by axis."""
-        spread = (
-            torch.arange(first, first + n).reshape([-1 if other == axis else 1 for other in range(self.ndim)])
-            for axis, (first, n) in enumerate(zip(start, size, strict=True))
+        limits = zip(start, size, self.data.shape, strict=True)
+        bounds = [(min(max(first, 0), n), min(max(first + many, 0), n)) for first, many, n in limits]
+        part = (slice(low - first, high - first) for (low, high), first in zip(bounds, start, strict=True))
+        count = prod(high - low for low, high in bounds)
+        return Elements(
+            self, tuple(size), tuple(slice(*pair) for pair in bounds), tuple(part), count, start=tuple(start)
         )
-        return Elements(self, tuple(spread), torch.Size(size), None, tuple(start))
+
+    def elements(self, index: Sequence[Tensor], mask: Tensor | None = None) -> "Elements":
+        """Those with these indices. index: integers for each axis, of one shape. mask: which of them are meant."""
+        axes = tuple(torch.broadcast_tensors(*(axis.to(torch.int64) for axis in index))) if index else ()
+        exist = torch.ones(axes[0].shape if axes else (), dtype=torch.bool)
+        for axis, size in zip(axes, self.data.shape, strict=True):
+            exist &= (axis >= 0) & (axis < size)
+        wanted, meant = (exist, ~exist) if mask is None else (exist & mask, ~exist & mask)
+        where = tuple(axis[wanted] for axis in axes)
+        return Elements(self, tuple(exist.shape), where, wanted, int(wanted.sum()), bool(meant.any()))
 
     def differ(self, old: Tensor, new: Tensor) -> Tensor:
         """Which elements of two tensors of its dtype are not equal; NaN is equal to NaN."""
@@ -57,87 +64,63 @@ class Memory:
 
 @dataclass(frozen=True)
 class Elements:
-    """The elements of memory that an instruction accesses; some of them may not exist.
+    """The elements of memory that an instruction accesses, of a tile of this shape; some of them may not exist.
 
-    index: an int64 tensor for each axis; together they broadcast to `shape`. mask: which of them are meant; None: all.
-    start: of a box.
+    where: those that exist, in the memory; part: the same in the tile, as torch takes both in brackets. count: how
+    many. beyond: whether single elements are meant that do not exist. start: of a box.
     """
 
     memory: Memory
-    index: tuple[Tensor, ...]
-    shape: torch.Size
-    mask: Tensor | None
+    shape: tuple[int, ...]
+    where: Any
+    part: Any
+    count: int
+    beyond: bool = False
     start: tuple[int, ...] | None = None
 
-    @cached_property
-    def exist(self) -> Tensor:
-        """Whether each lies in the array."""
-        exist = torch.ones(self.shape, dtype=torch.bool)
-        for axis, size in zip(self.index, self.memory.data.shape, strict=True):
-            exist &= (axis >= 0) & (axis < size)
-        return exist
-
-    @cached_property
-    def wanted(self) -> Tensor:
-        return self.exist if self.mask is None else self.exist & self.mask
-
-    @cached_property
-    def whole(self) -> bool:
-        return bool(self.wanted.all())
-
-    @cached_property
-    def none(self) -> bool:
-        return not bool(self.wanted.any())
-
     @property
-    def beyond(self) -> bool:
-        """Whether one that is meant lies outside of the array."""
-        return bool((~self.exist if self.mask is None else ~self.exist & self.mask).any())
-
-    @cached_property
-    def where(self) -> tuple[Tensor, ...]:
-        """The wanted ones' indices by axis: one for each where some are not wanted, else as `index` has them."""
-        return self.index if self.whole else tuple(axis.expand(self.shape)[self.wanted] for axis in self.index)
+    def whole(self) -> bool:
+        return self.count == prod(self.shape)
 
     @property
     def first(self) -> tuple[int, ...]:
-        """The indices of the first wanted one in the parameter."""
-        axes = zip(self.where, self.memory.origin, strict=True)
-        return tuple(int(axis.reshape(-1)[0]) + o for axis, o in axes)
+        """The indices of the first of them in the parameter."""
+        axes = (axis.start if isinstance(axis, slice) else int(axis[0]) for axis in self.where)
+        return tuple(at + o for at, o in zip(axes, self.memory.origin, strict=True))
 
     def load(self, padding: Tensor, how: How = LOAD) -> Tensor:
-        """The elements in their dtype's carrier, with `padding` in the place of those that are not wanted."""
+        """The tile in its dtype's carrier, with `padding` in the place of what does not exist."""
         memory = self.memory
-        memory.launch.count_load(memory.name, int(self.wanted.sum()), self.wanted.numel())
-        if self.none:
-            return padding.expand(self.shape).clone()
-        self.poll(how)
-        self.note(how, None)
-        data = fit(memory.data[self.where], memory.dtype)
-        return data if self.whole else padding.expand(self.shape).masked_scatter(self.wanted, data)
+        memory.launch.count_load(memory.name, self.count, prod(self.shape))
+        result = padding.expand(self.shape).clone()
+        if self.count:
+            self.poll(how)
+            self.note(self.where, how, None)
+            result[self.part] = fit(memory.data[self.where], memory.dtype)
+        return result
 
     def store(self, data: Tensor, how: How = STORE) -> None:
-        """data: in the dtype's carrier; it broadcasts to the elements' shape."""
-        if not self.none:
-            spread = data.broadcast_to(self.shape)
-            self.put(self.where, (spread if self.whole else spread[self.wanted]).to(self.memory.data.dtype), how)
+        """data: in the dtype's carrier; it broadcasts to the tile."""
+        if self.count:
+            new = data.broadcast_to(self.shape)[self.part].to(self.memory.data.dtype)
+            self.put(self.where, new, how)
 
-    def put(self, where: tuple[Tensor, ...], new: Tensor, how: How) -> None:
-        """Write elements at once. Storing what is there already is no fault, so values are compared."""
+    def put(self, where: Any, new: Tensor, how: How) -> None:
+        """Write some of them at once. Storing what is there already is no fault, so values are compared."""
         memory = self.memory
         changed = memory.differ(memory.data[where], new)
         memory.launch.keep(memory.name)
         memory.launch.changes += bool(changed.any())
-        self.note(how, changed, where)
+        self.note(where, how, changed)
         bits(memory.data)[where] = bits(new)
 
     def poll(self, how: How) -> None:
         name = self.memory.name
-        self.memory.launch.poll(name, self, (name, *self.first, self.wanted.numel()), how.strong)
+        self.memory.launch.poll(name, self, (name, *self.first, self.count), how.strong)
 
-    def note(self, how: How, changed: Tensor | None, where: tuple[Tensor, ...] = ()) -> None:
-        """The running block accesses them, or those at `where`. changed: those that a write gives another value."""
-        memory, launch, where = self.memory, self.memory.launch, where or self.where
+    def note(self, where: Any, how: How, changed: Tensor | None) -> None:
+        """The running block accesses them, or some. changed: those that a write gives another value."""
+        memory, launch = self.memory, self.memory.launch
         histories, me, before = launch.histories, launch.running, memory.history[where]
         numbers, which = distinct(before)
         for number in numbers:
@@ -167,7 +150,7 @@ class Elements:
 
     def __str__(self) -> str:
         if self.start is None:
-            return f"{self.memory.name}[{', '.join(map(str, self.first))}]{' and others' * (self.wanted.sum() > 1)}"
+            return f"{self.memory.name}[{', '.join(map(str, self.first))}]{' and others' * (self.count > 1)}"
         firsts = [start + o for start, o in zip(self.start, self.memory.origin, strict=True)]
         places = (f"{first}:{first + size}" for first, size in zip(firsts, self.shape, strict=True))
         return f"{self.memory.name}[{', '.join(places)}]"
