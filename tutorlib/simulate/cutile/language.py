@@ -29,11 +29,17 @@ class KernelAssertion(AssertionError):
 
 def own(module: ModuleType) -> dict[str, Callable]:
     """A module's functions that are named as cuTile's are."""
-    return {name: value for name in ct.__all__ if callable(value := vars(module).get(name))}
+    return {name: value for name in ct.__all__ if isinstance(value := vars(module).get(name), FunctionType)}
 
 
-FUNCTIONS = own(loads_stores) | loads_stores.ATOMICS | own(ops) | own(tile)
-FUNCTIONS = {name: value for name, value in FUNCTIONS.items() if name not in ("Tile", "TiledView")}
+def by_method(name: str) -> Callable:
+    return lambda x, /, *args, **options: getattr(tile_of(x), name)(*args, **options)
+
+
+METHODS = {name: by_method(name) for name in ("reshape", "permute", "transpose", "extract", "insert")}
+FUNCTIONS = (
+    own(loads_stores) | loads_stores.ATOMICS | {"Slice": loads_stores.Slice} | own(ops) | tile.FUNCTIONS | METHODS
+)
 
 
 class Language:
