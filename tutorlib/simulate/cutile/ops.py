@@ -39,7 +39,7 @@ def ones(shape, dtype) -> Tile:
 def arange(size: int, /, *, dtype, start: Value = 0, step: Value = 1) -> Tile:
     dtype = dtype_of(dtype)
     places = Tile(torch.arange(int(size), dtype=CARRIER[dtype]), dtype)
-    return binary(operator.add, binary(operator.mul, places, astype(step, dtype)), astype(start, dtype))
+    return tile_of(binary(operator.add, binary(operator.mul, places, astype(step, dtype)), astype(start, dtype)))
 
 
 def astile(value, /, *, dtype) -> Tile:
