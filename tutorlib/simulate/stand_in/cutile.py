@@ -7,8 +7,8 @@ from typing import Any
 from tutorlib.compiling.cutile import refusals
 from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.dsl.cutile.launch import launched_by
-from tutorlib.simulate.cutile.launching import refuse_launch
 from tutorlib.simulate.cutile.run import TileReport, run
+from tutorlib.simulate.cutile.signature import refuse_launch
 from tutorlib.simulate.stand_in.gpu import StandInGpu
 
 
