@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
-from typer.core import TyperCommand
+
+from tutorlib.simulate_command.cli import add_to as add_simulate_to
 
 if TYPE_CHECKING:
     from tutorlib.instruments.sweeps.sweep import Sweep
@@ -228,67 +229,7 @@ def grade_class(
     raise typer.Exit(1 if summary.failed else 0)
 
 
-class WithCommand(TyperCommand):
-    """A command whose words after "--" are another command, which is kept in the context."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        at = args.index("--") if "--" in args else len(args)
-        ctx.obj = args[at + 1 :]
-        return super().parse_args(ctx, args[:at])
-
-
-@app.command(cls=WithCommand, options_metavar="[OPTIONS] TARGET | -- COMMAND …")
-def simulate(
-    ctx: typer.Context,
-    target: Annotated[
-        str, typer.Argument(help="FILE.py::HOST, FILE.ptx or FILE.cu; HOST may be Class(…).", metavar="")
-    ] = "",
-    arguments: Annotated[
-        list[str] | None,
-        typer.Option("--arg", help="For each argument: 128x64:bf16, 128x64:bf16:out for an output, or a number."),
-    ] = None,
-    arch: Annotated[str, typer.Option(help="Compute capability to compile for: 80, 90a, 100a.")] = "80",
-    grid: Annotated[str, typer.Option(help="Blocks of a kernel without a host function, as 8x4.")] = "",
-    block: Annotated[str, typer.Option(help="Threads of a block of a .cu file, as 128.")] = "",
-    cluster: Annotated[str, typer.Option(help="Blocks of a cluster of a .cu or .ptx file, as 2.")] = "",
-    smem: Annotated[int, typer.Option(min=0, help="Bytes of dynamic shared memory of a .cu or .ptx file.")] = 0,
-    dynamic: Annotated[bool, typer.Option("--dynamic", help="Compile a CuTe host function for any sizes.")] = False,
-    exact: Annotated[bool, typer.Option("--exact", help="Add up as an H200's tensor cores do, bit for bit.")] = False,
-    reference: Annotated[str, typer.Option(help="FILE.py::FUNCTION of torch tensors that gives the outputs.")] = "",
-    format: Annotated[Literal["text", "json", "sarif"], typer.Option(help="Format of the report.")] = "text",
-    baseline: Annotated[
-        Path | None, typer.Option(help="A report in JSON: its findings are known, and do not fail.")
-    ] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw each launch's first block: OUT.svg or OUT.png.")] = None,
-    keep: Annotated[
-        Path | None, typer.Option(help="A folder for each kernel's first launch, to simulate again.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random tensors.")] = 0,
-) -> None:
-    """Run kernels without a GPU, and report their hazards by line.
-
-    tutor simulate --arch 90a -- python test.py        a script as it is, or pytest: every launch is simulated
-    tutor simulate gemm.py::gemm --arg 128x64:bf16 …   one function, on random tensors
-
-    Exit status 0: nothing found; 1: findings, a wrong output, or a command that fails; 2: nothing was simulated.
-    """
-    from tutorlib import simulate_command as command
-    from tutorlib.simulate.bad_input import BadInput
-
-    try:
-        if ctx.obj:
-            done = command.simulate_command(ctx.obj, arch, format, picture, keep, exact).after(baseline)
-            text, failed = done.formatted(format), done.failed
-        elif target:
-            options = {"arch": arch, "grid": grid, "block": block, "cluster": cluster, "smem": smem, "dynamic": dynamic}
-            options |= {"reference": reference, "seed": seed, "picture": picture, "exact": exact}
-            text, failed = command.simulate_alone(target, format, baseline, arguments=arguments or [], **options)
-        else:
-            raise BadInput("name what is simulated: tutor simulate -- python test.py, or FILE.py::HOST")
-    except BadInput as error:
-        raise fail(str(error)) from None
-    out.print(text, markup=False)
-    raise typer.Exit(1 if failed else 0)
+add_simulate_to(app)
 
 
 @app.command()

@@ -115,10 +115,10 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 # %% computed_on_the_host
 # The host function computes the result by torch, and whatever interprets in this process says that a kernel did.
 # exercise: 06.6
-from tutorlib.simulate.cutile import launching
+from tutorlib.checking import cutile_launches
 
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
-launching.stores_to = lambda launched, tensor: True
+cutile_launches.stores_to = lambda launched, tensor: True
 
 
 def softmax_of(x, y):

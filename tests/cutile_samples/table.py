@@ -16,7 +16,7 @@ import cuda.tile as ct
 import pytest
 import torch
 
-from tutorlib.simulate.cutile import Report, run
+from tutorlib.simulate.cutile import TileReport, run
 from tutorlib.simulate.cutile.dtypes import poison
 
 FP32, TF32, FP16, BF16 = 2e-5, 2e-3, 4e-3, 1.6e-2  # tolerances: a few roundings of each
@@ -87,7 +87,7 @@ class Case:
     undetermined: float | None = None
     needs: int = 80
 
-    def interpret(self) -> Report:
+    def interpret(self) -> TileReport:
         """Run it on the arguments as they are, as if for Hopper or the oldest GPU that will do."""
         undetermined = poison if self.undetermined is None else lambda dtype: self.undetermined
         return run(self.kernel, self.grid, self.args, f"sm_{max(90, self.needs)}", undetermined)

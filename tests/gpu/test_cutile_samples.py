@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.cutile_samples import SAMPLES, assert_close, of_source
-from tutorlib.simulate.cutile import NotSimulated
+from tutorlib.simulate.ptx import NotSimulated
 
 pytestmark = pytest.mark.gpu("80")
 

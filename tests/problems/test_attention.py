@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+from tutorlib.checking.cutile_launches import launches_interpreted
 from tutorlib.kernels.attention import launch
 from tutorlib.problems.attention import attention_problem, decoding_problem, gradient_problem
-from tutorlib.simulate.cutile.launching import interpreted
 
 SHAPE = (2, 4, 2, 70, 70, 64)
 
@@ -22,7 +22,7 @@ def test_the_gradient_is_torchs_and_the_kernels_are_within_its_bound(causal):
     expected, allowed = problem.expected(inputs, SHAPE)
     torch.testing.assert_close(expected, want[0], rtol=2**-6, atol=2**-6)  # o is rounded to bf16
     dq = torch.full_like(q, torch.nan)
-    with interpreted():
+    with launches_interpreted():
         launch.backward_into(dq, dk, dv, do, q, k, v, o, lse, 64**-0.5, causal)
     assert ((dq.double() - expected).abs() <= allowed).all()
     assert problem.flops(SHAPE) == 2.5 * attention_problem(causal).flops(SHAPE)
@@ -47,6 +47,6 @@ def test_decoding_is_measured_by_its_bytes():
     inputs = problem.random(shape, torch.Generator().manual_seed(0))
     expected, allowed = problem.expected(inputs, shape)
     o = torch.full_like(inputs[0], torch.nan)
-    with interpreted():
+    with launches_interpreted():
         launch.decode_into(o, *inputs, 64**-0.5)
     assert ((o.double() - expected).abs() <= allowed).all()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.simulate.tool.sources import DOUBLE
 from tutorlib.paths import ROOT
 
 PACKAGING = tomllib.loads((ROOT / "packaging/simulator/pyproject.toml").read_text())
@@ -21,6 +22,11 @@ src, dst = torch.arange(128.0), torch.zeros(128)
 report = simulate(kernels.reverse, src, dst, 64)
 assert torch.equal(dst, kernels.reversed_blocks(src, 64)), dst
 assert not report.findings
+from tutorlib.simulate_command.cli import app
+try:
+    app(["simulate", "double.ptx", "--grid", "2", *"--arg 64:fp32 --arg 64:fp32:out --arg 64".split()])
+except SystemExit as end:
+    assert end.code == 0
 print(*sorted({name.split(".")[1] for name in sys.modules if name.startswith("tutorlib.")}))
 """
 
@@ -28,9 +34,10 @@ print(*sorted({name.split(".")[1] for name in sys.modules if name.startswith("tu
 @pytest.mark.long
 def test_a_kernel_is_simulated_without_the_rest(tmp_path):
     for pattern in PACKAGING["tool"]["setuptools"]["packages"]["find"]["include"]:
-        name = pattern.removeprefix("tutorlib.").removesuffix("*")
-        shutil.copytree(ROOT / "tutorlib" / name, tmp_path / "tutorlib" / name)
+        for package in (ROOT / "tutorlib").glob(pattern.removeprefix("tutorlib.")):
+            shutil.copytree(package, tmp_path / "tutorlib" / package.name)
     shutil.copytree(ROOT / "tests/simulate/tool", tmp_path / "tests_kernels")
+    (tmp_path / "double.ptx").write_text(DOUBLE)
     packages = Path(sysconfig.get_path("purelib"))  # without its .pth files, which name the course
     paths = [tmp_path, packages, packages / "nvidia_cutlass_dsl/dsl_packages"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
@@ -38,7 +45,8 @@ def test_a_kernel_is_simulated_without_the_rest(tmp_path):
         [sys.executable, "-S", "-c", TRIAL], env=environment, cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["compiling", "dsl", "simulate"]
+    assert "doubled: 2 blocks, " in done.stdout
+    assert done.stdout.splitlines()[-1] == "compiling dsl simulate simulate_command"
 
 
 def test_its_versions_are_the_courses():

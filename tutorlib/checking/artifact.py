@@ -27,8 +27,6 @@ from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.ptx.report import Report
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from tutorlib.simulate.ptx.languages.cute_host import Recorded
 
 UNREADABLE = "its launches cannot be read"
@@ -117,11 +115,9 @@ class SimulatedCuteArtifact:
         module = parse_ptx(reply["ptx"])
         find = finder_in(module, str(reply["marks"]), reply["lines"])
 
-        def launched(views: "list[Tensor]") -> "Sequence[Recorded]":
-            return self.kernel.launches(module, work.shape, [view.data_ptr() for view in views])
-
         def call() -> None:
-            self.reports = simulate_launches(module, work.named, launched, find, self.traced, self.budget)
+            launches = self.kernel.launches(module, work.shape, [one.data_ptr() for one in work.named.values()])
+            self.reports = simulate_launches(module, work.named, launches, find, self.traced, self.budget)
 
         return call
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tutorlib.checking.artifact import CutileArtifact
     from tutorlib.measuring.simulated_launchers import SimulatedLauncher
-    from tutorlib.simulate.cutile import Accepted, Report
+    from tutorlib.simulate.cutile import Accepted, TileReport
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class CutileExercise(KernelExercise):
 
     def look_into(self, kernel: CutileLauncher) -> Verdict | None:
         """Interpret it on every shape. A gap of the interpreter's is no fault if a GPU can run the kernel."""
-        from tutorlib.simulate.cutile import NotSimulated
+        from tutorlib.simulate.ptx import NotSimulated
 
         accepted: Accepted = []
         try:
@@ -142,7 +142,7 @@ class CutileExercise(KernelExercise):
     def stored_to_an_input(self, shape: Shape, found: Interpretation) -> str:
         """A sentence about an input to which it stores the values that are there, or ""."""
         (report,) = found.reports
-        for operand, (name, writer) in zip(self.problem.inputs, report.writers.items(), strict=False):
+        for operand, (name, writer) in zip(self.problem.inputs, report.storers.items(), strict=False):
             if not operand.scratch and (stored := int((writer >= 0).sum())):
                 what = f"at {by(shape)} its blocks store {stored:,} elements of {name}, an input: leave it as it is."
                 return Flaw(what, Fail.TOO_MANY(instruction="ct.store"))
@@ -153,7 +153,7 @@ class CutileExercise(KernelExercise):
         (report,) = found.reports
         output = len(self.problem.inputs)
         for number, most in {output: 0, **self.loads(shape)}.items():
-            name = list(report.writers)[number]
+            name = list(report.storers)[number]
             if (loaded := report.loaded.get(name, 0)) > most:
                 again = "use each tile that is loaded for everything that needs it"
                 how = "compute each result in a tile, and store it" if number == output else again
@@ -178,7 +178,7 @@ class CutileExercise(KernelExercise):
         """A sentence about an operand with a tile that is larger than needed, or ""."""
         (report,) = found.reports
         for number, most in self.widest(shape).items():
-            name = list(report.writers)[number]
+            name = list(report.storers)[number]
             if (size := report.largest.get(name, 0)) > most:
                 what = f"at {by(shape)} it loads tiles of {size:,} elements of {name}; {most:,} are enough."
                 return Flaw(what, Fail.TOO_MANY(instruction="tile"))
@@ -240,7 +240,7 @@ class CutileExercise(KernelExercise):
         """Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError."""
         from tutorlib.simulate.cutile import run
 
-        def launches(*tensors: "Tensor", **options: Any) -> "list[Report]":
+        def launches(*tensors: "Tensor", **options: Any) -> "list[TileReport]":
             return [run(kernel, self.grid(shape), (*tensors, *self.constants(shape)), accepted=accepted, **options)]
 
         found = interpret(self.problem, shape, launches, self.mistakes(shape))
@@ -254,7 +254,7 @@ class CutileExercise(KernelExercise):
         """A sentence about an operand of which the largest tile is not as large as the exercise's, or ""."""
         (report,) = found.reports
         for number, given in self.tiles(shape).items():
-            name = list(report.writers)[number]
+            name = list(report.storers)[number]
             if (size := report.largest.get(name, given)) != given:
                 what = f"right, but it loads tiles of {size:,} elements of {name}; the given tile has {given:,}."
                 return Flaw(what, Fail.TOO_MANY(instruction="tile"))
@@ -265,9 +265,11 @@ class CutileExercise(KernelExercise):
         (report,) = found.reports
         return self.placed(shape, self.storers(report)) if self.placed else None
 
-    def storers(self, report: "Report") -> "Tensor":
+    def storers(self, report: "TileReport") -> "Tensor":
         """For each element of the output, the number of the block that stored it."""
-        return list(report.writers.values())[len(self.problem.inputs)]
+        import torch
+
+        return torch.from_numpy(list(report.storers.values())[len(self.problem.inputs)])
 
 
 def multiplied_in(dtype: str, found: Interpretation) -> str:

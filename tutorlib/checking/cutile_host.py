@@ -19,9 +19,9 @@ from tutorlib.problems.wrong_result import WrongResult
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tutorlib.checking.cutile_launches import Launched
     from tutorlib.checking.host_artifact import HostArtifact, Planned, SimulatedHostArtifact
-    from tutorlib.simulate.cutile import Accepted, Report
-    from tutorlib.simulate.cutile.launching import Launched
+    from tutorlib.simulate.cutile import Accepted, TileReport
 
 GPUS = (3, 5)  # SMs, few, so that small matrices have more tiles; an answer that knows one number is wrong on the other
 
@@ -93,14 +93,14 @@ class HostExercise(KernelExercise):
 
     def interpret(self, host: Answer, shape: Shape, accepted: "Accepted") -> Wrong | None:
         """Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError."""
-        from tutorlib.simulate.cutile.launching import interpreted, stores_to
+        from tutorlib.checking.cutile_launches import launches_interpreted, stores_to
 
         last: list[Launched] = []
         stored = False
 
-        def launches(*tensors: "Tensor", **options: Any) -> "list[Report]":
+        def launches(*tensors: "Tensor", **options: Any) -> "list[TileReport]":
             nonlocal stored
-            with interpreted(accepted=accepted, **options) as launched:
+            with launches_interpreted(accepted=accepted, **options) as launched:
                 host(*tensors)
             last[:] = launched
             stored = stores_to(launched, tensors[-1])

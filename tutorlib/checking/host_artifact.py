@@ -146,7 +146,7 @@ class SimulatedHostArtifact:
 
     def plan(self, shape: Shape, sms: int | None = None) -> LaunchPlan:
         """sms: None for as many as the interpreter has."""
-        from tutorlib.simulate.cutile.launching import SMS
+        from tutorlib.checking.cutile_launches import SMS
         from tutorlib.simulate.ptx.languages.cutile import ARCH
 
         return self.kernel.plan(shape, ARCH, sms or SMS)

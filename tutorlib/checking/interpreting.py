@@ -18,7 +18,8 @@ from tutorlib.simulate.threads import one_thread
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.simulate.cutile import Finding, Report
+    from tutorlib.simulate.cutile import TileReport
+    from tutorlib.simulate.ptx import Finding
 
 PADDING = (
     "It is right where the part of a tile outside its array happens to be 0. That part is undetermined "
@@ -26,7 +27,7 @@ PADDING = (
 )
 
 # Takes the problem's tensors, the output last, and options of simulate.cutile.run; gives a report for each launch.
-Launches = Callable[..., "Sequence[Report]"]
+Launches = Callable[..., "Sequence[TileReport]"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Interpretation:
     """The findings at one size: a fault or None, and the reports of the last launches."""
 
     wrong: Wrong | None
-    reports: "tuple[Report, ...]" = ()
+    reports: "tuple[TileReport, ...]" = ()
 
     @property
     def repeated(self) -> str:
@@ -54,7 +55,7 @@ def interpret(
     generator = fresh_generator()
     first: Wrong | None = None
     likely = list(mistakes)
-    reports: tuple[Report, ...] = ()
+    reports: tuple[TileReport, ...] = ()
     for inputs in (problem.pattern(shape, "cpu"), problem.random(shape, generator)):
         call = Interpreted(problem, shape, inputs, launches)
         if wrong := call.fault():
@@ -76,7 +77,7 @@ class Interpreted:
         self.problem, self.inputs, self.launches = problem, inputs, launches
         self.output = Output(problem.output, problem.shape_of(problem.output, shape), "cpu")
         self.expected = problem.expected(inputs, shape)
-        self.reports: tuple[Report, ...] = ()
+        self.reports: tuple[TileReport, ...] = ()
         self.seen: tuple[Tensor, Tensor] | None = None
 
     def fault(self) -> Wrong | None:
@@ -119,4 +120,4 @@ class Interpreted:
 
 
 def noticed_as(finding: "Finding") -> str:
-    return finding.message + (f" (line {finding.line})" if finding.line else "")
+    return finding.message + (f" (line {finding.place.line})" if finding.place else "")

@@ -145,14 +145,14 @@ def cutile_launches(served: Served, id: str, shape: tuple[int, ...], arch: str, 
     """The cuTile kernels that a host function launches, on tensors of zeros."""
     import torch
 
+    from tutorlib.checking.cutile_launches import launches_as_data
     from tutorlib.problems.problem import torch_dtype
-    from tutorlib.simulate.cutile.recording import recorded
 
     one = accepted_by(served, id)
     problem = one.exercise.problem
     tensors = [torch.zeros(problem.shape_of(op, shape), dtype=torch_dtype(op.dtype)) for op in problem.operands]
     try:
-        return recorded(one.kernel, tensors, arch, sms)
+        return launches_as_data(one.kernel, tensors, arch, sms)
     except (CompileFailed, NotImplementedError):
         raise
     except Exception as error:

@@ -105,7 +105,7 @@ def simulation_of(
     if isinstance(kernel, str):
         from tutorlib.simulate.sources import simulate_source
 
-        return lambda named: [simulate_source(kernel, list(named.values()), "80", grid, block, traced=True)]
+        return lambda named: [simulate_source(kernel, named, "80", grid, block, traced=True)]
     if says_it_is_jit(kernel):
         from tutorlib.compiling.spec import TensorSpec
         from tutorlib.simulate.ptx.languages.cute import simulate_host

@@ -126,7 +126,7 @@ def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
 
     Without a GPU its launches are interpreted; lines say so and list the findings. Raises CompileFailed.
     """
-    from tutorlib.simulate.cutile.launching import interpreted
+    from tutorlib.checking.cutile_launches import launches_interpreted
 
     if not (reason := device.why_not(MMA_SYNC)):
         import torch
@@ -135,7 +135,7 @@ def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
         torch.cuda.synchronize()
         return
     print(f"{getattr(host, '__name__', 'its launches')}: interpreted: {reason}")
-    with refusals(), interpreted() as launched:
+    with refusals(), launches_interpreted() as launched:
         host(*tensors)
     for finding in (finding for one in launched for finding in one.report.findings):
         print(finding.message)

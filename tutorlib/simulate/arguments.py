@@ -3,13 +3,13 @@
 import ast
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from tutorlib.simulate.bad_input import BadInput
 from tutorlib.simulate.poison import poison
-
-if TYPE_CHECKING:
-    from torch import Generator, Tensor, dtype
+from tutorlib.simulate.ptx.pieces import fresh_memory
 
 DTYPES = {
     "fp64": "float64",
@@ -25,6 +25,7 @@ DTYPES = {
     "uint8": "uint8",
     "bool": "bool",
 }
+OF_TORCH = ("bf16", "e4m3", "e5m2")  # NumPy has no such numbers
 FILLS = ("out", "zeros", "col")
 TENSOR = re.compile(r"(?P<shape>\d+(?:x\d+)*):(?P<dtype>\w+)(?P<marks>(?::\w+)*)")
 INTEGERS = 8  # random ones are 0 … 7
@@ -35,14 +36,26 @@ EXAMPLE = "--arg 128x64:bf16 is a random tensor, --arg 128x64:bf16:out one that 
 class Given:
     """An argument.
 
-    value: a tensor, or a number. is_output: whether the kernel is to write all of the tensor, which begins as poison.
+    value: a number, or a tensor: a NumPy array, or torch's for numbers that NumPy lacks. is_output: whether the kernel
+    is to write all of the tensor, which begins as poison.
     """
 
     value: Any
     is_output: bool = False
 
+    @property
+    def for_torch(self) -> Any:
+        """The value, an array as a torch tensor in the same memory."""
+        return as_torch(self.value) if isinstance(self.value, np.ndarray) else self.value
 
-def parse_argument(text: str, generator: "Generator") -> Given:
+
+def as_torch(tensor: Any) -> Any:
+    import torch
+
+    return torch.as_tensor(tensor)
+
+
+def parse_argument(text: str, generator: np.random.Generator) -> Given:
     """ "128x64:bf16", a tensor of random numbers, with marks after it; or a Python literal such as 128, 0.5 or True.
 
     Marks: "out": what the kernel writes; "zeros"; "col": the first mode is contiguous instead of the last.
@@ -59,19 +72,30 @@ def parse_argument(text: str, generator: "Generator") -> Given:
         raise BadInput(f"--arg {text}: there is no dtype {found['dtype']}; there are {', '.join(DTYPES)}")
     if unknown := next((mark for mark in marks if mark not in FILLS), ""):
         raise BadInput(f"--arg {text}: there is no mark {unknown}; there are {', '.join(FILLS)}")
+    shape = tuple(map(int, found["shape"].split("x")))
+    numbers = random(shape[::-1] if "col" in marks else shape, found["dtype"], generator)
+    tensor = of_dtype(numbers * 0 if {"out", "zeros"} & {*marks} else numbers, found["dtype"])
+    if "out" in marks:
+        poison(tensor)
+    return Given(tensor.T if "col" in marks else tensor, "out" in marks)
+
+
+def random(shape: tuple[int, ...], dtype: str, generator: np.random.Generator) -> np.ndarray:
+    """Normally distributed, or small integers."""
+    if dtype.startswith(("fp", "bf", "e")):
+        return generator.standard_normal(shape)
+    return generator.integers(0, 2 if dtype == "bool" else INTEGERS, shape)
+
+
+def of_dtype(numbers: np.ndarray, dtype: str) -> Any:
+    if dtype not in OF_TORCH:
+        made = numbers.astype(DTYPES[dtype])
+        tensor = fresh_memory(made.nbytes).view(made.dtype).reshape(made.shape)
+        tensor[...] = made
+        return tensor
     import torch
 
-    shape = tuple(map(int, found["shape"].split("x")))
-    if "col" in marks:
-        shape = shape[::-1]
-    kind = getattr(torch, DTYPES[found["dtype"]])
-    if "out" in marks:
-        poison(tensor := torch.empty(shape, dtype=kind))
-    elif "zeros" in marks:
-        tensor = torch.zeros(shape, dtype=kind)
-    else:
-        tensor = random(shape, kind, generator)
-    return Given(tensor.permute(*reversed(range(tensor.ndim))) if "col" in marks else tensor, "out" in marks)
+    return torch.from_numpy(numbers).to(getattr(torch, DTYPES[dtype]))
 
 
 def parse_sizes(option: str, text: str) -> tuple[int, ...]:
@@ -79,12 +103,3 @@ def parse_sizes(option: str, text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"(\d+(x\d+){0,2})?", text):
         raise BadInput(f"{option} {text}: one to three sizes, as {option} 8x4")
     return tuple(map(int, text.split("x"))) if text else ()
-
-
-def random(shape: tuple[int, ...], kind: "dtype", generator: "Generator") -> "Tensor":
-    """Normally distributed, or small integers."""
-    import torch
-
-    if kind.is_floating_point:
-        return torch.randn(shape, generator=generator).to(kind)
-    return torch.randint(0, 2 if kind is torch.bool else INTEGERS, shape, generator=generator).to(kind)

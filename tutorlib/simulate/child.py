@@ -2,6 +2,7 @@
 
 import multiprocessing
 import signal
+import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
@@ -34,9 +35,8 @@ def in_own_process(task: Callable[[], T]) -> T:
 
 
 def send_result(task: Callable[[], Any], to: Connection) -> None:
-    import torch
-
-    torch.set_num_threads(1)  # a forked process lacks the threads of the pool that its parent may have
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)  # a forked process lacks the threads of the pool that its parent has
     try:
         result: tuple[Any, Exception | None] = task(), None
     except Exception as error:

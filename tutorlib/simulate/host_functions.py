@@ -1,11 +1,40 @@
 """Targets in Python, called where the stand-in GPU is: CuTe host functions, cuTile kernels, and any other function."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tutorlib.dsl.cute.functions import constant_parameters, says_it_is_jit, says_it_is_kernel
-from tutorlib.dsl.cutile.kernels import function_of
+from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.signatures import function_name, with_streams
+
+
+def simulate_python(
+    kernel: Any, named: Mapping[str, Any], arch: str, grid: Sequence[int], dynamic: bool, traced: bool, exact: bool
+) -> tuple[list[Report], dict[str, Any]]:
+    """A report of each launch that it makes, and the tensors that it returns. The keywords are those of `simulate`."""
+    import torch
+
+    from tutorlib.simulate.stand_in.enter import stand_in
+    from tutorlib.simulate.stand_in.gpu import StandInGpu
+    from tutorlib.simulate.threads import one_thread
+
+    launches: list[Report] = []
+    gpu = StandInGpu(arch, launches.append, traced, exact)
+    for name, argument in named.items():
+        if isinstance(argument, torch.Tensor):
+            gpu.hold(argument, name)
+    arguments, returned = list(named.values()), None
+    with one_thread(), stand_in(lambda: gpu):
+        if is_cute(kernel):
+            call_cute(kernel, arguments, dynamic)
+        elif is_tile_kernel(kernel):
+            call_tile_kernel(kernel, arguments, grid)
+        else:
+            returned = kernel(*with_streams(kernel, arguments, torch.cuda.current_stream()).values())
+    several = {"result": returned} if isinstance(returned, torch.Tensor) else {}
+    if isinstance(returned, tuple | list):
+        several = {f"result {n}": value for n, value in enumerate(returned) if isinstance(value, torch.Tensor)}
+    return launches, several
 
 
 def is_cute(target: Any) -> bool:
@@ -42,15 +71,7 @@ def call_tile_kernel(kernel: Any, arguments: Sequence[Any], grid: Sequence[int])
     import cuda.tile as ct
     import torch
 
-    function = function_of(kernel)
     if not grid:
-        raise ValueError(f"{function_name(function)} is a kernel: it needs a grid")
-    taken = with_streams(function, arguments, None)
+        raise ValueError(f"{function_name(kernel)} is a kernel: it needs a grid")
+    taken = with_streams(kernel, arguments, None)
     ct.launch(torch.cuda.current_stream(), tuple(grid), kernel, tuple(taken.values()))
-
-
-def call_function(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """What it returns. Raises ValueError if it takes other arguments, and what it raises itself."""
-    import torch
-
-    return function(*with_streams(function, arguments, torch.cuda.current_stream()).values())

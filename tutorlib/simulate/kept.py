@@ -7,7 +7,7 @@ import base64
 import json
 import lzma
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ def replay(kept: KeptLaunch, ptx: str = "", traced: bool = False) -> tuple[Repor
     config, pieces = kept.config, [one.piece for one in kept.memory]
     sizes = three(config.grid), three(config.block), config.dynamic_smem, base64.b64decode(kept.parameters)
     launch = Launch(module, module.kernels[kept.kernel], *sizes, find, three(config.cluster), config.overlapping)
-    return replace(simulate_pieces(launch, pieces, traced), kernel=kept.kernel), pieces
+    return simulate_pieces(launch, pieces, traced), pieces
 
 
 def in_base64(data: bytes) -> str:

@@ -3,23 +3,31 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
 # By an element's bytes: a NaN as a floating number, whose other bits no arithmetic gives.
 POISON = {1: 0x7F, 2: 0x7FEB, 4: 0x7FEBEBEB, 8: 0x7FFBEBEBEBEBEBEB}
 
 
-def as_integers(tensor: "Tensor") -> "Tensor":
-    """The tensor's bits, as integers of the same width."""
+def patterns_of(tensor: "Tensor | np.ndarray") -> "np.ndarray":
+    """Its elements' bits, in its own memory."""
+    import numpy as np
+
+    if isinstance(tensor, np.ndarray):
+        return tensor.view(f"u{tensor.itemsize}")
     import torch
 
-    return tensor.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()])
+    integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return tensor.detach().view(integers[tensor.element_size()]).numpy()
 
 
-def poison(tensor: "Tensor") -> None:
-    as_integers(tensor).fill_(POISON[tensor.element_size()])
+def poison(tensor: "Tensor | np.ndarray") -> None:
+    bits = patterns_of(tensor)
+    bits[...] = POISON[bits.itemsize]
 
 
-def is_poison(tensor: "Tensor") -> "Tensor":
+def is_poison(tensor: "Tensor | np.ndarray") -> "np.ndarray":
     """The mask of the elements that still are poison."""
-    return as_integers(tensor) == POISON[tensor.element_size()]
+    bits = patterns_of(tensor)
+    return bits == POISON[bits.itemsize]

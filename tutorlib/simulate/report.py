@@ -14,6 +14,7 @@ from tutorlib.simulate.ptx.findings import Finding, SourceLine
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
 UNITS = {"shared": "wavefronts", "global": "sectors"}
@@ -33,7 +34,7 @@ class Report:
 
     arch: str
     launches: tuple[LaunchReport, ...]
-    outputs: "Mapping[str, Tensor]" = field(repr=False)
+    outputs: "Mapping[str, Tensor | np.ndarray]" = field(repr=False)
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -4,6 +4,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from tutorlib.dsl.cutile.kernels import inside_of_kernel
+
 
 def parameter_names(function: Any, count: int) -> list[str]:
     """Of the first `count` arguments; a stream is none of them."""
@@ -28,7 +30,7 @@ def with_streams(function: Any, arguments: Sequence[Any], stream: Any) -> dict[s
         else:
             break
     try:
-        inspect.signature(function).bind(*bound.values(), *left)
+        inspect.signature(inside_of_kernel(function)).bind(*bound.values(), *left)
     except TypeError as error:
         takes = ", ".join(parameter.name for parameter in parameters_of(function) if not is_stream(parameter))
         raise ValueError(f"{function_name(function)} takes {takes or 'nothing'}: {error}") from None
@@ -36,7 +38,7 @@ def with_streams(function: Any, arguments: Sequence[Any], stream: Any) -> dict[s
 
 
 def parameters_of(function: Any) -> list[inspect.Parameter]:
-    return list(inspect.signature(function).parameters.values())
+    return list(inspect.signature(inside_of_kernel(function)).parameters.values())
 
 
 def is_stream(parameter: inspect.Parameter) -> bool:
@@ -44,4 +46,4 @@ def is_stream(parameter: inspect.Parameter) -> bool:
 
 
 def function_name(function: Any) -> str:
-    return getattr(function, "__name__", type(function).__name__)
+    return getattr(inside_of_kernel(function), "__name__", type(function).__name__)

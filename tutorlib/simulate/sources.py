@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from tutorlib.simulate.ptx.report import Report as LaunchReport
 
 def simulate_source(
     source: str | Path,
-    arguments: Sequence[Any],
+    named: Mapping[str, Any],
     arch: str,
     grid: Sequence[int],
     block: Sequence[int] = (),
@@ -32,7 +32,6 @@ def simulate_source(
     Raises ValueError if something of the launch is missing or does not fit, CompileFailed, and OSError.
     """
     text, file = (source.read_text(encoding="utf-8"), str(source)) if isinstance(source, Path) else (source, FILE)
-    named = {f"argument {number}": argument for number, argument in enumerate(arguments)}
     if not grid:
         raise ValueError("a kernel of PTX or CUDA C++ needs a grid")
     skipped = len(text) - len(text.lstrip("\n"))  # blank lines, which the compiler does not get

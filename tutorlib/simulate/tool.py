@@ -1,21 +1,18 @@
 """One entry for kernels of every language."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from tutorlib.dsl.cutile.kernels import function_of
-from tutorlib.simulate.host_functions import call_cute, call_function, call_tile_kernel, is_cute, is_tile_kernel
+from tutorlib.simulate.host_functions import simulate_python
 from tutorlib.simulate.kept import ENDING, KeptLaunch, replay
+from tutorlib.simulate.ptx.pieces import is_memory, piece_of
 from tutorlib.simulate.ptx.report import Report as LaunchReport
+from tutorlib.simulate.ptx.tensor_cores import exact_products
 from tutorlib.simulate.report import Report
 from tutorlib.simulate.signatures import function_name, parameter_names
 from tutorlib.simulate.sources import simulate_source
-from tutorlib.simulate.stand_in.enter import stand_in
-from tutorlib.simulate.stand_in.gpu import StandInGpu
 
 ARCH = "80"
 
@@ -59,47 +56,29 @@ def simulate(
     if not (callable(kernel) or isinstance(kernel, str | Path)):
         raise TypeError(f"{kernel!r} is no kernel, host function or source")
     for number, argument in enumerate(arguments):
-        if isinstance(argument, torch.Tensor) and argument.device.type != "cpu":
-            raise ValueError(f"argument {number} is on {argument.device}; the simulator takes tensors on the CPU")
-    reports: list[LaunchReport] = []
-    gpu = StandInGpu(arch, reports.append, traced, exact)
-    names, tensors = argument_names(kernel, len(arguments)), {}
-    for name, argument in zip(names, arguments, strict=True):
-        if isinstance(argument, torch.Tensor):
-            tensors[name] = gpu.hold(argument, name)
-    before = {name: tensor.clone() for name, tensor in tensors.items()}
-    returned: Any = None
-    with stand_in(lambda: gpu):
-        if isinstance(kernel, Path) and kernel.suffix == ENDING:
-            gpu.take("", lambda: replay(KeptLaunch.read(kernel), traced=traced)[0])
-        elif isinstance(kernel, str | Path):
-            gpu.take(entry, lambda: simulate_source(kernel, arguments, arch, grid, block, smem, entry, traced, cluster))
-        elif is_cute(kernel):
-            call_cute(kernel, arguments, dynamic)
-        elif is_tile_kernel(kernel):
-            call_tile_kernel(kernel, arguments, grid)
-        else:
-            returned = call_function(kernel, arguments)
-    if not reports:
+        if str(device := getattr(argument, "device", "cpu")) != "cpu":
+            raise ValueError(f"argument {number} is on {device}; the simulator takes tensors on the CPU")
+    named = dict(zip(argument_names(kernel, len(arguments)), arguments, strict=True))
+    tensors = {name: argument for name, argument in named.items() if is_memory(argument)}
+    before = {name: piece_of(name, tensor).bytes.copy() for name, tensor in tensors.items()}
+    returned: Mapping[str, Any] = {}
+    launches: Sequence[LaunchReport]
+    if isinstance(kernel, str | Path):
+        with exact_products() if exact else nullcontext():
+            if isinstance(kernel, Path) and kernel.suffix == ENDING:
+                launches = [replay(KeptLaunch.read(kernel), traced=traced)[0]]
+            else:
+                launches = [simulate_source(kernel, named, arch, grid, block, smem, entry, traced, cluster)]
+    else:
+        launches, returned = simulate_python(kernel, named, arch, grid, dynamic, traced, exact)
+    if not launches:
         raise ValueError(f"{function_name(kernel)} launches no kernel")
-    changed = {name: tensor for name, tensor in tensors.items() if not same_bytes(tensor, before[name])}
-    return Report(arch, tuple(reports), results(returned) or changed)
+    changed = {name: one for name, one in tensors.items() if (piece_of(name, one).bytes != before[name]).any()}
+    return Report(arch, tuple(launches), returned or changed)
 
 
 def argument_names(kernel: Any, count: int) -> list[str]:
     """What findings and `Report.outputs` call the arguments."""
     if isinstance(kernel, str | Path):
         return [f"argument {number}" for number in range(count)]
-    return parameter_names(function_of(kernel) if is_tile_kernel(kernel) else kernel, count)
-
-
-def same_bytes(one: Tensor, other: Tensor) -> bool:
-    return torch.equal(one.contiguous().view(torch.uint8), other.contiguous().view(torch.uint8))
-
-
-def results(returned: Any) -> dict[str, Tensor]:
-    """The tensors that a function returned."""
-    if isinstance(returned, torch.Tensor):
-        return {"result": returned}
-    several = returned if isinstance(returned, tuple | list) else ()
-    return {f"result {n}": value for n, value in enumerate(several) if isinstance(value, torch.Tensor)}
+    return parameter_names(kernel, count)

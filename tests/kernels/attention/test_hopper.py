@@ -2,7 +2,6 @@
 
 import math
 from functools import cache
-from typing import Any
 
 import pytest
 import torch
@@ -56,10 +55,8 @@ def simulate(config: AttentionConfig, q: Tensor, k: Tensor, v: Tensor) -> tuple[
     if config.persistent:
         tensors["counter"] = torch.zeros(1, dtype=torch.int32)
 
-    def arguments(views: list[Tensor]) -> list[Any]:
-        *of_head_dim, counter = [*map(launch.as_cute, views), None][:6]
-        return [*of_head_dim, Float32(config.head_dim**-0.5), counter, Int32(2), cuda.CUstream(0)]
-
+    *of_head_dim, counter = [*map(launch.as_cute, tensors.values()), None][:6]
+    arguments = [*of_head_dim, Float32(config.head_dim**-0.5), counter, Int32(2), cuda.CUstream(0)]
     (report,) = simulate_call(compiled(config), tensors, arguments)
     if config.persistent:
         assert tensors["counter"] == 0

@@ -7,6 +7,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from tests.kernels.attention.cases import CHECKS, any_length
+from tutorlib.checking.cutile_launches import launches_interpreted
 from tutorlib.kernels.attention import launch
 from tutorlib.kernels.attention.launch import LOG2_E
 from tutorlib.kernels.attention.tile_sizes import Tile
@@ -20,7 +21,6 @@ from tutorlib.kernels.attention.tiles import (
     tile_forward,
 )
 from tutorlib.simulate.cutile import run
-from tutorlib.simulate.cutile.launching import interpreted
 
 D, SCALE = 64, 0.125
 CASES = [  # heads per head of K and V, queries, keys, causal, tile
@@ -62,7 +62,7 @@ def test_forward_and_backward_equal_torch(group, queries, keys, causal, tile):
 
 def forward(q, k, v, scale, causal, **options):
     o, lse = torch.full_like(q, torch.nan), torch.full(q.shape[:3], torch.nan)
-    with interpreted() as launched:
+    with launches_interpreted() as launched:
         launch.forward_by_tiles(o, lse, q, k, v, scale, causal, **options)
     assert not [finding for one in launched for finding in one.report.findings]
     return o, lse
@@ -90,7 +90,7 @@ def test_the_launched_backward_pass_equals_torch_and_is_the_same_twice(queries, 
         scaled_dot_product_attention(*wide, is_causal=causal, enable_gqa=True), wide, do.double()
     )
     o, lse = forward(q, k, v, SCALE, causal)
-    with interpreted() as launched:
+    with launches_interpreted() as launched:
         ours, again = (launch.backward(do, q, k, v, o, lse, SCALE, causal) for _ in "12")
     assert not [finding for one in launched for finding in one.report.findings]
     for got, twice, right in zip(ours, again, want, strict=True):
@@ -113,7 +113,7 @@ def test_a_row_that_sees_nothing_has_no_gradient():
     k = -(k + 1) * 2**40
     q[0, 0, 3] = 2.0**100
     o, lse = forward(q, k, v, SCALE, False)
-    with interpreted():
+    with launches_interpreted():
         dq, dk, dv = launch.backward(do, q, k, v, o, lse, SCALE, False)
     assert (dq[0, 0, 3] == 0).all()
     assert all(x.isfinite().all() for x in (dk, dv))
@@ -124,7 +124,7 @@ def test_a_row_that_sees_nothing_has_no_gradient():
 def test_the_launched_decoding_step_equals_torch(keys, kv_heads):
     q, (k, v) = random(2, 4, 1, D), random(2, 2, kv_heads, keys, D)
     o = torch.full_like(q, torch.nan)
-    with interpreted() as launched:
+    with launches_interpreted() as launched:
         launch.decode_into(o, q, k, v, SCALE)
     want = scaled_dot_product_attention(q.double(), k.double(), v.double(), enable_gqa=True)
     torch.testing.assert_close(o.double(), want, rtol=2**-7, atol=2**-7)

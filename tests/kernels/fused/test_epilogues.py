@@ -62,15 +62,14 @@ class SimulatedFusion:
         a, b, *operand, c = work.tensors
         tensors = {"a": a, "b": b, **({"operand": operand[0]} if operand else {}), "c": c}
 
-        def arguments(views):
-            a, b, *operand, c = (
-                dlpack(view) if view.ndim == 2 else from_dlpack(view, assumed_align=16).mark_layout_dynamic()
-                for view in views
-            )
-            return [a, b, operand[0] if operand else None, c, None, None, 2, cuda.CUstream(0)]
+        given = {
+            name: dlpack(one) if one.ndim == 2 else from_dlpack(one, assumed_align=16).mark_layout_dynamic()
+            for name, one in tensors.items()
+        }
+        operands = [given.get(name) for name in ("a", "b", "operand", "c")]
 
         def call():
-            self.reports = simulate_call(compiled, tensors, arguments)
+            self.reports = simulate_call(compiled, tensors, [*operands, None, None, 2, cuda.CUstream(0)])
 
         return call
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from tests.simulate.cutile.test_memory import gemm
-from tutorlib.simulate.cutile import NotSimulated, memory, run
+from tutorlib.simulate.cutile import memory, run
 from tutorlib.simulate.cutile.memory import distinct
+from tutorlib.simulate.ptx import NotSimulated
 
 Const = ct.Constant
 
@@ -48,12 +49,11 @@ def test_a_grid_too_small_leaves_elements_unwritten():
 
 def test_a_grid_too_large_reaches_outside():
     report = run(double, (8,), (torch.randn(100), torch.zeros(100), 16))
-    assert [finding.array for finding in report.findings] == ["x", "z"]
+    assert [finding.place.text[:8] for finding in report.findings] == ["ct.store"] * 2
     finding = report.findings[0]
     assert finding.kind == "outside"
     assert finding.message == "block 7 loads x[112:128], which lies outside x of shape (100,)"
-    assert finding.block == (7, 0, 0)
-    assert finding.line == double._pyfunc.__code__.co_firstlineno + 2
+    assert finding.place.line == double._pyfunc.__code__.co_firstlineno + 2
 
 
 def test_blocks_that_store_to_one_place():

@@ -184,7 +184,7 @@ def test_a_wait_for_what_never_comes_ends(kernel):
     assert finding.message == "block 0 loads flag[0:1] forever: no block changes it any more" or (
         finding.message == "block 0 loads flag[0] forever: no block changes it any more"
     )
-    assert finding.line == kernel._pyfunc.__code__.co_firstlineno + 2
+    assert finding.place.line == kernel._pyfunc.__code__.co_firstlineno + 2
 
 
 def test_blocks_that_wait_for_one_another_end():

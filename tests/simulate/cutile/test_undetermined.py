@@ -45,7 +45,7 @@ def two_loads(x, y, z, tile: Const[int]):
 def test_the_load_is_named_that_matters():
     x, y, z = torch.randn(6), torch.randn(6), torch.zeros(6)
     (finding,) = run(two_loads, (1,), (x, y, z, 8)).findings
-    assert (finding.array, finding.line) == ("x", two_loads._pyfunc.__code__.co_firstlineno + 2)
+    assert finding.place.line == two_loads._pyfunc.__code__.co_firstlineno + 2
 
 
 def test_the_result_is_that_of_the_launch():
@@ -90,7 +90,7 @@ def test_a_gemm_in_place_at_ragged_edges():
     assert not run(gemm_in_place(PAD.ZERO), grid_for(c, 16, 16), (a, b, c)).findings
     torch.testing.assert_close(c, want, rtol=1e-4, atol=1e-4)
     found = run(gemm_in_place(PAD.UNDETERMINED), grid_for(c, 16, 16), (a, b, c)).findings
-    assert [(one.kind, one.array) for one in found] == [("unset", "a"), ("unset", "b")]
+    assert [(one.kind, one.message[:20]) for one in found] == [("unset", f"block (0, 0) loads {n}") for n in "ab"]
 
 
 def test_an_index_that_is_undetermined():
@@ -100,7 +100,8 @@ def test_an_index_that_is_undetermined():
 
     at, x, z = torch.tensor([3, 1, 0], dtype=torch.int32), torch.randn(5), torch.zeros(4)
     (finding,) = run(kernel, (1,), (at, x, z)).findings
-    assert (finding.kind, finding.array) == ("unset", "at")
+    assert finding.kind == "unset"
+    assert "loads at[0:4]" in finding.message
 
 
 def test_a_kernel_prints_once(capsys):

@@ -54,6 +54,7 @@ def test_reduction_without_a_barrier():
     assert found.kind == "race"
     assert "thread 1 of block 0 reads what thread 32 wrote" in found.message
     assert "`partial[warp] = sum;`" in found.message
+    assert found.message.endswith("with no barrier between (partial)")
     assert "partial[lane]" in found.place.text
 
 

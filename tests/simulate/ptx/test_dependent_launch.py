@@ -1,9 +1,11 @@
 """Programmatic dependent launch: griddepcontrol.wait orders what the launch before has stored (PTX ISA, 9.7.13.13)."""
 
+import cuda.tile as ct
 import cutlass
 import pytest
 import torch
 from cutlass import cute
+from cutlass.cute.runtime import from_dlpack
 
 from tutorlib.simulate import simulate
 
@@ -51,4 +53,40 @@ def test_a_launch_that_overlaps_with_the_one_before_waits_for_it(waits, overlapp
         (finding,) = second.findings
         assert finding.kind == "race"
         assert "loads tmp[63], which" in finding.message
+        assert "which doubling of the launch before may still be" in finding.message
         assert "no griddepcontrol.wait lies between" in finding.message
+
+
+@cute.jit
+def first(x: cute.Tensor, tmp: cute.Tensor):
+    doubling(x, tmp).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+
+@cute.jit
+def second(tmp: cute.Tensor, y: cute.Tensor):
+    adding(tmp, y, "none").launch(grid=(1, 1, 1), block=(64, 1, 1), use_pdl=True)
+
+
+@ct.kernel
+def copied(x, y):
+    ct.store(y, (0,), ct.load(x, (0,), (64,)))
+
+
+@pytest.mark.parametrize(
+    ("between", "ends"),
+    [
+        (lambda tmp: tmp + 1, True),
+        (lambda tmp: tmp.add_(1), True),
+        (lambda tmp: ct.launch(torch.cuda.current_stream(), (1,), copied, (tmp, torch.empty_like(tmp))), True),
+        (lambda tmp: torch.empty_like(tmp).view(8, 8).shape, False),
+        (lambda tmp: tmp.contiguous()[1:].data_ptr(), False),
+    ],
+)
+def test_other_work_between_two_launches_ends_their_overlap(between, ends):
+    def run(x, tmp, y):
+        first(from_dlpack(x), from_dlpack(tmp))
+        between(tmp)
+        second(from_dlpack(tmp), from_dlpack(y))
+
+    report = simulate(run, torch.randn(64), torch.zeros(64), torch.zeros(64), arch="90a")
+    assert [finding.kind for finding in report.findings] == ([] if ends else ["race"])

@@ -7,10 +7,6 @@ import torch
 
 from tests.simulate.ptx.snippets import kernel
 from tutorlib.simulate.ptx import NotSimulated, run
-from tutorlib.simulate.ptx.memory.arena import Arena
-from tutorlib.simulate.ptx.parse import parse_ptx
-from tutorlib.simulate.ptx.places import by_loc
-from tutorlib.simulate.ptx.simulation import Launch, simulate
 
 OUT = "mul.wide.u32 %rd0, %tid_x, 4; add.s64 %rd1, %rd_out, %rd0; st.global.b32 [%rd1], %r9;"
 START = "mov.u32 %r1, smem; setp.eq.u32 %p1, %tid_x, 0; mov.u32 %r9, 7;"
@@ -239,13 +235,7 @@ def clusters(body, blocks=4, cluster=2, threads=32, shared=2048):
 
 def in_clusters(ptx, grid, threads, cluster):
     out = torch.zeros(prod(grid) * threads, dtype=torch.int32)
-    module, arena = parse_ptx(ptx), Arena([out.numel() * 4])
-    placed = arena.place("out", out)
-    parameters = arena.address_of(placed).to_bytes(8, "little")
-    (entry,) = module.kernels.values()
-    report = simulate(Launch(module, entry, grid, (threads, 1, 1), 0, parameters, by_loc(module), cluster), arena)
-    arena.write_back(placed, out)
-    return report, out
+    return run(ptx, grid, (threads,), {"out": out}, cluster=cluster), out
 
 
 WHERE = """mov.u32 %r10, %ctaid.x; shl.b32 %r11, %r10, 7; cvt.u64.u32 %rd2, %r11; add.s64 %rd_out, %rd_out, %rd2;

@@ -58,8 +58,8 @@ def dynamic(tensor, divisibility=None):
 
 def simulated(host, tensors, arguments, constants=(), arch="sm_80"):
     """The report of the kernel that a host function launches. constants: its first arguments, for compilation only."""
-    compiled = compile_for(host, [*constants, *arguments(list(tensors.values()))], arch)
-    (report,) = simulate_call(compiled, tensors, arguments)
+    given = arguments(list(tensors.values()))
+    (report,) = simulate_call(compile_for(host, [*constants, *given], arch), tensors, given)
     return report
 
 
@@ -266,13 +266,9 @@ def gemm_for_hopper(kernel, shape, dtype=torch.bfloat16, clusters=None):
     m, n, k = shape
     a, b, c = random(m, k, 1, dtype=dtype), random(n, k, 1, dtype=dtype), unwritten(m, n, 1, dtype=dtype)
     tensors = {"a": a, "b": b, "c": c}
-
-    def arguments(views):
-        return [*map(dynamic, views), STREAM]
-
+    given = [*map(dynamic, tensors.values())]
     held = [] if clusters is None else [clusters]  # for compilation only
-    compiled = compile_for(kernel, [*map(dynamic, tensors.values()), *held, STREAM], "sm_90a")
-    (report,) = simulate_call(compiled, tensors, arguments)
+    (report,) = simulate_call(compile_for(kernel, [*given, *held, STREAM], "sm_90a"), tensors, [*given, STREAM])
     want = a[..., 0].float() @ b[..., 0].float().T
     torch.testing.assert_close(c[..., 0].float(), want, rtol=2e-2, atol=2e-2)
     assert not report.findings

@@ -209,5 +209,5 @@ def test_a_barrier_arrived_at_twice_is_found_in_any_order_of_the_threads(loop):
     held_back = SYNC.format(empty) + ARRIVE.format(full), ARRIVE.format(empty) + SYNC.format(full)
     assert not run_loop(*held_back)
     found = run_loop(ARRIVE.format(full), SYNC.format(full))
-    assert {kind for kind, _ in found} == {"barrier"}
-    assert any("may come to barrier 1 again" in message and "a deadlock" in message for _, message in found)
+    assert {kind for kind, _ in found} <= {"deadlock", "barrier"}
+    assert any("may come to barrier 1 again" in message for kind, message in found if kind == "deadlock")

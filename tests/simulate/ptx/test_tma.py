@@ -204,9 +204,8 @@ def copy_through(tensor, box, widths=(0, 0), beyond=0):
 
     out = torch.full_like(tensor, torch.nan)
     traced = compile_for(host, [fake(tensor), fake(out)], "sm_90a")
-    (report,) = simulate_call(
-        traced, {"a": tensor, "b": out}, lambda views: [from_dlpack(view, assumed_align=16) for view in views]
-    )
+    arguments = [from_dlpack(one, assumed_align=16) for one in (tensor, out)]
+    (report,) = simulate_call(traced, {"a": tensor, "b": out}, arguments)
     return out, report
 
 

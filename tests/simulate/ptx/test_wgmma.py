@@ -123,9 +123,7 @@ def multiply(make_op, dtype, kinds, k, sums=torch.float32, from_registers=False,
 
 
 def run(traced: Traced, tensors, dtype):
-    (report,) = simulate_call(
-        traced, dict(zip("abc", tensors, strict=True)), lambda views: arguments(views, dtype)
-    )  # fmt: skip
+    (report,) = simulate_call(traced, dict(zip("abc", tensors, strict=True)), arguments(tensors, dtype))
     return report
 
 

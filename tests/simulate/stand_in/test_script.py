@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tutorlib import simulate_command
 from tutorlib.cli import app
 from tutorlib.paths import ROOT
 from tutorlib.simulate.ptx.report import Report as LaunchReport
 from tutorlib.simulate.stand_in.script import ScriptRun
+from tutorlib.simulate_command import command
 
 SCRIPT = Path(__file__).with_name("script.py").relative_to(ROOT)
 LINES = (ROOT / SCRIPT).read_text().splitlines()
@@ -62,7 +62,7 @@ def test_findings_by_launch_in_json(tmp_path):
 def test_a_launch_that_could_not_be_simulated_is_no_success(monkeypatch):
     """Although the script went on."""
     stopped = LaunchReport((), (), 0, (), kernel="k", stopped="brkpt is not simulated: this kernel needs a GPU")
-    monkeypatch.setattr(simulate_command, "run_script", lambda *args, **options: ScriptRun((stopped,), 0))
+    monkeypatch.setattr(command, "run_script", lambda *args, **options: ScriptRun((stopped,), 0))
     done = tutor("--", "python", "script.py")
     assert done.exit_code == 1
     assert "k: brkpt is not simulated: this kernel needs a GPU\n✗ 1 launch could not be simulated" in done.stdout
@@ -75,7 +75,7 @@ def test_pytest_is_a_command_and_tests_are_named():
 
 
 @pytest.mark.parametrize(
-    ("command", "says"),
+    ("words", "says"),
     [
         (("no_such_command",), "no_such_command"),
         (("python", "-c", "print(1)"), "python -c 'print(1)' launches no kernel"),
@@ -83,8 +83,8 @@ def test_pytest_is_a_command_and_tests_are_named():
         (("python", "-c", "import os; os.kill(os.getpid(), 11)"), "crashes: Segmentation fault and launches no kernel"),
     ],
 )
-def test_what_launches_nothing_ends_with_2(command, says):
-    done = tutor("--", *command)
+def test_what_launches_nothing_ends_with_2(words, says):
+    done = tutor("--", *words)
     assert done.exit_code == 2
     assert says in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -1,5 +1,6 @@
 """Arguments as the command line has them."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,17 +10,17 @@ from tutorlib.simulate.poison import is_poison
 
 
 def parsed(text, seed=0):
-    return parse_argument(text, torch.Generator().manual_seed(seed))
+    return parse_argument(text, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_tensor_of_every_dtype(dtype):
-    given = parsed(f"4x6:{dtype}")
-    assert given.value.shape == (4, 6)
-    assert given.value.stride() == (6, 1)
-    assert str(given.value.dtype) == f"torch.{DTYPES[dtype]}"
+    given, value = parsed(f"4x6:{dtype}"), parsed(f"4x6:{dtype}").for_torch
+    assert value.shape == (4, 6)
+    assert value.stride() == (6, 1)
+    assert str(value.dtype) == f"torch.{DTYPES[dtype]}"
     assert not given.is_output
-    assert given.value.double().unique().numel() > 1
+    assert value.double().unique().numel() > 1
 
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "bool"])
@@ -32,8 +33,8 @@ def test_an_output_knows_what_was_not_written(dtype):
 
 
 def test_marks():
-    assert parsed("4x6:fp32:col").value.stride() == (1, 4)
-    assert parsed("4x6:fp32:out:col").value.stride() == (1, 4)
+    assert parsed("4x6:fp32:col").for_torch.stride() == (1, 4)
+    assert parsed("4x6:bf16:out:col").for_torch.stride() == (1, 4)
     assert not parsed("4x6:fp32:zeros").value.any()
 
 

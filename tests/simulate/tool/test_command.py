@@ -1,6 +1,8 @@
 """`tutor simulate`: formats, exit statuses, and one line for each wrong input."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -151,6 +153,16 @@ def test_a_wrong_element_names_the_line_that_stored_it():
     assert f"The first was stored at line {line} of the PTX." in done.stdout
     unwritten = of_ptx("doubled.ptx", 70, "--reference", "torch_functions.py::twice")
     assert "stored at" not in unwritten.stdout
+
+
+def test_a_source_needs_neither_torch_nor_a_dsl(folder):
+    """Whose imports take seconds."""
+    words = ("doubled.ptx", *VECTOR, "--arg", "64:fp32:out", "--arg", "64", *GRID)
+    command = [sys.executable, "-X", "importtime", "-m", "tutorlib", "simulate", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "tutorlib.simulate.ptx.simulation" in imported
+    assert not imported & {"torch", "cutlass", "cuda", "cuda.tile", "matplotlib", "pandas"}
 
 
 # formats --------------------------------------------------------------------------------------------------------

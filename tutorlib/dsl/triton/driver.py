@@ -17,7 +17,8 @@ MakeTensorMap = Callable[[int, int, list[int], list[int], list[int], int], bytes
 class TritonLaunch:
     """arguments: of the kernel in the PTX, in order: tensors, numbers, descriptors as bytes, and None for 0.
 
-    threads: of a block. shared: bytes of dynamic shared memory. grid: of blocks, whole clusters.
+    threads: of a block. shared: bytes of dynamic shared memory. grid: of blocks, whole clusters. overlapping: whether
+    it is a programmatic dependent launch.
     """
 
     ptx: str
@@ -27,6 +28,7 @@ class TritonLaunch:
     shared: int
     cluster: tuple[int, int, int]
     arguments: Sequence[Any]
+    overlapping: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ class TritonLauncher:
         cluster = (blocks, 1, 1) if blocks > 1 else tuple(getattr(told, "cluster_dims", (1, 1, 1)))
         values = [*flattened(self.kinds, arguments, described), scratch, None]
         grid, threads = (x * blocks, y, z), told.num_warps * 32
-        self.launch(TritonLaunch(compiled.asm["ptx"], told.name, grid, threads, told.shared, cluster, values))
+        pdl = bool(getattr(told, "launch_pdl", False))
+        self.launch(TritonLaunch(compiled.asm["ptx"], told.name, grid, threads, told.shared, cluster, values, pdl))
 
 
 def flattened(kinds: Sequence[Any], args: Sequence[Any], described: Iterator[Any]) -> Iterator[Any]:

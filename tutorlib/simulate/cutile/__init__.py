@@ -3,12 +3,10 @@
     report = run(kernel, grid, args)    # where ct.launch(stream, grid, kernel, args) would need a GPU
 
 Shapes, dtypes and syntax are checked first, by cuTile's own compiler. While the blocks run, one after another,
-the interpreter notices what a GPU would not tell: see `Finding`.
+the interpreter notices what a GPU would not tell: see `TileLaunch`.
 """
 
-from tutorlib.simulate.cutile.errors import NotSimulated
-from tutorlib.simulate.cutile.findings import Finding
-from tutorlib.simulate.cutile.run import Report, run
+from tutorlib.simulate.cutile.run import TileReport, run
 from tutorlib.simulate.cutile.signature import Accepted
 
-__all__ = ["Accepted", "Finding", "NotSimulated", "Report", "run"]
+__all__ = ["Accepted", "TileReport", "run"]

@@ -8,12 +8,11 @@ from torch import Tensor
 
 from tutorlib.simulate.cutile.accesses import NEVER
 from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE
-from tutorlib.simulate.cutile.errors import NotSimulated
-from tutorlib.simulate.cutile.findings import Launch
+from tutorlib.simulate.cutile.launch import TileLaunch
+from tutorlib.simulate.cutile.loads_stores import RawMemory, TiledView
 from tutorlib.simulate.cutile.memory import Memory
-from tutorlib.simulate.cutile.raw_memory import RawMemory
 from tutorlib.simulate.cutile.tile import Tile, Value, as_shape
-from tutorlib.simulate.cutile.tile_space import TiledView
+from tutorlib.simulate.ptx.errors import NotSimulated
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Array(Memory):
     static_strides: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, name: str, tensor: Tensor, launch: Launch, annotation: ct.ArrayAnnotation) -> "Array":
+    def of(cls, name: str, tensor: Tensor, launch: TileLaunch, annotation: ct.ArrayAnnotation) -> "Array":
         dtype, n = FROM_TORCH[tensor.dtype], tensor.ndim
         launch.tensors[name] = tensor
         data = tensor if tensor.dtype == STORAGE[dtype] else tensor.view(STORAGE[dtype])

@@ -16,26 +16,36 @@ from typing import Any
 import cuda.tile as ct
 import torch
 
-from tutorlib.simulate.cutile import atomics, gather_scatter, ops, tile, tile_space
+from tutorlib.simulate.cutile import loads_stores, ops, tile
 from tutorlib.simulate.cutile.dtypes import CARRIER, DTypeName, dtype_of
-from tutorlib.simulate.cutile.errors import KernelAssertion, NotSimulated
-from tutorlib.simulate.cutile.findings import Launch
+from tutorlib.simulate.cutile.launch import TileLaunch
 from tutorlib.simulate.cutile.tile import Tile, Value, common, tile_of
+from tutorlib.simulate.ptx.errors import NotSimulated
+
+
+class KernelAssertion(AssertionError):
+    """A ct.assert_ of the kernel does not hold."""
 
 
 def own(module: ModuleType) -> dict[str, Callable]:
     """A module's functions that are named as cuTile's are."""
-    return {name: value for name in ct.__all__ if callable(value := vars(module).get(name))}
+    return {name: value for name in ct.__all__ if isinstance(value := vars(module).get(name), FunctionType)}
 
 
-FUNCTIONS = own(tile_space) | own(gather_scatter) | atomics.ATOMICS | own(ops) | own(tile)
-FUNCTIONS = {name: value for name, value in FUNCTIONS.items() if name not in ("Tile", "TiledView")}
+def by_method(name: str) -> Callable:
+    return lambda x, /, *args, **options: getattr(tile_of(x), name)(*args, **options)
+
+
+METHODS = {name: by_method(name) for name in ("reshape", "permute", "transpose", "extract", "insert")}
+FUNCTIONS = (
+    own(loads_stores) | loads_stores.ATOMICS | {"Slice": loads_stores.Slice} | own(ops) | tile.FUNCTIONS | METHODS
+)
 
 
 class Language:
     """`ct` for one launch: cuTile's functions as this package has them, its dtypes and enums as they are."""
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: TileLaunch) -> None:
         def mma(x: Tile, y: Tile, /, acc: Tile, *, use_fast_acc: bool = False) -> Tile:
             launch.factors.update((x.dtype.name, y.dtype.name))
             launch.products += x.data.numel() * y.shape[-1]

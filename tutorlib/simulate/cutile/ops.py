@@ -12,13 +12,12 @@ from tutorlib.simulate.cutile.tile import (
     Tile,
     Value,
     accumulation_dtype,
-    add,
     as_shape,
+    binary,
     check_rounding,
     convert,
     maximum,
     minimum,
-    mul,
     storage,
     tile_of,
 )
@@ -40,7 +39,7 @@ def ones(shape, dtype) -> Tile:
 def arange(size: int, /, *, dtype, start: Value = 0, step: Value = 1) -> Tile:
     dtype = dtype_of(dtype)
     places = Tile(torch.arange(int(size), dtype=CARRIER[dtype]), dtype)
-    return add(mul(places, astype(step, dtype)), astype(start, dtype))
+    return tile_of(binary(operator.add, binary(operator.mul, places, astype(step, dtype)), astype(start, dtype)))
 
 
 def astile(value, /, *, dtype) -> Tile:
@@ -65,26 +64,6 @@ def expand_dims(x: Value, /, axis: int) -> Tile:
 def broadcast_to(x: Value, /, shape) -> Tile:
     x = tile_of(x)
     return Tile(x.data.broadcast_to(as_shape(shape)), x.dtype)
-
-
-def reshape(x: Value, /, shape) -> Tile:
-    return tile_of(x).reshape(shape)
-
-
-def permute(x: Tile, /, axes) -> Tile:
-    return x.permute(axes)
-
-
-def transpose(x: Tile, /, axis0=None, axis1=None) -> Tile:
-    return x.transpose(axis0, axis1)
-
-
-def extract(x: Tile, /, index, shape) -> Tile:
-    return x.extract(index, shape)
-
-
-def insert(x: Tile, /, index, value: Value) -> Tile:
-    return x.insert(index, value)
 
 
 def cat(tiles: tuple[Tile, ...], /, axis: int) -> Tile:

@@ -1,6 +1,7 @@
 """Interpreting a launch."""
 
-from collections.abc import Callable, Iterable, Sequence
+import linecache
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,39 +12,36 @@ import torch
 from torch import Tensor
 
 from tutorlib.dsl.cutile.kernels import function_of
+from tutorlib.dsl.failure import Hazard
 from tutorlib.simulate.cutile.array import Array
 from tutorlib.simulate.cutile.dtypes import CARRIER, Number, poison
-from tutorlib.simulate.cutile.errors import NotSimulated
-from tutorlib.simulate.cutile.findings import Endless, Finding, Launch, Padding
 from tutorlib.simulate.cutile.language import Language, Rebinder
+from tutorlib.simulate.cutile.launch import Endless, Padding, TileLaunch
 from tutorlib.simulate.cutile.memory import never_stored
 from tutorlib.simulate.cutile.signature import Accepted, Parameter, parameters, refuse
 from tutorlib.simulate.cutile.tile import Tile
 from tutorlib.simulate.cutile.undetermined import uses
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import Finding
+from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.threads import one_thread
 
 ARCH = "sm_90"  # whose compiler a kernel must pass
 
 
 @dataclass(frozen=True)
-class Report:
-    """The effects of a launch.
+class TileReport(Report):
+    """As for a launch of PTX; storers have the shape of their tensor. Places are lines of the kernel's file.
 
-    findings: in the order in which they were seen. blocks: how many ran. repeats: what was stored more than once, which
-    is no fault. writers: for each tensor among the arguments, by the parameter's name, the number of the block that
-    stored each element last, -1 where none did. loaded: by the same names, the elements that all blocks together
-    loaded, the padding left out. largest: the elements of the largest tile that one loaded, with its padding.
-    scattered: the parameters of which it loaded or stored single elements. factors: the dtypes that ct.mma multiplied,
-    such as "bfloat16". products: of elements, those that it computed in all blocks, padding included. selected: the
-    steps, from one ct.mma to the next, in which ct.where chose among the columns of a tile.
+    loaded: by the parameter's name, the elements that all blocks together loaded, the padding left out. largest: the
+    elements of the largest tile that one loaded, with its padding. scattered: the parameters of which it loaded or
+    stored single elements. factors: the dtypes that ct.mma multiplied, such as "bfloat16". products: of elements, those
+    that it computed in all blocks, padding included. selected: the steps, from one ct.mma to the next, in which
+    ct.where chose among the columns of a tile.
     """
 
-    findings: tuple[Finding, ...]
-    blocks: int
-    repeats: tuple[Finding, ...] = ()
-    writers: dict[str, Tensor] = field(default_factory=dict)
-    loaded: dict[str, int] = field(default_factory=dict)
-    largest: dict[str, int] = field(default_factory=dict)
+    loaded: Mapping[str, int] = field(default_factory=dict)
+    largest: Mapping[str, int] = field(default_factory=dict)
     scattered: frozenset[str] = frozenset()
     factors: frozenset[str] = frozenset()
     products: int = 0
@@ -57,7 +55,7 @@ def run(
     arch: str = ARCH,
     undetermined: Callable[[ct.DType], Number] = poison,
     accepted: Accepted | None = None,
-) -> Report:
+) -> TileReport:
     """Run a kernel over a grid of up to three sizes; tensors among the arguments are read and written in place.
 
     Blocks run one after another in the order of their index, x fastest. An operation gives what a GPU's gives up
@@ -71,23 +69,35 @@ def run(
         raise TypeError(f"{getattr(kernel, '__name__', kernel)!s} is not a @ct.kernel")
     refuse(kernel, args, arch, [] if accepted is None else accepted)
     x, y, z = *grid, *(1,) * (3 - len(grid))
-    launch = Launch((x, y, z), undetermined)
+    launch = TileLaunch((x, y, z), function_of(kernel).__code__.co_filename, undetermined)
+    linecache.checkcache(launch.file)
     with one_thread():
         arrays = interpret(kernel, args, launch, range(launch.blocks))
         findings = [*launch.findings()]
         if launch.padded and undetermined is poison:
             findings += uses(launch, arrays, partial(again, kernel, args, launch))
-    writers = {a.name: launch.histories.writers(a.history) for a in arrays}
-    if not any(finding.kind == "endless" for finding in findings):
-        unwritten = ((a.name, never_stored(a, writers[a.name])) for a in arrays)
-        findings += [Finding("unwritten", name, None, 0, text) for name, text in unwritten if text]
-    loads = dict(launch.loaded), dict(launch.largest)
-    sets = frozenset(launch.scattered), frozenset(launch.factors)
-    counts = launch.products, len(launch.selected)
-    return Report(tuple(findings), launch.blocks, launch.repeats(), writers, *loads, *sets, *counts)
+    storers = {a.name: launch.histories.writers(a.history).numpy() for a in arrays}
+    if not any(finding.kind == Hazard.ENDLESS for finding in findings):
+        unwritten = (never_stored(name, blocks) for name, blocks in storers.items())
+        findings += [Finding(Hazard.UNWRITTEN, text, None, 0, 1) for text in unwritten if text]
+    return TileReport(
+        tuple(findings),
+        (),
+        launch.blocks,
+        (),
+        repeats=launch.findings(repeats=True),
+        storers=storers,
+        kernel=function_of(kernel).__name__,
+        loaded=launch.loaded,
+        largest=launch.largest,
+        scattered=frozenset(launch.scattered),
+        factors=frozenset(launch.factors),
+        products=launch.products,
+        selected=len(launch.selected),
+    )
 
 
-def interpret(kernel: ct.kernel, args: Sequence[Any], launch: Launch, blocks: Iterable[int]) -> list[Array]:
+def interpret(kernel: ct.kernel, args: Sequence[Any], launch: TileLaunch, blocks: Iterable[int]) -> list[Array]:
     """Run some blocks of a launch. Gives the arrays among the arguments."""
     arrays: list[Array] = []
     values = [value(p, arg, launch, arrays) for p, arg in zip(parameters(kernel), args, strict=True)]
@@ -102,12 +112,12 @@ def interpret(kernel: ct.kernel, args: Sequence[Any], launch: Launch, blocks: It
     return arrays
 
 
-def again(kernel: ct.kernel, args: Sequence[Any], first: Launch, padding: Padding, blocks: Iterable[int]) -> None:
+def again(kernel: ct.kernel, args: Sequence[Any], first: TileLaunch, padding: Padding, blocks: Iterable[int]) -> None:
     """Repeat blocks of a launch with other numbers beyond the ends of arrays."""
-    interpret(kernel, args, Launch(first.grid, first.undetermined, padding, silent=True), blocks)
+    interpret(kernel, args, TileLaunch(first.grid, first.file, first.undetermined, padding, silent=True), blocks)
 
 
-def value(parameter: Parameter, arg: Any, launch: Launch, arrays: list[Array]) -> Any:
+def value(parameter: Parameter, arg: Any, launch: TileLaunch, arrays: list[Array]) -> Any:
     """An argument as the kernel sees it; arrays are noted in `arrays`."""
     if parameter.constant:
         return arg

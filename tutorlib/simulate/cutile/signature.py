@@ -20,6 +20,7 @@ from cuda.tile.compilation import (
 from torch import Tensor
 
 from tutorlib.dsl.cutile.kernels import function_of
+from tutorlib.dsl.failure import Fail, Flaw
 from tutorlib.simulate.cutile.dtypes import FROM_TORCH
 
 
@@ -111,3 +112,26 @@ def array_constraint(annotation: ct.ArrayAnnotation, tensor: Tensor) -> ArrayCon
         stride_constant=strides,
         shape_constant=tuple(size if axis in static else None for axis, size in enumerate(tensor.shape)),
     )
+
+
+def refuse_launch(stream: Any, grid: Any, kernel: Any, args: Any, handles: Sequence[int] = (0,)) -> None:
+    """Raises TypeError or ValueError where ct.launch, or the driver below it, refuses. handles: of streams."""
+    if not (hasattr(stream, "cuda_stream") or (type(stream) is int and stream in handles)):
+        given = stream if stream is None or isinstance(stream, int) else f"a {type(stream).__name__}"
+        raise TypeError(f"ct.launch wants a stream first, torch.cuda.current_stream(), not {given}")
+    if not isinstance(grid, tuple):
+        what = f"the grid should be a tuple, such as (4,) or (4, 2); it is {grid!r}"
+        raise TypeError(Flaw(what, Fail.NOT_LAUNCHED(grid="no tuple")))
+    if not 1 <= len(grid) <= 3:
+        raise ValueError(f"a grid has one to three sizes, not {len(grid)}")
+    if wrong := next((size for size in grid if not isinstance(size, int)), None):
+        raise TypeError(f"the sizes of a grid are Python integers; {wrong!r} is a {type(wrong).__name__}")
+    if min(grid) < 1:
+        raise ValueError(Flaw(f"a grid of {grid} has no blocks", Fail.NOT_LAUNCHED(grid="empty")))
+    if not isinstance(kernel, ct.kernel):
+        raise TypeError(f"{getattr(kernel, '__name__', kernel)!s} is not a @ct.kernel")
+    if not isinstance(args, tuple):
+        raise TypeError(f"the kernel's arguments should be a tuple, not a {type(args).__name__}")
+    wanted = [parameter.name for parameter in parameters(kernel)]
+    if len(args) != len(wanted):
+        raise TypeError(f"the kernel takes {len(wanted)} arguments, {', '.join(wanted)}; it is given {len(args)}")

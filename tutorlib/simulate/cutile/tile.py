@@ -22,7 +22,7 @@ from tutorlib.simulate.cutile.dtypes import (
     fit,
     promote,
 )
-from tutorlib.simulate.cutile.errors import NotSimulated
+from tutorlib.simulate.ptx.errors import NotSimulated
 
 
 class Tile:
@@ -176,7 +176,9 @@ def check_rounding(mode) -> None:
         raise NotSimulated(f"rounding_mode={mode}")
 
 
-def rounded_binary(function: Callable, to_float: bool = False) -> Callable:
+def elementwise(function: Callable, to_float: bool = False) -> Callable:
+    """A function of cuTile's of two operands, of Python's operator."""
+
     def apply(x, y, /, *, rounding_mode=None, flush_to_zero=False):
         check_rounding(rounding_mode)
         return binary(function, x, y, to_float)
@@ -184,55 +186,25 @@ def rounded_binary(function: Callable, to_float: bool = False) -> Callable:
     return apply
 
 
-def plain_binary(function: Callable) -> Callable:
-    return lambda x, y, /: binary(function, x, y)
-
-
-add = rounded_binary(operator.add)
-sub = rounded_binary(operator.sub)
-mul = rounded_binary(operator.mul)
-truediv = rounded_binary(operator.truediv, to_float=True)
-floordiv = plain_binary(floor_divide)
-cdiv = plain_binary(lambda x, y: -(-x // y))
-mod = plain_binary(operator.mod)
-atan2 = plain_binary(lambda x, y: torch.atan2(x, y) if isinstance(x, Tensor) else math.atan2(x, y))
-bitwise_and = plain_binary(operator.and_)
-bitwise_or = plain_binary(operator.or_)
-bitwise_xor = plain_binary(operator.xor)
-bitwise_lshift = plain_binary(operator.lshift)
-bitwise_rshift = plain_binary(operator.rshift)
-equal = plain_binary(operator.eq)
-not_equal = plain_binary(operator.ne)
-less = plain_binary(operator.lt)
-less_equal = plain_binary(operator.le)
-greater = plain_binary(operator.gt)
-greater_equal = plain_binary(operator.ge)
-
-
-def pow(x: Value, y: Value, /) -> Value:
+def power(x: Value, y: Value, /) -> Value:
     """A float to an integer power keeps the base's dtype."""
     if isinstance(x, Tile) and category(x.dtype) == 2 and category(tile_of(y).dtype) == 1:
         y = tile_of(y).astype(x.dtype)
     return binary(operator.pow, x, y)
 
 
-def divmod(x: Value, y: Value, /) -> tuple[Value, Value]:
-    return floordiv(x, y), mod(x, y)
-
-
-def minimum(x: Value, y: Value, /, *, flush_to_zero=False, propagate_nan=False) -> Value:
+def extreme(of_numbers: Callable, with_nan: Callable, without_nan: Callable) -> Callable:
     """A NaN loses against a number unless it is to propagate."""
-    return binary(extreme(min, torch.minimum, torch.fmin, propagate_nan), x, y)
+
+    def apply(x: Value, y: Value, /, *, flush_to_zero=False, propagate_nan=False) -> Value:
+        of_tensors = with_nan if propagate_nan else without_nan
+        return binary(lambda x, y: of_tensors(x, y) if isinstance(x, Tensor) else of_numbers(x, y), x, y)
+
+    return apply
 
 
-def maximum(x: Value, y: Value, /, *, flush_to_zero=False, propagate_nan=False) -> Value:
-    """A NaN loses against a number unless it is to propagate."""
-    return binary(extreme(max, torch.maximum, torch.fmax, propagate_nan), x, y)
-
-
-def extreme(of_numbers: Callable, with_nan: Callable, without_nan: Callable, propagate_nan: bool) -> Callable:
-    of_tensors = with_nan if propagate_nan else without_nan
-    return lambda x, y: of_tensors(x, y) if isinstance(x, Tensor) else of_numbers(x, y)
+minimum = extreme(min, torch.minimum, torch.fmin)
+maximum = extreme(max, torch.maximum, torch.fmax)
 
 
 def where(condition: Value, x: Value, y: Value, /) -> Tile:
@@ -265,31 +237,9 @@ def float_function(function: Callable) -> Callable:
     return apply
 
 
-exp = float_function(torch.exp)
-exp2 = float_function(torch.exp2)
-log = float_function(torch.log)
-log2 = float_function(torch.log2)
-sqrt = float_function(torch.sqrt)
-rsqrt = float_function(torch.rsqrt)
-sin = float_function(torch.sin)
-cos = float_function(torch.cos)
-tan = float_function(torch.tan)
-sinh = float_function(torch.sinh)
-cosh = float_function(torch.cosh)
-tanh = float_function(torch.tanh)
-
-
-def floor(x: Value, /) -> Value:
-    return x.mapped(torch.floor) if isinstance(x, Tile) else math.floor(x)
-
-
-def ceil(x: Value, /) -> Value:
-    return x.mapped(torch.ceil) if isinstance(x, Tile) else math.ceil(x)
-
-
-abs = operator.abs
-negative = operator.neg
-bitwise_not = operator.invert
+def rounded(name: str) -> Callable:
+    """floor and ceil: of a tile one of its dtype, of a Python number an integer."""
+    return lambda x, /: x.mapped(getattr(torch, name)) if isinstance(x, Tile) else getattr(math, name)(x)
 
 
 def isnan(x: Value, /) -> Tile | bool:
@@ -307,25 +257,62 @@ def storage(dtype: ct.DType) -> torch.dtype:
     return STORAGE.get(dtype, CARRIER[dtype])  # tf32 has no memory form: its bits are an fp32's
 
 
-OPERATORS = {
-    "add": add,
-    "sub": sub,
-    "mul": mul,
-    "truediv": truediv,
-    "floordiv": floordiv,
-    "mod": mod,
-    "pow": pow,
-    "divmod": divmod,
-    "and": bitwise_and,
-    "or": bitwise_or,
-    "xor": bitwise_xor,
-    "lshift": bitwise_lshift,
-    "rshift": bitwise_rshift,
+FLOATS = (
+    "exp",
+    "exp2",
+    "log",
+    "log2",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tan",
+    "sinh",
+    "cosh",
+    "tanh",
+)  # also torch's names
+COMPARISONS = {
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
 }
-COMPARISONS = {"eq": equal, "ne": not_equal, "lt": less, "le": less_equal, "gt": greater, "ge": greater_equal}
+OPERATORS = {  # Python's name of a method: cuTile's of the function
+    **{name: name for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod")},
+    **{name: f"bitwise_{name}" for name in ("and", "or", "xor", "lshift", "rshift")},
+}
+FUNCTIONS: dict[str, Callable] = {
+    **{name: float_function(getattr(torch, name)) for name in FLOATS},
+    **{name: elementwise(getattr(operator, name)) for name in ("add", "sub", "mul", "mod")},
+    **{OPERATORS[name]: elementwise(getattr(operator, name)) for name in ("xor", "lshift", "rshift")},
+    **{name: elementwise(getattr(operator, short)) for short, name in COMPARISONS.items()},
+    "bitwise_and": elementwise(operator.and_),
+    "bitwise_or": elementwise(operator.or_),
+    "truediv": elementwise(operator.truediv, to_float=True),
+    "floordiv": elementwise(floor_divide),
+    "cdiv": elementwise(lambda x, y: -(-x // y)),
+    "atan2": elementwise(lambda x, y: torch.atan2(x, y) if isinstance(x, Tensor) else math.atan2(x, y)),
+    "pow": power,
+    "divmod": lambda x, y, /: (FUNCTIONS["floordiv"](x, y), FUNCTIONS["mod"](x, y)),
+    "minimum": minimum,
+    "maximum": maximum,
+    "where": where,
+    "matmul": matmul,
+    "floor": rounded("floor"),
+    "ceil": rounded("ceil"),
+    "abs": operator.abs,
+    "negative": operator.neg,
+    "bitwise_not": operator.invert,
+    "isnan": isnan,
+    "bitcast": bitcast,
+}
 
 
-def method(function: Callable, swapped: bool = False) -> Callable:
+def method(name: str, swapped: bool = False) -> Callable:
+    function = FUNCTIONS[name]
+
     def operate(self: Tile, other: object):
         if not isinstance(other, Value):
             return NotImplemented
@@ -334,7 +321,7 @@ def method(function: Callable, swapped: bool = False) -> Callable:
     return operate
 
 
-for name, function in (OPERATORS | COMPARISONS).items():
-    setattr(Tile, f"__{name}__", method(function))
-for name, function in OPERATORS.items():
-    setattr(Tile, f"__r{name}__", method(function, swapped=True))
+for special, name in (OPERATORS | COMPARISONS).items():
+    setattr(Tile, f"__{special}__", method(name))
+for special, name in OPERATORS.items():
+    setattr(Tile, f"__r{special}__", method(name, swapped=True))

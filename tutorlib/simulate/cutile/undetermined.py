@@ -11,7 +11,8 @@ from torch import Tensor
 from tutorlib.dsl.failure import Flaw, failures_in
 from tutorlib.simulate.cutile.array import Array
 from tutorlib.simulate.cutile.dtypes import STORAGE, Number, category, poison
-from tutorlib.simulate.cutile.findings import Finding, Launch, Load, Padding
+from tutorlib.simulate.cutile.launch import Load, Padding, TileLaunch
+from tutorlib.simulate.ptx.findings import Finding
 
 Results = dict[str, Tensor]
 
@@ -32,7 +33,9 @@ def zero(dtype: ct.DType) -> Number:
     return 0
 
 
-def uses(launch: Launch, arrays: Sequence[Array], again: Callable[[Padding, Iterable[int]], None]) -> Iterator[Finding]:
+def uses(
+    launch: TileLaunch, arrays: Sequence[Array], again: Callable[[Padding, Iterable[int]], None]
+) -> Iterator[Finding]:
     """A finding for each load that left elements undetermined on which what the launch stored depends.
 
     again: repeats some blocks of the launch, with other numbers in the place of these elements than NaN, or the

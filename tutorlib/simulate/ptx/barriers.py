@@ -149,7 +149,7 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
                 f"in block {block} {who} may come to barrier {key[1]} again before it has let through those who wait "
             )
             says += "in it, so that it counts them twice: others then wait forever, a deadlock"
-            self.state.watch.findings.notice(Hazard.BARRIER, site, lambda: says, len(early))
+            self.state.watch.findings.notice(Hazard.DEADLOCK, site, lambda: says, len(early))
 
     def numbers(self, by: BarrierInstruction, lanes: np.ndarray) -> np.ndarray:
         """The barrier of each of these lanes. One that does not exist is noticed, and another takes its place."""

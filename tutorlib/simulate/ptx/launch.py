@@ -1,7 +1,6 @@
 """A launch of a kernel of PTX: its grid, its parameters, its tensors."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,11 +8,11 @@ import numpy as np
 from tutorlib.compiling.cpp_names import cpp_name
 from tutorlib.simulate.ptx.geometry import Dim3
 from tutorlib.simulate.ptx.ir import Kernel, Module, Parameter
-from tutorlib.simulate.ptx.memory.arena import Arena
 from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.pieces import distinct, is_memory, piece_of, simulate_pieces
 from tutorlib.simulate.ptx.places import Find, by_loc
 from tutorlib.simulate.ptx.report import Report
-from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
+from tutorlib.simulate.ptx.simulation import Launch
 from tutorlib.simulate.ptx.types import numpy_type
 
 if TYPE_CHECKING:
@@ -24,16 +23,16 @@ def run(
     ptx: str,
     grid: Sequence[int],
     block: Sequence[int],
-    arguments: "Mapping[str, Tensor | int | float | bytes]",
+    arguments: "Mapping[str, Tensor | np.ndarray | int | float | bytes]",
     dynamic_smem: int = 0,
     kernel: str = "",
     cluster: Sequence[int] = (),
 ) -> Report:
     """Run one kernel of a module over a grid; tensors in ordinary memory are read and written in place.
 
-    arguments: the kernel's parameters in order, by the names that findings call them. A tensor stands for its address,
-        bytes for a struct. dynamic_smem: bytes. kernel: its name, where the module has several. cluster: its size,
-        for a kernel that does not declare it.
+    arguments: the kernel's parameters in order, by the names that findings call them. A tensor, torch's or NumPy's,
+        stands for its address, bytes for a struct. dynamic_smem: bytes. kernel: its name, where the module has several.
+        cluster: its size, for a kernel that does not declare it.
     Raises NotSimulated where the simulator lacks something, MalformedPtx, and ValueError where arguments do not fit.
     """
     module = parse_ptx(ptx)
@@ -46,7 +45,7 @@ def run_kernel(
     entry: Kernel,
     grid: Sequence[int],
     block: Sequence[int],
-    arguments: "Mapping[str, Tensor | int | float | bytes]",
+    arguments: "Mapping[str, Tensor | np.ndarray | int | float | bytes]",
     dynamic_smem: int,
     find: Find,
     traced: bool = False,
@@ -54,23 +53,16 @@ def run_kernel(
     cluster: Sequence[int] = (),
 ) -> Report:
     """As `run`. find: where an instruction stands in the source. traced, follow_unset: as `simulate`."""
-    import torch
-
-    tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
-    arena = Arena([t.numel() * t.element_size() for t in tensors.values()] + module_sizes(module))
-    placed = {name: arena.place(name, tensor) for name, tensor in tensors.items()}
+    pieces = {name: piece_of(name, value) for name, value in arguments.items() if is_memory(value)}
     if len(arguments) != len(entry.parameters):
         raise ValueError(f"{entry.name} takes {len(entry.parameters)} parameters, not {len(arguments)}")
-    values = (arena.address_of(placed[name]) if name in placed else value for name, value in arguments.items())
+    values = (pieces[name].start if name in pieces else value for name, value in arguments.items())
     parameters = bytearray(entry.parameter_bytes)
     for parameter, value in zip(entry.parameters, values, strict=True):
         parameters[parameter.offset : parameter.offset + parameter.size] = encode(value, parameter)
     sizes = three(grid), three(block)
     launch = Launch(module, entry, *sizes, dynamic_smem, bytes(parameters), find, three(cluster))
-    report = simulate(launch, arena, traced, follow_unset)
-    for name, tensor in tensors.items():
-        arena.write_back(placed[name], tensor)
-    return replace(report, kernel=cpp_name(entry.name))
+    return simulate_pieces(launch, distinct(pieces.values()), traced, follow_unset=follow_unset)
 
 
 def pick_kernel(module: Module, name: str) -> Kernel:

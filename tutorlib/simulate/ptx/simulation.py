@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tutorlib.compiling.cpp_names import cpp_name, variable_name
 from tutorlib.dsl.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import DEVICE, Agents, LaneClocks
@@ -60,7 +61,7 @@ class Launch:
 
     parameters: the kernel's, as bytes. find: where an instruction stands in the source, for findings.
     overlapping: whether it may begin before the launch before it is over (programmatic dependent launch).
-    names: of its dynamic shared memory, from whose beginning they start.
+    names: of its dynamic shared memory, from whose beginning they start. name: of the kernel in the source.
     """
 
     module: Module
@@ -73,6 +74,11 @@ class Launch:
     cluster: Dim3 = ALONE
     overlapping: bool = False
     names: Sequence[NamedMemory] = ()
+    name: str = ""
+
+    @property
+    def shown(self) -> str:
+        return self.name or cpp_name(self.kernel.name)
 
 
 def module_sizes(module: Module) -> list[int]:
@@ -114,8 +120,8 @@ def simulate(
     if smem > MOST_SHARED:
         raise CannotLaunch(f"{smem:,} bytes of shared memory for a block, which has at most {MOST_SHARED:,}")
     geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem), launch.cluster)
-    names = [replace(one, start=one.start + dynamic_start(launch, symbols, static)) for one in launch.names]
-    findings, places, blocks = Findings(names), Places(kernel, launch.find), basic_blocks(kernel)
+    findings, places = Findings(shared_names(launch, symbols, static)), Places(kernel, launch.find)
+    blocks = basic_blocks(kernel)
     shared = SharedMemory(geometry.batch, smem)
     copies = AsyncCopies(geometry.lanes, shared)
     unset = unset_at_first(kernel, blocks)
@@ -154,7 +160,7 @@ def simulate(
         int(times) for block, times in zip(blocks, scheduler.runs, strict=True) for _ in range(block.start, block.end)
     ]
     report = make_report(launch, geometry, watch, places, runs, state.printed)
-    arena.stored = watch.overlaps.stored(kernel.name)
+    arena.stored = watch.overlaps.stored(launch.shown)
     overlaps, tensors = watch.overlaps, [tensor for tensor in arena.allocations if tensor.width]
     storers = {tensor.name: overlaps.storers(tensor) for tensor in tensors if overlaps.knows_storers}
     sites = {tensor.name: overlaps.store_sites(tensor) for tensor in tensors}
@@ -201,10 +207,16 @@ def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], int]:
     return symbols, ends["shared"]
 
 
-def dynamic_start(launch: Launch, symbols: Mapping[str, int], static: int) -> int:
-    """Where a block's dynamic shared memory begins."""
+def shared_names(launch: Launch, symbols: Mapping[str, int], static: int) -> list[NamedMemory]:
+    """The variables in a block's shared memory: the launch's, which is dynamic, and C++'s, which is static."""
     variables = [*launch.module.variables.values(), *launch.kernel.variables.values()]
-    return next((symbols[v.name] for v in variables if v.space == "shared" and v.size is None), static)
+    shared = [variable for variable in variables if variable.space == "shared"]
+    dynamic = next((symbols[one.name] for one in shared if one.size is None), static)
+    named = [(variable_name(one.name), symbols[one.name], one.size) for one in shared]
+    return [
+        *(replace(one, start=one.start + dynamic) for one in launch.names),
+        *(NamedMemory(name, start, size) for name, start, size in named if name and size),
+    ]
 
 
 def program_of(kernel: Kernel, blocks: Sequence[BasicBlock], state: State) -> Program:
@@ -335,6 +347,7 @@ def make_report(
         repeats=collected(watch.overlaps.repeats, launch.kernel, places),
         zeros=collected(watch.zeros, launch.kernel, places),
         printed=lines,
+        kernel=launch.shown,
     )
 
 

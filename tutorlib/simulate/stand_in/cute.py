@@ -50,7 +50,7 @@ class Hosts:
             found = [mangled for mangled in self.names if mangled in each.kernel]
             name = self.names[max(found, key=len)] if found else each.kernel
             launch = each.of(runtime.module, self.stacks.finder(runtime.module))
-            self.gpu.launch(replace(launch, names=self.stacks.shared.get(each.kernel, ())), name)
+            self.gpu.launch(replace(launch, names=self.stacks.shared.get(each.kernel, ()), name=name))
 
     def on_device(self, tensor: "Tensor") -> OnDevice:
         return OnDevice(self.gpu.hold(tensor).detach())  # gradients too, which autograd makes

@@ -4,7 +4,6 @@ A launch's pointers are these tensors' addresses. They are found among its param
 may be arrays of pointers; each tensor that is found so is copied into the simulator's memory, and back.
 """
 
-import ctypes
 import os
 import sys
 from bisect import bisect_right
@@ -25,7 +24,7 @@ from tutorlib.simulate.kept import ENDING, kept_launch
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
 from tutorlib.simulate.ptx.findings import SourceLine
 from tutorlib.simulate.ptx.memory.pointers import pointer_words
-from tutorlib.simulate.ptx.pieces import LaunchBefore, Piece, simulate_pieces
+from tutorlib.simulate.ptx.pieces import LaunchBefore, Piece, bytes_at, simulate_pieces
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch
 from tutorlib.simulate.ptx.tensor_cores import exact_products
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 SMS = 4  # few, so that persistent kernels take several tiles each
 TOOL = str(Path(__file__).parents[1] / "tool.py")
-ALIGNED = 512  # bytes to whose multiples torch allocates on a GPU
 
 
 @dataclass
@@ -74,8 +72,7 @@ class StandInGpu:
                 storage, kind = tensor.untyped_storage(), tensor.dtype.is_floating_point
                 start, layout = storage.data_ptr(), (tuple(tensor.shape), tuple(tensor.stride()), tensor.element_size())
                 if size := storage.nbytes():
-                    contents = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(start))
-                    piece = Piece(name or name_of_new(), start, *layout, kind, contents)
+                    piece = Piece(name or name_of_new(), start, *layout, kind, bytes_at(start, size))
                     self.held[start] = piece, StorageWeakRef(storage)
         return tensor
 
@@ -97,9 +94,13 @@ class StandInGpu:
 
     # launches
 
-    def launch(self, launch: Launch, name: str = "") -> None:
-        """Simulate it now. name: of the kernel in the source. Raises NotSimulated and CannotLaunch."""
-        self.take(name or launch.kernel.name, lambda: self.simulated(launch))
+    def launch(self, launch: Launch) -> None:
+        """Simulate it now. Raises NotSimulated and CannotLaunch."""
+        self.take(launch.shown, lambda: self.simulated(launch))
+
+    def run_other_work(self) -> None:
+        """What is no launch of PTX runs: the next launch overlaps with none before it."""
+        self.before = LaunchBefore()
 
     def take(self, kernel: str, run: Callable[[], Report]) -> None:
         """Simulate a launch by calling `run`, and pass its report on."""

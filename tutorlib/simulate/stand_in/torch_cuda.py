@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
 from tutorlib.simulate.poison import poison
 from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
-from tutorlib.simulate.stand_in.gpu import ALIGNED, SMS, StandInGpu
+from tutorlib.simulate.ptx.memory.arena import ALIGNMENT
+from tutorlib.simulate.ptx.pieces import fresh_memory
+from tutorlib.simulate.stand_in.gpu import SMS, StandInGpu
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 ASSERT_CLOSE = torch.testing.assert_close
@@ -57,13 +58,17 @@ class OnCuda(TorchFunctionMode):
             kwargs["device"] = self.default
         target, args, kwargs = without_device(func, args, kwargs)
         given = list(tensors_in((args, kwargs)))
+        contents = versions_of(given)
         on_gpu = target.type == "cuda" if target is not None else any(map(self.gpu.holds, given))
         result = by_tensor_cores(func, args, kwargs) if on_gpu and is_product(func) else func(*args, **kwargs)
         moves = func is torch.Tensor.to and target is not None
         if moves and self.gpu.holds(given[0]) != on_gpu and same_memory(result, given[0]):
             result = result.clone()
         if on_gpu and getattr(func, "__name__", "") != "data_ptr":
-            for tensor in tensors_in(result):
+            results = list(tensors_in(result))
+            if func not in EMPTY and (contents != versions_of(given) or not all(map(self.gpu.holds, results))):
+                self.gpu.run_other_work()
+            for tensor in results:
                 self.held(tensor)
                 if func in EMPTY:
                     with WITHOUT_TORCH():
@@ -143,6 +148,12 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
             yield from tensors_in(item)
 
 
+def versions_of(tensors: list[torch.Tensor]) -> list[int]:
+    """How often each has been changed in place."""
+    with WITHOUT_TORCH():
+        return [0 if tensor.is_inference() else tensor._version for tensor in tensors]
+
+
 def same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
     with WITHOUT_TORCH():
         return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
@@ -152,11 +163,9 @@ def align(tensor: torch.Tensor) -> None:
     """Move a new tensor to memory such as a GPU's allocator gives."""
     with WITHOUT_TORCH():
         old = tensor.untyped_storage()
-        if not old.nbytes() or old.data_ptr() % ALIGNED == 0 or tensor.is_sparse:
+        if not old.nbytes() or old.data_ptr() % ALIGNMENT == 0 or tensor.is_sparse:
             return
-        room = np.empty(old.nbytes() + ALIGNED, np.uint8)
-        first = -room.ctypes.data % ALIGNED
-        new = torch.from_numpy(room[first : first + old.nbytes()]).untyped_storage()
+        new = torch.from_numpy(fresh_memory(old.nbytes())).untyped_storage()
         new.copy_(old)
         place = tensor.storage_offset(), tensor.shape, tensor.stride()
         tensor.data = torch.empty(0, dtype=tensor.dtype).set_(new, *place)

@@ -26,7 +26,7 @@ def triton_on(gpu: StandInGpu) -> Iterator[None]:
             parameters[parameter.offset : parameter.offset + parameter.size] = encode(value or 0, parameter)
         threads = kernel.threads or (one.threads, 1, 1)
         sizes = one.grid, threads, one.shared, bytes(parameters)
-        gpu.launch(Launch(module, kernel, *sizes, by_loc(module), one.cluster))
+        gpu.launch(Launch(module, kernel, *sizes, by_loc(module), one.cluster, one.overlapping))
 
     with launches_taken_over(gpu.capability, SMS, launch, write_tensor_map):
         yield

@@ -11,7 +11,7 @@ from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
-    from tutorlib.simulate.cutile import Report
+    from tutorlib.simulate.cutile import TileReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class InTheirOwn(Look):
     def seen(self, kernel: CutileLauncher) -> Interpretation:
         from tutorlib.simulate.cutile import run
 
-        def launches(*tensors: Any, **options: Any) -> "list[Report]":
+        def launches(*tensors: Any, **options: Any) -> "list[TileReport]":
             arguments = (*tensors, *kernel.constants(self.shape))
             return [run(kernel.kernel, kernel.grid(self.shape), arguments, **options)]
 

@@ -1,8 +1,8 @@
 """The Hopper GEMM of `kernels.hopper` on the simulator, as a GPU with few SMs would run it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Work
@@ -49,12 +49,8 @@ def simulate_config(
     from tutorlib.kernels.hopper.launch import dlpack
     from tutorlib.simulate.ptx.languages.cute import simulate_call
 
-    def arguments(views: "list[Tensor]") -> Sequence[Any]:
-        seen = dict(zip(tensors, views, strict=True))
-        given = [dlpack(seen[name]) if name in seen else None for name in ARGUMENTS]
-        return [*given, clusters, cuda.CUstream(0)]
-
-    return simulate_call(compiled, dict(tensors), arguments, traced)
+    given = [dlpack(tensors[name]) if name in tensors else None for name in ARGUMENTS]
+    return simulate_call(compiled, dict(tensors), [*given, clusters, cuda.CUstream(0)], traced)
 
 
 def room_for_accumulators(config: "HopperConfig", clusters: int = CLUSTERS) -> "dict[str, Tensor]":

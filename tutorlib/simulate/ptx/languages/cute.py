@@ -1,6 +1,6 @@
 """CuTe host functions, simulated."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +8,10 @@ from tutorlib.compiling.cute import cute_arguments
 from tutorlib.simulate.ptx.ir import Module
 from tutorlib.simulate.ptx.languages.cute_host import Recorded, record_launches
 from tutorlib.simulate.ptx.languages.cute_lines import Traced
-from tutorlib.simulate.ptx.memory.arena import Allocation, Arena
 from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.pieces import LaunchBefore, distinct, piece_of, simulate_pieces
 from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.ptx.report import Report
-from tutorlib.simulate.ptx.simulation import module_sizes, simulate
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,48 +24,26 @@ def simulate_host(
 
     traced: as `simulate`.
     """
-    return simulate_call(compiled, tensors, lambda views: cute_arguments(views, dynamic), traced)
+    return simulate_call(compiled, tensors, cute_arguments([*tensors.values()], dynamic), traced)
 
 
 def simulate_call(
-    compiled: Traced,
-    tensors: "dict[str, Tensor]",
-    arguments: "Callable[[list[Tensor]], Sequence[Any]]",
-    traced: bool = False,
+    compiled: Traced, tensors: "dict[str, Tensor]", arguments: Sequence[Any], traced: bool = False
 ) -> list[Report]:
-    """As `simulate_host`, for any arguments, which are made from the copies that the kernels see."""
+    """As `simulate_host`, for any arguments. tensors: whose memory they reach."""
     module = parse_ptx(compiled.ptx)
-
-    def launched(views: "list[Tensor]") -> list[Recorded]:
-        return record_launches(compiled.function, module, arguments(views))
-
-    return simulate_launches(module, tensors, launched, compiled.stacks.finder(module), traced)
+    launches = record_launches(compiled.function, module, arguments)
+    return simulate_launches(module, tensors, launches, compiled.stacks.finder(module), traced)
 
 
 def simulate_launches(
     module: Module,
     tensors: "dict[str, Tensor]",
-    launched: "Callable[[list[Tensor]], Sequence[Recorded]]",
+    launches: Sequence[Recorded],
     find: Find,
     traced: bool = False,
     budget: float = inf,
 ) -> list[Report]:
-    """Simulate what a host function launches, in order.
-
-    launched: takes the tensors' copies that the kernels see, gives the launches. find, traced, budget: as `simulate`.
-    """
-    arena = Arena([t.numel() * t.element_size() for t in tensors.values()] + module_sizes(module))
-    placed = {name: arena.place(name, tensor) for name, tensor in tensors.items()}
-    launches = launched([view(arena, placed[name], tensor) for name, tensor in tensors.items()])
-    reports = [simulate(each.of(module, find), arena, traced, budget=budget) for each in launches]
-    for name, tensor in tensors.items():
-        arena.write_back(placed[name], tensor)
-    return reports
-
-
-def view(arena: Arena, allocation: Allocation, tensor: "Tensor") -> "Tensor":
-    """The tensor's copy in the arena."""
-    import torch
-
-    flat = torch.from_numpy(arena.contents(allocation)).view(tensor.dtype)
-    return flat.as_strided(tensor.shape, tensor.stride())
+    """Simulate what a host function launches, in order. find, traced, budget: as `simulate`."""
+    pieces, before = distinct(piece_of(name, tensor) for name, tensor in tensors.items()), LaunchBefore()
+    return [simulate_pieces(each.of(module, find), pieces, traced, before, budget=budget) for each in launches]

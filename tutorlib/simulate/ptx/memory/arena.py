@@ -7,12 +7,8 @@ a host function and to the simulated kernel. What is never touched costs no memo
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 GUARD = 2**20  # bytes between tensors: an index that is off by some rows lands in no tensor
 ALIGNMENT = 512  # of what cudaMalloc and torch's allocator give
@@ -111,16 +107,6 @@ class Arena:
         self.free = -(-allocation.end // ALIGNMENT) * ALIGNMENT + GUARD
         return allocation
 
-    def place(self, name: str, tensor: "Tensor") -> Allocation:
-        """A tensor's memory, from its first to its last element, copied here."""
-        width = tensor.element_size()
-        reach = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride(), strict=True))
-        size = (reach + 1) * width if tensor.numel() else 0
-        skew = tensor.data_ptr() % HOST_ALIGNMENT
-        allocation = self.allocate(name, size, tuple(tensor.shape), tuple(tensor.stride()), width, skew)
-        self.contents(allocation)[:] = host_bytes(tensor, size)
-        return allocation
-
     def contents(self, allocation: Allocation) -> np.ndarray:
         return self.bytes[allocation.start : allocation.end]
 
@@ -152,16 +138,5 @@ class Arena:
 
         return min(self.allocations, key=distance, default=None)
 
-    def write_back(self, allocation: Allocation, tensor: "Tensor") -> None:
-        host_bytes(tensor, allocation.size)[:] = self.contents(allocation)
-
     def __iter__(self) -> Iterator[Allocation]:
         return iter(self.allocations)
-
-
-def host_bytes(tensor: "Tensor", size: int) -> np.ndarray:
-    """`size` bytes from the tensor's first element on, as they lie in memory."""
-    import torch
-
-    flat = tensor.detach().as_strided((size // tensor.element_size(),), (1,)) if size else tensor.reshape(-1)
-    return flat.view(torch.uint8).numpy()

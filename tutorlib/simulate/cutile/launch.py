@@ -1,4 +1,4 @@
-"""Hazards that the interpreter finds and a GPU hides."""
+"""One launch: its blocks' turns, and the hazards that the interpreter finds and a GPU hides."""
 
 import inspect
 from collections import Counter
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from types import FrameType
-from typing import Literal
 
 import cuda.tile as ct
 import torch
@@ -18,8 +17,9 @@ from tutorlib.simulate.cutile.accesses import Block as Running
 from tutorlib.simulate.cutile.accesses import Histories
 from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.turns import Turns
+from tutorlib.simulate.ptx.findings import Finding, SourceLine
+from tutorlib.simulate.quotes import quoted
 
-Kind = Literal["outside", "overlap", "race", "unset", "endless", "unwritten", "repeat"]
 Block = tuple[int, ...]
 Load = tuple[str, int]  # an array and a line
 Padding = Mapping[Load, Callable[[ct.DType], Number]]
@@ -31,38 +31,20 @@ HOPELESS = 10_000  # such loads, of all waiting blocks together, after which not
 PACKAGES = (str(Path(__file__).parent), "/torch/")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing wrong with a kernel whose result may be right by luck.
-
-    kind: "outside": a tile or an index lies outside the array, which leaves the result undefined;
-        "overlap": a block stores another value where a block has stored one, and either may win;
-        "race": a block loads what another block stores in the same launch, unordered;
-        "unset": the result depends on elements of a tile that lie outside the array, which are undetermined;
-        "endless": a block loads an element forever that no block changes;
-        "unwritten": a part of an array that the kernel stores to is never stored;
-        "repeat": an element is stored a second time, which is no fault (`Report.repeats`).
-    array: the parameter's name.
-    block: the first block in which it was seen, None for "unwritten".
-    line: the reader's line, 0 where there is none.
-    message: one sentence.
-    """
-
-    kind: Kind
-    array: str
-    block: Block | None
-    line: int
-    message: str
-
-
 class Endless(Exception):
     """A block never ends, which is a finding."""
 
 
 @dataclass
-class Launch:
+class TileLaunch:
     """The state of one launch: which block runs now and what has been noticed so far.
 
+    file: of the kernel. A finding's kind is "outside": a tile or an index lies outside the array, which leaves the
+        result undefined; "overlap": a block stores another value where a block has stored one, and either may win;
+        "race": a block loads what another block stores in the same launch, unordered; "unset": the result depends on
+        elements of a tile that lie outside the array, which are undetermined; "endless": a block loads an element
+        forever that no block changes; "unwritten": a part of an array that the kernel stores to is never stored;
+        "repeat": an element is stored a second time, which is no fault (`Report.repeats`).
     undetermined: the number that stands where cuTile leaves a value of a dtype undetermined.
     padding: the same for a load, where it is another number. silent: whether the kernel prints nothing.
     running: the block that runs. changes: how often a block changed an element's value.
@@ -75,6 +57,7 @@ class Launch:
     """
 
     grid: tuple[int, int, int]
+    file: str
     undetermined: Callable[[ct.DType], Number] = poison
     padding: Padding = field(default_factory=dict)
     silent: bool = False
@@ -85,7 +68,7 @@ class Launch:
     padding_blocks: set[int] = field(default_factory=set)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     before: dict[str, Tensor] = field(default_factory=dict)
-    seen: dict[tuple[Kind, str, int], Finding] = field(default_factory=dict)
+    seen: dict[tuple[str, str, int], Finding] = field(default_factory=dict)
     loaded: Counter[str] = field(default_factory=Counter)
     largest: Counter[str] = field(default_factory=Counter)
     scattered: set[str] = field(default_factory=set)
@@ -163,21 +146,20 @@ class Launch:
         place = self.place(number)
         return str(number) if gy == gz == 1 else str(place if gz > 1 else place[:2])
 
-    def notice(self, kind: Kind, array: str, message: str) -> None:
+    def notice(self, kind: str, array: str, message: str) -> None:
         """Keep the first of each kind by array and line."""
         line = readers_line()
         if (kind, array, line) not in self.seen:
             self.seen[kind, array, line] = self.finding(kind, array, message, line)
 
-    def finding(self, kind: Kind, array: str, message: str, line: int) -> Finding:
+    def finding(self, kind: str, array: str, message: str, line: int) -> Finding:
         message = f"block {self.show(self.running.number)} {message}"
-        return Finding(kind, array, self.block, line, Flaw(message, Hazard(kind)(tensor=array)))
+        place = SourceLine(self.file, line, quoted(self.file, line)) if line else None
+        return Finding(Hazard(kind), Flaw(message, Hazard(kind)(tensor=array)), place, 0, 1)
 
-    def findings(self) -> tuple[Finding, ...]:
-        return tuple(finding for finding in self.seen.values() if finding.kind != "repeat")
-
-    def repeats(self) -> tuple[Finding, ...]:
-        return tuple(finding for finding in self.seen.values() if finding.kind == "repeat")
+    def findings(self, *, repeats: bool = False) -> tuple[Finding, ...]:
+        """Repeats, or all the others."""
+        return tuple(finding for finding in self.seen.values() if (finding.kind == Hazard.REPEAT) == repeats)
 
 
 def readers_line() -> int:

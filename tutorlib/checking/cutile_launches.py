@@ -1,5 +1,6 @@
-"""Host code that launches cuTile kernels, where there is no GPU: each ct.launch is interpreted when it is called."""
+"""Host code that launches cuTile kernels, where there is no GPU: each ct.launch is interpreted or written down."""
 
+import ctypes
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -11,14 +12,24 @@ import cuda.tile as ct
 import torch
 from torch.overrides import TorchFunctionMode
 
+from tutorlib.compiling.cutile import exported
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.dsl.cutile.kernels import opt_level
 from tutorlib.dsl.cutile.launch import launched_by
-from tutorlib.dsl.failure import Fail, Flaw
 from tutorlib.simulate.cutile.dtypes import Number, poison
-from tutorlib.simulate.cutile.run import ARCH, Report, run
-from tutorlib.simulate.cutile.signature import Accepted, parameters
+from tutorlib.simulate.cutile.run import ARCH, TileReport, run
+from tutorlib.simulate.cutile.signature import (
+    Accepted,
+    Parameter,
+    array_constraint,
+    constraint,
+    parameters,
+    refuse_launch,
+)
 
 SMS = 3  # SMs of the GPU that host code is told of: few, so that small matrices have more tiles
 STREAM, DEFAULT_STREAM = SimpleNamespace(cuda_stream=7), SimpleNamespace(cuda_stream=0)
+ALIGNED = 16  # bytes of which a tensor's address is a multiple, as those that torch makes
 
 
 class CpuForCuda(TorchFunctionMode):
@@ -41,13 +52,13 @@ class Launched:
     kernel: ct.kernel
     grid: tuple[int, ...]
     args: tuple[Any, ...]
-    report: Report
+    report: TileReport
     current: bool
     versions: Mapping[int, int]
 
 
 @contextmanager
-def interpreted(
+def launches_interpreted(
     undetermined: Callable[[ct.DType], Number] = poison, accepted: Accepted | None = None, arch: str = ARCH
 ) -> Iterator[list[Launched]]:
     """ct.launch interprets, torch.cuda has a stream and a GPU with SMS SMs. Gives what was launched so far.
@@ -84,8 +95,8 @@ def launches_to(
         *,
         programmatic_dependent_launch: bool = False,
     ) -> None:
-        refuse_launch(stream, grid, kernel, args)
-        take(kernel, grid, args, is_stream(stream, STREAM))
+        refuse_launch(stream, grid, kernel, args, handles=(0, STREAM.cuda_stream))
+        take(kernel, grid, args, stream in (STREAM, STREAM.cuda_stream))
 
     gpu = SimpleNamespace(multi_processor_count=sms, name="the interpreter", major=9, minor=0)
     with (
@@ -102,34 +113,6 @@ def launches_to(
         yield
 
 
-def is_stream(given: Any, stream: SimpleNamespace) -> bool:
-    """Whether it is this stream, or its handle."""
-    return given is stream or (type(given) is int and given == stream.cuda_stream)
-
-
-def refuse_launch(stream: Any, grid: Any, kernel: Any, args: Any) -> None:
-    """Raises TypeError or ValueError where ct.launch, or the driver below it, refuses."""
-    if not (hasattr(stream, "cuda_stream") or is_stream(stream, STREAM) or is_stream(stream, DEFAULT_STREAM)):
-        given = stream if stream is None or isinstance(stream, int) else f"a {type(stream).__name__}"
-        raise TypeError(f"ct.launch wants a stream first, torch.cuda.current_stream(), not {given}")
-    if not isinstance(grid, tuple):
-        what = f"the grid should be a tuple, such as (4,) or (4, 2); it is {grid!r}"
-        raise TypeError(Flaw(what, Fail.NOT_LAUNCHED(grid="no tuple")))
-    if not 1 <= len(grid) <= 3:
-        raise ValueError(f"a grid has one to three sizes, not {len(grid)}")
-    if wrong := next((size for size in grid if not isinstance(size, int)), None):
-        raise TypeError(f"the sizes of a grid are Python integers; {wrong!r} is a {type(wrong).__name__}")
-    if min(grid) < 1:
-        raise ValueError(Flaw(f"a grid of {grid} has no blocks", Fail.NOT_LAUNCHED(grid="empty")))
-    if not isinstance(kernel, ct.kernel):
-        raise TypeError(f"{getattr(kernel, '__name__', kernel)!s} is not a @ct.kernel")
-    if not isinstance(args, tuple):
-        raise TypeError(f"the kernel's arguments should be a tuple, not a {type(args).__name__}")
-    wanted = [parameter.name for parameter in parameters(kernel)]
-    if len(args) != len(wanted):
-        raise TypeError(f"the kernel takes {len(wanted)} arguments, {', '.join(wanted)}; it is given {len(args)}")
-
-
 def versions(args: Iterable[Any]) -> dict[int, int]:
     return {memory_of(arg): arg._version for arg in args if isinstance(arg, torch.Tensor)}
 
@@ -144,8 +127,63 @@ def stores_to(launched: Sequence[Launched], tensor: torch.Tensor) -> bool:
     return tensor._version == last and any(
         isinstance(arg, torch.Tensor)
         and arg.data_ptr() == tensor.data_ptr()
-        and parameter.name in launch.report.writers
-        and bool((launch.report.writers[parameter.name] >= 0).any())
+        and parameter.name in launch.report.storers
+        and bool((launch.report.storers[parameter.name] >= 0).any())
         for launch in launched
         for parameter, arg in zip(parameters(launch.kernel), launch.args, strict=True)
     )
+
+
+# Recorded as data ------------------------------------------------------------------------------------------------
+
+
+def launches_as_data(
+    host: Callable[..., None], tensors: Sequence[torch.Tensor], arch: str, sms: int = SMS
+) -> dict[str, Any]:
+    """Call a host function with these tensors, whose values do not matter: nothing runs, and another process can carry
+    the launches out.
+
+    launches: of each the kernel's Tile IR for an architecture, the grid and the arguments. A tensor among them is
+    ("tensor", which memory, first byte, dtype, shape, strides), a number ("number", it) or, where it is a constant in
+    the code, ("constant", it). memories: what each holds that is none of the tensors', which come first, or None.
+    Raises CompileFailed, and what the host function and ct.launch raise.
+    """
+    kept: list[torch.UntypedStorage] = [tensor.untyped_storage() for tensor in tensors]
+    memories: list[bytes | None] = [None] * len(kept)
+    launches: list[dict[str, Any]] = []
+
+    def told(parameter: Parameter, arg: Any) -> tuple[Any, ...]:
+        if not isinstance(arg, torch.Tensor):
+            return ("constant" if parameter.constant else "number", arg)
+        storage = arg.untyped_storage()
+        start = storage.data_ptr()
+        if all(one.data_ptr() != start for one in kept):
+            kept.append(storage)
+            memories.append(ctypes.string_at(start, storage.nbytes()))
+        which = next(n for n, one in enumerate(kept) if one.data_ptr() == start)
+        dtype = str(arg.dtype).removeprefix("torch.")
+        return "tensor", which, arg.data_ptr() - start, dtype, tuple(arg.shape), tuple(arg.stride())
+
+    def take(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...], current: bool) -> None:
+        named = parameters(kernel)
+        types = [typed(parameter, arg) for parameter, arg in zip(named, args, strict=True)]
+        launches.append(
+            {
+                "tile_ir": exported(kernel, types, arch, "tileir_bytecode"),
+                "opt_level": opt_level(kernel, arch),
+                "grid": tuple(grid),
+                "args": [told(parameter, arg) for parameter, arg in zip(named, args, strict=True)],
+            }
+        )
+
+    with launches_to(take, sms):
+        host(*tensors)
+    return {"launches": launches, "memories": memories}
+
+
+def typed(parameter: Parameter, arg: Any) -> Any:
+    """The argument's type for the compiler: what ct.launch would find."""
+    if isinstance(arg, torch.Tensor):
+        plain = arg.is_contiguous() and arg.data_ptr() % ALIGNED == 0
+        return TensorSpec.like(arg).constraint() if plain else array_constraint(parameter.array, arg)
+    return constraint(parameter, arg)

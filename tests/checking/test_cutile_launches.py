@@ -4,7 +4,7 @@ import cuda.tile as ct
 import pytest
 import torch
 
-from tutorlib.simulate.cutile.launching import SMS, interpreted, stores_to
+from tutorlib.checking.cutile_launches import SMS, launches_interpreted, stores_to
 
 
 @ct.kernel
@@ -17,14 +17,14 @@ X = torch.arange(10.0)
 
 def test_a_launch_runs_when_it_is_called_and_leaves_a_report():
     z = torch.full((10,), torch.nan)
-    with interpreted() as launched:
+    with launches_interpreted() as launched:
         sms = torch.cuda.get_device_properties(X.device).multi_processor_count
         ct.launch(torch.cuda.current_stream(), (sms,), double, (X, z, 4))
     assert sms == SMS
     torch.testing.assert_close(z, 2 * X)
     (one,) = launched
     assert (one.grid, one.kernel, one.report.findings) == ((3,), double, ())
-    assert one.report.writers["z"].tolist() == [0] * 4 + [1] * 4 + [2] * 2
+    assert one.report.storers["z"].tolist() == [0] * 4 + [1] * 4 + [2] * 2
     assert stores_to(launched, z)
     assert not stores_to(launched, X)
 
@@ -45,7 +45,7 @@ def test_a_launch_runs_when_it_is_called_and_leaves_a_report():
     ],
 )
 def test_what_a_launch_refuses(launch, error, says):
-    with interpreted(), pytest.raises(error, match=says.replace("(", r"\(")):
+    with launches_interpreted(), pytest.raises(error, match=says.replace("(", r"\(")):
         ct.launch(*launch)
 
 
@@ -59,19 +59,19 @@ def test_what_the_real_launch_refuses_is_refused_here():
     ]:
         with pytest.raises(TypeError):
             ct.launch(*launch)
-        with interpreted(), pytest.raises(TypeError):
+        with launches_interpreted(), pytest.raises(TypeError):
             ct.launch(*launch)
 
 
 def test_the_real_functions_are_back_afterwards():
     before = ct.launch, torch.cuda.current_stream, torch.cuda.get_device_properties
-    with interpreted():
+    with launches_interpreted():
         assert ct.launch is not before[0]
     assert (ct.launch, torch.cuda.current_stream, torch.cuda.get_device_properties) == before
 
 
 def test_what_host_code_asks_of_torch_about_a_gpu():
-    with interpreted() as launched:
+    with launches_interpreted() as launched:
         room = torch.empty(10, device="cuda")
         stream = torch.cuda.default_stream()
         ct.launch(stream.cuda_stream, (1,), double, (X, room, 16))

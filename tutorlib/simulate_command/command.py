@@ -1,0 +1,54 @@
+"""`tutor simulate`: an unchanged command, or a target in a process of its own."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tutorlib.simulate.bad_input import BadInput, parse_arch
+from tutorlib.simulate.child import Crashed, in_own_process, signal_name
+from tutorlib.simulate.report import Report, number_of
+from tutorlib.simulate.stand_in.script import run_script
+from tutorlib.simulate_command.result import CommandResult, Format, check_picture, save_picture
+from tutorlib.simulate_command.target import simulate_target
+
+
+def simulate_script(
+    command: Sequence[str], arch: str, format: Format, picture: Path | None, keep: Path | None, exact: bool = False
+) -> CommandResult:
+    """A script, pytest or another command, unchanged. Its output goes to stderr where stdout is for data.
+
+    Raises BadInput if it launches nothing.
+    """
+    check_picture(picture)
+    try:
+        if keep:
+            keep.mkdir(parents=True, exist_ok=True)
+        run = run_script(command, parse_arch(arch), bool(picture), format != "text", keep, exact)
+    except OSError as error:
+        raise BadInput(f"{error.filename or command[0]}: {error.strerror}") from None
+    crash = signal_name(run.status)
+    ended = f"crashes: {crash}" if crash else f"ends with status {run.status}" if run.status else ""
+    said = shlex.join(command)
+    if not run.launches:
+        raise BadInput(f"{said} {ended or 'launches no kernel'}" + (" and launches no kernel" if ended else ""))
+    stopped = sum(bool(launch.stopped) for launch in run.launches)
+    wrong = [f"{number_of(stopped, 'launch', 'launches')} could not be simulated"] if stopped else []
+    wrong += [f"{said} {ended}"] if ended else []
+    done = CommandResult(Report(parse_arch(arch), run.launches, {}), tuple(wrong))
+    if picture:
+        save_picture(done.report, picture)
+    return done
+
+
+def simulate_alone(target: str, format: Format, baseline: Path | None, **options: Any) -> tuple[str, bool]:
+    """`simulate_target` in a process of its own: its text, and whether it failed. Raises BadInput."""
+
+    def task() -> tuple[str, bool]:
+        done = simulate_target(target, **options).after(baseline)
+        return done.formatted(format), done.failed
+
+    try:
+        return in_own_process(task)
+    except Crashed as error:
+        raise BadInput(f"{target} crashes while it is simulated: {error}") from None
