@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
-from tutorlib.simulate.ptx import CannotLaunch, NotSimulated, simulation
+from tutorlib.simulate.ptx import CannotLaunch, NotSimulated, schedule, simulation
 from tutorlib.simulate.ptx.launch import run_kernel
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
@@ -309,7 +309,7 @@ def test_what_is_read_loaded_and_stored_again_is_counted():
 
 
 def test_a_kernel_that_does_not_end(monkeypatch):
-    monkeypatch.setattr(simulation, "LIMIT", 10_000)
+    monkeypatch.setattr(schedule, "LIMIT", 10_000)
     report, _ = run("$again: add.u32 %r9, %r9, 1; bra $again;")
     assert kinds(report) == ["endless"]
 

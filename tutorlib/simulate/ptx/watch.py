@@ -1,6 +1,5 @@
 """Everything that looks on while a batch runs."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tutorlib.simulate.ptx.access_log import AccessLog
@@ -14,10 +13,7 @@ from tutorlib.simulate.ptx.work import WorkCounts
 
 @dataclass
 class Watch:
-    """show: a site's place as "line 12, `…`".
-
-    zeros: TMA's loads of boxes that have nothing of their tensor.
-    """
+    """zeros: TMA's loads of boxes that have nothing of their tensor."""
 
     findings: Findings
     log: AccessLog
@@ -25,6 +21,5 @@ class Watch:
     races: SharedShadow
     undefined: Undefined
     overlaps: GlobalShadow
-    show: Callable[[int], str]
     work: WorkCounts
     zeros: Findings = field(default_factory=Findings)
