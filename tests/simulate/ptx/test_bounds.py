@@ -13,6 +13,7 @@ from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import Geometry
 from tutorlib.simulate.ptx.launch import run_kernel
+from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory import async_copies
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
@@ -20,7 +21,6 @@ from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
 from tutorlib.simulate.ptx.unit import Scene
-from tutorlib.simulate.ptx.work import WorkCounts
 
 RACY = """
 shl.b32 %r0, %tid_x, 2; mov.u32 %r1, smem; add.u32 %r2, %r1, %r0; st.shared.b32 [%r2], %tid_x;
@@ -41,7 +41,7 @@ def test_the_size_of_the_records_is_known_before_they_are_made(agents):
     clocks = LaneClocks(geometry, agents, np.ones(geometry.lanes, bool))
     copies = AsyncCopies(geometry.lanes, shared)
     scene = Scene(geometry, clocks, Findings(), str)
-    records = SharedShadow(scene, 1000, 4, copies, WorkCounts(geometry, clocks, copies, 1))
+    records = SharedShadow(scene, 1000, 4, copies, Listener(scene, copies, 1, 1))
     pieces = [a for a in vars(records).values() if isinstance(a, np.ndarray) and a.shape[:1] == (3 * records.pieces,)]
     assert sum(a.nbytes for a in pieces) <= 3 * record_bytes(1000, 4, agents) <= sum(a.nbytes for a in pieces) * 1.2
 

@@ -5,8 +5,10 @@ import pytest
 import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
+from tutorlib.measuring.kernel_work import KernelWork
 from tutorlib.simulate.ptx import CannotLaunch, NotSimulated, schedule, simulation
 from tutorlib.simulate.ptx.launch import run_kernel
+from tutorlib.simulate.ptx.listener import listening
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
 
@@ -18,6 +20,7 @@ HALF_OUT = "mov.b32 %r9, %r8; " + OUT.replace("b32 [%rd1]", "b16 [%rd1]")
 SELECTED = "setp.lt.u32 %p1, %tid_x, 8; selp.b32 %r7, %r8, 0, %p1;"
 
 
+@listening(KernelWork)
 def run(body, threads=64, blocks=1, shared=1024, out=None, **more):
     out = torch.zeros(4 * threads * blocks, dtype=torch.uint8) if out is None else out
     report = launch(kernel(body, ["out", *more], shared=shared), {"out": out, **more}, threads, blocks)

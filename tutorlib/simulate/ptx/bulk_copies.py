@@ -88,7 +88,7 @@ class BulkCopies(Unit):
         self.races.on_tma_issue(access, carrier)
         for copy in copies:
             if copy.mbarrier is not None:
-                self.races.work.on_bulk(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
+                self.races.listener.on_bulk_load(copy.slot, copy.mbarrier.number, copy.mbarrier.phase + 1)
         self.loads += copies
 
     def deliver(self) -> bool:

@@ -15,11 +15,11 @@ from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.flags import Flags, is_strong
 from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.access import GlobalAccess
 from tutorlib.simulate.ptx.memory.arena import Allocation, Arena, Stored
 from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Shadow, Touched
 from tutorlib.simulate.ptx.unit import Scene
-from tutorlib.simulate.ptx.work import WorkCounts
 
 MOST_RECORDS = 2**31  # bytes
 RECORD = 39  # bytes of a piece
@@ -42,7 +42,7 @@ class GlobalShadow(Shadow):
         scene: Scene,
         arena: Arena,
         piece: int,
-        work: WorkCounts,
+        listener: Listener,
         has_flags: bool,
         may_have: bool,
         before: Stored | None,
@@ -54,7 +54,7 @@ class GlobalShadow(Shadow):
                 f"what blocks store to {size:,} bytes of tensors would take {needs / 2**30:.1f} GB to remember: choose "
                 f"sizes with at most {size * MOST_RECORDS // needs:,} bytes"
             )
-        self.arena, self.work, self.of_block = arena, work, scene.geometry.warps * WARP
+        self.arena, self.listener, self.of_block = arena, listener, scene.geometry.warps * WARP
         self.flags, self.has_flags, self.may_have, self.knows_storers = Flags(scene.clocks), has_flags, may_have, True
         self.before, self.from_before = before, before.by_bytes(piece)[:count] if before else None
         self.repeats = Findings()
@@ -70,7 +70,7 @@ class GlobalShadow(Shadow):
     def on_load(self, access: GlobalAccess) -> None:
         touched = self.touched(access)
         owners = self.owners(touched)
-        self.work.on_load(touched, owners)
+        self.listener.on_load(touched, owners)
         strong = self.may_have and is_strong(access.instruction)
         if strong:
             is_flag = self.flags.on_load(access.lanes, access.starts // self.piece, access.instruction)
@@ -100,7 +100,7 @@ class GlobalShadow(Shadow):
         if not strong:
             self.compare_with_load(touched, owners, changes)
         self.compare_with_launch_before(touched, "stores to")
-        self.work.on_store(touched, owners, int((self.storer[touched.pieces] == owners).sum()))
+        self.listener.on_store(touched, owners, self.storer[touched.pieces] == owners)
         self.note_store(touched, owners, STRONG if strong else PLAIN)
         if strong:
             self.flags.on_store(access.lanes, access.starts // self.piece, access.instruction)

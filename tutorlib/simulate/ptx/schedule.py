@@ -96,12 +96,11 @@ class Scheduler:
         ready = [Cohort(self.state.alive.copy(), int(self.state.alive.sum()), 0)]
         while self.blocks and (self.some_can_run(ready) or self.go_on(ready)):
             cohort = self.pick(ready)
-            block = cohort.block  # its own is the next one afterwards
             self.run_block(cohort)
-            for following in self.after[block](cohort):
+            for following in self.after[cohort.block](cohort):
                 join(ready, following)
             self.release(ready)
-            self.end_polling(block, ready)
+            self.end_polling(cohort.block, ready)
         for place in self.meetings:
             place.report_deadlock()
 
@@ -212,9 +211,7 @@ class Scheduler:
             if group.then is None:
                 self.end(group.lanes)
                 continue
-            lanes = np.zeros_like(self.state.alive)
-            lanes[group.lanes] = True
-            join(ready, Cohort(lanes, len(group.lanes), group.then))
+            join(ready, Cohort(self.lanes_of(group.lanes), len(group.lanes), group.then))
 
     def end(self, lanes: np.ndarray) -> None:
         """Threads end."""
@@ -228,39 +225,38 @@ class Scheduler:
         last = self.instructions[site]
         match facts_of(last).ends:
             case "branch" | "leave":
-                return self.branch(block, last, block.target)
+                return self.branch(site, block.target, then)
             case "barrier":
                 by = BarrierInstruction.of(last, site, self.state)
-                return self.meet(block, last, lambda lanes: self.barriers.wait(by, lanes, then))
+                return self.meet(site, then, lambda lanes: self.barriers.wait(by, lanes, then))
             case "arrival":
                 by = BarrierInstruction.of(last, site, self.state)
-                return self.meet(block, last, lambda lanes: self.barriers.arrive(by, lanes))
+                return self.meet(site, then, lambda lanes: self.barriers.arrive(by, lanes))
             case "phase":
-                return self.meet(block, last, self.wait_for_phase(last, site, block))
+                return self.meet(site, then, self.wait_for_phase(last, site, block))
             case "warpgroup":
-                return self.meet(block, last, self.multiply(last, site, then))
+                return self.meet(site, then, self.multiply(last, site, then))
             case "cluster":
-                return self.meet(block, last, lambda lanes: units.clusters.wait(site, lanes, then))
+                return self.meet(site, then, lambda lanes: units.clusters.wait(site, lanes, then))
             case "registers":
                 count = int(self.state.source(last.operands[0], "u32", last)[0])
-                return self.meet(block, last, lambda lanes: units.registers.take(site, lanes, count, then))
-        return lambda cohort: self.moved(cohort, then)
+                return self.meet(site, then, lambda lanes: units.registers.take(site, lanes, count, then))
+        return lambda cohort: self.moved(cohort, cohort.lanes, then)
 
-    def branch(self, block: BasicBlock, last: Instruction, target: int | None) -> After:
+    def branch(self, site: int, target: int | None, following: int | None) -> After:
         def go(cohort: Cohort) -> list[Cohort]:
-            taken, rest = self.by_guard(cohort, last)
-            return [*self.moved(taken, target), *self.moved(rest, block.following)]
+            taken = self.active(site, cohort)
+            return self.moved(cohort, taken, target) + self.moved(cohort, cohort.lanes & ~taken, following)
 
         return go
 
-    def meet(self, block: BasicBlock, last: Instruction, come: Come) -> After:
+    def meet(self, site: int, following: int | None, come: Come) -> After:
         def go(cohort: Cohort) -> list[Cohort]:
-            comes, rest = self.by_guard(cohort, last)
-            after = self.moved(rest, block.following)
-            if comes is None:
-                return after
-            goes_on = come(np.flatnonzero(comes.lanes))
-            return after + self.moved(cohort_of(goes_on, comes), block.following)
+            comes = self.active(site, cohort)
+            after = self.moved(cohort, cohort.lanes & ~comes, following)
+            if comes.any():
+                after += self.moved(cohort, self.lanes_of(come(np.flatnonzero(comes))), following)
+            return after
 
         return go
 
@@ -284,38 +280,17 @@ class Scheduler:
 
         return come
 
-    def by_guard(self, cohort: Cohort, last: Instruction) -> tuple[Cohort | None, Cohort | None]:
-        """The cohort's lanes where the instruction's guard holds, and the others."""
-        if last.guard is None:
-            return cohort, None
-        holds = self.state.storage(last.guard)
-        taken = cohort.lanes & (~holds if last.negated else holds)
-        count = int(np.count_nonzero(taken))
-        if count == cohort.count:
-            return cohort, None
-        if count == 0:
-            return None, cohort
-        rest = Cohort(cohort.lanes & ~taken, cohort.count - count, cohort.block, cohort.turns)
-        return Cohort(taken, count, cohort.block, cohort.turns), rest
+    def moved(self, cohort: Cohort, lanes: np.ndarray, block: int | None) -> list[Cohort]:
+        """These lanes of a cohort, standing before another block of the program; where there is none they end."""
+        count = int(np.count_nonzero(lanes))
+        if count and block is None:
+            self.end(np.flatnonzero(lanes))
+        return [Cohort(lanes, count, block, cohort.turns)] if count and block is not None else []
 
-    def moved(self, cohort: Cohort | None, block: int | None) -> list[Cohort]:
-        """The cohort, standing before another block of the program; where there is none its threads end."""
-        if cohort is None:
-            return []
-        if block is None:
-            self.end(np.flatnonzero(cohort.lanes))
-            return []
-        cohort.block = block
-        return [cohort]
-
-
-def cohort_of(lanes: np.ndarray, like: Cohort) -> Cohort | None:
-    """These lanes, standing where a cohort stands; None where there are none."""
-    if not len(lanes):
-        return None
-    chosen = np.zeros_like(like.lanes)
-    chosen[lanes] = True
-    return Cohort(chosen, len(lanes), like.block, like.turns)
+    def lanes_of(self, numbers: np.ndarray) -> np.ndarray:
+        lanes = np.zeros_like(self.state.alive)
+        lanes[numbers] = True
+        return lanes
 
 
 def join(ready: list[Cohort], cohort: Cohort) -> None:

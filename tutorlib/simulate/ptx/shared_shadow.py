@@ -12,11 +12,11 @@ import numpy as np
 from tutorlib.dsl.failure import Fault, Hazard
 from tutorlib.simulate.ptx.clocks import Agents, Rows, copy_rows
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP
+from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.shadow import ATOMIC, NEVER, PLAIN, Shadow, Touched
 from tutorlib.simulate.ptx.unit import Scene
-from tutorlib.simulate.ptx.work import WorkCounts
 
 NOT_IN_FLIGHT = -1
 BY_MBARRIER = -1  # in place of a group of cp.async
@@ -41,9 +41,9 @@ class SharedShadow(Shadow):
     counts, by the site. visits: of each block, the counts at which threads of others last accessed it.
     """
 
-    def __init__(self, scene: Scene, size: int, piece: int, copies: AsyncCopies, work: WorkCounts) -> None:
+    def __init__(self, scene: Scene, size: int, piece: int, copies: AsyncCopies, listener: Listener) -> None:
         agents, batch = scene.clocks.agents, scene.geometry.batch
-        self.copies, self.work = copies, work
+        self.copies, self.listener = copies, listener
         self.pieces, self.of_block = pieces_of(size, piece), scene.geometry.warps * WARP
         self.apart = scene.geometry.cluster_size > 1  # whether lanes get at other blocks' memory
         count = batch * self.pieces
@@ -115,7 +115,7 @@ class SharedShadow(Shadow):
         warps = lanes // WARP % self.geometry.warps
         at, mask_at = pieces * self.read.shape[1] + warps, pieces * self.read_by.shape[1] + warps
         again = self.read.reshape(-1)[at] > 0
-        self.work.on_shared_read(access, len(again), int(np.count_nonzero(again)))
+        self.listener.on_shared_read(access, again)
         self.note_read_by(lanes, access.site, at, mask_at, again)
 
     # writes -----------------------------------------------------------------------------------------------------

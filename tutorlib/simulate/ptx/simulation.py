@@ -17,6 +17,7 @@ from tutorlib.simulate.ptx.flow import basic_blocks
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
 from tutorlib.simulate.ptx.global_shadow import MOST_RECORDS, GlobalShadow
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
+from tutorlib.simulate.ptx.listener import MAKE
 from tutorlib.simulate.ptx.mbarriers import MOST
 from tutorlib.simulate.ptx.memory.arena import Arena
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
@@ -34,7 +35,6 @@ from tutorlib.simulate.ptx.unit import Scene
 from tutorlib.simulate.ptx.units import make_units
 from tutorlib.simulate.ptx.uses import unset_at_first
 from tutorlib.simulate.ptx.watch import Watch
-from tutorlib.simulate.ptx.work import WorkCounts
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
@@ -213,10 +213,12 @@ def make_watch(launch: Launch, scene: Scene, copies: AsyncCopies, arena: Arena, 
     elements = [tensor.width for tensor in arena.allocations if tensor.width]
     piece = min([smallest(stores), *elements]) if clocks.agents.stores else smallest(stores)
     may_have = flags or any(i.parts[0] == "atom" for i in instructions)
-    work = WorkCounts(scene.geometry, clocks, copies, len(arena.bytes) // piece + 1)
-    overlaps = GlobalShadow(scene, arena, piece, work, flags, may_have, arena.stored if launch.overlapping else None)
-    races = SharedShadow(scene, copies.shared.size, smallest_shared(instructions), copies, work)
-    return Watch(scene.findings, AccessLog(), clocks, races, undefined, overlaps, work)
+    listener = MAKE.get()(scene, copies, piece, len(arena.bytes) // piece + 1)
+    overlaps = GlobalShadow(
+        scene, arena, piece, listener, flags, may_have, arena.stored if launch.overlapping else None
+    )
+    races = SharedShadow(scene, copies.shared.size, smallest_shared(instructions), copies, listener)
+    return Watch(scene.findings, AccessLog(), clocks, races, undefined, overlaps, listener)
 
 
 def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents:
@@ -290,7 +292,7 @@ def make_report(launch: Launch, state: State, places: Places, runs: Sequence[int
         store_sites={tensor.name: overlaps.store_sites(tensor) for tensor in tensors},
         results=fp32_results(kernel, state.registers),
         trace=trace,
-        **watch.work.counts(kernel, runs, overlaps.piece),
+        **watch.listener.fields(kernel, runs),
     )
 
 

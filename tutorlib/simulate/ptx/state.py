@@ -72,7 +72,7 @@ class State:
         self.copies.restart()
         self.watch.clocks.restart()
         self.watch.races.restart()
-        self.watch.work.restart()
+        self.watch.listener.restart()
         self.watch.overlaps.restart()
         self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
         self.watch.undefined.restart(self.alive)

@@ -6,9 +6,9 @@ from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import LaneClocks
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.global_shadow import GlobalShadow
+from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
 from tutorlib.simulate.ptx.undefined import Undefined
-from tutorlib.simulate.ptx.work import WorkCounts
 
 
 @dataclass
@@ -21,5 +21,5 @@ class Watch:
     races: SharedShadow
     undefined: Undefined
     overlaps: GlobalShadow
-    work: WorkCounts
+    listener: Listener
     zeros: Findings = field(default_factory=Findings)
