@@ -13,7 +13,7 @@ class ClusterBarriers(Meeting[Waiting]):
 
     def restart(self) -> None:
         super().restart()
-        of_cluster = self.geometry.warps * WARP * self.geometry.cluster_size
+        of_cluster = self.geometry.of_block * self.geometry.cluster_size
         self.cluster = np.arange(self.geometry.lanes) // of_cluster
         clusters = self.geometry.batch // self.geometry.cluster_size
         self.arrived, self.passed, self.ended = np.zeros((3, clusters), np.int64)

@@ -14,7 +14,6 @@ from tutorlib.simulate.ptx.clocks import KNOWN
 from tutorlib.simulate.ptx.errors import TooManyRecords
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.flags import Flags, is_strong
-from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.access import GlobalAccess
 from tutorlib.simulate.ptx.memory.arena import Allocation, Arena, Stored
@@ -54,7 +53,7 @@ class GlobalShadow(Shadow):
                 f"what blocks store to {size:,} bytes of tensors would take {needs / 2**30:.1f} GB to remember: choose "
                 f"sizes with at most {size * MOST_RECORDS // needs:,} bytes"
             )
-        self.arena, self.listener, self.of_block = arena, listener, scene.geometry.warps * WARP
+        self.arena, self.listener = arena, listener
         self.flags, self.has_flags, self.may_have, self.knows_storers = Flags(scene.clocks), has_flags, may_have, True
         self.before, self.from_before = before, before.by_bytes(piece)[:count] if before else None
         self.repeats = Findings()
@@ -157,7 +156,7 @@ class GlobalShadow(Shadow):
         if self.from_before is None or not (late := self.from_before[touched.pieces]).any():
             return
         assert self.before
-        component = self.clocks.base[touched.lanes // self.of_block] + self.clocks.agents.launch_before
+        component = self.clocks.base[touched.lanes // self.geometry.of_block] + self.clocks.agents.launch_before
         late = late & (self.clocks.over(touched.lanes, component) == 0)
         if late.any():
             at = int(late.argmax())
@@ -293,7 +292,7 @@ class GlobalShadow(Shadow):
     def who(self, touched: Touched, at: int, others: np.ndarray) -> str:
         """ "block 1", or, beside another thread of the same block, "thread 3 of block 1"."""
         lane = int(touched.lanes[at])
-        block = lane // self.of_block
+        block = lane // self.geometry.of_block
         same = others[at] == self.geometry.first + block + 1
         return self.geometry.show_thread(lane) if same else f"block {self.geometry.show_slot(block)}"
 
@@ -331,7 +330,7 @@ class GlobalShadow(Shadow):
 
     def owners(self, touched: Touched) -> np.ndarray:
         """The number + 1 of each piece's block that accesses it."""
-        return np.asarray(self.geometry.first + 1 + touched.lanes // self.of_block)
+        return np.asarray(self.geometry.first + 1 + touched.lanes // self.geometry.of_block)
 
     def touched(self, access: GlobalAccess) -> Touched:
         return self.spread(access, access.starts // self.piece)

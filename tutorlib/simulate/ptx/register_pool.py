@@ -27,7 +27,7 @@ class RegisterPool(Meeting[WaitingForRegisters]):
 
     def restart(self) -> None:
         super().restart()
-        self.start = min(OF_A_MULTIPROCESSOR // (self.geometry.warps * WARP * self.blocks) // 8 * 8, MOST)
+        self.start = min(OF_A_MULTIPROCESSOR // (self.geometry.of_block * self.blocks) // 8 * 8, MOST)
         self.held = np.full((self.geometry.batch, self.geometry.warps), self.start)
 
     def give(self, lanes: np.ndarray, count: int) -> None:
@@ -42,7 +42,7 @@ class RegisterPool(Meeting[WaitingForRegisters]):
     def serve(self, group: WaitingForRegisters) -> list[WaitingForRegisters]:
         """Block by block: those who get what they ask for, all of a block together."""
         free = []
-        of = group.lanes // (self.geometry.warps * WARP)
+        of = group.lanes // self.geometry.of_block
         for slot in np.unique(of):
             part = group.only(of == slot)
             _, warps = self.geometry.warps_of(part.lanes)

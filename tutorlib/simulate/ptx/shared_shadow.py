@@ -44,7 +44,7 @@ class SharedShadow(Shadow):
     def __init__(self, scene: Scene, size: int, piece: int, copies: AsyncCopies, listener: Listener) -> None:
         agents, batch = scene.clocks.agents, scene.geometry.batch
         self.copies, self.listener = copies, listener
-        self.pieces, self.of_block = pieces_of(size, piece), scene.geometry.warps * WARP
+        self.pieces = pieces_of(size, piece)
         self.apart = scene.geometry.cluster_size > 1  # whether lanes get at other blocks' memory
         count = batch * self.pieces
         self.flight, self.flight_lane, self.flight_group = (np.empty(count, np.int32) for _ in range(3))
@@ -110,7 +110,7 @@ class SharedShadow(Shadow):
     def note_read(self, access: SharedAccess, touched: Touched) -> None:
         pieces, lanes = touched.pieces, touched.lanes
         if self.apart:
-            own = np.flatnonzero(pieces // self.pieces == lanes // self.of_block)
+            own = np.flatnonzero(pieces // self.pieces == lanes // self.geometry.of_block)
             pieces, lanes = pieces[own], lanes[own]
         warps = lanes // WARP % self.geometry.warps
         at, mask_at = pieces * self.read.shape[1] + warps, pieces * self.read_by.shape[1] + warps
@@ -157,7 +157,7 @@ class SharedShadow(Shadow):
         plain = self.strength[touched.pieces] != ATOMIC
         self.compare_with_write(touched, lambda: touched.any_piece(plain))
         self.compare_with_reads(touched)
-        if (access.slots == access.lanes // self.of_block).all():
+        if (access.slots == access.lanes // self.geometry.of_block).all():
             self.note_write(touched, ATOMIC)
 
     def note_write(self, touched: Touched, strength: int = PLAIN) -> None:
@@ -244,7 +244,7 @@ class SharedShadow(Shadow):
         pieces, slots, writers = pieces[~own], slots[~own], writers[~own]
         rows, first = np.unique(self.clocks.known.row[lanes], return_index=True)
         for row, lane in zip(rows, lanes[first], strict=True) if len(pieces) else ():
-            here = slots == lane // self.of_block
+            here = slots == lane // self.geometry.of_block
             seen = here & (self.written[pieces] <= self.clocks.known.values[row, writers])
             self.fence_by(pieces[seen], np.full(int(seen.sum()), lane))
 
@@ -305,14 +305,14 @@ class SharedShadow(Shadow):
 
     def note_visit(self, access: SharedAccess) -> None:
         if self.apart:
-            visits = access.slots != access.lanes // self.of_block
+            visits = access.slots != access.lanes // self.geometry.of_block
             lanes = access.lanes[visits]
             self.visits[access.slots[visits], self.clocks.own[lanes]] = self.clocks.now[lanes // WARP]
             self.visit_site = access.site if len(lanes) else self.visit_site
 
     def leave(self, slot: int) -> None:
         """All threads of a block have ended. Others of its cluster must have left its shared memory alone by then."""
-        rows = self.clocks.known.row[slot * self.of_block :][: self.of_block]
+        rows = self.clocks.known.row[slot * self.geometry.of_block :][: self.geometry.of_block]
         late = self.visits[slot] > self.clocks.known.values[np.unique(rows)].max(0)
         if late.any():
             (lane,) = self.clocks.lanes_of(np.array([slot]), np.flatnonzero(late)[:1]).tolist()
@@ -337,7 +337,7 @@ class SharedShadow(Shadow):
             copy = "the TMA copy issued" if of == "TMA" else f"the {of}"
             hazard = Hazard.UNWAITED(lacks="mbarrier", does=does, of=of)
         else:
-            by = "it" if copier == touched.lanes[at] else f"thread {copier % self.of_block}"
+            by = "it" if copier == touched.lanes[at] else f"thread {copier % self.geometry.of_block}"
             copy, committed = f"the cp.async that {by} issued", self.copies.committed[copier] > self.flight_group[piece]
             why = "no wait has covered its group" if committed else "it is in no committed group, so no wait covers it"
             hazard = Hazard.UNWAITED(lacks="wait" if committed else "commit", does=does)
@@ -351,13 +351,13 @@ class SharedShadow(Shadow):
         (lane,) = self.clocks.lanes_of(np.array([slot]), self.writer[piece : piece + 1]).tolist()
         if lane < 0:
             return site, self.carriers.get(site, "TMA")
-        other, thread = divmod(lane, self.of_block)
+        other, thread = divmod(lane, self.geometry.of_block)
         return site, f"thread {thread}" + ("" if other == slot else f" of block {self.geometry.show_slot(other)}")
 
     def who(self, touched: Touched, where: np.ndarray) -> str:
         """Who accesses the first of these pieces: a thread, or what does it for one."""
         lane, agent = int(touched.lanes[int(where.argmax())]), agent_of(touched)
-        slot, thread = divmod(lane, self.of_block)
+        slot, thread = divmod(lane, self.geometry.of_block)
         block = f"block {self.geometry.show_slot(slot)}"
         if agent in ("tcgen05", "tcgen05.cp"):
             return f"the {'tcgen05.mma' if agent == 'tcgen05' else agent} of warp {thread // WARP} of {block}"

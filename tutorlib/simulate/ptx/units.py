@@ -7,7 +7,6 @@ import numpy as np
 from tutorlib.simulate.ptx.bulk_copies import BulkCopies
 from tutorlib.simulate.ptx.cluster_barriers import ClusterBarriers
 from tutorlib.simulate.ptx.counted_copies import CountedCopies
-from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.mbarriers import Mbarriers
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.register_pool import RegisterPool
@@ -53,7 +52,7 @@ class Units:
 
     def ended(self, lanes: np.ndarray, alive: np.ndarray) -> list[int]:
         """The blocks of these lanes that have no living thread left."""
-        of_block = self.bulk.geometry.warps * WARP
+        of_block = self.bulk.geometry.of_block
         slots = np.unique(lanes // of_block)
         return slots[~alive.reshape(-1, of_block)[slots].any(1)].tolist()
 
