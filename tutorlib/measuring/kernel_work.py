@@ -11,7 +11,7 @@ from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.shadow import Touched
-from tutorlib.simulate.ptx.unit import Scene
+from tutorlib.simulate.ptx.unit import Running
 
 BITS = 64
 
@@ -26,8 +26,8 @@ class KernelWork(Listener):
     reloaded, restored: how many a block has loaded or stored again.
     """
 
-    def __init__(self, scene: Scene, copies: AsyncCopies, piece: int, pieces: int) -> None:
-        geometry, clocks = scene.geometry, scene.clocks
+    def __init__(self, running: Running, copies: AsyncCopies, piece: int, pieces: int) -> None:
+        geometry, clocks = running.geometry, running.clocks
         self.geometry, self.clocks, self.copies, self.piece = geometry, clocks, copies, piece
         self.bulk_phases = np.zeros((geometry.batch, clocks.agents.mbarriers), np.int32)
         self.loaders = np.zeros(pieces if geometry.blocks <= BITS else 0, np.uint64)

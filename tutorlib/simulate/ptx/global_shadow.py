@@ -18,7 +18,7 @@ from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.access import GlobalAccess
 from tutorlib.simulate.ptx.memory.arena import Allocation, Arena, Stored
 from tutorlib.simulate.ptx.shadow import ATOMIC, PLAIN, STRONG, Shadow, Touched
-from tutorlib.simulate.ptx.unit import Scene
+from tutorlib.simulate.ptx.unit import Running
 
 MOST_RECORDS = 2**31  # bytes
 RECORD = 39  # bytes of a piece
@@ -38,7 +38,7 @@ class GlobalShadow(Shadow):
 
     def __init__(
         self,
-        scene: Scene,
+        running: Running,
         arena: Arena,
         piece: int,
         listener: Listener,
@@ -54,11 +54,11 @@ class GlobalShadow(Shadow):
                 f"sizes with at most {size * MOST_RECORDS // needs:,} bytes"
             )
         self.arena, self.listener = arena, listener
-        self.flags, self.has_flags, self.may_have, self.knows_storers = Flags(scene.clocks), has_flags, may_have, True
+        self.flags, self.has_flags, self.may_have, self.knows_storers = Flags(running.clocks), has_flags, may_have, True
         self.before, self.from_before = before, before.by_bytes(piece)[:count] if before else None
         self.repeats = Findings()
         self.storer, self.loader = np.zeros(count, np.int32), np.zeros(count, np.int32)
-        super().__init__(scene, count, piece, 1, 1)
+        super().__init__(running, count, piece, 1, 1)
 
     def restart(self) -> None:
         """What the batches before have stored stays: no barrier orders their blocks and those of this one."""

@@ -11,7 +11,7 @@ from tutorlib.simulate.ptx.ir import Kernel
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.shadow import Touched
-from tutorlib.simulate.ptx.unit import Scene
+from tutorlib.simulate.ptx.unit import Running
 
 
 class Listener:
@@ -21,7 +21,7 @@ class Listener:
     owners: the number + 1 of each piece's block that accesses it.
     """
 
-    def __init__(self, scene: Scene, copies: AsyncCopies, piece: int, pieces: int) -> None:
+    def __init__(self, running: Running, copies: AsyncCopies, piece: int, pieces: int) -> None:
         pass
 
     def restart(self) -> None:
@@ -44,7 +44,7 @@ class Listener:
         return {}
 
 
-MakeListener = Callable[[Scene, AsyncCopies, int, int], Listener]
+MakeListener = Callable[[Running, AsyncCopies, int, int], Listener]
 MAKE: ContextVar[MakeListener] = ContextVar("listener", default=Listener)
 
 

@@ -24,7 +24,7 @@ from tutorlib.simulate.ptx.opcodes.mbarriers import phase_operands
 from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.trace import BlockTrace
-from tutorlib.simulate.ptx.unit import Scene
+from tutorlib.simulate.ptx.unit import Running
 from tutorlib.simulate.ptx.waiting import Meeting, Waiting
 
 LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
@@ -69,11 +69,11 @@ class Scheduler:
     """
 
     def __init__(
-        self, state: State, scene: Scene, blocks: Sequence[BasicBlock], budget: float, trace: BlockTrace | None
+        self, state: State, running: Running, blocks: Sequence[BasicBlock], budget: float, trace: BlockTrace | None
     ) -> None:
         self.instructions, self.blocks, self.state = state.kernel.instructions, blocks, state
         self.budget, self.trace = budget, trace
-        self.barriers = BlockBarriers(scene, state)
+        self.barriers = BlockBarriers(running, state)
         self.meetings: tuple[Meeting[Any], ...] = (self.barriers, *state.units.meetings)
         self.runs = np.zeros(len(blocks), np.int64)
         self.time = self.polled = 0

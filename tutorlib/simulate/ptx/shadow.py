@@ -11,7 +11,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.memory.access import LaneAccess
-from tutorlib.simulate.ptx.unit import Scene, Unit
+from tutorlib.simulate.ptx.unit import Running, Unit
 
 NEVER = 0  # in place of a thread's component of the clocks: that of a whole warp, which writes nothing
 PLAIN, STRONG, ATOMIC = range(3)
@@ -27,14 +27,14 @@ class Shadow(Unit):
     warp that has read since the warp was in step.
     """
 
-    def __init__(self, scene: Scene, count: int, piece: int, readers: int, warps: int) -> None:
+    def __init__(self, running: Running, count: int, piece: int, readers: int, warps: int) -> None:
         self.piece = piece
         self.writer = np.zeros(count, np.int16)
         self.written, self.write_site = np.zeros(count, np.int32), np.zeros(count, np.int32)
         self.strength = np.zeros(count, np.int8)
         self.read, self.read_site = np.zeros((count, readers), np.int32), np.zeros((count, readers), np.int32)
         self.read_by = np.zeros((count, warps), np.uint32)
-        super().__init__(scene)
+        super().__init__(running)
 
     def restart(self) -> None:
         self.writer.fill(NEVER)

@@ -16,7 +16,7 @@ from tutorlib.simulate.ptx.listener import Listener
 from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.shadow import ATOMIC, NEVER, PLAIN, Shadow, Touched
-from tutorlib.simulate.ptx.unit import Scene
+from tutorlib.simulate.ptx.unit import Running
 
 NOT_IN_FLIGHT = -1
 BY_MBARRIER = -1  # in place of a group of cp.async
@@ -41,11 +41,11 @@ class SharedShadow(Shadow):
     counts, by the site. visits: of each block, the counts at which threads of others last accessed it.
     """
 
-    def __init__(self, scene: Scene, size: int, piece: int, copies: AsyncCopies, listener: Listener) -> None:
-        agents, batch = scene.clocks.agents, scene.geometry.batch
+    def __init__(self, running: Running, size: int, piece: int, copies: AsyncCopies, listener: Listener) -> None:
+        agents, batch = running.clocks.agents, running.geometry.batch
         self.copies, self.listener = copies, listener
         self.pieces = pieces_of(size, piece)
-        self.apart = scene.geometry.cluster_size > 1  # whether lanes get at other blocks' memory
+        self.apart = running.geometry.cluster_size > 1  # whether lanes get at other blocks' memory
         count = batch * self.pieces
         self.flight, self.flight_lane, self.flight_group = (np.empty(count, np.int32) for _ in range(3))
         self.has_proxies = agents.readers > agents.warps
@@ -54,8 +54,8 @@ class SharedShadow(Shadow):
         self.at_fence: Rows | None = None
         self.carriers: dict[int, Carrier] = {}
         self.visit_site = 0
-        self.visits = np.zeros((batch, scene.clocks.width if self.apart else 0), np.int32)
-        super().__init__(scene, count, piece, agents.readers, agents.warps)
+        self.visits = np.zeros((batch, running.clocks.width if self.apart else 0), np.int32)
+        super().__init__(running, count, piece, agents.readers, agents.warps)
 
     def restart(self) -> None:
         super().restart()

@@ -31,7 +31,7 @@ from tutorlib.simulate.ptx.state import State
 from tutorlib.simulate.ptx.trace import BlockTrace
 from tutorlib.simulate.ptx.types import bits_of, is_type
 from tutorlib.simulate.ptx.undefined import Undefined
-from tutorlib.simulate.ptx.unit import Scene
+from tutorlib.simulate.ptx.unit import Running
 from tutorlib.simulate.ptx.units import make_units
 from tutorlib.simulate.ptx.uses import unset_at_first
 from tutorlib.simulate.ptx.watch import Watch
@@ -105,8 +105,8 @@ def simulate(
     unset = unset_at_first(kernel, blocks)
     undefined = Undefined(geometry, findings, unset if follow_unset else frozenset())
     clocks = LaneClocks(geometry, agents_of(kernel.instructions, geometry), alive)
-    scene = Scene(geometry, clocks, findings, places.show)
-    watch = make_watch(launch, scene, copies, arena, undefined)
+    running = Running(geometry, clocks, findings, places.show)
+    watch = make_watch(launch, running, copies, arena, undefined)
     local_bytes = -(-max(ends["local"], 1) // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT
     state = State(
         kernel=kernel,
@@ -119,13 +119,13 @@ def simulate(
         watch=watch,
         copies=copies,
         alive=alive,
-        units=make_units(scene, shared, watch.races, kernel.blocks_per_sm),
+        units=make_units(running, shared, watch.races, kernel.blocks_per_sm),
         static_shared=ends["shared"],
         poisoned=frozenset() if follow_unset else unset,
     )
     trace = BlockTrace(geometry.warps, smem) if traced else None
     with np.errstate(all="ignore"):
-        scheduler = Scheduler(state, scene, blocks, budget, trace)
+        scheduler = Scheduler(state, running, blocks, budget, trace)
         try:
             while state.upcoming < geometry.blocks:
                 state.enter(state.upcoming)
@@ -204,8 +204,8 @@ def dynamic_start(launch: Launch, symbols: Mapping[str, int], static: int) -> in
 # what looks on --------------------------------------------------------------------------------------------------
 
 
-def make_watch(launch: Launch, scene: Scene, copies: AsyncCopies, arena: Arena, undefined: Undefined) -> Watch:
-    instructions, clocks = launch.kernel.instructions, scene.clocks
+def make_watch(launch: Launch, running: Running, copies: AsyncCopies, arena: Arena, undefined: Undefined) -> Watch:
+    instructions, clocks = launch.kernel.instructions, running.clocks
     stores = [
         i for i in instructions if i.opcode.startswith(("st.", "wmma.store", "tensormap")) and touches(i, "global")
     ]
@@ -213,12 +213,12 @@ def make_watch(launch: Launch, scene: Scene, copies: AsyncCopies, arena: Arena, 
     elements = [tensor.width for tensor in arena.allocations if tensor.width]
     piece = min([smallest(stores), *elements]) if clocks.agents.stores else smallest(stores)
     may_have = flags or any(i.parts[0] == "atom" for i in instructions)
-    listener = MAKE.get()(scene, copies, piece, len(arena.bytes) // piece + 1)
+    listener = MAKE.get()(running, copies, piece, len(arena.bytes) // piece + 1)
     overlaps = GlobalShadow(
-        scene, arena, piece, listener, flags, may_have, arena.stored if launch.overlapping else None
+        running, arena, piece, listener, flags, may_have, arena.stored if launch.overlapping else None
     )
-    races = SharedShadow(scene, copies.shared.size, smallest_shared(instructions), copies, listener)
-    return Watch(scene.findings, AccessLog(), clocks, races, undefined, overlaps, listener)
+    races = SharedShadow(running, copies.shared.size, smallest_shared(instructions), copies, listener)
+    return Watch(running.findings, AccessLog(), clocks, races, undefined, overlaps, listener)
 
 
 def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents:

@@ -22,7 +22,7 @@ from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT
 from tutorlib.simulate.ptx.shadow import NEVER, Shadow
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
 from tutorlib.simulate.ptx.tensor_fragments import COLUMNS, LANES, QUARTER, STRIPS, Fragment, column_of, strips_of
-from tutorlib.simulate.ptx.unit import Scene
+from tutorlib.simulate.ptx.unit import Running
 
 POISON = np.float32(np.nan)  # in columns never written
 UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's count: its tcgen05.ld or .st may be in flight
@@ -32,7 +32,7 @@ UNCOMMITTED = Hazard.UNWAITED(lacks="commit", by="tcgen05")
 NO_COMMIT = "it has waited for no mbarrier to which that was committed"
 READS = "reads tensor memory"
 Products = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
-Worker = Literal["tcgen05.mma", "tcgen05.cp"]
+TensorUnit = Literal["tcgen05.mma", "tcgen05.cp"]
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,13 @@ class TensorMemory(Shadow):
     allocated: slot → start → (columns, site). relinquished: the slots that allocate no more.
     """
 
-    def __init__(self, scene: Scene, races: SharedShadow, mbarriers: Mbarriers) -> None:
+    def __init__(self, running: Running, races: SharedShadow, mbarriers: Mbarriers) -> None:
         self.races, self.mbarriers = races, mbarriers
-        agents, batch = scene.clocks.agents, scene.geometry.batch if scene.clocks.agents.warpgroups else 0
+        agents, batch = running.clocks.agents, running.geometry.batch if running.clocks.agents.warpgroups else 0
         self.cores, self.first_thread = int(agents.tensor_cores(np.array(0))), agents.first_thread
         self.values = np.empty((batch, LANES, COLUMNS), np.float32)
         self.copies: set[int] = set()
-        super().__init__(scene, batch * OF_BLOCK, 1, agents.warps + 1, 0)
+        super().__init__(running, batch * OF_BLOCK, 1, agents.warps + 1, 0)
 
     def restart(self) -> None:
         super().restart()
@@ -160,7 +160,7 @@ class TensorMemory(Shadow):
         work: TensorWork,
         units: Sequence[np.ndarray],
         uses: np.ndarray,
-        by: Worker = "tcgen05.mma",
+        by: TensorUnit = "tcgen05.mma",
     ) -> None:
         """A thread tells the tensor cores of these blocks to work. units: of each block's shared memory, the addresses
         of the 16 bytes each that they will read. uses: the strips of tensor memory that A and scales are read from."""

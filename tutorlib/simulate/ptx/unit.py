@@ -10,8 +10,8 @@ from tutorlib.simulate.ptx.geometry import Geometry
 
 
 @dataclass(frozen=True)
-class Scene:
-    """One launch. show: a site as "line 12, `…`"."""
+class Running:
+    """A launch that runs. show: a site as "line 12, `…`"."""
 
     geometry: Geometry
     clocks: LaneClocks
@@ -23,11 +23,11 @@ class Scene:
 class Unit:
     """Works beside the threads, or follows what they do. Its records are of one batch."""
 
-    scene: Scene
+    running: Running
 
     def __post_init__(self) -> None:
-        self.geometry, self.clocks = self.scene.geometry, self.scene.clocks
-        self.findings, self.show = self.scene.findings, self.scene.show
+        self.geometry, self.clocks = self.running.geometry, self.running.clocks
+        self.findings, self.show = self.running.findings, self.running.show
         self.restart()
 
     def restart(self) -> None:

@@ -12,7 +12,7 @@ from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.register_pool import RegisterPool
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow
 from tutorlib.simulate.ptx.tensor_memory import TensorMemory
-from tutorlib.simulate.ptx.unit import Scene
+from tutorlib.simulate.ptx.unit import Running
 from tutorlib.simulate.ptx.warpgroups import Warpgroups
 
 
@@ -57,15 +57,15 @@ class Units:
         return slots[~alive.reshape(-1, of_block)[slots].any(1)].tolist()
 
 
-def make_units(scene: Scene, shared: SharedMemory, races: SharedShadow, blocks_per_sm: int) -> Units:
+def make_units(running: Running, shared: SharedMemory, races: SharedShadow, blocks_per_sm: int) -> Units:
     """blocks_per_sm: that an SM is to hold."""
-    registers, mbarriers = RegisterPool(scene, blocks_per_sm), Mbarriers(scene)
+    registers, mbarriers = RegisterPool(running, blocks_per_sm), Mbarriers(running)
     return Units(
         mbarriers,
-        BulkCopies(scene, shared, races, mbarriers),
-        CountedCopies(scene, races, mbarriers),
-        Warpgroups(scene, races, registers),
-        ClusterBarriers(scene),
+        BulkCopies(running, shared, races, mbarriers),
+        CountedCopies(running, races, mbarriers),
+        Warpgroups(running, races, registers),
+        ClusterBarriers(running),
         registers,
-        TensorMemory(scene, races, mbarriers),
+        TensorMemory(running, races, mbarriers),
     )
