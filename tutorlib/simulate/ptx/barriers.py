@@ -116,12 +116,9 @@ class BlockBarriers(Meeting[WaitingInBarrier]):
 
     def wait(self, by: BarrierInstruction, lanes: np.ndarray, then: int | None) -> np.ndarray:
         """These lanes arrive. All may go on at once if all threads of their blocks are among them, else none."""
-        if not self.waiting and by.expected.size == 1 and by.expected[0] == 0 and self.are_whole_blocks(lanes):
-            slots = self.state.slot[lanes]
-            self.clocks.meet_by_block(np.unique(slots))
-            if by.reduction:
-                for slot in np.unique(slots):
-                    by.reduction.give(lanes[slots == slot], lanes[slots == slot])
+        plain = by.expected.size == 1 and by.expected[0] == 0 and not by.reduction
+        if plain and not self.waiting and self.are_whole_blocks(lanes):
+            self.clocks.meet_by_block(np.unique(self.state.slot[lanes]))
             return lanes
         number, expected = self.numbers(by, lanes), values_of(by.expected, lanes)
         for key in {*self.arrived, *self.let_through}:

@@ -27,14 +27,13 @@ from tutorlib.simulate.ptx.report import Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.results import fp32_results
 from tutorlib.simulate.ptx.schedule import Endless, OverBudget, Scheduler
 from tutorlib.simulate.ptx.shared_shadow import SharedShadow, record_bytes
-from tutorlib.simulate.ptx.state import State
+from tutorlib.simulate.ptx.state import State, Watch
 from tutorlib.simulate.ptx.trace import BlockTrace
 from tutorlib.simulate.ptx.types import bits_of, is_type
 from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.unit import Running
 from tutorlib.simulate.ptx.units import make_units
 from tutorlib.simulate.ptx.uses import unset_at_first
-from tutorlib.simulate.ptx.watch import Watch
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
@@ -119,7 +118,7 @@ def simulate(
         watch=watch,
         copies=copies,
         alive=alive,
-        units=make_units(running, shared, watch.races, kernel.blocks_per_sm),
+        units=make_units(running, shared, watch.races, kernel),
         static_shared=ends["shared"],
         poisoned=frozenset() if follow_unset else unset,
     )

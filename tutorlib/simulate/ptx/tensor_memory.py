@@ -78,12 +78,13 @@ class TensorMemory(Shadow):
 
     values: what it holds, (slots, lanes, columns). issued: multiplications and copies into each block's; by_lane: lane
     → slot → the number of its last. copies: the sites of tcgen05.cp. open: accesses not waited for.
-    allocated: slot → start → (columns, site). relinquished: the slots that allocate no more.
+    allocated: slot → start → (columns, site). relinquished: the slots that allocate no more. used: whether the kernel
+    has any of it.
     """
 
-    def __init__(self, running: Running, races: SharedShadow, mbarriers: Mbarriers) -> None:
+    def __init__(self, running: Running, races: SharedShadow, mbarriers: Mbarriers, used: bool) -> None:
         self.races, self.mbarriers = races, mbarriers
-        agents, batch = running.clocks.agents, running.geometry.batch if running.clocks.agents.warpgroups else 0
+        agents, batch = running.clocks.agents, running.geometry.batch if used else 0
         self.cores, self.first_thread = int(agents.tensor_cores(np.array(0))), agents.first_thread
         self.values = np.empty((batch, LANES, COLUMNS), np.float32)
         self.copies: set[int] = set()

@@ -7,6 +7,7 @@ import numpy as np
 from tutorlib.simulate.ptx.bulk_copies import BulkCopies
 from tutorlib.simulate.ptx.cluster_barriers import ClusterBarriers
 from tutorlib.simulate.ptx.counted_copies import CountedCopies
+from tutorlib.simulate.ptx.ir import Kernel
 from tutorlib.simulate.ptx.mbarriers import Mbarriers
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.register_pool import RegisterPool
@@ -57,9 +58,9 @@ class Units:
         return slots[~alive.reshape(-1, of_block)[slots].any(1)].tolist()
 
 
-def make_units(running: Running, shared: SharedMemory, races: SharedShadow, blocks_per_sm: int) -> Units:
-    """blocks_per_sm: that an SM is to hold."""
-    registers, mbarriers = RegisterPool(running, blocks_per_sm), Mbarriers(running)
+def make_units(running: Running, shared: SharedMemory, races: SharedShadow, kernel: Kernel) -> Units:
+    registers, mbarriers = RegisterPool(running, kernel.blocks_per_sm), Mbarriers(running)
+    has_tensor_memory = any(one.parts[0] == "tcgen05" for one in kernel.instructions)
     return Units(
         mbarriers,
         BulkCopies(running, shared, races, mbarriers),
@@ -67,5 +68,5 @@ def make_units(running: Running, shared: SharedMemory, races: SharedShadow, bloc
         Warpgroups(running, races, registers),
         ClusterBarriers(running),
         registers,
-        TensorMemory(running, races, mbarriers),
+        TensorMemory(running, races, mbarriers, has_tensor_memory),
     )
